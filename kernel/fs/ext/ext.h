@@ -1,23 +1,36 @@
 // SPDX-License-Identifier: MIT
 /*
- * ext.h - the journalled file system, as its own files know it.
+ * ext.h - the journalled file system ext3 (and ext2, which has no journal): its types and internal functions.
  *
- * THEORY      Layers, from the disk up:
- *               buf.c      blocks of metadata in memory
- *               journal.c  transactions over them; commit.c writes them down, recover.c reads them after a crash
- *               balloc.c, ialloc.c, bmap.c, inode.c, icache.c, orphan.c, dir.c, htree.c, namei.c  what the blocks mean
- *               super.c    mounting, features, errors
- *               vnops.c, pages.c  the kernel's side: vnodes, the page cache, the thread that commits
- *             All but the last line is plain code over blk.h, and is built and tested as a host program too.
- *             A change of metadata is made in a handle (journal.h): jnl_access() first, then the bytes.
+ * THEORY      A file system stores files in the blocks of a disk.  The blocks with the contents of files are
+ *             its data.  The blocks that describe the files (inodes, directories, bitmaps of free space) are
+ *             its metadata.  One operation changes several blocks of metadata, and a crash between two writes
+ *             would leave them inconsistent.  So changes are first written to a log, the journal, as
+ *             transactions.  After a crash the log is read, and each transaction has happened completely or
+ *             not at all.
+ *             Layers, from the disk up:
+ *               io.c, buf.c          many blocks at a time; blocks of metadata in memory
+ *               journal.c            transactions; log.c writes them, recover.c replays them after a crash
+ *               balloc.c, ialloc.c   free blocks and free inodes
+ *               bmap.c, truncate.c   the blocks of a file
+ *               inode.c, icache.c    the inode table, the inodes in memory; orphan.c: inodes without a name
+ *               dir.c, htree.c       directories; hash.c: the hash of a name; namei.c: operations on names
+ *               super.c              mounting, features, errors
+ *               vnops.c, pages.c, mount.c   the kernel's side: vnodes, page cache, commit thread
+ *             All files but those of the last line are plain code over blk.h.  They are also built and tested
+ *             as a host program.
+ *             A change of metadata is made in a handle (journal.h): first jnl_access(), then the change of
+ *             the bytes.
  * INVARIANTS  I1  a block number read from the disk is checked (ext_block_ok) before it is used
  *             I2  a buffer's bytes change only in an open handle, after jnl_access()
- *             I3  no free bit is handed out again before the transaction that freed it is on the disk
- *             I4  a file's blocks never lie beyond its size on the disk, unless it is on the orphan list
- * LOCKING     vn->lock -> handle -> inode map_lock -> group lock -> journal lock -> spin locks (RANK_BUF).
- *             Nothing waits for a new handle while it holds a map_lock or a group lock: a commit may need them.
- *             Whoever needs memory may wait for it with any of these held but the spin locks: the pageout daemon takes
- *             a map_lock only if it is free, and none of the others.
+ *             I3  a freed block is not allocated again before the transaction that freed it is on the disk
+ *             I4  a file has no blocks beyond its size on the disk, unless it is on the orphan list
+ * LOCKING     vn->lock -> handle -> inode cache -> map_lock -> group lock -> orphan_lock -> journal lock ->
+ *             spin locks (RANK_BUF).
+ *             A thread that holds a map_lock or a group lock must not wait for a new handle, because a commit
+ *             may need these locks.
+ *             A thread may wait for memory while it holds any of these locks but the spin locks.  The reason
+ *             is that the pageout daemon takes a map_lock only if it is free, and none of the others.
  * SEE ALSO    docs/ext.md, tests/host/test_ext.c
  */
 #ifndef FS_EXT_EXT_H
@@ -41,35 +54,41 @@ struct journal;
 
 /* ---- buffers (buf.c) ---- */
 enum {
-    BUF_UPTODATE = 1,
-    BUF_CHECKED = 2 /* directory block: its entries are well formed */,
-    BUF_REFERENCED = 4,
-    BUF_FREED = 8 /* in the transaction as freed: not to be written */,
-    BUF_COMMITTING = 16 /* the transaction that is being written holds it */,
-    BUF_NEW = 32 /* the transaction that holds it allocated it: the log has nothing of it since */
+    BUF_UPTODATE = 1,    /* `data` is the content of the block */
+    BUF_CHECKED = 2,     /* directory block: its entries are well formed */
+    BUF_REFERENCED = 4,  /* used since try_evict_buf() last looked at it */
+    BUF_FREED = 8,       /* its transaction has freed the block: do not write it */
+    BUF_COMMITTING = 16, /* the committing transaction holds it */
+    BUF_NEW = 32         /* its transaction has allocated it: the log has no later version */
 };
 
-/* Lock key: [h] hash bucket's lock  [j] journal lock  [a] atomic  [c] constant */
+/*
+ * A block of metadata in memory.
+ * Lock key: [h] hash bucket's lock  [j] journal lock  [a] atomic  [c] constant
+ */
 struct buf {
-    struct buf *hnext;      /* [h] */
-    uint32_t block;         /* [c] */
+    struct buf *hnext;      /* [h] next in the hash chain */
+    uint32_t block;         /* [c] block number */
     _Atomic uint32_t refs;  /* [a] grows from 0 only under [h] */
     _Atomic uint32_t flags; /* [a] BUF_* */
     uint8_t *data;          /* [c] one block */
     struct txn *txn;        /* [j] the running transaction that has changed it, or NULL */
-    struct list link;       /* [j] txn->bufs */
-    struct txn
-        *ckpt; /* [j] the last committed transaction that holds it, while it is not in its place */
-    struct list clink; /* [j] ckpt->ckpts */
-    struct list all;   /* fs->bufs, under fs->buf_lock */
+    struct list link;       /* [j] in txn->bufs */
+    struct txn *ckpt;       /* [j] last committed transaction with it, until it is in its place */
+    struct list clink;      /* [j] in ckpt->ckpts */
+    struct list all;        /* in fs->bufs, under fs->buf_lock */
 };
 
 /*
- * buf_read - the block, with a reference.  -EIO -ENOMEM.  buf_new - the block zeroed, for a use that is new: not read.
- * buf_cached - only if it is in memory, else NULL.  buf_put - give the reference back.
- * buf_hold - one more reference, by who has one; buf_keep - by the journal, for a buffer that a transaction or a
- * checkpoint holds, and may be about to let go.
- * bufs_shrink - free some that nobody needs; whether there were any.
+ * buf_read - get a block with a reference; reads it if necessary.  -EIO -ENOMEM.
+ * buf_new - get a block that has just been allocated, zeroed instead of read, with a reference.  -ENOMEM.
+ * buf_cached - get a block with a reference if it is in memory; else NULL.
+ * buf_put - drop a reference; NULL is allowed.
+ * buf_hold - take one more reference; the caller already has one.
+ * buf_keep - take a reference for the journal to a buffer that only a transaction or a checkpoint keeps in
+ *            memory, before these release it.
+ * bufs_init, bufs_destroy - at mount and unmount.  bufs_destroy frees all buffers; none may be in use.
+ * bufs_shrink - free some unused buffers; whether there were any.
  */
 int buf_read(struct ext_fs *fs, uint32_t block, struct buf **out);
 int buf_new(struct ext_fs *fs, uint32_t block, struct buf **out);
@@ -86,23 +105,29 @@ static inline void buf_hold(struct buf *b)
 void buf_keep(struct ext_fs *fs, struct buf *b);
 int bufs_init(struct ext_fs *fs);
 bool bufs_shrink(struct ext_fs *fs);
-void bufs_destroy(struct ext_fs *fs); /* drops all; nobody uses one */
+void bufs_destroy(struct ext_fs *fs);
 
-/* One block to move, for ext_io(): sorted by `block`, neighbours become one request. */
+/* One block to read or write with ext_io(). */
 struct ioblock {
     uint32_t block;
     void *data;
-    struct buf *b; /* the caller's */
+    struct buf *b; /* for the use of the caller */
 };
-/* ext_io - read or write all of v[n] and wait.  0 or -EIO -ENOMEM. */
+/*
+ * ext_io - read or write the blocks v[0..n) and wait.  Consecutive blocks that follow each other in v become
+ *          one request.  0 or -EIO.
+ * ext_io_one - the same for one block.  ext_io_sort - sort by block number.
+ */
 int ext_io(struct ext_fs *fs, enum blk_op op, struct ioblock *v, size_t n);
 int ext_io_one(struct ext_fs *fs, enum blk_op op, uint32_t block, void *data);
 void ext_io_sort(struct ioblock *v, size_t n);
 /*
- * ext_block_alloc - memory for one block, aligned to its size.  ext_block_free: NULL is allowed.
- * ext_alloc - zeroed memory, which kmem_free takes.  When there is none, buffers are given up, and then it waits.  NULL
- *             only to the pageout daemon, and when waiting has been in vain.
- * ext_make_room - an allocation has failed so many times: whether to try again, likewise.
+ * ext_block_alloc - memory for one block, aligned to its size; NULL: no memory.
+ * ext_block_free - free it; NULL is allowed.
+ * ext_alloc - zeroed memory, to be freed with kmem_free().  If there is none, it frees unused buffers, and
+ *             then waits for memory.  NULL only for the pageout daemon, and if waiting was in vain.
+ * ext_make_room - an allocation has failed and was tried `tries` times before: free or wait for memory as
+ *                 ext_alloc().  Returns whether to try again.
  */
 void *ext_block_alloc(struct ext_fs *fs);
 void *ext_alloc(struct ext_fs *fs, size_t size);
@@ -114,28 +139,39 @@ struct extent {
     uint32_t start, len;
 };
 
+/* One operation's part of a transaction: see journal.c. */
 struct handle {
     struct ext_fs *fs;
-    struct txn *txn;
+    struct txn *txn;  /* NULL: not open */
     int credits;      /* buffers that it may still add to the transaction */
     unsigned revokes; /* blocks of metadata that it may still free; at first as many as credits */
 };
 
 /*
- * jnl_start - open a handle that will change at most `credits` blocks.  Waits for a commit when the transaction or the
- *             log is full.  -EROFS: the file system has become read-only.
- * jnl_stop - close it.  jnl_restart - close and open, so that a long change becomes several transactions.
- * jnl_access - the bytes of b are about to change.  If it has been a directory's block (on a damaged disk), it will be
- *              checked again.  jnl_access_entries - the same for a change after which it is still a chain of entries.
- * jnl_forget - metadata block `block` was freed: it is not written any more, and a replay leaves it alone.
- * jnl_order - bytes lo .. hi-1 of i reach the disk before the transaction does, and all that lies between them and
- *             those of earlier calls.  jnl_settle - returns when no commit under way needs i's pages any more: what
- *             the running transaction does not show may be thrown away.  Without an open handle.
- *             jnl_unorder - the same, and the running one forgets i, which goes away.
- * jnl_freed - blocks were freed: not to be used again until the transaction is on the disk.  -ENOMEM.
- * jnl_commit - transaction `tid` and all before are on the disk when it returns.  0 -EIO.
- * jnl_tid_of - the last transaction that holds a change of b.
- * jnl_sync - and so is all that was written before the call: a flush, if no commit came after it.
+ * jnl_start - open a handle that will change at most `credits` blocks.  Waits for a commit if the transaction
+ *             or the log is full.  -EROFS: the file system is or has become read-only.  -ENOMEM.
+ * jnl_stop - close the handle.
+ * jnl_restart - close and reopen it, so that a long change can become several transactions.  After an error
+ *               the handle is closed.  -EROFS -ENOMEM.
+ * jnl_access - announce that the bytes of b will change.  Clears BUF_CHECKED: on a damaged disk the block may
+ *              also belong to a directory.
+ * jnl_access_entries - the same for a change after which the block is still a valid chain of directory
+ *                      entries.
+ * jnl_forget - metadata block `block` has been freed: it is no longer written, and a replay does not write
+ *              it.  -ENOMEM.
+ * jnl_order - bytes lo .. hi-1 of i must reach the disk before the transaction does, and so must the bytes
+ *             between them and those of earlier calls.
+ * jnl_settle - wait until no committing transaction needs the pages of i.  After that, pages that the running
+ *              transaction does not show may be dropped.  The caller has no open handle.
+ * jnl_unorder - the same, and remove i from the running transaction, because i leaves memory.
+ * jnl_freed - record that blocks were freed, so that they are not used again until the transaction is on the
+ *             disk.  -ENOMEM.
+ * jnl_tid - the transaction of the handle.  jnl_tid_of - the last transaction that holds a change of b.
+ * jnl_commit - return when transaction `tid` and all earlier ones are on the disk.  0 -EIO.
+ * jnl_sync - the same; also all data that was written before the call is on stable storage.  It flushes the
+ *            disk unless its own commit has done so.  0 -EIO.
+ * jnl_commit_all - commit the running transaction, or wait for the committing one.  0 -EIO.
+ * jnl_committed - whether transaction `tid` is on the disk.
  */
 int jnl_start(struct ext_fs *fs, unsigned credits, struct handle *h);
 void jnl_stop(struct handle *h);
@@ -165,12 +201,17 @@ int jnl_commit_all(struct ext_fs *fs);
 bool jnl_committed(struct ext_fs *fs, uint32_t tid);
 
 /*
- * jnl_load - read the journal's superblock and find its blocks; jnl_recover - replay what it holds (*replayed:
- * transactions); jnl_open - make it ready for handles (without a journal: transactions are written in place);
- * jnl_close - everything into its place, the journal empty; jnl_free - its memory.  -EUCLEAN -EIO -ENOMEM -EOPNOTSUPP.
- * jnl_note_error - the journal's superblock on the disk says, or says no longer, that the file system has an error: a
- *             replay may bring back a superblock of the file system from before the error was noted there.  0 -EIO.
- *             Takes super_lock.  jnl_has_error - whether it says so; nothing without a journal.
+ * jnl_load - read the journal's superblock and find its blocks.  -EUCLEAN -EIO -ENOMEM -EOPNOTSUPP.
+ * jnl_recover - replay the transactions in the log; *replayed gets their number.  -EUCLEAN -EIO -ENOMEM.
+ * jnl_open - prepare for handles.  Without a journal, transactions will be written in place.  -EIO -ENOMEM.
+ * jnl_close - commit, write all blocks to their places and mark the journal empty.  0 -EIO.
+ * jnl_free - free its memory.
+ * jnl_note_error - set or clear the error mark in the journal's superblock, on the disk.  This mark is needed
+ *                  because a
+ *             replay may overwrite the file system's superblock with a version without its error mark.  0
+ *             -EIO.  Takes super_lock.  Does nothing without a journal.
+ * jnl_has_error - whether the journal's superblock has the error mark; false without a journal.
+ * jnl_abort - make the file system read-only for good, after an error.  Waiting threads get -EROFS or -EIO.
  */
 int jnl_load(struct ext_fs *fs);
 int jnl_recover(struct ext_fs *fs, unsigned *replayed);
@@ -182,12 +223,12 @@ void jnl_free(struct ext_fs *fs);
 void jnl_abort(struct ext_fs *fs);
 
 /* ---- one mounted file system ---- */
-/* Lock key: [g] the group's lock  [c] constant */
+/* A block group: a part of the disk with its own bitmaps and inodes.  Lock key: [g] the group's lock */
 struct ext_group {
     struct mutex lock;
-    uint32_t block_hint, inode_hint;   /* [g] no free bit lies before it      */
-    uint32_t npending;                 /* [g] bits set in `pending`             */
-    uint8_t *pending;                  /* [g] freed, not yet on the disk (I3); NULL: none ever */
+    uint32_t block_hint, inode_hint; /* [g] where searches start; no free inode before inode_hint */
+    uint32_t npending;               /* [g] bits set in `pending` */
+    uint8_t *pending; /* [g] blocks freed, but not yet on the disk (I3); NULL: none so far */
     bool block_checked, inode_checked; /* [g] the bitmaps have been validated */
 };
 
@@ -196,24 +237,26 @@ struct ext_bytes {
     uint64_t lo, hi;
 };
 
-/* What the core asks of the kernel's side. */
+/* The functions of the kernel's side (vnops.c, pages.c) that the core calls. */
 struct ext_up {
     const struct vnodeops *ops;
     const struct pager_ops *pager;
-    /* Write dirty pages; with `wait`, and wait for them.  0 or -EIO. */
+    /* Start writing the dirty pages of these bytes; with `wait`, also wait for the end.  0 or -EIO. */
     int (*write_data)(struct ext_inode *i, struct ext_bytes b, bool wait);
-    void (*drop_pages)(struct ext_inode *i, uint64_t size); /* pages beyond `size` bytes go */
-    bool (*may_evict)(struct ext_inode *i);                 /* no dirty pages, no I/O */
-    bool (*privileged)(void);                               /* may use the reserved blocks */
-    bool (*make_room)(unsigned tries); /* no memory: wait for some; whether to try again */
+    /* Remove the pages beyond `size` bytes. */
+    void (*drop_pages)(struct ext_inode *i, uint64_t size);
+    bool (*may_evict)(struct ext_inode *i); /* whether it has neither dirty pages nor I/O */
+    bool (*privileged)(void);               /* whether the caller may use the reserved blocks */
+    bool (*make_room)(unsigned tries);      /* free or wait for memory; whether to try again */
 };
 
+/* A part of the inode cache, with its own lock. */
 #define ICACHE_PARTS 16
 struct icache_part {
     struct mutex lock;
     struct ext_inode **hash;
     uint32_t count;
-    struct list clock; /* hand at its front */
+    struct list clock; /* all inodes of the part; the next candidate for eviction is first */
 };
 
 struct ext_fs {
@@ -223,20 +266,22 @@ struct ext_fs {
     const struct ext_up *up;
 
     /* [c] from the superblock */
-    uint32_t bsize, bshift, spb; /* bytes, log2, sectors of 512 bytes  */
+    /* size of a block: in bytes, log2 of that, in sectors of 512 bytes */
+    uint32_t bsize, bshift, spb;
+    /* bpg, ipg: blocks and inodes of a group; isize: bytes of an inode; ipb: inodes of a block */
     uint32_t blocks, first_block, bpg, ipg, inodes, ngroups, isize, ipb, first_ino, table_blocks;
-    uint32_t apb, apb_shift; /* block numbers in a block           */
-    uint32_t gdt_blocks, reserved_gdt;
+    uint32_t apb, apb_shift;           /* block numbers in a block of pointers, log2 of that */
+    uint32_t gdt_blocks, reserved_gdt; /* blocks of group descriptors, reserved for more */
     bool journalled, index_dirs, filetype, unsigned_hash;
-    uint8_t errors;      /* EXT_ERRORS_*                       */
-    _Atomic bool rdonly; /* no change may be made              */
-    _Atomic bool failed; /* an error was found                 */
-    bool leaving;        /* being unmounted, and nobody uses it */
-    char reason[160];    /* why the mount was refused          */
+    uint8_t errors;      /* EXT_ERRORS_* */
+    _Atomic bool rdonly; /* no change may be made */
+    _Atomic bool failed; /* an error was found */
+    bool leaving;        /* being unmounted, and no inode is in use */
+    char reason[160];    /* why the mount was refused */
 
     struct buf *sb_buf;
-    struct ext_super *sb; /* in sb_buf                          */
-    struct buf **gdt;     /* pinned                             */
+    struct ext_super *sb; /* in sb_buf */
+    struct buf **gdt;     /* blocks of group descriptors, pinned */
     struct ext_group *groups;
     _Atomic int64_t free_blocks, free_inodes, ndirs;
     _Atomic uint32_t next_generation;
@@ -246,25 +291,26 @@ struct ext_fs {
     struct list orphans;        /* under orphan_lock: last added first */
     struct spinlock dirty_lock; /* RANK_BUF */
     struct list dirty;          /* under dirty_lock: inodes changed in memory only, oldest first */
-    _Atomic uint32_t ndirty;    /* how many; changed under dirty_lock */
+    _Atomic uint32_t ndirty;    /* length of `dirty`; changed under dirty_lock */
 
-    struct buf **buf_hash;
-    struct spinlock *buf_hash_lock;
-    struct mutex *buf_read_lock; /* BUF_LOCKS of each                  */
+    struct buf **buf_hash;          /* buf_mask + 1 chains */
+    struct spinlock *buf_hash_lock; /* one for each chain */
+    struct mutex *buf_read_lock;    /* READ_LOCKS of buf.c */
     uint32_t buf_mask;
-    struct spinlock buf_lock; /* RANK_BUF: list of all              */
-    struct list bufs;
+    struct spinlock buf_lock; /* RANK_BUF: guards `bufs` */
+    struct list bufs;         /* all buffers */
     _Atomic uint32_t nbufs;
     uint32_t max_bufs;
-    void *buf_cache; /* kmem cache of blocks               */
+    void *buf_cache; /* kmem cache of blocks smaller than a page */
 
     struct icache_part part[ICACHE_PARTS];
-    uint32_t max_inodes;       /* per part                           */
-    void *thread;              /* the kernel side's                  */
-    _Atomic uint32_t nrefused; /* writes of pages that failed so far */
+    uint32_t max_inodes;       /* of each part */
+    void *thread;              /* unused */
+    _Atomic uint32_t nrefused; /* writes of pages that have failed so far */
     _Atomic uint64_t n_commits, n_revokes, n_checkpoints, n_replayed, n_buf_reads, n_ordered;
 };
 
+/* ext_gdesc - the descriptor of group g; *b gets its buffer, without a reference. */
 static inline struct ext_gdesc *ext_gdesc(struct ext_fs *fs, uint32_t g, struct buf **b)
 {
     uint32_t per = fs->bsize / 32;
@@ -275,33 +321,52 @@ static inline struct ext_gdesc *ext_gdesc(struct ext_fs *fs, uint32_t g, struct 
 
 /* ---- super.c ---- */
 /*
- * ext_mount - read and check the file system on `disk`, replay its journal, end what the orphans need.
- * @rdonly  no change is made, but for the replay
- * 0 and *out; else an error, and `reason` (size bytes) says what is wrong: -EINVAL (not this format), -EUCLEAN,
- * -EOPNOTSUPP (feature), -EROFS (the disk cannot be written, and there is a journal to replay), -EIO -ENOMEM.
+ * ext_mount - read and check the file system on `disk` and replay its journal; if writable, also delete or
+ *             truncate the orphans.
+ * @rdonly  change nothing on the disk, except by the replay
+ * Returns 0 and *out; or an error, with the reason as text in reason[size]: -EINVAL (not this format),
+ * -EUCLEAN, -EOPNOTSUPP (feature), -EROFS (the disk cannot be written, but !rdonly or the journal must be
+ * replayed), -EIO -ENOMEM.
  */
 int ext_mount(struct disk *disk, const char *name, bool rdonly, struct vfs *vfs,
               const struct ext_up *up, struct ext_fs **out, char *reason, size_t size);
-/* ext_writable - from read-only to writable.  -EROFS: it must not.  ext_quiesce - all changes to the disk, clean. */
+/*
+ * ext_writable - make a read-only file system writable.  -EROFS: not allowed.  -EUCLEAN -EIO -ENOMEM.
+ * ext_quiesce - write all changes to the disk, mark the file system clean and make it read-only.  0 or an
+ *               error.
+ * ext_unmount - quiesce and free all memory; no inode may be in use.
+ * ext_sync - write dirty inodes to the table and commit.  0 or an error.
+ */
 int ext_writable(struct ext_fs *fs);
 int ext_quiesce(struct ext_fs *fs);
-/* ext_unmount - quiesce and free everything; nobody uses an inode. */
 int ext_unmount(struct ext_fs *fs);
 int ext_sync(struct ext_fs *fs);
-/* ext_note_error - the superblock and the journal's, on the disk, say that there was an error.  Takes super_lock. */
+/*
+ * ext_note_error - set the error mark on the disk, in the superblock and in that of the journal.  Takes
+ *                  super_lock.
+ */
 void ext_note_error(struct ext_fs *fs);
-/* ext_error - the disk is corrupt: say so, mark it, go read-only (errors=).  Returns -EUCLEAN. */
+/*
+ * ext_error - the disk is corrupt: print why, set the error mark, become read-only (errors=).  Returns
+ *             -EUCLEAN.
+ */
 int ext_error(struct ext_fs *fs, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* ext_block_ok - whether file data or an indirect block may lie in start .. start+n-1. */
+/*
+ * ext_block_ok - whether blocks start .. start+n-1 lie in the file system and outside its fixed metadata.
+ * ext_has_super - whether the group has a copy of the superblock and of the group descriptors.
+ * ext_group_blocks - number of blocks of the group; the last group may be shorter.
+ */
 bool ext_block_ok(struct ext_fs *fs, uint32_t start, uint32_t n);
 bool ext_has_super(struct ext_fs *fs, uint32_t group);
 uint32_t ext_group_blocks(struct ext_fs *fs, uint32_t group);
 
 /* ---- balloc.c ---- */
 /*
- * ext_balloc - take 1 .. want consecutive blocks near `goal` (0: anywhere in or after `group`); *got tells how many.
- *              -ENOSPC -EIO -EUCLEAN.  Takes the group's lock.
- * ext_bfree - free start .. start+n-1 (data).  ext_bfree_meta - free one block of metadata.
+ * ext_balloc - allocate 1 .. want consecutive blocks near block `goal` (0: anywhere in or after `group`).
+ *              *start and *got tell which.  -ENOSPC -EIO -EUCLEAN -ENOMEM.  Takes the group's lock.
+ * ext_bfree - free data blocks start .. start+n-1.  ext_bfree_meta - free one block of metadata.  -EUCLEAN
+ *             -EIO -ENOMEM.
+ * ext_release_pending - the transaction that freed these blocks is on the disk: they may be allocated again.
  */
 int ext_balloc(struct handle *h, uint32_t group, uint32_t goal, uint32_t want, uint32_t *start,
                uint32_t *got);
@@ -310,70 +375,88 @@ int ext_bfree_meta(struct handle *h, uint32_t block);
 void ext_release_pending(struct ext_fs *fs, uint32_t start, uint32_t n);
 
 /* ---- ialloc.c ---- */
+/*
+ * ext_ialloc - allocate an inode number for a new entry of `dir`.  -ENOSPC -EUCLEAN -EIO -ENOMEM.
+ * ext_ifree - free an inode number.  -EUCLEAN -EIO -ENOMEM.
+ * ext_ino_used - whether the bitmap shows the inode as in use: 1, 0 or an error.
+ */
 int ext_ialloc(struct handle *h, struct ext_inode *dir, bool is_dir, uint32_t *ino);
 int ext_ifree(struct handle *h, uint32_t ino, bool is_dir);
-/* ext_ino_used - whether the bitmap says so; 1, 0 or an error. */
 int ext_ino_used(struct ext_fs *fs, uint32_t ino);
 
 /* ---- inode.c, icache.c, orphan.c ---- */
 /*
- * An inode's state towards the journal.  "In a handle" means that the running transaction cannot be committed between
- * the store and the handle's end; all open handles are in one transaction.
+ * The fields of an inode that connect it with the journal.  "In a handle" means that the running transaction
+ * cannot be committed between the store and the end of the handle, because all open handles are in one
+ * transaction.
  *
- * field     written by                         under           when; what it means to others
- * disksize  ext_iwrite, load_inode_fields                table_lock      in a handle: the size that the table now has
- * growing   prepare_chunk; shrink (0)          vn.lock W       in a handle; beyond vn.size only during a write
- * writing   ext_vn_prepare; shrink, trim (0)   vn.lock W       before the page is dirty: its bytes count as the file's
- * cutting   ext_truncate                       vn.lock W       no commit needs the blocks behind it any more, and they
- *                                                              are about to be freed: write-back leaves them alone
- * tid       ext_iwrite, ext_iflush_one, iload  one store       in a handle, before disksize; never goes back in memory
- * dirty     ext_idirty, ext_iundirty           dirty_lock      vn is newer than the table; cleared before ext_iwrite,
- *                                                              after tid: what is clean is in a transaction up to tid
- * orphaned  ext_orphan_add, ext_orphan_del     orphan_lock     in a handle: it is on the list here and on the disk
- * undone    ext_orphan_undone, take_undone_orphan     orphan_lock     only while orphaned; UNDONE_DELETE: refs is 0
- * otxn      jnl_order, write_ordered, unorder  journal.lock    the transaction on whose list it is
- * ordered   as otxn                            journal.lock    hi is 0 exactly if otxn is NULL
- * again     as otxn                            journal.lock    of the next transaction: only while otxn is committing
+ * field     written by                      lock         when it changes; what its value means
+ * disksize  ext_iwrite, load_inode_fields   table_lock   in a handle: the size that the table now has
+ * growing   prepare_chunk;                  vn.lock W    in a handle; beyond vn.size only during a write
+ *           shrink_inode_size (0)
+ * writing   ext_vn_prepare;                 vn.lock W    before the page is dirty: the bytes below it count
+ *           ext_trim, shrink_inode_size (0)              as part of the file
+ * cutting   ext_truncate                    vn.lock W    no commit needs the blocks behind it any more, and
+ *                                                        they will be freed: write-back leaves them out
+ * tid       ext_iwrite, ext_iflush_one,     one store    in a handle, before disksize; never decreases while
+ *           ext_iload                                    the inode is in memory
+ * dirty     ext_idirty, ext_iundirty        dirty_lock   vn is newer than the table.  Cleared after the store
+ *                                                        of tid and before ext_iwrite: a clean inode is in a
+ *                                                        transaction up to tid
+ * orphaned  ext_orphan_add, ext_orphan_del  orphan_lock  in a handle: it is on the list in memory and on
+ *                                                        that on the disk
+ * undone    ext_orphan_undone,              orphan_lock  only while orphaned; with UNDONE_DELETE, refs is 0
+ *           take_undone_orphan
+ * otxn      jnl_order, write_ordered,       journal.lock the transaction in whose list `ordered` it is
+ *           jnl_unorder
+ * ordered   as otxn                         journal.lock hi is 0 exactly if otxn is NULL
+ * again     as otxn                         journal.lock bytes for the next transaction: only while otxn is
+ *                                                        committing
  *
- * States of otxn: NULL -> running (jnl_order) -> committing (jnl_write) -> NULL, or running if `again` (write_ordered).
- * Pages of bytes in `ordered` may be dropped only when otxn is not committing (jnl_settle) and the running transaction
- * does not show them.  An inode leaves memory (evict) only clean: not dirty, not orphaned, otxn NULL.
+ * States of otxn: NULL -> running (jnl_order) -> committing (jnl_write) -> NULL, or running if `again` is not
+ * empty (write_ordered).
+ * Pages with bytes in `ordered` may be dropped only when otxn is not committing
+ * (jnl_settle) and the running transaction does not show them.  An inode is evicted from memory only if it is
+ * not dirty, not orphaned, and otxn is NULL.
  */
-/* Lock key: [m] map_lock  [W] vn.lock  [o] orphan_lock  [d] dirty_lock  [j] journal lock  [p] icache part
- *           [t] table_lock: spin lock, RANK_BUF */
+/*
+ * An inode in memory.  Lock key: [m] map_lock  [W] vn.lock  [o] orphan_lock  [d] dirty_lock  [j] journal lock
+ * [p] lock of the icache part  [t] table_lock (spin lock, RANK_BUF)  [c] constant
+ */
 struct ext_inode {
-    struct vnode vn;     /* first; mode, owner, links, size and times are its        */
-    struct object_io io; /* of a regular file's pages                                */
-    struct ext_fs *fs;   /* [c]                                                      */
+    struct vnode vn;     /* must be first; has the mode, owner, links, size and times */
+    struct object_io io; /* for the pages of a regular file */
+    struct ext_fs *fs;   /* [c] */
     struct mutex map_lock;
-    uint32_t block[15];         /* [m]; a fast link's target                               */
-    uint32_t nsectors;          /* [m] of 512 bytes: i_blocks                              */
-    struct spinlock table_lock; /* round storing into the table                          */
+    uint32_t block[15];         /* [m] block pointers, or the target of a short symbolic link */
+    uint32_t nsectors;          /* [m] i_blocks, in sectors of 512 bytes */
+    struct spinlock table_lock; /* held while the inode is copied into the table */
     uint32_t flags, generation, file_acl, crtime, crtime_extra;
-    uint32_t dtime; /* [o] and [t] to change it; orphans: the next one          */
+    uint32_t dtime; /* changed under [o] and [t]; orphan: next inode of the list on the disk */
     uint16_t extra_isize;
-    uint64_t disksize; /* [t] size on the disk, in the running transaction's view      */
-    struct buf *ibuf;  /* [c] its block of the inode table, held                   */
-    uint32_t ioff;     /* [c] byte offset there                                    */
-    uint32_t map_lblk, map_pblk, map_len; /* [m] the last mapping looked up         */
-    uint32_t last_alloc;      /* [m] goal for the next block                            */
-    _Atomic uint64_t writing; /* [W] changed; where the write under way ends, if beyond the size */
-    _Atomic uint64_t cutting; /* [W] changed; where the file is being cut, or 0 */
-    uint64_t growing;         /* [W] size that the write under way will give, or 0       */
-    uint32_t parent; /* [W of parent] a directory's: its ".."; else the last dir it was found in */
-    _Atomic uint32_t tid; /* last transaction that holds a change of it              */
-    struct list orphan;   /* [o]                                                     */
-    bool orphaned;        /* [o]                                                     */
-    uint8_t undone;       /* [o] UNDONE_*: what has failed, and is tried again at the next commit */
-    bool dirty;           /* [d] on fs->dirty                                        */
-    struct list dirty_link;          /* [d]                                                    */
-    struct txn *otxn;                /* [j] ordered in                                          */
-    struct list olink;               /* [j]                                                     */
-    struct ext_bytes ordered, again; /* [j] in that transaction, and in the next            */
-    struct ext_inode *hnext;         /* [p]                                                     */
-    struct list clock;               /* [p]                                                     */
-    bool hashed, referenced;         /* [p]                                            */
-    uint32_t dir_hint;               /* [W] directory: block where room was found last          */
+    uint64_t disksize; /* [t] size on the disk, in the view of the running transaction */
+    struct buf *ibuf;  /* [c] its block of the inode table, held */
+    uint32_t ioff;     /* [c] byte offset of the inode in ibuf */
+    uint32_t map_lblk, map_pblk, map_len; /* [m] the mapping that was looked up last */
+    uint32_t last_alloc;      /* [m] last block allocated; the next one should follow it */
+    _Atomic uint64_t writing; /* changed under [W]: end of a write beyond the size, or 0 */
+    _Atomic uint64_t cutting; /* changed under [W]: size to which the file is being cut, or 0 */
+    uint64_t growing;         /* [W] size that the current write will give the file, or 0 */
+    /* [W of parent] of a directory: its ".."; else the directory where it was found last; 0: not known */
+    uint32_t parent;
+    _Atomic uint32_t tid;   /* last transaction that holds a change of the inode */
+    struct list orphan;     /* [o] in fs->orphans */
+    bool orphaned;          /* [o] */
+    uint8_t undone;         /* [o] UNDONE_*: has failed and is tried again at the next commit */
+    bool dirty;             /* [d] it is in fs->dirty */
+    struct list dirty_link; /* [d] in fs->dirty */
+    struct txn *otxn;       /* [j] transaction that must write the data `ordered` first */
+    struct list olink;      /* [j] in otxn->ordered */
+    struct ext_bytes ordered, again; /* [j] bytes for otxn, bytes for the transaction after it */
+    struct ext_inode *hnext;         /* [p] next in the hash chain */
+    struct list clock;               /* [p] in icache_part.clock */
+    bool hashed, referenced; /* [p] in the cache; used since the last look of the eviction */
+    uint32_t dir_hint;       /* [W] directory: the blocks before this one are full */
 };
 static inline struct ext_inode *ext_i(struct vnode *vn)
 {
@@ -381,24 +464,32 @@ static inline struct ext_inode *ext_i(struct vnode *vn)
 }
 
 /*
- * ext_iget - the inode, with a reference.  -EUCLEAN -ESTALE(-ENOENT: it is free) -EIO -ENOMEM.
- * ext_iwrite - its attributes into the table.  Credits: 1.
- * ext_idirty - they changed in memory; the table learns at the next commit.  ext_iundirty - it need not any more.
- * ext_iflush - the table learns of all that have changed until the call, ext_iflush_one - of one.
- * ext_ifree_mem - its memory, when nobody has it.
- * ext_inactive - vnode operation: the last reference is gone; deletes a file without links.
- * ext_iforget - take it out of the cache (no links left).
+ * ext_iget - get an inode, with a reference, from the cache or the table.  -EUCLEAN (also: it is free) -EIO
+ *            -ENOMEM.
+ * ext_iput - drop a reference.
+ * ext_itryhold - take a reference, unless the last one has been dropped; whether it was taken.
+ * ext_ihash - put a new inode into the cache.  ext_iforget - take an inode without links out of it.
+ * ext_ialloc_mem - allocate an inode in memory, with one reference; NULL: no memory.
+ * ext_ifree_mem - free an inode in memory to which no references are left.
+ * ext_iload - read an inode from the table, without the cache, with one reference.  -EUCLEAN -EIO -ENOMEM.
+ * ext_ibuf - set i->ibuf and i->ioff from the inode number.  -EIO -ENOMEM.
+ * ext_time_fits - the time (ns since 1970) nearest to t that the inode can store.
+ * ext_iwrite - copy the attributes into the inode table.  Credits: 1.
+ * ext_idirty - the attributes have changed in memory; the next commit copies them into the table.
+ * ext_iundirty - undo ext_idirty.
+ * ext_iflush_one - copy the inode into the table if it is dirty.  -EROFS -ENOMEM.
+ * ext_iflush - the same for all inodes that are dirty at the time of the call.
+ * ext_inactive - vnode operation, after the last reference has been dropped; deletes a file without links.
  */
 int ext_iget(struct ext_fs *fs, uint32_t ino, struct ext_inode **out);
 void ext_iput(struct ext_inode *i);
-bool ext_itryhold(struct ext_inode *i); /* a reference, unless the last one has gone */
+bool ext_itryhold(struct ext_inode *i);
 void ext_ihash(struct ext_inode *i);
 void ext_iforget(struct ext_inode *i);
 struct ext_inode *ext_ialloc_mem(struct ext_fs *fs, enum vtype type);
-int ext_iload(struct ext_fs *fs, uint32_t ino, struct ext_inode **out); /* past the cache */
+int ext_iload(struct ext_fs *fs, uint32_t ino, struct ext_inode **out);
 int ext_ibuf(struct ext_inode *i);
-int64_t ext_time_fits(const struct ext_inode *i,
-                      int64_t t); /* the nearest time that the inode has room for */
+int64_t ext_time_fits(const struct ext_inode *i, int64_t t);
 void ext_iwrite(struct handle *h, struct ext_inode *i);
 void ext_idirty(struct ext_inode *i);
 void ext_iundirty(struct ext_inode *i);
@@ -407,31 +498,45 @@ int ext_iflush_one(struct ext_inode *i);
 int ext_iflush(struct ext_fs *fs);
 void ext_inactive(struct vnode *vn);
 int icache_init(struct ext_fs *fs);
-/* icache_drop - free all inodes but the root; the number in use. */
+/* icache_drop - evict all inodes that can be evicted; returns the number of those that stay. */
 unsigned icache_drop(struct ext_fs *fs);
 void icache_destroy(struct ext_fs *fs);
 /*
- * icache_some - hold up to `max` inodes in memory for which want() is true into out[], from *at (at first 0) on; how
- *               many: 0 when there are no more.  Those of out[] must be put, and unwanted, before the next call.
- * icache_count - how many there are for which want() is true.
+ * icache_some - put up to `max` inodes for which want() is true into out[], each with a reference, and return
+ *               their number; 0: no more.  *at is the place to continue, 0 for the first call.  Before the
+ *               next call the caller must drop the references, and want() must have become false for these
+ *               inodes.
+ * icache_count - the number of inodes in the cache for which want() is true.
  */
 unsigned icache_some(struct ext_fs *fs, unsigned *at, bool (*want)(struct ext_inode *i),
                      struct ext_inode **out, unsigned max);
 unsigned icache_count(struct ext_fs *fs, bool (*want)(struct ext_inode *i));
-/* ext_orphan_add - onto the orphan list.  ext_orphan_del - from it; an open file without links stays there. */
+/*
+ * ext_orphan_add - put the inode on the orphan list.  Returns 0.
+ * ext_orphan_del - take it off the list; an open file without links stays on it.  Returns 0.
+ * ext_orphans_end - at mount: delete or truncate all inodes that a crash left on the list; *n gets their
+ *                   number.  -EUCLEAN -EIO -ENOMEM -EROFS.
+ */
 int ext_orphan_add(struct handle *h, struct ext_inode *i);
 int ext_orphan_del(struct handle *h, struct ext_inode *i);
 int ext_orphans_end(struct ext_fs *fs, unsigned *n);
-/* ext_orphan_undone - of an orphan, `what` has failed.  ext_orphans_retry - tries all that has; they may fail again. */
+/*
+ * ext_orphan_undone - note that operation `what` on an orphan has failed.
+ * ext_orphans_retry - try all noted operations again, up to the first that fails.
+ */
 enum {
     UNDONE_NOTHING,
     UNDONE_CUT,
-    UNDONE_DELETE /* nobody has a reference; it stays in memory for this */
+    UNDONE_DELETE /* no references are left; the inode stays in memory for the next try */
 };
 void ext_orphan_undone(struct ext_inode *i, uint8_t what);
 void ext_orphans_retry(struct ext_fs *fs);
 /* ext_orphans_used - whether a file without a name is open, or being deleted. */
 bool ext_orphans_used(struct ext_fs *fs);
+/*
+ * ext_delete - free the blocks, the attributes and the number of an inode without links and references.
+ *              After an error it may still be on the orphan list.
+ */
 int ext_delete(struct ext_inode *i);
 enum { ORPHAN_CREDITS = 3, DELETE_CREDITS = 8 };
 extern const uint8_t ext_dirent_type[]; /* by enum vtype */
@@ -439,13 +544,14 @@ enum vtype ext_vtype(uint32_t mode);
 
 /* ---- bmap.c, truncate.c ---- */
 /*
- * ext_map - where block `lblk` of the file lies: *pblk (0: a hole), and *n blocks after it likewise (at most `max`).
- *           -EUCLEAN -EIO -ENOMEM -EFBIG.  Takes map_lock.  ext_map_now: -EAGAIN instead of waiting for it.
- * ext_map_alloc - give the blocks lblk .. lblk+n-1 that have none some; each call does as many as lie together.
- *           *pblk, *got; *fresh: they are new, and the caller writes the inode.  Credits: MAP_CREDITS(fs, n).
- * ext_truncate - make the file `size` bytes long, which is no longer than it is: its size here and on the disk, its
- *                pages, its blocks; opens handles of its own.  An error: the size has changed unless it is that of the
- *                first handle (-EROFS -EIO -ENOMEM); blocks beyond it may be left, and it stays on the orphan list.
+ * ext_map - find where block `lblk` of the file lies: *pblk is its block on the disk (0: a hole).  *n, at
+ *           most `max`, is the length of the run: *n consecutive blocks, or *n blocks of a hole.  -EUCLEAN
+ *           -EIO -ENOMEM -EFBIG.  Takes map_lock.  ext_map_now - the same; -EAGAIN instead of waiting for
+ *           map_lock.
+ * ext_map_alloc - the same for at most n blocks, but allocates blocks for a hole.  *got is the length of the
+ *                 run, which
+ *           may be less than n: the caller repeats the call.  If *fresh, the blocks are new and the caller
+ *           must call ext_iwrite.  Credits: ext_map_credits(fs, n).  Also -ENOSPC.
  */
 int ext_map(struct ext_inode *i, uint64_t lblk, uint32_t max, uint32_t *pblk, uint32_t *n);
 int ext_map_now(struct ext_inode *i, uint64_t lblk, uint32_t max, uint32_t *pblk, uint32_t *n);
@@ -453,30 +559,48 @@ int ext_map_alloc(struct handle *h, struct ext_inode *i, uint64_t lblk, uint32_t
                   uint32_t *got, bool *fresh);
 unsigned ext_map_credits(struct ext_fs *fs, uint32_t n);
 /*
- * ext_prepare - blocks for bytes off .. off+len-1, in as many handles as it takes; if `grow`, under vn->lock for
- *               writing, with them the size on the disk grows (I4).  fresh(arg, lblk, n) is told of new blocks while
- *               the handle is open: the transaction cannot be committed before it returns.
- * ext_mapped - whether all of them have blocks: 1, 0 or an error.
+ * ext_prepare - allocate blocks for bytes off .. off+len-1, in as many handles as necessary.  If `grow`, the
+ *               size on the disk grows in the same handles (I4), and the caller holds vn->lock for writing.
+ *               fresh(arg, lblk, n) is called for new blocks while the handle is open, so the transaction
+ *               cannot be committed before it returns.  -ENOSPC -EFBIG -EROFS -EUCLEAN -EIO -ENOMEM.
+ * ext_mapped - whether all these bytes have blocks: 1, 0 or an error.
  */
 int ext_prepare(struct ext_inode *i, uint64_t off, uint64_t len, bool grow,
                 void (*fresh)(void *arg, uint64_t lblk, uint32_t n), void *arg);
 int ext_mapped(struct ext_inode *i, uint64_t off, uint64_t len);
-/* ext_trim - a write ended early: back to vn.size. */
+/*
+ * ext_trim - a write has ended early: free the blocks beyond vn.size again.
+ * ext_truncate - make the file shorter: its size in memory and on the disk, its pages, its blocks.  `size` is
+ *                at most the present size.  Opens its own handles.  If the first handle cannot be opened,
+ *                nothing has changed (-EROFS -ENOMEM).  After any other error the size has changed, blocks
+ *                beyond it may be left, and the inode stays on the orphan list.
+ * ext_free_blocks - free the blocks beyond `size` bytes, in a handle that it may restart.  After an error
+ *                   h->txn is NULL
+ *                if a restart has failed.
+ * ext_max_size - the largest size of a file, in bytes.
+ */
 int ext_trim(struct ext_inode *i);
 int ext_truncate(struct ext_inode *i, uint64_t size);
-int ext_free_blocks(struct handle *h, struct ext_inode *i,
-                    uint64_t size); /* in a handle, which it may restart */
+int ext_free_blocks(struct handle *h, struct ext_inode *i, uint64_t size);
 uint64_t ext_max_size(struct ext_fs *fs);
 
 /* ---- dir.c, htree.c, namei.c ---- */
-/* Where an entry is: its block, held, and the record. */
+/* The place of an entry: its block, held, and the record. */
 struct dirpos {
     struct buf *b;
     struct ext_dirent *e, *prev; /* prev: the record before it in the block, or NULL */
 };
 /*
- * ext_dir_read - a block of the directory, checked: with vn->lock, for its entries may change meanwhile.
- * ext_dir_block - the same, not checked.  0, -EUCLEAN -EIO -ENOMEM.
+ * ext_dir_read - get block `lblk` of the directory, checked, with a reference.  The caller holds vn->lock,
+ *                because the entries may change otherwise.  -EUCLEAN -EIO -ENOMEM.
+ * ext_dir_block - the same, but not checked.
+ * ext_dir_append - add an empty block to the end of the directory: *out, with a reference, is block *lblk.
+ *                  Also -ENOSPC.
+ * ext_dir_find - find a name: *pos, whose block the caller must put.  -ENOENT -EUCLEAN -EIO -ENOMEM.
+ * ext_dir_add - add an entry; the caller has checked that the name does not exist.  -ENOSPC -EUCLEAN -EIO
+ *               -ENOMEM.
+ * ext_dir_remove - remove the entry at *pos.
+ * ext_dir_empty - whether it has no entries but "." and "..": 1, 0 or an error.
  */
 int ext_dir_read(struct ext_inode *dir, uint32_t lblk, struct buf **out);
 int ext_dir_block(struct ext_inode *dir, uint32_t lblk, struct buf **out);
@@ -485,10 +609,11 @@ int ext_dir_find(struct ext_inode *dir, const char *name, size_t len, struct dir
 int ext_dir_add(struct handle *h, struct ext_inode *dir, const char *name, size_t len, uint32_t ino,
                 enum vtype type);
 void ext_dir_remove(struct handle *h, struct ext_inode *dir, struct dirpos *pos);
-int ext_dir_empty(struct ext_inode *dir); /* 1, 0 or an error */
+int ext_dir_empty(struct ext_inode *dir);
 /*
- * dirent_at - the entry at byte `off` of a block of entries.  NULL: the end, or a record that does not fit.  On a
- * damaged disk the block may also be in use as something else, which other locks guard: so each step is checked.
+ * dirent_at - the entry at byte `off` of a block of entries.  NULL: the end, or a record that does not fit.
+ * Each step is checked, because on a damaged disk the block may also be used for another purpose, under other
+ * locks.
  */
 static inline struct ext_dirent *dirent_at(const struct ext_fs *fs, const uint8_t *data,
                                            uint32_t off)
@@ -500,29 +625,44 @@ static inline struct ext_dirent *dirent_at(const struct ext_fs *fs, const uint8_
         return NULL;
     return e;
 }
+/*
+ * dirblock_ok - whether block `lblk` of the directory is a chain of valid entries; block 0 begins with "."
+ *               and "..".
+ * dirblock_dotdot - the entry ".." in the first block of a directory; NULL: the block has no such entry.
+ * dirblock_find - the entry of a name in one block, and *prev as in struct dirpos; NULL: not there.
+ * dirblock_add - add an entry to one block; false: it has no room.
+ */
 bool dirblock_ok(struct ext_fs *fs, struct ext_inode *dir, const struct buf *b, uint32_t lblk);
-/* dirblock_dotdot - ".." in a directory's first block; NULL: that has become something else. */
 struct ext_dirent *dirblock_dotdot(struct ext_fs *fs, const struct buf *b);
 struct ext_dirent *dirblock_find(struct ext_fs *fs, struct buf *b, const char *name, size_t len,
                                  struct ext_dirent **prev);
 bool dirblock_add(struct handle *h, struct ext_inode *dir, struct buf *b, const char *name,
                   size_t len, uint32_t ino, enum vtype type);
-int htree_find(struct ext_inode *dir, const char *name, size_t len,
-               struct dirpos *pos); /* 1: not usable */
+/*
+ * htree_find, htree_add - as ext_dir_find and ext_dir_add, by the index; 1: this code cannot use the index.
+ * htree_make - give a directory of one block an index.  -ENOSPC -EUCLEAN -EIO -ENOMEM.
+ */
+int htree_find(struct ext_inode *dir, const char *name, size_t len, struct dirpos *pos);
 int htree_add(struct handle *h, struct ext_inode *dir, const char *name, size_t len, uint32_t ino,
               enum vtype type);
 int htree_make(struct handle *h, struct ext_inode *dir);
 /*
- * htree_readdir - ext_readdir in the order of hashes, of a directory that has an index or one block.  1: not usable.
- *                 Positions: 0 ".", 1 "..", then 2 + 2^32 * (hash / 2) + the second hash: a name keeps its position
- *                 when blocks are split, and when the first index is made.
- * ext_hash - the hash of a name, by which the index is ordered; *minor, if not NULL: another, which is not on the disk.
+ * htree_readdir - ext_readdir in the order of hashes, for a directory that has an index or only one block.
+ *                 1: this code cannot use the index.  The position of "." is 0, that of ".." is 1, and that
+ *                 of any other name is 2 + 2^32 * (hash / 2) + minor hash.  So a name keeps its position when
+ *                 blocks are split and when the directory gets an index.
+ * ext_hash - the hash of a name, by which the index is ordered.  *minor, if not NULL, gets a second hash,
+ *            which is not stored on the disk.
  */
 int htree_readdir(struct ext_inode *dir, uint64_t off, dirent_fn fn, void *arg);
 uint32_t ext_hash(const struct ext_super *sb, unsigned version, const char *name, size_t len,
                   uint32_t *minor);
 enum { DIR_ADD_CREDITS_BASE = 10 };
 
+/*
+ * The bodies of vnode operations; vnode.h describes them and the locks that the caller holds.
+ * ext_parent - vnodeops.parent.
+ */
 int ext_lookup(struct ext_inode *dir, const char *name, size_t len, struct ext_inode **out);
 int ext_create(struct ext_inode *dir, const char *name, size_t len, enum vtype type, uint32_t mode,
                uint32_t uid, uint32_t gid, uint64_t rdev, const char *target,
@@ -532,9 +672,12 @@ int ext_unlink(struct ext_inode *dir, const char *name, size_t len, struct ext_i
 int ext_rename(struct ext_inode *od, const char *on, size_t ol, struct ext_inode *nd,
                const char *nn, size_t nl, struct ext_inode *moved, struct ext_inode *replaced);
 /*
- * ext_readdir - the entries from position `off` on, until fn() wants no more.  Names that stay are told exactly once,
- *               however many come and go between two calls.  ext_dir_scan - in the order of the blocks, where a name's
- *               position may change.  0, -EUCLEAN -EIO -ENOMEM.
+ * ext_readdir - call fn() for the entries from position `off` on, until it returns non-zero.  A name that
+ *               exists all the time is passed exactly once, even if other names are added or removed between
+ *               two calls.
+ * ext_dir_scan - the same in the order of the blocks; a name may get another position.
+ * ext_dirent_vtype - the type of the file of an entry; reads the inode if the entry does not have the type.
+ * All but the last return 0, -EUCLEAN -EIO -ENOMEM.
  */
 int ext_readdir(struct ext_inode *dir, uint64_t off, dirent_fn fn, void *arg);
 int ext_dir_scan(struct ext_inode *dir, uint64_t off, dirent_fn fn, void *arg);
