@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: MIT
 /*
- * commit.c - writing transactions into the log, and what they hold into its place.
+ * log.c - commits and checkpoints: writing transactions into the log, and their blocks to their places.
  *
- * THEORY      A commit, in this order:
- *               1  no handle begins; wait until the open ones end
- *               2  copy every buffer; handles go on, in the next transaction
+ * THEORY      The log is a ring of blocks on the disk.  A transaction is first written into the log (commit)
+ *             and later, at leisure, to the places where its blocks belong (checkpoint).  Its part of the log
+ *             is then free again.
+ *             The steps of a commit:
+ *               1  let no new handle begin; wait until the open handles end
+ *               2  copy every buffer; handles may begin again, in the next transaction
  *               3  write the data of ordered files and wait
- *               4  revoke records, descriptors and copies into the log; wait; flush
- *               5  the commit block; flush: now the transaction has happened
- *             A checkpoint writes buffers that no running transaction has changed into their places, flushes, and
- *             moves the log's tail.  When it runs between two transactions it empties the log.
- *             Without a journal, steps 4 and 5 write the copies into their places.
- * INVARIANTS  I1  the log's tail passes a transaction only when each of its buffers is in its place or in a later
- *                 transaction that is on the disk, and the flush after that has ended
- *             I2  the journal's superblock names the tail before the log's blocks behind it are written again
- * LOCKING     The caller has `busy`.
+ *               4  write revoke records, descriptors and copies into the log; wait; flush the disk
+ *               5  write the commit block; flush the disk: now the transaction has happened
+ *             A checkpoint writes the committed buffers to their places, except those that the running
+ *             transaction has changed.  Then it flushes the disk and moves the log's tail.  If no transaction
+ *             is running, it empties the log.
+ *             Without a journal, steps 4 and 5 write the copies directly to their places.
+ * INVARIANTS  I1  the log's tail passes a transaction only when each of its buffers is in its place or in a
+ *                 later transaction that is on the disk, and the flush after that has ended
+ *             I2  blocks of the log behind the tail are not reused before the journal's superblock on the
+ *                 disk has the new tail
+ * LOCKING     The caller has set `busy`.
  * SEE ALSO    journal.c
  */
 #include "fs/ext/journal.h"
@@ -35,6 +40,7 @@ uint32_t jnl_log_block(const struct journal *j, uint32_t i)
     return x->start + i;
 }
 
+/* How many blocks one descriptor describes: a header and a UUID take the rest of it. */
 static unsigned tags_in_block(const struct journal *j)
 {
     return (j->fs->bsize - (unsigned)sizeof(struct jbd_header) - 16) /
@@ -53,6 +59,7 @@ uint32_t jnl_log_free(const struct journal *j)
     return len - 1 - (j->head + len - j->tail) % len;
 }
 
+/* Writes the journal's superblock, between two flushes.  super_lock held. */
 static int write_jnl_super_locked(struct journal *j)
 {
     int err = blk_flush(j->fs->disk);
@@ -81,7 +88,7 @@ int jnl_note_error(struct ext_fs *fs, bool failed)
     struct jbd_super *s;
     int err = 0;
 
-    if (j == NULL || j->super == NULL) /* none, or its inode is what is wrong */
+    if (j == NULL || j->super == NULL) /* no journal, or the error is in the journal's inode */
         return 0;
     mutex_enter(&j->super_lock);
     s = (struct jbd_super *)j->super;
@@ -95,15 +102,15 @@ int jnl_note_error(struct ext_fs *fs, bool failed)
 
 /* ---- writing one transaction --------------------------------------------------------------------- */
 
-/* What is being laid out for the log. */
+/* The blocks for the log that have been laid out so far, in j->out. */
 struct layout {
     struct journal *j;
-    size_t nout;
-    unsigned nspare;
+    size_t nout;     /* blocks in j->out */
+    unsigned nspare; /* blocks of j->spare in use */
     uint32_t seq;
 };
 
-/* The next block of the log gets `data`. */
+/* Makes `data` the content of the next block of the log. */
 static void append_log_block(struct layout *l, void *data)
 {
     struct journal *j = l->j;
@@ -113,7 +120,7 @@ static void append_log_block(struct layout *l, void *data)
         j->head = j->first;
 }
 
-/* A block of the journal's own, with its header. */
+/* Adds and returns a block of the journal's own (descriptor, revoke record, commit): a header and zeros. */
 static uint8_t *append_control_block(struct layout *l, uint32_t type)
 {
     struct journal *j = l->j;
@@ -141,6 +148,7 @@ static void append_revoke_records(struct layout *l, const struct txn *t)
     }
 }
 
+/* Adds the n copies, each run of them after the descriptor that names their places. */
 static void append_logged_buffers(struct layout *l, size_t n)
 {
     struct journal *j = l->j;
@@ -160,8 +168,8 @@ static void append_logged_buffers(struct layout *l, size_t n)
             p = append_control_block(l, JBD_DESCRIPTOR) + sizeof(struct jbd_header);
             k = 0;
         }
-        if (*(uint32_t *)data ==
-            be32(JBD_MAGIC)) { /* would look like the journal's own; always a copy */
+        /* it would look like a block of the journal's own; `data` is a copy (copy_txn_buffers) */
+        if (*(uint32_t *)data == be32(JBD_MAGIC)) {
             *(uint32_t *)data = 0;
             flags |= JBD_TAG_ESCAPE;
         }
@@ -180,6 +188,7 @@ static void append_logged_buffers(struct layout *l, size_t n)
         tag->flags |= be16(JBD_TAG_LAST);
 }
 
+/* Steps 4 and 5.  0 or -EIO. */
 static int write_log(struct journal *j, struct txn *t, size_t n)
 {
     struct layout l = {j, 0, 0, j->seq};
@@ -209,7 +218,7 @@ static int write_log(struct journal *j, struct txn *t, size_t n)
     return blk_flush(j->fs->disk);
 }
 
-/* Without a journal: everything into its place. */
+/* Steps 4 and 5 without a journal: writes all buffers to their places.  0 or -EIO. */
 static int write_in_place(struct journal *j, size_t n)
 {
     size_t m = 0;
@@ -224,8 +233,9 @@ static int write_in_place(struct journal *j, size_t n)
 }
 
 /*
- * Step 2: copies of all buffers, which now belong to nobody.  Returns how many; *all: each got a copy.
- * No handle is open and none begins, so they stand still; up to some megabytes are copied, without j->lock.
+ * Step 2: copies all buffers of the transaction and takes them out of it.  Returns how many there were.  If
+ * memory is short, some buffers get no copy: then *all is false, and the buffers themselves are written.
+ * Up to several MiB are copied without j->lock, because no handle is open or can begin.
  */
 static size_t copy_txn_buffers(struct journal *j, struct txn *t, bool *all)
 {
@@ -242,9 +252,9 @@ static size_t copy_txn_buffers(struct journal *j, struct txn *t, bool *all)
         j->copies[n] = freed ? NULL : ext_block_alloc(j->fs);
         if (j->copies[n] == NULL && !freed) {
             *all = false;
+            /* a block that needs JBD_TAG_ESCAPE must have a copy: wait for memory, which is rare */
             while (magic && (j->copies[n] = ext_block_alloc(j->fs)) == NULL)
-                thread_sleep_ns(
-                    10000000); /* one in four thousand million blocks, and then no memory */
+                thread_sleep_ns(10000000);
         }
         if (j->copies[n] != NULL)
             memcpy(j->copies[n], b->data, j->fs->bsize);
@@ -264,8 +274,9 @@ static size_t copy_txn_buffers(struct journal *j, struct txn *t, bool *all)
 }
 
 /*
- * Step 3.  All files are begun before one is waited for, so that the disk can join and sort what it gets.  j->lock is
- * held, but for the writing itself; only the committing thread removes files from the list of its transaction.
+ * Step 3.  Starts the writes of all files before it waits for one, so that the disk can merge and sort the
+ * requests.  j->lock is held, except during the writes.  The list stays valid, because only the committing
+ * thread removes inodes from the list of its transaction.
  */
 static void write_ordered(struct journal *j, struct txn *t)
 {
@@ -284,9 +295,8 @@ static void write_ordered(struct journal *j, struct txn *t)
         struct txn *next;
 
         mutex_exit(&j->lock);
-        j->fs->up->write_data(
-            i, bytes,
-            true); /* an error: the page stays dirty, and the file's next fsync meets it */
+        /* after an error the page stays dirty, and the file's next fsync returns the error */
+        j->fs->up->write_data(i, bytes, true);
         j->fs->n_ordered++;
         mutex_enter(&j->lock);
         list_remove(&i->olink);
@@ -297,12 +307,12 @@ static void write_ordered(struct journal *j, struct txn *t)
         if (next != NULL)
             list_push_back(&next->ordered, &i->olink);
         atomic_thread_fence(memory_order_release);
-        i->otxn = next; /* NULL: from here on it may be evicted */
+        i->otxn = next; /* NULL: from now on the inode may be evicted */
         cv_broadcast(&j->cv);
     }
 }
 
-/* After step 5: the buffers wait for a checkpoint, the freed blocks may be used. */
+/* After step 5: the n buffers wait for a checkpoint; a freed one no longer does.  j->lock held. */
 static void queue_for_checkpoint(struct journal *j, struct txn *t, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -320,7 +330,7 @@ static void queue_for_checkpoint(struct journal *j, struct txn *t, size_t n)
     }
 }
 
-/* What t has freed may be used. */
+/* Makes the blocks that t has freed available for allocation. */
 static void release_freed_blocks(struct journal *j, struct txn *t)
 {
     struct freed *f;
@@ -355,7 +365,7 @@ int jnl_write(struct journal *j)
     if (err == 0)
         release_freed_blocks(j, t);
     mutex_enter(&j->lock);
-    if (err == 0) /* else what they hold stays as it is, in memory */
+    if (err == 0) /* else the buffers keep their contents and stay in memory */
         queue_for_checkpoint(j, t, n);
     j->committing = NULL;
     j->locking = false;
@@ -377,7 +387,7 @@ int jnl_write(struct journal *j)
 
 /* ---- checkpoints --------------------------------------------------------------------------------- */
 
-/* Copies of up to CKPT_BATCH buffers that may be written now.  Takes j->lock. */
+/* Copies up to CKPT_BATCH buffers that may be written now to j->spare, for j->out.  Takes j->lock. */
 static size_t copy_checkpoint_batch(struct journal *j)
 {
     struct txn *t;
@@ -389,7 +399,7 @@ static size_t copy_checkpoint_batch(struct journal *j)
         LIST_FOREACH (b, &t->ckpts, clink) {
             uint8_t *copy = j->spare + n * j->fs->bsize;
 
-            if (b->txn != NULL) /* has uncommitted bytes */
+            if (b->txn != NULL) /* it has bytes that are not committed */
                 continue;
             if (n == CKPT_BATCH)
                 goto out;
@@ -403,6 +413,7 @@ out:
     return n;
 }
 
+/* The n buffers of the batch are in their places: takes them off their checkpoint lists. */
 static void finish_checkpoint_batch(struct journal *j, size_t n)
 {
     mutex_enter(&j->lock);

@@ -415,9 +415,9 @@ int ext_ino_used(struct ext_fs *fs, uint32_t ino);
  *
  * States of otxn: NULL -> running (jnl_order) -> committing (jnl_write) -> NULL, or running if `again` is not
  * empty (write_ordered).
- * Pages with bytes in `ordered` may be dropped only when otxn is not committing
- * (jnl_settle) and the running transaction does not show them.  An inode is evicted from memory only if it is
- * not dirty, not orphaned, and otxn is NULL.
+ * Pages with bytes in `ordered` may be dropped only when otxn is not committing (jnl_settle) and the running
+ * transaction does not show them.
+ * An inode is evicted from memory only if it is not dirty, not orphaned, and otxn is NULL.
  */
 /*
  * An inode in memory.  Lock key: [m] map_lock  [W] vn.lock  [o] orphan_lock  [d] dirty_lock  [j] journal lock
@@ -659,10 +659,7 @@ uint32_t ext_hash(const struct ext_super *sb, unsigned version, const char *name
                   uint32_t *minor);
 enum { DIR_ADD_CREDITS_BASE = 10 };
 
-/*
- * The bodies of vnode operations; vnode.h describes them and the locks that the caller holds.
- * ext_parent - vnodeops.parent.
- */
+/* The bodies of vnode operations; vnode.h describes them and the locks that the caller holds. */
 int ext_lookup(struct ext_inode *dir, const char *name, size_t len, struct ext_inode **out);
 int ext_create(struct ext_inode *dir, const char *name, size_t len, enum vtype type, uint32_t mode,
                uint32_t uid, uint32_t gid, uint64_t rdev, const char *target,

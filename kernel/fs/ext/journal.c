@@ -2,18 +2,25 @@
 /*
  * journal.c - handles and transactions.
  *
- * THEORY      All changes between two commits are one transaction: after a crash the disk shows all of them or none.
- *             A handle is one operation's part in it; it says beforehand how many blocks it may change, so that a
- *             transaction never outgrows the log.  One transaction runs and takes handles while the one before it
- *             is written.  Whoever needs a commit carries it out himself, if nobody does already: the thread that
- *             commits every five seconds, fsync, and a handle that finds no room.
- *             A commit copies all changed blocks at one moment without an open handle; from then on the buffers
- *             belong to the next transaction, and no bytes of it can get into the old one.
- * INVARIANTS  I1  nbufs + reserved <= max for the running transaction, and nrevoked + may_revoke <= max_revoked
- *             I2  whoever waits for a commit or a handle has no open handle
+ * THEORY      An operation such as creating a file changes several blocks.  A crash must not leave some of
+ *             them changed and others not.  So all changes between two commits form one transaction: after a
+ *             crash the disk has all of them or none.
+ *             A handle is the part of one operation in a transaction.  It announces at its start how many
+ *             blocks it may change (credits), so that a transaction never becomes larger than the log.
+ *             There are at most two unfinished transactions.  New handles join the running one, while the one
+ *             before it, the committing one, is written.
+ *             A commit is carried out by a thread that needs it, unless another thread is already doing so:
+ *             the thread that commits every five seconds, a thread in fsync, or a thread whose new handle
+ *             finds no room.
+ *             A commit copies all changed blocks at a moment when no handle is open.  After
+ *             that the buffers belong to the next transaction, so no bytes of the next one can get into the
+ *             old one.
+ * INVARIANTS  I1  nbufs + reserved <= max for the running transaction, and nrevoked + may_revoke <=
+ *                 max_revoked
+ *             I2  a thread that waits for a commit or for a handle has no open handle
  *             I3  when there is no running and no committing transaction, no buffer has txn set
- * LOCKING     journal.lock, see journal.h; `busy` is a lock of its own, held over the disk's work.
- * SEE ALSO    commit.c, recover.c, docs/ext.md; the format: JBD2
+ * LOCKING     journal.lock, see journal.h.  `busy` acts as a second lock, held while the disk works.
+ * SEE ALSO    log.c, recover.c, docs/ext.md; the format: JBD2
  */
 #include "fs/ext/journal.h"
 
@@ -36,7 +43,7 @@ static struct txn *txn_new(struct journal *j)
     return t;
 }
 
-/* Whether the log has room for a new transaction beside the one that is being written. */
+/* Whether the log has room for a new transaction of the largest size, in addition to the committing one. */
 static bool log_has_room(struct journal *j)
 {
     uint32_t need = jnl_log_need(j, j->max);
@@ -48,7 +55,7 @@ static bool log_has_room(struct journal *j)
     return jnl_log_free(j) >= need;
 }
 
-/* Empties the log; j->lock held, and given back meanwhile. */
+/* Empties the log.  j->lock held, released meanwhile; `busy` is not set.  0 or -EIO. */
 static int checkpoint_whole_log(struct journal *j)
 {
     int err;
@@ -62,7 +69,7 @@ static int checkpoint_whole_log(struct journal *j)
     return err;
 }
 
-/* The journal cannot be written: on the disk, too, it is noted that what was to be in it is lost. */
+/* A write to the journal has failed, so changes are lost: sets the error mark on the disk and aborts. */
 static void abort_on_write_error(struct ext_fs *fs)
 {
     ext_note_error(fs);
@@ -111,7 +118,7 @@ int jnl_start(struct ext_fs *fs, unsigned credits, struct handle *h)
         ASSERT(credits < j->max, "I1");
         if (likely(!txn_is_full(j, t, credits)))
             break;
-        tid = t->tid; /* somebody else may commit and free it before we do */
+        tid = t->tid; /* after mutex_exit() another thread may commit and free t */
         mutex_exit(&j->lock);
         sleeprank_exit(h);
         jnl_commit(fs, tid);
@@ -158,7 +165,7 @@ uint32_t jnl_tid(const struct handle *h)
     return h->txn->tid;
 }
 
-/* Puts b into the handle's transaction.  j->lock held. */
+/* Puts b into the handle's transaction and uses up one credit.  j->lock held. */
 static void add_buf_to_txn(struct journal *j, struct handle *h, struct buf *b)
 {
     struct txn *t = h->txn;
@@ -177,7 +184,10 @@ static void add_buf_to_txn(struct journal *j, struct handle *h, struct buf *b)
     }
 }
 
-/* Takes b, which no older transaction holds, out of the handle's: as if it had not been changed.  j->lock held. */
+/*
+ * Takes b out of the handle's transaction, as if it had not been changed, and gives the credit back.  No
+ * older transaction holds b.  j->lock held.
+ */
 static void remove_buf_from_txn(struct handle *h, struct buf *b)
 {
     struct txn *t = h->txn;
@@ -201,7 +211,7 @@ void jnl_access_slow(struct handle *h, struct buf *b)
     mutex_exit(&j->lock);
 }
 
-/* Room for one more block in t->revoked. */
+/* Makes room for one more block in t->revoked.  0 or -ENOMEM. */
 static int grow_revoked(struct ext_fs *fs, struct txn *t)
 {
     unsigned cap = t->revoked_cap == 0 ? 16 : 2 * t->revoked_cap;
@@ -224,8 +234,8 @@ int jnl_forget(struct handle *h, uint32_t block)
     struct journal *j = h->fs->jnl;
     struct txn *t = h->txn;
     struct buf *b;
-    bool logged; /* the log may hold an old version, which is needed until this is committed */
-    bool fresh; /* the log has nothing of it, but from an earlier use, after which it was revoked */
+    bool logged; /* the log has an older version, needed until this transaction is committed */
+    bool fresh;  /* the log has no version, except revoked ones of an earlier use of the block */
     int err = 0;
 
     mutex_enter(&j->lock);
@@ -251,7 +261,7 @@ int jnl_forget(struct handle *h, uint32_t block)
     return err;
 }
 
-/* Adds blocks to the last of t->freed.  false: it is full. */
+/* Adds blocks to *f, the last part of t->freed.  false: it is full. */
 static bool add_freed_extent(struct freed *f, uint32_t start, uint32_t len)
 {
     struct extent *last = &f->e[f->n - 1];
@@ -296,14 +306,14 @@ void jnl_order(struct handle *h, struct ext_inode *i, uint64_t lo, uint64_t hi)
         list_push_back(&h->txn->ordered, &i->olink);
     }
     ASSERT(i->otxn == h->txn || i->otxn == j->committing, "ext.h: states of otxn");
-    b = i->otxn == h->txn ? &i->ordered
-                          : &i->again; /* the other: of the one that is being written */
+    /* `again`: the bytes in `ordered` still belong to the committing transaction */
+    b = i->otxn == h->txn ? &i->ordered : &i->again;
     *b = b->hi == 0 ? (struct ext_bytes){lo, hi}
                     : (struct ext_bytes){min_of(b->lo, lo), max_of(b->hi, hi)};
     mutex_exit(&j->lock);
 }
 
-/* Sleeps until no commit under way has still to write i's pages.  j->lock held. */
+/* Sleeps until the committing transaction has written the pages of i.  j->lock held, released meanwhile. */
 static void wait_for_ordered_data(struct journal *j, const struct ext_inode *i)
 {
     while (i->otxn != NULL && i->otxn == j->committing)
@@ -361,7 +371,7 @@ int jnl_commit(struct ext_fs *fs, uint32_t tid)
     bool was;
     int err = 0;
 
-    sleeprank_enter(&tid, SLEEP_HANDLE); /* it will wait for all handles */
+    sleeprank_enter(&tid, SLEEP_HANDLE); /* checks the lock order: a commit waits for handles */
     sleeprank_exit(&tid);
     mutex_enter(&j->lock);
     while (!jnl_committed(fs, tid)) {
@@ -376,7 +386,7 @@ int jnl_commit(struct ext_fs *fs, uint32_t tid)
         if (j->running == NULL)
             break;
         j->busy = true;
-        was = blk_share(true); /* others wait for it, too */
+        was = blk_share(true); /* other threads may wait for this commit, too */
         err = jnl_write(j);
         blk_share(was);
         j->busy = false;
@@ -397,8 +407,8 @@ int jnl_sync(struct ext_fs *fs, uint32_t tid)
     int err;
 
     mutex_enter(&j->lock);
-    begun = j->running == NULL ||
-            (int32_t)(j->running->tid - tid) > 0; /* its flushes may have come too early */
+    /* the commit of `tid` has begun or ended: its flushes may have come before the last data was written */
+    begun = j->running == NULL || (int32_t)(j->running->tid - tid) > 0;
     mutex_exit(&j->lock);
     err = jnl_commit(fs, tid);
     return err == 0 && begun ? blk_flush(fs->disk) : err;

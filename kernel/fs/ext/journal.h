@@ -1,68 +1,67 @@
 // SPDX-License-Identifier: MIT
 /*
- * journal.h - transactions, for the files that make and write them (journal.c, commit.c, recover.c).
+ * journal.h - the internal types of the journal, for journal.c, log.c and recover.c.
  */
 #ifndef FS_EXT_JOURNAL_H
 #define FS_EXT_JOURNAL_H
 
 #include "fs/ext/ext.h"
 
-/* Blocks that a transaction has freed: some of them. */
+/* A part of the list of blocks that a transaction has freed. */
 struct freed {
     struct list link;
     unsigned n;
     struct extent e[60];
 };
 
-/* Lock key: [j] journal.lock  [b] who has set `busy` */
+/* A transaction.  Lock key: [j] journal.lock  [b] only the thread that has set journal.busy */
 struct txn {
-    uint32_t tid;        /* [j] in the order they were begun                                */
-    uint32_t seq;        /* [b] number in the log; only what is written has one             */
-    unsigned updates;    /* [j] open handles                                                */
-    unsigned reserved;   /* [j] buffers that they may still add                             */
-    unsigned nbufs;      /* [j] length of bufs                                              */
-    struct list bufs;    /* [j] running: buffers it has changed                             */
-    struct list ordered; /* [j] inodes whose data goes first                                */
-    struct list ckpts;   /* [j] committed: buffers not yet in their place                   */
-    uint32_t *revoked;   /* [j] blocks                                                      */
+    uint32_t tid;        /* [j] number, in the order in which transactions begin */
+    uint32_t seq;        /* [b] number in the log; a transaction with nothing to log has none */
+    unsigned updates;    /* [j] open handles */
+    unsigned reserved;   /* [j] buffers that open handles may still add */
+    unsigned nbufs;      /* [j] buffers that it has changed */
+    struct list bufs;    /* [j] running: these buffers */
+    struct list ordered; /* [j] inodes whose data must be written before the commit */
+    struct list ckpts;   /* [j] committed: buffers that are not yet written to their places */
+    uint32_t *revoked;   /* [j] blocks for the revoke records */
     unsigned nrevoked, revoked_cap;
-    unsigned
-        may_revoke;     /* [j] that open handles may still add; with nrevoked at most max_revoked */
-    struct list freed;  /* [j] struct freed: blocks to be used again when it is on the disk */
-    uint32_t log_start; /* [b] first of its blocks in the log                              */
-    struct list link;   /* [j] journal.done                                                */
+    unsigned may_revoke; /* [j] blocks that open handles may still add to `revoked` */
+    struct list freed;   /* [j] struct freed: blocks to release when it is on the disk */
+    uint32_t log_start;  /* [b] its first block in the log */
+    struct list link;    /* [j] in journal.done */
 };
 
 struct journal {
     struct ext_fs *fs;
     struct mutex lock;
-    struct cv cv;                 /* anything below has changed                               */
-    struct txn *running;          /* [j] takes handles                                        */
-    struct txn *committing;       /* [j] on its way to the disk                               */
-    struct list done;             /* [j] committed, not yet checkpointed: oldest first        */
-    uint32_t next_tid, committed; /* [j] last transaction on the disk                */
-    bool busy;                    /* [j] somebody commits or checkpoints                      */
-    bool locking;                 /* [j] no handle begins                                     */
-    bool aborted;                 /* [j]                                                      */
-    bool log;                     /* [c] there is one; else transactions are written in place */
-    unsigned max;                 /* [c] buffers of one transaction                           */
-    _Atomic uint64_t overruns;    /* handles that changed more than they had said             */
+    struct cv cv;                 /* broadcast after a change of the fields below */
+    struct txn *running;          /* [j] the transaction that new handles join, or NULL */
+    struct txn *committing;       /* [j] the transaction that is being written, or NULL */
+    struct list done;             /* [j] committed, not yet checkpointed: oldest first */
+    uint32_t next_tid, committed; /* [j] tid of the next, and of the last on the disk */
+    bool busy;                    /* [j] a thread commits or checkpoints */
+    bool locking;                 /* [j] no handle may begin */
+    bool aborted;                 /* [j] */
+    bool log;                     /* [c] there is a log; else transactions are written in place */
+    unsigned max;                 /* [c] most buffers of one transaction */
+    _Atomic uint64_t overruns;    /* buffers that handles added beyond their credits */
 
     /* the log */
-    struct mutex super_lock; /* held over a change of super and its write                */
-    uint8_t *super;          /* [under super_lock] its superblock, one block             */
-    uint32_t maxlen, first;
-    struct extent *map; /* [c] its blocks on the disk                               */
+    struct mutex super_lock; /* held during a change of `super` and the write of it */
+    uint8_t *super;          /* under super_lock: the journal's superblock, one block */
+    uint32_t maxlen, first;  /* [c] blocks of the journal; first block of the log in it */
+    struct extent *map;      /* [c] where the blocks of the journal lie on the disk */
     unsigned nmap;
-    uint32_t head, tail; /* [b] log blocks: next to write, oldest needed             */
-    uint32_t seq;        /* [b] of the next transaction written                      */
+    uint32_t head, tail; /* [b] log blocks: the next to write, the oldest that is needed */
+    uint32_t seq;        /* [b] number of the next transaction in the log */
 
-    /* [b] for commits: room for the largest transaction, got at mount time */
-    struct ioblock *ents;
-    uint8_t **copies; /* beside ents: what goes to the log; NULL: the buffer itself */
-    struct ioblock *out;
-    uint8_t *spare; /* blocks for descriptors, revoke records, checkpoints      */
-    unsigned nspare, max_revoked;
+    /* [b] working memory of a commit, enough for the largest transaction; jnl_open() allocates it */
+    struct ioblock *ents; /* the buffers of the transaction */
+    uint8_t **copies;     /* copies[k] of buffer ents[k]; NULL: the buffer itself is written */
+    struct ioblock *out;  /* the blocks to write */
+    uint8_t *spare;       /* blocks for descriptors, revoke records, checkpoints */
+    unsigned nspare, max_revoked; /* blocks in `spare`; most revoked blocks of one transaction */
 };
 
 #define JNL_MIN_BLOCKS 1024
@@ -70,16 +69,24 @@ struct journal {
 #define REVOKE_BLOCKS  8u
 #define CKPT_BATCH     64u
 
-/* jnl_log_block - where block `i` of the journal lies on the disk. */
+/* jnl_log_block - the block of the disk that is block `i` of the journal. */
 uint32_t jnl_log_block(const struct journal *j, uint32_t i);
-/* jnl_log_need - log blocks of a transaction of n buffers. */
+/* jnl_log_need - most log blocks for a transaction of n buffers.  jnl_log_free - free blocks of the log. */
 uint32_t jnl_log_need(const struct journal *j, unsigned n);
 uint32_t jnl_log_free(const struct journal *j);
-/* jnl_write - commit the running transaction; jnl_checkpoint - write what is committed into its place.  Busy. */
+/*
+ * The caller of these has set `busy`.  0 or -EIO.
+ * jnl_write - commit the running transaction.  j->lock is held, and released meanwhile.
+ * jnl_checkpoint - write committed buffers to their places and free their part of the log.  j->lock is free.
+ */
 int jnl_write(struct journal *j);
 int jnl_checkpoint(struct journal *j);
-/* txn_free - its memory; it is on no list. */
+/* txn_free - free a transaction that is on no list. */
 void txn_free(struct txn *t);
+/*
+ * jnl_write_super - write the journal's superblock, between two flushes: the log begins at block `start` (0:
+ *                   it is empty) with transaction `seq`.  0 or -EIO.  Takes super_lock.
+ */
 int jnl_write_super(struct journal *j, uint32_t start, uint32_t seq);
 
 #endif

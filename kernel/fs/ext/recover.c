@@ -2,13 +2,18 @@
 /*
  * recover.c - the journal at mount time: finding it, and replaying it.
  *
- * THEORY      Three passes over the log from the block and sequence number that its superblock names.  The first
- *             finds the last transaction that has its commit block; the second notes what was revoked, and when;
- *             the third writes every block of every transaction into its place, unless the block was revoked in
- *             the same transaction or later.  A transaction without its commit block never happened.
+ * THEORY      After a crash the log may hold committed transactions whose blocks are not yet in their places.
+ *             Mounting replays them.  There are three passes over the log, from the block and the sequence
+ *             number in the journal's superblock:
+ *               SCAN    finds the last transaction that has its commit block
+ *               REVOKE  notes which blocks were revoked, and in which transaction
+ *               REPLAY  writes every block of every transaction to its place, unless the block was revoked in
+ *                       the same transaction or a later one
+ *             A revoked block was freed as metadata.  It may hold data of a file now, which a replay must not
+ *             overwrite.  A transaction without its commit block has not happened.
  * INVARIANTS  I1  a pass goes over each block of the log at most once
- *             I2  nothing is written before the first two passes have found every block number to be one
- * SEE ALSO    commit.c (the order in which the log is written), docs/ext.md
+ *             I2  nothing is written before the first two passes have checked every block number
+ * SEE ALSO    log.c (the order in which the log is written), docs/ext.md
  */
 #include "fs/ext/journal.h"
 
@@ -18,13 +23,14 @@
 
 #define JOURNAL_INO_MIN 8
 
+/* Stores the reason for the refused mount and returns err. */
 static int refuse_journal(struct ext_fs *fs, int err, const char *why)
 {
     str_copy(fs->reason, why, sizeof fs->reason);
     return err;
 }
 
-/* Adds block `b` to the end of the map. */
+/* Adds the n blocks from `start` on to the end of j->map.  0 or -ENOMEM. */
 static int add_journal_extent(struct journal *j, uint32_t start, uint32_t n)
 {
     struct extent *last = j->nmap != 0 ? &j->map[j->nmap - 1] : NULL, *v;
@@ -33,7 +39,7 @@ static int add_journal_extent(struct journal *j, uint32_t start, uint32_t n)
         last->len += n;
         return 0;
     }
-    if ((j->nmap & (j->nmap - 1)) == 0) { /* a power of two: full */
+    if ((j->nmap & (j->nmap - 1)) == 0) { /* the capacity is a power of two: the map is full */
         if ((v = kmem_alloc((j->nmap == 0 ? 1 : 2 * j->nmap) * sizeof *v)) == NULL)
             return -ENOMEM;
         if (j->nmap != 0)
@@ -45,6 +51,7 @@ static int add_journal_extent(struct journal *j, uint32_t start, uint32_t n)
     return 0;
 }
 
+/* Finds all blocks of the journal's inode: j->map, j->maxlen. */
 static int map_journal_blocks(struct ext_fs *fs, struct journal *j)
 {
     struct ext_inode *i;
@@ -67,7 +74,7 @@ static int map_journal_blocks(struct ext_fs *fs, struct journal *j)
             err = add_journal_extent(j, pblk, n);
     }
     j->maxlen = nblocks;
-    i->vn.nlink = 1; /* it goes from memory only */
+    i->vn.nlink = 1; /* so that ext_iput() frees only the memory */
     ext_iput(i);
     return err;
 }
@@ -124,7 +131,7 @@ int jnl_load(struct ext_fs *fs)
 
 /* ---- replay -------------------------------------------------------------------------------------- */
 
-/* What was revoked: a hash table with open addressing, block 0 for an empty place. */
+/* A revoked block and the last transaction that revoked it: an entry of a hash table.  block 0: empty. */
 struct revoked {
     uint32_t block, seq;
 };
@@ -133,11 +140,11 @@ struct replay {
     struct ext_fs *fs;
     struct journal *j;
     uint8_t *buf, *data;
-    uint32_t end_seq; /* first transaction that is not complete */
-    uint32_t end_pos; /* log block after the last complete one  */
-    struct revoked *table;
+    uint32_t end_seq;      /* the first transaction that is not complete */
+    uint32_t end_pos;      /* log block after the last complete transaction */
+    struct revoked *table; /* hash table with open addressing, mask + 1 entries */
     uint32_t mask, count;
-    unsigned written;
+    unsigned written; /* blocks that have been replayed */
 };
 enum pass { SCAN, REVOKE, REPLAY };
 
@@ -146,6 +153,7 @@ static uint32_t next_log_position(const struct journal *j, uint32_t pos)
     return pos + 1 == j->maxlen ? j->first : pos + 1;
 }
 
+/* The entry of `block`, or the empty entry where it belongs. */
 static struct revoked *find_revoke_slot(const struct replay *r, uint32_t block)
 {
     uint32_t k = block * 0x9e3779b1u & r->mask;
@@ -155,6 +163,7 @@ static struct revoked *find_revoke_slot(const struct replay *r, uint32_t block)
     return &r->table[k];
 }
 
+/* Doubles the table if it is half full.  0 or -ENOMEM. */
 static int grow_revoke_table(struct replay *r)
 {
     struct revoked *old = r->table;
@@ -187,7 +196,7 @@ static int scan_revoke_record(struct replay *r, uint32_t seq)
         int err;
 
         if (block == 0 || block >= r->fs->blocks)
-            continue; /* keeps nothing from being written */
+            continue; /* no block with this number is replayed */
         if ((err = grow_revoke_table(r)) != 0)
             return err;
         s = find_revoke_slot(r, block);
@@ -198,6 +207,7 @@ static int scan_revoke_record(struct replay *r, uint32_t seq)
     return 0;
 }
 
+/* Whether `block` was revoked in transaction `seq` or later. */
 static bool is_revoked(const struct replay *r, uint32_t block, uint32_t seq)
 {
     const struct revoked *s;
@@ -208,7 +218,7 @@ static bool is_revoked(const struct replay *r, uint32_t block, uint32_t seq)
     return s->block != 0 && (int32_t)(s->seq - seq) >= 0;
 }
 
-/* Whether a journal may hold a new version of the block. */
+/* Whether the block may be replayed: it is in the file system and not in the journal itself. */
 static bool may_replay_to_block(const struct replay *r, uint32_t block)
 {
     if (block < r->fs->first_block || block >= r->fs->blocks)
@@ -219,6 +229,7 @@ static bool may_replay_to_block(const struct replay *r, uint32_t block)
     return true;
 }
 
+/* Copies log block `pos` to the place that the tag names, unless that block was revoked. */
 static int replay_log_block(struct replay *r, uint32_t pos, const struct jbd_tag *tag, uint32_t seq)
 {
     uint32_t block = be32(tag->block);
@@ -234,7 +245,10 @@ static int replay_log_block(struct replay *r, uint32_t pos, const struct jbd_tag
     return ext_io_one(r->fs, BLK_WRITE, block, r->data);
 }
 
-/* The tags of the descriptor in r->buf; *pos moves over the blocks that they describe. */
+/*
+ * Handles the tags of the descriptor in r->buf.  *pos moves over the blocks that they describe, and *left,
+ * the number of log blocks that this pass may still visit (I1), decreases.
+ */
 static int walk_descriptor_tags(struct replay *r, enum pass pass, uint32_t seq, uint32_t *pos,
                                 uint32_t *left)
 {
@@ -287,7 +301,7 @@ static int run_recovery_pass(struct replay *r, enum pass pass)
         switch (be32(hd->type)) {
         case JBD_DESCRIPTOR:
             err = walk_descriptor_tags(r, pass, seq, &pos, &left);
-            /* Blocks of a transaction that was not finished may be anything: then it ends here. */
+            /* an unfinished transaction may contain old blocks of any content: the log ends before it */
             if (pass == SCAN && err == -EUCLEAN)
                 return 0;
             break;
@@ -328,7 +342,7 @@ int jnl_recover(struct ext_fs *fs, unsigned *replayed)
     if (err == -EIO)
         refuse_journal(fs, err, "the journal cannot be replayed: the disk has errors");
     if (err == 0) {
-        j->seq = r.end_seq + 1; /* one more: what lies behind it in the log never counts */
+        j->seq = r.end_seq + 1; /* + 1: so that old blocks behind the end never continue the log */
         *replayed = r.end_seq - was;
         fs->n_replayed = *replayed;
         err = jnl_write_super(j, 0, j->seq);
