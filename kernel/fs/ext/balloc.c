@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * balloc.c - free blocks.
+ * balloc.c - allocating and freeing blocks.
  *
- * THEORY      One bitmap block to a group.  A file asks for blocks with a goal, the block after its last one: if that
- *             is free, the file goes on there.  Otherwise it gets a place where eight blocks lie free together, so
- *             that files that grow side by side interleave in pieces of eight, not of one; only when there is no such
- *             place left, the next free block.  A file without a goal starts at the next free block behind the
- *             group's last place that was given so (the rover): small files, which are never longer than that, lie
- *             side by side and are written together.  A full group is passed on its count alone.
- *             Freed blocks are clear in the bitmap but set in `pending` until the transaction that freed them is on
- *             the disk: before that a crash brings the old file back, with its old data.
+ * THEORY      Each block group has a bitmap with one bit per block; a set bit means that the block is in use.
+ *             A file that grows has a goal, the block after its last one.  If the goal is free, the file gets
+ *             it.  If not, the file gets a place where eight blocks are free together.  So files that grow at
+ *             the same time alternate in pieces of eight blocks, not in single blocks.  If there is no such
+ *             place, the file gets the next free block.
+ *             A file without a goal starts at the next free block after the group's last allocation of this
+ *             kind (block_hint).  So small files lie side by side and are written together.
+ *             A group whose count of free blocks is 0 is skipped without a look at its bitmap.
+ *             A freed block is clear in the bitmap, but set in `pending` until the transaction that freed it
+ *             is on the disk.  Until then it must not be reused, because a crash would bring back the old
+ *             file, which needs its old data.
  * INVARIANTS  I1  a bit set in `pending` is clear in the bitmap
  *             I2  the bitmap's bits for the group's own metadata are set (checked when it is first read)
  * LOCKING     group.lock
@@ -26,7 +29,7 @@ static inline uint32_t group_first_block(const struct ext_fs *fs, uint32_t g)
     return fs->first_block + g * fs->bpg;
 }
 
-/* I2, once for each group. */
+/* Checks I2, once for each group. */
 static int check_block_bitmap(struct ext_fs *fs, uint32_t g, const struct ext_gdesc *d,
                               const uint8_t *map)
 {
@@ -41,7 +44,7 @@ static int check_block_bitmap(struct ext_fs *fs, uint32_t g, const struct ext_gd
     return 0;
 }
 
-/* The group's bitmap, held and checked.  Group locked. */
+/* Gets the bitmap of group g, checked, with a reference.  The group's lock is held. */
 static int read_block_bitmap(struct ext_fs *fs, uint32_t g, struct buf **out)
 {
     struct buf *db;
@@ -54,7 +57,12 @@ static int read_block_bitmap(struct ext_fs *fs, uint32_t g, struct buf **out)
     return err;
 }
 
-/* Where in the group to begin, by the rules above; n if it has nothing free.  @grows  there is a goal, in some group */
+/*
+ * Chooses a free block of the group, which has n blocks, by the rules above.  Returns n if none is free.
+ * @from   where the search starts, counted from the first block of the group
+ * @grows  the file has a goal
+ * @exact  the goal lies in this group, at `from`
+ */
 static uint32_t choose_first_block(struct ext_group *grp, const uint8_t *map, uint32_t from,
                                    bool grows, bool exact, uint32_t n)
 {
@@ -71,7 +79,7 @@ static uint32_t choose_first_block(struct ext_group *grp, const uint8_t *map, ui
     return (i = bits_next_clear(map, grp->pending, 0, from)) < from ? i : n;
 }
 
-/* Takes blocks of group g.  1: got some; 0: none there; or an error. */
+/* Allocates blocks in group g.  1: *start and *got are set; 0: the group has no free block; or an error. */
 static int alloc_blocks_in_group(struct handle *h, uint32_t g, uint32_t goal, uint32_t want,
                                  uint32_t *start, uint32_t *got)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * bits.h - bitmaps as they lie on the disk: bit i of byte i/8; a block of them is a whole number of words.
+ * bits.h - bitmaps in the format of the disk: bit i is bit i%8 of byte i/8.  Sizes are multiples of 8 bytes.
  */
 #ifndef FS_EXT_BITS_H
 #define FS_EXT_BITS_H
@@ -12,7 +12,7 @@ static inline bool bit_get(const uint8_t *p, uint32_t i)
     return p[i >> 3] >> (i & 7) & 1;
 }
 
-/* bits_set, bits_clear - bits first .. first+n-1.  bits_all - whether all of them are set. */
+/* bits_set, bits_clear - set or clear bits first .. first+n-1.  bits_all - whether all of them are set. */
 static inline void bits_set(uint8_t *p, uint32_t first, uint32_t n)
 {
     for (; n != 0 && (first & 7) != 0; n--, first++)
@@ -48,7 +48,7 @@ static inline bool bits_all(const uint8_t *p, uint32_t first, uint32_t n)
     return true;
 }
 
-/* Word k of two bitmaps laid over each other; b may be NULL. */
+/* The bitwise OR of word k (64 bits) of two bitmaps; b may be NULL. */
 static inline uint64_t bits_word(const uint8_t *a, const uint8_t *b, uint32_t k)
 {
     uint64_t w = ((const uint64_t *)a)[k];
@@ -56,7 +56,7 @@ static inline uint64_t bits_word(const uint8_t *a, const uint8_t *b, uint32_t k)
     return b == NULL ? w : w | ((const uint64_t *)b)[k];
 }
 
-/* bits_next_clear - the first bit at or after `from` that is clear in both, `end` if there is none before it. */
+/* bits_next_clear - the first bit in from .. end-1 that is clear in both bitmaps; `end` if there is none. */
 static inline uint32_t bits_next_clear(const uint8_t *a, const uint8_t *b, uint32_t from,
                                        uint32_t end)
 {
@@ -74,7 +74,10 @@ static inline uint32_t bits_next_clear(const uint8_t *a, const uint8_t *b, uint3
     return end;
 }
 
-/* bits_next_byte - the first multiple of 8 at or after `from` whose 8 bits are clear in both, or `end`. */
+/*
+ * bits_next_byte - the first multiple of 8 at or after `from` whose 8 bits are clear in both bitmaps and lie
+ *                  before `end`; `end` if there is none.
+ */
 static inline uint32_t bits_next_byte(const uint8_t *a, const uint8_t *b, uint32_t from,
                                       uint32_t end)
 {

@@ -1,29 +1,40 @@
 // SPDX-License-Identifier: MIT
 /*
- * bmap.c - where a file's blocks lie, and giving it more.
+ * bmap.c - the block map of a file: which blocks of the disk it has, and allocating more.
  *
- * THEORY      An inode names 12 blocks itself; a thirteenth pointer leads to a block of pointers, a fourteenth to a
- *             block of those, a fifteenth to a block of those again.  A look-up tells a whole run of blocks that
- *             follow each other, and the last run is remembered, so that sequential work seldom reads pointers.
- *             Bytes are in the page cache when ext_prepare() gives them blocks; a file that grows gets its new size
- *             on the disk in the same handle, so that no commit shows blocks beyond the size.
- * INVARIANTS  I1  a pointer is followed only after ext_block_ok(); depth bounds the walk, so loops cannot hold it up
+ * THEORY      A file is an array of blocks, but its blocks may lie anywhere on the disk.  Its inode has 15
+ *             pointers (block numbers):
+ *               0 .. 11  point to the first 12 blocks of the file
+ *               12       points to a block of pointers (an indirect block)
+ *               13       points to a block of pointers to such blocks
+ *               14       points to a block with one more level
+ *             A look-up returns a whole run of consecutive blocks.  The last run is remembered in the inode,
+ *             so a sequential reader seldom needs the pointers.
+ *             When ext_prepare() allocates blocks, the bytes for them are already in the page cache.  A file
+ *             that grows gets its new size on the disk in the same handle as its new blocks, so no commit
+ *             shows blocks beyond the size.
+ * INVARIANTS  I1  a pointer is followed only after ext_block_ok(); the depth bounds the walk, so it ends even
+ *                 if pointers form a loop
  * LOCKING     map_lock
- * SEE ALSO    truncate.c (the way back), docs/ext.md
+ * SEE ALSO    truncate.c (freeing the blocks), docs/ext.md
  */
 #include "fs/ext/ext.h"
 
 #include "lib/string.h"
 #include "stat/panic.h"
 
-#define CHUNK 32u /* blocks given in one handle */
+#define CHUNK 32u /* most blocks of the file in one handle of ext_prepare() */
 
-/* The way to a block: index into the inode's pointers, then into each block of pointers. */
+/*
+ * The path to a block: at[0] is an index into the inode's pointers, the others are indices into blocks of
+ * pointers.
+ */
 struct path {
     unsigned depth;
     uint32_t at[4];
 };
 
+/* false: the block number is too large for the block map. */
 static bool block_to_path(const struct ext_fs *fs, uint64_t lblk, struct path *p)
 {
     unsigned s = fs->apb_shift;
@@ -54,7 +65,12 @@ uint64_t ext_max_size(struct ext_fs *fs)
     return min_of(n << fs->bshift, most - ((most >> fs->bshift) / apb + apb) * fs->bsize);
 }
 
-/* The leaf that holds the pointer: an array of *n pointers from the wanted one on.  Held in *b (NULL: the inode). */
+/*
+ * Finds the pointer that `p` leads to: *v is an array of *n pointers that begins with it.  The array is in
+ * buffer *b, which has a reference, or in the inode (*b NULL).  If a block of pointers does not exist,
+ * *missing is the number of levels that do not, and *v is the zero pointer where they would begin.  map_lock
+ * held.
+ */
 static int walk_indirect_blocks(struct ext_inode *i, const struct path *p, unsigned *missing,
                                 uint32_t **v, uint32_t *n, struct buf **b)
 {
@@ -84,7 +100,7 @@ static int walk_indirect_blocks(struct ext_inode *i, const struct path *p, unsig
     return 0;
 }
 
-/* How many of v[0..n) follow the first: consecutive blocks, or holes. */
+/* The length of the run that begins with v[0], at most n: consecutive blocks, or holes. */
 static uint32_t count_consecutive_pointers(const uint32_t *v, uint32_t n)
 {
     uint32_t k = 1;
@@ -94,6 +110,7 @@ static uint32_t count_consecutive_pointers(const uint32_t *v, uint32_t n)
     return k;
 }
 
+/* ext_map() with map_lock held. */
 static int map_blocks_locked(struct ext_inode *i, uint64_t lblk, uint32_t max, uint32_t *pblk,
                              uint32_t *n)
 {
@@ -167,7 +184,7 @@ int ext_mapped(struct ext_inode *i, uint64_t off, uint64_t len)
     return err != 0 ? err : lblk >= end;
 }
 
-/* ---- giving blocks ------------------------------------------------------------------------------- */
+/* ---- allocating blocks --------------------------------------------------------------------------- */
 
 unsigned ext_map_credits(struct ext_fs *fs, uint32_t n)
 {
@@ -176,7 +193,7 @@ unsigned ext_map_credits(struct ext_fs *fs, uint32_t n)
     return ind + min_of(2 * fs->ngroups, 2 * (n + ind)) + 3;
 }
 
-/* One block of metadata for `i`, zeroed. */
+/* Allocates a block of pointers for `i`, zeroed, and makes it part of the handle's transaction. */
 static int alloc_indirect_block(struct handle *h, struct ext_inode *i, uint32_t group,
                                 uint32_t goal, struct buf **b)
 {
@@ -194,7 +211,10 @@ static int alloc_indirect_block(struct handle *h, struct ext_inode *i, uint32_t 
     return 0;
 }
 
-/* Allocates `missing` blocks of pointers and up to n of data, and links them in at v (in *leaf, or the inode). */
+/*
+ * Allocates `missing` blocks of pointers and 1 .. n data blocks, and stores the pointer to them at *v, which
+ * is in buffer `leaf`, or in the inode (NULL).  *pblk and *got: the data blocks.  map_lock held.
+ */
 static int alloc_block_branch(struct handle *h, struct ext_inode *i, const struct path *p,
                               unsigned missing, uint32_t *v, struct buf *leaf, uint32_t goal,
                               uint32_t n, uint32_t *pblk, uint32_t *got)
@@ -275,8 +295,8 @@ int ext_map_alloc(struct handle *h, struct ext_inode *i, uint64_t lblk, uint32_t
 }
 
 /*
- * Blocks for lblk .. lblk+n-1, n at most CHUNK, in one handle.
- * @end  where the write ends, in bytes; 0: a store to a mapping, which does not make the file longer
+ * Allocates the missing blocks of lblk .. lblk+n-1, n at most CHUNK, in one handle.
+ * @end  the byte where the write ends; 0: a store to a mapping, which does not make the file longer
  */
 static int prepare_chunk(struct ext_inode *i, uint64_t lblk, uint32_t n, uint64_t end,
                          void (*fresh)(void *, uint64_t, uint32_t), void *arg)
@@ -329,7 +349,7 @@ int ext_prepare(struct ext_inode *i, uint64_t off, uint64_t len, bool grow,
         if (err == 0) {
             err = prepare_chunk(i, lblk, n, grow ? off + len : 0, fresh, arg);
             if (err == -ENOSPC && fs->free_blocks > 0 && tries++ < 2 && jnl_commit_all(fs) == 0)
-                continue; /* what was freed may be used now */
+                continue; /* the commit has released blocks that were freed */
         }
         if (err < 0)
             return err;

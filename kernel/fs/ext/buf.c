@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * buf.c - blocks of metadata in memory.
+ * buf.c - the buffer cache: blocks of metadata in memory.
  *
- * THEORY      A hash table by block number, one spin lock to a bucket, so that look-ups of different blocks do not
- *             meet.  Buffers are thrown away second-chance: a hand goes round the list of all, takes the mark
- *             BUF_REFERENCED away, and frees those that it finds without it.  What a transaction or a checkpoint
- *             still needs is not thrown away, so the bound may be passed by as much as the journal pins.
- *             When there is no memory for a buffer, others are given up before anybody waits.
- *             A block is read under one of a few sleeping locks, so that two who want it read it once.
- * INVARIANTS  I1  a buffer is in the hash and on fs->bufs, or nobody has it
- *             I2  refs grows from 0 only under the bucket's lock; a buffer is freed under it, with refs 0
+ * THEORY      Metadata blocks are used again and again, so they are kept in memory, in buffers.  A hash table
+ *             finds the buffer of a block number.  Each bucket has its own spin lock, so that look-ups of
+ *             different blocks do not contend.
+ *             When there are too many buffers, they are evicted by the second-chance rule.  A hand goes
+ *             around the list of all buffers.  It clears the mark BUF_REFERENCED and frees the buffers that
+ *             it finds without the mark.  It skips the buffers that a transaction or a checkpoint still
+ *             needs.  So the number of buffers may exceed the limit by as many as the journal pins.
+ *             If there is no memory for a new buffer, unused buffers are freed before a thread waits for
+ *             memory.
+ *             A block is read under one of a few sleeping locks.  So if two threads need the same
+ *             block, it is read only once.
+ * INVARIANTS  I1  a buffer in use is in the hash table and, except while the hand looks at it, on fs->bufs
+ *             I2  refs grows from 0 only under the bucket's lock; a buffer leaves the hash under it, with
+ *                 refs 0
  *             I3  txn == NULL and ckpt == NULL: the bytes are those on the disk
  * LOCKING     buf_hash_lock[] and buf_lock (both RANK_BUF, never two at a time)
  * TUNABLES    ext_buf_percent: share of memory that one file system's metadata may take
@@ -24,7 +30,7 @@
 #define READ_LOCKS 16
 #define MIN_BUFS   256
 #define MAX_HASH   16384
-#define SHRINK     16 /* buffers given up when there is no memory */
+#define SHRINK     16 /* buffers that bufs_shrink() frees at a time */
 
 static uint32_t ext_buf_percent = 5;
 TUNABLE(ext_buf_percent, 1, 50,
@@ -35,7 +41,7 @@ static inline uint32_t buf_hash_index(const struct ext_fs *fs, uint32_t block)
     return (block * 0x9e3779b1u >> 12) & fs->buf_mask;
 }
 
-/* The cache of blocks of 1 or 2 KiB, aligned to their size; pages need none. */
+/* The kmem cache for blocks of 1 or 2 KiB, aligned to their size; NULL: a block is a whole page. */
 static void *get_block_cache(uint32_t size)
 {
     static struct kmem_cache *cache[2];
@@ -96,13 +102,15 @@ void buf_keep(struct ext_fs *fs, struct buf *b)
 {
     struct spinlock *l = &fs->buf_hash_lock[buf_hash_index(fs, b->block)];
 
-    spin_lock(
-        l); /* I2: unhash_unused_buf() may be looking at refs, txn and ckpt, one after the other */
+    spin_lock(l); /* I2: unhash_unused_buf() looks at refs, txn and ckpt, one after the other */
     buf_hold(b);
     spin_unlock(l);
 }
 
-/* Takes b out of the hash if nobody needs it: with refs 0 and the lock held, txn and ckpt stay what they are. */
+/*
+ * Takes b out of the hash table if it is unused; whether it was.  With refs 0 and the bucket's lock held, txn
+ * and ckpt do not change.
+ */
 static bool unhash_unused_buf(struct ext_fs *fs, struct buf *b)
 {
     uint32_t k = buf_hash_index(fs, b->block);
@@ -120,13 +128,13 @@ static bool unhash_unused_buf(struct ext_fs *fs, struct buf *b)
     return free;
 }
 
-/* One step of the hand: the buffer under it goes (returns true), or moves to the far end. */
+/* One step of the hand: frees the first buffer of the list (returns true), or moves it to the end. */
 static bool try_evict_buf(struct ext_fs *fs)
 {
     struct buf *b;
 
     spin_lock(&fs->buf_lock);
-    b = list_pop(&fs->bufs, struct buf, all); /* nobody else frees it: it is on no list */
+    b = list_pop(&fs->bufs, struct buf, all); /* off the list, so no other thread frees it */
     spin_unlock(&fs->buf_lock);
     if (b == NULL)
         return false;
@@ -145,12 +153,13 @@ bool bufs_shrink(struct ext_fs *fs)
 {
     unsigned freed = 0;
 
-    for (uint32_t left = 2 * fs->nbufs; left > 0 && freed < SHRINK;
-         left--) /* twice: the first look takes the mark */
+    /* two rounds: the first one may only clear the marks */
+    for (uint32_t left = 2 * fs->nbufs; left > 0 && freed < SHRINK; left--)
         freed += try_evict_buf(fs);
     return freed != 0;
 }
 
+/* The buffer of `block`, with a reference; NULL: not there.  The lock of bucket k is held. */
 static struct buf *find_buf_in_bucket(struct ext_fs *fs, uint32_t block, uint32_t k)
 {
     struct buf *b;
@@ -176,7 +185,7 @@ struct buf *buf_cached(struct ext_fs *fs, uint32_t block)
     return b;
 }
 
-/* A buffer in no list; NULL: no memory. */
+/* A new buffer that is not in the hash table or a list; NULL: no memory. */
 static struct buf *alloc_buf(struct ext_fs *fs)
 {
     struct buf *b = ext_alloc(fs, sizeof *b);
@@ -196,7 +205,7 @@ static struct buf *alloc_buf(struct ext_fs *fs)
     return b;
 }
 
-/* The buffer of `block`, made if need be, held; NULL: no memory. */
+/* The buffer of `block`, created if necessary, with a reference; NULL: no memory. */
 static struct buf *find_or_alloc_buf(struct ext_fs *fs, uint32_t block)
 {
     uint32_t k = buf_hash_index(fs, block);
@@ -265,7 +274,7 @@ int buf_new(struct ext_fs *fs, uint32_t block, struct buf **out)
     *out = b;
     if (b == NULL)
         return -ENOMEM;
-    mutex_enter(m); /* not beside somebody's reading of what was there before */
+    mutex_enter(m); /* no other thread may be reading the old content into the buffer */
     memset(b->data, 0, fs->bsize);
     atomic_fetch_and(&b->flags, ~(uint32_t)BUF_CHECKED);
     atomic_fetch_or(&b->flags, BUF_UPTODATE | BUF_NEW);

@@ -2,9 +2,10 @@
 /*
  * format.h - the ext2 file system and the JBD2 journal as they lie on the disk.
  *
- * The file system's numbers are little-endian, as this machine's; the journal's are big-endian.
- * Sources: the documentation of the second extended file system in Debian's e2fsprogs (libext2fs.info) and its
- * headers' names, so that what debugfs prints can be found here.
+ * The numbers of the file system are little-endian, like those of this machine.  The numbers of the journal
+ * are big-endian.
+ * Sources: the documentation of the second extended file system in Debian's e2fsprogs (libext2fs.info) and
+ * its headers' names, so that what debugfs prints can be found here.
  */
 #ifndef FS_EXT_FORMAT_H
 #define FS_EXT_FORMAT_H
@@ -97,14 +98,14 @@ struct ext_dinode {
     uint32_t block[15];
     uint32_t generation, file_acl, size_high, faddr;
     uint16_t blocks_high, acl_high, uid_high, gid_high, checksum_lo, reserved;
-    /* what inodes larger than 128 bytes have besides */
+    /* the following fields exist only in inodes larger than 128 bytes */
     uint16_t extra_isize, checksum_hi;
     uint32_t ctime_extra, mtime_extra, atime_extra, crtime, crtime_extra;
 };
 _Static_assert(offsetof(struct ext_dinode, extra_isize) == 128 && sizeof(struct ext_dinode) == 152,
                "inode");
 
-/* A directory entry; the record ends at a multiple of 4. */
+/* A directory entry; rec_len is a multiple of 4. */
 struct ext_dirent {
     uint32_t ino; /* 0: unused */
     uint16_t rec_len;
@@ -113,20 +114,23 @@ struct ext_dirent {
 };
 #define DIRENT_SIZE(len) (((unsigned)(len) + 8 + 3) & ~3u)
 
-/* Hashed directories: block 0 is a root, whose entries look to older code like "." and a ".." that fills the block. */
+/*
+ * Hashed directories.  Block 0 is the root of the index.  Code that does not know the index sees in it only
+ * "." and a ".." that fills the block.
+ */
 enum { HASH_LEGACY = 0, HASH_HALF_MD4 = 1, HASH_TEA = 2, HASH_UNSIGNED = 3 };
 struct dx_entry {
-    uint32_t hash; /* of the first entry of the array: uint16 limit, uint16 count */
+    uint32_t hash; /* first entry of the array: uint16 limit, uint16 count instead */
     uint32_t block;
 };
 struct dx_info {
     uint32_t zero;
     uint8_t hash_version, info_length, levels, flags;
 };
-#define DX_ROOT_OFFSET 24 /* of struct dx_info, after "." and ".." */
-#define DX_NODE_OFFSET 8  /* of the entries, after an empty directory entry */
+#define DX_ROOT_OFFSET 24 /* byte offset of struct dx_info, after "." and ".." */
+#define DX_NODE_OFFSET 8  /* byte offset of the entries, after an empty directory entry */
 
-#define ATTR_MAGIC 0xea020000u /* of extended attributes, in a block or in the inode */
+#define ATTR_MAGIC 0xea020000u /* marks extended attributes, in a block or in the inode */
 
 /* ---- the journal ---- */
 #define JBD_MAGIC 0xc03b3998u
@@ -139,8 +143,8 @@ struct jbd_header {
 };
 struct jbd_super {
     struct jbd_header h;
-    uint32_t blocksize, maxlen, first; /* maxlen counts the superblock; first: of the log */
-    uint32_t sequence, start; /* of the oldest transaction that is still needed; start 0: none is */
+    uint32_t blocksize, maxlen, first; /* maxlen includes the superblock; first block of the log */
+    uint32_t sequence, start; /* of the oldest transaction that is needed; start 0: none is */
     int32_t err;
     uint32_t compat, incompat, ro_compat;
     uint8_t uuid[16];
@@ -155,7 +159,7 @@ struct jbd_tag {
 };
 struct jbd_revoke {
     struct jbd_header h;
-    uint32_t count; /* bytes in use, this header included */
+    uint32_t count; /* bytes in use, including this header */
 };
 struct jbd_commit {
     struct jbd_header h;

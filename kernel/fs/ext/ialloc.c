@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * ialloc.c - free inodes, and the choice of a group for a new one.
+ * ialloc.c - allocating and freeing inodes, and the choice of a group for a new one.
  *
- * THEORY      After Orlov (FreeBSD's and Linux's rule, made simple): a directory in the root goes to the group that
- *             has the most free inodes among those with at least an average share of free blocks, so that trees
- *             spread over the disk; a directory below goes to its parent's group while that has an average share
- *             of both.  A file goes to its directory's group, so that what is used together lies together, or to
- *             the next that has a free inode.
+ * THEORY      Files that are used together should lie close together on the disk, but unrelated trees should
+ *             be spread over it.  The rule is a simple form of Orlov's, which FreeBSD and Linux use.
+ *               directory in the root   the group with the most free inodes among the groups with at least an
+ *                                       average share of free blocks
+ *               other directory         the group of its parent, if that has an average share of free inodes
+ *                                       and of free blocks; else as in the root
+ *               file                    the group of its directory
+ *             If the chosen group has no free inode, the next group that has one is used.
  * INVARIANTS  I1  inodes before first_ino are never handed out or freed
  * LOCKING     group.lock
  * SEE ALSO    balloc.c
@@ -16,6 +19,7 @@
 
 #include "lib/string.h"
 
+/* Gets the inode bitmap of group g, with a reference; in group 0 it checks I1.  The group's lock is held. */
 static int read_inode_bitmap(struct ext_fs *fs, uint32_t g, struct buf **out)
 {
     struct buf *db;
@@ -29,7 +33,7 @@ static int read_inode_bitmap(struct ext_fs *fs, uint32_t g, struct buf **out)
     return err;
 }
 
-/* Whether group g has at least its share of free inodes and blocks. */
+/* Whether group g has at least the average number of free inodes and of free blocks. */
 static bool group_has_fair_share(struct ext_fs *fs, uint32_t g)
 {
     struct buf *b;
@@ -57,7 +61,7 @@ static uint32_t choose_inode_group(struct ext_fs *fs, const struct ext_inode *di
     return best;
 }
 
-/* An inode of group g.  1: got one; 0: none there; or an error. */
+/* Allocates an inode of group g.  1: *ino is set; 0: the group has no free inode; or an error. */
 static int alloc_inode_in_group(struct handle *h, uint32_t g, bool is_dir, uint32_t *ino)
 {
     struct ext_fs *fs = h->fs;
@@ -83,7 +87,7 @@ static int alloc_inode_in_group(struct handle *h, uint32_t g, bool is_dir, uint3
         grp->inode_hint = i + 1;
         *ino = g * fs->ipg + i + 1;
     } else if (err == 0 && d->free_inodes != 0) {
-        grp->inode_hint = fs->ipg; /* the count lies; there is nothing */
+        grp->inode_hint = fs->ipg; /* the count in the descriptor is wrong: none is free */
     }
     mutex_exit(&grp->lock);
     buf_put(mb);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * icache.c - the inodes in memory.
+ * icache.c - the inode cache: inodes in memory, found by their number.
  *
- * THEORY      The cache holds one reference to each inode that it can find; an inode with only that one left is thrown
- *             away second-chance when there are too many.  When the last link goes, the cache gives its reference up:
- *             the last user's vn_release() then deletes the file.
- * INVARIANTS  I1  an inode is in the cache's hash at most once, and not when nlink is 0
+ * THEORY      The cache holds one reference to each inode in its hash table.  When there are too many inodes,
+ *             those to which the cache has the only reference are evicted by the second-chance rule (buf.c
+ *             explains it).
+ *             When a file loses its last link, the cache drops its reference.  The vn_release() of the last
+ *             user then deletes the file.
+ * INVARIANTS  I1  an inode is in the cache's hash table at most once, and not when nlink is 0
  * LOCKING     icache_part.lock
  * SEE ALSO    inode.c, docs/ext.md
  */
@@ -15,7 +17,7 @@
 #include "stat/panic.h"
 #include "stat/tunable.h"
 
-#define HASH_SIZE 256 /* chains of one part */
+#define HASH_SIZE 256 /* hash chains of one part */
 
 static uint32_t ext_inode_max = 0;
 TUNABLE(
@@ -62,7 +64,7 @@ static void insert_cached_inode(struct icache_part *p, struct ext_inode *i)
     i->referenced = true;
     list_push_back(&p->clock, &i->clock);
     p->count++;
-    vn_hold(&i->vn); /* the cache's */
+    vn_hold(&i->vn); /* the cache's reference */
 }
 
 static void remove_cached_inode(struct icache_part *p, struct ext_inode *i)
@@ -77,7 +79,10 @@ static void remove_cached_inode(struct icache_part *p, struct ext_inode *i)
     p->count--;
 }
 
-/* Frees the inode if only the cache has it and nothing of it is under way.  Part locked. */
+/*
+ * Frees the inode if only the cache has a reference, and it has no change or I/O that is not finished;
+ * whether it did.  The part's lock is held.
+ */
 static bool try_evict_inode(struct icache_part *p, struct ext_inode *i)
 {
     struct ext_fs *fs = i->fs;
@@ -91,17 +96,18 @@ static bool try_evict_inode(struct icache_part *p, struct ext_inode *i)
         return false;
     remove_cached_inode(p, i);
     ASSERT(fs->rdonly || (!i->dirty && i->otxn == NULL), "ext.h: an inode leaves memory clean");
-    if (fs->rdonly) { /* after an error: what was under way stays undone */
+    if (fs->rdonly) { /* after an error: its unfinished changes are lost */
         ext_iundirty(i);
         jnl_unorder(i);
     }
-    list_remove(&i->orphan); /* likewise; else it is not there */
+    list_remove(&i->orphan); /* it is on the list only after an error or when `leaving` */
     if (i->vn.type == VREG)
         fs->up->drop_pages(i, 0);
     ext_ifree_mem(i);
     return true;
 }
 
+/* Makes room for one inode, with at most four looks.  The part's lock is held. */
 static void trim_icache_part(struct ext_fs *fs, struct icache_part *p)
 {
     for (unsigned k = 0; k < 4 && p->count >= fs->max_inodes; k++) {
@@ -211,7 +217,7 @@ unsigned icache_some(struct ext_fs *fs, unsigned *at, bool (*want)(struct ext_in
                     vn_hold(&i->vn);
                     out[n++] = i;
                 }
-            if (i != NULL) /* the rest of this chain next time */
+            if (i != NULL) /* out[] is full: the next call looks at this chain again */
                 break;
             ++*at;
         } while (n < max && *at % HASH_SIZE != 0);

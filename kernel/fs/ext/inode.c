@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * inode.c - inodes: from the table and back.
+ * inode.c - inodes: reading them from the inode table and writing them back.
  *
- * THEORY      An inode in memory keeps its block of the inode table, so writing it is a few stores.
- *             Changes that need not be on the disk at once (times, size of a file whose blocks it had) are noted
- *             in fs->dirty and written to the table before the next commit.
- * INVARIANTS  I1  the table, in the transaction's view, has of each field what was in memory when it was last written
- * LOCKING     table_lock: two who write one inode at a time; dirty_lock
+ * THEORY      An inode describes one file: its type, owner, size, times and block pointers.  On the disk, the
+ *             inodes of a group form a table.
+ *             An inode in memory keeps a reference to the buffer with its part of the table, so writing the
+ *             inode is a few stores.  Some changes need not reach the disk at once: times, and a new size
+ *             that lies in blocks that the file already has.  Such inodes are put into fs->dirty and written
+ *             to the table before the next commit.
+ * INVARIANTS  I1  in the view of the running transaction, each field in the table has the value that the
+ *                 inode in memory had at the last write
+ * LOCKING     table_lock, because two threads may write one inode at the same time; dirty_lock
  * SEE ALSO    icache.c, orphan.c, docs/ext.md
  */
 #include "fs/ext/ext.h"
@@ -31,7 +35,7 @@ enum vtype ext_vtype(uint32_t mode)
     return 0;
 }
 
-/* Whether the inode has the field of the 256-byte inode that ends at byte `end`. */
+/* Whether the inode on the disk is large enough to have the field that ends at byte `end`. */
 static inline bool inode_has_field(const struct ext_inode *i, size_t end)
 {
     return 128 + (size_t)i->extra_isize >= end;
@@ -40,6 +44,7 @@ static inline bool inode_has_field(const struct ext_inode *i, size_t end)
 
 /* ---- times --------------------------------------------------------------------------------------- */
 
+/* Converts a time of the disk to ns since 1970; see encode_inode_time(). */
 static int64_t decode_inode_time(uint32_t sec, uint32_t extra)
 {
     int64_t s = (int64_t)(int32_t)sec + ((int64_t)(extra & 3) << 32);
@@ -59,6 +64,11 @@ int64_t ext_time_fits(const struct ext_inode *i, int64_t t)
     return t > most && !HAS(i, atime_extra) ? most : t;
 }
 
+/*
+ * Converts ns since 1970 to a time of the disk: *sec is the low 32 bits of the seconds, as a signed number.
+ * *extra has the nanoseconds in its upper 30 bits, and the lower 2 bits extend the seconds: they are
+ * multiplied by 2^32 and added.
+ */
 static void encode_inode_time(int64_t t, uint32_t *sec, uint32_t *extra)
 {
     int64_t s = t / NS, ns = t % NS;
@@ -68,11 +78,11 @@ static void encode_inode_time(int64_t t, uint32_t *sec, uint32_t *extra)
         s--;
     }
     *sec = (uint32_t)s;
-    if (extra != NULL) /* the two bits say how often 2^32 is to be added to the signed 32 */
+    if (extra != NULL)
         *extra = (uint32_t)ns << 2 | (((uint32_t)((uint64_t)(s - (int32_t)s) >> 32)) & 3);
 }
 
-/* ---- from and to the table ----------------------------------------------------------------------- */
+/* ---- reading and writing the table --------------------------------------------------------------- */
 
 int ext_ibuf(struct ext_inode *i)
 {
@@ -86,6 +96,7 @@ int ext_ibuf(struct ext_inode *i)
     return buf_read(fs, d->inode_table + k / fs->ipb, &i->ibuf);
 }
 
+/* Checks the fields of an inode that has just been read.  0 or -EUCLEAN. */
 static int check_inode(struct ext_inode *i, const struct ext_dinode *d)
 {
     struct ext_fs *fs = i->fs;
@@ -123,10 +134,10 @@ static int check_inode(struct ext_inode *i, const struct ext_dinode *d)
 
 #define ATTR_ACL 2 /* index of the name "system.posix_acl_access" */
 
-/* Whether a list of attributes holds an access control list, or is damaged, so that it may. */
+/* Whether a list of extended attributes has an access control list; true also if the list is damaged. */
 static bool attr_list_has_acl(const uint8_t *p, const uint8_t *end)
 {
-    while (end - p >= 4 && *(const uint32_t *)p != 0) { /* length and kind of the name, ... */
+    while (end - p >= 4 && *(const uint32_t *)p != 0) { /* p[0], p[1]: length, kind of a name */
         if (p[1] == ATTR_ACL || end - p < 16 + p[0])
             return true;
         p += round_up(16u + p[0], 4u);
@@ -134,7 +145,10 @@ static bool attr_list_has_acl(const uint8_t *p, const uint8_t *end)
     return false;
 }
 
-/* In the inode behind its fields, or in its block of attributes; that cannot be read: it may have one. */
+/*
+ * Whether the inode has an access control list, in the table behind its fields or in its block of attributes.
+ * True also if that block cannot be read.
+ */
 static bool inode_has_acl(struct ext_inode *i, const struct ext_dinode *d)
 {
     uint32_t off = 128u + i->extra_isize, isize = i->fs->isize;
@@ -155,7 +169,7 @@ static bool inode_has_acl(struct ext_inode *i, const struct ext_dinode *d)
     return found;
 }
 
-/* Fills in what the table says. */
+/* Fills in the inode from the table and checks it.  0 or -EUCLEAN. */
 static int load_inode_fields(struct ext_inode *i, const struct ext_dinode *d)
 {
     struct vnode *vn = &i->vn;
@@ -193,7 +207,7 @@ static int load_inode_fields(struct ext_inode *i, const struct ext_dinode *d)
     return 0;
 }
 
-/* The inode's fields into the table; table_lock held.  Returns whether the file has become longer there. */
+/* Stores the fields into the table; whether a regular file has become longer there.  table_lock held. */
 static bool store_inode_fields(struct ext_inode *i)
 {
     struct ext_dinode *d = (struct ext_dinode *)(i->ibuf->data + i->ioff);
@@ -239,16 +253,16 @@ void ext_iwrite(struct handle *h, struct ext_inode *i)
 
     jnl_access(h, i->ibuf);
     ASSERT((int32_t)(jnl_tid(h) - i->tid) >= 0, "ext.h: tid never goes back");
-    i->tid = jnl_tid(
-        h); /* before disksize: fdatasync of a thread that finds the size in the table commits it */
-    spin_lock(
-        &i->table_lock); /* who stores last has looked last: nothing old comes over something new (I1) */
+    /* before disksize: an fdatasync that finds the new size in the table must commit this transaction */
+    i->tid = jnl_tid(h);
+    /* held around reading the fields and storing them, so that no old value overwrites a newer one (I1) */
+    spin_lock(&i->table_lock);
     was = i->disksize;
     longer = store_inode_fields(i);
     is = i->disksize;
     spin_unlock(&i->table_lock);
     if (longer) {
-        jnl_order(h, i, was, is); /* what the new size shows has to be there */
+        jnl_order(h, i, was, is); /* the bytes between the sizes must be on the disk first */
         if (unlikely(i->disksize > INT32_MAX && !(h->fs->sb->ro_compat & RO_LARGE_FILE))) {
             jnl_access(h, h->fs->sb_buf);
             h->fs->sb->ro_compat |= RO_LARGE_FILE;
@@ -305,8 +319,7 @@ int ext_iload(struct ext_fs *fs, uint32_t ino, struct ext_inode **out)
     i->ibuf = probe.ibuf;
     i->ioff = probe.ioff;
     if (fs->jnl != NULL && !fs->rdonly)
-        i->tid = jnl_tid_of(
-            fs, i->ibuf); /* it may have been changed, and thrown out of memory, since the commit */
+        i->tid = jnl_tid_of(fs, i->ibuf); /* a change before it was evicted may be uncommitted */
     if ((err = load_inode_fields(i, d)) != 0) {
         ext_ifree_mem(i);
         return err;
@@ -320,8 +333,8 @@ void ext_idirty(struct ext_inode *i)
 {
     struct ext_fs *fs = i->fs;
 
-    atomic_thread_fence(
-        memory_order_seq_cst); /* what was stored is seen by a thread that clears it after this look */
+    /* a thread that clears i->dirty after the check below sees the stores of the caller */
+    atomic_thread_fence(memory_order_seq_cst);
     if (i->dirty || fs->rdonly)
         return;
     spin_lock(&fs->dirty_lock);
@@ -355,9 +368,9 @@ int ext_iflush_one(struct ext_inode *i)
         return 0;
     if ((err = jnl_start(i->fs, 2, &h)) != 0)
         return err;
-    i->tid = jnl_tid(
-        &h); /* first: a thread that finds it clean, for its fsync, waits for the commit of the change */
-    ext_iundirty(i); /* before it is read: a change from now on makes it dirty again */
+    /* first: an fsync that finds the inode clean must wait for the commit of this transaction */
+    i->tid = jnl_tid(&h);
+    ext_iundirty(i); /* before ext_iwrite(): a change from now on makes it dirty again */
     ext_iwrite(&h, i);
     jnl_stop(&h);
     return 0;
@@ -372,7 +385,10 @@ bool ext_itryhold(struct ext_inode *i)
     return n != 0;
 }
 
-/* The first dirty inode, with a reference; NULL: none.  One that is being deleted takes itself off. */
+/*
+ * The first dirty inode, with a reference; NULL: none.  It skips inodes whose last reference is gone, because
+ * ext_inactive() takes them off the list.
+ */
 static struct ext_inode *hold_first_dirty_inode(struct ext_fs *fs)
 {
     struct ext_inode *i, *found = NULL;
@@ -392,7 +408,7 @@ int ext_iflush(struct ext_fs *fs)
     struct ext_inode *i;
     int err = 0;
 
-    /* no more than there are now: those that become dirty again are behind them, and there may be no end to that */
+    /* only as many as are dirty now: inodes that become dirty again go to the end, perhaps without end */
     for (uint32_t left = fs->ndirty;
          left > 0 && err == 0 && (i = hold_first_dirty_inode(fs)) != NULL; left--) {
         err = ext_iflush_one(i);

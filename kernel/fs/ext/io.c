@@ -2,21 +2,23 @@
 /*
  * io.c - moving many blocks at a time between memory and the disk.
  *
- * THEORY      A commit or a checkpoint writes tens to thousands of blocks.  Neighbours on the disk become one
- *             request; all requests are under way together; the caller sleeps until the last one is done.
- * LOCKING     iowait.lock (RANK_BUF) counts requests under way.
- * SEE ALSO    commit.c, blk/blk.h
+ * THEORY      A commit or a checkpoint writes tens to thousands of blocks.  Consecutive blocks of the disk
+ *             become one request.  All requests are submitted before the caller sleeps until the last one has
+ *             ended.
+ * LOCKING     iowait.lock (RANK_BUF) guards the number of requests that have not ended.
+ * SEE ALSO    log.c, blk/blk.h
  */
 #include "fs/ext/ext.h"
 
 #include "lib/string.h"
 #include "mem/kmem.h"
 
+/* What the caller of ext_io() waits for. */
 struct iowait {
     struct spinlock lock;
     struct cv cv;
-    unsigned pending;
-    int error;
+    unsigned pending; /* requests that have not ended */
+    int error;        /* of any request; 0: none */
 };
 
 struct ioreq {
@@ -83,7 +85,7 @@ int ext_io_one(struct ext_fs *fs, enum blk_op op, uint32_t block, void *data)
     return err;
 }
 
-/* How many of v[0..n) lie one after the other on the disk and fit a request. */
+/* How many blocks from v[0] on, at most n, are consecutive on the disk and fit into one request. */
 static size_t count_request_blocks(const struct ioblock *v, size_t n)
 {
     size_t k = 1;
@@ -128,7 +130,7 @@ int ext_io(struct ext_fs *fs, enum blk_op op, struct ioblock *v, size_t n)
         if (q != NULL) {
             k = count_request_blocks(v + i, n - i);
             submit_block_run(fs, op, v + i, k, &w, q);
-        } else { /* no memory: one after the other */
+        } else { /* no memory: move one block and wait for it */
             int err = ext_io_one(fs, op, v[i].block, v[i].data);
 
             k = 1;
@@ -145,7 +147,7 @@ int ext_io(struct ext_fs *fs, enum blk_op op, struct ioblock *v, size_t n)
     return w.error;
 }
 
-/* Heap sort by block: in place, without recursion, never quadratic. */
+/* A step of heap sort, which sorts in place, without recursion, and is never quadratic. */
 static void sift_down_ioblock(struct ioblock *v, size_t i, size_t n)
 {
     for (size_t c; (c = 2 * i + 1) < n; i = c) {

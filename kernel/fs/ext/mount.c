@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * mount.c - the file system types ext3 and ext2: options, mounting, sync, the thread that commits.
+ * mount.c - the file system types ext3 and ext2: options, mounting, sync, the commit thread.
  *
- * THEORY      Both names are one implementation: what the disk is made with decides whether there is a journal.
- *             Every five seconds (or `commit=` seconds) a thread, one for all mounts, writes inodes that are newer in
- *             memory and commits.
- * LOCKING     mounts_mutex: which disks are mounted; held while the thread works, so none of them goes meanwhile.
- *             vfs.c lets one remount or unmount happen at a time.
+ * THEORY      Both names lead to the same code: a feature flag on the disk decides whether there is a
+ *             journal.
+ *             One thread serves all mounts.  Every five seconds (or `commit=` seconds) it writes
+ *             the inodes that are newer in memory and commits.
+ * LOCKING     mounts_mutex guards the list of mounts.  The thread holds it while it works, so no mount goes
+ *             away meanwhile.  vfs.c does one remount or unmount at a time.
  * SEE ALSO    super.c, docs/ext.md
  */
 #include "fs/ext/ext_init.h"
@@ -22,24 +23,24 @@
 #define EXT_SUPER_MAGIC 0xef53
 #define COMMIT_SECONDS  5
 
-/* One mounted instance: vfs->data. */
+/* A mounted file system: vfs->data. */
 struct extmount {
     struct ext_fs *fs;
-    struct list link; /* mounted */
-    uint32_t commit_s;
+    struct list link;  /* in `mounted` */
+    uint32_t commit_s; /* seconds between two commits */
     uint64_t next_commit_ns;
 };
 
 static struct mutex mounts_mutex;
 static struct list mounted = LIST_INIT(mounted); /* under mounts_mutex */
-static struct thread *committer; /* under mounts_mutex; NULL: nothing was ever mounted */
+static struct thread *committer;                 /* under mounts_mutex; NULL: no mount so far */
 
 /* ---- options ------------------------------------------------------------------------------------- */
 
 struct options {
-    unsigned flags; /* MS_RDONLY, MS_NOATIME */
-    int errors;     /* EXT_ERRORS_*, 0: as the disk says */
-    uint32_t commit_s;
+    unsigned flags;    /* MS_RDONLY, MS_NOATIME */
+    int errors;        /* EXT_ERRORS_*; 0: as in the superblock */
+    uint32_t commit_s; /* 0: not given */
 };
 
 static bool option_equals(const char *p, size_t n, const char *word)
@@ -47,7 +48,7 @@ static bool option_equals(const char *p, size_t n, const char *word)
     return strlen(word) == n && memcmp(p, word, n) == 0;
 }
 
-/* What other systems' fstab lines say, and means nothing here. */
+/* Options that occur in the fstab of other systems and have no effect here. */
 static bool is_ignored_option(const char *p, size_t n)
 {
     static const char *const words[] = {
@@ -72,6 +73,7 @@ static uint32_t parse_option_number(const char *p, size_t n)
     return v;
 }
 
+/* Parses a comma-separated list of mount options into *o.  0 or -EINVAL. */
 static int parse_ext_options(const char *p, struct options *o)
 {
     while (*p != '\0') {
@@ -108,6 +110,7 @@ static void apply_mount_options(struct extmount *m, const struct options *o)
 
 /* ---- the thread ---------------------------------------------------------------------------------- */
 
+/* Commits the mounts whose time has come.  Takes mounts_mutex. */
 static void commit_due_mounts(uint64_t now)
 {
     struct extmount *m;
@@ -153,7 +156,7 @@ static bool belongs_to_vfs(void *owner, void *arg)
     return ((struct vnode *)owner)->vfs == arg;
 }
 
-/* Has pages that are not on the disk. */
+/* Whether the inode has pages that are newer than the disk. */
 static bool inode_has_dirty_pages(struct ext_inode *i)
 {
     return i->vn.obj.io != NULL && i->io.ndirty != 0;
@@ -162,8 +165,8 @@ static bool inode_has_dirty_pages(struct ext_inode *i)
 static int ext_vfs_sync(struct vfs *vfs, bool data)
 {
     struct ext_fs *fs = ((struct extmount *)vfs->data)->fs;
-    uint32_t refused =
-        fs->nrefused; /* each dirty page is tried from here on: what was refused before, again */
+    /* each dirty page is tried from now on, also those whose write has failed before */
+    uint32_t refused = fs->nrefused;
     int err;
 
     if (!data)
@@ -187,23 +190,23 @@ static void ext_vfs_shutdown(struct vfs *vfs)
 
 static bool inode_is_in_use(struct ext_inode *i)
 {
-    return i->vn.refs > 1; /* one is the cache's */
+    return i->vn.refs > 1; /* one reference is that of the inode cache */
 }
 
-/* The root's references are the cache's and ours, and nothing else is in use. */
+/* Whether no inode is in use but the root, whose two references are those of the cache and of the mount. */
 static bool only_root_in_use(struct ext_fs *fs, struct vnode *root)
 {
     return root->refs == 2 && icache_count(fs, inode_is_in_use) == 1 && !ext_orphans_used(fs);
 }
 
-/* Whether all inodes could be thrown away but the root. */
+/* Evicts all inodes but the root; whether that was possible.  mounts_mutex is held. */
 static bool evict_all_but_root(struct ext_fs *fs, struct vnode *root)
 {
     if (!only_root_in_use(fs, root))
         return false;
     if (icache_drop(fs) == 1)
         return true;
-    fs->leaving = true; /* what is left are files whose pages the disk has refused once more */
+    fs->leaving = true; /* evict also the rest: files whose pages the disk has refused again */
     if (icache_drop(fs) == 1)
         return true;
     fs->leaving = false;
@@ -218,10 +221,10 @@ static int ext_vfs_unmount(struct vfs *vfs)
     bool busy;
     int err;
 
-    mutex_enter(&mounts_mutex); /* the thread has no inode in its hands */
+    mutex_enter(&mounts_mutex); /* so that the commit thread holds no inode */
     busy = !only_root_in_use(m->fs, root);
     mutex_exit(&mounts_mutex);
-    if (busy) /* at once: look-ups wait for the answer (vfs.c) */
+    if (busy) /* without a sync first, because look-ups wait for the result (vfs.c) */
         return -EBUSY;
     ext_vfs_sync(vfs, true);
     mutex_enter(&mounts_mutex);
@@ -242,7 +245,10 @@ static int ext_vfs_unmount(struct vfs *vfs)
     return 0;
 }
 
-/* All to the disk, for a file system that becomes read-only.  -EIO: the disk refuses something.  -EBUSY. */
+/*
+ * Writes everything to the disk, for a file system that becomes read-only.  -EIO: a write has failed.
+ * -EBUSY: there are open files without a name, or dirty pages are left.
+ */
 static int sync_and_quiesce(struct vfs *vfs)
 {
     struct ext_fs *fs = ((struct extmount *)vfs->data)->fs;
@@ -250,8 +256,7 @@ static int sync_and_quiesce(struct vfs *vfs)
 
     if ((err = ext_vfs_sync(vfs, true)) != 0)
         return err;
-    if (fs->sb->last_orphan !=
-        0) /* files without a name: their last close will have to free them */
+    if (fs->sb->last_orphan != 0) /* files without a name: their last close must free blocks */
         return -EBUSY;
     return icache_count(fs, inode_has_dirty_pages) != 0 ? -EBUSY : ext_quiesce(fs);
 }
@@ -265,7 +270,7 @@ static int ext_vfs_remount(struct vfs *vfs, const char *text, unsigned flags)
     if (err != 0)
         return err;
     if ((o.flags & MS_RDONLY) && !vfs->readonly) {
-        if ((err = vfs_set_readonly(vfs, true)) != 0) /* nothing new begins */
+        if ((err = vfs_set_readonly(vfs, true)) != 0) /* no new changes begin */
             return err;
         if ((err = sync_and_quiesce(vfs)) != 0) {
             vfs->readonly = m->fs->rdonly;
@@ -290,7 +295,10 @@ static const struct vfs_ops ext_vfs_ops = {
 
 /* ---- mounting ------------------------------------------------------------------------------------ */
 
-/* "/dev/vda", by its node if there is one, else by its name; "vda". */
+/*
+ * Finds the disk of a mount.  `source` is the path of a device node; if there is no such node, or no root
+ * file system yet, it is "/dev/" and the name of a disk, or the name alone.  -ENOTBLK -ENXIO -ENOENT.
+ */
 static int resolve_mount_source(const char *source, struct disk **out)
 {
     static const struct cred root = {.refs = 1};
@@ -313,6 +321,7 @@ static int resolve_mount_source(const char *source, struct disk **out)
     return *out == NULL ? -ENOENT : 0;
 }
 
+/* Mounts disk d and starts the commit thread if it does not run yet.  mounts_mutex is held. */
 static int mount_on_disk(struct vfs *vfs, struct extmount *m, struct disk *d,
                          const struct options *o)
 {

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * orphan.c - inodes without a name, and the end of an inode.
+ * orphan.c - inodes without a name, and deleting an inode.
  *
- * THEORY      An inode that must not survive a crash as it is (no links left, or blocks beyond its size) is on the
- *             orphan list: on the disk, the superblock names the first and each names the next in its dtime.
- *             When nobody uses an inode without links any more, its blocks, its attributes and the inode itself are
- *             freed, and it leaves the list in the transaction that does the last of it.
- *             If that fails, for want of memory or because the disk has an error, the inode stays on the list, here and
- *             on the disk, and the next commit tries again.  So does a truncation.
+ * THEORY      A program may use an open file after its last name was removed.  If the machine then crashes,
+ *             the file must be deleted at the next mount, because no name leads to it.  The orphan list on
+ *             the disk names the inodes that a crash must not leave as they are: those without links, and
+ *             those with blocks beyond their size.  The superblock has the number of the first inode, and the
+ *             dtime of each one has the number of the next.  After the last reference to an inode without
+ *             links is dropped, its blocks, its attributes and the inode itself are freed.  It leaves the
+ *             list in the last transaction that does this.
+ *             If memory is short or the disk has an error, this fails.  Then the inode stays on the list, in
+ *             memory and on the disk, and the next commit tries again.  The same holds for a truncation.
  * INVARIANTS  I1  the orphan list on the disk is fs->orphans in its order, in the transaction's view
  *             I2  an inode without links is on it until its last reference is gone
  * LOCKING     orphan_lock (in a handle)
@@ -42,9 +45,8 @@ int ext_orphan_del(struct handle *h, struct ext_inode *i)
     struct ext_fs *fs = h->fs;
 
     mutex_enter(&fs->orphan_lock);
-    if (i->orphaned &&
-        (i->vn.nlink != 0 ||
-         i->vn.refs == 0)) { /* I2: drop_inode_link() sets nlink before it looks here */
+    /* I2.  drop_inode_link() sets nlink to 0 before it calls ext_orphan_add(). */
+    if (i->orphaned && (i->vn.nlink != 0 || i->vn.refs == 0)) {
         if (i->orphan.prev == &fs->orphans) {
             jnl_access(h, fs->sb_buf);
             fs->sb->last_orphan = i->dtime;
@@ -53,7 +55,7 @@ int ext_orphan_del(struct handle *h, struct ext_inode *i)
             struct ext_dinode *d = (struct ext_dinode *)(prev->ibuf->data + prev->ioff);
 
             jnl_access(h, prev->ibuf);
-            spin_lock(&prev->table_lock); /* its user may be writing it */
+            spin_lock(&prev->table_lock); /* another thread may be writing this inode */
             prev->dtime = i->dtime;
             d->dtime = i->dtime;
             spin_unlock(&prev->table_lock);
@@ -68,7 +70,6 @@ int ext_orphan_del(struct handle *h, struct ext_inode *i)
     return 0;
 }
 
-/* At mount time: what a crash left on the list.  Each is deleted, or cut to its size. */
 int ext_orphans_end(struct ext_fs *fs, unsigned *n)
 {
     int err = 0;
@@ -98,16 +99,16 @@ int ext_orphans_end(struct ext_fs *fs, unsigned *n)
                 jnl_stop(&h);
             }
         }
-        ext_iput(i); /* without links: this deletes it */
+        ext_iput(i); /* deletes it if it has no links */
         if (err == 0 && fs->sb->last_orphan == ino)
             err = fs->rdonly ? -EIO : ext_error(fs, "orphan inode %u cannot be deleted", ino);
     }
     return err;
 }
 
-/* ---- the end ------------------------------------------------------------------------------------- */
+/* ---- deleting an inode --------------------------------------------------------------------------- */
 
-/* Gives up the block of extended attributes, which inodes may share. */
+/* Frees the inode's block of extended attributes, or its share of it: several inodes may use one block. */
 static int release_attr_block(struct handle *h, struct ext_inode *i)
 {
     struct ext_fs *fs = h->fs;
@@ -119,7 +120,7 @@ static int release_attr_block(struct handle *h, struct ext_inode *i)
         return 0;
     if ((err = buf_read(fs, block, &b)) != 0)
         return err;
-    hd = (uint32_t *)b->data; /* magic, count of inodes */
+    hd = (uint32_t *)b->data; /* magic number, number of inodes that use the block */
     if (hd[0] != ATTR_MAGIC || hd[1] == 0) {
         err = ext_error(fs, "inode %u: its attribute block %u is none", (uint32_t)i->vn.ino, block);
     } else if (hd[1] == 1) {
@@ -134,13 +135,14 @@ static int release_attr_block(struct handle *h, struct ext_inode *i)
     return err;
 }
 
+/* Whether the inode has blocks other than that of its attributes. */
 static bool has_blocks(const struct ext_inode *i)
 {
     return i->nsectors > (i->file_acl != 0 ? i->fs->spb : 0) &&
            (i->vn.type == VREG || i->vn.type == VDIR || i->vn.type == VLNK);
 }
 
-/* Frees the inode's memory.  After an error it may still be on the list: the disk keeps it there. */
+/* Frees the inode's memory.  After an error it may still be on the list; it stays in the list on the disk. */
 static void unlist_and_free_inode(struct ext_inode *i)
 {
     struct ext_fs *fs = i->fs;
@@ -175,11 +177,11 @@ int ext_delete(struct ext_inode *i)
         ext_orphan_del(&h, i);
         i->dtime = (uint32_t)(clock_real_ns() / NS);
         i->nsectors = 0;
-        ext_iwrite(&h, i); /* before the inode may be another file's */
+        ext_iwrite(&h, i); /* before ext_ifree(): after it another file may get the inode */
         if ((err = ext_ifree(&h, (uint32_t)i->vn.ino, i->vn.type == VDIR)) != 0)
             ext_orphan_add(&h, i);
     } else {
-        ext_iwrite(&h, i); /* what has been freed */
+        ext_iwrite(&h, i); /* the blocks that have been freed */
     }
     jnl_stop(&h);
     return err;
@@ -195,7 +197,7 @@ void ext_orphan_undone(struct ext_inode *i, uint8_t what)
     mutex_exit(&fs->orphan_lock);
 }
 
-/* An orphan with something undone, *what, which is the caller's to do now; NULL: none. */
+/* Finds an orphan with an undone operation; the caller must now do it: *what.  NULL: there is none. */
 static struct ext_inode *take_undone_orphan(struct ext_fs *fs, uint8_t *what)
 {
     struct ext_inode *i, *found = NULL;
@@ -212,6 +214,7 @@ static struct ext_inode *take_undone_orphan(struct ext_fs *fs, uint8_t *what)
     return found;
 }
 
+/* Truncates the inode again, and drops the caller's reference. */
 static int retry_truncate(struct ext_inode *i)
 {
     int err;
@@ -223,7 +226,10 @@ static int retry_truncate(struct ext_inode *i)
     return err;
 }
 
-/* The last reference is gone, and there is no link.  The inode's memory goes too, if that succeeds. */
+/*
+ * Deletes an inode without links after the last reference was dropped, and frees its memory.  After an error
+ * that a later try may overcome, the inode stays in memory for ext_orphans_retry().
+ */
 static int delete_unlinked_inode(struct ext_inode *i)
 {
     int err = ext_delete(i);
@@ -264,7 +270,7 @@ void ext_inactive(struct vnode *vn)
 
     if (i->dirty)
         ext_iundirty(i);
-    jnl_unorder(i); /* first: a commit that shows the file may still have to write its pages */
+    jnl_unorder(i); /* before drop_pages(): a commit that shows the file may have to write them */
     if (vn->type == VREG)
         fs->up->drop_pages(i, 0);
     if (vn->nlink == 0 && !fs->rdonly)

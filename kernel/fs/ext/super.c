@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * super.c - mounting: what the superblock and the group descriptors say, features, errors.
+ * super.c - mounting and unmounting: superblock, group descriptors, features, errors.
  *
- * THEORY      A disk is not trusted.  What everything else relies on is checked once, at mount time: sizes, the
- *             place of each group's bitmaps and inode table, the counts.  A block number found later is compared
- *             with these (ext_block_ok).  What is wrong is either refused here with a reason, or later ends in
- *             ext_error(): -EUCLEAN to the caller, the error noted in the superblock, and no more changes.
- *             Free blocks and inodes are counted in memory; the superblock's counts are put right when the file
- *             system is quiesced, and at mount time they are the sums over the groups.
- * INVARIANTS  I1  fs->rdonly: nothing is written but a replay and the mark of an error
- * LOCKING     mount and unmount have the file system for themselves.
+ * THEORY      The superblock describes the whole file system, and a group descriptor describes one block
+ *             group.
+ *             A disk is not trusted.  The facts on which all other code relies are checked once, at
+ *             mount time: sizes, the places of each group's bitmaps and inode table, the counts.  A block
+ *             number that is read later is compared with these (ext_block_ok).  A wrong fact makes the mount
+ *             fail with a reason.  If a fault is found later, ext_error() sets the error mark in the
+ *             superblock, makes the file system read-only (unless errors=continue) and returns -EUCLEAN.
+ *             Free blocks and inodes are counted in memory.  At mount time the counts are the sums over the
+ *             groups; the counts in the superblock are updated when the file system is quiesced.
+ * INVARIANTS  I1  while fs->rdonly is set, only these are written: the replay, the mark of an error, and the
+ *                 last writes of ext_quiesce()
+ * LOCKING     No other thread uses the file system during mount and unmount.
  * SEE ALSO    docs/ext.md (the table of features)
  */
 #include "fs/ext/ext.h"
@@ -29,7 +33,7 @@ static const struct feature {
 } features[] = {
     {COMPAT, true, 0x1, "dir_prealloc"},
     {COMPAT, true, COMPAT_HAS_JOURNAL, "has_journal"},
-    {COMPAT, true, COMPAT_EXT_ATTR, "ext_attr"}, /* kept; not shown to programs */
+    {COMPAT, true, COMPAT_EXT_ATTR, "ext_attr"}, /* kept on the disk; programs do not see them */
     {COMPAT, true, COMPAT_RESIZE_INODE, "resize_inode"},
     {COMPAT, true, COMPAT_DIR_INDEX, "dir_index"},
     {INCOMPAT, false, 0x1, "compression"},
@@ -62,7 +66,7 @@ static const struct feature {
     {RO_COMPAT, false, 0x10000, "orphan_present"},
 };
 
-/* The first bit of `bits` that is not known, with its name; 0: all are. */
+/* The lowest bit of `bits` that is not a known feature, and its name or ""; 0: all bits are known. */
 static uint32_t find_unknown_feature(enum kind kind, uint32_t bits, const char **name)
 {
     uint32_t bit;
@@ -80,6 +84,7 @@ static uint32_t find_unknown_feature(enum kind kind, uint32_t bits, const char *
     return bit;
 }
 
+/* Stores the reason why the mount fails and returns err. */
 static int refuse_mount(struct ext_fs *fs, int err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 static int refuse_mount(struct ext_fs *fs, int err, const char *fmt, ...)
@@ -146,7 +151,7 @@ bool ext_block_ok(struct ext_fs *fs, uint32_t start, uint32_t n)
     return true;
 }
 
-/* ---- what is checked at mount time --------------------------------------------------------------- */
+/* ---- checks at mount time ------------------------------------------------------------------------ */
 
 static int check_features(struct ext_fs *fs, const struct ext_super *s)
 {
@@ -172,6 +177,7 @@ static int check_features(struct ext_fs *fs, const struct ext_super *s)
     return 0;
 }
 
+/* Checks *s and fills in the constants of *fs from it.  0 -EINVAL -EUCLEAN -EOPNOTSUPP. */
 static int check_fs_super(struct ext_fs *fs, const struct ext_super *s)
 {
     uint32_t groups;
@@ -261,7 +267,7 @@ static void unload_fs_metadata(struct ext_fs *fs)
     bufs_destroy(fs);
 }
 
-/* Superblock and descriptors into memory, checked. */
+/* Reads and checks the superblock and the group descriptors. */
 static int load_fs_metadata(struct ext_fs *fs)
 {
     struct ext_super *s = kmem_alloc(sizeof *s);
@@ -372,7 +378,7 @@ int ext_quiesce(struct ext_fs *fs)
         return 0;
     if ((err = ext_sync(fs)) != 0)
         return err;
-    fs->rdonly = true; /* no handle begins; those that are open end before the last commit */
+    fs->rdonly = true; /* no new handle begins; the open handles end before the last commit */
     if ((err = jnl_close(fs)) != 0)
         return err;
     fs->sb->free_blocks = (uint32_t)fs->free_blocks;
@@ -387,7 +393,7 @@ int ext_quiesce(struct ext_fs *fs)
 
 void ext_note_error(struct ext_fs *fs)
 {
-    struct ext_super *s; /* as it is on the disk: the one in memory has uncommitted bytes */
+    struct ext_super *s; /* read from the disk: the one in memory has uncommitted bytes */
     uint32_t now = (uint32_t)(clock_real_ns() / 1000000000);
 
     if (disk_readonly(fs->disk) || (s = kmem_alloc(sizeof *s)) == NULL)
@@ -432,7 +438,7 @@ static void free_ext_fs(struct ext_fs *fs)
     struct ext_inode *i;
 
     while ((i = list_pop(&fs->orphans, struct ext_inode, orphan)) != NULL)
-        ext_ifree_mem(i); /* it could not be deleted; the list on the disk has it */
+        ext_ifree_mem(i); /* deleting it has failed; it stays in the list on the disk */
     icache_destroy(fs);
     jnl_free(fs);
     if (fs->groups != NULL)
@@ -443,7 +449,10 @@ static void free_ext_fs(struct ext_fs *fs)
     kmem_free(fs);
 }
 
-/* An error that only the journal knows of goes into the superblock, which a replay may have put back. */
+/*
+ * Moves the error mark of the journal into the superblock.  A replay may have overwritten the superblock with
+ * a version without the mark.
+ */
 static int copy_journal_error(struct ext_fs *fs)
 {
     int err;
@@ -458,6 +467,7 @@ static int copy_journal_error(struct ext_fs *fs)
     return err;
 }
 
+/* Loads the journal and replays it if necessary; after a replay, reads the metadata again. */
 static int load_and_replay_journal(struct ext_fs *fs)
 {
     unsigned n;
@@ -479,7 +489,7 @@ static int load_and_replay_journal(struct ext_fs *fs)
         kprintf("%s: journal replayed, %u transactions", fs->name, n);
     if ((err = copy_journal_error(fs)) != 0)
         return err;
-    if (fs->rdonly) { /* it is clean now, and nobody will say so later */
+    if (fs->rdonly) { /* the journal is empty now; a read-only mount does not note this later */
         fs->sb->incompat &= ~(uint32_t)INCOMPAT_RECOVER;
         if ((err = write_fs_super(fs)) == 0)
             err = blk_flush(fs->disk);

@@ -1,40 +1,47 @@
 // SPDX-License-Identifier: MIT
 /*
- * truncate.c - taking a file's blocks away.
+ * truncate.c - making a file shorter: freeing its blocks.
  *
- * THEORY      The tree of pointers is walked from the first block that goes.  A run of blocks and the pointers to
- *             them go in one handle; when its credits run low, the inode is put on the orphan list, the handle ends,
- *             and the next goes on where it ended: after a crash in between, mounting goes on.
- *             A block of pointers goes after all it points to.
- *             A file is cut in this order: in one handle the new size goes into the table and the inode on the orphan
- *             list; a commit that has begun before that, and still has to write the file's data, is waited for; then
- *             the pages go, and then the blocks.  So every transaction either has the old size and all of its data on
- *             the disk, or the new size and an orphan.  The page in which the new end lies stays: what is cut off it
- *             is not written from the wait on (`cutting`), and a write that has begun earlier is waited for.
+ * THEORY      A large file has too many blocks for one transaction.  The tree of pointers is walked from the
+ *             first block to free.  A run of blocks is freed and the pointers to it are cleared in the same
+ *             handle.  When the credits of the handle run low, the inode is put on the orphan list, the
+ *             handle ends, and a new one continues at the same place.  After a crash in between, the next
+ *             mount continues with the orphan.
+ *             A block of pointers is freed after all blocks that it points to.
+ *             A file is cut in these steps:
+ *               1  in one handle: store the new size in the table, put the inode on the orphan list
+ *               2  wait for a commit that began before step 1 and still has to write the file's data
+ *               3  drop the pages beyond the new size
+ *               4  free the blocks
+ *             So every transaction has either the old size, with all its data on the disk, or the new size
+ *             and an orphan.
+ *             The page that contains the new end stays.  After step 2, its blocks beyond the end are no
+ *             longer written (`cutting`), and step 3 waits for a write that began earlier.
  * INVARIANTS  I1  a pointer is zeroed in the handle that frees its block
- *             I2  map_lock is not held over a restart (a commit may need it)
- * LOCKING     vn->lock for writing keeps others from the blocks beyond the size.
- * SEE ALSO    bmap.c, inode.c (orphans)
+ *             I2  map_lock is released during a restart, because a commit may need it
+ * LOCKING     vn->lock for writing keeps other threads from the blocks beyond the size.
+ * SEE ALSO    bmap.c, orphan.c
  */
 #include "fs/ext/ext.h"
 
 #include "stat/panic.h"
 
-#define META_RUN 4 /* blocks of metadata in one run */
-#define STEP_CREDITS                                                                               \
-    9 /* one run: two groups' bitmap and descriptor, the block of pointers, META_RUN freed blocks */
-#define STEP_REVOKES (META_RUN + 1) /* and one for the attributes at the end */
-#define END_CREDITS  4              /* inode, superblock, the orphan before it, one spare */
-#define CUT_CREDITS  32
-#define RUNS_PER_TXN 512
+#define META_RUN     4 /* most blocks of metadata in one run */
+/* one run: bitmap and descriptor of two groups, the block of pointers, META_RUN freed blocks */
+#define STEP_CREDITS 9
+#define STEP_REVOKES (META_RUN + 1) /* one run, and one for the block of attributes at the end */
+#define END_CREDITS  4              /* inode, superblock, previous orphan of the list, one spare */
+#define CUT_CREDITS  32             /* of each handle */
+#define RUNS_PER_TXN 512            /* most runs in one handle */
 
+/* The state of a walk that frees blocks. */
 struct cut {
     struct handle *h;
     struct ext_inode *i;
-    unsigned runs;
+    unsigned runs; /* freed in this handle so far */
 };
 
-/* Credits for one more step; map_lock held, given back over a restart (I2). */
+/* Makes sure that the handle has credits for one more run.  map_lock held, released during a restart (I2). */
 static int refill_credits(struct cut *c)
 {
     int err;
@@ -58,11 +65,11 @@ static void subtract_block_count(struct ext_inode *i, uint32_t blocks)
     i->nsectors -= min_of(n, i->nsectors);
 }
 
-/* Frees the blocks that v[from..to) names; b holds v, NULL: the inode. */
+/* Frees the blocks to which v[from..to) point.  v is in buffer b, or in the inode (NULL). */
 static int free_leaf_blocks(struct cut *c, struct buf *b, uint32_t *v, uint32_t from, uint32_t to)
 {
-    bool meta =
-        c->i->vn.type != VREG; /* a directory's blocks, a long link's: they were in the journal */
+    /* the blocks of a directory or of a long symbolic link are metadata: they were in the journal */
+    bool meta = c->i->vn.type != VREG;
 
     for (uint32_t k = from; k < to;) {
         uint32_t n = 1;
@@ -91,7 +98,7 @@ static int free_leaf_blocks(struct cut *c, struct buf *b, uint32_t *v, uint32_t 
     return 0;
 }
 
-/* Frees the block of pointers itself, which *slot (in `owner`, NULL: the inode) names. */
+/* Frees the block of pointers to which *slot points.  *slot is in buffer `owner`, or in the inode (NULL). */
 static int free_indirect_block(struct cut *c, uint32_t *slot, struct buf *owner)
 {
     uint32_t block = *slot;
@@ -108,7 +115,10 @@ static int free_indirect_block(struct cut *c, uint32_t *slot, struct buf *owner)
     return 0;
 }
 
-/* The tree below *slot, `level` blocks of pointers deep, from its block number `from` on. */
+/*
+ * Frees the tree below *slot, which has `level` levels of blocks of pointers, from its block number `from`
+ * on.  If `from` is 0, *slot itself is freed, too.
+ */
 static int free_indirect_tree(struct cut *c, unsigned level, uint32_t *slot, struct buf *owner,
                               uint64_t from)
 {
@@ -146,7 +156,7 @@ int ext_free_blocks(struct handle *h, struct ext_inode *i, uint64_t size)
     int err = 0;
 
     if (i->vn.type == VLNK && i->nsectors == (i->file_acl != 0 ? fs->spb : 0))
-        return 0; /* the pointers are its target */
+        return 0; /* a short symbolic link: the pointers are its target */
     mutex_enter(&i->map_lock);
     i->map_len = 0;
     i->last_alloc = 0;
@@ -160,12 +170,12 @@ int ext_free_blocks(struct handle *h, struct ext_inode *i, uint64_t size)
             err = free_indirect_tree(&c, level, &i->block[EXT_NDIR + level - 1], NULL, from);
         from = from < n ? 0 : from - n;
     }
-    i->map_len = 0; /* a reader of the last page may have come in between (I2) */
+    i->map_len = 0; /* a reader of the last page may have set it during a restart (I2) */
     mutex_exit(&i->map_lock);
     return err;
 }
 
-/* The new size, here and in the table, with the promise to free what lies beyond it. */
+/* Step 1 of a truncation.  0, or an error (-EROFS -ENOMEM) and nothing has changed. */
 static int shrink_inode_size(struct ext_inode *i, uint64_t size)
 {
     struct handle h;
@@ -178,9 +188,9 @@ static int shrink_inode_size(struct ext_inode *i, uint64_t size)
     atomic_store_explicit(&i->vn.obj.size_pages, (size + PAGE_SIZE - 1) >> PAGE_SHIFT,
                           memory_order_release);
     atomic_store_explicit(&i->vn.size, size, memory_order_release);
+    /* the last block must be written with zeros behind the new end */
     if (i->vn.type == VREG && size % i->fs->bsize != 0)
-        jnl_order(&h, i, size,
-                  size + 1); /* the zeros that take the place of the last block's rest */
+        jnl_order(&h, i, size, size + 1);
     ext_orphan_add(&h, i);
     ext_iwrite(&h, i);
     ASSERT(i->disksize == size && i->growing == 0, "ext.h: nobody else makes the file longer");
