@@ -2,13 +2,16 @@
 /*
  * dir.c - directories as lists of entries in blocks.
  *
- * THEORY      A block is a chain of records that fills it; a record with inode 0, and what a record has more than it
- *             needs, is free.  A block is checked when it is first read, and again when its buffer was changed as
- *             something else.  Each step through it stays inside it all the same (dirent_at).
- *             A directory of one block is searched; a larger one has an index (htree.c), unless it was made
- *             without: then it is searched, too, and stays as it is.
+ * THEORY      A directory is a file whose entries translate names into inode numbers.  Each of its blocks is
+ *             filled by a chain of records of variable length.  A record with inode 0 is free, and so are the
+ *             bytes of a record behind its name.
+ *             A block is checked when it is read first, and again after its buffer was changed for another
+ *             purpose.  In addition, each step through the chain is checked to stay inside the block
+ *             (dirent_at).
+ *             A directory of one block is searched linearly.  A larger one has an index (htree.c).  A larger
+ *             directory that was made without an index stays without one and is searched linearly.
  * INVARIANTS  I1  a block with BUF_CHECKED is a well-formed chain, and block 0 begins with "." and ".."
- *             I2  dir_hint: blocks before it have been full
+ *             I2  dir_hint: the blocks before it had no room when they were searched last
  * LOCKING     the directory's vn->lock
  * SEE ALSO    htree.c, namei.c
  */
@@ -19,6 +22,7 @@
 const uint8_t ext_dirent_type[] = {
     [VREG] = 1, [VDIR] = 2, [VCHR] = 3, [VBLK] = 4, [VFIFO] = 5, [VSOCK] = 6, [VLNK] = 7};
 
+/* Whether the entry is "." (n is 1) or ".." (n is 2). */
 static bool is_dot_entry(const struct ext_dirent *e, unsigned n)
 {
     return e->name_len == n && e->name[0] == '.' && (n == 1 || e->name[1] == '.');
@@ -104,9 +108,8 @@ int ext_dir_append(struct handle *h, struct ext_inode *dir, struct buf **out, ui
     e->rec_len = (uint16_t)fs->bsize;
     atomic_fetch_or(&(*out)->flags, BUF_CHECKED);
     dir->vn.size += fs->bsize;
-    ext_iwrite(
-        h,
-        dir); /* here, with the size: an index may lead to the block, and what is to follow may fail */
+    /* not later: an index may get a link to the block, and the rest of the operation may fail */
+    ext_iwrite(h, dir);
     return 0;
 }
 
@@ -186,6 +189,7 @@ int ext_dir_find(struct ext_inode *dir, const char *name, size_t len, struct dir
     return find_entry_linear(dir, name, len, pos);
 }
 
+/* Adds an entry to a directory without an index; makes the index if the first block is full. */
 static int add_entry_linear(struct handle *h, struct ext_inode *dir, const char *name, size_t len,
                             uint32_t ino, enum vtype type)
 {
@@ -225,8 +229,7 @@ int ext_dir_add(struct handle *h, struct ext_inode *dir, const char *name, size_
 
         if (r <= 0)
             return r;
-        dir->flags &=
-            ~(uint32_t)EXT_FL_INDEX; /* not an index that can be kept: from now on a list */
+        dir->flags &= ~(uint32_t)EXT_FL_INDEX; /* an unknown index: a list from now on */
         ext_iwrite(h, dir);
     }
     return add_entry_linear(h, dir, name, len, ino, type);
@@ -263,7 +266,7 @@ int ext_dir_empty(struct ext_inode *dir)
     return 1;
 }
 
-/* ---- reading them out ---------------------------------------------------------------------------- */
+/* ---- reading all entries ------------------------------------------------------------------------- */
 
 enum vtype ext_dirent_vtype(struct ext_fs *fs, const struct ext_dirent *e)
 {
@@ -276,7 +279,7 @@ enum vtype ext_dirent_vtype(struct ext_fs *fs, const struct ext_dirent *e)
                 return (enum vtype)t;
     if (ext_iload(fs, e->ino, &i) == 0) {
         type = (enum vtype)i->vn.type;
-        i->vn.nlink = 1; /* it goes from memory only */
+        i->vn.nlink = 1; /* so that ext_iput() frees only the memory */
         ext_iput(i);
     }
     return type;
@@ -295,7 +298,7 @@ int ext_dir_scan(struct ext_inode *dir, uint64_t off, dirent_fn fn, void *arg)
 
         if (err != 0)
             return err;
-        /* from the front: records may have grown together */
+        /* from the front of the block, because `off` may now lie inside a record that was merged */
         for (uint32_t k = 0; more && (e = dirent_at(fs, b->data, k)) != NULL; k += e->rec_len)
             if (base + k >= off && e->ino != 0)
                 more = fn(arg, e->name, e->name_len, e->ino, ext_dirent_vtype(fs, e),

@@ -2,17 +2,23 @@
 /*
  * hash.c - the hash functions of hashed directories.
  *
- * THEORY      Part of the format: half of MD4's rounds (RFC 1320) over eight words, the cipher TEA (Wheeler and
- *             Needham, 1994) as a hash, and a plain one of the first days.  Each exists twice, for compilers whose
- *             `char` is signed and for those whose is not; the superblock says which the disk was made with.
- *             Names with one hash are easily made for the plain one.  Readers need a second hash that tells them apart,
- *             which is not on the disk: it comes from MD4 with the disk's secret, as for names hashed by MD4.
- * SEE ALSO    htree.c; debugfs's command dx_hash tells the same numbers
+ * THEORY      The index of a directory is ordered by the hash of the name (htree.c).  The format of the disk
+ *             has three hash functions:
+ *               half MD4  a shorter form of MD4 (RFC 1320): 8 words at a time, 24 steps
+ *               TEA       the cipher TEA (Wheeler and Needham, 1994), used as a hash
+ *               legacy    a simple function of the first version
+ *             Each exists in two forms, for compilers with signed and with unsigned `char`.  A flag in the
+ *             superblock tells which of them the disk uses.
+ *             It is easy to construct many names with the same legacy hash.  Readers of a directory need a
+ *             second hash that distinguishes such names; it is not stored on the disk.  For the legacy hash
+ *             it is computed by half MD4 with the secret seed of the disk.
+ * SEE ALSO    htree.c; the command dx_hash of debugfs prints the same numbers
  */
 #include "fs/ext/ext.h"
 
 #include "lib/string.h"
 
+/* Byte i of the name as a number, as a signed or an unsigned `char`. */
 static inline int name_char_value(const char *p, size_t i, bool is_unsigned)
 {
     return is_unsigned ? (int)(uint8_t)p[i] : (int)(int8_t)p[i];
@@ -33,7 +39,7 @@ static uint32_t hash_name_legacy(const char *p, size_t len, bool is_unsigned)
     return h0 << 1;
 }
 
-/* `num` words of the name, filled up with its length. */
+/* Packs the name into `num` words; the rest of them is filled with its length. */
 static void pack_name_words(const char *p, size_t len, uint32_t *out, unsigned num,
                             bool is_unsigned)
 {

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * htree.c - hashed directories.
+ * htree.c - hashed directories: an index by the hash of the name.
  *
- * THEORY      After Phillips ("A directory index for Ext2", 2001): a tree, one or two levels of index blocks over
- *             blocks of entries, ordered by the hash of the name.  Index blocks are disguised as empty entries, so
- *             that code without an idea of it sees a list.  Block 0 is the root: each index entry has a hash and a
- *             block, which holds the names from that hash to the next one's.  A full block is split in two by
- *             hash; when a hash runs over from one block into the next, the second's index entry has bit 0 set.
- *             The tree grows and never shrinks.
- *             A directory is read in the order of hashes, not of blocks, because a split moves names to another block.
- *             The names of one block are sorted, together with those of the next ones if a hash runs over into them.
+ * THEORY      A linear search of a large directory reads all its blocks.  With an index, a look-up reads two
+ *             or three.
+ *             The index is a tree (Phillips, "A directory index for Ext2", 2001): one or two
+ *             levels of index blocks above the blocks of entries, which are its leaves.  Block 0 is the root.
+ *             Each index entry has a hash and a block number.  That block has the names from this hash up to
+ *             the hash of the next index entry.  An index block looks like an empty directory entry, so code
+ *             that does not know the index sees a list of entries.
+ *             A full leaf is split in two by hash.  If names with the same hash are in both halves, the hash
+ *             continues in the second half, and bit 0 is set in the hash of its index entry.  The tree grows
+ *             and never shrinks.
+ *             A directory is read in the order of hashes, not of blocks, because a split
+ *             moves names to another block.  The names of a leaf are sorted, together with those of the
+ *             following leaves if a hash continues there.
  * INVARIANTS  I1  an index block is used only after its limits have been checked (dx_node_is_valid)
- *             I2  what an operation needs of new blocks it gets before it changes anything
+ *             I2  an operation allocates all blocks that it needs before it changes anything
  * LOCKING     the directory's vn->lock
  * SEE ALSO    hash.c, dir.c
  */
@@ -20,16 +25,17 @@
 #include "lib/string.h"
 #include "mem/kmem.h"
 
-/* One level of a walk. */
+/* An index block on the path of a walk, and the entry that the path takes. */
 struct frame {
     struct buf *b;
-    struct dx_entry *v; /* v[0] holds limit and count in place of its hash */
-    uint32_t at;
+    struct dx_entry *v; /* v[0] has limit and count instead of a hash */
+    uint32_t at;        /* index in v[] of the entry that the path takes */
 };
+/* A walk from the root to a leaf: f[0] is the root, f[levels] the lowest index block. */
 struct probe {
     struct frame f[2];
-    unsigned levels; /* of index blocks below the root: 0 or 1 */
-    uint32_t hash;
+    unsigned levels; /* levels of index blocks below the root: 0 or 1 */
+    uint32_t hash;   /* the wanted hash */
 };
 
 static uint16_t *dx_limit_of(struct dx_entry *v)
@@ -54,7 +60,7 @@ static void release_probe(struct probe *p)
     }
 }
 
-/* The last entry that is not after `hash`. */
+/* The last of the n entries whose hash is not greater than `hash`; entry 0 if there is none. */
 static uint32_t find_covering_entry(const struct dx_entry *v, uint32_t n, uint32_t hash)
 {
     uint32_t lo = 1, hi = n;
@@ -70,7 +76,7 @@ static uint32_t find_covering_entry(const struct dx_entry *v, uint32_t n, uint32
     return lo - 1;
 }
 
-/* I1: count and limit of the entries at byte `off` of block b. */
+/* Checks I1: count and limit of the entries at byte `off` of block b. */
 static bool dx_node_is_valid(struct ext_fs *fs, const struct buf *b, uint32_t off)
 {
     struct dx_entry *v = (struct dx_entry *)(b->data + off);
@@ -79,7 +85,7 @@ static bool dx_node_is_valid(struct ext_fs *fs, const struct buf *b, uint32_t of
            *dx_count_of(v) <= *dx_limit_of(v);
 }
 
-/* Where block number k of the entries leads: a block of the directory, not its root. */
+/* The block number in an index entry, checked to be a block of the directory but the root.  0 or -EUCLEAN. */
 static int get_child_block_number(struct ext_inode *dir, const struct dx_entry *e, uint32_t *lblk)
 {
     *lblk = e->block & 0x0fffffff;
@@ -94,6 +100,7 @@ static int report_bad_dx_node(struct ext_inode *dir)
     return ext_error(dir->fs, "directory %u: an index block is wrong", (uint32_t)dir->vn.ino);
 }
 
+/* Reads the index block to which *e leads into *f and checks it.  0 or an error. */
 static int read_dx_node(struct ext_inode *dir, const struct dx_entry *e, struct frame *f)
 {
     uint32_t lblk;
@@ -116,13 +123,13 @@ static unsigned probe_hash_version(struct ext_fs *fs, const struct probe *p)
     return dx_info_of(p->f[0].b)->hash_version + (fs->unsigned_hash ? HASH_UNSIGNED : 0);
 }
 
-/* Of an index that is to be made. */
+/* The hash function for a new index. */
 static uint8_t default_hash_version(struct ext_fs *fs)
 {
     return fs->sb->def_hash_version <= HASH_TEA ? fs->sb->def_hash_version : HASH_HALF_MD4;
 }
 
-/* Reads the root.  1: there is no index that we know. */
+/* Reads and checks the root.  0; 1: this code cannot use the index; or an error. */
 static int read_dx_root(struct ext_inode *dir, struct probe *p)
 {
     struct ext_fs *fs = dir->fs;
@@ -145,7 +152,7 @@ static int read_dx_root(struct ext_inode *dir, struct probe *p)
     return 0;
 }
 
-/* Walks from the root to the index entry that covers the hash.  An error: the probe is released. */
+/* Walks from the root to the lowest index entry that covers the hash.  An error releases the probe. */
 static int descend_to_hash(struct ext_inode *dir, struct probe *p, uint32_t hash)
 {
     int err;
@@ -162,7 +169,7 @@ static int descend_to_hash(struct ext_inode *dir, struct probe *p, uint32_t hash
     return 0;
 }
 
-/* Walks to the index entry that covers the name.  1: there is no index that we know. */
+/* Walks to the lowest index entry that covers the name.  Returns as read_dx_root(). */
 static int probe_for_name(struct ext_inode *dir, const char *name, size_t len, struct probe *p)
 {
     int r = read_dx_root(dir, p);
@@ -173,7 +180,7 @@ static int probe_for_name(struct ext_inode *dir, const char *name, size_t len, s
                         ext_hash(dir->fs->sb, probe_hash_version(dir->fs, p), name, len, NULL));
 }
 
-/* The hash, with its mark, where the next block of entries begins.  false: there is none. */
+/* *hash: the hash, including bit 0, in the index entry of the next leaf.  false: this leaf is the last. */
 static bool peek_next_leaf_hash(struct probe *p, uint32_t *hash)
 {
     struct frame *f = &p->f[p->levels];
@@ -186,7 +193,7 @@ static bool peek_next_leaf_hash(struct probe *p, uint32_t *hash)
     return true;
 }
 
-/* To the next block of entries, which is there.  0 or an error. */
+/* Moves to the next leaf, which must exist.  0 or an error. */
 static int step_to_next_leaf(struct ext_inode *dir, struct probe *p)
 {
     struct frame *f = &p->f[p->levels];
@@ -203,7 +210,7 @@ static int step_to_next_leaf(struct ext_inode *dir, struct probe *p)
     return err;
 }
 
-/* To the next block of entries, if the wanted hash runs over into it.  1, 0 or an error. */
+/* Moves to the next leaf if the wanted hash continues there.  1: moved; 0: not moved; or an error. */
 static int step_if_hash_continues(struct ext_inode *dir, struct probe *p)
 {
     uint32_t h;
@@ -242,18 +249,18 @@ int htree_find(struct ext_inode *dir, const char *name, size_t len, struct dirpo
 
 /* ---- sorting names by hash ------------------------------------------------------------------------ */
 
-/* An entry: its hashes, and where it is, in bytes. */
+/* A directory entry: its hash, its minor hash, and its byte offset in the directory or block. */
 struct item {
     uint32_t hash, minor, at;
 };
 
-/* The item's place among all names of the directory, which is its position for readers; before it are the dots. */
+/* The position of the entry for readers of the directory.  Positions 0 and 1 are those of "." and "..". */
 static uint64_t item_position(const struct item *t)
 {
     return ((uint64_t)(t->hash >> 1) << 32 | t->minor) + 2;
 }
 
-/* Shell's sort with Knuth's gaps: short, and never worse than n^1.5, in whatever order a disk has the names. */
+/* Shell's sort with Knuth's gaps: short code, and O(n^1.5) at worst, also for a malicious order of names. */
 static void sort_items_by_hash(struct item *v, unsigned n)
 {
     unsigned gap = 1;
@@ -271,7 +278,7 @@ static void sort_items_by_hash(struct item *v, unsigned n)
         }
 }
 
-/* The entries of a block from byte `from` on.  How many. */
+/* Lists the entries of a block from byte `from` on in v[], at most bsize / 12.  Returns their number. */
 static unsigned collect_block_items(struct ext_fs *fs, unsigned version, const uint8_t *data,
                                     uint32_t from, struct item *v)
 {
@@ -287,7 +294,7 @@ static unsigned collect_block_items(struct ext_fs *fs, unsigned version, const u
     return n;
 }
 
-/* Where the entries behind "." and ".." begin; the end of the block if these are not there. */
+/* The byte after "." and ".." in the first block; the size of the block if these are not there. */
 static uint32_t offset_after_dots(struct ext_fs *fs, const struct buf *b)
 {
     struct ext_dirent *e = dirblock_dotdot(fs, b);
@@ -295,10 +302,13 @@ static uint32_t offset_after_dots(struct ext_fs *fs, const struct buf *b)
     return e != NULL ? (uint32_t)((uint8_t *)e - b->data) + e->rec_len : fs->bsize;
 }
 
-/* ---- reading them out ---------------------------------------------------------------------------- */
+/* ---- reading all entries ------------------------------------------------------------------------- */
 
-#define SAME_PLACE_MAX                                                                             \
-    4 /* names with both hashes the same: a reader that has no room for all begins again, for ever */
+/*
+ * Most names with the same position.  A reader whose buffer has no room for all of them starts again with the
+ * first, so with many such names it would never end.
+ */
+#define SAME_PLACE_MAX 4
 
 /* Names that are sorted together. */
 struct batch {
@@ -306,7 +316,10 @@ struct batch {
     unsigned n, room;
 };
 
-/* Adds the names of a block; those that do not belong between the hashes lo and hi are shown as if they did. */
+/*
+ * Adds the names of leaf `lblk`.  All hashes must be in lo .. hi; on a damaged disk, others are replaced by
+ * the nearest one in this range, so that the order of positions holds.
+ */
 static int batch_add(struct ext_inode *dir, struct batch *a, uint32_t lblk, unsigned version,
                      uint32_t lo, uint32_t hi)
 {
@@ -318,9 +331,7 @@ static int batch_add(struct ext_inode *dir, struct batch *a, uint32_t lblk, unsi
     int err;
 
     if (a->n + most > a->room) {
-        unsigned room =
-            a->room +
-            max_of(most, a->room); /* twice as much: a copy costs no more than what is there */
+        unsigned room = a->room + max_of(most, a->room); /* at least doubled: few copies */
 
         if ((v = ext_alloc(fs, room * sizeof *v)) == NULL)
             return -ENOMEM;
@@ -344,7 +355,10 @@ static int batch_add(struct ext_inode *dir, struct batch *a, uint32_t lblk, unsi
     return 0;
 }
 
-/* Tells the reader of the names from *off on, which moves.  1: it wants no more; 0; or an error. */
+/*
+ * Calls fn() for the names of the batch with positions from *off on, and moves *off.  1: fn() wants no more;
+ * 0: all names were passed; or an error.
+ */
 static int batch_emit(struct ext_inode *dir, struct batch *a, uint64_t *off, dirent_fn fn,
                       void *arg)
 {
@@ -374,7 +388,7 @@ static int batch_emit(struct ext_inode *dir, struct batch *a, uint64_t *off, dir
     return 0;
 }
 
-/* "." and "..".  As batch_emit(). */
+/* The same for "." and "..". */
 static int emit_dot_entries(struct ext_inode *dir, uint64_t *off, dirent_fn fn, void *arg)
 {
     struct ext_dirent *e;
@@ -395,7 +409,7 @@ static int emit_dot_entries(struct ext_inode *dir, uint64_t *off, dirent_fn fn, 
     return r != 0;
 }
 
-/* The names of the block that p has come to, and of those into which its last hash runs over. */
+/* Fills *a with the names of the leaf of p, and of the following leaves as long as a hash continues. */
 static int batch_fill(struct ext_inode *dir, struct probe *p, struct batch *a)
 {
     struct frame *f = &p->f[p->levels];
@@ -424,7 +438,7 @@ static int batch_fill(struct ext_inode *dir, struct probe *p, struct batch *a)
     }
 }
 
-/* All blocks of a directory with an index. */
+/* Passes the names of all leaves from position `off` on, and releases p.  As batch_emit(). */
 static int emit_leaf_names(struct ext_inode *dir, struct probe *p, struct batch *a, uint64_t off,
                            dirent_fn fn, void *arg)
 {
@@ -472,7 +486,7 @@ static uint32_t item_size(const uint8_t *data, const struct item *t)
     return DIRENT_SIZE(((const struct ext_dirent *)(data + t->at))->name_len);
 }
 
-/* Fills a block with the entries v[0..n) of `from`, one after the other. */
+/* Fills block `to` with copies of the entries v[0..n) of block `from`; the last one extends to the end. */
 static void pack_dirents(struct ext_fs *fs, uint8_t *to, const uint8_t *from, const struct item *v,
                          unsigned n)
 {
@@ -494,13 +508,16 @@ static void pack_dirents(struct ext_fs *fs, uint8_t *to, const uint8_t *from, co
         e->rec_len = (uint16_t)(e->rec_len + fs->bsize - off);
 }
 
-/* How many entries a frame's block has room for. */
+/* How many index entries the block of a frame has room for. */
 static uint32_t dx_frame_capacity(struct ext_fs *fs, const struct frame *f)
 {
     return (fs->bsize - (uint32_t)((uint8_t *)f->v - f->b->data)) / (uint32_t)sizeof *f->v;
 }
 
-/* Puts (hash, block) after entry f->at; not if the frame's block has become something else since dx_node_is_valid(). */
+/*
+ * Inserts the index entry (hash, block) after entry f->at.  Does nothing if the block has become invalid
+ * since dx_node_is_valid(), which happens only on a damaged disk.
+ */
 static void insert_dx_entry(struct ext_fs *fs, struct frame *f, uint32_t hash, uint32_t block)
 {
     struct dx_entry *v = f->v;
@@ -513,7 +530,7 @@ static void insert_dx_entry(struct ext_fs *fs, struct frame *f, uint32_t hash, u
     *dx_count_of(v) = (uint16_t)(n + 1);
 }
 
-/* Makes an empty block an index block with n entries, copied from `from`. */
+/* Turns an empty block into an index block with n entries, copied from `from`. */
 static struct dx_entry *init_dx_node(struct ext_fs *fs, struct buf *b, const struct dx_entry *from,
                                      uint32_t n)
 {
@@ -528,7 +545,10 @@ static struct dx_entry *init_dx_node(struct ext_fs *fs, struct buf *b, const str
     return v;
 }
 
-/* The lowest frame is full: a new level, or half of it into a new block.  -ENOSPC when both levels are full. */
+/*
+ * The lowest index block is full: adds a level, or moves half of its entries to a new block, and updates p.
+ * -ENOSPC: both levels are full.
+ */
 static int grow_dx_tree(struct handle *h, struct ext_inode *dir, struct probe *p)
 {
     struct ext_fs *fs = dir->fs;
@@ -565,7 +585,10 @@ static int grow_dx_tree(struct handle *h, struct ext_inode *dir, struct probe *p
     return 0;
 }
 
-/* Splits the full block `leaf`; *into is the half that the wanted hash belongs to (leaf or a new block, held). */
+/*
+ * Splits the full block `leaf` in two.  *into is the half for the wanted hash: `leaf` or a new block, with a
+ * reference.  The lowest index block has room for one entry.
+ */
 static int split_dir_leaf(struct handle *h, struct ext_inode *dir, struct probe *p,
                           struct buf *leaf, struct buf **into)
 {
@@ -588,7 +611,7 @@ static int split_dir_leaf(struct handle *h, struct ext_inode *dir, struct probe 
             size += item_size(copy, &v[k - 1]);
         if (k == n && n > 1)
             k--;
-        if (n < 2) { /* one entry fills the block: cannot be */
+        if (n < 2) { /* impossible: one entry cannot fill a block */
             buf_put(b);
             err = ext_error(fs, "directory %u: a full block has %u entries", (uint32_t)dir->vn.ino,
                             n);

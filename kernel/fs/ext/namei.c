@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * namei.c - names: looking them up, making, linking, removing and renaming files.
+ * namei.c - operations on names: looking up, creating, linking, removing and renaming files.
  *
- * THEORY      Each change is one handle: entry, inode and directory reach the disk together.  A file that loses its
- *             last name goes on the orphan list in the same handle, and is deleted when nobody has it open.
- *             A directory is believed to be where it is found only if its ".." says so: so the directories that
- *             have been reached from the root are a tree, however the disk was corrupted.
- * INVARIANTS  I1  i->parent of a directory in memory is its parent's inode number, or 0 when it was not yet found
+ * THEORY      Each operation changes several blocks: the entry, the inode and the directory.  It does so in
+ *             one handle, so after a crash either all changes are on the disk or none.
+ *             A file that loses its last name is put on the orphan list in the same handle.  It is deleted
+ *             when no program has it open any more.
+ *             A directory is accepted only if its ".." leads to the directory in which it was found.  So all
+ *             directories that are reached from the root form a tree, even on a corrupted disk.
+ * INVARIANTS  I1  i->parent of a directory in memory is its parent's inode number, or 0 when it was not yet
+ *                 found
  * LOCKING     vn->lock of the directories for writing, as vnode.h says
  * SEE ALSO    dir.c, inode.c
  */
@@ -15,15 +18,18 @@
 #include "lib/string.h"
 #include "stat/panic.h"
 
-#define MAKE_CREDITS                                                                               \
-    8 /* bitmap, descriptor, inode, directory's inode, superblock, an orphan, two spare */
+#define MAKE_CREDITS 8 /* bitmap, descriptor, inode, dir's inode, superblock, orphan, 2 spare */
 
+/* Credits for adding an entry to a directory, which may split a block and add a level to its index. */
 static unsigned dir_add_credits(struct ext_fs *fs)
 {
     return DIR_ADD_CREDITS_BASE + 2 * ext_map_credits(fs, 1);
 }
 
-/* A directory's parent, from its own "..".  Its lock is not held: the entries behind that may be changing. */
+/*
+ * Reads *ino, the parent of a directory, from its "..".  0 or an error.  The directory's lock is not held, so
+ * the entries behind ".." may change meanwhile.
+ */
 static int read_parent_ino(struct ext_inode *dir, uint32_t *ino)
 {
     struct buf *b;
@@ -41,7 +47,7 @@ static int read_parent_ino(struct ext_inode *dir, uint32_t *ino)
     return err;
 }
 
-/* I1: `i` was found in `dir`. */
+/* `i` was found in `dir`: sets i->parent (I1), and checks the ".." of a directory.  0 or an error. */
 static int check_parent(struct ext_inode *dir, struct ext_inode *i)
 {
     uint32_t up = i->parent;
@@ -85,9 +91,9 @@ static void touch_dir(struct handle *h, struct ext_inode *dir)
     ext_iwrite(h, dir);
 }
 
-/* ---- making -------------------------------------------------------------------------------------- */
+/* ---- creating ------------------------------------------------------------------------------------ */
 
-/* "." and "..": a directory's first block. */
+/* Makes the first block of the new directory `i`, with "." and "..". */
 static int make_dot_entries(struct handle *h, struct ext_inode *i, struct ext_inode *dir)
 {
     struct ext_fs *fs = i->fs;
@@ -109,6 +115,7 @@ static int make_dot_entries(struct handle *h, struct ext_inode *i, struct ext_in
     return 0;
 }
 
+/* Stores a short target in the inode, a longer one in a block.  -ENAMETOOLONG: longer than a block. */
 static int store_symlink_target(struct handle *h, struct ext_inode *i, const char *target)
 {
     size_t len = strlen(target);
@@ -133,6 +140,7 @@ static int store_symlink_target(struct handle *h, struct ext_inode *i, const cha
     return 0;
 }
 
+/* Gives the new inode its contents: entries, target or device number. */
 static int fill_new_inode(struct handle *h, struct ext_inode *dir, struct ext_inode *i,
                           const char *target)
 {
@@ -143,12 +151,12 @@ static int fill_new_inode(struct handle *h, struct ext_inode *dir, struct ext_in
     if (i->vn.type == VCHR || i->vn.type == VBLK) {
         if (i->vn.rdev > UINT32_MAX)
             return -EINVAL;
-        i->block[i->vn.rdev > 0xffff] = (uint32_t)i->vn.rdev; /* the old place while it fits */
+        i->block[i->vn.rdev > 0xffff] = (uint32_t)i->vn.rdev; /* 16 bits: block[0] */
     }
     return 0;
 }
 
-/* A new inode, in memory and in the table, without a name. */
+/* Makes a new inode without a name: allocates its number and clears its place in the table. */
 static int make_inode(struct handle *h, struct ext_inode *dir, enum vtype type, uint32_t mode,
                       uint32_t uid, uint32_t gid, struct ext_inode **out)
 {
@@ -160,7 +168,7 @@ static int make_inode(struct handle *h, struct ext_inode *dir, enum vtype type, 
 
     if (i == NULL)
         return -ENOMEM;
-    i->vn.nlink = 1; /* so that giving up here only frees memory */
+    i->vn.nlink = 1; /* so that ext_iput() after an error frees only the memory */
     if ((err = ext_ialloc(h, dir, type == VDIR, &ino)) != 0)
         goto fail;
     i->vn.ino = ino;
@@ -195,6 +203,9 @@ fail:
     return err;
 }
 
+/*
+ * Makes an inode and its name.  If *out is set after an error, the caller must drop it to delete the inode.
+ */
 static int create_in_handle(struct handle *h, struct ext_inode *dir, const char *name, size_t len,
                             enum vtype type, uint32_t mode, uint32_t uid, uint32_t gid,
                             uint64_t rdev, const char *target, struct ext_inode **out)
@@ -215,12 +226,15 @@ static int create_in_handle(struct handle *h, struct ext_inode *dir, const char 
         ext_iwrite(h, i);
         return 0;
     }
-    i->vn.nlink = 0; /* the last reference deletes it */
+    i->vn.nlink = 0; /* so that the drop of the last reference deletes it */
     ext_orphan_add(h, i);
     return err;
 }
 
-/* Whether a change found no room, and there is some now: a commit lets go of what was deleted.  Once. */
+/*
+ * After a change that failed with `err`: whether to try it again.  If it found no room at the first try, it
+ * commits, because this releases the blocks that were freed.
+ */
 static bool commit_for_space(struct ext_fs *fs, int err, unsigned tries)
 {
     return err == -ENOSPC && fs->free_blocks > 0 && tries == 0 && jnl_commit_all(fs) == 0;
@@ -264,9 +278,9 @@ int ext_create(struct ext_inode *dir, const char *name, size_t len, enum vtype t
     return 0;
 }
 
-/* ---- links, and removing ------------------------------------------------------------------------------------ */
+/* ---- linking and removing ------------------------------------------------------------------------ */
 
-/* `i` has lost a name.  Whether that was the last. */
+/* `i` has lost a name: decreases its link count.  Returns whether that was the last name. */
 static bool drop_inode_link(struct handle *h, struct ext_inode *i)
 {
     bool last;
@@ -282,13 +296,17 @@ static bool drop_inode_link(struct handle *h, struct ext_inode *i)
     return last;
 }
 
-/* The new name and the link.  *last: that failed, and the file has no link any more. */
+/*
+ * Adds a name for `i` and increases its link count.  *last: adding has failed, and meanwhile the file has
+ * lost its last link.
+ */
 static int link_in_handle(struct handle *h, struct ext_inode *dir, const char *name, size_t len,
                           struct ext_inode *i, bool *last)
 {
     int err = 0;
 
-    mutex_enter(&i->map_lock); /* two directories may link or unlink one file at a time */
+    /* two directories may change the link count of one file at the same time */
+    mutex_enter(&i->map_lock);
     if (i->vn.nlink == 0)
         err = -ENOENT;
     else if (i->vn.nlink >= EXT_LINK_MAX)
@@ -304,7 +322,7 @@ static int link_in_handle(struct handle *h, struct ext_inode *dir, const char *n
         vn_times_now(&i->vn, 0);
         ext_iwrite(h, i);
     } else {
-        *last = drop_inode_link(h, i); /* its other name may have gone meanwhile */
+        *last = drop_inode_link(h, i); /* its other name may have been removed meanwhile */
     }
     return err;
 }
@@ -343,7 +361,7 @@ static void drop_subdir_link(struct ext_inode *dir)
         dir->vn.nlink--;
 }
 
-/* Finds the entry of `name`, which must be inode `ino`. */
+/* Finds the entry of `name`.  -ENOENT also if it does not lead to inode `ino`. */
 static int find_entry_of_inode(struct ext_inode *dir, const char *name, size_t len, uint64_t ino,
                                struct dirpos *pos)
 {
@@ -356,6 +374,7 @@ static int find_entry_of_inode(struct ext_inode *dir, const char *name, size_t l
     return err;
 }
 
+/* 0 if `i` is NULL, not a directory, or empty; -ENOTEMPTY; or an error. */
 static int check_dir_is_empty(struct ext_inode *i)
 {
     int r = i == NULL || i->vn.type != VDIR ? 1 : ext_dir_empty(i);
@@ -389,7 +408,7 @@ int ext_unlink(struct ext_inode *dir, const char *name, size_t len, struct ext_i
 
 /* ---- renaming ------------------------------------------------------------------------------------ */
 
-/* The new name: a new entry, or the one of `replaced`, changed. */
+/* Makes the new name: adds an entry, or changes that of `replaced`. */
 static int write_new_entry(struct handle *h, struct ext_inode *nd, const char *nn, size_t nl,
                            struct ext_inode *moved, struct ext_inode *replaced)
 {
@@ -407,7 +426,7 @@ static int write_new_entry(struct handle *h, struct ext_inode *nd, const char *n
     return 0;
 }
 
-/* A directory's ".." to its new parent.  As read_parent_ino(). */
+/* Makes the ".." of a directory lead to its new parent.  For the lock see read_parent_ino(). */
 static int set_dotdot_parent(struct handle *h, struct ext_inode *dir, struct ext_inode *parent)
 {
     struct buf *b;
@@ -434,8 +453,8 @@ static int rename_in_handle(struct handle *h, struct ext_inode *od, const char *
 
     if (err != 0)
         return err;
-    if ((err = find_entry_of_inode(od, on, ol, moved->vn.ino, &pos)) ==
-        0) { /* only now: a split may have moved it */
+    /* not before write_new_entry(): a split may have moved the entry */
+    if ((err = find_entry_of_inode(od, on, ol, moved->vn.ino, &pos)) == 0) {
         ext_dir_remove(h, od, &pos);
         buf_put(pos.b);
         if (dir && od != nd)
@@ -516,6 +535,7 @@ int ext_readlink(struct ext_inode *i, char *buf, size_t size)
                : (int)n;
 }
 
+/* Argument of copy_name_of_inode(): the inode, and where to store its name. */
 struct name_search {
     uint64_t ino;
     char *buf;
@@ -523,6 +543,7 @@ struct name_search {
     int len;
 };
 
+/* A dirent_fn that copies the name of inode s->ino and stops there. */
 static int copy_name_of_inode(void *arg, const char *name, size_t len, uint64_t ino,
                               enum vtype type, uint64_t next)
 {

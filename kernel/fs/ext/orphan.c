@@ -6,9 +6,9 @@
  *             the file must be deleted at the next mount, because no name leads to it.  The orphan list on
  *             the disk names the inodes that a crash must not leave as they are: those without links, and
  *             those with blocks beyond their size.  The superblock has the number of the first inode, and the
- *             dtime of each one has the number of the next.  After the last reference to an inode without
- *             links is dropped, its blocks, its attributes and the inode itself are freed.  It leaves the
- *             list in the last transaction that does this.
+ *             dtime of each one has the number of the next.
+ *             After the last reference to an inode without links is dropped, its blocks, its attributes and
+ *             the inode itself are freed.  It leaves the list in the last transaction that does this.
  *             If memory is short or the disk has an error, this fails.  Then the inode stays on the list, in
  *             memory and on the disk, and the next commit tries again.  The same holds for a truncation.
  * INVARIANTS  I1  the orphan list on the disk is fs->orphans in its order, in the transaction's view

@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: MIT
 /*
- * pages.c - a file's pages and the disk.
+ * pages.c - moving a file's pages between the page cache and the disk.
  *
- * THEORY      The page cache asks for runs of pages to be read or written.  Their blocks are looked up; pieces that
- *             lie one after the other on the disk become one request, and a page is done when its last piece is.
- *             A page of small blocks may need several pieces; one without a block needs none: reading it gives zeros.
- *             When there is no memory for requests, the pages are moved block by block, so that memory can be freed.
- *             A program may store behind the end of a file that it has mapped, up to the end of the page.  The disk
- *             must not get that: such a page is written from a copy with zeros there.  The page itself is left alone,
- *             for beside us a write(2) that has not moved the end yet may be filling it.
- *             Write-back for which there is no memory fails only if somebody waits for it; else it is put off.
+ * THEORY      The page cache reads and writes runs of pages.  This file looks up their blocks.  Pieces that
+ *             are consecutive on the disk become one request, and a page is done when its last piece is done.
+ *             If blocks are smaller than pages, a page may need several pieces.  A part of a page without a
+ *             block (a hole) needs none, and reading it gives zeros.
+ *             If there is no memory for requests, the pages are moved block by block.  So dirty pages can be
+ *             written, and their memory freed, when memory is exhausted.
+ *             A program may store bytes beyond the end of a file that it has mapped, up to the end of the
+ *             page.  The disk must not get them, so such a page is written from a copy with zeros there.  The
+ *             page itself is not changed, because a write(2) that has not yet moved the end may be filling it
+ *             at the same time.
+ *             Write-back that finds no memory fails only if a thread waits for it;
+ *             otherwise it is postponed.
  * INVARIANTS  I1  object_read_done/object_write_done is called once for each page of a run that was accepted
- *             I2  what a page shows beyond the end of its file when it has been read is zero (vnode.h)
- *             I3  a file's last block has zeros beyond the end of the file
- *             I4  what a page holds below the end of its file is zero where there is no block (pcache.c, I2)
- * LOCKING     map_lock, for the look-up; completion comes from interrupts
- * SEE ALSO    vnops.c, pages/pcache.c
+ *             I2  the bytes of a page beyond the end of the file are zero when it has been read (vnode.h)
+ *             I3  a file's last block on the disk has zeros beyond the end of the file
+ *             I4  the bytes of a page below the end of the file are zero where there is no block (pcache.c,
+ *                 I2)
+ * LOCKING     map_lock for the look-up.  Requests end in interrupts.
+ * SEE ALSO    vnops.c, vm/pcache.c
  */
 #include "fs/ext/vnops.h"
 
@@ -26,6 +31,7 @@
 
 struct transfer;
 
+/* One request of a transfer. */
 struct part {
     struct blk_req r;
     struct transfer *t;
@@ -33,24 +39,23 @@ struct part {
     struct blk_vec vec[BLK_MAX_VECS];
 };
 
-/* A run of pages under way. */
+/* A run of pages that is being read or written. */
 struct transfer {
     struct ext_inode *i;
     bool write;
     unsigned n;
-    uint64_t
-        first; /* index of page[0], which may be done, and somebody else's, before the others */
-    _Atomic unsigned left; /* requests, and one for the submitter */
+    uint64_t first; /* index of page[0], kept here because that page may be reused before the end */
+    _Atomic unsigned left; /* requests that have not ended, plus one for the submitter */
     struct part *parts;
-    struct page *clean; /* what is written instead of the last page (I3), or NULL */
+    struct page *clean; /* copy that is written instead of the last page (I3), or NULL */
     struct {
         struct page *pg;
-        _Atomic uint16_t left; /* pieces of it, and one for the submitter */
+        _Atomic uint16_t left; /* pieces that have not ended, plus one for the submitter */
         _Atomic bool failed;
     } page[];
 };
 
-/* Bytes of the page that the file has, and those of a write under way. */
+/* How many bytes of the page belong to the file or to a write that is going on. */
 static size_t bytes_in_file(const struct ext_inode *i, const struct page *pg)
 {
     uint64_t end = max_of(i->vn.size, atomic_load(&i->writing)), at = pg->index << PAGE_SHIFT;
@@ -58,7 +63,7 @@ static size_t bytes_in_file(const struct ext_inode *i, const struct page *pg)
     return end > at ? min_of(end - at, PAGE_SIZE) : 0;
 }
 
-/* How many of the n blocks from lblk on a cut under way leaves to the file. */
+/* How many of the n blocks from lblk on stay in the file after the truncation that is going on, if any. */
 static uint32_t blocks_left_by_truncate(const struct ext_inode *i, uint64_t lblk, uint32_t n)
 {
     uint64_t cut = atomic_load(&i->cutting), end = (cut + i->fs->bsize - 1) >> i->fs->bshift;
@@ -68,7 +73,7 @@ static uint32_t blocks_left_by_truncate(const struct ext_inode *i, uint64_t lblk
     return end > lblk ? (uint32_t)min_of(end - lblk, (uint64_t)n) : 0;
 }
 
-/* Whether a byte of k .. end-1 of the page is not zero. */
+/* Whether one of the bytes k .. end-1 of the page is not zero. */
 static bool has_nonzero_bytes(const struct page *pg, size_t k, size_t end)
 {
     const uint8_t *bytes = page_to_virt((struct page *)(uintptr_t)pg);
@@ -81,13 +86,13 @@ static bool has_nonzero_bytes(const struct page *pg, size_t k, size_t end)
     return false;
 }
 
-/* Whether the page holds bytes behind the end of the file (I3). */
+/* Whether the page has bytes other than zero beyond the end of the file (I3). */
 static bool has_bytes_beyond_eof(const struct ext_inode *i, const struct page *pg)
 {
     return has_nonzero_bytes(pg, bytes_in_file(i, pg), PAGE_SIZE);
 }
 
-/* A copy of the page for I3; NULL: no memory. */
+/* A copy of the page with zeros beyond the end of the file (I3); NULL: no memory. */
 static struct page *copy_with_zeroed_tail(const struct ext_inode *i, struct page *pg)
 {
     struct page *copy = page_alloc(pg->node, 0, ALLOC_WHOLE);
@@ -103,7 +108,7 @@ static struct page *copy_with_zeroed_tail(const struct ext_inode *i, struct page
     return copy;
 }
 
-/* I2, for a page that has been read. */
+/* Establishes I2 for a page that has been read. */
 static void zero_beyond_eof(struct ext_inode *i, struct page *pg)
 {
     uint64_t size = i->vn.size, at = pg->index << PAGE_SHIFT;
@@ -122,6 +127,7 @@ static void page_write_done(struct ext_inode *i, struct page *pg, int err)
     object_write_done(pg, err);
 }
 
+/* A piece of page k has ended, or the submitter is done with the page.  The last call completes the page. */
 static void page_piece_done(struct transfer *t, unsigned k, bool ok)
 {
     struct page *pg = t->page[k].pg;
@@ -138,6 +144,7 @@ static void page_piece_done(struct transfer *t, unsigned k, bool ok)
     }
 }
 
+/* A request of the transfer has ended, or the submitter is done with it.  The last one frees the transfer. */
 static void release_transfer(struct transfer *t)
 {
     if (atomic_fetch_sub(&t->left, 1) != 1)
@@ -153,11 +160,11 @@ static void transfer_part_done(struct blk_req *r)
     struct transfer *t = p->t;
     unsigned k[BLK_MAX_VECS], n = r->nvecs;
 
-    for (unsigned v = 0; v < n;
-         v++) /* all before the first is done: then t's pages may be somebody else's */
+    /* all indices before the first page_piece_done(), because a page that is done may be reused */
+    for (unsigned v = 0; v < n; v++)
         k[v] = (unsigned)(p->vec[v].pg->index - t->first);
     for (unsigned v = 0; v < n; v++)
-        page_piece_done(t, k[v], (r->bad >> v & 1) == 0); /* the disk says which pieces failed */
+        page_piece_done(t, k[v], (r->bad >> v & 1) == 0);
     kmem_free(p);
     release_transfer(t);
 }
@@ -200,7 +207,10 @@ static int add_page_piece(struct transfer *t, struct part **last, unsigned k, ui
     return 0;
 }
 
-/* ext_map.  The pageout daemon must not wait for one who may be waiting for memory with the map locked: -EAGAIN. */
+/*
+ * ext_map(), but -EAGAIN to the pageout daemon if map_lock is not free.  The daemon must not wait for it,
+ * because the thread that holds it may be waiting for memory.
+ */
 static int map_blocks_for_io(struct ext_inode *i, uint64_t lblk, uint32_t max, bool write,
                              uint32_t *pblk, uint32_t *n)
 {
@@ -210,8 +220,9 @@ static int map_blocks_for_io(struct ext_inode *i, uint64_t lblk, uint32_t max, b
 }
 
 /*
- * Looks up all blocks and makes the requests.  -ENOMEM, or what map_blocks_for_io() says.  A write leaves out blocks
- * that a cut is about to free, and that become another file's (drop_inode_pages).
+ * Looks up all blocks and makes the requests.  0, -ENOMEM, -EIO, or the error of map_blocks_for_io().  A
+ * write leaves out the blocks that a truncation will free, because they may then belong to another file
+ * (drop_inode_pages).
  */
 static int build_transfer_requests(struct transfer *t)
 {
@@ -220,7 +231,7 @@ static int build_transfer_requests(struct transfer *t)
     uint64_t lblk = t->first * per;
     uint32_t total = t->n * per, pblk = 0, run = 0;
     struct part *last = NULL;
-    uint64_t size = t->i->vn.size; /* first: it grows after blocks were given */
+    uint64_t size = t->i->vn.size; /* read before the map: a file gets its blocks before it grows */
     int err;
 
     if (t->write)
@@ -237,7 +248,7 @@ static int build_transfer_requests(struct transfer *t)
                 memset((uint8_t *)page_to_virt(t->page[b / per].pg) + off, 0, fs->bsize);
             else if (at < size && has_nonzero_bytes(t->page[b / per].pg, off,
                                                     off + min_of(size - at, (uint64_t)fs->bsize)))
-                return -EIO; /* I4 is broken: it must not go unnoticed */
+                return -EIO; /* I4 is broken: data would be lost without an error */
             continue;
         }
         if ((err = add_page_piece(t, &last, b / per, b % per << fs->bshift, pblk)) != 0)
@@ -247,7 +258,7 @@ static int build_transfer_requests(struct transfer *t)
     return 0;
 }
 
-/* Memory for one block, if need be after a wait. */
+/* Memory for one block; waits for it if necessary.  NULL as ext_alloc(). */
 static uint8_t *alloc_block_may_wait(struct ext_fs *fs)
 {
     unsigned tries = 0;
@@ -259,7 +270,9 @@ static uint8_t *alloc_block_may_wait(struct ext_fs *fs)
     return p;
 }
 
-/* Writes a block of which the file has the first n bytes (I3). */
+/*
+ * Writes a block of which the first n bytes belong to the file, with zeros behind them (I3).  0 or an error.
+ */
 static int write_file_block(struct ext_fs *fs, uint32_t pblk, uint8_t *at, size_t n)
 {
     uint8_t *copy;
@@ -276,7 +289,7 @@ static int write_file_block(struct ext_fs *fs, uint32_t pblk, uint8_t *at, size_
     return err;
 }
 
-/* One page, block by block. */
+/* Reads or writes one page block by block, and waits.  0 or an error. */
 static int transfer_page_blocks(struct ext_inode *i, struct page *pg, bool write)
 {
     struct ext_fs *fs = i->fs;
@@ -305,7 +318,7 @@ static int transfer_page_blocks(struct ext_inode *i, struct page *pg, bool write
     return 0;
 }
 
-/* What object_write_done() is told. */
+/* The error for object_write_done(): short memory is an error only if a thread waits (`sync`). */
 static int writeback_errno(int err, bool sync)
 {
     if (err != -ENOMEM && err != -EAGAIN)
@@ -313,6 +326,7 @@ static int writeback_errno(int err, bool sync)
     return sync ? -ENOMEM : -EAGAIN;
 }
 
+/* As transfer_pages(), but page by page and with little memory. */
 static int transfer_pages_slowly(struct ext_inode *i, struct page **pages, unsigned n, bool write,
                                  bool sync)
 {
@@ -327,7 +341,7 @@ static int transfer_pages_slowly(struct ext_inode *i, struct page **pages, unsig
     return 0;
 }
 
-/* Throws away what has been laid out and not submitted. */
+/* Frees a transfer whose requests have not been submitted. */
 static void discard_transfer(struct transfer *t)
 {
     struct part *p;
@@ -339,6 +353,11 @@ static void discard_transfer(struct transfer *t)
     release_transfer(t);
 }
 
+/*
+ * Starts to read or write n pages with consecutive indices.  0: each page will be done, or is (I1).  An
+ * error: no page is.
+ * @sync  a thread waits
+ */
 static int transfer_pages(struct ext_inode *i, struct page **pages, unsigned n, bool write,
                           bool sync)
 {
@@ -404,7 +423,7 @@ static int ext_writepages(struct vm_object *obj, struct page **pages, unsigned n
     return err;
 }
 
-/* New blocks: their pages are dirty before the transaction can be committed (ext_prepare). */
+/* Marks the pages of new blocks dirty, before the transaction can be committed (ext_prepare). */
 static void dirty_new_block_pages(void *arg, uint64_t lblk, uint32_t n)
 {
     struct ext_inode *i = arg;
@@ -422,8 +441,8 @@ int ext_vn_fill_page(struct vnode *vn, uint64_t size)
 
     if (likely(i->fs->bsize == PAGE_SIZE) || at == old || size <= old)
         return 0;
-    if ((err = object_page_get(&vn->obj, at >> PAGE_SHIFT, true, &pg)) !=
-        0) /* new blocks get its bytes */
+    /* the bytes of the page are the content of the new blocks */
+    if ((err = object_page_get(&vn->obj, at >> PAGE_SHIFT, true, &pg)) != 0)
         return err;
     object_prepare_begin(pg);
     err = ext_prepare(i, at, min_of(PAGE_SIZE, size - at), true, dirty_new_block_pages, i);
@@ -432,7 +451,10 @@ int ext_vn_fill_page(struct vnode *vn, uint64_t size)
     return err;
 }
 
-/* I3, after a write that has failed: the last page may have been written as far as its end. */
+/*
+ * Restores I3 after a write that has failed: the last page may have been written up to the end of that write.
+ * Writes it again.
+ */
 static void rewrite_last_page(struct ext_inode *i)
 {
     struct vm_object *o = &i->vn.obj;
@@ -443,10 +465,11 @@ static void rewrite_last_page(struct ext_inode *i)
         return;
     object_prepare_begin(pg);
     object_dirty(o, pg);
-    object_prepare_end(o, pg, -ENOSPC); /* written and clean: it may lack blocks */
+    object_prepare_end(o, pg, -ENOSPC); /* written now and clean after it: it may lack blocks */
     page_release(pg);
 }
 
+/* A write has ended early: frees the blocks beyond the size, and restores I3 if the write was beyond it. */
 static int trim_short_write(struct ext_inode *i)
 {
     bool failed = atomic_load(&i->writing) > i->vn.size;
@@ -468,9 +491,9 @@ int ext_vn_prepare(struct vnode *vn, uint64_t off, uint64_t len)
     if (i->fs->rdonly)
         return -EROFS;
     if (end > vn->size)
-        atomic_store(&i->writing, end); /* before the page is dirty: it is written as far as that */
-    if (unlikely(i->fs->bsize <
-                 PAGE_SIZE)) { /* what else of the page the file has: later stores are not told */
+        atomic_store(&i->writing, end); /* before the page is dirty, which is written up to `end` */
+    /* all bytes of the file in these pages need blocks, because later stores to a dirty page do not fault */
+    if (unlikely(i->fs->bsize < PAGE_SIZE)) {
         from = round_down(off, PAGE_SIZE);
         end = max_of(end, min_of(round_up(end, PAGE_SIZE), vn->size));
         if (from > vn->size && (err = ext_vn_fill_page(vn, from)) != 0)
@@ -490,7 +513,7 @@ static int ext_page_mkwrite(struct vm_object *obj, struct page *pg)
     int err;
 
     if (at >= size)
-        return -EIO; /* the file has become shorter */
+        return -EIO; /* the file has become shorter meanwhile */
     err = i->fs->rdonly
               ? -EROFS
               : ext_prepare(i, at, min_of(PAGE_SIZE, size - at), false, dirty_new_block_pages, i);

@@ -2,13 +2,14 @@
 /*
  * vnops.c - the vnode operations.
  *
- * THEORY      An inode in memory is a vnode, so most operations only pass on to namei.c and inode.c.  Data goes through
- *             the page cache (pages.c).  fsync writes the file's dirty pages, waits, puts its inode into the
- *             table, and commits the transaction that holds the last change of it; when that has long been
- *             committed, a flush is enough.
- *             A page that the disk refuses stays dirty, so each fsync tries it again, and fails as long as the disk
- *             refuses it.
- * LOCKING     as vnode.h says of each operation
+ * THEORY      An inode in memory contains its vnode, so most operations only call functions of namei.c and
+ *             inode.c.  Data goes through the page cache (pages.c).
+ *             fsync writes the file's dirty pages and waits for them.  Then it stores the inode in the table
+ *             and commits the transaction that holds its last change.  If that transaction is already
+ *             committed, a flush of the disk is enough.
+ *             A page whose write fails stays dirty.  So each fsync tries to write it again, and fails as long
+ *             as the write fails.
+ * LOCKING     vnode.h has the locks of each operation.
  * SEE ALSO    ext.h, pages.c, mount.c
  */
 #include "fs/ext/vnops.h"
@@ -103,6 +104,7 @@ static int ext_vn_bmap(struct vnode *vn, uint64_t index, struct disk **disk, uin
     return 0;
 }
 
+/* Makes the file longer or shorter.  [W]  0 or an error. */
 static int resize_file(struct vnode *vn, uint64_t size)
 {
     struct ext_inode *i = ext_i(vn);
@@ -154,8 +156,8 @@ static void ext_vn_dirty_inode(struct vnode *vn)
 static int ext_vn_fsync(struct vnode *vn, bool data_only)
 {
     struct ext_inode *i = ext_i(vn);
-    uint64_t last =
-        vn->size == 0 ? 0 : (vn->size - 1) >> PAGE_SHIFT; /* no later append is waited for */
+    /* only the present pages, so that fsync does not wait for later appends */
+    uint64_t last = vn->size == 0 ? 0 : (vn->size - 1) >> PAGE_SHIFT;
     int err = vn->type == VREG ? object_sync(&vn->obj, 0, last) : 0, e;
 
     if (i->fs->rdonly)
@@ -186,7 +188,7 @@ const struct vnodeops ext_ops = {
     .inactive = ext_inactive,
 };
 
-/* ---- what the core asks for ---------------------------------------------------------------------- */
+/* ---- the functions of struct ext_up -------------------------------------------------------------- */
 
 static int write_inode_data(struct ext_inode *i, struct ext_bytes b, bool wait)
 {
@@ -208,16 +210,15 @@ static void drop_inode_pages(struct ext_inode *i, uint64_t size)
     if (size % PAGE_SIZE == 0 || object_page_get(o, size >> PAGE_SHIFT, false, &pg) != 0 ||
         pg == NULL)
         return;
-    page_wait(
-        pg,
-        PG_WRITEBACK |
-            PG_PREPARE); /* what began before `cutting` and the new size may have blocks that go */
+    /* I/O that began before `cutting` was set may use blocks that will be freed */
+    page_wait(pg, PG_WRITEBACK | PG_PREPARE);
     page_release(pg);
 }
 
 /*
- * A file that is unmounted goes with what the disk did not take; not with what there was no memory to write.  Both
- * counts at one moment: a page that the disk refuses goes from one to the other.
+ * At unmount (`leaving`), an inode may be evicted although it has dirty pages, if their writes have failed;
+ * but not if only memory was short.  Both counts are read under one lock, because a page whose write fails
+ * moves from one count to the other.
  */
 static bool may_evict_inode(struct ext_inode *i)
 {

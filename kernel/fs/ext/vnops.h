@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * vnops.h - what the kernel's side of the file system (vnops.c, mount.c, pages.c) knows of itself.
+ * vnops.h - internal interface of the kernel's side of the file system: vnops.c, mount.c, pages.c.
  */
 #ifndef FS_EXT_VNOPS_H
 #define FS_EXT_VNOPS_H
@@ -13,14 +13,16 @@ extern const struct vnodeops ext_ops;
 /* ext_vn_prepare - vnode operation prepare_write. */
 int ext_vn_prepare(struct vnode *vn, uint64_t off, uint64_t len);
 /*
- * ext_vn_fill_page - the file is to grow from inside a page to `size`.  Where blocks are smaller than pages, all of
- *                    that page gets blocks, also if it is clean and not mapped: another thread may be about to make it
- *                    dirty for the old size (ext_page_mkwrite), and a store to a dirty page does not fault.  [W]
+ * ext_vn_fill_page - call it before a file whose end lies inside a page grows to `size`.  If blocks are
+ *                    smaller than pages, it allocates blocks for the rest of that page, up to `size`.  This
+ *                    is necessary even if the page is clean and not mapped.  Another thread may be about to
+ *                    make it dirty for the old size (ext_page_mkwrite), and later stores to a dirty page do
+ *                    not fault.  [W]  0 or an error.
  */
 int ext_vn_fill_page(struct vnode *vn, uint64_t size);
-/* ext_wait_written - all data of all files that is on its way to the disk has come there. */
+/* ext_wait_written - wait until all pages that are being written, of all files, have been written. */
 void ext_wait_written(struct ext_fs *fs);
-/* The struct ext_up of the kernel. */
+/* The functions that ext_mount() gets in the kernel; the host tests have others. */
 extern const struct ext_up ext_kernel_up;
 
 #endif
