@@ -160,7 +160,7 @@ static void append_logged_buffers(struct layout *l, size_t n)
         uint8_t *data = j->ents[i].data;
         uint16_t flags = 0;
 
-        if (data == NULL) /* freed */
+        if (data == NULL) /* the transaction has freed the block */
             continue;
         if (k == per) {
             if (tag != NULL)
