@@ -11,8 +11,8 @@
  *             needs.  So the number of buffers may exceed the limit by as many as the journal pins.
  *             If there is no memory for a new buffer, unused buffers are freed before a thread waits for
  *             memory.
- *             A block is read under one of a few sleeping locks.  So if two threads need the same
- *             block, it is read only once.
+ *             A block is read under one of a few sleeping locks.  So if two threads need the same block,
+ *             it is read only once.
  * INVARIANTS  I1  a buffer in use is in the hash table and, except while the hand looks at it, on fs->bufs
  *             I2  refs grows from 0 only under the bucket's lock; a buffer leaves the hash under it, with
  *                 refs 0

@@ -4,17 +4,17 @@
  *
  * THEORY      A linear search of a large directory reads all its blocks.  With an index, a look-up reads two
  *             or three.
- *             The index is a tree (Phillips, "A directory index for Ext2", 2001): one or two
- *             levels of index blocks above the blocks of entries, which are its leaves.  Block 0 is the root.
+ *             The index is a tree (Phillips, "A directory index for Ext2", 2001): one or two levels of
+ *             index blocks above the blocks of entries, which are its leaves.  Block 0 is the root.
  *             Each index entry has a hash and a block number.  That block has the names from this hash up to
  *             the hash of the next index entry.  An index block looks like an empty directory entry, so code
  *             that does not know the index sees a list of entries.
  *             A full leaf is split in two by hash.  If names with the same hash are in both halves, the hash
  *             continues in the second half, and bit 0 is set in the hash of its index entry.  The tree grows
  *             and never shrinks.
- *             A directory is read in the order of hashes, not of blocks, because a split
- *             moves names to another block.  The names of a leaf are sorted, together with those of the
- *             following leaves if a hash continues there.
+ *             A directory is read in the order of hashes, not of blocks, because a split moves names to
+ *             another block.  The names of a leaf are sorted, together with those of the following leaves
+ *             if a hash continues there.
  * INVARIANTS  I1  an index block is used only after its limits have been checked (dx_node_is_valid)
  *             I2  an operation allocates all blocks that it needs before it changes anything
  * LOCKING     the directory's vn->lock

@@ -12,9 +12,8 @@
  *             A commit is carried out by a thread that needs it, unless another thread is already doing so:
  *             the thread that commits every five seconds, a thread in fsync, or a thread whose new handle
  *             finds no room.
- *             A commit copies all changed blocks at a moment when no handle is open.  After
- *             that the buffers belong to the next transaction, so no bytes of the next one can get into the
- *             old one.
+ *             A commit copies all changed blocks at a moment when no handle is open.  After that the
+ *             buffers belong to the next transaction, so no bytes of it can get into the old one.
  * INVARIANTS  I1  nbufs + reserved <= max for the running transaction, and nrevoked + may_revoke <=
  *                 max_revoked
  *             I2  a thread that waits for a commit or for a handle has no open handle

@@ -4,8 +4,8 @@
  *
  * THEORY      Both names lead to the same code: a feature flag on the disk decides whether there is a
  *             journal.
- *             One thread serves all mounts.  Every five seconds (or `commit=` seconds) it writes
- *             the inodes that are newer in memory and commits.
+ *             One thread serves all mounts.  Every five seconds (or `commit=` seconds) it writes the
+ *             inodes that are newer in memory and commits.
  * LOCKING     mounts_mutex guards the list of mounts.  The thread holds it while it works, so no mount goes
  *             away meanwhile.  vfs.c does one remount or unmount at a time.
  * SEE ALSO    super.c, docs/ext.md

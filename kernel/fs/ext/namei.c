@@ -10,7 +10,8 @@
  *             directories that are reached from the root form a tree, even on a corrupted disk.
  * INVARIANTS  I1  i->parent of a directory in memory is its parent's inode number, or 0 when it was not yet
  *                 found
- * LOCKING     The caller holds vn->lock of the directories, for writing in all operations that change one (vnode.h).
+ * LOCKING     The caller holds vn->lock of the directories, for writing in all operations that change one
+ *             (vnode.h).
  * SEE ALSO    dir.c, inode.c
  */
 #include "fs/ext/ext.h"

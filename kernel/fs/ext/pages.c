@@ -12,8 +12,7 @@
  *             page.  The disk must not get them, so such a page is written from a copy with zeros there.  The
  *             page itself is not changed, because a write(2) that has not yet moved the end may be filling it
  *             at the same time.
- *             Write-back that finds no memory fails only if a thread waits for it;
- *             otherwise it is postponed.
+ *             Write-back that finds no memory fails only if a thread waits for it; otherwise it is postponed.
  * INVARIANTS  I1  object_read_done/object_write_done is called once for each page of a run that was accepted
  *             I2  the bytes of a page beyond the end of the file are zero when it has been read (vnode.h)
  *             I3  a file's last block on the disk has zeros beyond the end of the file

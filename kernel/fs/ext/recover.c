@@ -10,7 +10,8 @@
  *               REPLAY  writes every block of every transaction to its place, unless the block was revoked in
  *                       the same transaction or a later one
  *             A revoked block was freed as metadata.  It may hold data of a file now, which a replay must not
- *             overwrite.  A transaction without its commit block has not happened.
+ *             overwrite.
+ *             A transaction without its commit block has not happened.
  * INVARIANTS  I1  a pass goes over each block of the log at most once
  *             I2  nothing is written before the first two passes have checked every block number
  * SEE ALSO    log.c (the order in which the log is written), docs/ext.md

@@ -4,10 +4,10 @@
  *
  * THEORY      The superblock describes the whole file system, and a group descriptor describes one block
  *             group.
- *             A disk is not trusted.  The facts on which all other code relies are checked once, at
- *             mount time: sizes, the places of each group's bitmaps and inode table, the counts.  A block
- *             number that is read later is compared with these (ext_block_ok).  A wrong fact makes the mount
- *             fail with a reason.  If a fault is found later, ext_error() sets the error mark in the
+ *             A disk is not trusted.  The facts on which all other code relies are checked once, at mount
+ *             time: sizes, the places of each group's bitmaps and inode table, the counts.  A block number
+ *             that is read later is compared with these (ext_block_ok).  A wrong fact makes the mount fail
+ *             with a reason.  If a fault is found later, ext_error() sets the error mark in the
  *             superblock, makes the file system read-only (unless errors=continue) and returns -EUCLEAN.
  *             Free blocks and inodes are counted in memory.  At mount time the counts are the sums over the
  *             groups; the counts in the superblock are updated when the file system is quiesced.
