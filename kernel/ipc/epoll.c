@@ -2,18 +2,26 @@
 /*
  * epoll.c - waiting for files that stay watched between calls.
  *
- * THEORY      An item watches one file for one epoll: its poller stays at the file's pollheads.  When the file wakes
- *             its pollers, the item goes to the end of the epoll's ready list, which costs the same however many are
- *             watched.  epoll_take() asks the files of that list, and no others, what they are ready for now: who is
- *             not ready leaves the list; who is gives an event and, if level-triggered, goes back to the end of it,
- *             so that it is asked again next time.  An edge-triggered item comes back when its file wakes it again, a
- *             one-shot one after EPOLL_CTL_MOD. An item holds no reference to its file: the last close takes it away.
- *             An epoll cannot watch an epoll (-EINVAL); poll(2) can.
- * INVARIANTS  I1  item->queued iff the item is on the ready list, or in the hands of epoll_take()
+ * THEORY      poll(2) checks every file at each call, so its cost grows with the number of files.  An epoll
+ *             keeps the set of files between calls and only checks those that may be ready.
+ *             An item watches one file for one epoll.  Its poller stays registered with the file's pollheads.
+ *             When the file wakes its pollers, the item goes to the end of the epoll's ready list; the cost
+ *             of this does not depend on the number of files that are watched.
+ *             epoll_take() checks the files of the ready list only.  An item whose file is not ready leaves
+ *             the list.  An item whose file is ready gives an event.  Then:
+ *               level-triggered  it goes back to the end of the list, so that the next call checks it again;
+ *               edge-triggered   it leaves the list until its file wakes it again;
+ *               one-shot         it leaves the list until EPOLL_CTL_MOD enables it again.
+ *             An item holds no reference to its file: the last close of the file removes the item.
+ *             An epoll cannot watch an epoll (-EINVAL), but poll(2) can wait for one.
+ * INVARIANTS  I1  item->queued iff the item is on the ready list, or on the private list of a thread in
+ *                 epoll_take()
  *             I2  an item is on its file's list iff it is in its epoll's table
- * LOCKING     epoll_mutex guards the files' lists of items, for adding, removing, and the end of files; then ep->lock
- *             (a mutex): the table, and asking files; then, under a pollhead's lock or none, ep->rlock (RANK_EPOLL):
- *             the ready list. A file that epoll_take() asks cannot end meanwhile: its end waits for ep->lock.
+ * LOCKING     epoll_mutex: the files' lists of items; it is held to add and remove items,
+ *             and when a file ends.
+ *             Then ep->lock (a mutex): the table; it is held while files are checked.  A file that is being
+ *             checked cannot end, because its end waits for ep->lock.
+ *             Then ep->rlock (RANK_EPOLL), also taken with a pollhead's lock held: the ready list.
  * SEE ALSO    poll.c, epoll(7) of Linux's manual
  */
 #include "vfs/filepriv.h"
@@ -26,8 +34,10 @@
 enum { ALWAYS = POLLERR | POLLHUP, FIRST_BUCKETS = 16, EPOLL_COST = 1024, ITEM_COST = 256 };
 #define EPOLLONESHOT (1u << 30)
 #define EPOLLET      (1u << 31)
-#define EPOLLPRIVATE                                                                               \
-    (EPOLLET | EPOLLONESHOT | 1u << 29 | 1u << 28) /* with EPOLLWAKEUP, EPOLLEXCLUSIVE: hints */
+/*
+ * Bits that are no events: these two, and EPOLLWAKEUP and EPOLLEXCLUSIVE, which are hints and have no effect.
+ */
+#define EPOLLPRIVATE (EPOLLET | EPOLLONESHOT | 1u << 29 | 1u << 28)
 
 struct eventpoll;
 
@@ -37,13 +47,13 @@ struct epitem {
     struct eventpoll *ep;
     struct file *f;
     int fd;
-    uint32_t events;             /* [ep->lock] as given; 0: a one-shot that has been told of */
-    uint64_t data;               /* [ep->lock] */
+    uint32_t events;             /* [ep->lock] as requested; 0: a one-shot that gave its event */
+    uint64_t data;               /* [ep->lock] the program's own, returned with each event */
     bool queued;                 /* [ep->rlock] I1 */
     struct list ready;           /* [ep->rlock] */
     struct list hash;            /* [ep->lock] in ep->bucket */
     struct epitem *next_on_file; /* [epoll_mutex] */
-    struct epitem **at_file;     /* [epoll_mutex] what points to it there */
+    struct epitem **at_file;     /* [epoll_mutex] the pointer that points to it there */
     struct usermem *payer;
 };
 
@@ -53,7 +63,7 @@ struct eventpoll {
     struct list ready;
     struct cv cv;
     struct pollhead ph;
-    struct list *bucket; /* by descriptor */
+    struct list *bucket; /* the table: items by descriptor */
     unsigned nbuckets, nitems;
     struct usermem *payer;
 };
@@ -69,6 +79,7 @@ void epoll_init(void)
 
 /* ---- the ready list ---- */
 
+/* Puts an item on the ready list.  false: it was queued already. */
 static bool queue_ready_item(struct epitem *it)
 {
     struct eventpoll *ep = it->ep;
@@ -90,6 +101,7 @@ static void wake_epoll_waiters(struct eventpoll *ep)
     poll_wake(&ep->ph);
 }
 
+/* poller.wake of an item.  The pollhead's lock is held. */
 static void epitem_wake(struct poller *p)
 {
     struct epitem *it = container_of(p, struct epitem, p);
@@ -98,7 +110,7 @@ static void epitem_wake(struct poller *p)
         wake_epoll_waiters(it->ep);
 }
 
-/* What the item's file is ready for, of what was asked.  ep->lock held. */
+/* The requested events that the item's file is ready for.  ep->lock is held. */
 static uint32_t ready_events(const struct epitem *it)
 {
     return it->events == 0 ? 0 : file_events(it->f, NULL) & ((it->events & ~EPOLLPRIVATE) | ALWAYS);
@@ -130,7 +142,7 @@ static struct list *make_epoll_buckets(unsigned n)
     return b;
 }
 
-/* Twice as many buckets, when items outnumber them; without memory it stays as it is. */
+/* Doubles the number of buckets if there are more items than buckets; without memory it does nothing. */
 static void grow_epoll_table(struct eventpoll *ep)
 {
     struct list *old = ep->bucket, *b;
@@ -147,12 +159,12 @@ static void grow_epoll_table(struct eventpoll *ep)
     kmem_free(old);
 }
 
-/* Frees an item.  epoll_mutex and ep->lock held. */
+/* Removes and frees an item.  epoll_mutex and ep->lock are held. */
 static void epitem_free(struct epitem *it)
 {
     struct eventpoll *ep = it->ep;
 
-    poller_leave(&it->p); /* nobody wakes it any more */
+    poller_leave(&it->p); /* from here on no file wakes it */
     *it->at_file = it->next_on_file;
     if (it->next_on_file != NULL)
         it->next_on_file->at_file = it->at_file;
@@ -165,6 +177,10 @@ static void epitem_free(struct epitem *it)
     kmem_free(it);
 }
 
+/*
+ * Makes an item, and queues it if its file is ready.  epoll_mutex and ep->lock are held.
+ * 0, -ENOSPC, -ENOMEM.
+ */
 static int epitem_add(struct eventpoll *ep, struct file *f, int fd, const struct epoll_event *ev)
 {
     struct usermem *payer = usermem_charge(ITEM_COST);
@@ -270,7 +286,7 @@ static void splice_to_front(struct list *from, struct list *to)
     list_init(from);
 }
 
-/* Takes the first item of a list that is in our hands; from now on a wake-up queues it again. */
+/* Takes the first item off a list of queued items.  From now on a wake-up queues the item again. */
 static struct epitem *pop_ready_item(struct eventpoll *ep, struct list *l)
 {
     struct epitem *it;
@@ -283,7 +299,10 @@ static struct epitem *pop_ready_item(struct eventpoll *ep, struct list *l)
     return it;
 }
 
-/* Asks the files of the ready list, each once.  How many events there are in out[n].  ep->lock held. */
+/*
+ * Checks each file of the ready list once, and stores up to n events in out[].  Returns how
+ * many.  ep->lock is held.
+ */
 static unsigned collect_ready_events(struct eventpoll *ep, struct epoll_event *out, unsigned n)
 {
     struct list todo;
@@ -335,7 +354,7 @@ long epoll_take(struct file *epf, struct epoll_event *out, unsigned n, uint64_t 
     more = !list_empty(&ep->ready);
     spin_unlock(&ep->rlock);
     if (more)
-        cv_signal(&ep->cv); /* another thread may wait for the rest */
+        cv_signal(&ep->cv); /* another thread may be waiting, and can take the rest */
     return got > 0 ? (long)got : err == -EINTR ? err : 0;
 }
 
@@ -403,8 +422,8 @@ int epoll_create(struct file **out)
     list_init(&ep->ready);
     cv_init(&ep->cv);
     pollhead_init(&ep->ph);
-    spin_init(&ep->ph.lock,
-              RANK_EPOLL); /* taken under another pollhead's lock, with rlock not held */
+    /* RANK_EPOLL: epitem_wake() takes it with another pollhead's lock held, and without rlock. */
+    spin_init(&ep->ph.lock, RANK_EPOLL);
     (*out)->data = ep;
     return 0;
 }

@@ -2,19 +2,27 @@
 /*
  * pipe.c - pipes and FIFOs.
  *
- * THEORY      A pipe is a ring of 64 KiB in 16 pages, `count` bytes of it in use from `start` on.  A page is taken when
- *             it is first written and kept until the pipe goes; an empty pipe starts again at its first page, so
- *             that light traffic stays in one.
- *             The user who makes a pipe is charged for all its pages at once (mem/usermem.h), so that a write never
- *             fails for that.  A user who holds much gets pipes of 8 KiB, as on Linux beyond pipe-user-pages-soft.
- *             A FIFO is a vnode whose opens share one pipe, which exists while somebody has it open.  Opening one
- *             side waits for the other.
+ * THEORY      A pipe is a buffer between two programs.  A writer sleeps while it is full, a reader while it
+ *             is empty.
+ *             The buffer is a ring of 64 KiB in 16 pages; `count` bytes of it are in use, beginning at
+ *             `start`.  A page is allocated when it is first written, and kept until the pipe is freed.  An
+ *             empty pipe starts again at its first page, so that a pipe with little traffic
+ *             needs only one page.
+ *             The user that makes a pipe is charged for all its pages at once (mem/usermem.h), so that no
+ *             later write fails because of the limit.  A user that already holds much memory gets pipes of 8
+ *             KiB, as on Linux beyond pipe-user-pages-soft.
+ *             A FIFO (named pipe) is a vnode; all its opens share one pipe, which exists while at least one
+ *             file has it open.  An open for reading waits until the FIFO is open for
+ *             writing, and the other way.
  * INVARIANTS  I1  start < size, count <= size; size is a power of 2
- *             I2  a write of at most PIPE_BUF bytes is not mixed with others: it starts when it fits
- *             I3  nreaders and nwriters count openings; refs the open files and the vnodes of pipe_vnode(), and the
- *                 last one frees the pipe after it has left the lock
- * LOCKING     p->lock (a mutex: copying to and from programs may fault) for all; poll reads `count` without it.
- *             fifo_mutex guards vn->fifo, and comes before p->lock.
+ *             I2  a write of at most PIPE_BUF bytes is not mixed with others: it starts only when all of it
+ *                 fits
+ *             I3  nreaders and nwriters count opens.  refs counts the open files and the vnodes of
+ *                 pipe_vnode(); the thread that drops the last reference frees the pipe, after it has
+ *                 released the lock
+ * LOCKING     p->lock guards all.  It is a mutex, because copying to and from programs may fault.  poll reads
+ *             `count`, nreaders and nwriters without it.  fifo_mutex guards vn->fifo, and
+ *             comes before p->lock.
  * SEE ALSO    poll.c, tests/test_fs.py
  */
 #include "vfs/filepriv.h"
@@ -28,7 +36,7 @@
 #include "mem/usermem.h"
 
 #define PIPE_PAGES 16u
-#define FEW_PAGES  2u /* of a user who holds much */
+#define FEW_PAGES  2u /* pages of a pipe whose user already holds much memory */
 #define PIPE_BUF   4096u
 #define SIGPIPE    13
 
@@ -39,8 +47,8 @@ struct pipe {
     _Atomic uint32_t count;
     _Atomic uint32_t refs;
     uint32_t nreaders, nwriters;
-    uint32_t rwait, wwait;   /* threads asleep on rcv, wcv     */
-    uint32_t ropens, wopens; /* FIFO: openings so far, for those who wait for one */
+    uint32_t rwait, wwait;   /* threads that sleep on rcv, on wcv */
+    uint32_t ropens, wopens; /* FIFO: opens for reading, for writing so far: wait_for_partner() */
     struct cv rcv, wcv;
     struct pollhead ph;
     struct usermem *payer; /* [c] */
@@ -57,7 +65,7 @@ static size_t pipe_cost(uint32_t size)
     return sizeof(struct pipe) + size;
 }
 
-/* 0 and *out without references; -ENFILE: the user holds too much; -ENOMEM. */
+/* Makes a pipe, *out, whose count of references is 0.  0, -ENFILE: the user holds too much; -ENOMEM. */
 static int pipe_alloc(struct pipe **out)
 {
     uint32_t size = (usermem_scarce() ? FEW_PAGES : PIPE_PAGES) * (uint32_t)PAGE_SIZE;
@@ -102,7 +110,10 @@ static inline void set_bytes_in_pipe(struct pipe *p, uint32_t n)
     atomic_store_explicit(&p->count, n, memory_order_relaxed);
 }
 
-/* Moves up to n bytes between the uio and the ring from place `at` on.  Bytes moved; *err says why it stopped early. */
+/*
+ * Moves n bytes between the uio and the ring, from place `at` on.  Returns the bytes moved;
+ * if fewer, *err is set.
+ */
 static uint32_t move_pipe_bytes(struct pipe *p, uint32_t at, uint32_t n, struct uio *uio, int *err)
 {
     uint32_t done = 0;
@@ -166,7 +177,7 @@ out:
     return err;
 }
 
-/* Waits until `need` bytes fit.  Lock held.  -EPIPE, -EAGAIN, -ERESTARTSYS. */
+/* Waits until `need` bytes fit.  The lock is held.  0, -EPIPE: no reader is left; -EAGAIN, -ERESTARTSYS. */
 static int wait_for_room(struct pipe *p, struct file *f, uint32_t need)
 {
     for (;;) {
@@ -205,7 +216,7 @@ static long pipe_write(struct file *f, struct uio *uio, loff_t off)
         n = move_pipe_bytes(p, p->start + bytes_in_pipe(p),
                             (uint32_t)min_of((size_t)room, uio->resid), uio, &err);
         set_bytes_in_pipe(p, bytes_in_pipe(p) + n);
-        if (uio->resid != 0 && n != 0) { /* full: the readers' turn, while this thread waits */
+        if (uio->resid != 0 && n != 0) { /* full: wake the readers before sleeping */
             if (p->rwait != 0)
                 cv_broadcast(&p->rcv);
             poll_wake(&p->ph);
@@ -313,6 +324,7 @@ int pipe_create(struct file **rd, struct file **wr, unsigned flags)
     return 0;
 }
 
+/* The pipe of an open file; NULL: it is not a pipe. */
 static struct pipe *pipe_of(struct file *f)
 {
     return f->ops == &read_ops || f->ops == &write_ops || f->ops == &rdwr_ops ? f->data : NULL;
@@ -334,7 +346,10 @@ long pipe_size(struct file *f)
 
 /* ---- FIFOs ----------------------------------------------------------------------------------- */
 
-/* Waits until `*opens` has moved on from `seen`, unless the other side (`*others`) is open.  Lock held. */
+/*
+ * Waits until the other end is open: *others counts the files that have it open.  An open that was closed
+ * again meanwhile also counts; then *opens differs from `seen`.  The lock is held.  0 or -ERESTARTSYS.
+ */
 static int wait_for_partner(struct pipe *p, struct cv *cv, uint32_t *waiting,
                             const uint32_t *others, const uint32_t *opens, uint32_t seen)
 {
@@ -354,7 +369,7 @@ static const struct vnodeops pipe_vnode_ops;
 
 int fifo_open(struct vnode *vn, int oflags, struct file *f)
 {
-    bool named = vn->op != &pipe_vnode_ops; /* a pipe opened through /proc waits for nobody */
+    bool named = vn->op != &pipe_vnode_ops; /* the open of a pipe through /proc does not wait */
     unsigned acc = (unsigned)oflags & O_ACCMODE;
     struct pipe *p;
     int err = 0;
@@ -390,7 +405,7 @@ int fifo_open(struct vnode *vn, int oflags, struct file *f)
     return err;
 }
 
-/* ---- a vnode for an anonymous pipe, made when somebody opens /proc/PID/fd/N ------------------- */
+/* ---- a vnode for an anonymous pipe, made when /proc/PID/fd/N is opened ------------------------ */
 
 static void pipe_vnode_inactive(struct vnode *vn)
 {
@@ -415,8 +430,8 @@ struct vnode *pipe_vnode(struct file *f)
     vn->gid = va.gid;
     vn->ino = va.ino;
     vn->fifo = vn->data = p;
-    atomic_fetch_add_explicit(
-        &p->refs, 1, memory_order_relaxed); /* but no opening: readers see the end of file */
+    /* A reference, but not an open: the vnode alone does not keep readers from seeing end of file. */
+    atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
     return vn;
 }
 

@@ -2,15 +2,20 @@
 /*
  * bdev.c - disks as files: /dev/vda, /dev/vda1.
  *
- * THEORY      A disk that is open has a vnode of its own, which no directory names; its object is the cache of the
- *             disk's bytes, and all files opened on the disk, by whatever name, read and write through it.  The last
- *             close writes what is dirty and throws the pages away, so that a file system, which has buffers of its
- *             own, and programs that open the disk see each other's data.
- *             With O_DIRECT bytes move between program and disk through a piece of the kernel's memory, PIECE bytes at
- *             most; where a write covers a part of a sector, the sector is read first.
- *             Positions beyond the end read as the end of the file and are -ENOSPC for a write.
+ * THEORY      A program such as fsck or mkfs opens a disk like a file (/dev/vda) and reads and
+ *             writes its raw bytes.
+ *             A disk that was opened has a vnode of its own, beside the vnodes of the names in /dev.  No
+ *             directory names it.  Its object caches the disk's bytes, and all open files of the disk, under
+ *             whatever name, read and write through this cache.
+ *             The last close writes the dirty pages to the disk and drops all pages.  This is necessary
+ *             because a file system on the disk has buffers of its own: the data must go through the disk for
+ *             programs and file systems to see each other's changes.
+ *             With O_DIRECT, bytes move between program and disk through a buffer of the kernel, of at most
+ *             PIECE bytes.  If a write covers only a part of a sector, the sector is read first.
+ *             A read beyond the end of the disk returns 0 (end of file); a write there fails with -ENOSPC.
  * INVARIANTS  I1  a disk that is not open has no pages
- * LOCKING     opening: open_lock.  vn->lock for writing round a write, cached or direct, and round throwing away.
+ * LOCKING     open_lock for opening and closing.  vn->lock is held for writing around each write, cached or
+ *             direct, and while pages are dropped.
  * SEE ALSO    devfs.c (names), kernel/blk/blk.h, docs/disks.md
  */
 #include "vfs/bdev.h"
@@ -37,19 +42,20 @@ struct bdev {
     struct vnode vn;
     struct object_io io;
     struct disk *disk;
-    unsigned nopen; /* open_lock */
+    unsigned nopen; /* [open_lock] open files */
 };
 
 static struct mutex open_lock;
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-struct transfer { /* of some pages, under way */
+struct transfer { /* one request for some pages, until it is done */
     struct blk_req req;
     struct page *page[PCACHE_CLUSTER_MAX];
     struct blk_vec vec[PCACHE_CLUSTER_MAX];
 };
 
+/* blk_req.done: ends the transfer of each page.  Interrupt context. */
 static void bdev_pages_done(struct blk_req *r)
 {
     struct transfer *t = container_of(r, struct transfer, req);
@@ -65,7 +71,7 @@ static void bdev_pages_done(struct blk_req *r)
     kmem_free(t);
 }
 
-/* Bytes of page `index` that the disk has: all but in the last page. */
+/* The number of bytes of page `index` that exist on the disk; less than a page only in the last one. */
 static uint32_t disk_bytes_in_page(const struct disk *d, uint64_t index)
 {
     return (uint32_t)min_of(PAGE_SIZE, disk_sectors(d) * SECTOR_SIZE - (index << PAGE_SHIFT));
@@ -102,7 +108,10 @@ static int bdev_submit_pages(struct vm_object *o, struct page **pages, unsigned 
     return 0;
 }
 
-/* When there is no memory to move some pages at once, they are moved one by one. */
+/*
+ * Transfers n pages with one request.  If there is no memory for the request, transfers them
+ * one by one, and waits.
+ */
 static int bdev_transfer_pages(struct vm_object *o, struct page **pages, unsigned n, enum blk_op op,
                                bool sync)
 {
@@ -148,14 +157,14 @@ static const struct pager_ops bdev_pager = {
 
 /* ---- the vnode ------------------------------------------------------------------------------- */
 
-static void bdev_inactive(struct vnode *vn) /* never: the disk lives for ever */
+static void bdev_inactive(struct vnode *vn) /* never called: the first reference is never dropped */
 {
 }
 
 static const struct vnodeops bdev_vnodeops = {.inactive = bdev_inactive};
-static struct vfs bdev_vfs = {.type = "bdev", .readonly = true}; /* so that reading sets no times */
+static struct vfs bdev_vfs = {.type = "bdev", .readonly = true}; /* read-only: no access times */
 
-/* The disk's vnode, made by whoever is first.  NULL: no memory.  open_lock is held. */
+/* Gets the disk's vnode; the first open makes it.  NULL: no memory.  open_lock is held. */
 static struct bdev *bdev_find_or_create(struct disk *d)
 {
     struct bdev *b = disk_owner(d);
@@ -180,8 +189,9 @@ static int sync_disk(struct bdev *b)
 }
 
 /*
- * What is dirty is written, and all pages go.  If the disk refuses some, all stay, so that fsync fails.
- * @last  nothing has the disk open: they go even so
+ * Writes the dirty pages, then drops all pages.  If the disk refuses some, all stay, so that fsync returns
+ * the error.
+ * @last  the disk is not open any more: drop the pages even after an error
  */
 static int flush_and_invalidate(struct bdev *b, bool last)
 {
@@ -197,7 +207,7 @@ static int flush_and_invalidate(struct bdev *b, bool last)
 
 /* ---- reading and writing --------------------------------------------------------------------- */
 
-/* Moves up to a piece at `off` of the disk; returns bytes done or an error. */
+/* Moves at most PIECE bytes at `off` through the buffer `buf`.  Returns the bytes moved, or an error. */
 static long move_direct_piece(struct bdev *b, uint8_t *buf, struct uio *uio, uint64_t off)
 {
     uint64_t first = off / SECTOR_SIZE, head = off % SECTOR_SIZE;
@@ -215,6 +225,10 @@ static long move_direct_piece(struct bdev *b, uint8_t *buf, struct uio *uio, uin
     return err != 0 ? err : (long)(before - uio->resid);
 }
 
+/*
+ * Reads or writes at `at` without the cache.  First writes the dirty pages of the range, so that the disk is
+ * up to date; after a write drops them, because they are out of date.
+ */
 static long move_direct(struct bdev *b, struct uio *uio, uint64_t at)
 {
     struct page *pg = page_alloc(this_cpu()->node, PIECE_ORDER, ALLOC_NEAR);
@@ -234,7 +248,7 @@ static long move_direct(struct bdev *b, struct uio *uio, uint64_t at)
         at += (uint64_t)n;
         done += n;
     }
-    if (write && synced) /* what the disk has refused stays */
+    if (write && synced) /* if writing them failed, they stay */
         object_punch(&b->vn.obj, first, last);
     if (write)
         rw_exit_write(&b->vn.lock);
@@ -264,7 +278,7 @@ static long bdev_rdwr(struct file *f, struct uio *uio, loff_t off)
     unsigned flags = atomic_load_explicit(&f->flags, memory_order_relaxed);
 
     if (off < 0)
-        off = f->off; /* O_APPEND means nothing here */
+        off = f->off; /* O_APPEND has no effect on a disk */
     if (uio->resid == 0)
         return 0;
     if ((uint64_t)off >= b->vn.size)
@@ -309,14 +323,14 @@ static long bdev_ioctl(struct file *f, unsigned cmd, uint64_t arg)
     }
 }
 
-/* The last one writes what is dirty and throws the pages away (I1). */
+/* The last close writes the dirty pages and drops all pages (I1). */
 static void bdev_close(struct file *f)
 {
     struct bdev *b = f->data;
 
     mutex_enter(&open_lock);
     if (--b->nopen == 0)
-        flush_and_invalidate(b, true); /* an error has no reader: nothing has the disk open */
+        flush_and_invalidate(b, true); /* no open file is left to return an error to */
     mutex_exit(&open_lock);
 }
 

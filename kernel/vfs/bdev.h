@@ -9,11 +9,13 @@
 
 struct disk;
 
-/* bdev_open - an open file on the disk with vn's device number: sets f->ops.  -ENXIO: none has it, -EROFS, -ENOMEM. */
+/*
+ * bdev_open - open the disk with vn's device number: sets f->ops.  0, -ENXIO: no such disk; -EROFS, -ENOMEM.
+ */
 int bdev_open(struct vnode *vn, int oflags, struct file *f);
-/* bdev_fsync - what was written to the disk with this device number is on stable storage: 0 or -EIO. */
+/* bdev_fsync - write the disk's dirty pages to stable storage, and wait.  0, -EIO or -ENOMEM. */
 int bdev_fsync(uint64_t rdev);
-/* bdev_sync_all - the same for all disks that are open: a part of sync(2). */
+/* bdev_sync_all - do the same for all disks that were ever opened: a part of sync(2). */
 void bdev_sync_all(void);
 void bdev_init(void);
 

@@ -2,13 +2,16 @@
 /*
  * fdtable.c - descriptor tables.
  *
- * THEORY      Slots and two bit maps (open, close-on-exec).  The first 64 slots are part of the table; it doubles when
- *             they do not suffice.  The lowest free number is found a word at a time from `hint`, below which all
- *             are taken.
- *             A table with one reference, whose process has never had a second thread, is changed by one thread only:
- *             other processes (procfs) take a reference before they look, and only look.  So that thread reads
- *             slots without the lock.
- * INVARIANTS  I1  bit fd of `open` is set iff files[fd] != NULL; `cloexec` means nothing where it is clear
+ * THEORY      A descriptor is an index into an array of pointers to open files.  POSIX demands that a new
+ *             descriptor is the lowest free number.  To find it quickly, a bit map marks the slots in use
+ *             (`open`) and is searched 64 bits at a time, beginning at word `hint`; all words before it are
+ *             full.  A second bit map marks the descriptors that exec closes.
+ *             The first 64 slots are part of the struct.  When a table is full, its size is doubled.
+ *             A table is private if it has one reference and its process has never had a second thread.  Only
+ *             the process's one thread changes a private table, and so it reads slots without the lock.  A
+ *             thread of another process (procfs) takes a reference first, and never changes the table.
+ * INVARIANTS  I1  bit fd of `open` is set iff files[fd] != NULL; if it is clear, bit fd of `cloexec` has no
+ *                 meaning
  *             I2  all words of `open` below `hint` are full
  * LOCKING     t->lock (RANK_FD) for all changes, and for reading a table that is not private.
  * SEE ALSO    file.c
@@ -24,10 +27,10 @@
 
 struct fdtable {
     _Atomic uint32_t refs;
-    bool shared; /* has had a process with several threads; never unset */
+    bool shared; /* its process has had several threads; never cleared */
     struct spinlock lock;
     uint32_t size; /* slots, a multiple of 64 */
-    uint32_t hint; /* word of `open`          */
+    uint32_t hint; /* index of a word of `open`, I2 */
     struct file **files;
     uint64_t *open, *cloexec;
     struct file *files0[FD_INLINE];
@@ -72,7 +75,7 @@ bool fdtable_private(const struct fdtable *t)
     return !t->shared && atomic_load_explicit(&t->refs, memory_order_acquire) == 1;
 }
 
-/* Makes room for `fd`.  Lock held.  -ENOMEM. */
+/* Doubles the table until it has slot `fd`.  The lock is held.  0 or -ENOMEM. */
 static int expand_fdtable(struct fdtable *t, unsigned fd)
 {
     unsigned size = t->size, words;
@@ -169,7 +172,7 @@ static inline void assign_bit(uint64_t *map, unsigned i, bool on)
         map[i / 64] &= ~(1ull << i % 64);
 }
 
-/* Lowest free number >= min.  Lock held. */
+/* The lowest free number >= min; it may be beyond the last slot.  The lock is held. */
 static unsigned find_lowest_free_fd(struct fdtable *t, unsigned min)
 {
     unsigned w = max_of(t->hint, min / 64);
@@ -268,7 +271,7 @@ int fd_check_lock(struct fdtable *t, int fd, struct file *f)
     same = fd_peek(t, fd) == f;
     spin_unlock(&t->lock);
     if (same)
-        return 0; /* a close that comes now sees the lock */
+        return 0; /* a later close finds the lock and removes it */
     lock_table_closed(f, t);
     return -EBADF;
 }

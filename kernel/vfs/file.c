@@ -2,11 +2,15 @@
 /*
  * file.c - open files: opening, reading, writing, seeking, the last close.
  *
- * THEORY      open(2) finds or makes a vnode, checks what the caller may do with it once, and makes a struct file
- *             that remembers the answer in its O_* flags.  Regular files and directories use vnode_fileops; devices
- *             and pipes bring their own.
- *             The file's position is used when no other is given; it is locked only for files that have one.
- * INVARIANTS  I1  a file open for writing on a regular vnode counts in vn->writers until its last close
+ * THEORY      open(2) finds or makes a vnode, checks the caller's permissions, and makes a struct file.  The
+ *             O_* flags of the struct file record what was permitted, so permissions are checked only once: a
+ *             later change of the mode does not affect files that are already open.
+ *             Regular files and directories use vnode_fileops; devices and pipes have
+ *             operations of their own.
+ *             A read or write without an offset uses the file's position and moves it.  Files that cannot
+ *             seek have no position, and their reads and writes take no off_lock.
+ * INVARIANTS  I1  each file that is open for writing on a regular vnode counts in vn->writers until its last
+ *                 close
  * LOCKING     file.h.  off_lock comes before vnode locks.
  * SEE ALSO    fdtable.c, rdwr.c, pipe.c, docs/files.md
  */
@@ -22,16 +26,15 @@
 #include "mem/kmem.h"
 #include "mem/usermem.h"
 
-enum {
-    FILE_COST = 512
-}; /* bytes that a user is charged for an open file: it, its slot, and what it keeps in memory */
+/* Bytes that a user is charged for an open file: the struct, its slot, and what it keeps in memory. */
+enum { FILE_COST = 512 };
 
-#define OPEN_ONLY                                                                                  \
-    (O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC) /* not kept in f->flags                \
-                                                         */
+/* Flags of open(2) that f->flags does not keep. */
+#define OPEN_ONLY (O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC)
 
 static struct kmem_cache *file_cache;
 
+/* The access that O_* flags ask for: 4 read, 2 write. */
 static unsigned acc_mode(unsigned flags)
 {
     static const uint8_t mask[4] = {4, 2, 6, 6};
@@ -46,7 +49,7 @@ struct file *file_alloc(const struct fileops *ops, struct vnode *vn, unsigned fl
 
     if (payer == NULL)
         return NULL;
-    f = kmem_cache_alloc_wait(file_cache); /* what it is for may exist already */
+    f = kmem_cache_alloc_wait(file_cache); /* wait: the caller may have created a file by now */
     if (f == NULL) {
         usermem_return(payer, FILE_COST);
         return NULL;
@@ -140,7 +143,7 @@ loff_t file_size_seek(struct file *f, loff_t off, int whence)
     case FROM_END:
         off += size;
         break;
-    case NEXT_DATA: /* the whole file is data, with a hole at its end: always allowed */
+    case NEXT_DATA: /* the whole file counts as data, with a hole at its end; Linux permits this */
         if (off < 0 || off >= size)
             return -ENXIO;
         break;
@@ -170,7 +173,7 @@ struct readdir_state {
     void *arg;
 };
 
-/* Takes an entry for the caller and moves the position past it. */
+/* dirent_fn between the file system and the caller's: moves f->off past each entry that the caller takes. */
 static int emit_dir_entry(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type,
                           uint64_t next)
 {
@@ -205,12 +208,15 @@ const struct fileops vnode_fileops = {
     .readdir = vnode_readdir,
 };
 
-/* Of O_PATH: a place in the tree, no contents. */
+/* For O_PATH: such a file only marks a place in the tree, so it has no operations. */
 static const struct fileops path_fileops;
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* Finds what `path` names or, with O_CREAT, makes it.  *made: it is new, so its mode does not bind the maker. */
+/*
+ * Finds the file at the end of the walk or, with O_CREAT, makes it.  *made: it is new.  Then its mode is not
+ * checked, because the mode of a new file does not bind the thread that makes it.
+ */
 static int open_lookup(struct walk *w, int oflags, uint32_t mode, struct vnode **out, bool *made)
 {
     bool follow = !(oflags & O_NOFOLLOW);
@@ -232,7 +238,7 @@ static int open_lookup(struct walk *w, int oflags, uint32_t mode, struct vnode *
             if (err == 0)
                 *made = true;
             if (err != -EEXIST || (oflags & O_EXCL))
-                return err; /* else another thread made it just now: look again */
+                return err; /* else another thread has made it meanwhile: look again */
         }
         if (err != 0)
             return err;
@@ -250,7 +256,7 @@ static int open_lookup(struct walk *w, int oflags, uint32_t mode, struct vnode *
     }
 }
 
-/* The checks of a file that was there before.  O_TRUNC counts as writing. */
+/* Checks permissions for a file that existed before.  O_TRUNC counts as writing. */
 static int open_check(const struct fs_ctx *ctx, struct vnode *vn, int oflags)
 {
     unsigned acc = acc_mode((unsigned)oflags) | (oflags & O_TRUNC ? 2 : 0);
@@ -270,7 +276,7 @@ static int open_check(const struct fs_ctx *ctx, struct vnode *vn, int oflags)
     return vn_access(vn, acc, ctx->cred);
 }
 
-/* The part of opening that depends on the file's type.  *f has vn's reference already. */
+/* The part of opening that depends on the file's type.  `f` already owns the reference to vn. */
 static int open_by_type(struct vnode *vn, int oflags, struct file *f)
 {
     switch (vn->type) {
@@ -293,7 +299,8 @@ int vnode_open(struct vnode *vn, int oflags, struct file **out)
     struct file *f;
     int err;
 
-    if ((oflags & O_DIRECT) && vn->type != VBLK) { /* files have a cache, and pipes no packets */
+    /* O_DIRECT: files are always cached, and packet mode of pipes does not exist. */
+    if ((oflags & O_DIRECT) && vn->type != VBLK) {
         vn_release(vn);
         return -EINVAL;
     }
@@ -307,9 +314,9 @@ int vnode_open(struct vnode *vn, int oflags, struct file **out)
         vn_release(vn);
         return -ENFILE;
     }
-    f->seekable = vn->type != VCHR; /* a device may say otherwise */
+    f->seekable = vn->type != VCHR; /* a device's open function may set it */
     if ((err = open_by_type(vn, oflags, f)) != 0) {
-        f->ops = &vnode_fileops; /* nothing was opened that ops->close could end */
+        f->ops = &vnode_fileops; /* has no close: nothing was opened that must be closed */
         file_release(f);
         return err;
     }

@@ -2,10 +2,13 @@
 /*
  * file.h - open files and descriptor tables.
  *
- * THEORY      A struct file is one open(2): a position, flags, and operations.  A descriptor table maps small numbers
- *             to files; processes made with CLONE_FILES share one.
- * LOCKING     table->lock (RANK_FD) guards the slots; file->refs is atomic; file->off belongs to whoever holds
- *             file->off_lock (taken by read, write and lseek of a seekable file only).
+ * THEORY      A program names an open file by a small number, its descriptor.  The kernel keeps two things
+ *             apart.  A struct file is the result of one open(2): a position, flags, and operations.  A
+ *             descriptor table maps each descriptor of a process to a struct file.  After dup() or fork(),
+ *             several descriptors lead to the same struct file and so share its position.  Processes made
+ *             with CLONE_FILES share the whole table.
+ * LOCKING     The table's lock (RANK_FD) guards the slots; file->refs is atomic; file->off_lock guards
+ *             file->off: lseek and readdir take it, and a read or write at the position of a seekable file.
  */
 #ifndef VFS_FILE_H
 #define VFS_FILE_H
@@ -14,7 +17,7 @@
 
 struct file;
 struct fdtable;
-struct poller; /* one thread in poll, select or epoll (vfs/poll.c) */
+struct poller; /* one waiter for files: a thread in poll(), or an item of an epoll (filepriv.h) */
 
 enum {
     O_RDONLY = 0,
@@ -50,42 +53,48 @@ enum {
 
 struct fileops {
     /*
-     * Move bytes; `off` is meaningful for seekable files only (write: -1 is append, and moves f->off itself).
-     * Bytes, or an error: -ERESTARTSYS when a signal came first.
+     * Move bytes.  `off` has a meaning only for seekable files.  For a write, -1 means at the end of the
+     * file; then the function itself moves f->off.
+     * Returns the number of bytes moved, or an error; -ERESTARTSYS: a signal came before the first byte.
      */
     long (*read)(struct file *f, struct uio *uio, loff_t off);
     long (*write)(struct file *f, struct uio *uio, loff_t off);
-    /* Ready events now; if `p` is not NULL also registers p to be woken (poll_register). */
+    /* The events that are ready now.  If `p` is not NULL, also register p for wake-ups (poll_register). */
     unsigned (*poll)(struct file *f, struct poller *p);
-    /* `arg` is the raw third argument; implementations use copy_in/copy_out on it (tty and devices). */
+    /*
+     * `arg` is the third argument of ioctl(2), unchecked; it may be an address for copy_in() and copy_out().
+     */
     long (*ioctl)(struct file *f, unsigned cmd, uint64_t arg);
-    loff_t (*seek)(struct file *f, loff_t off,
-                   int whence); /* where to: file_seek() moves f->off; NULL: -ESPIPE */
+    /* Compute the new position, which file_seek() stores in f->off.  NULL: -ESPIPE. */
+    loff_t (*seek)(struct file *f, loff_t off, int whence);
     int (*readdir)(struct file *f, dirent_fn fn, void *arg);
-    void (*close)(struct file *f); /* last reference gone */
-    struct vm_object *object;      /* what mmap shows of a device; NULL: it cannot be mapped */
-    const char *kind;              /* of files without a vnode: "socket"; NULL: "pipe" */
-    uint8_t type;                  /* the same as enum vtype; 0: VFIFO */
+    void (*close)(struct file *f); /* called when the last reference is dropped */
+    struct vm_object *object;      /* the pages that mmap of a device maps; NULL: not mappable */
+    const char *kind;              /* what a file without a vnode is: "socket"; NULL: "pipe"   */
+    uint8_t type;                  /* its type, enum vtype; 0: VFIFO                           */
 };
 
 struct file {
     _Atomic uint32_t refs;
-    _Atomic uint32_t flags; /* O_* as fcntl(F_GETFL) shows them */
+    _Atomic uint32_t flags; /* O_*, as fcntl(F_GETFL) returns them */
     const struct fileops *ops;
-    struct vnode *vn; /* held; NULL for anonymous pipes and the like */
+    struct vnode *vn; /* held; NULL for anonymous pipes, sockets, epolls */
     struct mutex off_lock;
     loff_t off;
-    void *data;             /* ops' own */
+    void *data;             /* private to `ops`                         */
     bool seekable;          /* [c] reads and writes use and move `off`  */
-    bool locked;            /* [a] has held a flock                     */
+    bool locked;            /* [a] flock() has been called on it        */
     _Atomic uint8_t advice; /* [a] enum read_advice: posix_fadvise      */
-    struct readahead ra;    /* unlocked: a wrong guess costs a wrong read-ahead */
-    struct epitem *watched; /* epoll.c: who watches it; NULL: nobody    */
-    struct usermem *payer;  /* [c] the user who opened it               */
-    _Atomic uint64_t ino;   /* [a] file_ino(); 0: not asked for yet     */
+    struct readahead ra;    /* unlocked: a race only makes read-ahead less useful */
+    struct epitem *watched; /* list of the epoll items that watch it (epoll.c) */
+    struct usermem *payer;  /* [c] account of the user that opened it   */
+    _Atomic uint64_t ino;   /* [a] for file_ino(); 0: no number given yet */
 };
 
-/* file_alloc - a new open file with one reference.  Waits for memory; NULL: none came, or the user has too many. */
+/*
+ * file_alloc - a new open file with one reference; it takes over the caller's reference to `vn`.  Waits for
+ * memory.  NULL: no memory, or the user holds too much; then the reference to `vn` stays the caller's.
+ */
 struct file *file_alloc(const struct fileops *ops, struct vnode *vn, unsigned flags);
 static inline void file_hold(struct file *f)
 {
@@ -93,60 +102,75 @@ static inline void file_hold(struct file *f)
 }
 void file_release(struct file *f);
 /*
- * file_open - open(2) without the descriptor: lookup, create, permissions, truncate.
- * Errors: those of name_lookup, -EEXIST -EISDIR -ENOTDIR -EACCES -ETXTBSY -ENXIO -ELOOP -EROFS -ENFILE -ENOMEM, -EINVAL
- * (also for O_DIRECT, but of disks).
+ * file_open - open(2) without the descriptor: look-up, creation, permissions, truncation.
+ * Errors: those of name_lookup(), -EEXIST -EISDIR -ENOTDIR -EACCES -EPERM -ETXTBSY -ENXIO -ELOOP -EROFS
+ * -ENFILE -ENOMEM; -EINVAL, also for O_DIRECT on anything but a disk.
  */
 int file_open(const struct fs_ctx *ctx, struct vnode *at, const char *path, int oflags,
               uint32_t mode, struct file **out);
-/* file_read, file_write - at the file's own position (off == -1) or at `off` (pread).  Bytes or an error. */
+/* file_read, file_write - at the file's position if off is -1, else at `off` (pread).  Bytes, or an error. */
 long file_read(struct file *f, struct uio *uio, loff_t off);
 long file_write(struct file *f, struct uio *uio, loff_t off);
 
 #define FD_CLOEXEC 1
 struct fdtable *fdtable_create(void);            /* NULL: no memory */
-struct fdtable *fdtable_copy(struct fdtable *t); /* fork: NULL when there is no memory */
+struct fdtable *fdtable_copy(struct fdtable *t); /* for fork; NULL: no memory */
 void fdtable_hold(struct fdtable *t);
 /* fdtable_share - the owner is about to have a second thread: from now on look-ups take the lock. */
 void fdtable_share(struct fdtable *t);
-void fdtable_release(struct fdtable *t); /* the last one closes all */
+void fdtable_release(struct fdtable *t); /* dropping the last reference closes all files */
+/* fdtable_close_on_exec - close the descriptors marked FD_CLOEXEC. */
 void fdtable_close_on_exec(struct fdtable *t);
-/* fd_get - the file behind fd with a reference; NULL: EBADF. */
+/* fd_get - the file of descriptor fd, with a reference.  NULL: fd is not open (EBADF). */
 struct file *fd_get(struct fdtable *t, int fd);
 /*
- * fd_install - put `f` (its reference passes to the table) at the lowest free number >= min; returns it, or -EMFILE
- * when it would reach `limit` (RLIMIT_NOFILE), -ENOMEM.  fd_install_at - dup2: closes what is there.
+ * fd_install - give `f` the lowest free descriptor >= min; the table takes over the reference.
+ * fd_install_at - give `f` descriptor fd, and close the file that had it (dup2).
+ * Both return the descriptor, or an error: -EMFILE: the descriptor would be >= limit (RLIMIT_NOFILE);
+ * -ENOMEM; fd_install_at() -EBADF: fd is out of range.  After an error the reference stays the caller's.
  */
 int fd_install(struct fdtable *t, struct file *f, int min, unsigned fdflags, unsigned limit);
 int fd_install_at(struct fdtable *t, struct file *f, int fd, unsigned fdflags);
-/* fd_full - whether fd_install() would fail with -EMFILE now. */
+/* fd_full - whether fd_install() with min == 0 would fail with -EMFILE now. */
 bool fd_full(struct fdtable *t, unsigned limit);
+/* fd_close, fd_get_flags, fd_set_flags - -EBADF: fd is not open.  The only flag is FD_CLOEXEC. */
 int fd_close(struct fdtable *t, int fd);
 int fd_get_flags(struct fdtable *t, int fd);
 int fd_set_flags(struct fdtable *t, int fd, unsigned fdflags);
 /* fd_next - lowest open descriptor >= fd, or -1: for /proc/PID/fd and close_range. */
 int fd_next(struct fdtable *t, int fd);
 
-/* file_vnode - the file's vnode, held; for a pipe one is made, so that /proc/PID/fd/N can be opened.  NULL: none. */
+/*
+ * file_vnode - the file's vnode, held.  For a pipe a new one is made, so that /proc/PID/fd/N can be opened.
+ * NULL: it has none, or there is no memory.
+ */
 struct vnode *file_vnode(struct file *f);
-/* file_ino - the inode number of a file without a vnode; the ends of a pipe have the same. */
+/* file_ino - the inode number of a file without a vnode; both ends of a pipe have the same number. */
 uint64_t file_ino(struct file *f);
-/* file_getattr - fstat: of the vnode or, for a pipe, made up. */
+/* file_getattr - fstat: the vnode's attributes; for a file without a vnode, suitable values. */
 void file_getattr(struct file *f, struct vattr *va);
-/* file_size_seek - fileops.seek of files with a size (SEEK_SET, SEEK_CUR, SEEK_END): the new position or -EINVAL. */
+/*
+ * file_size_seek - fileops.seek for files with a size; all five `whence`.  The new position, -EINVAL, -ENXIO.
+ */
 loff_t file_size_seek(struct file *f, loff_t off, int whence);
-/* file_text_seek - the same for text that is made when it is read, and has no size before (SEEK_SET, SEEK_CUR). */
+/* file_text_seek - fileops.seek for text that is made when it is read and has no known size: no SEEK_END. */
 loff_t file_text_seek(struct file *f, loff_t off, int whence);
-/* file_seek - lseek(2).  file_readdir - entries from f's position on, which moves.  -ESPIPE -EINVAL -ENOTDIR -EBADF. */
+/*
+ * file_seek - lseek(2): the new position, or -ESPIPE -EINVAL -ENXIO -EBADF.
+ * file_readdir - call fn for the entries from f's position on, and move the position.  0, -ENOTDIR -EBADF.
+ */
 loff_t file_seek(struct file *f, loff_t off, int whence);
 int file_readdir(struct file *f, dirent_fn fn, void *arg);
 
 /*
- * Record locks (filelock.c): fcntl's belong to a descriptor table, flock's to an open file.  type F_RDLCK 0, F_WRLCK 1,
- * F_UNLCK 2; bytes start .. end inclusive.
- * file_lock, file_flock: -EAGAIN (wait false), -ERESTARTSYS, -ENOLCK (the user has too many), -ENOMEM, -EBADF, -EINVAL;
- * file_lock -EDEADLK.  file_lock_test: fills *lr with the lock in the way that starts first, or type F_UNLCK.
- * fd_check_lock - after f, which was behind fd, was locked: -EBADF if fd was closed meanwhile, with t's locks dropped.
+ * Record locks (lock.c).  A lock set by fcntl belongs to a descriptor table, a lock set by flock to an open
+ * file.  It covers the bytes start .. end, both included; type F_UNLCK removes locks.
+ * file_lock, file_flock - set or remove a lock.  0, -EAGAIN: another owner's lock is in the way and `wait` is
+ *                         false; -ERESTARTSYS; -ENOLCK: the user has too many; -ENOMEM -EBADF -EINVAL;
+ *                         file_lock() also -EDEADLK.
+ * file_lock_test - store in *lr the first lock that is in the way of *lr, or type F_UNLCK if there is none.
+ * fd_check_lock - call it after locking f, which was at descriptor fd.  -EBADF: fd was closed meanwhile, and
+ *                 t's locks on the file have been removed.
  */
 enum { F_RDLCK, F_WRLCK, F_UNLCK };
 struct lock_range {
@@ -158,38 +182,44 @@ void file_lock_test(struct file *f, struct fdtable *owner, struct lock_range *lr
 int fd_check_lock(struct fdtable *t, int fd, struct file *f);
 int file_flock(struct file *f, int type, bool wait);
 
-/* Calls upwards, filled in by proc: who is running, what limits it, the signals that writing may bring. */
+/* Functions of the process layer that fs needs; proc fills them in.  All are about the calling thread. */
 struct fs_upcalls {
     const struct cred *(*cred)(void);
-    uint64_t (*fsize_limit)(void); /* RLIMIT_FSIZE, bytes */
-    void (*signal)(int sig);       /* to the calling thread: SIGPIPE 13, SIGXFSZ 25 */
-    bool (*killed)(void);          /* the calling process is ending: long calls end, too */
+    uint64_t (*fsize_limit)(void); /* RLIMIT_FSIZE, in bytes */
+    void (*signal)(int sig);       /* send it a signal: SIGPIPE 13, SIGXFSZ 25 */
+    bool (*killed)(void);          /* its process is ending, so long calls must end too */
 };
 extern struct fs_upcalls fs_upcalls;
 
-/* pipe_create - both ends, one reference each.  -ENFILE, -ENOMEM.  FIFOs open through their vnode. */
+/* pipe_create - pipe(2): both ends, with one reference each; flags: O_NONBLOCK.  0, -ENFILE, -ENOMEM. */
 int pipe_create(struct file **rd, struct file **wr, unsigned flags);
 
-/* Waiting for several files (poll.c). */
+/* The waiters of one file (poll.c).  A file that can become ready embeds a pollhead. */
 struct pollhead {
     struct spinlock lock;
     struct list pollers;
 };
 void pollhead_init(struct pollhead *ph);
+/* poll_register - put p on the list of `ph`.  If p has no free entry, sets p->nomem. */
 void poll_register(struct poller *p, struct pollhead *ph);
-/* poll_wake - something may have become ready. */
+/* poll_wake - wake all pollers of `ph`: its file may have become ready. */
 void poll_wake(struct pollhead *ph);
 struct pollfd {
     int32_t fd;
     int16_t events, revents;
 };
-/* poll_files - poll(2) on kernel copies; deadline in ns, NO_DEADLINE, 0: no wait.  Ready count, -EINTR, -ENOMEM. */
+/*
+ * poll_files - poll(2) on kernel copies.  Returns the number of ready files; 0: timeout; -EINTR, -ENOMEM.
+ * @deadline  in ns; NO_DEADLINE: wait without limit; 0: do not wait
+ */
 long poll_files(struct fdtable *t, struct pollfd *fds, unsigned n, uint64_t deadline);
 
 /*
- * epoll (epoll.c): epoll_create - the open file.  epoll_change - epoll_ctl(2) on `f`, which is descriptor fd; op and
- * events are Linux's.  -EEXIST -ENOENT -EPERM (f cannot be waited for) -EINVAL -ENOMEM -ENOSPC (the user has too many).
- * epoll_take - epoll_wait(2): up to n events; deadline as poll_files().  Count, -EINVAL, -EINTR.
+ * epoll_create - epoll_create(2): *out is the open file.  0 or -ENFILE, also when memory is short.
+ * epoll_change - epoll_ctl(2) on `f`, which is at descriptor fd.  `op` and the event bits are Linux's.
+ *                0, -EEXIST -ENOENT -EINVAL -ENOMEM; -EPERM: f cannot be waited for; -ENOSPC: the user has
+ *                too many.
+ * epoll_take - epoll_wait(2): store up to n events; `deadline` as for poll_files().  Count, -EINVAL, -EINTR.
  */
 enum { EPOLL_CTL_ADD = 1, EPOLL_CTL_DEL, EPOLL_CTL_MOD };
 struct epoll_event {
@@ -200,23 +230,22 @@ int epoll_create(struct file **out);
 int epoll_change(struct file *epf, int op, struct file *f, int fd, const struct epoll_event *ev);
 long epoll_take(struct file *epf, struct epoll_event *out, unsigned n, uint64_t deadline);
 
-/*
- * pipe_buffered - bytes in a pipe (FIONREAD); pipe_size - bytes that fit into it (F_GETPIPE_SZ).  -ENOTTY if f is none.
- */
+/* pipe_buffered - bytes in a pipe (FIONREAD).  pipe_size - its capacity in bytes.  -ENOTTY: f is no pipe. */
 long pipe_buffered(struct file *f);
 long pipe_size(struct file *f);
 
-/* Character devices, by major:minor; devtmpfs shows them.  May be called at any time, also before fs_init(). */
+/* A character device, found by its number (major:minor).  devtmpfs has a file for each device with a name. */
 struct cdev {
-    const char *name; /* "null": /dev/null; NULL: its file is elsewhere */
-    uint64_t rdev;
-    uint32_t mode; /* 0666 */
-    int (*open)(struct vnode *vn, int oflags,
-                struct file *f); /* sets f->ops, f->data; NULL: uses ops */
+    const char *name; /* "null" for /dev/null; NULL: no file in /dev */
+    uint64_t rdev;    /* makedev(major, minor) */
+    uint32_t mode;    /* of its file, such as 0666 */
+    /* Sets f->data, and f->ops if `ops` is NULL.  NULL: nothing to do. */
+    int (*open)(struct vnode *vn, int oflags, struct file *f);
     const struct fileops *ops;
     struct list link;
 };
 #define makedev(ma, mi) ((uint64_t)(ma) << 8 | (mi))
+/* cdev_register - add a device, which stays for ever.  May be called at any time, also before fs_init(). */
 void cdev_register(struct cdev *d);
 
 #endif

@@ -2,22 +2,28 @@
 /*
  * filecache.c - read and write of files on a disk, one page at a time.
  *
- * THEORY      What makes the file longer is copied into the page first; then the file system gives it blocks
- *             (prepare_write), and it is dirty: the disk never shows a size before the bytes.  Where the file has
- *             bytes, blocks come first: a write for which there is no room changes nothing.
- *             A page that has its blocks and is written as a whole, or lies beyond the end, is never read: its frame
- *             is filled before it goes into the tree, where others could see it.  While it is filled the writer may
- *             fault, even on the same page of the same file; nothing is locked then but vn->lock.
- *             A write that completes a block of MAXBSIZE bytes hands it to write-behind: blocks that follow each other
- *             are gathered and written as one (pages/cluster.h).
- *             Who reads a file from one end to the other hardly reads it again soon: when memory is short, what he has
- *             passed is freed first (freebehind).
- *             If there is no room for bytes behind the end, they become zeros, and a page that has no others is thrown
- *             away; mappings have shown them for a moment.
+ * THEORY      A disk is thousands of times slower than memory.  So the pages of a file are a cache (the page
+ *             cache): a read copies from a page in memory when there is one, and a write only changes the
+ *             page and marks it dirty.  The page goes to the disk later.  The difficulty is the order of the
+ *             steps, because a write may need new disk blocks and the disk may be full.
+ *             Bytes that make the file longer are copied into the page first.  Then the file system allocates
+ *             blocks for them (prepare_write), and the page becomes dirty.  So the size on the disk never
+ *             covers bytes that were not written.  Inside the file, blocks are allocated first, so that a
+ *             write for which there is no room changes nothing.
+ *             A page is not read from the disk if it has its blocks and is written as a whole, or if it lies
+ *             beyond the end.  Its new frame is filled before it goes into the tree, where other threads
+ *             could see it.  During the copy the writer may fault, even on the same page of the same file; it
+ *             then holds no lock but vn->lock.
+ *             Write-behind: a write that completes a block of MAXBSIZE bytes hands it over for writing.
+ *             Blocks that follow each other are gathered and written with one transfer (vm/cluster.h).
+ *             Free-behind: a program that reads a file from start to end rarely reads it again soon.  When
+ *             memory is short, the pages that it has passed are freed first (freebehind).
+ *             If there is no room for bytes beyond the end, they are zeroed again, and a page without other
+ *             bytes is dropped.  A mapping may have shown these bytes for a moment.
  * INVARIANTS  I1  a page that becomes dirty here has blocks for all of its bytes below the end of the file
- * TUNABLES    freebehind, smallfile
- * LOCKING     vn->lock for writing round cache_write; reads take none
- * SEE ALSO    rdwr.c, pages/pcache.c, docs/pagecache.md
+ * TUNABLES    freebehind, smallfile, maxcontig
+ * LOCKING     vn->lock is held for writing around cache_write(); reads take no lock
+ * SEE ALSO    rdwr.c, vm/pcache.c, docs/pagecache.md
  */
 #include "vfs/filecache.h"
 
@@ -32,7 +38,7 @@ TUNABLE_M("ufs", freebehind, 0, 1,
 TUNABLE_M("ufs", smallfile, 0, INT32_MAX,
           "default 32768 bytes: the beginning of a file that free-behind leaves alone");
 
-#define MAXBSIZE 8192u /* bytes: UFS's block, the piece that write-behind gathers */
+#define MAXBSIZE 8192u /* bytes of the blocks that write-behind gathers; UFS's block size */
 
 static uint32_t maxcontig = 16;
 TUNABLE_M("ufs", maxcontig, 1, 32,
@@ -57,14 +63,14 @@ void cache_read_end(struct vnode *vn, const struct readahead *ra, uint64_t off, 
         object_free_behind(&vn->obj, ra, (off - n) >> PAGE_SHIFT, (off >> PAGE_SHIFT) - 1);
 }
 
-/* Pages that write-behind gathers. */
+/* The number of pages that write-behind gathers before it writes them. */
 static uint64_t max_cluster_pages(void)
 {
     return max_of(min_of((uint64_t)maxcontig * (MAXBSIZE >> PAGE_SHIFT), pcache_cluster()),
                   (uint64_t)(MAXBSIZE >> PAGE_SHIFT));
 }
 
-/* A write of the page is done up to byte `end` of the file: write what has been completed. */
+/* A write has ended before byte `end` of the file: if it has completed a block, gathers or writes it. */
 static void write_behind(struct vnode *vn, uint64_t end)
 {
     uint64_t first = (end - 1) / MAXBSIZE * (MAXBSIZE >> PAGE_SHIFT);
@@ -73,13 +79,15 @@ static void write_behind(struct vnode *vn, uint64_t end)
     if (end % MAXBSIZE != 0)
         return;
     run = writebehind_put(&vn->obj.io->wb, first, MAXBSIZE >> PAGE_SHIFT, max_cluster_pages());
-    if (run.n != 0) /* an error is told to fsync */
+    if (run.n != 0) /* the next fsync returns an error of this */
         object_writeback(&vn->obj, run.first, run.first + run.n - 1, false);
 }
 
 /*
- * Fills a new frame with the n bytes from the program, and zeros where `beyond` (it lies at the end of the file), and
- * puts it into the tree.  *out is the page then, held.
+ * Fills a new frame with n bytes from the program and zeros around them, and puts it into the tree.
+ * @beyond  the page lies beyond the end of the file: put it there even if fewer than n bytes could be copied
+ * *done is the number of bytes copied.  *out is the page in the tree, held; it stays as it is if there is
+ * none.  0, -EFAULT, -ENOMEM, -EIO.
  */
 static int write_new_page(struct vnode *vn, struct uio *uio, uint64_t off, size_t n, bool beyond,
                           size_t *done, struct page **out)
@@ -105,7 +113,10 @@ static int write_new_page(struct vnode *vn, struct uio *uio, uint64_t off, size_
         *out = pg;
         return err;
     }
-    /* Somebody has read the page meanwhile, or not all of it was filled: the bytes go where they belong. */
+    /*
+     * Another thread has read the page meanwhile, or not all of it was filled: copy the
+     * bytes into the old page.
+     */
     if (insert == -EEXIST)
         insert = object_page_read(o, index, 1, NULL, NULL, &there);
     if (insert == 0) {
@@ -116,7 +127,7 @@ static int write_new_page(struct vnode *vn, struct uio *uio, uint64_t off, size_
     return insert != 0 ? insert : err;
 }
 
-/* Gives bytes off .. off + n - 1, which are the page's, blocks. */
+/* Allocates blocks for bytes off .. off+n-1, which lie in page `pg`. */
 static int prepare_page_write(struct vnode *vn, uint64_t off, uint64_t n, struct page *pg)
 {
     int err;
@@ -129,7 +140,7 @@ static int prepare_page_write(struct vnode *vn, uint64_t off, uint64_t n, struct
     return err;
 }
 
-/* The same for bytes that the page holds already; then it is dirty. */
+/* The same for bytes that are in the page already; marks the page dirty. */
 static int prepare_and_dirty(struct vnode *vn, uint64_t off, uint64_t n, struct page *pg)
 {
     int err = prepare_page_write(vn, off, n, pg);
@@ -157,7 +168,9 @@ int cache_page_allocate(struct vnode *vn, uint64_t index, size_t n, struct page 
     return err;
 }
 
-/* Writes into a page that is in the tree, held: all of it where the file has bytes, or all behind its end. */
+/*
+ * Writes n bytes into page `pg`, which is in the tree.  They lie all inside the file, or all beyond its end.
+ */
 static int write_present_page(struct vnode *vn, struct uio *uio, uint64_t off, size_t n,
                               size_t *done, struct page *pg)
 {
@@ -175,15 +188,14 @@ static int write_present_page(struct vnode *vn, struct uio *uio, uint64_t off, s
     else if (*done != 0)
         object_dirty(&vn->obj, pg);
     if (prepared != 0) {
-        memset(
-            to, 0,
-            *done); /* behind the end; what else the page holds stays, and may be newer than the disk */
+        /* Zero what lies beyond the end.  The page's other bytes stay; they may be newer than the disk. */
+        memset(to, 0, *done);
         *done = 0;
     }
     return prepared != 0 ? prepared : err;
 }
 
-/* Writes a page that is not in the tree and need not be read: it has its blocks, or lies beyond the end. */
+/* Writes n bytes of a page that is not in the tree and need not be read: see THEORY. */
 static int write_absent_page(struct vnode *vn, struct uio *uio, uint64_t off, size_t n, bool beyond,
                              size_t *done)
 {
@@ -191,7 +203,7 @@ static int write_absent_page(struct vnode *vn, struct uio *uio, uint64_t off, si
     int err, prepared = 0;
 
     if (!beyond && vn->op->prepare_write != NULL && (err = vn->op->prepare_write(vn, off, n)) != 0)
-        return err; /* before the page shows bytes that the disk will not get */
+        return err; /* fail before the page shows bytes that cannot reach the disk */
     err = write_new_page(vn, uio, off, n, beyond, done, &pg);
     if (pg != NULL && *done != 0 && beyond)
         prepared = prepare_and_dirty(vn, off, *done, pg);
@@ -221,7 +233,7 @@ int cache_write(struct vnode *vn, struct uio *uio, loff_t at, size_t n, size_t *
     int err = object_page_get(&vn->obj, index, false, &pg);
 
     *done = 0;
-    if (off < vn->size) /* what makes it longer comes in a second step */
+    if (off < vn->size) /* bytes beyond the end are left to the next call */
         n = min_of(n, vn->size - off);
     if (err == 0 && pg == NULL && (beyond || (n == PAGE_SIZE && cache_has_blocks(vn, index)))) {
         err = write_absent_page(vn, uio, off, n, beyond, done);

@@ -2,19 +2,26 @@
 /*
  * filelock.c - record locks: fcntl's ranges of bytes and flock's whole files.
  *
- * THEORY      A vnode has a list of locks.  fcntl's belong to a descriptor table (a process) and go when it closes any
- *             descriptor of the file; flock's belong to an open file and go with it.  The two kinds do not see each
- *             other, as on Linux.  Setting a range first takes it out of the owner's other locks, cutting them where
- *             they stick out, then adds it, joined with neighbours of the same type.
- *             An owner that waits for a range is noted with the owner of the lock that is in the way.  Before it
- *             sleeps, the chain of such notes is followed: if it leads back to the owner, waiting would never end
- *             (EDEADLK).  As on Linux this is done for fcntl's locks only, and for chains of a certain length.
- *             Each lock counts with the user who set it (mem/usermem.h); beyond what the user may hold: ENOLCK.
+ * THEORY      Programs that share a file use record locks to agree which of them may change it.  The locks
+ *             are advisory: they do not stop reads and writes, only other locks.
+ *             Each vnode has a list of locks.  A lock set by fcntl belongs to a descriptor table (a process),
+ *             and is removed when the process closes any descriptor of the file.  A lock set by flock belongs
+ *             to an open file, and is removed with it.  The two kinds never conflict with
+ *             each other, as on Linux.
+ *             Setting a lock on a range first removes the range from the owner's other locks, of which parts
+ *             outside the range remain.  Then the new lock is added, merged with neighbours of the same type.
+ *             Deadlock: an owner that waits for a range is recorded together with its blocker, the owner of
+ *             the lock that is in the way.  Before it sleeps, the chain of blockers is followed.  If the
+ *             chain leads back to the waiting owner, it would wait for ever, so the call fails with EDEADLK.
+ *             As on Linux, this is done for fcntl's locks only, and for at most CHAIN_MAX steps.
+ *             Each lock is charged to the user that sets it (mem/usermem.h).  A user that
+ *             holds too much: ENOLCK.
  * INVARIANTS  I1  locks of one kind and owner on one vnode do not overlap
  *             I2  a vnode's list is in order of `start`
- *             I3  w->blocker is NULL or owns a lock that is in w's way
- * LOCKING     The lists of vnodes are guarded by the mutex of the bucket that the vnode's address gives; who waits for
- *             a lock sleeps on the bucket's cv.  waits_mutex, which comes after it, guards the notes of all who wait.
+ *             I3  w->blocker is NULL, or it owns a lock that is in w's way
+ * LOCKING     A vnode's list is guarded by the mutex of a bucket, which is found by hashing the vnode's
+ *             address.  A thread that waits for a lock sleeps on the bucket's cv.  waits_mutex, which comes
+ *             after the bucket's mutex, guards the list of all waiting owners.
  * SEE ALSO    tests/host/test_fs.c, user/test/t_file.c
  */
 #include "vfs/filepriv.h"
@@ -39,10 +46,10 @@ struct filelock {
 struct lock_bucket {
     struct mutex mutex;
     struct cv cv;
-    unsigned nwaiting; /* threads on cv that are noted in `waits` */
+    unsigned nwaiting; /* threads on cv that have an entry in `waits` */
 };
 
-/* An fcntl lock that an owner waits for. */
+/* One owner that waits for an fcntl lock. */
 struct lock_wait {
     struct list link;
     const struct vnode *vn;
@@ -63,7 +70,7 @@ static inline bool has_same_owner(const struct filelock *a, const struct fileloc
     return a->owner == b->owner && a->flock == b->flock;
 }
 
-/* The first lock of another owner that keeps `want` from being set, or NULL. */
+/* The first lock of another owner that conflicts with `want`, or NULL. */
 static struct filelock *find_conflicting_lock(struct vnode *vn, const struct filelock *want)
 {
     for (struct filelock *l = vn->locks; l != NULL && l->start <= want->end; l = l->next)
@@ -75,6 +82,7 @@ static struct filelock *find_conflicting_lock(struct vnode *vn, const struct fil
 
 /* ---- the list of a vnode; its bucket's mutex is held ------------------------------------------ */
 
+/* A new lock; the caller has charged its size to `payer`.  NULL: no memory, and the charge is returned. */
 static struct filelock *filelock_new(struct usermem *payer)
 {
     struct filelock *l = kmem_alloc(sizeof *l);
@@ -93,7 +101,7 @@ static void filelock_free(struct filelock *l)
     kmem_free(l);
 }
 
-/* Puts `l` into its place by `start` (I2). */
+/* Inserts `l` into the list, in order of `start` (I2). */
 static void filelock_insert(struct vnode *vn, struct filelock *l)
 {
     struct filelock *prev = NULL, *at;
@@ -107,7 +115,7 @@ static void filelock_insert(struct vnode *vn, struct filelock *l)
         prev->next = l;
 }
 
-/* Takes `l`, which `prev` (or NULL) precedes, out of the list and frees it. */
+/* Removes `l` from the list and frees it.  `prev` is the lock before it, or NULL. */
 static void filelock_remove(struct vnode *vn, struct filelock *prev, struct filelock *l)
 {
     if (prev == NULL)
@@ -118,8 +126,9 @@ static void filelock_remove(struct vnode *vn, struct filelock *prev, struct file
 }
 
 /*
- * Takes start .. end out of the owner's locks.  *spare is used up when one is cut in two; -ENOLCK when there is none.
- * A lock that loses its beginning is put aside and inserted again, for the sake of I2.
+ * Removes the range of `w` from the locks of w's owner.  If a lock is cut in two, *spare becomes the second
+ * part, and *spare is set to NULL; -ENOLCK: it was NULL already.  A lock that loses its beginning is taken
+ * off the list and inserted again, because its `start` changes (I2).
  */
 static int remove_lock_range(struct vnode *vn, const struct filelock *w, struct filelock **spare)
 {
@@ -131,7 +140,7 @@ static int remove_lock_range(struct vnode *vn, const struct filelock *w, struct 
             prev = l;
             continue;
         }
-        if (l->end > w->end) { /* by I1 there is only one, and no other after it */
+        if (l->end > w->end) { /* by I1 this is the last lock of the owner in the range */
             if (l->start < w->start) {
                 if (*spare == NULL)
                     return -ENOLCK;
@@ -162,7 +171,7 @@ static int remove_lock_range(struct vnode *vn, const struct filelock *w, struct 
     return 0;
 }
 
-/* Widens `add` by the owner's neighbours of the same type and takes these away. */
+/* Extends `add` by the owner's adjacent locks of the same type, and removes these. */
 static void merge_adjacent_locks(struct vnode *vn, struct filelock *add)
 {
     struct filelock *l, *prev = NULL, *next;
@@ -182,7 +191,7 @@ static void merge_adjacent_locks(struct vnode *vn, struct filelock *add)
 
 /* ---- waiting ---------------------------------------------------------------------------------- */
 
-/* Does a chain of waiting owners lead from `from` to `owner`?  waits_mutex held. */
+/* Whether the chain of blockers leads from `from` to `owner`.  waits_mutex is held. */
 static bool chain_leads_to(const void *from, const void *owner)
 {
     for (unsigned n = 0; from != NULL && n < CHAIN_MAX; n++) {
@@ -201,7 +210,9 @@ static bool chain_leads_to(const void *from, const void *owner)
     return false;
 }
 
-/* Notes what `w` waits for.  -EDEADLK: it would wait for itself. */
+/*
+ * Records that `w` waits for `blocker`.  -EDEADLK: `blocker` waits for w's owner, directly or through others.
+ */
 static int check_and_set_blocker(struct lock_wait *w, const void *blocker)
 {
     int err = 0;
@@ -215,7 +226,10 @@ static int check_and_set_blocker(struct lock_wait *w, const void *blocker)
     return err;
 }
 
-/* The locks of `vn` have changed: who waits there looks again, and waits for nothing until then (I3). */
+/*
+ * The locks of `vn` have changed: wakes the waiting owners, which have no blocker until
+ * they check again (I3).
+ */
 static void wake_lock_waiters(struct lock_bucket *b, const struct vnode *vn)
 {
     struct lock_wait *w;
@@ -230,7 +244,7 @@ static void wake_lock_waiters(struct lock_bucket *b, const struct vnode *vn)
     cv_broadcast(&b->cv);
 }
 
-/* Waits until nothing is in the way of `want`.  The bucket's mutex is held.  0, -EINTR, -EDEADLK. */
+/* Waits until no lock conflicts with `want`.  The bucket's mutex is held.  0, -EINTR, -EDEADLK. */
 static int wait_for_range(struct lock_bucket *b, struct vnode *vn, const struct filelock *want)
 {
     struct lock_wait w = {.vn = vn, .owner = want->owner};
@@ -262,6 +276,10 @@ static int wait_for_range(struct lock_bucket *b, struct vnode *vn, const struct 
 
 /* ---- the calls -------------------------------------------------------------------------------- */
 
+/*
+ * Sets or removes the lock `want`.  *add is a copy of it that goes into the list, and is then set to NULL;
+ * *spare is as for remove_lock_range().
+ */
 static int change_locks(struct vnode *vn, const struct filelock *want, bool wait,
                         struct filelock **add, struct filelock **spare)
 {
@@ -291,7 +309,7 @@ static int change_locks(struct vnode *vn, const struct filelock *want, bool wait
 
 static int set_file_lock(struct vnode *vn, const struct filelock *want, bool wait)
 {
-    /* One for the new lock, one for what is left of one that is cut in two. */
+    /* One for the new lock, and one for the second part if an old lock is cut in two. */
     struct usermem *payer = usermem_charge(2 * sizeof(struct filelock));
     struct filelock *add = NULL, *spare = NULL;
     int err = -ENOMEM;

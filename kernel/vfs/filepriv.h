@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * filepriv.h - what the files of this room that implement open files know of each other.
+ * filepriv.h - shared by the source files of this folder that implement open files.
  */
 #ifndef VFS_FILEPRIV_H
 #define VFS_FILEPRIV_H
@@ -9,15 +9,24 @@
 
 extern const struct fileops vnode_fileops; /* regular files and directories */
 
-/* vnode_open - an open file on `vn`, whose reference it takes over (also on failure); permissions have been checked. */
+/*
+ * vnode_open - make an open file for `vn`; the caller has checked permissions.  It takes over the reference
+ * to `vn`, also when it fails.
+ */
 int vnode_open(struct vnode *vn, int oflags, struct file **out);
-/* cdev_open - the device with vn's number: sets f->ops.  -ENXIO if there is none. */
+/* cdev_open - open the character device with vn's number: sets f->ops.  -ENXIO: there is none. */
 int cdev_open(struct vnode *vn, int oflags, struct file *f);
-/* fifo_open - a named pipe: waits for the other side.  -ENXIO, -ERESTARTSYS, -ENFILE, -ENOMEM. */
+/*
+ * fifo_open - open a named pipe, and wait until the other end is open.  -ENXIO -ERESTARTSYS -ENFILE -ENOMEM.
+ */
 int fifo_open(struct vnode *vn, int oflags, struct file *f);
-/* pipe_vnode - a FIFO vnode on the pipe behind f, held; NULL if f is no pipe or there is no memory. */
+/* pipe_vnode - make a FIFO vnode for the pipe of f; it is held.  NULL: f is no pipe, or no memory. */
 struct vnode *pipe_vnode(struct file *f);
-/* lock_file_closed, lock_table_closed - drop the locks of an open file, of a descriptor table on one vnode. */
+/*
+ * lock_file_closed - remove the flock locks of an open file.
+ * lock_table_drop, lock_table_closed - remove the fcntl locks that table t has on f's vnode; the latter is
+ *                                      quick if the vnode has no locks.
+ */
 void lock_file_closed(struct file *f);
 void lock_table_drop(struct file *f, struct fdtable *t);
 static inline void lock_table_closed(struct file *f, struct fdtable *t)
@@ -25,34 +34,34 @@ static inline void lock_table_closed(struct file *f, struct fdtable *t)
     if (f->vn != NULL && unlikely(f->vn->locks != NULL))
         lock_table_drop(f, t);
 }
-/* fd_peek - as fd_get without a reference: for a table that nobody else uses, or under its lock. */
+/* fd_peek - as fd_get(), but without a reference: for a private table, or with its lock held. */
 struct file *fd_peek(struct fdtable *t, int fd);
 /* fdtable_private - whether the calling thread is the only one that can change the table. */
 bool fdtable_private(const struct fdtable *t);
 
-/* One place of a poller in a pollhead's list, and who wants to hear of files: wake() runs under the pollhead's lock. */
+/* A poller waits for files.  It has one poll_entry in the list of each pollhead that may wake it. */
 struct poll_entry {
     struct list link; /* on ph->pollers */
     struct pollhead *ph;
     struct poller *poller;
 };
 struct poller {
-    void (*wake)(struct poller *p);
-    unsigned n, size; /* entries used, entries there are; a file needs two at most */
-    bool nomem;       /* there were too few */
+    void (*wake)(struct poller *p); /* called with the pollhead's lock held */
+    unsigned n, size;               /* entries in use, entries in all; a file needs at most two */
+    bool nomem;                     /* set if there were too few entries */
     struct poll_entry *entry;
 };
 /*
- * file_events - what f is ready for, POLLNVAL for O_PATH; with `p` also registers it there.
- * poller_leave - off all pollheads.
+ * file_events - the events that f is ready for; POLLNVAL for O_PATH.  If p is not NULL, also registers p.
+ * poller_leave - take p off all pollheads.
  */
 unsigned file_events(struct file *f, struct poller *p);
 void poller_leave(struct poller *p);
 
-/* epoll_file_gone - f, which is about to be closed for good, is watched no more. */
+/* epoll_file_gone - the last reference to f is gone: remove it from all epolls that watch it. */
 void epoll_file_gone(struct file *f);
 
-/* What fs_init() calls in each file. */
+/* fs_init() calls these functions. */
 void file_init(void);
 void fdtable_init(void);
 void pipe_init(void);

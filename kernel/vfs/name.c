@@ -2,14 +2,18 @@
 /*
  * name.c - from path names to vnodes, and back.
  *
- * THEORY      A walk holds one directory at a time and looks up the next component in it.  "." and ".." never
- *             reach a file system: ".." stops at the caller's root, steps from a mounted root to the directory
- *             it covers, and otherwise asks op->parent.  A symbolic link's target and what is left of the path
- *             are joined in a buffer and the walk goes on there, so its depth costs no stack; what is left is
- *             always a suffix of the path that the caller gave, until the last component is itself followed.
- *             The way back (name_of) climbs by op->parent and writes the path from its end.
- * LOCKING     A directory's lock is held for reading during one lookup, so lookups run side by side; nothing is
- *             locked between components.
+ * THEORY      A path name such as /usr/bin/ls is resolved one component after the other: look up "usr" in the
+ *             root directory, then "bin" in the result, and so on.  This is a walk.  It holds a reference to
+ *             one directory at a time.
+ *             "." and ".." never reach a file system.  ".." has no effect at the caller's root; from the root
+ *             of a mounted file system it continues at the covered directory; elsewhere it calls op->parent.
+ *             When the walk meets a symbolic link, it copies the link's target and the rest of the path into
+ *             a buffer, and continues there.  There is no recursion, so a chain of links needs no extra
+ *             stack.  The rest is always a suffix of the path that the caller gave, until the last component
+ *             is followed.
+ *             name_of() does the opposite: it climbs by op->parent and writes the path from its end.
+ * LOCKING     A directory's lock is held for reading during one look-up, so look-ups run in parallel.  No
+ *             lock is held between components.
  * SEE ALSO    nameop.c (changes of names), docs/files.md
  */
 #include "vfs/name.h"
@@ -40,7 +44,7 @@ void walk_end(struct walk *w)
         kmem_free(w->buf);
 }
 
-/* Goes to `next`, whose reference passes to the walk. */
+/* Moves the walk to `next`, and takes over the reference to it. */
 static void walk_to(struct walk *w, struct vnode *next)
 {
     vn_release(w->dir);
@@ -48,9 +52,9 @@ static void walk_to(struct walk *w, struct vnode *next)
 }
 
 /*
- * Whether the walk may end with a link that lies in w->dir.  In a sticky directory that everybody writes to, /tmp, only
- * Whether the walk may end with a link that lies in w->dir.  In a sticky directory that all may write to (/tmp) only
- * could have put the name of one's file there.
+ * Whether the walk may follow `link`, which lies in w->dir, as the last component.  In a sticky directory
+ * that all users may write to (/tmp), only links of the caller and of the directory's owner are followed.
+ * Otherwise another user could put a link there under the name of a file that the caller is going to open.
  */
 static bool may_follow(const struct walk *w, const struct vnode *link)
 {
@@ -96,7 +100,7 @@ int walk_follow(struct walk *w, struct vnode *link, const char *rest, struct vno
     return 0;
 }
 
-/* One step up.  The root of the caller and the root of everything are their own parents. */
+/* Goes to the parent directory.  The caller's root and the root of the whole tree are their own parents. */
 static int walk_up(struct walk *w)
 {
     for (;;) {
@@ -141,8 +145,9 @@ int dir_lookup(const struct fs_ctx *ctx, struct vnode *dir, const char *name, si
 }
 
 /*
- * The common walk.  Goes until the path is used up (returns 0, w->len == 0) or, with `parent`, until the last
- * component is next; without it, to the vnode in *out, which may be something other than a directory.
+ * Does the walk.  With `parent`, it stops before the last component, and w->dir, w->last, w->len and w->slash
+ * are set (w->len is 0 if the path has no further component).  Without `parent`, it goes to the end; *out is
+ * the vnode there, held, of any type.  After an error *out may be set too, and the caller must release it.
  */
 static int walk_path(struct walk *w, bool parent, unsigned flags, struct vnode **out)
 {
@@ -251,7 +256,7 @@ int name_parent(const struct fs_ctx *ctx, struct vnode *at, const char *path, st
     int err = walk_start(&w, ctx, at, path);
 
     if (err == 0 && (err = walk_parent(&w)) == 0) {
-        *last = path + strlen(path) - strlen(w.last); /* a suffix of the path: THEORY */
+        *last = path + strlen(path) - strlen(w.last); /* w.last is a suffix of the path: THEORY */
         *len = w.len;
         *slash = w.slash;
         vn_hold(w.dir);
@@ -261,7 +266,7 @@ int name_parent(const struct fs_ctx *ctx, struct vnode *at, const char *path, st
     return err;
 }
 
-/* Puts "/name" before *pos in buf.  -ERANGE when it does not fit. */
+/* Stores "/name" in buf before *pos, and moves *pos there.  -ERANGE: it does not fit. */
 static int prepend_name(char *buf, size_t *pos, const char *name, size_t len)
 {
     if (*pos < len + 1)

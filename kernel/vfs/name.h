@@ -1,48 +1,49 @@
 // SPDX-License-Identifier: MIT
 /*
- * name.h - a walk along a path name, for the parts of this room that need more than name_lookup().
+ * name.h - a walk along a path name, for the files of this folder that need more than name_lookup().
  */
 #ifndef VFS_NAME_H
 #define VFS_NAME_H
 
 #include "vfs/vnode.h"
 
-/* A walk in progress.  Started by walk_start(), ended by walk_end() whatever happened between. */
+/* A walk in progress.  After walk_start(), also one that failed, the caller must call walk_end(). */
 struct walk {
     const struct fs_ctx *ctx;
-    struct vnode *dir; /* where it is now, held                                  */
-    const char *rest;  /* what is left of the path                               */
-    char *buf;         /* kmem: the path with links put in; `rest` points into it */
-    unsigned nlinks;   /* links followed                                         */
-    const char *last;  /* walk_parent: the last component                        */
-    size_t len;        /* its length; 0: the path ends at `dir` itself           */
-    bool slash;        /* walk_parent: a slash follows it                        */
+    struct vnode *dir; /* the directory where the walk is now, held              */
+    const char *rest;  /* the rest of the path                                   */
+    char *buf; /* NULL, or kmem: a link's target and the rest after it; `rest` points into it */
+    unsigned nlinks;  /* symbolic links followed so far                         */
+    const char *last; /* walk_parent: the last component                        */
+    size_t len;       /* its length; 0: the path ends at `dir` itself           */
+    bool slash;       /* walk_parent: a slash follows it                        */
 };
 
 int walk_start(struct walk *w, const struct fs_ctx *ctx, struct vnode *at, const char *path);
 void walk_end(struct walk *w);
-/* walk_parent - go on to the directory of the last component: w->dir, w->last, w->len, w->slash. */
+/* walk_parent - go to the directory of the last component.  Sets w->dir, w->last, w->len, w->slash. */
 int walk_parent(struct walk *w);
-/* walk_all - go to the end: *out held.  Flags NAME_*. */
+/* walk_all - go to the end of the path: *out is the vnode there, held.  Flags NAME_*. */
 int walk_all(struct walk *w, unsigned flags, struct vnode **out);
 /*
- * walk_follow - put the target of `link`, found in w->dir, in front of `rest`.  *out is NULL, or the file itself (held)
- * when the link names none.
+ * walk_follow - continue with the target of `link`, which was found in w->dir, followed by `rest`.
+ * *out is NULL, or the target itself, held, if the link leads to a file and not to a name (op->follow).
+ * 0, -ELOOP -EACCES -ENOMEM -ENAMETOOLONG -ENOENT, or an error of reading the link.
  */
 int walk_follow(struct walk *w, struct vnode *link, const char *rest, struct vnode **out);
-/* dir_lookup - one component in one directory, with permission and mounts. */
+/* dir_lookup - look up one component in `dir`: checks search permission and crosses mounts.  *out is held. */
 int dir_lookup(const struct fs_ctx *ctx, struct vnode *dir, const char *name, size_t len,
                struct vnode **out);
-/* Whether a last component is one that no entry can be made or removed under: "", ".", "..". */
+/* Whether the name is "", "." or "..": no directory entry with this name can be made or removed. */
 static inline bool name_is_special(const char *name, size_t len)
 {
     return len == 0 || (name[0] == '.' && (len == 1 || (len == 2 && name[1] == '.')));
 }
-/* dir_create - make a file in `dir`; *out held.  -EEXIST, and what name_create() gives. */
+/* dir_create - make a file in `dir`; *out is held.  Errors as for name_create(). */
 int dir_create(const struct fs_ctx *ctx, struct vnode *dir, const char *name, size_t len,
                enum vtype type, uint32_t mode, uint64_t rdev, const char *target,
                struct vnode **out);
-/* vfs_cross - replaces *vn, a directory something is mounted on, by the root of what is mounted. */
+/* vfs_cross - if a file system is mounted on *vn, replace *vn by its root, which is then held.  May sleep. */
 void vfs_cross(struct vnode **vn);
 
 #endif

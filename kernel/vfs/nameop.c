@@ -2,15 +2,18 @@
 /*
  * nameop.c - making, linking, removing and renaming files.
  *
- * THEORY      Each function is the work of one system call: find the directory, check permissions, lock, tell the
- *             file system.  The check that a name exists and the change of it happen under the directory's lock.
- *             To change a directory one needs write and search permission in it; in a sticky one, also to own
- *             the file or the directory.
- * INVARIANTS  I1  no directory becomes its own ancestor: rename between directories of one file system is
- *                 one at a time (vfs->rename_lock), so that the check of ancestors holds until the move is done
+ * THEORY      Each function does the work of one system call: find the directory, check permissions, lock the
+ *             directory, call the file system's operation.  The check whether a name exists and the change of
+ *             the entry happen under the same hold of the directory's lock, so that no other
+ *             thread comes in between.
+ *             To change a directory, the caller needs write and search permission in it.  To remove or rename
+ *             an entry of a sticky directory, the caller must also own the file or the directory.
+ * INVARIANTS  I1  no directory becomes its own ancestor.  Only one thread at a time moves files between
+ *                 directories of a file system (vfs->rename_lock), so the check of ancestors stays true until
+ *                 the move is done
  * LOCKING     rename_lock -> directory -> child directory.  Of two directories the ancestor is locked first;
- *             unrelated ones in order of address.  A victim is locked if it is a directory, so that nothing is
- *             made in it while it is removed.
+ *             unrelated ones in order of address.  A directory that is to be removed or replaced is locked
+ *             too, so that no entry is made in it meanwhile.
  * SEE ALSO    name.c
  */
 #include "vfs/name.h"
@@ -21,7 +24,9 @@
 #define S_ISVTX 01000u
 #define S_ISGID 02000u
 
-/* May `cr` add an entry to, or (victim given) take it from `dir`?  0, -EACCES, -EPERM, -EROFS. */
+/*
+ * Whether `cr` may add an entry to `dir` (victim NULL), or remove that of `victim`: 0, -EACCES -EPERM -EROFS.
+ */
 static int may_change_entry(struct vnode *dir, const struct vnode *victim, const struct cred *cr)
 {
     int err = vn_access(dir, 3, cr);
@@ -36,7 +41,7 @@ static int may_change_entry(struct vnode *dir, const struct vnode *victim, const
     return 0;
 }
 
-/* Whether the entry exists; for choosing between two errors. */
+/* Whether the entry exists.  The answer only decides between two errors. */
 static bool entry_exists(const struct fs_ctx *ctx, struct vnode *dir, const char *name, size_t len)
 {
     struct vnode *vn;
@@ -57,7 +62,7 @@ int dir_create(const struct fs_ctx *ctx, struct vnode *dir, const char *name, si
         err = -EPERM;
     if (err != 0)
         return entry_exists(ctx, dir, name, len) ? -EEXIST : err;
-    if ((dir->mode & S_ISGID) != 0) { /* the file gets the directory's group */
+    if ((dir->mode & S_ISGID) != 0) { /* the file system gives the file the directory's group */
         if (type == VDIR)
             mode |= S_ISGID;
         else if ((mode & (S_ISGID | 010)) == (S_ISGID | 010) && ctx->cred->fsuid != 0 &&
@@ -100,8 +105,9 @@ int name_create(const struct fs_ctx *ctx, struct vnode *at, const char *path, en
 }
 
 /*
- * Whether `cr` may make a further name for a file: its owner may; others if they can read and write it and it runs with
- * nobody's rights (Linux, protected_hardlinks).  So nobody can keep an old set-uid program, or fill another's quota.
+ * Whether `cr` may make a further name for a file (Linux's protected_hardlinks).  The owner and root may.
+ * Other users must be able to read and write it, and it must be a regular file that is not set-id.
+ * Otherwise a user could keep an old set-uid program after its removal, or use up the quota of another user.
  */
 static bool may_link(struct vnode *vn, const struct cred *cr)
 {
@@ -141,7 +147,9 @@ int name_link(const struct fs_ctx *ctx, struct vnode *target, struct vnode *at, 
     return err;
 }
 
-/* The checks of unlink and rmdir once the victim is known; [W] on dir. */
+/*
+ * Checks for unlink and rmdir, when the victim is known.  [W] on dir.  `slash`: the name ends with a slash.
+ */
 static int may_unlink(const struct fs_ctx *ctx, struct vnode *dir, const struct vnode *victim,
                       bool rmdir, bool slash)
 {
@@ -160,6 +168,9 @@ static int may_unlink(const struct fs_ctx *ctx, struct vnode *dir, const struct 
     return dir->op->unlink == NULL ? -EPERM : 0;
 }
 
+/*
+ * Finds, checks and removes the entry; [W] on w->dir.  *victim is held, or NULL; the caller must release it.
+ */
 static int unlink_locked(const struct fs_ctx *ctx, struct walk *w, bool rmdir,
                          struct vnode **victim)
 {
@@ -200,12 +211,12 @@ int name_unlink(const struct fs_ctx *ctx, struct vnode *at, const char *path, bo
         err = vn_changed(w.dir, false, err);
     }
     if (victim != NULL)
-        vn_release(victim); /* may free the file: after the directory is unlocked */
+        vn_release(victim); /* after the directory is unlocked, because it may free the file */
     walk_end(&w);
     return err;
 }
 
-/* Whether `a` is `d` or above it.  Stable while vfs->rename_lock is held. */
+/* Whether `a` is `d` or an ancestor of it.  The answer stays true while vfs->rename_lock is held. */
 static bool is_ancestor(const struct vnode *a, struct vnode *d)
 {
     bool yes = false;
@@ -227,6 +238,7 @@ static bool is_ancestor(const struct vnode *a, struct vnode *d)
     return yes;
 }
 
+/* Locks two directories, which may be the same, in the order of LOCKING. */
 static void dir_pair_lock(struct vnode *a, struct vnode *b)
 {
     if (a == b) {
@@ -249,13 +261,13 @@ static void dir_pair_unlock(struct vnode *a, struct vnode *b)
         rw_exit_write(&b->lock);
 }
 
-/* What a rename is about. */
+/* One rename in progress. */
 struct renaming {
-    struct walk o, n;               /* old and new name                     */
-    struct vnode *moved, *replaced; /* held; replaced is NULL if there was none */
+    struct walk o, n;               /* to the old and to the new name */
+    struct vnode *moved, *replaced; /* held; `replaced` is NULL if the new name did not exist */
 };
 
-/* The checks once both files are known; both directories locked. */
+/* Checks for a rename, when both files are known.  Both directories are locked. */
 static int may_rename(const struct fs_ctx *ctx, struct renaming *r, unsigned flags)
 {
     struct vnode *m = r->moved, *x = r->replaced;
@@ -278,7 +290,7 @@ static int may_rename(const struct fs_ctx *ctx, struct renaming *r, unsigned fla
     if (m->mounted != NULL || (x != NULL && x->mounted != NULL) || m == ctx->root || x == ctx->root)
         return -EBUSY;
     if (m->type == VDIR && r->o.dir != r->n.dir)
-        return vn_access(m, 2, ctx->cred); /* its ".." changes */
+        return vn_access(m, 2, ctx->cred); /* because its ".." changes */
     return 0;
 }
 
@@ -300,7 +312,7 @@ static int rename_locked(const struct fs_ctx *ctx, struct renaming *r, unsigned 
     if ((err = may_rename(ctx, r, flags)) != 0)
         return err;
     if (r->moved == r->replaced)
-        return 0; /* two names of one file: POSIX says that nothing happens */
+        return 0; /* two names of one file: POSIX requires that nothing happens */
     lock = r->replaced != NULL && r->replaced->type == VDIR;
     if (lock)
         rw_enter_write(&r->replaced->lock);

@@ -2,14 +2,19 @@
 /*
  * poll.c - waiting until one of several files is ready.
  *
- * THEORY      A file that can become ready has a pollhead; poll_wake() on it wakes the pollers queued there.
- *             poll_files() looks at all files once; if none is ready and it may wait, it queues a poller at each,
- *             looks again and sleeps until it is woken, the deadline or a signal.  select(2) is built on it.
- *             Who else wants to hear of a file (epoll.c) makes a poller with a wake function of its own.
- * INVARIANTS  I1  who makes a file ready changes its state, then looks for pollers; who polls queues itself, then
- *                 looks at the state: with a fence between the two steps on both sides one sees the other
- *             I2  an entry is taken off its pollhead before its file's reference is dropped
- * LOCKING     pollhead.lock (RANK_POLL), under which wake() is called, then waiting.lock (RANK_POLLER).
+ * THEORY      A server with many connections cannot sleep in read() on one of them, because data may come on
+ *             another.  poll(2) waits for several files at once, until one of them is ready
+ *             to be read or written.
+ *             A file that can become ready has a pollhead, the list of its pollers; poll_wake() wakes them.
+ *             poll_files() first checks all files once.  If none is ready and it may wait, it puts a poller
+ *             on the list of each file, checks again, and sleeps until a wake-up, the deadline or a signal.
+ *             select(2) is built on poll_files().  epoll.c makes pollers with a wake function of its own.
+ * INVARIANTS  I1  no wake-up is lost.  The thread that makes a file ready changes its state, then looks for
+ *                 pollers; the thread that polls puts itself on the list, then looks at the state.  Each has
+ *                 a full fence between its two steps, so at least one of them sees the other's first step
+ *             I2  an entry is taken off its pollhead before the reference to its file is dropped
+ * LOCKING     pollhead.lock (RANK_POLL), which is held when wake() is called, then
+ *             waiting.lock (RANK_POLLER).
  * SEE ALSO    pipe.c, epoll.c
  */
 #include "vfs/filepriv.h"
@@ -19,9 +24,9 @@
 #include "lib/errno.h"
 #include "mem/kmem.h"
 
-enum { ALWAYS = POLLERR | POLLHUP | POLLNVAL }; /* told though nobody asked */
+enum { ALWAYS = POLLERR | POLLHUP | POLLNVAL }; /* reported even if not requested */
 
-#define NINLINE 10u /* files that need no memory: most callers have few */
+#define NINLINE 10u /* entries on the stack: most callers wait for few files */
 
 /* One thread in poll_files(). */
 struct waiting {
@@ -29,7 +34,7 @@ struct waiting {
     struct spinlock lock; /* guards `woken` */
     struct cv cv;
     bool woken;
-    struct file **held;
+    struct file **held; /* the file of each struct pollfd, with a reference, or NULL */
     struct poll_entry entry0[NINLINE];
     struct file *held0[NINLINE];
 };
@@ -57,6 +62,7 @@ void poll_register(struct poller *p, struct pollhead *ph)
     atomic_thread_fence(memory_order_seq_cst); /* I1 */
 }
 
+/* poller.wake of a thread in poll_files(). */
 static void wake_polling_thread(struct poller *p)
 {
     struct waiting *w = container_of(p, struct waiting, p);
@@ -86,7 +92,7 @@ unsigned file_events(struct file *f, struct poller *p)
         return f->ops->poll(f, p);
     if (atomic_load_explicit(&f->flags, memory_order_relaxed) & O_PATH)
         return POLLNVAL;
-    return POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM; /* files never keep anybody waiting */
+    return POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM; /* a regular file is always ready */
 }
 
 void poller_leave(struct poller *p)
@@ -111,8 +117,9 @@ static void release_polled_files(struct waiting *w, unsigned nheld)
 }
 
 /*
- * One look at every file; with `w` the files are held in w->held and its poller is queued at them.  Ready count.
- * A table that nobody else uses keeps its files open by itself: no reference is needed to look.
+ * Checks every file once, and returns the number of ready ones.  If w is not NULL, also registers its poller
+ * with each file, and keeps a reference to each in w->held.  Without w, a private table needs no references,
+ * because only this thread could close its files.
  */
 static long scan_pollfds(struct fdtable *t, struct pollfd *fds, unsigned n, struct waiting *w)
 {
@@ -140,7 +147,7 @@ static long scan_pollfds(struct fdtable *t, struct pollfd *fds, unsigned n, stru
     return ready;
 }
 
-/* The files that `w` holds once more, after a wake-up. */
+/* Checks the files in w->held again after a wake-up.  Returns the number of ready ones. */
 static long rescan_pollfds(struct pollfd *fds, unsigned n, struct waiting *w)
 {
     long ready = 0;
@@ -168,6 +175,7 @@ static int sleep_until_polled(struct waiting *w, uint64_t deadline)
     return err;
 }
 
+/* The part of poll_files() that may sleep; w is initialised. */
 static long wait_for_pollfds(struct fdtable *t, struct pollfd *fds, unsigned n, uint64_t deadline,
                              struct waiting *w)
 {

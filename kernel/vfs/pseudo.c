@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * pseudo.c - the framework of procfs and sysfs: vnodes made on look-up, text made on reading.
+ * pseudo.c - the framework of procfs and sysfs: vnodes made by look-ups, text made by reads.
  *
- * THEORY      See pseudo.h.  A vnode holds its parent, so that ".." and getcwd() need no search,
- *             and remembers its name.  Inode numbers are a hash of what the vnode stands for, so
- *             that the same file has the same number each time.
- *             Directory positions: 0 ".", 1 "..", then the table, then COMPUTED + key.
+ * THEORY      See pseudo.h.  A vnode holds a reference to its parent and keeps its name, so that ".." and
+ *             getcwd() need no search.  An inode number is a hash of node and arg, so that a file has the
+ *             same number each time its vnode is made.
+ *             Positions in a directory: 0 is ".", 1 is "..", then the entries of the table,
+ *             then COMPUTED + key.
  * INVARIANTS  P1  an open text file's f->data is its struct open_text until close
  * LOCKING     open_text.lock (sleeping) guards one open file's text against threads that share it
  * SEE ALSO    pseudo.h
@@ -90,9 +91,12 @@ static void pseudo_inactive(struct vnode *vn)
         vn_release(parent);
 }
 
-/* ---- directories ------------------------------------------------------------------------------------------------ */
+/* ---- directories ----------------------------------------------------------------------------- */
 
-/* The number in a name of the form prefix, decimal digits without leading zeros.  Returns whether it has that form. */
+/*
+ * Parses a name that is `prefix` and a decimal number of at most 9 digits without leading
+ * zeros.  false: it is not.
+ */
 static bool parse_key(const char *name, size_t len, const char *prefix, uint64_t *key)
 {
     size_t plen = strlen(prefix);
@@ -184,7 +188,7 @@ static int pseudo_parent(struct vnode *vn, struct vnode **parent, char *buf, siz
     return (int)len;
 }
 
-/* ---- links and files -------------------------------------------------------------------------------------------- */
+/* ---- links and files ------------------------------------------------------------------------- */
 
 static int pseudo_readlink(struct vnode *vn, char *buf, size_t size)
 {
@@ -210,7 +214,7 @@ static int make_vnode_text(struct vnode *vn, struct text *t)
     return err == 0 && t->failed ? -ENOMEM : err;
 }
 
-/* Without an open file (the kernel's own reading) the text is made for this one read. */
+/* Read without an open text file (by the kernel itself): the text is made for this read alone. */
 static long pseudo_read(struct vnode *vn, struct uio *uio, loff_t off, int oflags)
 {
     struct pseudo_vnode *pv = pseudo_vnode_of(vn);
@@ -277,8 +281,8 @@ static const struct vnodeops pseudo_ops = {
     .inactive = pseudo_inactive,
 };
 
+/* For links that lead to a file and not to a name. */
 static const struct vnodeops pseudo_direct_ops = {
-    /* links to a file rather than to a name */
     .readlink = pseudo_readlink,
     .follow = pseudo_follow,
     .parent = pseudo_parent,
@@ -321,7 +325,7 @@ static const struct fileops text_fileops = {
     .close = text_file_close,
 };
 
-/* ---- mounting --------------------------------------------------------------------------------------------------- */
+/* ---- mounting -------------------------------------------------------------------------------- */
 
 static void pseudo_statfs(struct vfs *vfs, uint64_t *blocks, uint64_t *bfree, uint64_t *files,
                           uint64_t *ffree)

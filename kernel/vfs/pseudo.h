@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * pseudo.h - file systems whose files are made up when somebody looks: procfs and sysfs are built
- * on this.
+ * pseudo.h - pseudo file systems, whose files are made when they are read: the base of procfs and sysfs.
  *
- * THEORY      A tree is described by constant struct pseudo_nodes.  A directory has children listed
- *             in a table, and may have one family of computed entries (processes, CPUs,
- *             descriptors), each known by a number.  A vnode exists only while it is in use; it
- *             carries its node and two numbers, `arg`, that say which process or CPU it is about.
- *             What it is about may vanish at any time: every function looks it up anew and returns
- *             -ESRCH or -ENOENT when it is gone.
- *             A text file is made whole when it is read from offset 0, kept with the open file, and
- *             served from there, so that a reader sees one moment, whatever size its reads have.
- * LOCKING     the node's functions are called with no spin lock held and may sleep
+ * THEORY      The files of /proc and /sys are stored nowhere.  They show the state of the kernel as text, and
+ *             the text is made when a program reads the file.
+ *             A tree is described by constant struct pseudo_nodes.  A directory has children listed in a
+ *             table, and may also have computed entries (processes, CPUs, descriptors), each with a number as
+ *             its key.
+ *             A vnode exists only while it is in use.  It has a pointer to its node and two numbers, `arg`,
+ *             which tell the subject of the file: which process or CPU.  The subject may vanish at any time.
+ *             So every function of a node looks it up again, and returns -ESRCH or -ENOENT if it is gone.
+ *             The whole text of a file is made when it is read from offset 0.  It is kept with the open file,
+ *             and later reads continue in it.  So all parts show the same moment, whatever
+ *             the size of the reads.
+ * LOCKING     The functions of a node are called with no spin lock held, and may sleep.
  * SEE ALSO    procfs.c, sysfs.c, docs/devices.md
  */
 #ifndef VFS_PSEUDO_H
@@ -23,28 +25,27 @@
 
 #define PSEUDO_NAME_MAX 64 /* the NUL included */
 
-/* Text of any length, in a chain of chunks. */
+/* Text of any length, in a chain of chunks; all zero is the empty text. */
 struct text_chunk;
 struct text {
     struct text_chunk *first, *last;
     size_t len;
-    bool failed; /* memory ran out: the text is cut */
+    bool failed; /* there was no memory for more: the text is incomplete */
 };
 
-/* text_add - append formatted text of at most 255 bytes.  text_bytes, text_str - append as it is. */
+/* text_add - append formatted text of at most 255 bytes.  text_bytes, text_str - append bytes unchanged. */
 void text_add(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void text_bytes(struct text *t, const void *p, size_t n);
 void text_str(struct text *t, const char *s);
 /*
- * text_mask, text_list - a set of `nbits` numbers as Linux prints it: "00000000,000000ff", and
- * "0-7,12".
- * words[0] has the lowest numbers.  No newline.
+ * text_mask, text_list - append a set of numbers below nbits in Linux's formats: "00000000,000000ff" and
+ * "0-7,12".  words[0] has the lowest numbers.  Without a newline.
  */
 void text_mask(struct text *t, const uint64_t *words, unsigned nbits);
 void text_list(struct text *t, const uint64_t *words, unsigned nbits);
-/* text_clear - back to empty, freeing the memory. */
+/* text_clear - make the text empty, and free its memory. */
 void text_clear(struct text *t);
-/* text_read - move bytes from offset `off` on to the uio.  Bytes moved, or -EFAULT. */
+/* text_read - copy the text from offset `off` on to the uio.  Bytes moved, or -EFAULT. */
 long text_read(const struct text *t, struct uio *uio, loff_t off);
 
 struct pseudo_arg {
@@ -65,12 +66,13 @@ struct pseudo_node {
     const char *name; /* in its parent's table; a table ends with a NULL name */
     uint8_t type;     /* enum vtype: VREG, VDIR, VLNK, or VCHR with the device's number in arg.b */
     uint16_t mode;
-    uint32_t tag; /* for nodes that share functions */
+    uint32_t tag; /* distinguishes nodes that share functions */
 
     const struct pseudo_node *children; /* VDIR: table, or NULL */
     /*
-     * VDIR: the computed entry with the lowest key >= `from`: 0, or -ENOENT past the last.  With `prefix` the
-     * names are prefix and key in decimal, and looking one up is next(key).  Otherwise `find` looks up.
+     * VDIR with computed entries.  next() finds the entry with the lowest key >= `from`: 0, or -ENOENT after
+     * the last.  find() looks an entry up by name.  If `find` is NULL, a name must be `prefix` and the key in
+     * decimal, and the look-up calls next(key).
      */
     const char *prefix;
     int (*next)(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from,
@@ -78,29 +80,34 @@ struct pseudo_node {
     int (*find)(const struct pseudo_node *dir, struct pseudo_arg arg, const char *name, size_t len,
                 struct pseudo_entry *e);
 
-    /* VREG: make the text; 0 or an error for the reader. */
+    /* VREG: make the text.  0, or an error that the read returns. */
     int (*show)(const struct pseudo_node *n, struct pseudo_arg arg, struct text *out);
-    /* VREG: may the caller open it?  Its mode has been looked at.  0 or an error; NULL: yes. */
+    /*
+     * VREG: check whether the caller may open it, in addition to the mode.  0 or an error.  NULL: no check.
+     */
     int (*open)(const struct pseudo_node *n, struct pseudo_arg arg);
-    /* VREG: take what was written, NUL-terminated; 0 or an error. */
+    /* VREG: accept the bytes of one write, followed by a NUL.  0 or an error. */
     int (*store)(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t len);
     /* VREG, instead of show: move bytes directly. */
     long (*read)(const struct pseudo_node *n, struct pseudo_arg arg, struct uio *uio, loff_t off);
-    /* VLNK: the target's name (length or error); the target itself, held, where the name is not enough. */
+    /* VLNK: link() stores the target's name, and returns its length or an error. */
     int (*link)(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t size);
+    /* VLNK: if not NULL, it finds the target itself, held, and the name is only for show. */
     int (*follow)(const struct pseudo_node *n, struct pseudo_arg arg, struct vnode **out);
-    /* Owner, at the time of the look-up; NULL: like the directory's. */
+    /* Finds the owner, at each look-up.  NULL: the directory's owner. */
     void (*owner)(const struct pseudo_node *n, struct pseudo_arg arg, uint32_t *uid, uint32_t *gid);
 };
 
 /*
- * pseudo_mount - make a file system of the tree below `root`: the body of a vfs_type's mount
- * function.
+ * pseudo_mount - make a file system of the tree below `root`, for a vfs_type's mount function.
  * 0 and *out, or -ENOMEM.
  */
 int pseudo_mount(const char *type, const char *source, uint32_t magic,
                  const struct pseudo_node *root, struct vfs **out);
-/* pseudo_arg - what `vn` is about, for a device's open; NULL: it is in another kind of file system. */
+/*
+ * pseudo_arg - the subject of `vn`, for a device's open function.  NULL: it is in another
+ * kind of file system.
+ */
 const struct pseudo_arg *pseudo_arg(struct vnode *vn);
 
 #endif

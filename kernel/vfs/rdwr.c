@@ -2,15 +2,20 @@
 /*
  * rdwr.c - read and write of files whose data is the pages of their object.
  *
- * THEORY      A file's bytes have one copy, the pages that mmap shows too.  A read takes no lock: it looks at
- *             the size before each page, and a reference keeps each frame while bytes are copied from it.
- *             A read beside a write may therefore see a part of it, as on Linux.  Writers hold vn->lock.
- *             Copying to and from a program may fault, and so sleep; no spin lock is held meanwhile.
- *             A whole page beyond the end of the file is not zeroed before it is filled.  Nobody sees what
- *             was in the frame before: readers and faults stop at the size, which grows after the copy.
- * INVARIANTS  I2 of vnode.h: bytes of the last page beyond the size are zero, and no page lies beyond it
- *             A file on a disk goes through filecache.c, page by page.
- * LOCKING     vn->lock for writing round every change of size or data.
+ * THEORY      A file's bytes have one copy, in the pages that mmap also maps.  So read and write only copy
+ *             between these pages and the program's buffer, one page after the other.
+ *             A read takes no lock: it checks the size before each page, and holds a reference to the frame
+ *             while bytes are copied from it.  A read that runs at the same time as a write may therefore see
+ *             a part of the written data, as on Linux.  Writers hold vn->lock.
+ *             Copying to and from a program's memory may fault, and so sleep; no spin lock is
+ *             held during the copy.
+ *             A new page beyond the end of the file that will be overwritten entirely is not zeroed first.
+ *             The old contents of its frame stay invisible: readers and faults stop at the size, which grows
+ *             only after the copy.
+ *             A file on a disk is read and written page by page through filecache.c.
+ * INVARIANTS  I2 of vnode.h: bytes of the last page beyond the size are zero, and no page lies beyond the
+ *             last page
+ * LOCKING     vn->lock is held for writing around every change of size or data.
  * SEE ALSO    docs/files.md, tests/test_fs.py
  */
 #include "vfs/file.h"
@@ -28,7 +33,7 @@ static void dirty_inode(struct vnode *vn)
         vn->op->dirty_inode(vn);
 }
 
-/* What a hole reads as. */
+/* A read of a hole returns these bytes. */
 static const uint8_t zeros[PAGE_SIZE] __attribute__((aligned(4096)));
 
 long vn_read_pages(struct vnode *vn, struct uio *uio, loff_t off)
@@ -51,8 +56,8 @@ long vn_read_pages(struct vnode *vn, struct uio *uio, loff_t off)
         if (unlikely(err != 0))
             break;
         if (unlikely((uint64_t)off + n > atomic_load_explicit(&vn->size, memory_order_acquire))) {
-            if (pg !=
-                NULL) /* cut meanwhile: a write may have a new page there that it has not filled yet */
+            /* The file was cut meanwhile.  The page may be a new one that a write has not filled yet. */
+            if (pg != NULL)
                 page_release(pg);
             continue;
         }
@@ -86,7 +91,9 @@ void vn_note_read(struct vnode *vn, unsigned oflags)
     dirty_inode(vn);
 }
 
-/* How many bytes may be written at `off`: cuts *n to the limits.  -EFBIG when none may. */
+/*
+ * Reduces *n to the bytes that may be written at `off`.  -EFBIG: none (then RLIMIT_FSIZE also sends SIGXFSZ).
+ */
 static int check_write_limits(loff_t off, size_t *n)
 {
     uint64_t limit = SIZE_LIMIT, rlimit;
@@ -109,7 +116,9 @@ static void set_vnode_size(struct vnode *vn, uint64_t size)
     atomic_store_explicit(&vn->size, size, memory_order_release);
 }
 
-/* The contents are about to change: nobody may run the new ones with the file's rights.  [W] */
+/*
+ * The contents are about to change: clears the set-id bits, so that the new contents run without them.  [W]
+ */
 static void clear_setid(struct vnode *vn)
 {
     if ((vn->mode & 06000) == 0 || (fs_upcalls.cred != NULL && fs_upcalls.cred()->fsuid == 0))
@@ -120,7 +129,8 @@ static void clear_setid(struct vnode *vn)
 }
 
 /*
- * Writes up to n bytes into the page at `off`, which is `fresh` if it lies beyond the end.  Bytes done in *done.
+ * Writes up to n bytes at `off`, within one page; *done is the number of bytes written.
+ * @fresh  the page lies beyond the end of the file, and all of it will be written
  */
 static int write_one_page(struct vnode *vn, struct uio *uio, loff_t off, size_t n, bool fresh,
                           size_t *done)
@@ -150,8 +160,9 @@ static int write_one_page(struct vnode *vn, struct uio *uio, loff_t off, size_t 
 }
 
 /*
- * The file is about to grow to `size` from inside a page.  What a program has stored there through a mapping, behind
- * the end, must not come to light.  A disk has zeros there: the page is like it again, and so not dirty by this.  [W]
+ * The file is about to grow to `size`: zeroes the last page between the old end and the new one.  A program
+ * may have stored bytes there through a mapping, and they must not become part of the file.  The disk has
+ * zeros there, so this makes the page equal to the disk again and does not make it dirty.  [W]
  */
 static void zero_last_page_tail(struct vnode *vn, uint64_t size)
 {
@@ -164,13 +175,15 @@ static void zero_last_page_tail(struct vnode *vn, uint64_t size)
     page_release(pg);
 }
 
-/* Whether the calling process is ending, so that a long call has to end, too. */
+/* Whether the calling process is ending: a long call must then end early. */
 static bool call_must_end(void)
 {
     return unlikely(fs_upcalls.killed != NULL && fs_upcalls.killed());
 }
 
-/* A change that was to make the file longer has failed: blocks and pages beyond the end go, in this order. */
+/*
+ * A change that would have made the file longer has failed: frees the blocks, then the pages, beyond the end.
+ */
 static void drop_pages_beyond_end(struct vnode *vn)
 {
     if (vn->op->prepare_write != NULL)
@@ -209,8 +222,8 @@ long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t *offp)
         if (left != 0 && err == 0 && call_must_end())
             err = -EINTR;
     }
-    if (unlikely(err != 0)) /* a page that was made beyond the end and not filled */
-        drop_pages_beyond_end(vn);
+    if (unlikely(err != 0))
+        drop_pages_beyond_end(vn); /* a page may have been made there and not filled */
     if (left != total) {
         vn_times_now(vn, VA_MTIME);
         dirty_inode(vn);
@@ -221,9 +234,10 @@ long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t *offp)
 }
 
 /*
- * Zero the bytes from .. to-1 of a file, which lie in one page; nothing if it is a hole.  On a disk a hole reads as
- * zeros, and must not become dirty, for it has no block: what is zero already stays as it is.  Where a page may lack
- * some of its blocks, it is written at once, and clean again: a later store to a hole has to ask for a block.
+ * Zeroes the bytes from .. to-1 of a file, which lie in one page.  Does nothing if the page is a hole
+ * (tmpfs).  On a disk, a page of a hole reads as zeros and must not become dirty, because it has no block.
+ * So bytes that are already zero are not touched.  If the page may lack some of its blocks, it is written at
+ * once and then is clean again, so that a later store to it allocates the missing blocks.
  */
 static int zero_within_page(struct vnode *vn, uint64_t from, uint64_t to)
 {
@@ -238,7 +252,7 @@ static int zero_within_page(struct vnode *vn, uint64_t from, uint64_t to)
     if (err != 0 || pg == NULL)
         return err;
     if (vn->obj.io != NULL)
-        object_prepare_begin(pg); /* after one for the size that was in force */
+        object_prepare_begin(pg); /* waits for one that still uses the old size */
     bytes = (uint8_t *)page_to_virt(pg) + (from & (PAGE_SIZE - 1));
     if (vn->obj.io == NULL || memcmp(bytes, zeros, to - from) != 0) {
         whole =
@@ -260,8 +274,9 @@ int vn_truncate_pages(struct vnode *vn, uint64_t size)
     if (size > SIZE_LIMIT)
         return -EFBIG;
     /*
-     * On a disk, while the old size is in force: a page that is read shows zeros beyond the end, and would not be
-     * known to differ from its block.
+     * For a file on a disk, zero while the old size is still set.  With the new size, a page that is read
+     * shows zeros beyond the end, and the kernel would not notice that the block on the
+     * disk holds other bytes.
      */
     if (size < old && vn->obj.io != NULL &&
         (err = zero_within_page(vn, size, min_of(round_up(size, PAGE_SIZE), old))) != 0)
@@ -282,6 +297,7 @@ int vn_truncate_pages(struct vnode *vn, uint64_t size)
     return err != 0 ? err : zeroed;
 }
 
+/* Makes bytes from .. to-1 zero: frees the whole pages among them, and zeroes the parts of pages.  [W] */
 static int punch_hole(struct vnode *vn, uint64_t from, uint64_t to)
 {
     uint64_t first = round_up(from, PAGE_SIZE), last = round_down(to, PAGE_SIZE);
@@ -296,7 +312,10 @@ static int punch_hole(struct vnode *vn, uint64_t from, uint64_t to)
     return zero_within_page(vn, last, to);
 }
 
-/* Pages for all of from .. to-1, as far as a page may lie there (I2).  Asks first whether there is room for them. */
+/*
+ * Makes pages for all bytes from .. to-1, after checking that there is room for them.  After an error, all
+ * pages beyond the end of the file are freed.  0, -ENOSPC (also for no memory), -EINTR, -EIO.  [W]
+ */
 static int preallocate_pages(struct vnode *vn, uint64_t from, uint64_t to)
 {
     uint64_t pages = to > from ? (to >> PAGE_SHIFT) - (from >> PAGE_SHIFT) : 0;
@@ -339,12 +358,12 @@ int vn_fallocate(struct vnode *vn, int mode, loff_t off, loff_t len)
         return -EFBIG;
     }
     if (vn->obj.io != NULL && mode != 0)
-        return -EOPNOTSUPP; /* blocks are given back only by truncation */
+        return -EOPNOTSUPP; /* only truncation frees blocks */
     rw_enter_write(&vn->lock);
     clear_setid(vn);
+    /* Zero the tail first: a block that is allocated for the last page is written with the page's bytes. */
     if (!keep)
-        zero_last_page_tail(
-            vn, to); /* first: blocks that the last page gets are written with what it holds */
+        zero_last_page_tail(vn, to);
     switch (mode & ~FALLOC_KEEP_SIZE) {
     case FALLOC_PUNCH_HOLE:
         err = keep ? punch_hole(vn, from, min_of(to, vn->size)) : -EOPNOTSUPP;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * text.c - text of unknown length, as the files of procfs and sysfs are made of.
+ * text.c - text of unknown length, for the files of procfs and sysfs.
  *
- * THEORY      A chain of chunks, so that nothing is ever copied to make room; small ones, so that statistics can be
- *             read while memory is short and in pieces.  When it runs out the text is marked as failed and adding
- *             does nothing more.  It counts with the user who reads (mem/usermem.h).
- * LOCKING     the owner's
+ * THEORY      A text is a chain of chunks, so that it grows without copying.  The chunks are small, so that
+ *             statistics can be read even when memory is short and fragmented.  If there is no memory for a
+ *             chunk, the text is marked as failed, and nothing more is added.  The chunks are charged to the
+ *             user that reads (mem/usermem.h).
+ * LOCKING     the caller's
  * SEE ALSO    pseudo.h
  */
 #include "vfs/pseudo.h"

@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * vfs.c - file systems: their types, where they are mounted, and the first of them.
+ * vfs.c - file systems: their types, mounting and unmounting, and the root file system.
  *
- * THEORY      A mount hides a directory behind the root of another file system: the directory's `mounted` leads down,
- *             the file system's `covered` leads up.  A look-up that finds a vnode with `mounted` set crosses here.
- *             The root file system is a tmpfs filled from the initramfs, or the disk that /etc/system names; then the
- *             overlay archive is laid over it.
- *             While a file system is asked to go, a look-up that comes to it waits: it must neither come in nor, if the
- *             file system turns out to be in use and stays, find the directory below.
+ * THEORY      All file systems of the machine form one tree of names.  Mounting a file system on a directory
+ *             makes path names that reach the directory continue at the root of the file system; the old
+ *             contents of the directory are hidden until the file system is unmounted.
+ *             Two pointers join them: the directory's `mounted` leads down to the file system, and the file
+ *             system's `covered` leads up to the directory.  A look-up that finds a vnode with `mounted` set
+ *             goes on at the other side (vfs_cross).
+ *             The root file system is the disk that /etc/system names, or else a tmpfs filled from the
+ *             initramfs.  In both cases the overlay archive is then unpacked over it.
+ *             An unmount first sets vfs->leaving, then asks the file system whether it is in use.  A look-up
+ *             that reaches the mount in between waits.  It must not enter a file system that is about to go.
+ *             It must not see the covered directory either, because the unmount may still fail.
  * INVARIANTS  I1  vn->mounted == vfs iff vfs->covered == vn, and vfs holds a reference to vn
- * LOCKING     mount_mutex for mounting and unmounting and for the list; cross_lock (RANK_VNODE) for the pair of
- *             pointers of I1 and for vfs->leaving, held while a look-up goes through them.
+ * LOCKING     mount_mutex for mounting and unmounting and for the list; cross_lock (RANK_VNODE) for the pair
+ *             of pointers of I1 and for vfs->leaving.  A look-up takes it to go down.  To go up it needs no
+ *             lock, because its reference to the root keeps the file system mounted.
  * SEE ALSO    name.c, tmpfs.c, initramfs.c
  */
 #include "vfs/bdev.h"
@@ -32,8 +38,7 @@ struct vnode *vfs_root;
 
 static struct mutex mount_mutex;
 static struct spinlock cross_lock = SPINLOCK_INIT(RANK_VNODE);
-static struct cv
-    umount_ended; /* with cross_lock: a file system that was leaving has gone, or stays */
+static struct cv umount_ended; /* with cross_lock: an unmount has succeeded or failed */
 static struct list mounts = LIST_INIT(mounts);
 static struct list types = LIST_INIT(types);
 
@@ -106,7 +111,9 @@ static const struct vfs_type *find_vfs_type(const char *name)
     return NULL;
 }
 
-/* Links vfs and the directory it covers (I1); -EBUSY if something else is there already. */
+/*
+ * Sets both pointers between vfs and `dir` (I1).  -EBUSY: `dir` is covered already; -ENOENT: it is removed.
+ */
 static int attach_mount(struct vfs *vfs, struct vnode *dir)
 {
     int err = 0;
@@ -134,7 +141,7 @@ int vfs_set_readonly(struct vfs *vfs, bool readonly)
     return -EBUSY;
 }
 
-/* `mount -o remount`: new options for the file system whose root `dir` is. */
+/* `mount -o remount`: gives new options to the file system whose root is `dir`.  -EINVAL: it is no root. */
 static int remount_vfs(struct vnode *dir, const char *options, unsigned flags)
 {
     struct vfs *vfs = dir->vfs;
@@ -161,8 +168,8 @@ static int remount_vfs(struct vnode *dir, const char *options, unsigned flags)
 int vfs_mount(struct vnode *dir, const char *type, const char *source, const char *options,
               unsigned flags)
 {
-    const unsigned silent =
-        MS_NODIRATIME | MS_SILENT | MS_RELATIME; /* as it is anyway, or without a difference */
+    /* Accepted and ignored: they change nothing here. */
+    const unsigned silent = MS_NODIRATIME | MS_SILENT | MS_RELATIME;
     const struct vfs_type *t = find_vfs_type(type);
     struct vfs *vfs;
     int err;
@@ -181,7 +188,7 @@ int vfs_mount(struct vnode *dir, const char *type, const char *source, const cha
     if (flags & MS_RDONLY)
         vfs->readonly = true;
     vfs->flags |= flags & MS_KEPT;
-    if (vfs->covered != NULL) /* a type with one instance that is mounted already */
+    if (vfs->covered != NULL) /* the type has a single instance, which is mounted already */
         err = -EBUSY;
     else if ((err = attach_mount(vfs, dir)) == 0)
         list_push_back(&mounts, &vfs->link);
@@ -209,7 +216,7 @@ int vfs_unmount(struct vnode *root, unsigned flags)
     spin_lock(&cross_lock);
     vfs->leaving = true;
     spin_unlock(&cross_lock);
-    vn_release(root); /* the caller's: the file system counts what is left */
+    vn_release(root); /* drop the caller's: op->unmount takes other references as "in use" */
     err = vfs->op->unmount(vfs);
     if (err != 0)
         vn_hold(root);
@@ -269,13 +276,13 @@ int vfs_sync_one(struct vfs *vfs)
     return vfs->op->sync != NULL ? vfs->op->sync(vfs, true) : 0;
 }
 
-/* What fsflush asks for beside the pages that it meets. */
+/* For fsflush, which writes pages itself: writes the metadata of all file systems. */
 static void sync_inodes(void)
 {
     sync_all_mounts(false);
 }
 
-/* Mounts `type` on the directory `path`, made if need be.  A type that is not there is left out. */
+/* Mounts `type` on the directory `path`, which is made if it is missing.  An unknown type is skipped. */
 static void mount_at(const char *path, const char *type, const char *options)
 {
     struct fs_ctx ctx = {vfs_root, vfs_root, &root_cred};
@@ -305,7 +312,9 @@ void vfs_shutdown(void)
     mutex_exit(&mount_mutex);
 }
 
-/* The root that /etc/system names (rootdev:, rootfs:), NULL if it names none or that cannot be mounted. */
+/*
+ * Mounts the root disk that /etc/system names (rootdev:, rootfs:).  NULL: it names none, or mounting failed.
+ */
 static struct vfs *mount_disk_root(void)
 {
     const char *name = system_root_fs[0] != '\0' ? system_root_fs : "ext3";
@@ -345,7 +354,10 @@ int vfs_root_init(const void *initramfs, size_t len, const void *overlay, size_t
         tmpfs_limit(vfs);
     mount_at("/dev", "devtmpfs", "");
     mount_at("/dev/pts", "devpts", "");
-    /* A tmpfs of its own, so that a user who fills it does not fill /dev; small, so that full ones leave memory. */
+    /*
+     * /dev/shm is a separate tmpfs, so that a user program that fills it does not fill /dev.  It gets an
+     * eighth of memory, so that enough is left when this tmpfs and others are full.
+     */
     snprintf(shm, sizeof shm, "size=%luk,mode=1777", mem_total_pages() / 8 * (PAGE_SIZE / 1024));
     mount_at("/dev/shm", "tmpfs", shm);
     mount_at("/proc", "proc", "");
@@ -353,6 +365,7 @@ int vfs_root_init(const void *initramfs, size_t len, const void *overlay, size_t
     return 0;
 }
 
+/* Whether the caller owns the file or may write it: only then may madvise(2) evict its pages (vm/cold.c). */
 static bool may_write(struct vnode *vn)
 {
     const struct cred *cr = fs_upcalls.cred();

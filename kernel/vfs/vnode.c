@@ -3,15 +3,15 @@
  * vnode.c - what all vnodes have in common: references, permissions, attributes.
  *
  * THEORY      The attributes that every file has (mode, owner, size, times) are fields of the vnode, so that
- *             permission checks and stat need no call into the file system; one whose attributes change
- *             behind its back (procfs) corrects them in op->getattr.
- *             Times are nanoseconds since 1970 in one word each, stored and read singly.
- *             A caller with fsuid 0 may do everything except execute what nobody may execute.
- * INVARIANTS  I1  a vnode in use has refs > 0; whoever finds it by name finds it with a reference of the
- *                 directory entry, so a count that has fallen to 0 never rises again
- *             I2  vn->writers counts openings for writing and shared mappings that may write when positive, executions
- *                 when negative
- * LOCKING     vn_setattr() takes vn->lock for writing; the rest is atomic or single stores.
+ *             permission checks and stat need no call into the file system.  A file system whose attributes
+ *             change without a store to these fields (procfs) corrects them in op->getattr.
+ *             A time is one 64-bit word, in nanoseconds since 1970, so that each load and store is atomic.
+ *             A caller with fsuid 0 may do everything, except execute a file without any execute bit.
+ * INVARIANTS  I1  a vnode in use has refs > 0.  A look-up by name finds only vnodes to which the directory
+ *                 entry holds a reference, so a count that has fallen to 0 never rises again
+ *             I2  vn->writers > 0: the number of opens for writing and of writable shared mappings;
+ *                 vn->writers < 0: minus the number of executions
+ * LOCKING     vn_setattr() takes vn->lock for writing; all other accesses are atomic or single stores.
  * SEE ALSO    name.c (names), rdwr.c (data), file.c (open files)
  */
 #include "vfs/file.h"
@@ -68,7 +68,8 @@ int vn_get_write(struct vnode *vn)
             return -ETXTBSY;
     } while (!atomic_compare_exchange_weak(&vn->writers, &n, n + 1));
     atomic_fetch_add(&vn->vfs->writers, 1);
-    if (!vn->vfs->readonly) /* after the count: vfs_set_readonly() sees the one or we the other */
+    /* Test this after counting: then vfs_set_readonly() sees our count, or we see its flag. */
+    if (!vn->vfs->readonly)
         return 0;
     vn_count_write(vn, -1);
     return -EROFS;
@@ -126,9 +127,8 @@ int vn_access(struct vnode *vn, unsigned mask, const struct cred *cr)
         return -EACCES;
     if (cr->fsuid == uid)
         mode >>= 6;
-    else if (((mode >> 3 ^ mode) & mask) != 0 &&
-             cred_in_group(cr, gid)) /* look only if it matters */
-        mode >>= 3;
+    else if (((mode >> 3 ^ mode) & mask) != 0 && cred_in_group(cr, gid))
+        mode >>= 3; /* the groups are searched only if group and others have different rights */
     return (mode & mask) == mask ? 0 : -EACCES;
 }
 
@@ -206,7 +206,7 @@ uint32_t vn_mode_without_setid(const struct vnode *vn, uint32_t mode)
     return mode & 010 ? mode & ~S_ISGID : mode;
 }
 
-/* What chmod, chown and utimensat ask: 0 or -EPERM, -EACCES. */
+/* Whether `cr` may change the attributes in `mask`, apart from the size.  0, -EPERM, -EACCES. */
 static int may_setattr(struct vnode *vn, unsigned mask, const struct vattr *va,
                        const struct cred *cr)
 {
@@ -232,6 +232,7 @@ static int may_setattr(struct vnode *vn, unsigned mask, const struct vattr *va,
     return 0;
 }
 
+/* Whether `cr` may set the size; `writable` as for vn_setattr().  Beyond RLIMIT_FSIZE also sends SIGXFSZ. */
 static int may_resize(struct vnode *vn, uint64_t size, const struct cred *cr, bool writable)
 {
     if (vn->type == VDIR)
@@ -253,7 +254,7 @@ static int may_resize(struct vnode *vn, uint64_t size, const struct cred *cr, bo
     return 0;
 }
 
-/* The attributes that change, from those asked for; what is asked for may be had.  [W] */
+/* Does a permitted change: clears the set-id bits that the change takes away, and calls op->setattr.  [W] */
 static int setattr_locked(struct vnode *vn, unsigned mask, const struct vattr *va,
                           const struct cred *cr)
 {
@@ -289,10 +290,10 @@ int vn_setattr(struct vnode *vn, unsigned mask, const struct vattr *va, const st
         return -EPERM;
     if ((mask & VA_SIZE) && !writable) {
         if ((err = check_setattr(vn, mask, va, cr, false)) != 0 || (err = vn_get_write(vn)) != 0)
-            return err; /* without the right, EACCES rather than ETXTBSY */
+            return err; /* check rights first: a caller without them gets EACCES, not ETXTBSY */
     }
     rw_enter_write(&vn->lock);
-    err = check_setattr(vn, mask, va, cr, writable); /* the owner may have changed until now */
+    err = check_setattr(vn, mask, va, cr, writable); /* again: the owner may have changed */
     if (err == 0)
         err = setattr_locked(vn, mask, va, cr);
     rw_exit_write(&vn->lock);

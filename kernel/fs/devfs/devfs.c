@@ -2,10 +2,12 @@
 /*
  * devfs.c - devices by number, and the file system that shows them (type "devtmpfs", on /dev).
  *
- * THEORY      A driver registers a struct cdev.  Opening a VCHR vnode with the same number, in whatever file system it
- *             is, finds the device here.  /dev is a tmpfs of which there is one instance; each device that is
- *             registered, before or after it was made, gets a file in it, each disk and partition too, and the usual
- *             links are there.
+ * THEORY      A program reaches a device through a special file, which holds nothing but the device's number.
+ *             A driver registers its number and operations in a struct cdev.  Opening a VCHR vnode, in
+ *             whatever file system it is, finds the device with the same number here.
+ *             /dev is a tmpfs of which there is only one instance.  It has a file for each device with a
+ *             name, whether it was registered before or after /dev was made, for each disk and partition, and
+ *             the usual links (/dev/stdin).
  * LOCKING     cdev_lock (RANK_VNODE) for the list; devices are never taken off it.
  * SEE ALSO    devmem.c, tmpfs.c
  */
@@ -24,7 +26,7 @@ static struct vfs *devfs; /* [c] once it is mounted */
 
 static const struct cred root_cred = {.refs = 1};
 
-/* Makes the file `name` in /dev; one that exists stays. */
+/* Makes the file `name` in /dev, unless it exists. */
 static void devfs_create_node(const char *name, enum vtype type, uint32_t mode, uint64_t rdev,
                               const char *target)
 {
@@ -49,7 +51,10 @@ void cdev_register(struct cdev *d)
         devfs_create_node(d->name, VCHR, d->mode, d->rdev, NULL);
 }
 
-/* The device after `d` in the list, or the first; NULL at the end.  Devices stay, so no lock is kept. */
+/*
+ * The device after `d` in the list; d == NULL: the first.  NULL: there are no more.  Devices are never
+ * removed, so the lock need not be held between two calls.
+ */
 static struct cdev *next_cdev(struct cdev *d)
 {
     struct list *l;

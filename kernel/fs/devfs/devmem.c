@@ -2,9 +2,10 @@
 /*
  * devmem.c - the devices without hardware: null, zero, full, random, urandom.
  *
- * THEORY      Random numbers come from the generators of lib/crng.h, so that a run with the same seed repeats; random
- *             and urandom are the same, and what is written to them is accepted and not used.
- *             A long read stops early when a signal comes.
+ * THEORY      Random numbers come from the generators of lib/crng.h, so that a run with the same seed
+ *             repeats.  random and urandom are the same device; bytes written to them are
+ *             accepted and ignored.
+ *             A long read ends early when a signal comes.
  * SEE ALSO    devfs.c
  */
 #include "fs/tmpfs/tmpfs.h"
@@ -67,7 +68,7 @@ static long random_read(struct file *f, struct uio *uio, loff_t off)
     return (long)(start - uio->resid);
 }
 
-/* lseek on them succeeds and means nothing. */
+/* lseek succeeds and has no effect. */
 static loff_t null_seek(struct file *f, loff_t off, int whence)
 {
     return 0;

@@ -2,12 +2,12 @@
 /*
  * statdev.c - /dev/kstat and /dev/kmsg: the kernel's counters and its messages as files.
  *
- * THEORY      Reading /dev/kstat gives the registry as text, made when the file is read from offset
- *             0, so that a reader sees one moment.  Writing `module:instance:name` zeroes counters,
- *             for root only: the mode says so.
- *             /dev/kmsg gives the superuser the messages that are in the buffer now, then end of file; a line
- *             written to it becomes one.
- * LOCKING     snapshot.lock (sleeping), one per open file
+ * THEORY      A read of /dev/kstat returns the registry of counters as text.  The text is made when the file
+ *             is read from offset 0, so that all parts show the same moment.  Writing `module:instance:name`
+ *             zeroes counters; the mode of the file permits this to root only.
+ *             A read of /dev/kmsg returns the messages that are in the kernel's buffer, then end of file;
+ *             only root may read it.  A line written to it is printed as a message of the kernel.
+ * LOCKING     snapshot.lock (sleeping), one per open file: its text
  * SEE ALSO    stat/kstat.h, stat/panic.h, user/cmd/kstat.c
  */
 #include "vfs/file.h"
@@ -28,7 +28,10 @@ struct snapshot {
     void (*make)(struct text *);
 };
 
-/* In one piece: in a second pass the numbers before it would have other lengths. */
+/*
+ * Makes the text with one call, in a buffer that is doubled until the text fits.  It cannot be made in
+ * pieces, because a counter that has grown by a digit between two calls would shift the rest of the text.
+ */
 static void make_kstat_text(struct text *t)
 {
     size_t size = KSTAT_FIRST, n = size;
@@ -78,7 +81,7 @@ static void snapshot_close(struct file *f)
     kmem_free(s);
 }
 
-/* Take one line from the writer, without its newline, NUL-terminated.  Bytes taken or an error. */
+/* Copies one line from the writer; a NUL replaces its newline.  Returns the bytes copied, or an error. */
 static long copy_in_line(struct uio *uio, char line[LINE_MAX])
 {
     size_t n = uio->resid;

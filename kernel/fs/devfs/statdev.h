@@ -5,7 +5,7 @@
 #ifndef FS_DEVFS_STATDEV_H
 #define FS_DEVFS_STATDEV_H
 
-/* statdev_init - register both devices; any time after the lists of devices can be used. */
+/* statdev_init - register both devices; at any time after boot has set up memory. */
 void statdev_init(void);
 
 #endif

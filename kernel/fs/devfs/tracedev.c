@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * tracedev.c - /dev/trace: the rings of the trace, made when it is turned on, and read.
+ * tracedev.c - /dev/trace: makes the rings of the trace when it is turned on, and reads them.
  *
- * THEORY      Setting trace_enable from 0 to something makes the rings, each on its CPU's board, if there are none of
- *             the size that trace_entries names; the old ones, and what is in them, go.  They stay when the trace is
- *             turned off, for whoever reads them then.  Without memory for all of them the trace stays off.
- *             A CPU that was about to write into its old ring does so with interrupts off: once it has taken one
- *             (intr_settle()), it uses the new ring.
- *             Reading takes what was recorded up to the moment when reading began, CPU by CPU, and then gives end of
- *             file; the next read begins anew, with a header.  What was read is gone, so there should be one reader.
- *             A read is of two records at least.
- * LOCKING     trace_lock (sleeping): rings and their tails
+ * THEORY      The trace records what each CPU does, in a ring of its own (kernel/stat/trace.h).  Changing
+ *             trace_enable from 0 to another value makes a ring for each CPU, in the memory of the CPU's
+ *             board.  Rings that have the size of trace_entries already are kept; rings of another size are
+ *             freed with their contents.  Turning the trace off keeps the rings, so that they can still be
+ *             read.  If there is not enough memory for all rings, the trace stays off.
+ *             A CPU writes to its ring with interrupts off.  So when it has taken an interrupt after the ring
+ *             was replaced (intr_settle()), it no longer uses the old ring, and that can be freed.
+ *             A reader gets a header and then the events that were recorded before the reading began, one CPU
+ *             after the other, then end of file.  The next read begins again with a header.  Events are
+ *             removed when they are read, so there should be only one reader.  A read must have room for at
+ *             least two records.
+ * LOCKING     trace_lock (sleeping): the rings and their tails
  * TUNABLES    trace_enable, trace_entries
  * SEE ALSO    include/uapi/trace.h (the format), kernel/stat/trace.h (the rings), user/cmd/trace.c
  */
@@ -61,11 +64,11 @@ static struct trace_ring *trace_ring_make(const struct cpu *c, uint32_t entries)
     return r;
 }
 
-/* A ring of the right size for each CPU.  -ENOMEM: those that were there stay. */
+/* Makes a ring with trace_entries events for each CPU, unless they exist.  -ENOMEM: the old rings stay. */
 static int make_trace_rings(void)
 {
     static struct trace_ring *fresh[CPU_MAX];              /* trace_lock */
-    uint32_t asked = *(volatile uint32_t *)&trace_entries; /* it may change at any time */
+    uint32_t asked = *(volatile uint32_t *)&trace_entries; /* read once: it may change */
     uint32_t entries = 1u << (31 - __builtin_clz(asked));
     int err = 0;
 
@@ -89,12 +92,12 @@ static int make_trace_rings(void)
     return err;
 }
 
-/* trace_enable is about to become `value`; -ENOMEM. */
+/* Tunable hook: trace_enable is about to become `value`.  0, or -ENOMEM, and it stays as it is. */
 static int set_trace_enable(uint64_t value)
 {
     int err = 0;
 
-    if (trace_clock == NULL) /* /etc/system: tracedev_init() looks at it */
+    if (trace_clock == NULL) /* set by /etc/system during boot: tracedev_init() makes the rings */
         return 0;
     mutex_enter(&trace_lock);
     if (trace_enable == 0 && (uint32_t)value != 0)
@@ -106,12 +109,12 @@ static int set_trace_enable(uint64_t value)
 /* ---- reading ---- */
 
 struct reader {
-    uint64_t until; /* the moment that it sees           */
-    unsigned given; /* header and TRACE_CPU records so far */
-    bool reading;   /* until is set                      */
+    uint64_t until; /* ns: later events are left for the next pass */
+    unsigned given; /* header and TRACE_CPU records given so far   */
+    bool reading;   /* a pass has begun: `until` is set            */
 };
 
-/* Record number `i` of those before the events. */
+/* Record number `i` of those before the events: the header, then one TRACE_CPU record for each CPU. */
 static struct trace_record make_preface_record(const struct reader *rd, unsigned i)
 {
     struct trace_header h = {TRACE_MAGIC, TRACE_VERSION, sizeof(struct trace_record),
@@ -128,7 +131,11 @@ static struct trace_record make_preface_record(const struct reader *rd, unsigned
     return rec;
 }
 
-/* Up to `max` records for the reader, from the preface or one CPU.  *from is where that CPU's tail goes. */
+/*
+ * Gets up to `max` records for the reader: some of those before the events, or events of one CPU.  For
+ * events, *ring is the CPU's ring and *from its new tail, which the caller stores when it has passed the
+ * records on; else *ring is NULL.
+ */
 static unsigned take_trace_records(struct reader *rd, struct trace_record *out, unsigned max,
                                    struct trace_ring **ring, uint64_t *from)
 {

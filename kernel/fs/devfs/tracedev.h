@@ -5,7 +5,10 @@
 #ifndef FS_DEVFS_TRACEDEV_H
 #define FS_DEVFS_TRACEDEV_H
 
-/* tracedev_init - register the device, and turn the trace on if /etc/system says so.  Once all CPUs run; may sleep. */
+/*
+ * tracedev_init - register the device; turn the trace on if /etc/system sets
+ * trace_enable.  When all CPUs run.
+ */
 void tracedev_init(void);
 
 #endif

@@ -2,13 +2,15 @@
 /*
  * cpio.c - the members of a cpio archive, one after the other.
  *
- * THEORY      A member is a header of 13 hexadecimal numbers of 8 digits, a name and its NUL, and the data; name and
- *             data each end on a multiple of 4.  A member called TRAILER!!! ends an archive; more may follow it after
- *             zero padding (several archives in one file), and these are read on.
- *             Everything is checked before it is used: the archive may come from anywhere.
+ * THEORY      A cpio archive holds many files in one: the initramfs has this form.  A member is one file: a
+ *             magic of 6 characters, 13 hexadecimal numbers of 8 digits, a name with its NUL, and the data.
+ *             Name and data are each padded to a multiple of 4 bytes.
+ *             A member with the name TRAILER!!! ends an archive.  Another archive may follow after zero bytes
+ *             (several archives in one file); its members are returned too.
+ *             Every field is checked before it is used, because the archive comes from outside the kernel.
  * INVARIANTS  I1  nothing outside buf[0 .. len-1] is read
  *             I2  each call that returns 1 moves *pos forward
- * LOCKING     None: pure.
+ * LOCKING     None: these functions keep no state.
  * SEE ALSO    initramfs.c; tests/host/test_cpio.c, which also fuzzes it
  */
 #include "fs/initramfs/initramfs.h"
@@ -54,7 +56,9 @@ static bool parse_hex8(const uint8_t *s, uint32_t *out)
     return true;
 }
 
-/* Is the name one that an unpacker may follow?  "." alone is: it is the root. */
+/*
+ * Whether the name stays inside the root: no empty, "." or ".." component.  "." alone is allowed: the root.
+ */
 static bool is_safe_name(const char *name, size_t len)
 {
     size_t start = 0;

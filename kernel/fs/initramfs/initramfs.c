@@ -2,12 +2,16 @@
 /*
  * initramfs.c - filling the root file system from cpio archives.
  *
- * THEORY      Members come directory by directory, so the directory of the last one is kept and most names cost one
- *             look-up.  Missing directories are made.  What is there already is replaced: a file or link is removed
- *             first, a directory takes on the new mode and owner.  A second name of a file with several links
- *             (same inode number) becomes a link; its data comes with one of them, usually the last.
- *             Symbolic links in the middle of a name are followed inside the root only.
- * LOCKING     Runs before there are processes, but takes the locks that the operations ask for.
+ * THEORY      The boot loader puts an archive into memory, and the kernel unpacks it into the root file
+ *             system, so that programs exist before any disk can be read.
+ *             An archive lists its members directory by directory.  So the directory of the last member is
+ *             kept, and most names cost one look-up.  Missing directories are made.  An existing file or link
+ *             is removed before it is replaced; an existing directory gets the new mode and owner.
+ *             A file with several links is a member for each of its names, with the same inode number.  The
+ *             first name makes the file, the others become links.  The data comes with any of them, usually
+ *             the last.
+ *             A symbolic link in the middle of a name is followed, with the unpacked tree as its root.
+ * LOCKING     Runs before there are processes, but takes the locks that the vnode operations require.
  * SEE ALSO    cpio.c, tests/test_fs.py
  */
 #include "fs/initramfs/initramfs.h"
@@ -22,7 +26,7 @@
 #define S_IFMT 0170000u
 #define NS     1000000000ll
 
-/* A file with several names, met before. */
+/* A file with several names that has been unpacked under one of them. */
 struct linked {
     struct linked *next;
     uint32_t ino, major, minor;
@@ -32,8 +36,8 @@ struct linked {
 struct unpack {
     struct cred cred;
     struct fs_ctx ctx;
-    struct vnode *dir;   /* held: the directory `dirname` */
-    const char *dirname; /* in the archive, dirlen bytes  */
+    struct vnode *dir;   /* directory of the last member, held; NULL at first */
+    const char *dirname; /* its name: dirlen bytes, in the archive            */
     size_t dirlen;
     struct linked *links;
 };
@@ -42,7 +46,9 @@ static const uint8_t type_of_ifmt[16] = {
     [1] = VFIFO, [2] = VCHR, [4] = VDIR, [6] = VBLK, [8] = VREG, [10] = VLNK, [12] = VSOCK,
 };
 
-/* Makes u->dir the directory name[0 .. len-1] (the root when len is 0), with what is missing on the way. */
+/*
+ * Makes u->dir the directory name[0 .. len-1] (the root if len is 0), and makes the missing ones on the way.
+ */
 static int enter_dir(struct unpack *u, const char *name, size_t len)
 {
     struct vnode *dir = u->ctx.root;
@@ -100,7 +106,10 @@ static int write_member_data(struct vnode *vn, const struct cpio_entry *e)
     return n < 0 ? (int)n : (size_t)n != e->size ? -ENOSPC : 0;
 }
 
-/* Takes away what has the name already, unless it is a directory and is to be one. */
+/*
+ * Removes the old entry with the name of a new member.  A directory that is replaced by a directory stays: it
+ * is in *kept, held; else *kept is NULL.
+ */
 static int remove_old_entry(struct unpack *u, const char *last, size_t len, enum vtype type,
                             struct vnode **kept)
 {
@@ -152,7 +161,10 @@ static int make_hard_link(struct unpack *u, const char *last, size_t len, struct
     return err;
 }
 
-/* The target of a symbolic link, which has no NUL in the archive. */
+/*
+ * A copy of a symbolic link's target, with a NUL, which it does not have in the archive.  NULL:
+ * bad size, no memory.
+ */
 static char *copy_link_target(const struct cpio_entry *e)
 {
     char *t = e->size == 0 || e->size >= PAGE_SIZE ? NULL : kmem_alloc(e->size + 1);

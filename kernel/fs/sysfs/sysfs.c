@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * sysfs.c - /sys: the tree's upper part.
+ * sysfs.c - /sys: the upper part of the tree.
  *
- * THEORY      Only what programs that ask about NUMA nodes and CPUs look for (numactl, lstopo,
- *             libc's sysconf), the disks, plus the files of fw_cfg.  A node here is a memory node of the
- *             kernel, that is a board; an lgroup is something else, a CPU or a board may belong to
- *             another lgroup than its number suggests (mpo_enable=0), and lgrpinfo shows it.
+ * THEORY      On Linux, programs read /sys to learn which hardware there is.  This tree has only the files
+ *             that programs for NUMA nodes and CPUs read (numactl, lstopo, libc's sysconf), the disks, and
+ *             the files of fw_cfg.
+ *             A node here is a memory node of the kernel, that is, a board.  It is not an lgroup: the lgroup
+ *             of a CPU or board may differ from what the node number suggests (mpo_enable=0).  lgrpinfo shows
+ *             the lgroups.
  * SEE ALSO    pseudo.h, sysfs_cpu.c, sysfs_node.c, sysfs_block.c, sysfs_fw_cfg.c, docs/devices.md
  */
 #include "fs/sysfs/sysfs.h"

@@ -2,8 +2,9 @@
 /*
  * sysfs_block.c - /sys/block: disks, and in each its partitions.
  *
- * THEORY      A directory is about the disk that arg.a points at (they live for ever); 0 is /sys/block itself.  Its
- *             computed entries are the disks, or the partitions of the disk, by their place in the list of all.
+ * THEORY      arg.a points to the disk that a directory describes (disks are never removed); it is 0 for
+ *             /sys/block itself.  The computed entries of /sys/block are the whole disks; those of a disk are
+ *             its partitions.  The key of an entry is its position in the list of all disks and partitions.
  * SEE ALSO    kernel/blk/blk.h, sysfs.c
  */
 #include "blk/blk.h"
@@ -20,7 +21,7 @@ static struct disk *disk_of(struct pseudo_arg arg)
     return (struct disk *)(uintptr_t)arg.a;
 }
 
-/* Whether `d` has an entry in the directory about `of`. */
+/* Whether `d` has an entry in the directory of disk `of` (NULL: in /sys/block). */
 static bool is_disk_in_dir(struct disk *d, struct disk *of)
 {
     return of == NULL ? disk_whole(d) == d : d != of && disk_whole(d) == of;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * sysfs_cpu.c - /sys/devices/system/cpu: which CPUs there are, which are on-line, who shares a
- * package or a core.
+ * sysfs_cpu.c - /sys/devices/system/cpu: which CPUs exist, which are on-line, which share a package or core.
  *
- * THEORY      Sets of CPUs are computed when read, by asking every CPU's APIC id where it sits.
+ * THEORY      Sets of CPUs are computed at each read.  The APIC id of a CPU tells its package and core.
  * SEE ALSO    sysfs.c, x86/package.h, docs/devices.md
  */
 #include "disp/disp.h"

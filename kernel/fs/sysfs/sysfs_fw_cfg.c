@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * sysfs_fw_cfg.c - /sys/firmware/qemu_fw_cfg/by_name: the launcher's files, under Linux's paths.
+ * sysfs_fw_cfg.c - /sys/firmware/qemu_fw_cfg/by_name: the launcher's files, under the same paths as on Linux.
  *
- * THEORY      The device's directory is a flat list of names with slashes, "opt/homeroom/run".
- *             Here they become a tree whose leaf directories (one per file) hold `size` and `raw`.
- *             A directory is described by arg: a, the number of any file below it, and b, how many
- *             bytes of that file's name lead to it.  Its entries are the different next components
- *             among the files that share these bytes, each represented by the first file that has
- *             it.
- *             Files are for root, as what they hold comes from the machine's owner.
+ * THEORY      The device's directory is a flat list of names with slashes, such as "opt/homeroom/run".  Here
+ *             these names become a tree.  Each file of the device becomes a leaf directory with the files
+ *             `size` and `raw`.
+ *             `arg` describes a directory: arg.a is the number of any file below it, and arg.b the number of
+ *             bytes of that file's name which lead to the directory.  The entries of a directory are the
+ *             different next components of the names that begin with these bytes.  The key of an entry is the
+ *             number of the first file with that component.
+ *             Only root may read the files, because their contents come from the owner of the machine.
  * SEE ALSO    drivers/fw_cfg.h, sysfs.c
  */
 #include "drivers/fw_cfg.h"
@@ -35,7 +36,7 @@ static bool share_name_prefix(unsigned i, unsigned k, size_t len)
     return strncmp(fw_cfg_file_at(i)->name, fw_cfg_file_at(k)->name, len) == 0;
 }
 
-/* Make the entry for file i in the directory whose path has `at` bytes. */
+/* Makes the entry for file i in the directory to which `at` bytes of the file's name lead. */
 static void fill_fw_cfg_entry(unsigned i, size_t at, struct pseudo_entry *e)
 {
     const char *name = fw_cfg_file_at(i)->name;
@@ -62,7 +63,7 @@ static int fw_cfg_dir_next(const struct pseudo_node *dir, struct pseudo_arg arg,
         while (k < i && !share_name_prefix(i, k, end + 1))
             k++;
         if (k < i)
-            continue; /* an earlier file stands for this entry */
+            continue; /* an earlier file has the same component */
         fill_fw_cfg_entry(i, arg.b, e);
         return 0;
     }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * sysfs_node.c - /sys/devices/system/node: boards as Linux shows NUMA nodes.
+ * sysfs_node.c - /sys/devices/system/node: boards, in the form in which Linux shows NUMA nodes.
  *
- * THEORY      Node numbers are the kernel's own: dense, nodes with memory first; nodes without
- *             memory (CPUs only) follow.
- *             The distances are the SLIT's, or what was put in its place.
+ * THEORY      Node numbers are those of the kernel: dense, first the nodes with memory, then
+ *             those with CPUs only.
+ *             The distances are those of the firmware's SLIT, or the values that replace a
+ *             missing or bad SLIT.
  * SEE ALSO    sysfs.c, lgrp/lgrp.h, docs/devices.md
  */
 #include "fs/sysfs/sysfs.h"
@@ -87,9 +88,9 @@ SHOW(show_meminfo)
 }
 
 /*
- * Linux's words: hit, wanted here and got here; miss, got here though wanted elsewhere; foreign,
- * wanted here and got elsewhere.  Its local/other split (by the node of the running CPU) is not
- * counted here.
+ * Linux's names: hit, pages wanted on this node and allocated here; miss, wanted on another node but
+ * allocated here; foreign, wanted on this node but allocated on another.  This kernel does not count
+ * local_node and other_node.
  */
 SHOW(show_numastat)
 {

@@ -2,18 +2,22 @@
 /*
  * tmpfs.c - the memory file system: nodes, their data, mounting.
  *
- * THEORY      A file system without a disk: a node is its vnode, the pages of a regular file are those of the
- *             vnode's object, and a page that is absent is a hole.  A node lives as long as an entry names it
- *             or somebody has it open: each entry holds a reference.
- *             Pages are counted against the mount when they are made (by write: reserve; by a fault: getpage) and
- *             the count is put right when a file shrinks or goes.  A long target of a symbolic link counts as a page, a
- *             further name of a file as a node.  The last sixteenth of the root file system is the superuser's.
- * INVARIANTS  I1  the mount's `pages` is the sum of `charged` over its files, and its long links
+ * THEORY      A tmpfs keeps files in memory only; they are lost when the machine stops.  A node and its vnode
+ *             are one struct.  The pages of a regular file are those of the vnode's object, and an absent
+ *             page is a hole.  A node lives as long as a directory entry names it or it is in use; each entry
+ *             holds a reference.
+ *             A full tmpfs would leave no memory for programs, so each mount has a limit.  Pages are counted
+ *             when they are made (by a write: reserve; by a fault: getpage), and the count is corrected when
+ *             a file shrinks or is freed.  A symbolic link with a long target counts as a page, and a further
+ *             name of a file counts as a node.  The last sixteenth of the root file system
+ *             is reserved for root.
+ *             The root file system is filled at boot without a limit.  Its limit is then set high enough for
+ *             new files, even if tmpfs_max_percent of a small memory is less than what was unpacked.
+ * INVARIANTS  I1  the mount's `pages` is the sum of `charged` over its files, plus the number of its long
+ *                 links
  *             I2  a node is on tmount.nodes from creation to its last release
  * LOCKING     tmount.lock (RANK_VNODE) as tmpfs.h says; `pages` and `charged` are atomic.
- *             The root file system is filled at boot without a limit; a small tmpfs_max_percent on a small machine
- *             still leaves room for files.
- * TUNABLES    tmpfs_max_percent: share of memory that one mount's files may take, 50 %
+ * TUNABLES    tmpfs_max_percent: share of memory that the files of one mount may take; default 50 %
  * SEE ALSO    tmpfs_dir.c (directories), rdwr.c (data), docs/files.md
  */
 #include "fs/tmpfs/tmpfs.h"
@@ -29,7 +33,10 @@
 #define TMPFS_MAGIC 0x01021994
 #define S_ISGID     02000u
 
-enum { RESERVE_SHARE = 16, LONG_TARGET = 256 };
+enum {
+    RESERVE_SHARE = 16, /* 1 / this share of the limits is reserved for root */
+    LONG_TARGET = 256   /* bytes from which the target of a link counts as a page */
+};
 
 static uint32_t tmpfs_max_percent = 50;
 TUNABLE(
@@ -38,7 +45,9 @@ TUNABLE(
 
 static struct kmem_cache *tnode_cache;
 
-/* May the calling thread bring the use to `used` of `max` (max_nodes, max_pages)?  The last part is the superuser's. */
+/*
+ * Whether the calling thread may raise the use to `used` of `max` (max_nodes, max_pages); see tmount.reserve.
+ */
 static bool fits_in_mount(const struct tmount *tm, uint64_t used, uint64_t max)
 {
     uint64_t reserve = tm->reserve ? max / RESERVE_SHARE : 0;
@@ -53,7 +62,7 @@ bool tmount_node_fits(const struct tmount *tm)
     return (!tm->reserve || reserve_spares(0)) && fits_in_mount(tm, tm->nnodes + 1, tm->max_nodes);
 }
 
-/* Counts n pages; -ENOSPC: the mount is full, or all memory is promised. */
+/* Adds n pages to the count.  0; -ENOSPC: the mount would be too full, or memory is promised to programs. */
 static int charge_mount_pages(struct tmount *tm, uint64_t n)
 {
     if (!reserve_spares(n))
@@ -65,7 +74,7 @@ static int charge_mount_pages(struct tmount *tm, uint64_t n)
     return -ENOSPC;
 }
 
-/* Counts n pages of `t`; errors of charge_mount_pages(). */
+/* The same for pages of file `t`. */
 static int charge_node_pages(struct tnode *t, uint64_t n)
 {
     int err = charge_mount_pages(tmount_of(&t->vn), n);
@@ -76,7 +85,7 @@ static int charge_node_pages(struct tnode *t, uint64_t n)
     return 0;
 }
 
-/* Makes the count what the object holds (I1). */
+/* Sets the count of `t` to n pages, and corrects the mount's count by the difference (I1). */
 static void update_charged_pages(struct tnode *t, uint64_t n)
 {
     uint64_t was = atomic_exchange_explicit(&t->charged, n, memory_order_relaxed);
@@ -169,6 +178,7 @@ static void tmpfs_inactive(struct vnode *vn)
     kmem_cache_free(tnode_cache, t);
 }
 
+/* Stores the target of a symbolic link.  0, -ENOSPC, -ENOMEM. */
 static int set_link_target(struct tnode *t, const char *target)
 {
     size_t len = strlen(target);
@@ -257,7 +267,9 @@ static void tmpfs_statfs(struct vfs *vfs, uint64_t *blocks, uint64_t *bfree, uin
     *ffree = tm->max_nodes - tm->nnodes;
 }
 
-/* Anybody inside?  More references than entries (and one for the root) means yes. */
+/*
+ * Whether a node is in use: it has more references than directory entries; the root has one more of its own.
+ */
 static bool is_tmpfs_busy(struct tmount *tm, const struct vfs *vfs)
 {
     struct tnode *t;
@@ -271,7 +283,9 @@ static bool is_tmpfs_busy(struct tmount *tm, const struct vfs *vfs)
     return yes;
 }
 
-/* Frees everything: first all entries go, then each node loses what they held.  Nobody is inside. */
+/*
+ * Frees all nodes: first removes all entries, then drops the references that these held.  No node is in use.
+ */
 static void free_all_nodes(struct tmount *tm)
 {
     struct tnode *t;
@@ -297,7 +311,10 @@ static int tmpfs_unmount(struct vfs *vfs)
     return 0;
 }
 
-/* Takes a number below 2^52, for decimal ones with a suffix k, m or g; false unless it ends at a comma or the end. */
+/*
+ * Parses a number below 2^52 and moves *at behind it.  A decimal number may have the suffix k, m or g.
+ * false: it is not such a number, or not followed by a comma or the end.
+ */
 static bool parse_tmpfs_number(const char **at, unsigned base, uint64_t *out)
 {
     const char *p = *at;
@@ -320,7 +337,9 @@ static bool parse_tmpfs_number(const char **at, unsigned base, uint64_t *out)
     return v >> (52 - shift) == 0 && (*p == '\0' || *p == ',');
 }
 
-/* Reads the mount options "size=BYTES,mode=OCTAL", the latter only if `mode` is not NULL; -EINVAL for anything else. */
+/*
+ * Parses the options "size=BYTES,mode=OCTAL"; "mode" only if `mode` is not NULL.  -EINVAL: there is another.
+ */
 static int parse_options(const char *list, uint64_t *bytes, uint64_t *mode)
 {
     while (list != NULL && *list != '\0') {
@@ -338,7 +357,7 @@ static int parse_options(const char *list, uint64_t *bytes, uint64_t *mode)
     return 0;
 }
 
-/* Takes a new size; -EINVAL if the files take more, -EBUSY.  The caller lets one remount happen at a time. */
+/* Sets a new limit.  -EINVAL: the files take more than that; -EBUSY.  The caller holds the mount mutex. */
 static int tmpfs_remount(struct vfs *vfs, const char *options, unsigned flags)
 {
     struct tmount *tm = vfs->data;

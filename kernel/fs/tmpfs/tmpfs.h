@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * tmpfs.h - the nodes of memory file systems, for the files that implement them (tmpfs.c, tmpfs_dir.c, devfs.c).
+ * tmpfs.h - the nodes of memory file systems; used by tmpfs.c, tmpfs_dir.c and devfs.c.
  */
 #ifndef FS_TMPFS_TMPFS_H
 #define FS_TMPFS_TMPFS_H
@@ -9,12 +9,12 @@
 
 struct tnode;
 
-#define TDIR_INLINE 4 /* hash buckets of a directory that has just been made */
+#define TDIR_INLINE 4 /* hash buckets of a new directory */
 
-/* An entry of a directory.  All but `order` and `hnext` is constant, except `node` (rename onto a name that exists). */
+/* An entry of a directory.  Only order, hnext, and node (by a rename onto an existing name) ever change. */
 struct tdirent {
-    struct list order;     /* tdir.order, cookies ascending          */
-    struct tdirent *hnext; /* next in the hash bucket                */
+    struct list order;     /* on tdir.order, cookies ascending       */
+    struct tdirent *hnext; /* next on the hash chain                 */
     struct tnode *dir;     /* the directory it is in                 */
     struct tnode *node;    /* the file it names; holds a reference   */
     uint64_t cookie;       /* readdir position after this entry      */
@@ -37,7 +37,7 @@ struct tdir {
 struct tnode {
     struct vnode vn;       /* first: tnode == vnode; vn.nlink is [m]                    */
     struct list all;       /* [m] tmount.nodes                                          */
-    struct tdirent *entry; /* [m] an entry that names it: the way up; NULL: none known */
+    struct tdirent *entry; /* [m] an entry that names it, leads to the parent; NULL: none known */
     unsigned nentries;     /* [m] entries that name it                               */
     union {
         struct tdir dir;          /* [d] VDIR                                           */
@@ -57,7 +57,7 @@ struct tmount {
     uint64_t next_ino;          /* [m] */
     _Atomic uint64_t pages;     /* [a] in use by file data */
     uint64_t max_pages;         /* [a] remount may change it */
-    bool reserve;               /* [c] the last of both is the superuser's */
+    bool reserve;               /* [c] the last part of both is reserved for root */
 };
 
 static inline struct tnode *tnode_of(struct vnode *vn)
@@ -71,18 +71,23 @@ static inline struct tmount *tmount_of(const struct vnode *vn)
 
 extern const struct vnodeops tmpfs_ops;
 
-/* tnode_create - a node on no directory, one reference.  NULL: no memory, or no node left. */
+/*
+ * tnode_create - a node without a directory entry, with one reference.  NULL: no memory, or no node is left.
+ */
 struct tnode *tnode_create(struct vfs *vfs, enum vtype type, uint32_t mode, uint32_t uid,
                            uint32_t gid);
-/* tmount_node_fits - may the calling thread take one more node or name?  Both cost memory, too.  tm->lock is held. */
+/* tmount_node_fits - whether the calling thread may make one more node or further name.  tm->lock is held. */
 bool tmount_node_fits(const struct tmount *tm);
 
 /* Directories (tmpfs_dir.c); locks as for the vnode operations of the same names. */
 void tdir_init(struct tdir *d);
 void tdir_destroy(struct tdir *d);
-/* tdir_clear - take all entries out and leave their references behind (unmount). */
+/* tdir_clear - remove all entries without dropping their references to files (unmount). */
 void tdir_clear(struct tnode *dir);
-/* tdir_add - name `node`, whose reference passes to the entry.  -EEXIST, -ENOENT (dir was removed), -ENOMEM. */
+/*
+ * tdir_add - make an entry for `node`; it takes over the caller's reference.  0, -EEXIST, -ENOMEM, -ENOENT:
+ * `dir` was removed.
+ */
 int tdir_add(struct tnode *dir, const char *name, size_t len, struct tnode *node);
 int tmpfs_lookup(struct vnode *dir, const char *name, size_t len, struct vnode **out);
 int tmpfs_link(struct vnode *dir, const char *name, size_t len, struct vnode *target);
@@ -92,12 +97,14 @@ int tmpfs_rename(struct vnode *odir, const char *oname, size_t olen, struct vnod
 int tmpfs_readdir(struct vnode *dir, uint64_t off, dirent_fn fn, void *arg);
 int tmpfs_parent(struct vnode *vn, struct vnode **parent, char *buf, size_t size);
 
-/* tmpfs_mount - a fresh instance of any type name; options "size=BYTES[k|m|g],mode=OCTAL". */
+/* tmpfs_mount - make a new instance; options "size=BYTES[k|m|g],mode=OCTAL".  0, -EINVAL, -ENOMEM. */
 int tmpfs_mount(const char *source, const char *options, unsigned flags, struct vfs **out);
 /*
- * tmpfs_unlimit, tmpfs_limit - before and after the root file system is filled at boot: no limit but memory; then
- * tmpfs_max_percent, but as much as that, or a sixteenth of memory, more than what is there, of which a sixteenth is
- * reserved for the superuser.  Before there are processes; no locks.
+ * tmpfs_unlimit - remove the limits of the root file system, before it is filled at boot.
+ * tmpfs_limit - set them afterwards.  The limit is tmpfs_max_percent of memory, or, if that is more, the
+ *               pages in use plus the smaller of tmpfs_max_percent and 1/16 of memory.  The same holds for
+ *               nodes.  The last 1/16 of each limit is reserved for root.
+ * Both run before there are processes, and take no locks.
  */
 void tmpfs_unlimit(struct vfs *vfs);
 void tmpfs_limit(struct vfs *vfs);

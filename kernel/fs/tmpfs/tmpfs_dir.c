@@ -2,15 +2,19 @@
 /*
  * tmpfs_dir.c - directories of memory file systems.
  *
- * THEORY      A directory is a hash table of entries, doubled when there are two entries to a bucket, and a list of
- *             the same entries in the order they were made.  Each entry has a number of its own that only grows,
- *             which is its readdir position: removing and adding entries moves no other.
- *             An entry holds a reference to its file, and the file remembers the entry it was last found by: the way
- *             up for directories, and the name of an open file.
- * INVARIANTS  I1  a directory has one entry; its nlink is 2 + its subdirectories; 0 once it is removed
+ * THEORY      A directory is a hash table of its entries, for look-ups, and a list of the same entries in the
+ *             order in which they were made, for readdir.  When there are two entries for each bucket, the
+ *             table is made four times as large.
+ *             Each entry gets a number (cookie) larger than all before it, which is its readdir position.  So
+ *             a program that lists a directory misses no entry when others are made or removed meanwhile.
+ *             An entry holds a reference to its file.  The file points to the entry under which it was last
+ *             found: this leads from a directory to its parent, and from an open file to its name.
+ * INVARIANTS  I1  a directory has one entry; its nlink is 2 + the number of its subdirectories, and 0 once it
+ *                 is removed
  *             I2  node->nentries is the number of entries that name it; node->entry is one of them, or NULL
  *             I3  cookies on dir->order ascend and are at least COOKIE_FIRST
- * LOCKING     The directory's vnode lock, as vnode.h says; tmount.lock for nlink, nentries and the way up.
+ * LOCKING     The directory's vnode lock, as for the operations in vnode.h; tmount.lock for nlink, nentries
+ *             and entry.
  * SEE ALSO    tmpfs.c
  */
 #include "fs/tmpfs/tmpfs.h"
@@ -74,7 +78,9 @@ void tdir_destroy(struct tdir *d)
         kmem_free(d->bucket);
 }
 
-/* The pointer that points to the entry `name`, or to the NULL where it would be. */
+/*
+ * The pointer in the hash chain that points to the entry `name`; it points to NULL if there is no such entry.
+ */
 static struct tdirent **tdir_find_slot(struct tdir *d, const char *name, size_t len, uint32_t hash)
 {
     struct tdirent **p = &d->bucket[hash & d->mask];
@@ -85,7 +91,7 @@ static struct tdirent **tdir_find_slot(struct tdir *d, const char *name, size_t 
     return p;
 }
 
-/* Doubles the table.  Without memory it stays as it is: slower, not wrong. */
+/* Makes the table four times as large.  Without memory it stays as it is, and look-ups only get slower. */
 static void tdir_grow(struct tdir *d)
 {
     uint32_t n = 4 * (d->mask + 1);
@@ -109,8 +115,7 @@ int tmpfs_lookup(struct vnode *dir, const char *name, size_t len, struct vnode *
 
     if (e == NULL)
         return -ENOENT;
-    if (unlikely(e->node->entry !=
-                 e)) { /* it has, or had, another name: from now on it is known by this one */
+    if (unlikely(e->node->entry != e)) { /* the file has, or had, another name: record this one */
         struct tmount *tm = tmount_of(dir);
 
         spin_lock(&tm->lock);
@@ -122,7 +127,7 @@ int tmpfs_lookup(struct vnode *dir, const char *name, size_t len, struct vnode *
     return 0;
 }
 
-/* Counts entry `e` in its file, and a subdirectory's in its directory. */
+/* Counts entry `e` in its file's nentries and, if the file is a directory, in the parent's nlink. */
 static void count_dir_entry(struct tdirent *e)
 {
     struct tnode *n = e->node;
@@ -136,7 +141,7 @@ static void count_dir_entry(struct tdirent *e)
     spin_unlock(&tm->lock);
 }
 
-/* The opposite. */
+/* The reverse of count_dir_entry(). */
 static void uncount_dir_entry(struct tdirent *e)
 {
     struct tnode *n = e->node;
@@ -181,7 +186,9 @@ int tdir_add(struct tnode *dir, const char *name, size_t len, struct tnode *node
     return 0;
 }
 
-/* Takes the entry at *p out of its directory; the caller gets its reference to the file. */
+/*
+ * Removes the entry at *p from its directory and frees it.  The caller takes over its reference to the file.
+ */
 static struct tnode *tdir_remove_entry(struct tdirent **p)
 {
     struct tdirent *e = *p;
@@ -203,7 +210,9 @@ void tdir_clear(struct tnode *dir)
             tdir_remove_entry(&dir->dir.bucket[i]);
 }
 
-/* A file has lost one link. */
+/*
+ * Counts one link less: a removed directory gets nlink 0; a name beyond the first no longer counts as a node.
+ */
 static void drop_node_link(struct tnode *n)
 {
     struct tmount *tm = tmount_of(&n->vn);
@@ -255,7 +264,7 @@ int tmpfs_unlink(struct vnode *dir, const char *name, size_t len, struct vnode *
     return 0;
 }
 
-/* Lets entry `e` name `moved` instead of what it names; drops that. */
+/* Makes entry `e` name `moved`, whose reference it takes over, and drops the file that it named before. */
 static void replace_entry_node(struct tdirent *e, struct tnode *moved)
 {
     struct tnode *old = e->node;
@@ -284,7 +293,7 @@ int tmpfs_rename(struct vnode *odir, const char *oname, size_t olen, struct vnod
                            tnode_of(moved));
     if (err != 0)
         return err;
-    /* The new entry took over the old one's reference. */
+    /* The new entry has taken over the old entry's reference, so it is not dropped with the old entry. */
     p = tdir_find_slot(od, oname, olen, name_hash(oname, olen));
     ASSERT(*p != NULL && &(*p)->node->vn == moved, "I2");
     tdir_remove_entry(p);
