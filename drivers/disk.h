@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * disk.h - what the block layer and a driver of disks see of each other.
+ * disk.h - the interface between the block layer and the drivers of disks.
  *
- * THEORY      A driver tells of each disk it finds by struct disk_dev, once, at boot.  The block layer then starts
- *             commands, at most `depth` at a time, and the driver ends each by calling its done(), once.
- *             Commands may be carried out in any order.  A flush ends when all that ended before it was started is on
- *             stable storage.
- * LOCKING     start() is called with the block layer's lock of the disk held (RANK_BLK): a driver's own locks have
- *             RANK_DRIVER.  done() is called with no lock held, in interrupt context, and never from within start().
+ * THEORY      The block layer knows queues and order of requests, but no hardware; a driver knows the
+ *             hardware only.
+ *             At boot, a driver describes each disk that it finds once, with a struct disk_dev.  The block
+ *             layer then starts commands, at most `depth` at a time.  The driver calls done() once for each
+ *             command when it has ended.  The disk may carry out commands in any order.  When a flush ends,
+ *             the data of all commands that ended before the flush was started is on stable storage.
+ * LOCKING     start() is called with the block layer's lock of the disk held (RANK_BLK), so a driver's own
+ *             locks have RANK_DRIVER.  done() is called with no lock held, in interrupt or timer context,
+ *             never from start().
  * SEE ALSO    kernel/blk/blk.h
  */
 #ifndef DRIVERS_DISK_H
@@ -22,21 +25,21 @@
 
 enum disk_op { DISK_READ, DISK_WRITE, DISK_FLUSH };
 
-struct disk_seg { /* memory, a multiple of DISK_SECTOR */
+struct disk_seg { /* a piece of physical memory */
     paddr_t pa;
-    uint32_t len;
+    uint32_t len; /* bytes, a multiple of DISK_SECTOR */
 };
 
 struct disk_cmd {
     uint8_t op; /* enum disk_op                                     */
     uint64_t sector;
-    uint32_t nsect; /* sum of the segments                              */
+    uint32_t nsect; /* sectors, the sum of the segments                 */
     unsigned nsegs;
     struct disk_seg seg[DISK_MAX_SEGS];
     void (*done)(struct disk_cmd *c, int error); /* 0 or -EIO                   */
-    void *arg;        /* the block layer's                                */
-    struct list link; /* the driver's while the command runs              */
-    uint8_t hw[32];   /* the driver's, for the device to read and write   */
+    void *arg;        /* private to the block layer                       */
+    struct list link; /* private to the driver while the command runs     */
+    uint8_t hw[32];   /* the same; the device may read and write it       */
 } __attribute__((aligned(16)));
 
 struct disk_dev {
@@ -44,20 +47,20 @@ struct disk_dev {
     unsigned major, minor;
     uint64_t sectors;
     bool readonly;
-    bool cached;                    /* writes are safe only after a flush                   */
-    unsigned depth;                 /* commands at a time                                   */
-    unsigned max_segs, max_sectors; /* of one command                           */
-    void *soft;                     /* the driver's own                                     */
-    /* Start `c`.  false: no room now; there will be when a command ends. */
+    bool cached;                    /* written data is on stable storage only after a flush */
+    unsigned depth;                 /* commands that may run at the same time               */
+    unsigned max_segs, max_sectors; /* of one command                                       */
+    void *soft;                     /* private to the driver                                */
+    /* Start `c`.  false: there is no room now; try again when a command has ended. */
     bool (*start)(void *soft, struct disk_cmd *c);
-    uint64_t (*hw_errors)(
-        void *soft); /* errors that the device reported, by the driver's count; may be NULL */
+    /* How many errors the device has reported.  May be NULL. */
+    uint64_t (*hw_errors)(void *soft);
 };
 
-/* What the drivers call for each disk; *d is copied. */
+/* A driver calls this function for each disk; *d is copied. */
 typedef void (*disk_attach_fn)(const struct disk_dev *d);
 
-/* virtio_blk_probe, ide_probe - find disks.  Boot thread. */
+/* virtio_blk_probe, ide_probe - find the disks of one kind, and call `attach` for each.  Boot thread only. */
 void virtio_blk_probe(disk_attach_fn attach);
 void ide_probe(disk_attach_fn attach);
 

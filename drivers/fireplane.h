@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * fireplane.h - the page that the interconnect model shares with us: finding it, and telling the model where memory is.
+ * fireplane.h - the page that the kernel shares with the model of the interconnect.
  *
- * THEORY      The page is the memory window of an ivshmem device (include/uapi/fireplane.h).  It is the host's memory,
- *             so it is mapped like RAM and has frame descriptors: programs can map it as they map a file.
- *             The model sees raw addresses of the emulator and learns which board's memory they are by a load from
- *             each memory range, announced by a doorbell.
- * LOCKING     none: boot CPU
+ * THEORY      The emulator gives every board the same memory latency.  A model in the emulator (a QEMU
+ *             plugin) computes what the interconnect of the real machine would cost.  Kernel and model
+ *             exchange data in a shared page.
+ *             The page is the memory window of an ivshmem device (include/uapi/fireplane.h).  It is memory of
+ *             the host, so it is mapped like RAM and has frame descriptors; programs can map it like a file.
+ *             The model sees only addresses of the emulator, and must learn to which board they belong.  So
+ *             the kernel does one load from each memory range, and announces each to the model by a doorbell.
+ * LOCKING     None: only the boot CPU calls these functions.
  * SEE ALSO    stat/modelled.h, kernel/proc/fpdev.c, docs/fireplane.md
  */
 #ifndef DRIVERS_FIREPLANE_H
@@ -15,11 +18,15 @@
 #include "lgrp/lgrp.h"
 #include "lib/types.h"
 
-/* fireplane_find - look for the device; call before mem_init(), which maps its page.  Needs no memory. */
+/*
+ * fireplane_find - look for the device.  Call it before mem_init(), which maps the page; it
+ * needs no memory itself.
+ */
 void fireplane_find(void);
 /*
- * fireplane_attach - after mem_init(): if the page is a model's that fits this kernel, use it (modelled_page) and show
- * it the memory ranges of `topo`, one load each.  Prints one line when there is a device.
+ * fireplane_attach - if the page belongs to a model that fits this kernel, use it (modelled_page), and show
+ * the model the memory ranges of `topo`.  Call it after mem_init().  Prints one line or more
+ * if there is a device.
  */
 void fireplane_attach(const struct lgrp_topo *topo);
 

@@ -2,19 +2,20 @@
 /*
  * fw_cfg.c - QEMU's firmware configuration device.
  *
- * THEORY      The device is a set of numbered items; number 0x19 is a directory that gives some of
- *             them names and sizes.  An item is read through a selector port and a data port, byte
- *             by byte, or in one go by DMA: the physical address of a small request is written to a
- *             third port and the transfer is done when the write instruction ends (the request's
- *             control word then is 0).
- *             A selected item is read from a position that advances; a DMA request of kind SKIP
- *             moves it.
- *             Everything in the interface is big-endian, save for the bytes of items.
+ * THEORY      QEMU passes data to the guest in numbered items.  Item 0x19 is a directory that gives names and
+ *             sizes to some of them.
+ *             An item can be read byte by byte through a selector port and a data port, or as a whole by DMA.
+ *             For DMA the kernel writes the physical address of a small request to a third port.  The
+ *             transfer is complete when the request's control word has become 0, normally when the write
+ *             instruction ends.
+ *             The device keeps a position in the selected item, which each read advances.  A DMA request of
+ *             kind SKIP advances it without a transfer.
+ *             All numbers of the interface are big-endian, except for the selector port and
+ *             the contents of items.
  *             The directory is read once, at first use; it does not change while the machine runs.
- * INVARIANTS  I1  between the selection of an item and the last byte of its transfer fw_cfg_lock is
- *                 held
+ * INVARIANTS  I1  fw_cfg_lock is held from the selection of an item to the last byte of its transfer
  *             I2  fw_cfg_dir is filled completely before fw_cfg_state becomes READY
- * LOCKING     fw_cfg_lock (RANK_UART: nothing is taken inside)
+ * LOCKING     fw_cfg_lock (RANK_UART: no other lock is taken while it is held)
  * SEE ALSO    docs/devices.md; QEMU's docs/specs/fw_cfg
  */
 #include "drivers/fw_cfg.h"
@@ -30,13 +31,13 @@ enum {
     PORT_DMA_HI = 0x514, /* 32 bits each, big-endian; writing the low half starts the request */
     PORT_DMA_LO = 0x518,
     ITEM_SIG = 0x00, /* "QEMU" */
-    ITEM_ID = 0x01,  /* bit 1: has DMA */
+    ITEM_ID = 0x01,  /* bit 1: the device has DMA */
     ITEM_DIR = 0x19,
     DMA_ERROR = 1,
     DMA_READ = 2,
     DMA_SKIP = 4,
     DMA_SELECT = 8,
-    DIR_MAX = 96,
+    DIR_MAX = 96, /* files; further ones are ignored */
 };
 
 struct dma_request {
@@ -50,10 +51,10 @@ static enum { UNKNOWN, ABSENT, READY } fw_cfg_state; /* [fw_cfg_lock] */
 static bool fw_cfg_dma;                              /* [c] once READY */
 static unsigned fw_cfg_nfiles;
 static struct fw_cfg_file fw_cfg_dir[DIR_MAX];
-static uint32_t dir_count; /* [fw_cfg_lock] big-endian; static, as DMA cannot reach a boot stack */
+static uint32_t dir_count; /* [fw_cfg_lock] files, big-endian; static, so that DMA can write it */
 static struct dma_request request __attribute__((aligned(16))); /* [fw_cfg_lock] */
 
-/* One DMA step; buf is NULL for SKIP.  0 or -EIO. */
+/* Carries out one DMA request and waits for its end; buf is NULL for SKIP.  0 or -EIO. */
 static int run_fw_cfg_dma(uint32_t control, void *buf, uint32_t n)
 {
     paddr_t pa = kva_to_phys(&request);
@@ -69,7 +70,7 @@ static int run_fw_cfg_dma(uint32_t control, void *buf, uint32_t n)
     return control & DMA_ERROR ? -EIO : 0;
 }
 
-/* Copy n bytes of an item from `off` on; fw_cfg_lock is held (I1). */
+/* Copies n bytes of an item from byte `off` on; fw_cfg_lock is held (I1).  0 or -EIO. */
 static int read_fw_cfg_item(uint16_t sel, uint32_t off, void *buf, size_t n)
 {
     uint32_t first = (uint32_t)sel << 16 | DMA_SELECT;
@@ -92,7 +93,10 @@ static int read_fw_cfg_item(uint16_t sel, uint32_t off, void *buf, size_t n)
     return 0;
 }
 
-/* Find the device and read its directory, once.  Returns whether there is one; fw_cfg_lock is held. */
+/*
+ * Finds the device and reads its directory at the first call.  Returns whether it exists.
+ * fw_cfg_lock is held.
+ */
 static bool probe_fw_cfg(void)
 {
     uint8_t id[4];

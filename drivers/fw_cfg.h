@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * fw_cfg.h - the files that QEMU hands to the guest: the launcher's options, the firmware's tables.
+ * fw_cfg.h - files that QEMU passes to the guest: the launcher's options, the firmware's tables.
  *
- * LOCKING  Every function may be called from any context once this_cpu() works; none sleeps or
- *          allocates.
+ * LOCKING  Every function may be called from any context once this_cpu() works.  None sleeps
+ *          or allocates memory.
  * SEE ALSO docs/devices.md, drivers/fw_cfg.c
  */
 #ifndef DRIVERS_FW_CFG_H
@@ -13,29 +13,32 @@
 
 #define FW_CFG_NAME_MAX 56 /* the NUL included */
 
-struct fw_cfg_file { /* as the device has it, save for the byte order */
+struct fw_cfg_file { /* the device's layout, but with the CPU's byte order */
     uint32_t size;   /* bytes */
     uint16_t sel;    /* selector, for fw_cfg_read() */
     uint16_t reserved;
     char name[FW_CFG_NAME_MAX];
 };
 
-/* fw_cfg_find - look a file up by its full name.  0 and *size (bytes), *sel; -ENOENT: none, or
- * no fw_cfg. */
+/*
+ * fw_cfg_find - find a file by its full name.  0: *size (bytes) and *sel are set;  -ENOENT:
+ * no file, or no fw_cfg.
+ */
 int fw_cfg_find(const char *name, uint32_t *size, uint16_t *sel);
 
 /*
  * fw_cfg_read - copy the first `size` bytes of item `sel` to buf.
- * @buf  memory that is contiguous in physical memory: of the kernel image or of the direct map
- * Returns 0, -ENODEV (no fw_cfg) or -EIO (the device refused).  Bytes beyond the item's end
- * read as zero.
+ * @buf  in the kernel image or the direct map, where virtual neighbours are physical neighbours (for DMA), or
+ *       on a kernel stack (then it is read byte by byte)
+ * Returns 0, -ENODEV (no fw_cfg) or -EIO (the device has reported an error).  Bytes beyond the end of the
+ * item read as zero.
  */
 int fw_cfg_read(uint16_t sel, void *buf, size_t size);
 
-/* fw_cfg_read_at - as above, beginning `off` bytes into the item. */
+/* fw_cfg_read_at - the same, beginning `off` bytes into the item. */
 int fw_cfg_read_at(uint16_t sel, uint32_t off, void *buf, size_t size);
 
-/* fw_cfg_file_at - file number `i` of the directory, NULL past the last: for listings. */
+/* fw_cfg_file_at - file number `i` of the directory; NULL after the last.  At most 96 files are known. */
 const struct fw_cfg_file *fw_cfg_file_at(unsigned i);
 
 #endif

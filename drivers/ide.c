@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * ide.c - disks at the IDE controller of the PIIX3 and PIIX4.
+ * ide.c - disks on the IDE controller of the PIIX3 and PIIX4.
  *
- * THEORY      ATA/ATAPI-6 (T13/1410D) for the commands, Intel's PIIX data sheet (290550) and "Programming Interface
- *             for Bus Master IDE Controller" 1.0 for DMA.  Two channels, at the places and interrupts of the ISA bus,
- *             have two disks each; a channel carries out one command at a time, so the second disk's waits.
- *             With programmed I/O (PIO) the processor moves each word between the data port and memory, in blocks of
- *             as many sectors as the disk gives with one interrupt (READ MULTIPLE).  With DMA the controller moves all
- *             by itself, along a table of pieces of memory (PRD), and interrupts once.  The table holds 32-bit
- *             addresses: a command with memory above 4 GiB goes by PIO, as all do when ide_dma is 0.
- * INVARIANTS  I1  ch->cur is the command that the channel carries out; NULL: it is idle and ch->waiting is empty
- * LOCKING     ch->lock (RANK_DRIVER); probing is done by polling, before the interrupts are registered
+ * THEORY      The controller has two channels, at the ports and interrupts that they had on the ISA bus, with
+ *             two disks each.  A channel carries out one command at a time; a command for
+ *             its other disk waits.
+ *             With programmed I/O (PIO) the processor moves each word between the data port and memory.  The
+ *             disk interrupts once for a block of sectors (READ MULTIPLE).
+ *             With DMA the controller moves all data itself, between the disk and the pieces of memory that a
+ *             table (PRD) lists, and interrupts once at the end.  The table holds 32-bit addresses, so a
+ *             command with memory above 4 GiB uses PIO.  If ide_dma is 0, all commands do.
+ *             The commands are described in ATA/ATAPI-6 (T13/1410D), DMA in Intel's PIIX data sheet (290550)
+ *             and in "Programming Interface for Bus Master IDE Controller" 1.0.
+ * INVARIANTS  I1  ch->cur is the command that the channel carries out; NULL: it is idle and ch->waiting is
+ *                 empty
+ * LOCKING     ch->lock (RANK_DRIVER) for the fields marked [l]; probing polls, before interrupts are
+ *             registered
  * TUNABLES    ide_dma
  * SEE ALSO    drivers/disk.h, docs/disks.md
  */
@@ -67,14 +72,14 @@ enum {
 enum { PRD_LAST = 0x8000, PRD_MAX = PAGE_SIZE / 8 };
 enum { ATA_IDENTIFY = 0xec, ATA_SET_MULTIPLE = 0xc6 };
 
-/* Codes by op, with addresses of 28 and of 48 bits. */
+/* Command codes: [op][0] for addresses of 28 bits, [op][1] for 48 bits. */
 static const uint8_t code_pio[][2] = {[DISK_READ] = {0x20, 0x24}, [DISK_WRITE] = {0x30, 0x34}};
 static const uint8_t code_multiple[][2] = {[DISK_READ] = {0xc4, 0x29}, [DISK_WRITE] = {0xc5, 0x39}};
 static const uint8_t code_dma[][2] = {[DISK_READ] = {0xc8, 0x25}, [DISK_WRITE] = {0xca, 0x35}};
 static const uint8_t code_flush[2] = {0xe7, 0xea};
 
-#define TIMEOUT_NS 30000000000ull /* a disk that has not answered for so long will not */
-#define POLL_NS    1000000000ull  /* at probing, and before the first block of a write */
+#define TIMEOUT_NS 30000000000ull /* 30 s: longest time for a command; then the channel is reset */
+#define POLL_NS    1000000000ull  /* 1 s: longest time that a busy disk is polled */
 
 struct prd {
     uint32_t pa;
@@ -86,7 +91,7 @@ struct ide_disk {
     struct channel *ch;
     unsigned unit; /* 0, 1                                                     */
     bool lba48;
-    unsigned multiple; /* sectors for one interrupt; 1: the plain commands are used */
+    unsigned multiple; /* sectors for each interrupt; 1: not READ and WRITE MULTIPLE */
     _Atomic uint64_t errors;
 };
 
@@ -101,12 +106,12 @@ static struct channel {
     struct ide_disk *cur_disk; /* [l]                                            */
     struct list waiting;       /* [l] commands                                   */
     bool dma;                  /* [l] the controller moves cur's data            */
-    unsigned seg;              /* [l] PIO: the next sector's place               */
-    uint32_t off;
-    uint32_t left;      /* [l] PIO: sectors                               */
-    struct timer timer; /* looks after a command that does not end        */
-    bool timer_set;     /* [l]                                            */
-    uint64_t deadline;  /* [l] of cur                                     */
+    unsigned seg;              /* [l] PIO: segment of the next sector            */
+    uint32_t off;              /* [l] PIO: byte in this segment                  */
+    uint32_t left;             /* [l] PIO: sectors that are still to be moved    */
+    struct timer timer;        /* ends a command that takes too long             */
+    bool timer_set;            /* [l]                                            */
+    uint64_t deadline;         /* [l] of cur, ns of clock_mono_ns()              */
 } channels[2] = {
     {.base = 0x1f0, .ctl = 0x3f6, .irq = 14, .name = "ide0"},
     {.base = 0x170, .ctl = 0x376, .irq = 15, .name = "ide1"},
@@ -116,7 +121,7 @@ static unsigned ide_dma = 1;
 TUNABLE(ide_dma, 0, 1,
         "default 1; 0: the processor moves the data of IDE disks (PIO); read for each command");
 
-/* Reading the other status register four times takes the 400 ns after which a command shows in it. */
+/* Status becomes valid 400 ns after a command; four reads of the alternate status register take so long. */
 static uint8_t read_settled_status(struct channel *ch)
 {
     for (unsigned i = 0; i < 3; i++)
@@ -127,7 +132,7 @@ static uint8_t read_settled_status(struct channel *ch)
 static void load_lba_registers(struct channel *ch, const struct ide_disk *k, uint64_t sector,
                                uint32_t count)
 {
-    if (k->lba48) { /* the registers are two bytes deep: the high ones first */
+    if (k->lba48) { /* each register takes two bytes, the high one first */
         outb(ch->base + R_COUNT, (uint8_t)(count >> 8));
         outb(ch->base + R_LBA0, (uint8_t)(sector >> 24));
         outb(ch->base + R_LBA1, (uint8_t)(sector >> 32));
@@ -143,7 +148,7 @@ static void load_lba_registers(struct channel *ch, const struct ide_disk *k, uin
 
 /* ---- moving data ----------------------------------------------------------------------------- */
 
-/* Fills the table for the controller.  false: memory that it cannot reach. */
+/* Fills the controller's PRD table.  false: too many pieces, or memory above 4 GiB. */
 static bool build_prd_table(struct channel *ch, const struct disk_cmd *c)
 {
     unsigned n = 0;
@@ -154,7 +159,7 @@ static bool build_prd_table(struct channel *ch, const struct disk_cmd *c)
 
         if (pa + left > 1ull << 32)
             return false;
-        while (left > 0) { /* no piece crosses a multiple of 64 KiB */
+        while (left > 0) { /* a piece must not cross a multiple of 64 KiB */
             uint32_t len = min_of(left, (uint32_t)(0x10000 - (pa & 0xffff)));
 
             if (n == PRD_MAX)
@@ -168,7 +173,7 @@ static bool build_prd_table(struct channel *ch, const struct disk_cmd *c)
     return true;
 }
 
-/* Moves the sectors of one interrupt through the data port. */
+/* Moves the sectors of one interrupt between the data port and memory. */
 static void move_pio_block(struct channel *ch)
 {
     struct disk_cmd *c = ch->cur;
@@ -187,7 +192,9 @@ static void move_pio_block(struct channel *ch)
     }
 }
 
-/* Waits until the disk is no longer busy.  Its status; with ST_BSY: it stays busy. */
+/*
+ * Polls until the disk is not busy, for at most POLL_NS.  Returns its status; ST_BSY is set if it stays busy.
+ */
 static uint8_t poll_while_busy(struct channel *ch)
 {
     uint64_t give_up = clock_mono_ns() + POLL_NS;
@@ -202,7 +209,10 @@ static uint8_t poll_while_busy(struct channel *ch)
 
 static void check_command_deadline(struct timer *t);
 
-/* A timer that is set may be running already, and wait for our lock: it is left alone, and looks at the deadline. */
+/*
+ * Sets the deadline of the current command.  A timer that is set is not changed, because its function may
+ * already be running and waiting for our lock.  When it runs, it compares the time with ch->deadline.
+ */
 static void set_command_deadline(struct channel *ch, uint64_t deadline)
 {
     ch->deadline = deadline;
@@ -223,7 +233,7 @@ static void start_dma_command(struct channel *ch, unsigned code)
     outb(ch->bm + BM_COMMAND, (uint8_t)(dir | BM_START));
 }
 
-/* Starts ch->cur; the lock is held.  What cannot be started ends by the timer. */
+/* Starts ch->cur; the lock is held.  If it cannot be started, the timer's function ends it with an error. */
 static void start_current_command(struct channel *ch)
 {
     struct disk_cmd *c = ch->cur;
@@ -249,7 +259,7 @@ static void start_current_command(struct channel *ch)
         return;
     }
     outb(ch->base + R_COMMAND, (k->multiple > 1 ? code_multiple : code_pio)[c->op][k->lba48]);
-    if (c->op == DISK_WRITE) { /* the disk asks for the first block without an interrupt */
+    if (c->op == DISK_WRITE) { /* there is no interrupt before the first block */
         uint8_t status = poll_while_busy(ch);
 
         if ((status & (ST_BSY | ST_ERR | ST_DF)) == 0 && (status & ST_DRQ))
@@ -277,7 +287,7 @@ static bool ide_start(void *soft, struct disk_cmd *c)
     return true;
 }
 
-/* The current command has ended, the lock is held: start the next.  Returns the one that ended. */
+/* Ends the current command and starts the next; the lock is held.  Returns the command that has ended. */
 static struct disk_cmd *end_current_command(struct channel *ch, int error)
 {
     struct disk_cmd *ended = ch->cur;
@@ -300,7 +310,7 @@ static void ide_intr(void *arg)
     int error = 0;
 
     spin_lock(&ch->lock);
-    status = inb(ch->base + R_STATUS); /* takes the interrupt back */
+    status = inb(ch->base + R_STATUS); /* this read clears the interrupt */
     if (ch->cur == NULL || (status & ST_BSY)) {
         spin_unlock(&ch->lock);
         return;
@@ -319,7 +329,7 @@ static void ide_intr(void *arg)
         error = -EIO;
     else if (ch->left > 0 && ch->cur->op != DISK_FLUSH && (status & ST_DRQ))
         move_pio_block(ch);
-    /* A read is over with its last block; a write when the disk says so once more. */
+    /* A read ends with its last block.  A write ends with one more interrupt, after the last block. */
     if (error != 0 || ch->cur->op == DISK_FLUSH || ch->dma ||
         (ch->left == 0 && !(status & ST_DRQ)) || (ch->left == 0 && ch->cur->op == DISK_READ))
         ended = end_current_command(ch, error);
@@ -338,6 +348,7 @@ static void reset_ide_channel(struct channel *ch)
     poll_while_busy(ch);
 }
 
+/* Timer function: if the deadline has passed, resets the channel and ends the command with -EIO. */
 static void check_command_deadline(struct timer *t)
 {
     struct channel *ch = container_of(t, struct channel, timer);
@@ -357,14 +368,14 @@ static void check_command_deadline(struct timer *t)
         ended->done(ended, -EIO);
 }
 
-/* ---- what there is --------------------------------------------------------------------------- */
+/* ---- probing --------------------------------------------------------------------------------- */
 
 static uint64_t ide_hw_errors(void *soft)
 {
     return ((struct ide_disk *)soft)->errors;
 }
 
-/* What the disk says of itself.  false: there is no disk. */
+/* Gets the disk's IDENTIFY data.  false: there is no disk, or it does not know block addresses (LBA). */
 static bool identify_disk(struct channel *ch, unsigned unit, uint16_t id[256])
 {
     uint8_t status;
@@ -379,12 +390,13 @@ static bool identify_disk(struct channel *ch, unsigned unit, uint16_t id[256])
     outb(ch->base + R_LBA2, 0);
     outb(ch->base + R_COMMAND, ATA_IDENTIFY);
     status = poll_while_busy(ch);
-    if ((status & (ST_BSY | ST_ERR)) || !(status & ST_DRQ)) /* a CD drive answers with an error */
+    if ((status & (ST_BSY | ST_ERR)) || !(status & ST_DRQ)) /* a CD drive returns an error */
         return false;
     insw(ch->base + R_DATA, id, 256);
-    return (id[49] & 1 << 9) != 0; /* it knows block addresses */
+    return (id[49] & 1 << 9) != 0; /* supports LBA */
 }
 
+/* Sets the number of sectors for each interrupt to `most`, the disk's limit; to 1 if the disk refuses. */
 static void set_multiple_mode(struct channel *ch, struct ide_disk *k, unsigned most)
 {
     uint8_t status;
@@ -418,7 +430,7 @@ static bool probe_ide_disk(struct channel *ch, unsigned number, unsigned unit, s
     d->sectors = k->lba48 ? id[100] | (uint64_t)id[101] << 16 | (uint64_t)id[102] << 32 |
                                 (uint64_t)id[103] << 48
                           : id[60] | (uint64_t)id[61] << 16;
-    d->cached = (id[83] & 1 << 12) != 0; /* it has FLUSH CACHE */
+    d->cached = (id[83] & 1 << 12) != 0; /* supports FLUSH CACHE */
     d->max_sectors = k->lba48 ? DISK_MAX_SEGS * (PAGE_SIZE / DISK_SECTOR) : 256;
     set_multiple_mode(ch, k, id[47] & 0xff);
     return true;

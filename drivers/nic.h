@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * nic.h - what the network and a driver of cards see of each other.
+ * net.h - the interface between the network and the drivers of network cards.
  *
- * THEORY      A driver tells of each card by struct nic_dev, once, at boot.  The network fills in where frames go that
- *             come in, and hands frames out; both copy, so a card's buffers are its own and their number is fixed.
- *             What finds no buffer is dropped and counted: protocols that care send again.
- * LOCKING     send() is called with the network's lock held (RANK_NET): a driver's own locks have RANK_DRIVER.
- *             receive() is called with no lock held, where the card's interrupt landed.
+ * THEORY      At boot, a driver describes each card that it finds once, with a struct nic_dev.  The network
+ *             fills in receive(), which the driver calls for each frame that arrives, and calls send() for
+ *             each frame to send.  Frames are copied in both directions.  So a card has a fixed number of
+ *             buffers, which never leave the driver.  A frame for which there is no buffer is dropped and
+ *             counted; protocols such as TCP send it again.
+ * LOCKING     send() is called with the network's lock held (RANK_NET), so a driver's own locks have
+ *             RANK_DRIVER.  receive() is called with no lock held, in interrupt context, on the CPU that took
+ *             the interrupt.
  * SEE ALSO    drivers/virtio_net.c, kernel/net/iface.c
  */
 #ifndef DRIVERS_NIC_H
@@ -15,25 +18,28 @@
 #include "lib/types.h"
 
 enum {
-    NIC_FRAME_MAX = 1514,
+    NIC_FRAME_MAX = 1514, /* bytes, without the checksum */
     NIC_FRAME_MIN = 14,
-    NIC_MAX = 8
-}; /* bytes, without the checksum; cards of a machine */
+    NIC_MAX = 8 /* cards in a machine */
+};
 
 struct nic_dev {
     uint8_t mac[6];
-    void *soft; /* the driver's own */
-    /* Send a frame of `len` bytes, which fill(dst, arg) stores.  false: there is no buffer now; it is dropped. */
+    void *soft; /* private to the driver */
+    /*
+     * Send a frame of `len` bytes; fill(dst, arg) stores it in a buffer.  false: no buffer is
+     * free; it is dropped.
+     */
     bool (*send)(void *soft, unsigned len, void (*fill)(void *dst, void *arg), void *arg);
-    /* Filled in by the network: take a frame, which is the driver's again afterwards. */
+    /* Filled in by the network: it copies a frame of `len` bytes.  The driver keeps the buffer. */
     void (*receive)(void *upper, const void *frame, unsigned len);
-    void *upper;
+    void *upper; /* private to the network */
 };
 
-/* What the drivers call for each card; *d stays. */
+/* A driver calls this function for each card; *d must stay for ever. */
 typedef void (*nic_attach_fn)(struct nic_dev *d);
 
-/* virtio_net_probe - find cards.  Boot thread. */
+/* virtio_net_probe - find network cards, and call `attach` for each.  Boot thread only. */
 void virtio_net_probe(nic_attach_fn attach);
 
 #endif

@@ -46,7 +46,7 @@ void pci_write(struct pci_fn f, unsigned reg, uint32_t value)
 
 bool pci_each(bool (*fn)(struct pci_fn f, uint32_t id, void *arg), void *arg)
 {
-    unsigned last = 0; /* highest bus known: bridges tell of the buses below them */
+    unsigned last = 0; /* highest bus known so far; a bridge gives the highest bus below it */
 
     for (unsigned bus = 0; bus <= last; bus++)
         for (unsigned i = 0; i < 32 * 8; i++) {
@@ -99,7 +99,7 @@ unsigned pci_cap(struct pci_fn f, unsigned id, unsigned after)
     if (!(pci_read(f, PCI_COMMAND) >> 16 & HAS_CAPS))
         return 0;
     at = after == 0 ? pci_read(f, PCI_CAPS) & 0xfc : pci_read(f, after) >> 8 & 0xfc;
-    while (at >= 0x40 && seen++ < 48) { /* as many as there is room for: the list may be a ring */
+    while (at >= 0x40 && seen++ < 48) { /* 48 fit; a broken device may link them to a ring */
         uint32_t head = pci_read(f, at);
 
         if ((head & 0xff) == id)
@@ -109,7 +109,7 @@ unsigned pci_cap(struct pci_fn f, unsigned id, unsigned after)
     return 0;
 }
 
-/* The bits of a window's register that can be written: they tell its size.  The register keeps its value. */
+/* The bits of a window's register that can be written, which give the size.  The register keeps its value. */
 static uint32_t probe_bar_mask(struct pci_fn f, unsigned reg)
 {
     uint32_t old = pci_read(f, reg), bits;
@@ -129,8 +129,8 @@ int pci_bar(struct pci_fn f, unsigned n, struct pci_bar *out)
 
     if (n >= NBARS || (wide && n == NBARS - 1))
         return -ENOENT;
-    pci_write(f, PCI_COMMAND,
-              command & ~(uint32_t)(PCI_CMD_IO | PCI_CMD_MEMORY)); /* it moves while it is sized */
+    /* Disable the window, because writing to its register changes its address. */
+    pci_write(f, PCI_COMMAND, command & ~(uint32_t)(PCI_CMD_IO | PCI_CMD_MEMORY));
     bits = probe_bar_mask(f, reg);
     if (wide)
         bits |= (uint64_t)probe_bar_mask(f, reg + 4) << 32;
@@ -169,14 +169,16 @@ int pci_msix_open(struct pci_fn f, struct pci_msix *out)
     return 0;
 }
 
-/* The function remembers what comes while the entry is masked, and sends it then: so none is lost (6.8.3.5). */
+/*
+ * intr_msi.set: directs entry `i` to another vector or CPU.  No interrupt is lost: the function keeps one
+ * that occurs while the entry is masked pending, and sends it afterwards (6.8.3.5).
+ */
 static void write_msix_entry(void *msix, unsigned i, uint64_t addr, uint32_t data)
 {
     volatile uint32_t *e = ((struct pci_msix *)msix)->table + i * 4;
 
     e[3] = VECTOR_MASKED;
-    (void)
-        e[3]; /* the write has arrived: nothing is sent any more while the entry is half written */
+    (void)e[3]; /* reading waits for the write, so no message is sent from an entry half written */
     e[0] = (uint32_t)addr;
     e[1] = (uint32_t)(addr >> 32);
     e[2] = data;

@@ -2,10 +2,14 @@
 /*
  * pci.h - finding devices on the PCI bus, their configuration registers and their windows (BARs).
  *
- * THEORY      Configuration space is read and written through two ports (PCI Local Bus Specification 3.0, 3.2.2.3.2:
- *             mechanism 1): the address goes to 0xcf8, the data through 0xcfc.  The firmware has numbered the buses
- *             and placed the windows; here they are only looked up.
- * LOCKING     none: one CPU at a time, while the machine boots; an entry of a table is written under intr_lock
+ * THEORY      Every function of a PCI device has configuration registers in a format that the standard
+ *             defines, so that the kernel can find out which devices exist.
+ *             They also tell where the windows (BARs) with the device's own registers are.  They are accessed
+ *             through two ports (PCI Local Bus Specification 3.0, 3.2.2.3.2: mechanism 1): the address goes
+ *             to 0xcf8, the data through 0xcfc.  The firmware has numbered the buses and placed the windows;
+ *             the kernel only reads these values.
+ * LOCKING     None: only the boot thread uses these functions.  Entries of an MSI-X table are later written
+ *             with intr_lock held.
  * SEE ALSO    drivers/fireplane.c
  */
 #ifndef DRIVERS_PCI_H
@@ -33,32 +37,44 @@ struct pci_bar {
     bool io;
 };
 
-/* pci_read, pci_write - a register of 32 bits; `reg` is its byte offset, a multiple of 4. */
+/* pci_read, pci_write - read or write a register of 32 bits; `reg` is its byte offset, a multiple of 4. */
 uint32_t pci_read(struct pci_fn f, unsigned reg);
 void pci_write(struct pci_fn f, unsigned reg, uint32_t value);
-/* pci_find - the first function with this vendor and device id, behind bridges too.  Returns whether there is one. */
+/*
+ * pci_find - find the first function with this vendor and device id, also behind bridges.
+ * false: there is none.
+ */
 bool pci_find(uint16_t vendor, uint16_t device, struct pci_fn *out);
-/* pci_each - call fn(f, vendor | device << 16, arg) for every function, until it returns true.  Whether one did. */
+/*
+ * pci_each - call fn(f, vendor | device << 16, arg) for every function until fn returns true.
+ * false: it never did.
+ */
 bool pci_each(bool (*fn)(struct pci_fn f, uint32_t id, void *arg), void *arg);
-/* pci_cap - offset of the first capability `id` behind the one at `after` (0: of all).  0: there is none. */
+/*
+ * pci_cap - offset of the first capability `id` after the one at offset `after` (0: from
+ * the first).  0: none.
+ */
 unsigned pci_cap(struct pci_fn f, unsigned id, unsigned after);
-/* pci_bar - place and size of window `n`, 0 .. 5.  0, or -ENOENT: no such window, or the firmware gave it no place. */
+/* pci_bar - get address and size of window `n`, 0 .. 5.  -ENOENT: it does not exist, or has no address. */
 int pci_bar(struct pci_fn f, unsigned n, struct pci_bar *out);
-/* pci_enable - let the device answer on its windows, or use memory: set PCI_CMD_* bits. */
+/* pci_enable - set PCI_CMD_* bits: the device responds at its windows, or may access memory. */
 void pci_enable(struct pci_fn f, unsigned bits);
 
-/* Message-signalled interrupts of a function (PCI 3.0, 6.8.2). */
+/*
+ * The message-signalled interrupts of a function (PCI 3.0, 6.8.2).  Each entry of the table is one interrupt.
+ */
 struct pci_msix {
     struct pci_fn f;
     unsigned cap;             /* offset of the capability             */
     unsigned count;           /* entries                              */
     volatile uint32_t *table; /* four words each                      */
 };
-/* pci_msix_open - map the table and mask all.  0, -ENODEV: the function has none.  Boot only. */
+/* pci_msix_open - map the table and mask all entries.  0, -ENODEV: the function has none.  Boot only. */
 int pci_msix_open(struct pci_fn f, struct pci_msix *out);
 /*
- * pci_msix_handle - entry `i` calls fn(arg) from now on, on CPU `cpu` or near it, and may move while it is in use;
- * `m` stays.  -EBUSY: no vector is left.  pci_msix_enable - messages instead of the interrupt line.
+ * pci_msix_handle - from now on interrupt `i` calls fn(arg) on CPU `cpu` or near it.  It may move to another
+ *                   CPU later; so `m` and `name` must stay.  0, -EBUSY: no vector is left.
+ * pci_msix_enable - make the function send messages instead of using its interrupt line.
  */
 int pci_msix_handle(struct pci_msix *m, unsigned i, unsigned cpu, void (*fn)(void *), void *arg,
                     const char *name);

@@ -2,11 +2,12 @@
 /*
  * rtc.c - wall-clock time from the CMOS clock (MC146818).
  *
- * THEORY      The clock's registers are read through an index port and a data port.  While the
- *             clock steps, its registers are inconsistent and status A says so; a reading counts
- *             when two in a row agree.
- *             Registers are BCD or binary, hours are of 12 or 24, as status B says.
- * LOCKING     none: called by the boot CPU before the others start
+ * THEORY      The clock's registers are read through an index port and a data port.  Once a second the clock
+ *             updates them; during the update they are inconsistent, and a bit of status register A is set.
+ *             The fields are read until two readings in a row are equal, because an update may begin between
+ *             two registers.  Status register B tells whether the fields are BCD or binary, and whether hours
+ *             are of 12 or 24.
+ * LOCKING     None: the boot CPU calls it before the other CPUs start.
  */
 #include "drivers/rtc.h"
 #include "lib/cpu.h"
@@ -33,8 +34,10 @@ static void read_clock_fields(uint8_t f[NFIELD])
         f[i] = read_cmos(field_reg[i]);
 }
 
-/* Days from 1970-01-01 to the first day of a month, by counting years from March so that leap
- * days come last. */
+/*
+ * Days from 1970-01-01 to the first day of a month.  It counts years from March, so that a leap day is the
+ * last day of a year.
+ */
 static uint64_t days_before_month(unsigned year, unsigned month)
 {
     unsigned y = month > 2 ? year : year - 1;

@@ -7,8 +7,7 @@
 
 #include "lib/types.h"
 
-/* rtc_read - seconds since 1970 (UTC) by the CMOS clock.  For boot: takes up to a second on
- * real hardware. */
+/* rtc_read - read the CMOS clock: seconds since 1970 (UTC).  Boot only, because it polls the clock. */
 uint64_t rtc_read(void);
 
 #endif

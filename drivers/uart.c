@@ -2,29 +2,28 @@
 /*
  * uart.c - 16550 serial ports.
  *
- * THEORY      Sending.  The transmitter has a FIFO of 16 bytes; when it is empty (THRE) 16 more may
- *             be written without asking.  Bytes go straight to it as long as it says so: in a
- *             virtual machine it nearly always does, and then no interrupt is needed at all.  What
- *             it does not take waits in a ring that the transmitter-empty interrupt (enabled only
- *             while the ring holds something) moves on.
- *             Receiving.  The client takes bytes out of the FIFO itself, under its own lock, from
- *             `input`.
- *             When it has no room it stops the interrupt and leaves bytes in the FIFO.  A full FIFO
- *             makes the sender wait (QEMU's host side; hardware by RTS), so nothing is ever lost
- *             and no second buffer is needed.
- *             The interrupt line is edge-triggered: the handler goes on until the port asks for
- *             nothing more.
- *             Kernel lines.  Programs and kernel share the verdict port, whose readers parse lines.
- *             A kernel line that comes while a program's line is unfinished waits in `held` until
- *             the newline has gone out.  On the console, where a prompt may stand for hours, it
- *             begins a new line at once.
- * INVARIANTS  I1  while `ring` is not empty, new output goes to its end, and THRE interrupts are on
- *                 unless stopped
- *             I2  `held` is not empty only while the last byte handed over was not a newline
+ * THEORY      Sending.  The transmitter has a FIFO of 16 bytes.  When it is empty (THRE), 16 bytes may be
+ *             written without checking the status again.  Bytes are written to it directly while it is empty;
+ *             in a virtual machine it nearly always is, and then no interrupt is needed.  Other bytes wait in
+ *             a ring.  The transmitter-empty interrupt moves them on; it is enabled only while the ring is
+ *             not empty.
+ *             Receiving.  The client's `input` takes bytes out of the FIFO itself, under the client's lock.
+ *             If the client has no room, it stops the interrupt and leaves the bytes in the FIFO.  A full
+ *             FIFO makes the sender wait (QEMU's host side; real hardware by RTS).  So no byte is lost, and
+ *             no second buffer is needed.
+ *             The interrupt line is edge-triggered, so the handler continues until the
+ *             port has no cause left.
+ *             Kernel lines.  Programs and kernel share the verdict port, whose readers parse whole lines.  A
+ *             kernel line that comes while a program's line is incomplete waits in `held` until the newline
+ *             is sent.  On the console a kernel line begins a new line at once, because a prompt may stay
+ *             incomplete for hours.
+ * INVARIANTS  I1  while `ring` is not empty, new output goes to its end, and THRE interrupts are enabled
+ *                 unless output is stopped
+ *             I2  `held` is not empty only if the last byte of output was not a newline, or the ring was full
  * LOCKING     [u] port's lock (RANK_UART, the last of all)  [c] constant after uart_attach()
- *             Polled output takes no lock: it may interleave with other output, which a panic does
- *             not mind.
- * SEE ALSO    docs/devices.md, kernel/tty/tty.c, tests/test_tty.py
+ *             Polled output takes no lock: it may interleave with other output, which is
+ *             acceptable in a panic.
+ * SEE ALSO    docs/devices.md, kernel/proc/tty.c, tests/test_tty.py
  */
 #include "drivers/uart.h"
 #include "intr/intr.h"
@@ -44,9 +43,8 @@ enum {
     CAUSE_LINE = 0x06,
     CAUSE_TIMEOUT = 0x0c
 };
-enum {
-    FCR_ON = 0xc7
-}; /* FIFOs on, emptied; receive interrupt at 14 bytes, or after 4 idle byte times */
+/* FIFOs on and emptied; receive interrupt at 14 bytes, or after the time of 4 bytes without a new one. */
+enum { FCR_ON = 0xc7 };
 enum { LCR_8N1 = 0x03, LCR_DIVISOR = 0x80 };
 enum { MCR_DTR_RTS_OUT2 = 0x0b }; /* OUT2 lets the interrupt line through */
 enum { LSR_DATA = 0x01, LSR_THRE = 0x20, LSR_IDLE = 0x40 };
@@ -60,8 +58,8 @@ struct uart {
     struct uart_client client; /* [c]                                       */
     uint8_t ier;               /* [u] what the register holds               */
     bool stopped;              /* [u] Ctrl-S                                */
-    bool stuck;                /* polled output has waited in vain          */
-    bool mid_line;             /* [u] last byte handed over was not a newline */
+    bool stuck;                /* polled output has waited in vain: do not wait so long again */
+    bool mid_line;             /* [u] the last byte of output was not a newline */
     uint32_t head, tail;       /* [u] ring: bytes tail .. head-1            */
     uint32_t nheld;            /* [u]                                       */
     char ring[RING];
@@ -113,9 +111,9 @@ static void set_ier(struct uart *u, uint8_t ier)
 }
 
 /*
- * Move ring bytes to the transmitter while it takes them; THRE interrupts as I1 says.  Only the
- * interrupt handler turns these off, so that each ring that was filled ends with a call of the
- * client's `space`.
+ * Moves bytes from the ring to the transmitter while it is empty, and enables THRE interrupts as in I1.  Only
+ * the interrupt handler disables them.  So, once the ring was used, at least one interrupt follows, and the
+ * client's `space` is called.
  */
 static void fill_transmitter(struct uart *u)
 {
@@ -126,8 +124,7 @@ static void fill_transmitter(struct uart *u)
         set_ier(u, u->ier | IER_TX);
 }
 
-/* Hand bytes over, to the transmitter if nothing is before them, else to the ring.  Returns how
- * many. */
+/* Sends bytes to the transmitter if the ring is empty, else puts them into the ring.  Returns how many. */
 static size_t transmit_bytes(struct uart *u, const char *buf, size_t n)
 {
     size_t done = 0;
@@ -143,7 +140,7 @@ static size_t transmit_bytes(struct uart *u, const char *buf, size_t n)
     return done;
 }
 
-/* Send the kernel lines that had to wait; what the ring has no room for stays. */
+/* Sends the kernel lines that wait in `held`; those for which the ring has no room stay there. */
 static void send_held_lines(struct uart *u)
 {
     size_t n = transmit_bytes(u, u->held, u->nheld);
@@ -158,8 +155,7 @@ size_t uart_write(enum uart_port port, const char *buf, size_t n)
     size_t done = 0;
 
     spin_lock(&u->lock);
-    /* Kernel lines that wait for the end of a program's line go out right after its newline
-     * (I2). */
+    /* Kernel lines that wait for the end of a program's line are sent right after its newline (I2). */
     if (u->nheld > 0) {
         const char *nl = memchr(buf, '\n', n);
 
@@ -207,7 +203,7 @@ void uart_flush_polled(enum uart_port port)
         uart_putc_polled(port, u->held[i]);
     u->nheld = 0;
     for (unsigned i = 0; i < POLL_LIMIT && !(inb(u->base + LSR) & LSR_IDLE); i++)
-        cpu_pause(); /* the FIFO's bytes, too, before the machine ends */
+        cpu_pause(); /* until the FIFO is sent too, before the machine ends */
 }
 
 static void uart_intr(void *arg)
@@ -273,7 +269,7 @@ void uart_rx_resume(enum uart_port port)
     struct uart *u = &uarts[port];
 
     spin_lock(&u->lock);
-    set_ier(u, u->ier | IER_RX); /* with bytes waiting this raises the interrupt at once */
+    set_ier(u, u->ier | IER_RX); /* if bytes are waiting, the interrupt comes at once */
     spin_unlock(&u->lock);
 }
 

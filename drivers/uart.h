@@ -2,9 +2,9 @@
 /*
  * uart.h - the two serial ports: COM1, the console, and COM2, the verdict port.
  *
- * THEORY   A port works in two ways at once: polled, from the kernel's first instruction to a
- *          panic's last, and buffered, once a client (the terminal layer) has attached itself.  See
- *          uart.c.
+ * THEORY   A port has two interfaces.  Polled output waits for the hardware and needs nothing else, so it
+ *          works from the kernel's first instruction to the last one of a panic.  Buffered input and output
+ *          use interrupts, and work when a client (the terminal layer) has attached itself.  See uart.c.
  */
 #ifndef DRIVERS_UART_H
 #define DRIVERS_UART_H
@@ -13,34 +13,33 @@
 
 enum uart_port { UART_CONSOLE, UART_VERDICT, UART_COUNT };
 
-/* uart_early_init - make polled output work on both ports.  Needs nothing; call it first of
- * all. */
+/*
+ * uart_early_init - make polled output work on both ports.  It needs nothing, and is called before all else.
+ */
 void uart_early_init(void);
 
 /*
- * uart_putc_polled - send one byte, waiting for the transmitter (but not for ever: a host that
- * has stopped reading loses the byte).  Any context, takes no lock.  '\n' is sent as it is.
+ * uart_putc_polled - wait for the transmitter and send one byte.  The wait is limited: if the host has
+ * stopped reading, the byte is lost.  Any context; takes no lock.  '\n' is sent without a '\r'.
  */
 void uart_putc_polled(enum uart_port port, char c);
 
 /*
- * uart_line - send a line of the kernel's own, text[n] ending in '\n', so that it does not break
- * into a line that a program is just writing: on the verdict port it is held back until that line
- * ends.  (When the kernel's lines would not fit, and on the console, the program's line is broken.)
+ * uart_line - send one line of the kernel: text[n], which ends with '\n'.  If a program has written an
+ * incomplete line: on the verdict port the kernel's line waits until the program's line is complete; on the
+ * console, or if too many lines wait already, a newline is sent first.
  * Any context that may take RANK_UART.
  */
 void uart_line(enum uart_port port, const char *text, size_t n);
 
-/* uart_flush_polled - send whatever is still buffered, polled, ignoring locks: for the
- * machine's end. */
+/* uart_flush_polled - send all buffered bytes by polling; takes no lock.  For the end of the machine. */
 void uart_flush_polled(enum uart_port port);
 
 /*
- * The buffered half, for one client per port.
- *
- * The client's functions are called in interrupt context with no lock held.  `input`: bytes
- * have come; it must call uart_getc() until that returns -1, or uart_rx_pause().  `space`: the
- * output buffer is half empty again.
+ * The buffered interface, for one client per port.  Its functions are called in interrupt context with no
+ * lock held.
+ * input - bytes have arrived: it must call uart_getc() until that returns -1, or call uart_rx_pause().
+ * space - at least half of the output buffer is free again.
  */
 struct uart_client {
     void (*input)(void *arg);
@@ -48,34 +47,37 @@ struct uart_client {
     void *arg;
 };
 
-/* uart_attach - start interrupts for a client.  Call once, when interrupts can be registered.
- */
+/* uart_attach - start interrupts for a client.  Call it once, when interrupts can be registered. */
 void uart_attach(enum uart_port port, const struct uart_client *client);
 
-/* uart_getc - the next byte received, or -1.  Callers serialise among themselves (the
- * terminal's lock). */
+/* uart_getc - the next byte received, or -1.  The callers exclude each other (by the terminal's lock). */
 int uart_getc(enum uart_port port);
 
 /*
- * uart_rx_pause, uart_rx_resume - stop and go on calling `input`.  While stopped, bytes stay
- * with the sender: the FIFO fills up and the host's side waits, so that none is lost.
+ * uart_rx_pause, uart_rx_resume - stop and restart the calls of `input`.  No byte is lost meanwhile: the FIFO
+ * fills up, and then the sender waits.
  */
 void uart_rx_pause(enum uart_port port);
 void uart_rx_resume(enum uart_port port);
 
 /*
- * uart_write - hand over up to n bytes.  Returns how many were taken (0: the buffer is full;
- * `space` follows). Any context that may take RANK_UART.
+ * uart_write - send or buffer up to n bytes.  Returns the number accepted; if it is less than n, the buffer
+ * is full, and `space` will be called.  Any context that may take RANK_UART.
  */
 size_t uart_write(enum uart_port port, const char *buf, size_t n);
 
-/* uart_room - bytes that uart_write() would take now (the last ones are kept for uart_line()). */
+/*
+ * uart_room - how many bytes the client should write at most now.  uart_write() accepts more, but the last
+ * bytes of the buffer should stay free for uart_line().
+ */
 size_t uart_room(enum uart_port port);
-/* uart_pending - bytes taken but not sent yet (TIOCOUTQ, tcdrain).  uart_discard_output -
- * forget them (tcflush). */
+/*
+ * uart_pending - bytes in the buffer that are not sent yet (TIOCOUTQ, tcdrain).
+ * uart_discard_output - drop them (tcflush).
+ */
 size_t uart_pending(enum uart_port port);
 void uart_discard_output(enum uart_port port);
-/* uart_tx_stop - hold output back (true, Ctrl-S) or go on (false, Ctrl-Q). */
+/* uart_tx_stop - stop output (true, Ctrl-S) or restart it (false, Ctrl-Q). */
 void uart_tx_stop(enum uart_port port, bool stop);
 
 #endif

@@ -2,11 +2,13 @@
 /*
  * virtio.c - see virtio.h.
  *
- * THEORY      Offsets and bits are those of the specification, 4.1.4 (structures) and 2.1 (status).  Memory is ordered
- *             as on any x86 machine: stores are seen in their order.  The device is told of all that is put in a queue,
- *             also when it says that it need not be (2.6.10).  To heed that, a full fence must stand between adding to
- *             the `avail` ring and looking; and where one host thread runs all CPUs, QEMU before 8.1 leaves fences out,
- *             though its device works in another thread: then a command could wait for ever.
+ * THEORY      Offsets and bits are those of the specification, 4.1.4 (structures) and 2.1 (status).
+ *             The device sees the stores of the driver in program order, as any x86 CPU does.
+ *             The driver notifies the device of every chain, even if the device has set the flag that it
+ *             needs no notification (2.6.10).  To use this flag, a driver needs a full fence between adding
+ *             to the `avail` ring and reading the flag.  But if one host thread runs all CPUs, QEMU before
+ *             8.1 leaves out the guest's fences, although its device works in another thread.  Then a
+ *             notification could get lost, and a command could wait for ever.
  */
 #include "drivers/virtio.h"
 
@@ -18,7 +20,7 @@
 #include "x86/mmu.h"
 
 enum { CAP_VENDOR = 9, CFG_COMMON = 1, CFG_NOTIFY = 2, CFG_DEVICE = 4 };
-enum { /* of the common structure */
+enum { /* registers of the common structure */
        R_DEV_SELECT = 0,
        R_DEV_FEATURES = 4,
        R_DRV_SELECT = 8,
@@ -81,7 +83,10 @@ static void add_device_status(struct virtio_dev *d, unsigned bits)
     d->common[R_STATUS] = (uint8_t)(d->common[R_STATUS] | bits);
 }
 
-/* Maps the structure of kind `type`, of at least `least` bytes; NULL: there is none.  *at: its capability. */
+/*
+ * Maps the structure (registers) of kind `type`; NULL: there is none of at least `least` bytes.  *len is its
+ * size in bytes, *at the offset of its capability.
+ */
 static volatile uint8_t *map_virtio_structure(struct pci_fn f, unsigned type, uint32_t least,
                                               uint32_t *len, unsigned *at)
 {
@@ -120,7 +125,7 @@ int virtio_open(struct virtio_dev *d, struct pci_fn f, uint64_t wanted, uint64_t
     d->notify_step = pci_read(f, cap + 16);
     d->common[R_STATUS] = 0;
     while (d->common[R_STATUS] != 0)
-        cpu_pause(); /* a reset is over when the status reads as 0 */
+        cpu_pause(); /* the reset has ended when the status reads as 0 */
     add_device_status(d, S_ACKNOWLEDGE | S_DRIVER);
     virtio_write32(d->common + R_DEV_SELECT, 0);
     offered = virtio_read32(d->common + R_DEV_FEATURES);
@@ -156,7 +161,10 @@ unsigned virtio_nqueues(struct virtio_dev *d)
     return min_of((unsigned)virtio_read16(d->common + R_NQUEUES), d->msix.count);
 }
 
-/* The arrays of a queue of `size` descriptors: 16 bytes each, then the avail ring, then, aligned, the used ring. */
+/*
+ * Allocates the arrays of a queue in one piece: q->size descriptors of 16 bytes, the `avail` ring, and the
+ * `used` ring at a multiple of 64 bytes.  0 or -ENOMEM.
+ */
 static int alloc_virtq_arrays(struct virtq *q, unsigned node)
 {
     size_t avail = 16ul * q->size, used = round_up(avail + 6 + 2ul * q->size, 64);

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * virtio.h - devices made for virtual machines: their registers on PCI, and the queues they share with the driver.
+ * virtio.h - devices made for virtual machines: their registers on PCI, and the queues
+ * shared with the driver.
  *
- * THEORY      Virtual I/O Device (VIRTIO) Version 1.1, 4.1 (PCI, modern interface only) and 2.6 (split virtqueues).  A
- *             queue is three arrays in memory.  The driver writes chains of descriptors, each a piece of memory that
- *             the device reads or writes, and puts the number of a chain's first descriptor into the `avail` ring; the
- *             device puts it into the `used` ring when it is done with the chain, and interrupts (one MSI-X vector for
- *             each queue).
+ * THEORY      Each access to a register of an emulated device leaves the virtual machine, which is slow.  A
+ *             virtio device has no real hardware to imitate, so it is designed for few such accesses: driver
+ *             and device exchange work in queues in shared memory.
+ *             A queue is three arrays.  A descriptor describes a piece of memory that the device reads or
+ *             writes.  The driver links descriptors to a chain, puts the number of the first one into the
+ *             `avail` ring, and notifies the device.  When the device is done with the chain, it puts this
+ *             number into the `used` ring and interrupts.  Each queue has its own MSI-X vector.
+ *             Virtual I/O Device (VIRTIO) Version 1.1: 4.1 (PCI, modern interface only),
+ *             2.6 (split virtqueues).
  * INVARIANTS  I1  a descriptor is on the free chain, or in exactly one chain that was given to the device
- * LOCKING     q->lock (RANK_DRIVER); the functions here take it
+ * LOCKING     q->lock (RANK_DRIVER); virtq_put() and virtq_get() take it
  * SEE ALSO    drivers/virtio_blk.c, drivers/virtio_net.c
  */
 #ifndef DRIVERS_VIRTIO_H
@@ -23,9 +28,9 @@
 struct virtio_dev {
     struct pci_fn f;
     struct pci_msix msix;
-    volatile uint8_t *common, *notify, *config; /* registers; config: those of the kind of device */
-    uint32_t config_len;
-    uint32_t notify_step;
+    volatile uint8_t *common, *notify, *config; /* registers; config: specific to the device type */
+    uint32_t config_len;                        /* bytes */
+    uint32_t notify_step; /* bytes between the notify registers of two queues */
 };
 
 struct virtq_desc;
@@ -33,43 +38,49 @@ struct virtq {
     struct spinlock lock;
     struct virtq_desc *desc; /* [c] the three arrays, in one piece of memory */
     volatile uint16_t *avail, *used;
-    volatile uint32_t *notify; /* [c] written to tell the device               */
+    volatile uint32_t *notify; /* [c] a write notifies the device              */
     uint16_t index;            /* [c] number of the queue                      */
     uint16_t size;             /* [c] descriptors                              */
     uint16_t free_head, nfree; /* [l]                                   */
-    uint16_t next_used;        /* [l]                                          */
-    bool quiet;                /* [l] the device is not told yet: before virtio_start() */
-    void **cookie; /* [l] of the chain that begins at a descriptor; NULL: none begins there */
+    uint16_t next_used;        /* [l] place in `used` that is read next        */
+    bool quiet;                /* [l] do not notify: before virtio_start()     */
+    void **cookie;             /* [l] by first descriptor of a chain; NULL: no chain begins there */
 };
 
-struct virtq_piece { /* of a chain; those the device writes come last */
+struct virtq_piece { /* of a chain; pieces that the device writes come last */
     paddr_t pa;
-    uint32_t len;
-    bool to_driver;
+    uint32_t len;   /* bytes */
+    bool to_driver; /* the device writes it */
 };
 
 /*
- * virtio_open - map the registers, reset the device, agree on the features of `wanted` that it offers.
- * @features  what both have.  0, -ENODEV: no modern device, or no MSI-X.
+ * virtio_open - map the registers, reset the device, and negotiate features.  *features is set to those
+ * features in `wanted` that the device offers.  0, -ENODEV: it is no modern device, or it has no MSI-X.
  */
 int virtio_open(struct virtio_dev *d, struct pci_fn f, uint64_t wanted, uint64_t *features);
-/* virtio_start - the driver is ready.  virtio_fail - it gives the device up. */
+/* virtio_start - tell the device that the driver is ready.  virtio_fail - give up the device. */
 void virtio_start(struct virtio_dev *d);
 void virtio_fail(struct virtio_dev *d);
 uint16_t virtio_read16(volatile const uint8_t *reg);
 uint32_t virtio_read32(volatile const uint8_t *reg);
 uint64_t virtio_read64(volatile const uint8_t *reg);
+/*
+ * virtio_nqueues - number of queues that the driver can use: the device has them, and an
+ * MSI-X entry for each.
+ */
 unsigned virtio_nqueues(struct virtio_dev *d);
 /*
- * virtq_open - make queue `index`; its interrupts call fn(arg) on CPU `cpu`, whose node the arrays come from.
- * fn NULL: the queue does not interrupt.  0, -ENOMEM, -EBUSY (no vector), -ENODEV.
+ * virtq_open - make queue `index`, with its arrays in the memory of the node of CPU `cpu`.
+ * @fn  an interrupt of the queue calls fn(arg) on that CPU or near it; NULL: the queue does not interrupt
+ * 0, -ENOMEM, -EBUSY: no vector is left; -ENODEV: the device does not have this queue.
  */
 int virtq_open(struct virtio_dev *d, struct virtq *q, unsigned index, unsigned cpu,
                void (*fn)(void *), void *arg, const char *name);
 /*
- * virtq_put - give the device a chain.  false: too few descriptors are free.  virtq_get - the cookie of one that it is
- * done with, or NULL; *written (may be NULL): bytes that it says it has written there, not to be trusted.
- * virtq_tell - tell the device of what was given to it while the queue was quiet.
+ * virtq_put - give the device a chain of n pieces, and notify it.  false: too few descriptors are free.
+ * virtq_get - the cookie of a chain that the device is done with, or NULL.  *written (if not NULL) is set to
+ *             the bytes that the device claims to have written; the caller must check it.
+ * virtq_tell - notify the device, for chains that were put while the queue was quiet.
  */
 bool virtq_put(struct virtq *q, const struct virtq_piece *piece, unsigned n, void *cookie);
 void *virtq_get(struct virtq *q, uint32_t *written);

@@ -2,9 +2,10 @@
 /*
  * virtio_blk.c - disks of a virtual machine.
  *
- * THEORY      VIRTIO 1.1, 5.2.  A command is a chain: a header of 16 bytes (what, where), the data, a byte of status
- *             that the device writes.  Header and status lie in the command itself.
- *             A disk may have several queues.  Each has an interrupt of its own, on a CPU of its own; queues are spread
+ * THEORY      VIRTIO 1.1, 5.2.  A command is a chain: a header of 16 bytes (operation and sector), the data,
+ *             and a byte of status that the device writes.  Header and status are stored in the struct
+ *             disk_cmd itself.
+ *             A disk may have several queues, each with an interrupt of its own.  The interrupts are spread
  *             evenly over the CPUs, and a CPU uses the queue whose interrupt arrives nearest to it.
  * LOCKING     the queues' locks; struct vblk is constant after virtio_blk_probe()
  * SEE ALSO    drivers/virtio.h, docs/disks.md
@@ -29,7 +30,7 @@ enum { F_SEG_MAX = 1 << 2, F_RO = 1 << 5, F_FLUSH = 1 << 9, F_MQ = 1 << 12 };
 enum { C_CAPACITY = 0, C_SEG_MAX = 12, C_NUM_QUEUES = 34 }; /* registers */
 enum { T_IN = 0, T_OUT = 1, T_FLUSH = 4, STATUS_OK = 0 };
 
-struct header { /* in cmd->hw; the status follows */
+struct header { /* in cmd->hw: the 16 bytes that the device reads, and the status that it writes */
     uint32_t type, reserved;
     uint64_t sector;
     uint8_t status;
@@ -126,7 +127,7 @@ static bool probe_virtio_disk(struct pci_fn f, uint32_t id, void *arg)
     }
     if (err != 0) {
         warn("%s: PCI %02x:%02x.%u cannot be used: error %d", d.name, f.bus, f.dev, f.fn, -err);
-        return false; /* v stays: the device may know its queues */
+        return false; /* v is not freed: the device may still use its queues */
     }
     d.sectors = virtio_read64(v->dev.config + C_CAPACITY);
     d.readonly = (features & F_RO) != 0;
@@ -135,7 +136,7 @@ static bool probe_virtio_disk(struct pci_fn f, uint32_t id, void *arg)
     d.max_segs =
         max_of(1u, min_of(d.max_segs, min_of((unsigned)DISK_MAX_SEGS, v->queue[0].q.size - 2u)));
     d.max_sectors = DISK_MAX_SEGS * (PAGE_SIZE / DISK_SECTOR);
-    d.depth = v->queue[0].q.size / 3; /* of one page each */
+    d.depth = v->queue[0].q.size / 3; /* a command of one segment takes 3 descriptors */
     d.soft = v;
     ndisks++;
     virtio_start(&v->dev);

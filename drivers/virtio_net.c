@@ -2,18 +2,22 @@
 /*
  * virtio_net.c - network cards of a virtual machine.
  *
- * THEORY      VIRTIO 1.1, 5.1.  A card has a queue of buffers to fill and one of buffers to send; each buffer begins
- *             with a header of 12 bytes, all zero, since no offloading is agreed on.  All buffers are made at boot
- *             and stay the card's: a frame that came in is handed up, copied there, and its buffer given back at
- *             once.  The card interrupts for frames that came in, on a CPU of its own.  It does not for those that
- *             went out: their buffers are taken back when the next one is sent.
- *             Nothing that the device writes is trusted: a chain that it was not given is refused by virtio.c, and a
- *             length that cannot be is dropped here and counted.
- * INVARIANTS  I1  a receive buffer is in the queue, or being handed up
+ * THEORY      VIRTIO 1.1, 5.1.  A card has a receive queue, whose buffers the device fills, and a send queue.
+ *             Each buffer begins with a header of 12 bytes, which are all zero because the driver negotiates
+ *             no offloading.
+ *             All buffers are allocated at boot and stay with the card.  The network copies a frame that has
+ *             arrived, and the buffer goes back to the receive queue at once.
+ *             The card interrupts for frames that have arrived, on a CPU that differs from card to card.  It
+ *             does not interrupt for sent frames; the driver takes back their buffers when it
+ *             sends the next frame.
+ *             The driver does not trust what the device writes: virtio.c refuses a chain that the device was
+ *             not given, and a frame with an impossible length is dropped and counted here.
+ * INVARIANTS  I1  a receive buffer is in the queue, or its frame is being received
  *             I2  a send buffer is in `free`, or in the queue
- * LOCKING     [q] the queues' locks; [s] under the network's lock, in which vnet_send() is called; [i] the interrupt's
- *             handler, which runs on one CPU at a time
- * SEE ALSO    drivers/virtio.h, drivers/nic.h, docs/network.md, kstat link:N:vnetN
+ * LOCKING     The queues have their own locks.
+ *             [s] guarded by the network's lock, which is held when vnet_send() is called
+ *             [i] used by the interrupt handler only, which runs on one CPU at a time
+ * SEE ALSO    drivers/virtio.h, drivers/net.h, docs/network.md, kstat link:N:vnetN
  */
 #include "drivers/nic.h"
 #include "drivers/virtio.h"
@@ -52,7 +56,10 @@ static bool post_rx_buffer(struct vnet *v, void *buf)
     return virtq_put(&v->rx, &piece, 1, buf);
 }
 
-/* One frame, in a buffer of which the device says that it has written `written` bytes. */
+/*
+ * Passes a frame on to the network.  `written`: bytes that the device claims to have
+ * written, with the header.
+ */
 static void deliver_rx_frame(struct vnet *v, const uint8_t *buf, uint32_t written)
 {
     if (written < HEADER + NIC_FRAME_MIN || written > HEADER + NIC_FRAME_MAX)
@@ -70,7 +77,7 @@ static void vnet_intr(void *arg)
     v->interrupts++;
     while ((buf = virtq_get(&v->rx, &written)) != NULL) {
         deliver_rx_frame(v, buf, written);
-        (void)post_rx_buffer(v, buf); /* there is room: it has just left */
+        (void)post_rx_buffer(v, buf); /* there is room, because the buffer was just taken out */
     }
 }
 
@@ -97,7 +104,7 @@ static bool vnet_send(void *soft, unsigned len, void (*fill)(void *dst, void *ar
     return false;
 }
 
-/* Buffers of both directions, from the memory of the CPU's board. */
+/* Allocates the buffers for both directions, in the memory of node `node`.  0 or -ENOMEM. */
 static int alloc_vnet_buffers(struct vnet *v, unsigned node)
 {
     for (unsigned i = 0; i < NRX + NTX; i += PER_PAGE) {
@@ -147,14 +154,14 @@ static int vnet_open_card(struct vnet *v, struct pci_fn f, unsigned cpu)
     if ((err = virtq_open(&v->dev, &v->rx, RX_QUEUE, cpu, vnet_intr, v, v->name)) != 0 ||
         (err = virtq_open(&v->dev, &v->tx, TX_QUEUE, cpu, NULL, NULL, NULL)) != 0)
         return err;
-    v->rx.quiet = true; /* until the device has started */
+    v->rx.quiet = true; /* a device must not be notified before virtio_start() */
     return alloc_vnet_buffers(v, cpus[cpu]->node);
 }
 
 static bool probe_virtio_card(struct pci_fn f, uint32_t id, void *arg)
 {
-    unsigned cpu =
-        (ncards * ncpu / 4 + 1 + ncards / 4) % ncpu; /* apart, and from what is on CPU 0 */
+    /* The cards' interrupts go to different CPUs, and not to CPU 0, which has others. */
+    unsigned cpu = (ncards * ncpu / 4 + 1 + ncards / 4) % ncpu;
     struct vnet *v;
     int err;
 
@@ -170,7 +177,7 @@ static bool probe_virtio_card(struct pci_fn f, uint32_t id, void *arg)
     v->nic.send = vnet_send;
     if ((err = vnet_open_card(v, f, cpu)) != 0) {
         warn("%s: PCI %02x:%02x.%u cannot be used: error %d", v->name, f.bus, f.dev, f.fn, -err);
-        return false; /* v stays: the device may know its queues */
+        return false; /* v is not freed: the device may still use its queues */
     }
     v->ks = (struct kstat){
         .module = "link",
@@ -185,7 +192,7 @@ static bool probe_virtio_card(struct pci_fn f, uint32_t id, void *arg)
     str_copy(v->ks.name, v->name, sizeof v->ks.name);
     kstat_register(&v->ks);
     ncards++;
-    attach_card(&v->nic); /* before the first interrupt: it fills in where frames go */
+    attach_card(&v->nic); /* sets nic.receive, so it must come before the first interrupt */
     virtio_start(&v->dev);
     v->rx.quiet = false;
     virtq_tell(&v->rx);
