@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * boot.S - from GRUB or QEMU to C: 32-bit protected mode to long mode in the higher half.
+ * boot.S - from GRUB or QEMU to C: from 32-bit protected mode to 64-bit mode at the kernel's own addresses.
  *
- * THEORY      GRUB enters here with paging off, %eax = multiboot2's magic and %ebx = the physical address of its
- *             information.  QEMU's -kernel enters at pvh_entry, which a note in the file names, with Xen's
- *             hvm_start_info in %ebx.  The boot page tables map the first 4 GiB three times: where they are (for this
- *             file and for the start of the other CPUs), at DIRECT_BASE, and (the first 1 GiB) at KERNEL_BASE.
- *             mmu_init() later replaces them by tables with proper rights.
+ * THEORY      The kernel is linked for 64-bit mode near the top of the address space, but a boot loader
+ *             enters it in 32-bit mode with paging off.  So this code builds page tables, turns on paging and
+ *             long mode, and jumps to kmain().
+ *             GRUB enters at boot_entry with %eax = multiboot2's magic and %ebx = the physical address of its
+ *             information.  QEMU's -kernel enters at pvh_entry, the address in an ELF note of the file, with
+ *             the physical address of Xen's hvm_start_info in %ebx.
+ *             The boot page tables map the first 4 GiB at their physical addresses (for this file and for the
+ *             start of the other CPUs) and at DIRECT_BASE, and the first 1 GiB at KERNEL_BASE.  mmu_init()
+ *             later replaces them by tables with proper access rights.
  * SEE ALSO    Multiboot2 specification 3.1-3.3; Xen's docs/misc/pvh.pandoc and include/public/elfnote.h; Intel SDM
  *             vol. 3, 9.8.5 (entering IA-32e mode)
  */
@@ -40,12 +44,12 @@ pvh_entry:
 boot_entry:
     cli
     cld
-    movl %eax, %ebp                 /* magic; the information stays in %ebx */
-    movw %ds, %ax                   /* no loader promises a stack */
+    movl %eax, %ebp                 /* the magic, for kmain(); the information stays in %ebx */
+    movw %ds, %ax                   /* load a stack: the loader need not provide one */
     movw %ax, %ss
     movl $boot_call_stack, %esp
 
-    /* Page directories: 2048 entries of 2 MiB, present, writable, large. */
+    /* Four page directories: 2048 entries of 2 MiB, present, writable, large. */
     movl $boot_pd, %edi
     movl $0x83, %eax
     xorl %edx, %edx
@@ -88,7 +92,7 @@ enable_long_mode:
     orl $0x901, %eax                /* SCE, LME, NXE */
     wrmsr
     movl %cr0, %eax
-    andl $~0x4, %eax                /* no FPU emulation */
+    andl $~0x4, %eax                /* clear EM: FPU instructions do not trap */
     orl $0x80010022, %eax           /* PG, WP, NE, MP */
     movl %eax, %cr0
     ret

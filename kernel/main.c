@@ -2,9 +2,12 @@
 /*
  * main.c - from the boot loader to the first process, in order.
  *
- * THEORY      The boot CPU learns what the machine is (boot loader, ACPI, the launcher's options), builds memory and
- *             the lgroups over it, gives every CPU its data on its own board, starts all CPUs at once, and makes
- *             process 1. Each step may use only what came before it; the order below is the dependency graph.
+ * THEORY      At the start nothing works: no allocator, no locks, no threads.  The boot CPU builds these one
+ *             by one.  It reads the description of the machine (boot loader, ACPI, the launcher's options)
+ *             and builds the lgroups and the memory allocator from it.  Then it gives every CPU its data in
+ *             its own board's memory, starts all CPUs at once, and starts process 1.  A step may use only
+ *             what earlier steps have set up, so the order of calls in kmain() and boot_thread() is the
+ *             dependency graph of the kernel.
  * INVARIANTS  I1  nothing sleeps before boot_thread() runs
  * SEE ALSO    docs/boot.md
  */
@@ -63,7 +66,7 @@ void kmain(uint32_t magic, uint64_t info);
 
 extern char __kernel_start[], __kernel_end[], boot_pml4[], boot_stack[];
 
-/* Static: they are large, and the boot CPU has nowhere else to put them. */
+/* Static, because they are too large for the boot stack and there is no allocator yet. */
 static struct boot_info boot;
 static struct acpi_tables tables;
 static struct acpi_madt madt;
@@ -76,7 +79,10 @@ static uint64_t boot_seed;
 
 /* ---- what the launcher passes ---- */
 
-/* A small text file, before there is memory.  Returns its length; 0: there is none. */
+/*
+ * Reads fw_cfg file `name` into buf[max] and ends it with a NUL.  Needs no allocator.
+ * Returns its length in bytes; 0: it does not exist, is empty, too long (with a warning), or cannot be read.
+ */
 static size_t read_option_text(const char *name, char *buf, size_t max)
 {
     uint32_t size;
@@ -94,6 +100,7 @@ static size_t read_option_text(const char *name, char *buf, size_t max)
     return size;
 }
 
+/* The decimal or 0x hexadecimal number at the start of s; 0: there is none. */
 static uint64_t parse_boot_number(const char *s)
 {
     uint64_t v = 0;
@@ -114,7 +121,10 @@ static uint64_t parse_boot_number(const char *s)
     }
 }
 
-/* QEMU's -kernel leaves the root file system's archive to the launcher, whose file is read to behind the kernel. */
+/*
+ * Finds the archive of the root file system when it is not a multiboot2 module.  After QEMU's -kernel the
+ * launcher passes it as a file of fw_cfg, which is read to the first page behind the kernel.
+ */
 static void initramfs_read(void)
 {
     uint64_t at = round_up(kva_to_phys(__kernel_end), PAGE_SIZE);
@@ -137,7 +147,10 @@ static void initramfs_read(void)
     panic("opt/homeroom/initramfs (%u bytes) cannot be read to behind the kernel", len);
 }
 
-/* /etc/system of the root file system's archive, then the launcher's lines: before anything reads a tunable. */
+/*
+ * Sets tunables from /etc/system in the initramfs, then from the launcher's lines.  Must run before any code
+ * reads a tunable.
+ */
 static void apply_system_files(void)
 {
     static char text[4096];
@@ -156,13 +169,17 @@ static void apply_system_files(void)
         system_file_apply(text, n);
 }
 
+/*
+ * Seeds both generators of CPU `id`.  The kernel's generator (rng) starts from output of the programs'
+ * (crng): so a program that infers the state of rng from its placement learns nothing about crng.
+ */
 static void seed_cpu(struct cpu *c, unsigned id)
 {
     crng_seed(&c->crng, boot_seed, id);
-    crng_take(&c->crng, &c->rng,
-              sizeof c->rng); /* what placement tells of this says nothing of the other */
+    crng_take(&c->crng, &c->rng, sizeof c->rng);
 }
 
+/* Sets boot_seed, from the launcher's option, RDRAND or the time-stamp counter, and seeds the boot CPU. */
 static void seed_generators(void)
 {
     char text[32];
@@ -176,11 +193,16 @@ static void seed_generators(void)
 
 /* ---- the machine ---- */
 
+/* Maps ACPI tables for the parser; NULL: beyond the first 4 GiB, which are all that boot.S maps. */
 static const void *map_low_memory(uint64_t phys, size_t len)
 {
     return phys + len <= 1ul << 32 ? phys_to_virt(phys) : NULL;
 }
 
+/*
+ * Reads the ACPI tables, after the launcher's tables (opt/homeroom/acpi) have replaced the firmware's of the
+ * same name.  Panics if there is no usable MADT.
+ */
 static void acpi_read(void)
 {
     static uint8_t replaced[65536];
@@ -208,7 +230,10 @@ static void acpi_read(void)
         (void)acpi_parse_s5(&fadt, acpi_find(&tables, ACPI_SIG('D', 'S', 'D', 'T')), &why);
 }
 
-/* CPU ids: the boot CPU first, the others in the order of the MADT. */
+/*
+ * Sets ids[CPU id] = APIC id: the boot CPU is CPU 0, the others follow in the order of the MADT.
+ * Returns the number of CPUs.
+ */
 static unsigned number_cpus(uint32_t *ids)
 {
     uint32_t self, r[4];
@@ -226,6 +251,7 @@ static unsigned number_cpus(uint32_t *ids)
     return n;
 }
 
+/* Builds the lgroups from the SRAT, SLIT and HMAT, for n CPUs with the APIC ids in ids[] and for the RAM. */
 static void topology_read(const uint32_t *ids, unsigned n)
 {
     static struct lgrp_range ram[MB2_RAM_MAX];
@@ -255,15 +281,17 @@ static void topology_read(const uint32_t *ids, unsigned n)
 }
 
 /*
- * The overlay, a cpio archive, may be larger than the largest block of the allocator: until it is unpacked it
- * keeps the end of the largest range of memory.
+ * The overlay is a second cpio archive, unpacked over the root file system.  It may be larger than the
+ * largest block of the page allocator.  So the end of the largest memory range is reserved for it before the
+ * allocator starts, and given back when the archive has been unpacked.
  */
 static struct {
-    paddr_t at; /* 0: there is none */
-    uint32_t len;
-    uint16_t sel;
+    paddr_t at;   /* 0: there is no overlay */
+    uint32_t len; /* bytes                  */
+    uint16_t sel; /* fw_cfg's selector      */
 } overlay;
 
+/* Reserves memory for the overlay, if there is one, in the largest of n ranges.  Warns if it does not fit. */
 static void overlay_reserve(const struct mem_range *r, unsigned n)
 {
     const struct mem_range *most = r;
@@ -288,7 +316,7 @@ static void overlay_reserve(const struct mem_range *r, unsigned n)
     mem_reserve(overlay.at, overlay.len);
 }
 
-/* The overlay's bytes, or NULL. */
+/* Reads the overlay into its reserved memory; NULL: there is none, or it cannot be read (with a warning). */
 static void *overlay_read(void)
 {
     if (overlay.at == 0)
@@ -299,6 +327,7 @@ static void *overlay_read(void)
     return NULL;
 }
 
+/* Reserves the memory that the boot loader filled, and starts the page allocator on the rest. */
 static void memory_start(void)
 {
     static struct mem_range r[LGRP_RANGE_MAX];
@@ -320,7 +349,7 @@ static void memory_start(void)
     }
 }
 
-/* Everything that CPU `id` has of its own, on its board. */
+/* Allocates and initialises the data of CPU `id` in its board's memory.  Panics if there is no memory. */
 static void cpu_make(unsigned id, uint32_t apic)
 {
     unsigned node = lgrp_topo.cpu_node[id];
@@ -351,7 +380,7 @@ static void cpu_make(unsigned id, uint32_t apic)
     cpus[id] = c;
 }
 
-/* Until all CPUs run, for five seconds at most. */
+/* Waits until all CPUs run kernel code.  Panics after five seconds. */
 static void wait_for_cpus(void)
 {
     uint64_t give_up = clock_mono_ns() + 5000000000ull;
@@ -364,7 +393,7 @@ static void wait_for_cpus(void)
         }
 }
 
-/* What each CPU but the boot CPU does once it runs: take part. */
+/* The start of each CPU but the boot CPU, from smp_start(): join the dispatcher and run threads. */
 static void cpu_enter(void)
 {
     disp_cpu_join(this_cpu());
@@ -373,6 +402,7 @@ static void cpu_enter(void)
 
 /* ---- serial ports ---- */
 
+/* Writes n bytes; `panicking`: by polling the port. */
 static void write_serial_line(enum uart_port port, const char *text, size_t n, bool panicking)
 {
     if (!panicking) {
@@ -399,6 +429,7 @@ static void serial_flush(void)
     uart_flush_polled(UART_VERDICT);
 }
 
+/* Returns if the machine has no ACPI soft-off (S5). */
 static void power_off(void)
 {
     if (fadt.has_s5 && fadt.pm1a_cnt_port != 0)
@@ -413,11 +444,12 @@ static void reset_machine(void)
 }
 
 /*
- * A non-maskable interrupt, on all CPUs: the launcher takes the machine for hung.  One after the other says what it
- * runs; then the first of them, after 10 seconds if one does not come, says what threads wait for.  Nobody prints but
- * who has `busy`, which the first keeps when all have told; of one who does not give it back he is rid after 2 seconds.
- * The launcher gives all this 20 seconds (guest.py).
- * Where CPUs park, one NMI may have been taken for another (lib/park.h, I3): the first sends it to all once more.
+ * The launcher believes that the machine hangs and has sent an NMI to all CPUs.  Each CPU in turn prints what
+ * it runs.  When all have done so, or after 10 seconds, the first CPU prints what the threads wait for and
+ * ends QEMU.  Only the CPU that holds `busy` prints.  At the end the first CPU takes `busy` for good; if
+ * another CPU does not release it within 2 seconds, the first CPU prints anyway.  The launcher allows 20
+ * seconds for all this (guest.py).  Where CPUs park, an NMI may have been taken for a wakeup (lib/park.h,
+ * I3).  So the first CPU sends it again to all.
  */
 static void report_hang_on_nmi(struct regs *r)
 {
@@ -459,6 +491,7 @@ static void report_hang_on_nmi(struct regs *r)
 
 /* ---- the boot thread: may sleep ---- */
 
+/* The second half of the boot: what may sleep.  It ends by starting process 1. */
 static void boot_thread(void *arg)
 {
     static char addresses[512];
@@ -488,7 +521,10 @@ static void boot_thread(void *arg)
         mem_unreserve(boot.initrd, boot.initrd_len);
     pageout_start();
     verdict("@boot %lu", clock_mono_ns() / 1000000);
-    /* Time for the kernel's threads: a CPU where one still waits takes no process, which would begin far from home. */
+    /*
+     * Let the kernel's new threads run first.  A CPU with a waiting thread is not chosen for process 1, which
+     * would then start far from its home.
+     */
     thread_sleep_ns(1000000);
     proc_start_init();
 }
@@ -498,7 +534,7 @@ void kmain(uint32_t magic, uint64_t info)
     static uint32_t ids[CPU_MAX];
     char text[16];
 
-    /* The boot CPU's struct cpu first: locks and counters need it. */
+    /* The boot CPU's struct cpu comes first, because locks and counters use it. */
     boot_cpu.cpu.self = &boot_cpu.cpu;
     boot_cpu.cpu.stat = &boot_cpu.stat;
     boot_cpu.cpu.mem = &mem_boot_cpu;
@@ -536,8 +572,7 @@ void kmain(uint32_t magic, uint64_t info)
     for (unsigned i = 0; i < ncpu; i++)
         cpu_make(i, ids[i]);
     trap_init_cpu(&boot_cpu.cpu);
-    trap_ops.syscall =
-        syscall_dispatch; /* those that concern processes are filled in by proc_init() */
+    trap_ops.syscall = syscall_dispatch; /* proc_init() sets the ones that concern processes */
     trap_ops.ast = disp_ast;
     trap_ops.interrupted = disp_interrupted;
     trap_nmi = report_hang_on_nmi;

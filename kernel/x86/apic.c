@@ -2,9 +2,13 @@
 /*
  * apic.c - xAPIC (memory mapped, 8-bit ids) and IOAPIC.
  *
- * THEORY      Each CPU sees its own local APIC at one physical address.  Sending an interrupt is a write of the target
- *             to ICR high, then of the vector to ICR low.  The timer counts down once per setting (one-shot).
- * LOCKING     ICR writes come in pairs: interrupts are off around them.  The IOAPIC's index/data pair has a spin lock.
+ * THEORY      Every CPU has a local APIC, which delivers interrupts to it and contains its timer.  An IOAPIC
+ *             takes the interrupt lines of devices and sends each to the local APIC of one CPU.  All CPUs use
+ *             the same physical address for the local APIC; each reaches its own there.
+ *             To interrupt another CPU, write its APIC id to ICR high, then the vector to ICR low.  The timer
+ *             counts down once each time it is set (one-shot).
+ * LOCKING     The two writes to ICR belong together, so interrupts are off around them.  A spin lock guards
+ *             the IOAPICs' index/data register pairs.
  * SEE ALSO    Intel SDM vol. 3, chapter 10; Intel 82093AA (IOAPIC) data sheet
  */
 #include "x86/apic.h"
@@ -39,7 +43,8 @@ static struct {
     volatile uint32_t *regs;
     uint32_t gsi_base, ninputs;
 } ioapic[ACPI_IOAPIC_MAX];
-static struct acpi_override isa[16];
+static struct acpi_override
+    isa[16]; /* by ISA interrupt number: its input (GSI), polarity and trigger */
 
 static uint32_t lapic_read(unsigned reg)
 {
@@ -79,7 +84,7 @@ void apic_init(const struct acpi_madt *madt)
             ioapic_write(i, 0x10 + 2 * k, 1 << 16); /* masked */
     }
     nioapic = madt->nioapics;
-    outb(0x21, 0xff); /* the 8259s, which nothing uses, stay silent */
+    outb(0x21, 0xff); /* mask all inputs of the two 8259s, which the kernel does not use */
     outb(0xa1, 0xff);
 }
 
@@ -90,7 +95,7 @@ void apic_init_cpu(void)
     lapic_write(REG_LVT_LINT0, 1 << 16);
     lapic_write(REG_LVT_LINT1, 4 << 8); /* NMI */
     lapic_write(REG_LVT_ERROR, 1 << 16);
-    lapic_write(REG_TIMER_DIV, 3); /* by 16 */
+    lapic_write(REG_TIMER_DIV, 3); /* divide by 16 */
     lapic_write(REG_LVT_TIMER, VEC_TIMER);
     lapic_write(REG_SVR, 1 << 8 | VEC_SPURIOUS);
 }
@@ -146,6 +151,7 @@ void apic_start_all(unsigned page)
     write_icr(0, 3u << 18 | 1 << 14 | 6 << 8 | page); /* start-up, all but self */
 }
 
+/* Finds the IOAPIC and the input of ISA interrupt `irq` (below 16).  -ENODEV: no IOAPIC has it. */
 static int find_ioapic_input(unsigned irq, unsigned *which, uint32_t *input)
 {
     uint32_t gsi = isa[irq].gsi;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * arch.h - what x86 keeps for each CPU, in memory of the CPU's own node.
+ * arch.h - the x86 part of the per-CPU data, in the memory of the CPU's own node.
  */
 #ifndef X86_ARCH_H
 #define X86_ARCH_H
@@ -9,6 +9,7 @@
 
 #define GDT_WORDS 7
 
+/* The task-state segment in the layout of 64-bit mode: the stacks that the processor loads at entries. */
 struct tss {
     uint32_t reserved0;
     uint64_t rsp0, rsp1, rsp2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * asm.h - single machine instructions as functions: ports, model-specific and control registers.
+ * asm.h - single machine instructions as functions: model-specific and control registers, CPUID, TLB, halt.
  */
 #ifndef X86_ASM_H
 #define X86_ASM_H
@@ -64,7 +64,7 @@ static inline void invlpg(uint64_t va)
     __asm__ volatile("invlpg (%0)" ::"r"(va) : "memory");
 }
 
-/* Sleep until an interrupt; interrupts are on when it returns. */
+/* Turns interrupts on and halts the CPU until an interrupt, without a gap in which one could be missed. */
 static inline void sti_hlt(void)
 {
     __asm__ volatile("sti; hlt" ::: "memory");

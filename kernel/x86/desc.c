@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * desc.c - descriptor tables: segments and task state of each CPU, one interrupt table for all.
+ * desc.c - descriptor tables: segments and task state of each CPU, one interrupt table for all CPUs.
  *
- * THEORY      64-bit mode uses segments only for privilege levels; the task-state segment names the stack on which an
- *             entry from user mode starts, and three stacks of their own (IST) for what may come at any instruction:
- *             non-maskable interrupts, double faults, machine checks.
+ * THEORY      64-bit mode uses segments only for privilege levels.  The task-state segment names the stack on
+ *             which an entry from user mode starts.  It also names three separate stacks (IST), for
+ *             non-maskable interrupts, double faults and machine checks.  These may arrive at any
+ *             instruction, also while the stack pointer is still the program's, or when the kernel stack is
+ *             used up.
  * SEE ALSO    Intel SDM vol. 3, 3.4.5, 6.14, 7.7; AMD64 APM vol. 2, 6.1 (SYSCALL)
  */
 #include "lib/cpu.h"
@@ -46,6 +48,7 @@ static void idt_load(void)
     __asm__ volatile("lidt %0" ::"m"(p));
 }
 
+/* Points a vector at its stub in entry.S.  `ist`: number of the separate stack, 1 to 3; 0: none. */
 static void set_idt_gate(unsigned vec, uint8_t ist)
 {
     uint64_t a = (uint64_t)trap_stubs + vec * 16;
@@ -54,7 +57,7 @@ static void set_idt_gate(unsigned vec, uint8_t ist)
         .off_lo = (uint16_t)a,
         .sel = SEL_KCODE,
         .ist = ist,
-        .type = vec == 3 || vec == 4 ? 0xee : 0x8e, /* int3 and into are for programs too */
+        .type = vec == 3 || vec == 4 ? 0xee : 0x8e, /* programs may execute int3 and into */
         .off_mid = (uint16_t)(a >> 16),
         .off_hi = (uint32_t)(a >> 32)};
 }
@@ -66,6 +69,7 @@ void trap_early_init(void)
     idt_load();
 }
 
+/* Loads the GDT and all segment registers.  This clears the GS base, so the caller must set it again. */
 static void gdt_load(uint64_t *gdt)
 {
     struct desc_ptr p = {GDT_WORDS * 8 - 1, (uint64_t)gdt};
@@ -104,10 +108,10 @@ void trap_init_cpu(struct cpu *c)
     idt_load();
 
     wrmsr(MSR_EFER, rdmsr(MSR_EFER) | 1); /* SCE */
-    wrmsr(MSR_STAR,
-          (uint64_t)0x10 << 48 | (uint64_t)SEL_KCODE << 32); /* SYSRET: ss 0x18|3, cs 0x20|3 */
+    /* SYSCALL loads cs 0x08, ss 0x10; SYSRET adds to 0x10, so it loads ss 0x18|3, cs 0x20|3. */
+    wrmsr(MSR_STAR, (uint64_t)0x10 << 48 | (uint64_t)SEL_KCODE << 32);
     wrmsr(MSR_LSTAR, (uint64_t)syscall_entry);
-    wrmsr(MSR_FMASK, 0x47700); /* TF, IF, DF, IOPL, NT, AC off */
+    wrmsr(MSR_FMASK, 0x47700); /* SYSCALL clears TF, IF, DF, IOPL, NT, AC */
     if (cpu_has_rdtscp)
         wrmsr(MSR_TSC_AUX, (uint64_t)c->lgrp << 12 | c->id);
     features_enable();

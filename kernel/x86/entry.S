@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * entry.S - the doors of the kernel: exceptions, interrupts, system calls; the context switch.
+ * entry.S - the ways into the kernel and back (exceptions, interrupts, system calls), and the context switch.
  *
- * INVARIANTS  I1  in the kernel the GS base is this CPU's struct cpu; SWAPGS happens exactly when the privilege changes
+ * THEORY      Every entry builds a struct regs on the stack, calls C code with its address, and restores the
+ *             registers from it.  Before a return to user mode the thread does its pending work (an AST: a
+ *             signal, a reschedule).  SYSRET is the fast way back, but it loads rip from rcx and rflags from
+ *             r11.  So it is used where these agree, as after most system calls; all other returns use IRET.
+ * INVARIANTS  I1  in the kernel the GS base is this CPU's struct cpu: SWAPGS is executed whenever the
+ *                 privilege level changes, and only then
  *             I2  the registers of the interrupted program lie at the top of the thread's kernel stack (struct regs)
- *             I3  SYSRET is used only when rcx == rip, r11 == rflags and rip is canonical
+ *             I3  SYSRET is used only when rcx == rip, r11 == rflags and rip is a user address
+ * SEE ALSO    regs.h, trap.c
  */
 #include "x86/trap_offsets.h"
 
     .text
-/* Pushes everything below rax of struct regs; the stack then points at a struct regs. */
+/* Pushes rax and the fields before it in struct regs; then %rsp points to a whole struct regs. */
 .macro SAVE_REGS
     pushq %rax
     pushq %r9
@@ -93,7 +99,7 @@ iret_user:
     .pushsection .ex_table, "a"
     .quad iret_user, iret_failed
     .popsection
-iret_failed:                        /* the frame was bad: end in a signal */
+iret_failed:                        /* IRET refused the frame: send a signal */
     movq %gs:OFF_CPU_KSTACK, %rsp
     subq $SIZE_REGS, %rsp           /* I2: the new registers lie there */
     xorl %ebp, %ebp
@@ -118,7 +124,10 @@ x86_return_to_user:
     jne return_with_ast
     jmp return_fast
 
-/* One stub a vector, 16 bytes each: pushes a zero where the processor pushes no error code, then the vector. */
+/*
+ * One stub of 16 bytes for each vector.  It pushes 0 if the processor pushes no error code, then the vector
+ * number.  NMI (2), double fault (8) and machine check (18) go to trap_paranoid.
+ */
     .globl trap_stubs
     .balign 16
 trap_stubs:
@@ -161,12 +170,17 @@ trap_common:
 2:  RESTORE_REGS
     addq $16, %rsp
     iretq
-5:  cmpq $iret_user, 2 * 8(%rsp)    /* of the kernel's alone: a program may jump to that address, too */
+    /* From kernel mode.  Only there rip is compared: in user mode a program could set it to iret_user. */
+5:  cmpq $iret_user, 2 * 8(%rsp)
     jne 1b
     swapgs                          /* the IRET to user mode faulted after its SWAPGS */
     jmp 1b
 
-/* NMI, double fault, machine check: may arrive between SWAPGS and its use, so the GS base itself is asked. */
+/*
+ * NMI, double fault, machine check.  They may arrive in kernel mode before SWAPGS, so the privilege level
+ * does not tell which GS base is loaded.  The MSR does: the kernel's GS base is in the upper half, a
+ * program's is not.
+ */
 trap_paranoid:
     SAVE_REGS
     cld
@@ -211,7 +225,7 @@ context_switch:
     popq %rbx
     ret
 
-/* First instruction of every new thread: thread_begin(prev), which finishes the switch and calls the entry. */
+/* A new thread starts here, from context_switch().  thread_begin(prev) finishes the switch and runs it. */
     .globl context_begin
 context_begin:
     movq %rax, %rdi
@@ -219,7 +233,7 @@ context_begin:
     call thread_begin
     ud2
 
-/* void x86_enter_stack(uint64_t top, void (*fn)(void)): call fn on the stack below top, for good. */
+/* void x86_enter_stack(uint64_t top, void (*fn)(void)): see trap.h */
     .globl x86_enter_stack
 x86_enter_stack:
     movq %rdi, %rsp

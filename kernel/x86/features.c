@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * features.c - CPUID, and the control-register bits that follow from it (Intel SDM vol. 2, CPUID; vol. 3, 2.5).
+ * features.c - reads the processor's features from CPUID, and enables them in CR4.
+ *
+ * SEE ALSO    Intel SDM vol. 2, CPUID; vol. 3, 2.5 (control registers)
  */
 #include "x86/features.h"
 

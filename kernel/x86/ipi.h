@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: MIT
 /*
- * ipi.h - interrupting other CPUs.
+ * ipi.h - interrupts from one CPU to another (IPIs), and all interrupt vectors.
  *
- * LOCKING  any context; may be called with spin locks held.  CPUs are named by CPU id.
+ * LOCKING  The functions may be called in any context, also with spin locks held.  Arguments are CPU ids.
  */
 #ifndef X86_IPI_H
 #define X86_IPI_H
 
 #include "lib/cpumask.h"
 
-/* A pending interrupt of a higher vector is taken first: IPI_SETTLE comes after all of devices (VEC_IRQ0 and up). */
+/*
+ * A CPU takes the pending interrupt with the highest vector first.  IPI_SETTLE is below all device vectors:
+ * when it arrives, no earlier device interrupt is pending on that CPU (intr_settle()).
+ */
 enum {
     IPI_SETTLE = 0x2f,
-    VEC_IRQ0 = 0x30,
+    VEC_IRQ0 = 0x30, /* of ISA interrupt 0; devices have this one and the following */
     VEC_TIMER = 0xef,
     IPI_RESCHED = 0xf0,
     IPI_TLB = 0xf1,
     VEC_SPURIOUS = 0xff
 };
 
-/* x86_send_ipi, x86_send_nmi - to one CPU; x86_send_ipi_mask - to each CPU of the mask (the caller itself excluded). */
+/* x86_send_ipi, x86_send_nmi - to one CPU; x86_send_ipi_mask - to each CPU of the mask but the caller's. */
 void x86_send_ipi(unsigned cpu, unsigned vector);
 void x86_send_nmi(unsigned cpu);
 void x86_send_ipi_mask(const struct cpumask *m, unsigned vector);

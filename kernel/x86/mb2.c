@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * mb2.c - multiboot2 information (Multiboot2 specification 3.6): a list of tags, each 8-byte aligned; and the
- * hvm_start_info of QEMU's -kernel (Xen's include/public/arch-x86/hvm/start_info.h).
+ * mb2.c - reads the boot loader's information: multiboot2 from GRUB, or hvm_start_info from QEMU's -kernel.
+ *
+ * SEE ALSO    Multiboot2 specification 3.6 (a list of tags, each 8-byte aligned); Xen's
+ *             include/public/arch-x86/hvm/start_info.h
  */
 #include "x86/mb2.h"
 
@@ -10,8 +12,8 @@
 
 enum { MB2_LOADED = 0x36d76289, PVH_LOADED = 0x336ec578 };
 enum { TAG_END = 0, TAG_MODULE = 3, TAG_MMAP = 6, TAG_RSDP_OLD = 14, TAG_RSDP_NEW = 15 };
-enum { USABLE = 1 };           /* RAM, by both */
-#define LOW_BYTES (4ull << 30) /* what boot.S has mapped */
+enum { USABLE = 1 };           /* the type of RAM in both memory maps */
+#define LOW_BYTES (4ull << 30) /* boot.S has mapped so many bytes */
 
 struct tag {
     uint32_t type, size;
@@ -29,6 +31,7 @@ struct tag_mmap {
     } entry[];
 };
 
+/* Adds the whole pages of a range of RAM.  Ranges beyond MB2_RAM_MAX are dropped. */
 static void add_ram(struct boot_info *out, uint64_t base, uint64_t len)
 {
     uint64_t from = round_up(base, PAGE_SIZE), to = round_down(base + len, PAGE_SIZE);
@@ -40,8 +43,8 @@ static void add_ram(struct boot_info *out, uint64_t base, uint64_t len)
 }
 
 /*
- * hvm_start_info and what it leads to.  Its module (-initrd) is not looked at: QEMU loads it to the end of memory
- * without asking SeaBIOS, which may have tables there by then.
+ * hvm_start_info and its memory map.  Its module (-initrd) is ignored: QEMU loads it to the end of memory,
+ * where SeaBIOS may have put tables.
  */
 struct pvh_info {
     uint32_t magic, version, flags, nmodules;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * mb2.h - what the boot loader hands over, as plain data.
+ * mb2.h - the information from the boot loader, as plain data.
  */
 #ifndef X86_MB2_H
 #define X86_MB2_H
@@ -10,19 +10,21 @@
 enum { MB2_RAM_MAX = 64 };
 
 struct boot_info {
-    const void *rsdp;            /* GRUB's copy, or the firmware's; NULL: none */
-    uint64_t rsdp_len;           /* bytes                            */
-    uint64_t initrd, initrd_len; /* physical; 0: none         */
-    uint64_t info, info_len;     /* the loader's own structure */
+    const void *rsdp;  /* ACPI's root pointer: GRUB's copy, or the firmware's; NULL: none */
+    uint64_t rsdp_len; /* bytes                                                           */
+    uint64_t initrd,
+        initrd_len;          /* physical address, bytes; 0: none                                */
+    uint64_t info, info_len; /* physical address and bytes of the loader's own structure        */
     unsigned nram;
     struct {
-        uint64_t base, len; /* usable RAM, bytes               */
+        uint64_t base, len; /* a range of usable RAM: physical address, bytes; whole pages */
     } ram[MB2_RAM_MAX];
 };
 
 /*
  * mb2_parse - read multiboot2 information, or Xen's hvm_start_info, at physical address `info` (below 4 GiB).
- * -EINVAL when `magic` is of neither, there is no memory map, or what it leads to is not below 4 GiB.
+ * `magic` tells which of the two it is.  Returns 0; -EINVAL: `magic` is of neither, the memory map has no
+ * usable RAM, or hvm_start_info points to something beyond 4 GiB.
  */
 int mb2_parse(uint32_t magic, uint64_t info, struct boot_info *out);
 

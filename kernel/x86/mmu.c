@@ -2,7 +2,8 @@
 /*
  * mmu.c - see mmu.h.
  *
- * LOCKING     mmu_init() and mmu_map_device() run on the boot CPU before the others start.
+ * LOCKING     mmu_init() and mmu_map_device() run on the boot CPU before the others start, and need no lock.
+ *             mmu_window_entry() runs on any CPU: compare-and-swap puts a missing table into its place.
  */
 #include "x86/mmu.h"
 
@@ -26,7 +27,7 @@ static uint64_t *kernel_table_alloc(void)
     return t;
 }
 
-/* The entry for `va` at `level` (1: 4 KiB, 2: 2 MiB, 3: 1 GiB), with the tables above it made. */
+/* Returns the entry for `va` at `level` (1: 4 KiB, 2: 2 MiB, 3: 1 GiB).  Makes missing tables above it. */
 static uint64_t *make_kernel_entry(uint64_t va, unsigned level)
 {
     uint64_t *t = phys_to_virt(kernel_pml4);
@@ -41,7 +42,7 @@ static uint64_t *make_kernel_entry(uint64_t va, unsigned level)
     return &t[va >> (12 + 9 * (level - 1)) & 511];
 }
 
-/* Maps with the largest pages that alignment allows; flags without PTE_P. */
+/* Maps `len` bytes with the largest pages that alignment allows; adds PTE_P, PTE_G and PTE_PS to `flags`. */
 static void map_kernel_range(uint64_t va, paddr_t pa, uint64_t len, uint64_t flags)
 {
     while (len > 0) {
@@ -86,9 +87,8 @@ void mmu_init(const struct mem_range *r, unsigned n, mmu_alloc_fn alloc)
     map_section(__text_start, __text_end, 0);
     map_section(__rodata_start, __rodata_end, PTE_NX);
     map_section(__data_start, __kernel_end, PTE_W | PTE_NX);
-    make_kernel_entry(
-        MMIO_BASE,
-        1); /* the device window is one table, 2 MiB: complete before anybody copies the top level */
+    /* Make the table of the device window (2 MiB) now: the top level must be complete before it is copied. */
+    make_kernel_entry(MMIO_BASE, 1);
     table_alloc = NULL;
     mmu_load();
 }

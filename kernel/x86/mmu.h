@@ -3,10 +3,11 @@
  * mmu.h - the kernel's own page tables.
  *
  * THEORY      The upper half is the same in every address space: all RAM at DIRECT_BASE, the frame descriptors at
- *             VMEMMAP_BASE, the kernel image at KERNEL_BASE with the rights of its sections, devices at MMIO_BASE.
- *             Its top-level entries are complete after mmu_init() and never change, so a new address space copies them.
- * INVARIANTS  I1  no page is writable and executable
- *             I2  no page of the upper half is open to user mode
+ *             VMEMMAP_BASE, the kernel image at KERNEL_BASE with the rights of its sections, devices at
+ *             MMIO_BASE, kernel stacks at KSTACK_BASE.  Its top-level entries are complete after mmu_init()
+ *             and never change, so a new address space copies them.
+ * INVARIANTS  I1  no page of the upper half is both writable and executable
+ *             I2  user mode cannot access any page of the upper half
  */
 #ifndef X86_MMU_H
 #define X86_MMU_H
@@ -23,13 +24,13 @@
 #define PTE_D    (1ul << 6)
 #define PTE_PS   (1ul << 7)
 #define PTE_G    (1ul << 8)
-#define PTE_SOFT (7ul << 9) /* free for software */
+#define PTE_SOFT (7ul << 9) /* bits that the processor ignores */
 #define PTE_NX   (1ul << 63)
 #define PTE_ADDR 0x000ffffffffff000ul
 
-#define MMIO_BASE 0xffffc90000000000ul
-#define KSTACK_BASE                                                                                \
-    0xffffc94000000000ul /* kernel stacks (mem/kstack.c); below the same top-level entry as MMIO_BASE */
+#define MMIO_BASE   0xffffc90000000000ul
+/* The window of kernel stacks (mem/kstack.c), under the same top-level entry as MMIO_BASE. */
+#define KSTACK_BASE 0xffffc94000000000ul
 
 extern paddr_t kernel_pml4; /* [c] top-level table with only the kernel half */
 
@@ -39,28 +40,32 @@ struct mem_range {
 };
 
 /*
- * mmu_init - build the kernel's tables over the memory in `r[n]` and load them on the boot CPU.
- * @alloc  gives `len` bytes of memory (4 KiB or 2 MiB, aligned alike): for a 4 KiB table below 4 GiB of any node,
- *         for the 2 MiB of frame descriptors of node `node` anywhere on that node.  Panics itself when it cannot.
+ * mmu_init - build the kernel's page tables for the memory in r[n], and load them on the boot CPU.
+ * @alloc  returns `len` bytes of memory, aligned to `len`, and panics if there is none.  4 KiB are for a page
+ *         table: below 4 GiB, on any node.  2 MiB are for frame descriptors of node `node`: on that node.
  */
 typedef paddr_t (*mmu_alloc_fn)(unsigned node, size_t len);
 void mmu_init(const struct mem_range *r, unsigned n, mmu_alloc_fn alloc);
-/* mmu_load - use the kernel's tables on the running CPU. */
+/* mmu_load - load the kernel's page tables on the running CPU. */
 void mmu_load(void);
-/* mmu_map_device - map a device's registers, uncached; returns their address.  Boot only. */
+/* mmu_map_device - map `len` bytes of device registers, uncached; returns their address.  Boot only. */
 void *mmu_map_device(paddr_t pa, size_t len);
 /*
- * mmu_window_entry - the page-table entry of an address in the window of kernel stacks.  Tables stay once made.
- * @fresh  a frame full of zeroes, to become a table above it that is missing; then *fresh is 0.  NULL: none is missing
- * NULL: one is missing, and *fresh was 0.
+ * mmu_window_entry - the page-table entry (4 KiB) of an address in the window of kernel stacks.
+ * @fresh  *fresh is a zeroed frame, or 0.  If a table is missing the frame becomes that table, and *fresh
+ *         becomes 0.  May be NULL if the caller knows that all tables exist.  Tables are never freed.
+ * Returns NULL if a table is missing and *fresh is 0: call again with a frame.
  */
 uint64_t *mmu_window_entry(uint64_t va, paddr_t *fresh);
-/* mmu_on_stack - does a kernel address lie in that window, where frames in a row are no neighbours? */
+/*
+ * mmu_on_stack - whether a kernel address lies in the window of kernel stacks.  Pages that are adjacent there
+ * need not be adjacent in physical memory.
+ */
 static inline bool mmu_on_stack(const void *va)
 {
     return (uint64_t)va - KSTACK_BASE < 1ul << 38;
 }
-/* kva_to_phys - physical address of a kernel address (direct map or image). */
+/* kva_to_phys - the physical address of an address in the direct map or in the kernel image. */
 paddr_t kva_to_phys(const void *va);
 
 #endif

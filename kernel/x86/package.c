@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * package.c - sockets, cores and the CPU's own description, from CPUID.
+ * package.c - see package.h.
  *
- * THEORY      Leaf 0xB gives the widths of the APIC id's fields.  Without it leaf 1 tells how many
- *             ids a package has, and all of them are taken for cores.
- * SEE ALSO    package.h; kernel/fs/sysfs/sysfs_cpu.c and kernel/procfs/procfs_system.c show it
+ * THEORY      CPUID leaf 0xB gives the widths of the APIC id's fields.  On a processor without it, leaf 1
+ *             gives the number of ids in a package, and each id counts as a core.
+ * SEE ALSO    package.h; kernel/fs/sysfs_cpu.c and kernel/proc/procfs_system.c show it to programs
  */
 #include "x86/package.h"
 #include "lib/string.h"
@@ -23,7 +23,7 @@ static struct regs4 read_cpuid_leaf(uint32_t leaf, uint32_t sub)
     return r;
 }
 
-/* Bits of an APIC id below the core field, and below the package field. */
+/* The number of bits below the core field (*core) and below the package field (*package) of an APIC id. */
 static void apic_field_shifts(unsigned *core, unsigned *package)
 {
     struct regs4 r;

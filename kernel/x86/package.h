@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * package.h - which socket and core a CPU is, by its APIC id, and what kind of CPU it is.
+ * package.h - the socket and core of a CPU, by its APIC id, and the processor's model and features.
  *
  * THEORY   An APIC id is three bit fields: thread within core, core within package, package.  Their
  *          widths come from CPUID and are the same on every CPU of the machine.
@@ -21,8 +21,8 @@ struct cpu_model {
     char vendor[13];
     char name[49];
     unsigned family, model, stepping;
-    uint32_t features_edx, features_ecx, ext_edx, ext_ecx,
-        leaf7_ebx; /* feature words of leaves 1, 0x80000001, 7 */
+    /* Feature words of CPUID leaves 1 (features_*), 0x80000001 (ext_*) and 7. */
+    uint32_t features_edx, features_ecx, ext_edx, ext_ecx, leaf7_ebx;
 };
 /* cpu_model_get - describe the running CPU. */
 void cpu_model_get(struct cpu_model *m);

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * park_halt.S - what lib/park.h and lib/spinlock.h need in assembly.
+ * park_halt.S - the assembly part of lib/park.h and lib/spinlock.h.
  */
     .text
 
-/* void park_halt(const uint32_t *state) - halt unless *state is 0; an NMI between look and halt skips the halt. */
+/*
+ * void park_halt(const uint32_t *state) - halt unless *state is 0 (PARK_NONE).
+ * If a wakeup's NMI arrives between the test and the halt, park_nmi() moves rip to park_halted.  So no wakeup
+ * is missed.
+ */
     .globl park_halt, park_halted
 park_halt:
     cmpl $0, (%rdi)
@@ -13,7 +17,9 @@ park_halt:
 park_halted:
     ret
 
-/* NAME_keep: NAME(%rdi, %rsi) without changing any register. */
+/*
+ * NAME_keep: calls NAME(%rdi, %rsi) and preserves all registers, so that inline assembly can call it cheaply.
+ */
     .macro KEEP name
     .globl \name\()_keep
 \name\()_keep:

@@ -46,7 +46,7 @@ static inline void outl(uint16_t port, uint32_t v)
     __asm__ volatile("outl %0, %1" ::"a"(v), "Nd"(port) : "memory");
 }
 
-/* insw, outsw - `n` words from or to a port. */
+/* insw, outsw - read or write `n` words of 16 bits from or to a port. */
 static inline void insw(uint16_t port, void *to, size_t n)
 {
     __asm__ volatile("rep insw" : "+D"(to), "+c"(n) : "d"(port) : "memory");

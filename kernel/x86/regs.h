@@ -2,7 +2,7 @@
 /*
  * regs.h - the registers saved on every entry to the kernel, at the top of the thread's kernel stack.
  *
- * The order is the assembly's (entry.S): the six arguments of a system call lie together, in their order.
+ * entry.S saves them in this order, so that the six system-call arguments form an array.
  */
 #ifndef X86_REGS_H
 #define X86_REGS_H
@@ -18,8 +18,8 @@ struct regs {
         };
     };
     uint64_t rax;
-    uint64_t orig_rax; /* system-call number, or -1: not in a system call; for traps the vector */
-    uint64_t err;      /* hardware error code */
+    uint64_t orig_rax; /* system-call number; -1: entered by an exception or interrupt */
+    uint64_t err;      /* the processor's error code of an exception; 0: it has none   */
     uint64_t rip, cs, rflags, rsp, ss;
 };
 
@@ -29,6 +29,7 @@ struct regs {
 #define SEL_UCODE (0x20 | 3)
 #define SEL_TSS   0x28
 
+/* regs_user - whether the registers are of user mode, that is, whether the entry came from there. */
 static inline bool regs_user(const struct regs *r)
 {
     return (r->cs & 3) == 3;

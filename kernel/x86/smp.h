@@ -6,8 +6,8 @@
 #define X86_SMP_H
 
 /*
- * smp_start - start all CPUs in cpus[] but the running one, at the same time.  Each calls `enter`, never to return,
- * when it has its tables; cpus[i]->arch->started tells.  Returns at once.
+ * smp_start - start all CPUs in cpus[] but the boot CPU, which calls this, at the same time.  Each loads its
+ * tables, sets cpus[i]->arch->started, and calls `enter`, which must not return.  Does not wait for them.
  */
 void smp_start(void (*enter)(void));
 

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * trap.c - exceptions and interrupts, from the assembly's doors to whom they concern.
+ * trap.c - handles exceptions and interrupts after entry.S has saved the registers.
  *
- * THEORY      An exception of a program becomes a signal, or a page that is brought in.  An exception of the kernel is
- *             a broken invariant, save at the few instructions that touch user memory: the exception table (.ex_table)
- *             pairs each with the place to continue.  Interrupt handlers run on the interrupted thread's kernel stack
- *             with interrupts off; on the way back to kernel code that had them on, a waiting thread of higher priority
- *             takes over (preemption).
- * INVARIANTS  I1  handlers see the direction flag and AC clear
+ * THEORY      The processor enters the kernel for three reasons: a system call; an exception, which the
+ *             running instruction causes (page fault, division by zero); and an interrupt, which a device or
+ *             another CPU causes.  System calls go from entry.S to trap_ops.syscall; the others come to
+ *             trap().  An exception in a program becomes a signal, except a page fault that the VM system can
+ *             resolve.  An exception in the kernel is a bug, except at the few instructions that touch user
+ *             memory.  The exception table (.ex_table) gives for each of these the address where the kernel
+ *             continues.  Interrupt handlers run with interrupts off, on the kernel stack of the interrupted
+ *             thread.  If the interrupted kernel code had interrupts on, a thread of higher priority may then
+ *             take the CPU (preemption).
+ * INVARIANTS  I1  handlers run with the direction flag and AC clear
  * LOCKING     none of its own
  */
 #include "x86/trap.h"
@@ -72,6 +76,7 @@ struct ex_entry {
 };
 extern const struct ex_entry __ex_table_start[], __ex_table_end[];
 
+/* If the faulting instruction is in the exception table, continues at its fixup address and returns true. */
 static bool fixup_exception(struct regs *r)
 {
     for (const struct ex_entry *e = __ex_table_start; e < __ex_table_end; e++)
@@ -82,15 +87,16 @@ static bool fixup_exception(struct regs *r)
     return false;
 }
 
+/* `addr`: the address that was accessed, for page faults and double faults; else 0. */
 static noreturn void panic_on_exception(struct regs *r, unsigned vec, uint64_t addr)
 {
-    log_enter_panic(); /* the fault may have come with the log's lock held */
+    log_enter_panic(); /* this CPU may hold the log's lock */
     kprintf("rax %016lx rbx %016lx rcx %016lx rdx %016lx\n", r->rax, r->rbx, r->rcx, r->rdx);
     kprintf("rsi %016lx rdi %016lx rbp %016lx rsp %016lx\n", r->rsi, r->rdi, r->rbp, r->rsp);
     kprintf("r8  %016lx r9  %016lx r10 %016lx r11 %016lx\n", r->r8, r->r9, r->r10, r->r11);
     kprintf("r12 %016lx r13 %016lx r14 %016lx r15 %016lx\n", r->r12, r->r13, r->r14, r->r15);
     backtrace_from(r->rip, r->rbp);
-    if (vec == VEC_DF && mmu_on_stack((const void *)addr)) /* the guard below it (mem/kstack.c) */
+    if (vec == VEC_DF && mmu_on_stack((const void *)addr)) /* the guard page (mem/kstack.c) */
         panic("a kernel stack is used up at %#lx", r->rip);
     panic("%s in the kernel at %#lx, error %#lx, address %#lx",
           vec < 32 && exceptions[vec].name ? exceptions[vec].name : "exception", r->rip, r->err,
@@ -105,8 +111,8 @@ static void handle_page_fault(struct regs *r)
 
     if (regs_user(r)) {
         irq_enable();
-        if ((r->err & 4) ==
-            0) { /* the processor's own access for iret or lret to a bad selector: no page would help */
+        /* A supervisor access from user mode: iret or lret read a descriptor for a bad selector. */
+        if ((r->err & 4) == 0) {
             trap_ops.signal(11, 0x80, 0);
             return;
         }
@@ -117,7 +123,7 @@ static void handle_page_fault(struct regs *r)
             trap_ops.out_of_memory(true);
         return;
     }
-    /* The kernel touches user memory only at instructions in the exception table, without spin locks. */
+    /* The kernel accesses user memory only in instructions of the exception table, and without spin locks. */
     if (addr < USER_TOP && (r->err & 8) == 0 && (r->rflags & 0x200) && this_cpu()->nlock == 0 &&
         !exec) {
         const struct ex_entry *e = __ex_table_start;
@@ -139,7 +145,7 @@ static void handle_page_fault(struct regs *r)
         panic_on_exception(r, VEC_PF, addr);
 }
 
-/* trap - every exception and interrupt comes here from entry.S.  `vec` is its number. */
+/* trap - handle exception or interrupt `vec`.  Called by entry.S with interrupts off. */
 void trap(struct regs *r, unsigned vec);
 void trap(struct regs *r, unsigned vec)
 {
@@ -178,7 +184,10 @@ void trap(struct regs *r, unsigned vec)
     panic_on_exception(r, vec, vec == VEC_DF ? read_cr2() : 0);
 }
 
-/* x86_bad_return - the registers to return with were refused by IRET: SIGSEGV with clean ones. */
+/*
+ * x86_bad_return - IRET to user mode has faulted on the saved registers.  Sends SIGSEGV to the thread and
+ * returns to user mode with cleared registers.  Called by entry.S.
+ */
 void x86_bad_return(void);
 void x86_bad_return(void)
 {
@@ -195,6 +204,6 @@ const struct fpu_area fpu_clean = {
 
 void x86_fpu_sanitise(void *fxarea)
 {
-    *(uint32_t *)((char *)fxarea + 24) &=
-        0xffbf; /* MXCSR: reserved bits fault; DAZ depends on the model */
+    /* MXCSR: FXRSTOR faults on a reserved bit.  DAZ is cleared too: some processors do not have it. */
+    *(uint32_t *)((char *)fxarea + 24) &= 0xffbf;
 }

@@ -10,14 +10,17 @@
 
 struct cpu;
 
-/* x86_return_to_user - leave the kernel with these registers (at the top of the kernel stack).  Handles asts first. */
+/*
+ * x86_return_to_user - return to user mode with registers *r, which lie at the top of the thread's kernel
+ * stack.  Calls trap_ops.ast first while the thread has an AST pending.
+ */
 noreturn void x86_return_to_user(struct regs *r);
-#define FPU_SIZE 512 /* FXSAVE area */
+#define FPU_SIZE 512 /* bytes of an FXSAVE area */
 struct fpu_area {
     uint8_t b[FPU_SIZE];
 } __attribute__((aligned(16)));
-extern const struct fpu_area fpu_clean; /* the state a program starts with */
-/* fpu_save, fpu_load - the processor's state to and from a 16-byte aligned area of FPU_SIZE bytes. */
+extern const struct fpu_area fpu_clean; /* the state with which a program starts */
+/* fpu_save, fpu_load - save, restore the FPU and SSE state.  `area`: FPU_SIZE bytes, 16-byte aligned. */
 static inline void fpu_save(void *area)
 {
     __asm__ volatile("fxsave64 (%0)" ::"r"(area) : "memory");
@@ -26,38 +29,43 @@ static inline void fpu_load(const void *area)
 {
     __asm__ volatile("fxrstor64 (%0)" ::"r"(area) : "memory");
 }
-/* x86_fpu_sanitise - clear bits of a user-provided image that would fault on FXRSTOR. */
+/* x86_fpu_sanitise - clear bits of an FXSAVE area from user memory that would make FXRSTOR fault. */
 void x86_fpu_sanitise(void *fxarea);
-/* Call-ups, filled in by the rooms above. */
+/* Call-ups: functions of higher subsystems, which set these pointers at boot. */
 struct trap_ops {
-    /* A page fault at `addr`: as_fault on the current address space.  0 or a signal, *code; -ENOMEM. */
+    /*
+     * Resolve a page fault at `addr` in the current address space.  Returns 0; a signal number, with its
+     * si_code in *code; or -ENOMEM.  Interrupts are on; may sleep.
+     */
     int (*page_fault)(uint64_t addr, bool write, bool exec, int *code);
-    /* A user-mode exception that ends in a signal. */
+    /* Send a signal to the current thread for an exception in user mode. */
     void (*signal)(int sig, int code, uint64_t addr);
     /*
-     * No memory for a fault of the current process, at an access of `user` code or of the kernel.  Returns true: it is
-     * to be tried again; false: the process will end with SIGKILL, and a message says so.  Sleeps.
+     * There is no memory for a page fault of the current process.  @user: the fault was in user mode, not in
+     * the kernel.  Returns true: try again; false: the process ends with SIGKILL, and a message was printed.
+     * Sleeps.
      */
     bool (*out_of_memory)(bool user);
+    /* Carry out the system call in *r and store its result there; interrupts are on. */
     void (*syscall)(struct regs *r);
-    /* Work is to be done before the thread returns to user mode; interrupts are on. */
+    /* Do the pending work (AST) of the current thread before it returns to user mode; interrupts are on. */
     void (*ast)(struct regs *r);
-    /* An interrupt of preemptible kernel code was handled: another thread may take over.  Interrupts are off. */
+    /* An interrupt of preemptible kernel code is done: switch threads if needed.  Interrupts are off. */
     void (*interrupted)(void);
 };
 extern struct trap_ops trap_ops;
 
-/* trap_init_cpu - give CPU `c` (the one that runs) its descriptor tables and system-call registers. */
+/* trap_init_cpu - load the descriptor tables and system-call registers of the running CPU, which is `c`. */
 void trap_init_cpu(struct cpu *c);
-/* trap_early_init - exception handlers for the boot CPU, before per-CPU memory exists. */
+/* trap_early_init - install exception handlers on the boot CPU, before per-CPU memory exists. */
 void trap_early_init(void);
-/* trap_set_kstack - the stack on which the next entry from user mode starts. */
+/* trap_set_kstack - set the kernel stack for this CPU's next entry from user mode.  Interrupts are off. */
 void trap_set_kstack(uint64_t top);
-/* x86_enter_stack - call fn on the stack below `top`, never to return. */
+/* x86_enter_stack - call fn on the stack below `top`.  fn must not return. */
 noreturn void x86_enter_stack(uint64_t top, void (*fn)(void));
-/* trap_nmi - what to do on a non-maskable interrupt. */
+/* trap_nmi - handles a non-maskable interrupt that is not a wakeup (lib/park.h); NULL: such an NMI panics. */
 extern void (*trap_nmi)(struct regs *r);
-/* irq_dispatch - filled in by intr: handle external vector `vec`. */
+/* irq_dispatch - handles interrupt `vec` (32 and up); set by intr_init(). */
 extern void (*irq_dispatch)(unsigned vec, struct regs *r);
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * trap_offsets.h - places in struct cpu and struct thread that assembly knows, the size of struct regs; checked in
- * trap.c and disp/context.c.
+ * trap_offsets.h - offsets of struct fields that assembly code uses, in bytes, and the size of struct regs.
+ *
+ * _Static_assert in trap.c and disp/context.c checks them.
  */
 #ifndef X86_TRAP_OFFSETS_H
 #define X86_TRAP_OFFSETS_H

@@ -13,6 +13,7 @@ int user_get32(uint32_t *dst, const uint32_t *src);
 int user_put32(uint32_t *dst, uint32_t val);
 int user_cas32(uint32_t *p, uint32_t expect, uint32_t val, uint32_t *old);
 
+/* Whether all n bytes lie below USER_TOP; does not look whether they are mapped. */
 static bool is_user_range(uint64_t uaddr, size_t n)
 {
     return n <= USER_TOP && uaddr <= USER_TOP - n;
@@ -64,7 +65,7 @@ int user_cmpxchg32(uint64_t uaddr, uint32_t expect, uint32_t val, uint32_t *old)
     return is_user_range(uaddr, 4) ? user_cas32((uint32_t *)uaddr, expect, val, old) : -EFAULT;
 }
 
-/* One piece: returns the bytes left undone. */
+/* Copies n bytes of one iovec, in uio's direction.  Returns the number of bytes not copied. */
 static size_t copy_uio_piece(void *kbuf, uint64_t base, size_t n, const struct uio *uio)
 {
     if (!uio->user) {

@@ -1,25 +1,33 @@
 // SPDX-License-Identifier: MIT
 /*
- * uaccess.h - moving bytes between a program's memory and the kernel's.
+ * uaccess.h - copies bytes between a program's memory and the kernel's.
  *
- * THEORY      The only code that dereferences user addresses.  A fault in it is resolved like the program's own or
- *             ends the move with -EFAULT (exception table).  Only kernel/sys and signal delivery hold raw user
- *             addresses (uint64_t, never pointers); lower rooms see a struct uio, which they can only drain or fill.
- * LOCKING     May sleep (a page fault): no spin lock may be held.
+ * THEORY      An address that a program passes to the kernel may be wrong, or its page not in memory.  So
+ *             only the functions of this file dereference user addresses.  A page fault in them is resolved
+ *             like a fault of the program; if that fails, the exception table ends the copy with -EFAULT.
+ *             User addresses are uint64_t, never pointers.  System calls, ioctls and signal delivery hold
+ *             them; below these, code gets a struct uio, which it can only read from or write to.
+ * LOCKING     All functions may sleep (in a page fault), so the caller must not hold a spin lock.
  */
 #ifndef X86_UACCESS_H
 #define X86_UACCESS_H
 
 #include "lib/types.h"
 
-#define USER_TOP 0x7ffffffff000ul /* first address that is not a program's */
+#define USER_TOP 0x7ffffffff000ul /* first address above all user addresses */
 
-/* copy_in, copy_out - whole or -EFAULT. */
+/* copy_in, copy_out - copy n bytes from or to user memory.  Return 0, or -EFAULT after part of the copy. */
 int copy_in(void *dst, uint64_t uaddr, size_t n);
 int copy_out(uint64_t uaddr, const void *src, size_t n);
-/* copy_in_str - a NUL-ended string into dst[size].  Returns its length, -EFAULT, or -ENAMETOOLONG. */
+/*
+ * copy_in_str - copy a NUL-terminated string into dst[size].  Returns its length without the NUL; -EFAULT;
+ * -ENAMETOOLONG: it does not fit.
+ */
 long copy_in_str(char *dst, uint64_t uaddr, size_t size);
-/* user_load32, user_cmpxchg32 - one aligned word (futexes).  -EFAULT; cmpxchg gives the old value in *old. */
+/*
+ * user_load32, user_store32, user_cmpxchg32 - atomic access to one aligned 32-bit word (futexes).  Return 0
+ * or -EFAULT.  user_cmpxchg32 stores `val` if the word is `expect`; *old becomes the word's value before.
+ */
 int user_load32(uint64_t uaddr, uint32_t *val);
 int user_store32(uint64_t uaddr, uint32_t val);
 int user_cmpxchg32(uint64_t uaddr, uint32_t expect, uint32_t val, uint32_t *old);
@@ -29,23 +37,26 @@ struct iovec {
     uint64_t len;
 };
 
-enum uio_dir { UIO_READ, UIO_WRITE }; /* READ: kernel -> buffer; WRITE: buffer -> kernel */
+/* As in read(2) and write(2).  READ: from the kernel to the iovecs; WRITE: from the iovecs to the kernel. */
+enum uio_dir { UIO_READ, UIO_WRITE };
 
+/* The caller's memory of one read or write, and how much of it is done. */
 struct uio {
-    const struct iovec *iov;
-    unsigned niov;
-    size_t skip;  /* bytes done of iov[0]          */
-    size_t resid; /* bytes left in all             */
+    const struct iovec *iov; /* the first that is not done       */
+    unsigned niov;           /* from there on                    */
+    size_t skip;             /* bytes of iov[0] already done     */
+    size_t resid;            /* bytes left to do, in all iovecs  */
     enum uio_dir dir;
-    bool user;
-    bool no_sigpipe;      /* a write without a reader fails, and sends no signal */
-    uint8_t advice;       /* enum read_advice (pages/cluster.h), of the open file */
-    struct readahead *ra; /* likewise, its place; NULL: there is no open file  */
+    bool user;            /* iovec bases are user addresses                             */
+    bool no_sigpipe;      /* a write without a reader fails, but sends no SIGPIPE       */
+    uint8_t advice;       /* enum read_advice (vm/cluster.h) of the open file           */
+    struct readahead *ra; /* readahead state of the open file; NULL: there is no file   */
 };
 
 /*
- * uio_move - move up to n bytes between kbuf and the uio, in its direction.  0, or -EFAULT; uio->resid tells how far it
- * got.  uio_init_kernel makes a one-piece uio over kernel memory; `one` must live as long as the uio.
+ * uio_move - move n bytes, or uio->resid if that is less, between kbuf and the uio in its direction.
+ * Returns 0 or -EFAULT; uio->resid falls by the bytes moved, also after -EFAULT.
+ * uio_init_kernel - make a uio of one piece over n bytes of kernel memory.  `one` must live as long as it.
  */
 int uio_move(void *kbuf, size_t n, struct uio *uio);
 void uio_init_kernel(struct uio *uio, struct iovec *one, void *buf, size_t n, enum uio_dir dir);

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * user_copy.S - the instructions that touch user memory, each with its entry in the exception table.
+ * user_copy.S - the instructions that access user memory, each with its entry in the exception table.
  *
- * size_t user_copy(void *dst, const void *src, size_t n)   returns the bytes not copied
- * long   user_strncpy(char *dst, const char *src, size_t n) length without NUL; n if none was found; -14 on a fault
- * int    user_get32(uint32_t *dst, const uint32_t *src)    0 or -14
- * int    user_put32(uint32_t *dst, uint32_t val)
- * int    user_cas32(uint32_t *p, uint32_t expect, uint32_t val, uint32_t *old)
+ * The callers (uaccess.c) have checked that the user addresses are below USER_TOP.
+ *
+ * size_t user_copy(void *dst, const void *src, size_t n)    the number of bytes not copied
+ * long   user_strncpy(char *dst, const char *src, size_t n) the length; n: no NUL found; -14 (-EFAULT)
+ * int    user_get32(uint32_t *dst, const uint32_t *src)     0 or -14
+ * int    user_put32(uint32_t *dst, uint32_t val)            0 or -14
+ * int    user_cas32(uint32_t *p, uint32_t expect, uint32_t val, uint32_t *old)   0 or -14
  */
+/* A fault at `at` continues at `go`. */
 .macro EX at, go
     .pushsection .ex_table, "a"
     .quad \at, \go
     .popsection
 .endm
-/* STAC and CLAC, which fault where SMAP does not exist. */
+/* Permit and forbid access to user memory (STAC, CLAC).  These are invalid opcodes on a CPU without SMAP. */
 .macro OPEN
     cmpb $0, cpu_has_smap
     je 901f
@@ -41,7 +44,7 @@ user_copy:
 3:  CLOSE
     xorl %eax, %eax
     ret
-4:  leaq (, %rcx, 8), %rax          /* whole words left, and the tail */
+4:  leaq (, %rcx, 8), %rax          /* not copied: the words left, and the tail */
     andl $7, %edx
     addq %rdx, %rax
     CLOSE
