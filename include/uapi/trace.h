@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * trace.h - what /dev/trace gives: the kernel's trace of events.
+ * trace.h - the format of /dev/trace, the kernel's trace of events.
  *
- * THEORY      A struct trace_header, a TRACE_CPU record for each CPU, and then the events, CPU by CPU, those of one CPU
- *             in the order in which they happened.  A record of type TRACE_LOST stands where events were overwritten
- *             before somebody read them.  A file that is longer than what was read has a TRACE_END behind it.
- *             Everything is little-endian.  Times are nanoseconds of CLOCK_MONOTONIC.  A reader looks at `version`, and
- *             passes over types that it does not know.
+ * THEORY      The kernel can record its events (a thread switch, a page fault, a disk command) with time and
+ *             CPU.  A program reads them from /dev/trace: first a struct trace_header, then a TRACE_CPU
+ *             record for each CPU, then the events, CPU by CPU.  Those of one CPU are in the order in which
+ *             they happened.  A TRACE_LOST record stands in the place of events that were overwritten before
+ *             they were read.  A trace in a longer file, such as a disk image, ends with a TRACE_END record.
+ *             All numbers are little-endian.  Times are nanoseconds of CLOCK_MONOTONIC.  A reader must check
+ *             `version`, and must ignore records of types that it does not know.
  * SEE ALSO    docs/trace.md, kernel/stat/trace.h, user/cmd/trace.c; tools/homeroom/trace.py reads the names from here
  */
 #ifndef UAPI_TRACE_H
@@ -18,24 +20,27 @@
 #define TRACE_VERSION 1
 
 /*
- * Types from 1 on, and their names; bit `type` of trace_enable turns one on.  What info, a and b are:
- *   switch   from now on thread tid runs; info: enum thread_state of the thread before; a, b: tid's name, 16 bytes
- *   wake     thread a is queued; info: on which CPU; b: TRACE_WAKE_* bits; tid: who ran there and did it
- *   migrate  thread a goes on on this CPU; info: the CPU where it ran before
- *   fault    page fault, done: a: address; info: 0 read, 1 write, 2 execute, and 4 if it brought a signal;
- *            b: memory node of the page, TRACE_NO_NODE: none is there
- *   page     a page moved; a: its position in its object, in bytes (the address, if it is private); info: from which
- *            node; b: to which
- *   intr     an interrupt; info: vector; a: its source's name, 8 bytes
- *   poke     CPU info is interrupted to look at its run queue; a: why, 8 bytes
- *   xcall    CPUs are interrupted to forget translations of addresses a to b (0 and 0: all); info: how many CPUs
- *   io       a disk begins a command; a: first sector, the operation in the top byte (0 read, 1 write, 2 flush);
- *            info: sectors; b: the disk's name, 8 bytes
- *   iodone   it has ended; as io, and TRACE_IO_ERROR in a if it failed
- *   lock     the thread goes to sleep for a lock; info: 0 mutex, 1 reader, 2 writer; a: its address; b: its name,
- *            8 bytes
- *   locked   it has it; info and a as before; b: how long it waited, ns
- *   name     the thread that runs has another name, from exec() or prctl(); a, b: the name, 16 bytes
+ * The event types, from 1 on, and their names.  Bit `type` of trace_enable turns a type on.  The fields:
+ *   switch   this CPU switches to thread tid; info: enum thread_state of the old thread;
+ *            a, b: tid's name, 16 bytes
+ *   wake     thread tid, which runs here, puts thread a into a run queue; info: the CPU of the queue;
+ *            b: TRACE_WAKE_* bits
+ *   migrate  this CPU takes thread a from another CPU; info: the CPU where a ran before
+ *   fault    a page fault was handled; a: address; info: 0 read, 1 write, 2 execute, plus 4 if it was not
+ *            resolved (signal, no memory); b: memory node of the page, TRACE_NO_NODE: there is no page
+ *   page     a page was migrated; a: its position in its object, bytes (private memory: the address);
+ *            info: the old memory node; b: the new one
+ *   intr     an interrupt arrives; info: vector; a: name of its source, 8 bytes
+ *   poke     this CPU sends a reschedule IPI; info: the target CPU; a: the reason, 8 bytes
+ *   xcall    this CPU sends a TLB shootdown; info: number of CPUs; a, b: first address and the one behind the
+ *            last (0 and 0: all)
+ *   io       a disk command starts; a: first sector, with the operation in the top byte (0 read, 1 write,
+ *            2 flush); info: number of sectors; b: the disk's name, 8 bytes
+ *   iodone   a disk command has ended; fields as for io; TRACE_IO_ERROR in a if it failed
+ *   lock     the thread goes to sleep for a lock; info: 0 mutex, 1 reader, 2 writer; a: the lock's address;
+ *            b: its name, 8 bytes
+ *   locked   the thread has got the lock; info and a as for lock; b: time waited, ns
+ *   name     the running thread has a new name, from exec() or prctl(); a, b: the name, 16 bytes
  */
 #define TRACE_EVENTS(X)                                                                            \
     X(SWITCH, "switch")                                                                            \
@@ -53,16 +58,18 @@
     X(NAME, "name")
 
 enum trace_type {
-    TRACE_END, /* nothing follows */
+    TRACE_END, /* the end of the trace */
 #define X(id, name) TRACE_##id,
     TRACE_EVENTS(X)
 #undef X
         TRACE_TYPES,  /* one more than the last event */
-    TRACE_LOST = 254, /* a: how many events of this CPU were overwritten before the next one */
+    TRACE_LOST = 254, /* a: number of events of this CPU that were overwritten here */
     TRACE_CPU = 255,  /* info: memory node of the CPU's board; a: its lgroup */
 };
 
-/* It is new; it did not sleep: it ran or was on another queue; it was done by an interrupt. */
+/*
+ * NEW: the thread is new.  AGAIN: it ran or was queued, did not sleep.  INTR: an interrupt handler queued it.
+ */
 enum { TRACE_WAKE_NEW = 1, TRACE_WAKE_AGAIN = 2, TRACE_WAKE_INTR = 4 };
 
 #define TRACE_NO_NODE  0xffull
@@ -71,7 +78,7 @@ enum { TRACE_WAKE_NEW = 1, TRACE_WAKE_AGAIN = 2, TRACE_WAKE_INTR = 4 };
 struct trace_record {
     uint64_t time; /* ns                                         */
     uint8_t type;  /* enum trace_type                            */
-    uint8_t cpu;   /* where it happened                          */
+    uint8_t cpu;   /* the CPU that recorded it                   */
     uint16_t info;
     uint32_t tid; /* the thread that ran there, machine-wide id */
     uint64_t a, b;
@@ -80,10 +87,10 @@ struct trace_record {
 struct trace_header {
     uint64_t magic;
     uint32_t version;
-    uint32_t record_bytes; /* of this header too: 32                    */
-    uint32_t ncpus;        /* that many TRACE_CPU records follow        */
-    uint32_t enabled;      /* trace_enable when reading began           */
-    uint64_t time;         /* when reading began, ns: no event is later */
+    uint32_t record_bytes; /* size of a record and of this header: 32    */
+    uint32_t ncpus;        /* so many TRACE_CPU records follow           */
+    uint32_t enabled;      /* trace_enable when reading began            */
+    uint64_t time;         /* when reading began, ns; no event is later  */
 };
 
 #endif

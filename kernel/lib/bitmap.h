@@ -14,6 +14,7 @@ static inline bool bit_test(uint64_t set, unsigned i)
     return (set >> i) & 1;
 }
 
+/* bit_first - the lowest number in the set, which must not be empty. */
 static inline unsigned bit_first(uint64_t set)
 {
     return (unsigned)__builtin_ctzll(set);
@@ -28,6 +29,7 @@ static inline unsigned bit_count(uint64_t set)
     return (unsigned)(set * 0x0101010101010101ull >> 56);
 }
 
+/* Runs the loop body for each number i in the set, in ascending order. */
 #define BITS_FOREACH(i, set)                                                                       \
     for (uint64_t _s = (set), i = 0; _s != 0 && (i = (uint64_t)__builtin_ctzll(_s), true);         \
          _s &= _s - 1)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * cpu.h - the running CPU: its own data, its interrupt flag.
+ * cpu.h - the running CPU: its own data and its interrupt flag.
  *
- * THEORY      Each CPU has one struct cpu in its own board's memory; the GS base points at it while
- *             in the kernel.  Each subsystem keeps its per-CPU state in a struct of its own, reached
- *             by a pointer from here, so that no room sees another's.
- *             Interrupts on means preemptible: code that uses per-CPU data turns them off.
+ * THEORY      Data that only one CPU uses needs no lock and stays in that CPU's cache.  So each CPU has a
+ *             struct cpu, in its own board's memory; in the kernel the GS base points to it.  Each subsystem
+ *             keeps its per-CPU state in a struct of its own, with a pointer here, so that no subsystem sees
+ *             another's.  While interrupts are on, a thread may be preempted and continue on another CPU.  So
+ *             code that uses per-CPU data turns interrupts off.
  * INVARIANTS  I1  nlock > 0 implies interrupts off
- *             I2  cpu->self == cpu (what `this_cpu()` reads)
+ *             I2  cpu->self == cpu (this_cpu() reads it)
  * LOCKING     [o] only by its own CPU with interrupts off  [a] atomic  [c] constant after boot
  */
 #ifndef LIB_CPU_H
@@ -20,8 +21,8 @@ struct thread;
 #define CPU_HELD_MAX 8
 
 struct cpu {
-    struct cpu *self;         /* [c] offsets 0, 8, 16, 24 are known to the assembly          */
-    struct thread *thread;    /* [o] running here: curthread                                */
+    struct cpu *self;         /* [c] assembly uses offsets 0, 8, 16, 24: trap_offsets.h      */
+    struct thread *thread;    /* [o] the running thread: curthread                           */
     uint64_t kstack_top;      /* [o] of the current thread                                   */
     uint64_t user_rsp;        /* [o] scratch of the system-call entry                        */
     uint32_t id;              /* [c] dense id, 0 is the boot CPU                             */
@@ -31,27 +32,28 @@ struct cpu {
     uint32_t nlock;           /* [o] spin locks held + irq_push() depth                      */
     uint32_t irq_depth;       /* [o] nested interrupt handlers                               */
     bool irq_was_on;          /* [o] interrupt flag to restore when nlock falls to 0         */
-    _Atomic bool in_user;     /* [a] for the clock's sampling: user mode now                 */
-    _Atomic bool idle;        /* [a] runs its idle thread                                    */
-    bool user_interrupted;    /* [o] the interrupt being handled came in user mode     */
+    _Atomic bool in_user;     /* [a] it is in user mode: for the clock's time accounting     */
+    _Atomic bool idle;        /* [a] it runs its idle thread                                 */
+    bool user_interrupted;    /* [o] the current interrupt has interrupted user mode         */
     struct disp_cpu *disp;    /* [c] run queue, idle thread, counters of the dispatcher      */
     struct mem_cpu *mem;      /* [c] page and slab magazines                                 */
-    int32_t unpageable;       /* frames that mem_unpageable() does not know of yet         */
+    int32_t unpageable;       /* [o] frames not yet added to the sum of mem_unpageable()     */
     struct x86_cpu *arch;     /* [c] GDT, TSS, APIC state                                    */
     struct vm_cpu *vm;        /* [c] active address space, TLB shootdown mailbox             */
     struct cpu_stat *stat;    /* [c] counters (stat/cpustat.h)                               */
-    struct intr_cpu *intr;    /* [c] what has interrupted it (intr/intr.h)                   */
+    struct intr_cpu *intr;    /* [c] counts of its interrupts (intr/intr.h)                  */
     struct trace_ring *trace; /* [a] its last events (stat/trace.h); NULL: the trace was never on */
-    _Atomic uint32_t park;    /* [a] PARK_*: whether it waits for another CPU (lib/park.h)    */
-    _Atomic uint64_t park_key; /* [a] what for                                              */
-    uint64_t rng;              /* [o] state of this CPU's generator (lib/rng.h)               */
-    void *held[CPU_HELD_MAX];  /* [o] spin locks held, for rank checks (test builds)  */
-    struct crng crng;          /* [o] numbers that programs may see (lib/crng.h)              */
+    _Atomic uint32_t park;    /* [a] PARK_*: whether it waits for another CPU (lib/park.h)   */
+    _Atomic uint64_t park_key; /* [a] the event it waits for                                 */
+    uint64_t rng;              /* [o] generator of the kernel's random numbers (lib/rng.h)   */
+    void *held[CPU_HELD_MAX];  /* [o] spin locks held, for rank checks (test builds)         */
+    struct crng crng;          /* [o] generator of programs' random numbers (lib/crng.h)     */
 };
 
 extern struct cpu *cpus[CPU_MAX]; /* [c] by id; NULL for ids that do not exist */
 extern unsigned ncpu;             /* [c] CPUs that exist                       */
 
+/* this_cpu - the running CPU.  The answer is stable only while interrupts are off. */
 static inline struct cpu *this_cpu(void)
 {
     struct cpu *c;
@@ -60,7 +62,7 @@ static inline struct cpu *this_cpu(void)
     return c;
 }
 
-/* The current thread; the same before and after any preemption, so it needs no lock. */
+/* The current thread.  A preemption does not change the answer, so interrupts may be on. */
 static inline struct thread *curthread_get(void)
 {
     struct thread *t;
@@ -71,8 +73,8 @@ static inline struct thread *curthread_get(void)
 #define curthread curthread_get()
 
 /*
- * cpu_context - what keeps this CPU from switching threads: low half: spin locks held and irq_push() depth; high half:
- * interrupts being served.  0 where a thread may sleep.  One instruction, so that the CPU is one.
+ * cpu_context - the reasons why this CPU may not switch threads.  Low 32 bits: nlock; high 32 bits:
+ * irq_depth.  0: the thread may sleep.  One instruction reads both, so that both are of the same CPU.
  */
 _Static_assert(offsetof(struct cpu, irq_depth) == offsetof(struct cpu, nlock) + 4,
                "cpu_context() reads both");
@@ -116,8 +118,8 @@ static inline void irq_enable(void)
 }
 
 /*
- * irq_push, irq_pop - turn interrupts (and so preemption) off, nesting; pop restores the state that
- * the outermost push found.  Between them this_cpu() stays the same.
+ * irq_push, irq_pop - turn interrupts, and so preemption, off and on again.  They nest: the last irq_pop()
+ * restores the state before the first irq_push().  Between them this_cpu() stays the same.
  */
 static inline void irq_push(void)
 {

@@ -50,6 +50,9 @@ void crng_seed(struct crng *c, uint64_t seed, uint32_t number)
     *c = (struct crng){.key = {(uint32_t)seed, (uint32_t)(seed >> 32), number}};
 }
 
+/*
+ * Makes CRNG_BLOCKS new blocks.  Their first CRNG_KEY bytes become the next key, and are erased from `out`.
+ */
 static void refill_crng_output(struct crng *c)
 {
     static const uint32_t nonce[3];
@@ -83,7 +86,7 @@ void crng_take(struct crng *c, void *buf, size_t n)
 
 void crng_bytes(void *buf, size_t n)
 {
-    enum { PIECE = 4096 }; /* with interrupts off */
+    enum { PIECE = 4096 }; /* bytes made with interrupts off, at most */
     uint8_t *to = buf;
 
     for (size_t k; n > 0; to += k, n -= k) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * errno.h - error numbers, with Linux's values (they cross the system-call edge).
+ * errno.h - error numbers, with Linux's values, because system calls return them to programs.
  *
- * Functions return 0 or a negative one of these.
+ * A function that can fail returns 0, or one of these numbers negated (-ENOMEM).
  */
 #ifndef LIB_ERRNO_H
 #define LIB_ERRNO_H
@@ -84,10 +84,13 @@
 #define EINPROGRESS     115
 #endif
 
-/* Kernel-internal results that never reach a program as they are. */
-#define ERESTARTSYS           512 /* restart the call if the handler has SA_RESTART, else EINTR */
-#define ERESTARTNOINTR        513 /* restart the call, whatever happened                     */
-#define ERESTARTNOHAND        514 /* restart the call if no handler ran, else EINTR          */
-#define ERESTART_RESTARTBLOCK 516 /* as above, through restart_syscall (timed sleeps) */
+/*
+ * Results of system calls that a signal has interrupted.  Signal delivery turns them into EINTR or restarts
+ * the call, so that a program never sees them.
+ */
+#define ERESTARTSYS           512 /* restart unless a handler without SA_RESTART runs: then EINTR */
+#define ERESTARTNOINTR        513 /* restart always                                               */
+#define ERESTARTNOHAND        514 /* restart unless a handler runs: then EINTR                    */
+#define ERESTART_RESTARTBLOCK 516 /* as ERESTARTNOHAND, by restart_syscall (timed sleeps)         */
 
 #endif

@@ -2,8 +2,11 @@
 /*
  * list.h - circular doubly linked lists whose links live inside the elements.
  *
- * INVARIANTS  I1  an empty list, and an element on no list, point at themselves
- * LOCKING     the owner of the list says.
+ * THEORY      A list needs no memory of its own: each element contains a struct list, and list_entry()
+ *             computes the element's address from that of the struct list.  The head of the list is a struct
+ *             list as well.
+ * INVARIANTS  I1  an empty list, and an element on no list, point to themselves
+ * LOCKING     the file that owns a list defines its lock
  */
 #ifndef LIB_LIST_H
 #define LIB_LIST_H
@@ -44,7 +47,7 @@ static inline void list_push_back(struct list *l, struct list *e)
     list_link_between(e, l->prev, l);
 }
 
-/* Takes `e` off its list and leaves it pointing at itself (I1), so removing twice is harmless. */
+/* Removes `e` from its list and lets it point to itself (I1), so that removing it twice is harmless. */
 static inline void list_remove(struct list *e)
 {
     e->prev->next = e->next;
@@ -71,7 +74,7 @@ static inline void list_remove(struct list *e)
     for (var = list_entry((l)->next, typeof(*var), member); &var->member != (l);                   \
          var = list_entry(var->member.next, typeof(*var), member))
 
-/* As above, and `var` may be removed from the list inside the loop. */
+/* As LIST_FOREACH; the loop may also remove `var` from the list. */
 #define LIST_FOREACH_SAFE(var, tmp, l, member)                                                     \
     for (var = list_entry((l)->next, typeof(*var), member),                                        \
         tmp = list_entry(var->member.next, typeof(*var), member);                                  \

@@ -2,18 +2,21 @@
 /*
  * lockrank.h - the order in which locks are taken, in two tables: locks that sleep first, then spin locks.
  *
- * THEORY      Threads that take locks in one order never wait for each other in a circle.  So each lock has a rank, and
- *             is taken only while all that is held has a lower one; test builds check it each time a lock is taken,
- *             whether anybody waits or not, and panic naming both.
- *             Spin locks: what the CPU holds counts; two of one rank are held together only through spin_lock_pair().
- *             Sleeping locks: what the thread holds counts, and no spin lock may be held.  Unrelated locks never share
- *             a rank.  Several vnodes may be held: directory before child, two directories in order of address.
- *             A handle of a journal is no lock, but a commit waits for all handles, so it has a rank like one.
+ * THEORY      A deadlock is a circle: thread A holds lock 1 and waits for lock 2, thread B holds lock 2 and
+ *             waits for lock 1.  If all threads take locks in one order, there is no circle.  So each lock
+ *             has a rank, and may be taken only while all locks already held have a lower rank.  Test builds
+ *             check this each time a lock is taken, also when no thread waits; the panic names both locks.
+ *             Spin locks: the rule is about the locks that the CPU holds.  Only spin_lock_pair() takes two
+ *             locks of one rank.
+ *             Sleeping locks: the rule is about the locks that the thread holds, and it must hold no spin
+ *             lock.  Unrelated locks never share a rank.  A thread may hold several vnodes: a directory
+ *             before its child, two directories in the order of their addresses.
+ *             A handle of a journal is not a lock, but a commit waits for all handles.  So it has a rank too.
  */
 #ifndef LIB_LOCKRANK_H
 #define LIB_LOCKRANK_H
 
-/* X(rank, name, what it guards); `name` is what people see a thread wait for. */
+/* X(rank, name, what it guards).  Tools and the trace show `name` for a thread that waits for the lock. */
 #define SLEEPING_LOCKS(X)                                                                          \
     X(SLEEP_DISK_OPEN, "disk open", "opening and closing a disk")                                  \
     X(SLEEP_FILE, "file", "one open file's offset")                                                \

@@ -7,7 +7,7 @@
 
 #include "lib/types.h"
 
-/* mul_div - a * b / c with a 128-bit product; the quotient must fit in 64 bits. */
+/* mul_div - a * b / c with a 128-bit product; c > 0.  A quotient beyond 64 bits is a divide error. */
 static inline uint64_t mul_div(uint64_t a, uint64_t b, uint64_t c)
 {
     unsigned __int128 p = (unsigned __int128)a * b;

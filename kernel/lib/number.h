@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * number.h - numbers for things that few ever ask for, given at the first question and never given again.
+ * number.h - unique numbers for objects, such as inode numbers, assigned at first use and never used again.
  *
- * INVARIANTS  a place that is not 0 keeps its number; no two places have one of the same counter
+ * Most objects never need their number, so this is cheaper than a number for each.
+ *
+ * INVARIANTS  I1  a place that is not 0 never changes
+ *             I2  no two places get the same number from the same counter
  * LOCKING     none: atomic operations
  */
 #ifndef LIB_NUMBER_H
@@ -10,7 +13,10 @@
 
 #include "lib/types.h"
 
-/* number_at - the number in *place; if that is 0 it becomes the next of the counter *last, from 1 on.  Any context. */
+/*
+ * number_at - the number in *place.  If that is 0, first stores there the next number of counter *last, which
+ * counts from 1 on.  Any context.
+ */
 static inline uint64_t number_at(_Atomic uint64_t *place, _Atomic uint64_t *last)
 {
     uint64_t n = atomic_load(place), fresh;

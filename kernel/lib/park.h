@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: MIT
 /*
- * park.h - CPUs that wait for one another halt, where each has a host thread of its own.
+ * park.h - parking: a CPU that has spun for a while halts until another CPU wakes it up.
  *
- * THEORY      A CPU that spins keeps a core of the host from the CPU it waits for, if that has none: for whole time
- *             slices of the host, and with more CPUs than cores for hundreds of them.  So after PARK_TURNS turns it
- *             halts, and who ends its wait wakes it.  Guests of hypervisors do the same for their spin locks
- *             (T. Friebel, S. Biemueller, "How to Deal with Lock Holder Preemption", Xen Summit 2008; Linux's kvm_wait,
- *             kvm_kick_cpu).  Interrupts are off, so what wakes is an NMI.
- *             Each wait has a key, which says what for.  cpu->park is PARK_WAITS from park_begin() on; who ends the
- *             wait makes that PARK_WOKEN and sends one NMI, whose handler makes it PARK_NONE; a CPU that nobody has
- *             woken does that itself.  With all CPUs in one thread of the host, `pause` gives the turn to the next,
- *             and none of this is needed.
- * INVARIANTS  I1  one NMI for each PARK_WOKEN, and the CPU is in park_end() until it has come
- *             I2  a wait is announced before the last look whether it is over, and looked for after it was ended, each
- *                 with a full barrier between: one of the two sees the other
- *             I3  an NMI that comes while another is pending is lost: one for all CPUs may be taken for a wake.  Who
- *                 handles that one sets park_nmi_is_all and sends another, which no wake takes
+ * THEORY      QEMU may run each CPU in a host thread of its own.  With more CPUs than host cores, the host
+ *             may have stopped the thread of the CPU that holds a spin lock, or that must answer a TLB
+ *             shootdown.  A CPU that spins for this CPU then uses the host core that it needs, for a time
+ *             slice of the host or for hundreds of them.
+ *             So after PARK_TURNS turns a spinning CPU halts, and the CPU that ends its wait wakes it up.
+ *             Guests of hypervisors do the same for their spin locks (T. Friebel, S. Biemueller, "How to Deal
+ *             with Lock Holder Preemption", Xen Summit 2008; Linux's kvm_wait, kvm_kick_cpu).  The halted CPU
+ *             has interrupts off, so the wakeup is an NMI.
+ *             Each wait has a key, which names the event.  park_begin() sets cpu->park to PARK_WAITS.  The
+ *             CPU that ends the wait changes it to PARK_WOKEN and sends one NMI; the NMI's handler changes it
+ *             to PARK_NONE.  If no CPU has sent a wakeup, the waiting CPU changes it to PARK_NONE itself.
+ *             If one host thread runs all CPUs, `pause` lets the next CPU run, and parking is off (park_on).
+ * INVARIANTS  I1  each PARK_WOKEN comes with one NMI; park_end() does not return before it has arrived
+ *             I2  the waiting CPU announces its wait, executes a full barrier, and then tests its condition;
+ *                 the other CPU changes the condition, executes a full barrier, and then looks for waits: so
+ *                 one sees the other
+ *             I3  an NMI that arrives while another is pending is lost, so an NMI to all CPUs may be taken
+ *                 for a wakeup: the CPU that handles such an NMI sets park_nmi_is_all and sends it again to
+ *                 all CPUs
  * SEE ALSO    docs/boot.md, "The host's cores"
  */
 #ifndef LIB_PARK_H
@@ -26,7 +31,8 @@
 struct regs;
 
 enum { PARK_NONE, PARK_WAITS, PARK_WOKEN }; /* cpu->park */
-enum { PARK_TURNS = 100 }; /* forks, 24 CPUs, two cores: the least of 30, 100, 300, 1000, 3000 */
+/* Measured with forks on 24 CPUs and two host cores: 100 took least time of 30, 100, 300, 1000 and 3000. */
+enum { PARK_TURNS = 100 };
 
 #ifdef HR_HOST
 enum { park_on = false };
@@ -34,21 +40,26 @@ enum { park_on = false };
 extern bool park_on; /* set at boot */
 #endif
 
-/* park_key - a wait for the thing at `what`, and for number `n` of it. */
+/* park_key - the key of a wait for the object at address `what`; `n` tells waits for one object apart. */
 static inline uint64_t park_key(const void *what, uint16_t n)
 {
     return (uint64_t)what << 16 | n;
 }
 
-/* park_begin - announce a wait; park_end() must follow.  Interrupts are off. */
+/* park_begin - announce this CPU's wait; then test the condition and call park_end().  Interrupts are off. */
 void park_begin(uint64_t key);
-/* park_end - halt until woken if `halt`, that is, if the wait is not over yet.  It may return before that is so. */
+/*
+ * park_end - end the wait.  @halt: the condition is not true yet, so halt until a wakeup.  May return
+ * although the condition is still not true: the caller tests it again.
+ */
 void park_end(bool halt);
-/* park_wake - wake who waits with this key, after the wait was ended.  Looks at the parked CPUs only; any context. */
+/* park_wake - wake up the CPUs that wait with this key, after the condition became true.  Any context. */
 void park_wake(uint64_t key);
-/* park_nmi_is_all - an NMI for all CPUs is handled: whatever else an NMI was, it is that as well. */
+/* park_nmi_is_all - set when an NMI to all CPUs is handled: from then on every NMI counts as one of these. */
 extern _Atomic bool park_nmi_is_all;
-/* park_nmi - what an NMI does first.  Returns whether it was a park_wake()'s. */
+/*
+ * park_nmi - called first for every NMI.  Returns whether it is a wakeup, that is, cpu->park is PARK_WOKEN.
+ */
 bool park_nmi(struct regs *r);
 
 #endif

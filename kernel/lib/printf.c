@@ -7,15 +7,17 @@
 #include "lib/string.h"
 #include "lib/types.h"
 
+/* The output so far.  `len` counts all characters, also those that did not fit into buf[size]. */
 struct out {
     char *buf;
     size_t size, len;
 };
 
+/* One conversion specification, such as %-08lx.  The flags are `-`, `0`, `+`, blank and `#`. */
 struct spec {
     bool left, zero, plus, space, alt;
     unsigned width;
-    int prec;    /* -1: none */
+    int prec;    /* negative: none */
     char length; /* 0, 'h', 'H' (hh), 'l' (l, ll, z, j, t) */
 };
 
@@ -76,6 +78,7 @@ static void put_number(struct out *o, const struct spec *s, uint64_t v, unsigned
         put_padding(o, ' ', s->width > total ? s->width - total : 0);
 }
 
+/* Parses a specification after its `%`.  Returns where its conversion character is. */
 static const char *parse_spec(const char *f, struct spec *s, va_list *ap)
 {
     *s = (struct spec){.prec = -1};

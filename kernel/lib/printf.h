@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * printf.h - formatting into buffers: %d %i %u %x %X %o %c %s %p %% with flags `-0+ #`, width and
- * precision (also `*`), and the lengths hh h l ll z j t.
+ * printf.h - formatted output into buffers.
+ *
+ * Conversions: %d %i %u %x %X %o %c %s %p %%, with the flags `-0+ #`, width and precision (also `*`), and the
+ * lengths hh h l ll z j t.
  */
 #ifndef LIB_PRINTF_H
 #define LIB_PRINTF_H
@@ -10,8 +12,8 @@
 #include <stddef.h>
 
 /*
- * vsnprintf, snprintf - as in C: at most size-1 characters and a NUL are stored.
- * Returns the length the whole text would have had.
+ * vsnprintf, snprintf - as in C: store at most size-1 characters and a NUL (nothing if size is 0).
+ * Return the length of the whole text, also of what did not fit.
  */
 int vsnprintf(char *buf, size_t size, const char *fmt, va_list ap)
     __attribute__((format(printf, 3, 0)));

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * rng.h - the pseudo-random numbers of a run that stay in the kernel: one boot seed, one generator per CPU.
- * For those that programs see: crng.h.
+ * rng.h - pseudo-random numbers for the kernel's own choices: one boot seed, one generator per CPU.
  *
- * The generator is splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators",
- * OOPSLA 2014).  A run with the same seed on one CPU makes the same choices.
+ * A program must not see these numbers, because it could compute the following ones from them: crng.h is for
+ * programs.  The generator is splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number
+ * generators", OOPSLA 2014).  A run with the same seed on one CPU makes the same choices.
  */
 #ifndef LIB_RNG_H
 #define LIB_RNG_H
 
 #include "lib/cpu.h"
 
+/* rng_step - advance *state and return its next 64 random bits. */
 static inline uint64_t rng_step(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15ull;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * spinlock.c - rank checks of test builds, and the table of CPUs.
+ * spinlock.c - the slow path of spin locks, their rank checks in test builds, and the table of CPUs.
  */
 #include "lib/spinlock.h"
 

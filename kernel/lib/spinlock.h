@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * spinlock.h - ticket locks for short sections.
+ * spinlock.h - spin locks: a CPU that waits for one tries again and again instead of sleeping.
  *
- * THEORY      Waiters are served in the order of their tickets.  A spinning CPU executes `pause`, which
- *             on an emulated machine hands the turn to the CPU that holds the lock; where that does not help it halts
- *             (park.h).
- * INVARIANTS  I1  a holder runs with interrupts off and does not sleep
- *             I2  ranks of the locks a CPU holds ascend (lockrank.h; checked in test builds)
- *             I3  whoever may sleep, in a lock or for memory, holds no spin lock and serves no interrupt
+ * THEORY      Two CPUs that change the same data at the same time may corrupt it.  A lock lets only one CPU
+ *             change the data at a time.  Spin locks are for short sections, where a sleep would cost more
+ *             than the wait.  These are ticket locks: a CPU that wants the lock draws the next number, and
+ *             the lock serves the numbers in order, so that no CPU waits for ever.
+ *             A spinning CPU executes `pause`.  Where one host thread runs all CPUs, this lets QEMU run the
+ *             next CPU, and so the holder.  Where each CPU has a host thread, a CPU that has spun for a while
+ *             halts (park.h).
+ * INVARIANTS  I1  a CPU that holds a lock has interrupts off and does not sleep
+ *             I2  a CPU takes locks in ascending order of rank (lockrank.h; checked in test builds)
+ *             I3  code that may sleep, for a lock or for memory, holds no spin lock and handles no interrupt
  */
 #ifndef LIB_SPINLOCK_H
 #define LIB_SPINLOCK_H
@@ -18,10 +22,10 @@
 #include "lib/types.h"
 
 struct spinlock {
-    _Atomic uint16_t next;  /* ticket the next comer draws */
-    _Atomic uint16_t owner; /* ticket being served         */
-    uint16_t rank;          /* enum lockrank               */
-    uint16_t cpu;           /* holder's id + 1, or 0       */
+    _Atomic uint16_t next;  /* the next ticket to draw                     */
+    _Atomic uint16_t owner; /* the ticket that holds the lock; next: free  */
+    uint16_t rank;          /* enum lockrank                               */
+    uint16_t cpu;           /* id + 1 of the CPU that holds it; 0: free    */
 };
 
 #define SPINLOCK_INIT(r) {.rank = (r)}
@@ -31,12 +35,14 @@ static inline void spin_init(struct spinlock *l, enum lockrank rank)
     *l = (struct spinlock)SPINLOCK_INIT((uint16_t)rank);
 }
 
+/* Which rank a lock may have when the CPU holds others. */
 enum spin_how {
-    SPIN_PLAIN,
-    SPIN_PAIR,
-    SPIN_TRY
-}; /* which rank rule applies: above all held, not below, none */
+    SPIN_PLAIN, /* above those held        */
+    SPIN_PAIR,  /* not below those held    */
+    SPIN_TRY    /* any: it does not wait   */
+};
 
+/* spin_check_acquire, spin_check_release - in test builds, keep cpu->held[] and panic if I2 is broken. */
 #ifdef HR_TEST
 void spin_check_acquire(struct spinlock *l, enum spin_how how);
 void spin_check_release(struct spinlock *l);
@@ -52,8 +58,8 @@ static inline void spin_check_release(struct spinlock *l)
 #endif
 
 /*
- * spin_check_sleep - panics unless the caller may sleep: it holds `held` spin locks (0, or 1 that it lets go of), and
- * serves no interrupt (I3).  Before there are threads, it may.
+ * spin_check_sleep - panics if the caller may not sleep (I3): it must handle no interrupt and hold exactly
+ * `held` spin locks, 0, or 1 that it releases before the sleep.  Checks nothing before threads run.
  */
 extern bool spin_threads_run; /* set at the end of boot */
 void spin_bad_sleep(void);
@@ -63,17 +69,21 @@ static inline void spin_check_sleep(uint64_t held)
     if (unlikely(cpu_context() != held))
         spin_bad_sleep();
 #else
-    /* As below, all registers are kept, so that the check costs two instructions. */
+    /* spin_bad_sleep_keep() preserves all registers, so that the check costs only two instructions. */
     __asm__ volatile("cmpq %0, %%gs:%c1\n je 1f\n call spin_bad_sleep_keep\n1:" ::"er"(held),
                      "i"(offsetof(struct cpu, nlock))
                      : "cc", "memory");
 #endif
 }
 
-/* spin_wait - wait for the turn of ticket `n`; spin_wake - wake who waits for it, if it halts. */
+/*
+ * spin_wait - wait until ticket `n` holds the lock; spin_wake - wake up the CPU with ticket `n` if it halts.
+ */
 void spin_wait(struct spinlock *l, uint16_t n);
 void spin_wake(struct spinlock *l, uint16_t n);
-/* Calls one of them by way of a function that keeps all registers, so that the short path has none to save. */
+/*
+ * Calls one of them through NAME_keep (park_halt.S).  That preserves all registers, so fast paths save none.
+ */
 #ifdef HR_HOST
 #define SPIN_CALL(fn, l, n)                                                                        \
     while ((l)->owner != (n))                                                                      \
@@ -83,6 +93,7 @@ void spin_wake(struct spinlock *l, uint16_t n);
     __asm__ volatile("call " #fn "_keep" ::"D"(l), "S"((uint64_t)(n)) : "memory", "cc")
 #endif
 
+/* Draws a ticket and waits for its turn.  Interrupts are off. */
 static inline void spin_take(struct spinlock *l)
 {
     uint16_t mine = atomic_fetch_add_explicit(&l->next, 1, memory_order_relaxed);
@@ -100,7 +111,7 @@ static inline void spin_lock(struct spinlock *l)
     spin_take(l);
 }
 
-/* spin_trylock - take `l` if it is free.  Returns whether it did. */
+/* spin_trylock - take `l` if it is free.  Returns whether it was taken; if so, interrupts are off. */
 static inline bool spin_trylock(struct spinlock *l)
 {
     uint16_t n;
@@ -117,6 +128,7 @@ static inline bool spin_trylock(struct spinlock *l)
     return false;
 }
 
+/* spin_unlock - release `l`, and restore interrupts if the CPU holds no other lock. */
 static inline void spin_unlock(struct spinlock *l)
 {
     uint16_t next = (uint16_t)(l->owner + 1);
@@ -129,7 +141,7 @@ static inline void spin_unlock(struct spinlock *l)
     irq_pop();
 }
 
-/* spin_lock_pair - take two locks of one rank, the lower address first; a may equal b. */
+/* spin_lock_pair - take two locks of the same rank, the one at the lower address first.  a may equal b. */
 static inline void spin_lock_pair(struct spinlock *a, struct spinlock *b)
 {
     if (a > b) {
@@ -152,7 +164,7 @@ static inline void spin_unlock_pair(struct spinlock *a, struct spinlock *b)
         spin_unlock(b);
 }
 
-/* Whether this CPU holds `l`: for ASSERT. */
+/* spin_held - whether this CPU holds `l`; for ASSERT. */
 static inline bool spin_held(const struct spinlock *l)
 {
     return l->cpu == this_cpu()->id + 1;

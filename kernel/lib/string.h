@@ -2,8 +2,8 @@
 /*
  * string.h - memory and string functions with the C standard's meaning.
  *
- * Large moves go through `rep movsq`/`rep stosq`: the cheapest form both on hardware
- * and in counted instructions.
+ * memcpy and memset use `rep movsq` and `rep stosq`, the cheapest form both on hardware and where QEMU counts
+ * instructions.
  */
 #ifndef LIB_STRING_H
 #define LIB_STRING_H
@@ -27,8 +27,8 @@ char *strrchr(const char *s, int c);
 #endif
 
 /*
- * str_copy - copy `src` into dst[size], always ending it with a NUL, cutting what does not fit.
- * Returns the length of src, so that `>= size` tells that it was cut.
+ * str_copy - copy `src` into dst[size], cut to size-1 characters if needed, and end it with a NUL.
+ * Returns the length of src; if that is >= size, it was cut.
  */
 size_t str_copy(char *dst, const char *src, size_t size);
 

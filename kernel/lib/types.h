@@ -42,7 +42,7 @@
 #define noreturn          __attribute__((noreturn))
 #define cacheline_aligned __attribute__((aligned(64)))
 
-/* An inode's, a file's and a mapping's position, in bytes; signed as in POSIX. */
+/* A position in a file, in bytes; signed as in POSIX. */
 typedef int64_t loff_t;
 
 #endif
