@@ -1,25 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * cache.c - the caches of each CPU, and what keeps them coherent.
+ * cache.c - the caches of each CPU, and their coherence.
  *
- * THEORY      Level 1: the data cache, 64 KB with four ways and lines of 32 bytes, and the prefetch cache, 2 KB with
- *             lines of 64 bytes, which only floating-point loads can use; both by virtual address, in a set first in,
- *             first out.  Stores do not bring lines into them.  In front of them, for speed, a filter of lines that
- *             were used lately (model.h): what it forgets costs no modelled time.  External cache: physical lines,
- *             set-associative, least recently used first out.  Each line of memory has a coherence word: a version, the
- *             CPU that has it alone (or the owner of a modified line that others read: MOESI's O), whether others may
- *             have copies, whether memory is stale.  A cached line is valid while its version is the line's; so to
- *             invalidate all copies is to count the version up.
- *             A load that misses: from the owner's cache if memory is stale, else from memory.  If it continues
- *             one of the CPU's streams of misses it is as if prefetched: it takes one of the CPU's misses in
- *             flight, and the CPU waits only for a free one; it is in the prefetch cache then, and a load of an
- *             integer waits for the external cache.  Else the CPU waits for the data.
+ * THEORY      A cache keeps copies of lines of memory near a CPU.  When one CPU writes a line, all other copies of it
+ *             become invalid; keeping track of this is called coherence.
+ *             Level 1 is the data cache (64 KB, four ways, lines of 32 bytes) and the prefetch cache (2 KB, four ways,
+ *             lines of 64 bytes): level1.h.  Stores do not bring lines into them.  In front of them is, for speed, a
+ *             filter of lines that were used lately (model.h); a line that it forgets costs no modelled time.
+ *             The external cache has physical tags, is set-associative, and replaces the least recently used line.
+ *             Each line of memory has a coherence word.  It contains a version, the owner (the CPU with the only copy,
+ *             or the CPU with a modified line that others have read: state O of MOESI), whether other CPUs may have
+ *             copies, and whether memory is stale.  A cached line is valid while it has the version of its coherence
+ *             word.  So a new version in the word invalidates all copies.
+ *             A load that misses gets its line from the owner's cache if memory is stale, else from memory.  The CPU
+ *             waits for it, unless the load continues one of the CPU's streams of misses.  Then the line counts as
+ *             prefetched: it takes one of the CPU's slots for misses in flight, and the CPU waits only for a free slot.
+ *             A load of a floating-point register then finds the line in the prefetch cache; a load of an integer
+ *             register waits for the external cache.
  *             A store that misses goes to the write cache (2 KB, 4 ways, 64-byte lines; white paper, appendix B).
- *             A line that gets complete there is written to memory in one transaction, as block stores do, unread.
- *             One that must leave before, or that is loaded from, is read for ownership into the external cache.
- *             Stores become visible in the order of the program (SPARC V9, TSO), so such reads, and what makes other
- *             copies stale, go one after the other, and the stores behind them wait in the store queue.  The CPU goes
- *             on until that is full.
+ *             When all bytes of a line have been written there, the line goes to memory in one transaction, without a
+ *             read, as block stores do.  A line that must leave earlier, or that is loaded from, is read for ownership
+ *             into the external cache.
+ *             Other CPUs see stores in program order (SPARC V9, TSO).  So reads for ownership and invalidations go one
+ *             after the other, and later stores wait behind them in the store queue.  The CPU runs on until the queue
+ *             is full.
  *             With write_allocate = "always" every store miss reads for ownership.
  * INVARIANTS  M2, M3, M4 of model.h
  * SEE ALSO    docs/fireplane.md
@@ -30,8 +34,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static uint64_t nothing; /* what an empty line of the filter points to */
+static uint64_t nothing; /* wordp of an empty filter entry */
 
+/* Maps zeroed memory, which the host allocates page by page at first use.  NULL: no address space. */
 static void *reserve_memory(size_t bytes)
 {
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -39,11 +44,11 @@ static void *reserve_memory(size_t bytes)
     return p == MAP_FAILED ? NULL : p;
 }
 
-/* Zeroes whole pages by mapping them afresh. */
+/* Zeroes memory from reserve_memory() by mapping it again, which also frees its pages. */
 static void renew(void *p, size_t bytes)
 {
     if (mmap(p, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != p)
-        abort(); /* only if the host has no memory for a page table */
+        abort(); /* happens only if the host has no memory for a page table */
 }
 
 static void clear_level1(struct fp_cpu_state *c)
@@ -59,7 +64,7 @@ int fp_caches_create(struct fp_model *m)
 {
     unsigned long page = 4096;
 
-    /* Memory may lie above the hole below 4 GB, and QEMU starts it anew at 4 GB. */
+    /* QEMU leaves a hole below 4 GB for devices and continues memory at 4 GB, so addresses go up to 4 GB beyond. */
     m->nlines = (m->p.memory_mib + 4096) << 20 >> FP_LINE_SHIFT;
     m->ec_sets = (uint32_t)(m->p.ecache_kib * 16 / m->p.ecache_ways);
     m->ec_bytes = (m->p.ecache_kib * 16 * sizeof(struct fp_ec) + page - 1) / page * page;
@@ -113,12 +118,13 @@ void fp_flush_tlb(struct fp_model *m, unsigned cpu)
     }
 }
 
+/* The board whose memory contains the line.  The line must be in a probed range. */
 static unsigned home_of(const struct fp_model *m, uint32_t line)
 {
     return m->home[line >> (12 - FP_LINE_SHIFT)] - 1u;
 }
 
-/* Asks QEMU for the page behind a virtual address; NULL: it cannot say. */
+/* Translates the page of a virtual address with QEMU's help and remembers it in *pg.  NULL: QEMU does not know it. */
 __attribute__((noinline))
 static struct fp_page *learn_page(struct fp_cpu_state *c, struct fp_page *pg, uint64_t tag, uint64_t virt,
                                   uint32_t info)
@@ -141,6 +147,7 @@ static struct fp_page *learn_page(struct fp_cpu_state *c, struct fp_page *pg, ui
     return pg;
 }
 
+/* The translation of a virtual address; NULL: not known.  Only if pg->known is it a page of a probed range. */
 static inline struct fp_page *page_of(struct fp_cpu_state *c, uint64_t virt, uint32_t info)
 {
     uint64_t tag = virt >> 12 | c->gen;
@@ -162,8 +169,9 @@ static inline void count_miss(struct fp_cpu_state *c, unsigned home, bool load)
 }
 
 /*
- * A transfer of which n may be in flight, *f: it begins at or after t, when one of them is free.  Slots are a ring in
- * the order of time; mostly the new one is the last, and takes the place of the first.  Returns when it is done.
+ * Starts a transfer of a kind of which n may be in flight, at t or when a slot of *f becomes free.  Returns when it
+ * ends, ps.  Slots are a ring in ascending order.  The new transfer takes the first slot, which becomes the last of the
+ * ring, and goes before the transfers that end later; mostly there are none.
  */
 static inline uint64_t fly(struct fp_cpu_state *c, struct fp_flights *f, unsigned n, uint32_t line, unsigned home,
                            const struct fp_cpu_state *owner, enum fp_move move, uint64_t t)
@@ -182,7 +190,7 @@ static inline uint64_t fly(struct fp_cpu_state *c, struct fp_flights *f, unsigne
     return done;
 }
 
-/* A transfer the CPU does not wait for, unless all that may be in flight are. */
+/* Starts a transfer for which the CPU does not wait.  If all n slots are in use, the CPU waits for a free one first. */
 static inline void post_one(struct fp_cpu_state *c, struct fp_flights *f, unsigned n, uint32_t line, unsigned home,
                             const struct fp_cpu_state *owner, enum fp_move move)
 {
@@ -198,7 +206,7 @@ static inline void post(struct fp_cpu_state *c, uint32_t line, unsigned home, co
 
 /* ---- store queue --------------------------------------------------------------------------- */
 
-/* The first of the stores that wait has left the queue when the CPU goes on; so have those behind it that are done. */
+/* The CPU waits until the oldest store leaves the queue.  All others that have ended by then leave with it. */
 static void leave_queue(struct fp_cpu_state *c)
 {
     fp_stall(c, c->queued[c->oldest].done);
@@ -215,14 +223,17 @@ __attribute__((noinline)) void fp_queue_full(struct fp_cpu_state *c)
         leave_queue(c);
 }
 
-/* A store that must own its line first, which others have to see in order: it and those behind it wait in the queue. */
+/*
+ * Starts the transfer of a store that must own its line first.  Other CPUs must see stores in order, so it and the
+ * stores behind it wait in the store queue.
+ */
 static inline void post_store(struct fp_cpu_state *c, uint32_t line, unsigned home, const struct fp_cpu_state *owner,
                               enum fp_move move)
 {
     struct fp_queued *last;
     uint64_t done;
 
-    if (c->nqueued == FP_MAX_FLIGHTS) /* stores across two lines need two each */
+    if (c->nqueued == FP_MAX_FLIGHTS) /* possible, because a store across two lines takes two entries */
         leave_queue(c);
     done = fly(c, &c->stores, (unsigned)c->model->p.stores_in_flight, line, home, owner, move, c->clock);
     if (c->nqueued == 0) {
@@ -234,19 +245,19 @@ static inline void post_store(struct fp_cpu_state *c, uint32_t line, unsigned ho
     c->queued[(c->oldest + c->nqueued++) % FP_MAX_FLIGHTS] = (struct fp_queued){c->n.stores, done};
 }
 
-/* A load whose line is not in level 1 asks the external cache. */
+/* A load that misses level 1 waits for the external cache. */
 static inline void await_ecache(struct fp_cpu_state *c)
 {
     fp_stall(c, c->clock + c->model->p.ecache_latency * c->model->p.clock_ps);
 }
 
-/* The CPU goes on when the line is there. */
+/* Transfers the line; the CPU waits until it is there. */
 static inline void await(struct fp_cpu_state *c, uint32_t line, unsigned home, const struct fp_cpu_state *owner)
 {
     fp_stall(c, fp_transfer(c, line, home, owner, FP_READ, c->clock));
 }
 
-/* The CPU whose cache must supply the line, or NULL: memory does. */
+/* The CPU whose cache supplies the line; NULL: memory supplies it. */
 static const struct fp_cpu_state *supplier(const struct fp_cpu_state *c, uint64_t word)
 {
     return word & FP_DIRTY ? &c->model->cpu[(word & FP_OWNER) - 1] : NULL;
@@ -259,7 +270,7 @@ static struct fp_ec *ec_set(struct fp_cpu_state *c, uint32_t line)
     return &c->ec[(line & (c->model->ec_sets - 1)) * c->model->p.ecache_ways];
 }
 
-/* The line's entry in its set, now the most recently used; NULL: not there, or stale. */
+/* Finds the line in its set and makes it the most recently used.  NULL: it is not there, or its version is old. */
 static inline struct fp_ec *ec_find(const struct fp_model *m, struct fp_ec *set, uint32_t line)
 {
     unsigned ways = (unsigned)m->p.ecache_ways, i = 0;
@@ -270,14 +281,14 @@ static inline struct fp_ec *ec_find(const struct fp_model *m, struct fp_ec *set,
             return NULL;
     found = set[i];
     if ((found.version & ~FP_WROTE) != version_of(m->word[line]))
-        return NULL; /* a line has one entry */
+        return NULL; /* a line has at most one entry */
     for (; i > 0; i--)
         set[i] = set[i - 1];
     set[0] = found;
     return set;
 }
 
-/* A line that this CPU has written leaves its external cache: it is written back if memory is stale (M3). */
+/* A line that this CPU has written leaves its external cache.  Writes it back if memory is stale (M3). */
 __attribute__((noinline)) static void ec_evict(struct fp_cpu_state *c, struct fp_ec out)
 {
     uint32_t line = out.line - 1;
@@ -291,7 +302,7 @@ __attribute__((noinline)) static void ec_evict(struct fp_cpu_state *c, struct fp
              FP_WRITE);
 }
 
-/* Put the line into its set, `wrote`: FP_WROTE or 0; the least recently used one leaves. */
+/* Inserts the line into its set, in place of the least recently used one.  `wrote`: FP_WROTE or 0. */
 static inline void ec_insert(struct fp_cpu_state *c, struct fp_ec *set, uint32_t line, uint32_t wrote)
 {
     unsigned i = 0, last = (unsigned)c->model->p.ecache_ways - 1;
@@ -307,14 +318,17 @@ static inline void ec_insert(struct fp_cpu_state *c, struct fp_ec *set, uint32_t
         ec_evict(c, out);
 }
 
-/* Read the line to own it: all other copies are stale, memory too. */
+/*
+ * Reads the line for ownership: all other copies become invalid, and memory stale.  `wait`: for a load, the CPU waits
+ * until the line is there; else it goes through the store queue.
+ */
 __attribute__((noinline)) static void read_to_own(struct fp_cpu_state *c, uint32_t line, bool wait)
 {
     uint64_t *word = &c->model->word[line];
     unsigned home = home_of(c->model, line);
 
     count_miss(c, home, false);
-    if (wait) { /* a load from a line that is not complete: after the stores before it */
+    if (wait) { /* a load from a line in the write cache: the stores before it must end first */
         await_ecache(c);
         for (unsigned i = 0; i < c->model->p.stores_in_flight; i++)
             fp_stall(c, c->stores.slot[i]);
@@ -326,7 +340,10 @@ __attribute__((noinline)) static void read_to_own(struct fp_cpu_state *c, uint32
     ec_insert(c, ec_set(c, line), line, FP_WROTE);
 }
 
-/* The CPU has made all other copies of the line stale, not those of its level 1. */
+/*
+ * The CPU has invalidated all other copies by changing the line's version from `before` to `version`.  Its own level 1
+ * copies stay valid: gives them the new version.
+ */
 static void keep_in_level1(struct fp_cpu_state *c, uint64_t vline, uint32_t before, uint32_t version)
 {
     int i = l1_find(prefetch_cache(c), vline | c->gen);
@@ -338,7 +355,7 @@ static void keep_in_level1(struct fp_cpu_state *c, uint64_t vline, uint32_t befo
             c->d_version[i] = version;
 }
 
-/* A store to a line that is in the external cache. */
+/* A store to a line in the CPU's own external cache: invalidates other copies, if there may be any. */
 __attribute__((noinline))
 static void ec_own(struct fp_cpu_state *c, uint32_t line, struct fp_ec *entry, uint64_t vline)
 {
@@ -354,7 +371,10 @@ static void ec_own(struct fp_cpu_state *c, uint32_t line, struct fp_ec *entry, u
     *word = (*word & ~FP_STATE) | c->mine;
 }
 
-/* Does this miss continue one of the CPU's streams?  Remember it either way. */
+/*
+ * Whether this miss continues one of the CPU's streams, that is, is next to a stream's last miss, in either direction.
+ * If not, it begins a new stream, in place of the oldest.
+ */
 static bool in_stream(struct fp_cpu_state *c, uint64_t vline)
 {
     unsigned n = (unsigned)c->model->p.streams, oldest = 0, i = c->last_stream;
@@ -375,7 +395,7 @@ static bool in_stream(struct fp_cpu_state *c, uint64_t vline)
     return false;
 }
 
-/* Returns whether the line came by the prefetch cache, for a floating-point load. */
+/* A load that misses the external cache.  Returns whether the line goes into the prefetch cache. */
 static inline bool load_miss(struct fp_cpu_state *c, struct fp_ec *set, uint32_t line, unsigned home, uint64_t vline,
                              bool floating)
 {
@@ -399,6 +419,7 @@ static inline bool load_miss(struct fp_cpu_state *c, struct fp_ec *set, uint32_t
 
 /* ---- write cache --------------------------------------------------------------------------- */
 
+/* The line's entry in the write cache, or NULL. */
 static inline struct fp_wc *wc_find(struct fp_cpu_state *c, uint32_t line)
 {
     unsigned first = line % FP_WC_SETS * FP_WC_WAYS;
@@ -409,7 +430,7 @@ static inline struct fp_wc *wc_find(struct fp_cpu_state *c, uint32_t line)
     return NULL;
 }
 
-/* Empty the entry, so that no line of the filter leads to it. */
+/* Empties the entry, also the filter entry that points to it.  Returns its line. */
 static inline uint32_t wc_take(struct fp_cpu_state *c, struct fp_wc *w)
 {
     uint32_t *tag = &c->wc_line[w - c->wc], line = *tag - 1;
@@ -420,7 +441,7 @@ static inline uint32_t wc_take(struct fp_cpu_state *c, struct fp_wc *w)
     return line;
 }
 
-/* All bytes are there: the line goes to memory, and nobody's copy is good any more. */
+/* All bytes of the line have been written: it goes to memory, and all copies of it become invalid. */
 static void wc_complete(struct fp_cpu_state *c, struct fp_wc *w)
 {
     uint32_t line = wc_take(c, w);
@@ -432,6 +453,7 @@ static void wc_complete(struct fp_cpu_state *c, struct fp_wc *w)
     *word = (*word & ~FP_STATE) + FP_VERSION_STEP;
 }
 
+/* Stores `bytes` (a mask) in an entry.  If the line is still incomplete, filter entry *l settles the next stores. */
 static void wc_store(struct fp_cpu_state *c, struct fp_wc *w, struct fp_recent *l, uint64_t tag, uint64_t bytes)
 {
     w->need &= ~bytes;
@@ -446,7 +468,7 @@ static void wc_store(struct fp_cpu_state *c, struct fp_wc *w, struct fp_recent *
     *l = (struct fp_recent){.tag = tag | FP_FILLING, .wordp = &w->need};
 }
 
-/* Room for one more line; what leaves incomplete is read for ownership. */
+/* Makes an empty entry for the line.  The least recently used line of a full set is read for ownership. */
 static inline struct fp_wc *wc_insert(struct fp_cpu_state *c, struct fp_recent *l, uint32_t line, unsigned home)
 {
     unsigned first = line % FP_WC_SETS * FP_WC_WAYS, way = 0;
@@ -466,7 +488,7 @@ static inline struct fp_wc *wc_insert(struct fp_cpu_state *c, struct fp_recent *
     return w;
 }
 
-/* May an active CPU go on? */
+/* Ends the slice of an active CPU that is too far ahead. */
 static inline void look_at_clock(struct fp_cpu_state *c)
 {
     if (c->clock > (c->moved ? c->near : c->limit) && c->limit != 0)
@@ -475,7 +497,7 @@ static inline void look_at_clock(struct fp_cpu_state *c)
 
 /* ---- all together -------------------------------------------------------------------------- */
 
-/* An access within one line, a load within a half of it. */
+/* An access within one line; a load within one half of it. */
 __attribute__((always_inline))
 static inline void reference_line(struct fp_cpu_state *c, uint64_t virt, unsigned size, bool store, uint32_t info)
 {
@@ -495,13 +517,13 @@ static inline void reference_line(struct fp_cpu_state *c, uint64_t virt, unsigne
     line = pg->line + vline % (4096 / FP_LINE_BYTES);
     word = &c->model->word[line];
     set = ec_set(c, line);
-    /* A stream comes by here next, if not at a table's end; the tables are larger than the host's caches. */
+    /* A stream of accesses uses these entries next.  Prefetch them: the tables are larger than the host's caches. */
     __builtin_prefetch(word + 8);
     __builtin_prefetch(set + 4 * c->model->p.ecache_ways);
     __builtin_prefetch(l + 2);
     current = (l->tag & ~FP_BOTH_ABSENT) == tag && *l->wordp == l->word;
     if (current && (store ? (l->word & FP_STATE) == c->mine : !(l->tag & FP_ABSENT(half))))
-        return; /* a part of an access that crosses two lines, or the two halves of one */
+        return; /* the filter settles this part of an access that crosses lines or halves */
     w = wc_find(c, line);
     if (store && w != NULL) {
         wc_store(c, w, l, tag, bytes);
@@ -512,7 +534,7 @@ static inline void reference_line(struct fp_cpu_state *c, uint64_t virt, unsigne
         read_to_own(c, wc_take(c, w), true);
         away = FP_BOTH_ABSENT;
     } else if (!store && !(away & FP_ABSENT(half))) {
-        /* the filter had forgotten it */
+        /* it is in level 1, but the filter had forgotten it */
     } else if ((entry = ec_find(c->model, set, line)) != NULL) {
         c->n.ec_ref++;
         c->n.ec_hit++;
@@ -556,7 +578,7 @@ static inline void reference(struct fp_cpu_state *c, uint64_t virt, unsigned siz
     look_at_clock(c);
 }
 
-/* Not inlined, nor are the next two: what the quick paths seldom call must not make them save registers. */
+/* These three are not inlined, because the quick paths (model.h) would have to save registers for these rare calls. */
 __attribute__((noinline))
 void fp_reference_load(struct fp_cpu_state *c, uint64_t virt, unsigned size, uint32_t info)
 {

@@ -2,38 +2,41 @@
 /*
  * clock.c - while the model is armed, the guest's clock is the model's.
  *
- * THEORY      With -icount QEMU counts instructions, and its virtual clock, which timers and the time-stamp counter
- *             follow, is their number in nanoseconds, whatever the host does.  But it counts those of all CPUs as if
- *             they followed one another, and no waits for memory.  So while the model is armed the virtual clock is
- *                 what it was then
- *                 + what the slowest active CPU's modelled clock has gained
- *                 + a nanosecond for each instruction of the kernel, divided by the number of CPUs
- *                 + what QEMU skipped because all CPUs were idle.
- *             QEMU asks two functions of the class "tcg-accel-ops" for the time; both are icount_get() with -icount,
- *             and are replaced here when the kernel begins, which finds the clock at a multiple of START_NS however
- *             long the boot loader took.  Without -icount nothing is changed, and the guest's clock is the host's.
- *             QEMU's main thread asks as well, whenever the host wakes it, and runs the timers that are due.  By the
- *             counted clock none is due while a CPU runs, since a slice of QEMU's ends where the next one is; the
- *             modelled clock can have passed it.  So while armed the main thread is told of no progress until all CPUs
- *             are idle, and timers run in the CPUs' thread, between two slices: at the same instruction in each run.
- * INVARIANTS  K1  the clock never goes back, as either thread sees it
+ * THEORY      With -icount QEMU's virtual clock is the number of instructions executed, in nanoseconds; the speed of
+ *             the host does not matter.  Timers and the time-stamp counter use this clock.  But QEMU adds up the
+ *             instructions of all CPUs as if they ran one after the other, and does not count waits for memory.  So
+ *             while the model is armed, the virtual clock is the sum of
+ *                 its value when the model was armed,
+ *                 the progress of the slowest active CPU's modelled clock,
+ *                 a nanosecond for each instruction of the kernel, divided by the number of CPUs,
+ *                 the time that QEMU skipped because all CPUs were idle.
+ *             QEMU reads the time by two function pointers in the class "tcg-accel-ops".  With -icount both are
+ *             icount_get().  This file replaces them when the kernel starts, and sets the clock to a multiple of
+ *             START_NS, so that the time of the boot loader does not matter.  Without -icount it changes nothing, and
+ *             the guest's clock is that of the host.
+ *             QEMU's main thread reads the time as well, whenever the host wakes it up, and runs the timers that have
+ *             expired.  By QEMU's own clock none can expire while a CPU runs, because a slice of QEMU's ends at the
+ *             next timer; but the modelled clock may pass it.  So while the model is armed, the main thread sees the
+ *             clock stand still until all CPUs are idle.  Timers then run in the thread of the CPUs, between two
+ *             slices: at the same instruction in each run.
+ * INVARIANTS  K1  neither thread sees the clock go back
  * SEE ALSO    docs/fireplane.md, QEMU's docs/devel/tcg-icount.rst
  */
 #include "clock.h"
 
 #include "qemu_api.h"
 
-#define START_NS 10000000000 /* CHOICE: no boot loader takes as long */
+#define START_NS 10000000000 /* CHOICE: more than any boot loader takes */
 
 static const struct fp_model *model;
 static bool armed;
-static int64_t lag;    /* of the guest's clock behind icount_get() while disarmed */
-static int64_t latest; /* that was told (K1)                                      */
-static int64_t outside; /* that the main thread was told while armed (K1)         */
+static int64_t lag;    /* ns by which the guest's clock is behind icount_get() while disarmed */
+static int64_t latest; /* the highest time that any thread has read, ns (K1)                  */
+static int64_t outside; /* the last time that the main thread has read, ns (K1)               */
 static struct {
-    int64_t ns, skipped, instr; /* the guest's clock, what was skipped, instructions of all CPUs */
-    uint64_t user, progress;    /* instructions of programs, the model's progress               */
-} begin; /* when the model was armed */
+    int64_t ns, skipped, instr; /* the guest's clock and the skipped time, ns; instructions of all CPUs */
+    uint64_t user, progress;    /* instructions of programs; model->progress, ps                        */
+} begin; /* the values when the model was armed */
 
 static uint64_t user_instructions(void)
 {
@@ -44,6 +47,7 @@ static uint64_t user_instructions(void)
     return sum;
 }
 
+/* Replaces icount_get() in QEMU: the guest's clock, ns. */
 static int64_t guest_clock(void)
 {
     int64_t ns, instr, kernel;
@@ -96,7 +100,7 @@ int fp_clock_take(const struct fp_model *m)
     clock_function **at;
     unsigned found = 0;
 
-    if (&use_icount_of_qemu == NULL || use_icount_of_qemu == 0) /* not there, or not asked for */
+    if (&use_icount_of_qemu == NULL || use_icount_of_qemu == 0) /* QEMU has no -icount, or it is not used */
         return 0;
     if (icount_get == NULL || icount_get_raw == NULL || icount_to_ns == NULL || object_class_by_name == NULL ||
         qemu_in_vcpu_thread == NULL || all_cpu_threads_idle == NULL)
@@ -104,7 +108,7 @@ int fp_clock_take(const struct fp_model *m)
     at = object_class_by_name("tcg-accel-ops");
     if (at == NULL)
         return -1;
-    for (unsigned i = 0; i < 64 && found < 2; i++) /* the class has some 30 pointers, these two side by side */
+    for (unsigned i = 0; i < 64 && found < 2; i++) /* the class has about 30 pointers; these two are adjacent */
         if (at[i] == icount_get && (found == 0 || at[i - 1] == guest_clock)) {
             at[i] = guest_clock;
             found++;
@@ -113,6 +117,6 @@ int fp_clock_take(const struct fp_model *m)
         return -1;
     model = m;
     lag = icount_get() - (icount_get() / START_NS + 1) * START_NS;
-    cpu_exit(qemu_get_cpu(0)); /* it runs: the slices to come do not depend on where in one the boot loader ended */
+    cpu_exit(qemu_get_cpu(0)); /* end the slice in which the boot loader ended, so that all slices repeat in each run */
     return 0;
 }

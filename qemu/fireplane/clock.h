@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * clock.h - the guest's clock follows the model while it is armed.
+ * clock.h - lets the guest's clock follow the model while the model is armed.
  *
  * SEE ALSO  clock.c
  */
@@ -10,13 +10,13 @@
 #include "model.h"
 
 /*
- * fp_clock_take - have QEMU ask here for the time, if it counts instructions; called once, by the thread that runs all
- * CPUs, between two blocks of code.
- * Returns 0, also where it does not; -1: it does, but not in a way that is known here.
+ * fp_clock_take - replace QEMU's clock by that of this file if QEMU counts instructions (-icount).  Called once, by the
+ * thread that runs all CPUs, between two blocks of code.
+ * Returns 0, also without -icount; -1: this QEMU counts instructions in a way that is not known here.
  */
 int fp_clock_take(const struct fp_model *m);
 
-/* fp_clock_follow - the model has been armed (true) or disarmed; called while no CPU runs. */
+/* fp_clock_follow - the model has been armed (true) or disarmed (false).  Called while no CPU runs. */
 void fp_clock_follow(bool follow);
 
 #endif

@@ -2,24 +2,24 @@
 /*
  * crossbar.c - the data crossbar between boards: half-duplex ports, and a queue of lines behind each.
  *
- * THEORY      Each board has one port on the crossbar, whose wires move a line "in one direction or the other every
- *             system clock" (white paper, "Data Interconnect").  A line crosses the sender's wires, waits in the
- *             crossbar's input queue of that port, and crosses the receiver's.  A queue is first in, first out: a line
- *             whose receiver is busy holds up those behind it, whose receivers may be idle.  When it is full
- *             (crossbar_queue), the sender's wires bring in no other line; they can still take one out.
- *             A port's time is cut into slots, each as long as a line takes on the wires, and a slot holds one line, in
- *             or out.  A line takes the first slot that will do.  CPUs do not ask in the order of modelled time
- *             (model.h, M5), so a port remembers its slots for a while, and the queue's order is that of slots, not
- *             of requests: a line that is asked for later and sent earlier waits only for lines sent before it.
- *             What those sent after it were told stays.
- *             How long a line is on the wires is in the latencies of Table B-2, so in an idle crossbar it does not wait
- *             and both its slots are the same.
- * INVARIANTS  X1  a slot of a port holds one line
- *             X2  when it was sent, a line found fewer than crossbar_queue others in its queue
- *             X3  no line leaves a queue before one that was sent before it and asked for before it
- * SOURCES     Queues, their depth and the arbiter are in no source that we found; docs/fireplane.md says what was
- *             chosen.  That lines which wait for a busy receiver hold up others is the known fault of input queues:
- *             M. Karol et al., "Input Versus Output Queueing on a Space-Division Packet Switch", IEEE Transactions on
+ * THEORY      Each board has one port on the crossbar.  The port's wires move a line "in one direction or the other
+ *             every system clock" (white paper, "Data Interconnect").  A line crosses the sender's wires, waits in the
+ *             crossbar's input queue of that port, and crosses the receiver's wires.  A queue is first in, first out.
+ *             So a line whose receiver is busy delays the lines behind it, even if their receivers are idle.  While a
+ *             queue is full (crossbar_queue lines), its port cannot send; it can still receive.
+ *             A port's time is cut into slots, each as long as a line needs on the wires.  A slot holds one line, sent
+ *             or received.  A line takes the first slot that fits.  Requests do not come in the order of modelled time
+ *             (model.h, M5).  So a port remembers its slots for a while, and the order of a queue is that of the slots,
+ *             not of the requests.  A line that is requested later but sent earlier waits only for lines sent before
+ *             it.  The times of the lines sent after it do not change any more.
+ *             The latencies of Table B-2 include the time on the wires.  So in an idle crossbar a line does not wait,
+ *             and its slots at the sender and at the receiver are the same.
+ * INVARIANTS  X1  a slot of a port holds at most one line
+ *             X2  when a line was sent, fewer than crossbar_queue others were in its queue
+ *             X3  no line leaves a queue before a line that was both sent and requested earlier
+ * SOURCES     No source was found for the queues, their depth and the arbiter; docs/fireplane.md describes the choices.
+ *             That a line which waits for a busy receiver delays others is the known weakness of input queues: M. Karol
+ *             et al., "Input Versus Output Queueing on a Space-Division Packet Switch", IEEE Transactions on
  *             Communications, 1987.
  * SEE ALSO    wire.c, docs/fireplane.md, tests/host/test_fireplane_crossbar.c
  */
@@ -31,10 +31,10 @@
 
 struct fp_port {
     uint64_t end;            /* a multiple of 64: slots from here on are empty, those before end - FP_SLOTS forgotten */
-    uint64_t taken[WORDS];   /* bit: a line is on the wires in this slot                                             */
-    uint64_t sent[WORDS];    /* bit: it goes to the crossbar                                                         */
-    uint64_t left[FP_SLOTS]; /* of a line that was sent: the slot after that in which the receiver's wires take it   */
-    uint64_t all_left;       /* the latest of them: from then on the queue is empty                                  */
+    uint64_t taken[WORDS];   /* bit: the slot holds a line                                                           */
+    uint64_t sent[WORDS];    /* bit: the slot holds a line that this port sends                                      */
+    uint64_t left[FP_SLOTS]; /* for a line sent in this slot: the slot after the one in which its receiver takes it  */
+    uint64_t all_left;       /* the highest value in left[]: from this slot on the queue is empty                    */
 };
 
 int fp_crossbar_create(struct fp_model *m)
@@ -46,7 +46,7 @@ int fp_crossbar_create(struct fp_model *m)
     return m->ports ? 0 : -1;
 }
 
-/* The port is about to use `slot`: words up to there hold nothing old.  Returns whether it is still remembered. */
+/* Prepares the port for a use of `slot`: clears the words of slots up to there.  False: the slot is forgotten. */
 static bool reach(struct fp_port *port, uint64_t slot)
 {
     while (slot >= port->end) {
@@ -59,7 +59,7 @@ static bool reach(struct fp_port *port, uint64_t slot)
     return port->end - slot <= FP_SLOTS;
 }
 
-/* The first slot at or after `slot`, which is remembered, in which the wires are free. */
+/* The first free slot at or after `slot`, which must not be forgotten. */
 static uint64_t free_slot(struct fp_port *port, uint64_t slot)
 {
     uint64_t busy = port->taken[slot / 64 % WORDS] | ((1ull << slot % 64) - 1);
@@ -73,8 +73,8 @@ static uint64_t free_slot(struct fp_port *port, uint64_t slot)
 }
 
 /*
- * The slot in which the n-th line that was sent before `slot` (n = 1: the last) has left the queue; 0: none is
- * remembered.  *last becomes the answer for n = 1.
+ * Takes the n-th last line that was sent before `slot` (n = 1: the last).  Returns the first slot in which it has left
+ * the queue; 0: there is no such line.  *last becomes the result for n = 1.
  */
 static uint64_t left_by(const struct fp_port *port, uint64_t slot, uint64_t n, uint64_t *last)
 {
@@ -109,7 +109,7 @@ uint64_t fp_crossbar(struct fp_model *m, unsigned from, unsigned to, uint64_t t)
     uint64_t first = t / m->slot_ps, send = first, receive, last;
 
     if (!reach(sender, first) || !reach(receiver, first))
-        return t; /* long ago: no line of that time is remembered, and none waits */
+        return t; /* too long ago: lines of that time are forgotten, so it does not wait */
     for (;;) {
         uint64_t full;
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * decode.c - tells apart the x86-64 instructions that matter to the plugin.
+ * decode.c - recognises the x86-64 instructions that matter to the plugin.
  *
- * THEORY      To count instructions without a callback of their own, the count of a block of code travels with the
- *             callback of an access in it that is made exactly once each time the block runs.  Only common
- *             instructions are recognised as such; a wrong "other" costs time, a wrong "one access" a count.
+ * THEORY      A callback for each block of code, only to count its instructions, would be slow.  So the count is added
+ *             by the callback of a memory access in the block, if there is one that happens exactly once each time the
+ *             block runs.  Only common instructions with such an access are recognised.  If one is missing here, the
+ *             plugin is slower; if one is here wrongly, its counts are wrong.
  * SEE ALSO    plugin.c, tests/host/test_fireplane.c
  */
 #include "decode.h"
@@ -90,7 +91,7 @@ static enum fp_insn one_byte(const uint8_t *op, size_t left)
     }
 }
 
-/* Prefixes that change neither how often memory is accessed nor how. */
+/* Whether b is a size or segment prefix.  These do not change the number and kind of memory accesses. */
 static bool is_size_or_segment(uint8_t b)
 {
     switch (b) {
@@ -108,7 +109,7 @@ static bool is_size_or_segment(uint8_t b)
     }
 }
 
-/* A string instruction; the prefix means nothing before others. */
+/* The kind of a repeated string instruction.  Before other opcodes the prefix does not repeat: FP_INSN_OTHER. */
 static enum fp_insn repeated(uint8_t op)
 {
     switch (op & ~1u) {

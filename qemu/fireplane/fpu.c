@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * fpu.c - floating-point latency: a scoreboard over a block of code, run once, when the block is translated.
+ * fpu.c - floating-point latency: runs a scoreboard over a block of code once, when the block is translated.
  *
- * THEORY      UltraSPARC III issues in order: an instruction waits until its operands are there, and so do all behind
- *             it.  Which registers an SSE instruction needs and writes is in its code, so how long a block waits is
- *             known before it runs, and travels with the block's count of instructions (plugin.c).
- *             One instruction is issued each clock, as everywhere in the model.  There are an adder and a multiplier,
- *             and each begins one operation a clock.  Divisions and roots are not pipelined: the multiplier is taken
- *             until two clocks before their result, for multiplications too [GCC, config/sparc/ultra3.md].  A packed
- *             instruction is two (doubles) or four (singles) operations of its unit, one after the other.
- *             What SPARC has no need for costs its instruction only: a copy of a register (three operands).  So does a
- *             load, whose waits for the caches are not this file's.  A store goes with the operation whose result it
- *             stores, unless that is a division or a root [the same].  A branch does not wait for a comparison (it is
- *             predicted).
- *             What is written when a block ends counts as there, but for a block that jumps to its own first
- *             instruction: it is charged what its second time round takes.
- *             An upper half that a scalar instruction leaves alone is not seen as an operand, nor is an
- *             integer register's value from a conversion waited for; x87, MMX, AVX and integers in xmm registers are
- *             not known.  What is not known is never waited for.
- * INVARIANTS  F1  with every latency 1 nothing ever waits
+ * THEORY      UltraSPARC III issues instructions in order.  An instruction waits until its operands are ready, and all
+ *             instructions behind it wait, too.  A scoreboard keeps for each register the time at which it is ready.
+ *             The code of an SSE instruction shows which registers it reads and writes.  So the time that a block waits
+ *             is known before it runs, and is added together with the block's count of instructions (plugin.c).
+ *             One instruction is issued per clock cycle, as everywhere in the model.  There are an adder and a
+ *             multiplier, and each begins one operation per clock cycle.  Divisions and roots are not pipelined: they
+ *             occupy the multiplier until two clock cycles before their result, also for multiplications [GCC,
+ *             config/sparc/ultra3.md].  A packed instruction is two (doubles) or four (singles) operations, one after
+ *             the other in the same unit.
+ *             A register copy costs only one clock cycle, because SPARC does not need it (its instructions have three
+ *             operands).  So does a load, because the model of the caches charges its waits.  A store may issue
+ *             together with the operation whose result it stores, unless that is a division or a root [the same
+ *             source].  A branch does not wait for a comparison, because it is predicted.
+ *             At the end of a block all registers count as ready.  A block that jumps to its own first instruction is
+ *             different: it is charged the time of its second iteration.
+ *             Some waits are ignored: for the upper half of a register that a scalar instruction leaves unchanged, and
+ *             for an integer register that a conversion writes.  x87, MMX, AVX and integers in xmm registers are not
+ *             known here, and cause no waits.
+ * INVARIANTS  F1  if every latency is 1, no instruction waits
  * SEE ALSO    docs/fireplane.md, tests/host/test_fireplane.c
  */
 #include "fpu.h"
@@ -30,21 +32,21 @@
 /* Prefixes, as bits: none, 66, f3, f2.  For arithmetic: packed singles, packed doubles, a single, a double. */
 enum { PS = 1, PD = 2, SS = 4, SD = 8, PACKED = PS | PD, SCALAR = SS | SD, ALL = PACKED | SCALAR };
 
-/* What the two operands are: `reg` is always an xmm register but for TO_INTEGER, `rm` may be memory. */
+/* The roles of the two operands.  `reg` is an xmm register, except with TO_INTEGER; `rm` may be memory. */
 enum shape {
     UNKNOWN,
     IN,           /* reg = rm                                     */
     OUT,          /* rm = reg                                     */
-    HALF,         /* half of reg = memory, or of both reg and rm  */
+    HALF,         /* half of reg = memory or a half of rm         */
     UNARY,        /* reg = f(rm)                                  */
     BINARY,       /* reg = f(reg, rm)                             */
-    CLEARS,       /* the same, and 0 when both are one register   */
+    CLEARS,       /* as BINARY; 0 if reg and rm are the same      */
     COMPARE,      /* flags = f(reg, rm)                           */
     FROM_INTEGER, /* reg = f(integer)                             */
     TO_INTEGER,   /* integer = f(rm)                              */
 };
 
-/* Instructions 0f XX.  0: as many results as the prefix says. */
+/* The instructions 0f XX, by XX: shape, kind, valid prefixes, results.  0 results: their number is the prefix's. */
 static const struct form {
     uint8_t shape, kind, prefixes, results;
 } forms[256] = {
@@ -97,6 +99,7 @@ static const struct form {
     [0xef] = {CLEARS, FPU_MOVE, PD, 1},
 };
 
+/* The form of an instruction, also of those whose form depends on the prefix. */
 static struct form form_of(uint8_t opcode, unsigned prefix)
 {
     if (opcode == 0x5a && (prefix & SCALAR)) /* cvtss2sd, cvtsd2ss */
@@ -106,7 +109,7 @@ static struct form form_of(uint8_t opcode, unsigned prefix)
     return forms[opcode];
 }
 
-/* The instruction, from its form and operands; rm is FPU_NONE when it is memory. */
+/* Makes the instruction from its form and operands; rm is FPU_NONE if it is memory. */
 static struct fpu_insn put_together(struct form f, unsigned prefix, uint8_t reg, uint8_t rm)
 {
     struct fpu_insn out = {f.kind, {rm, FPU_NONE}, reg, f.results};
@@ -122,7 +125,7 @@ static struct fpu_insn put_together(struct form f, unsigned prefix, uint8_t reg,
     case OUT:
         out = (struct fpu_insn){rm == FPU_NONE ? FPU_STORE : FPU_COPY, {reg, FPU_NONE}, rm, 1};
         break;
-    case HALF: /* from memory: the register is there when its other half is */
+    case HALF: /* from memory: the register is ready when its other half is */
         out.kind = rm == FPU_NONE ? FPU_COPY : FPU_MOVE;
         out.from[rm != FPU_NONE] = reg;
         break;
@@ -198,10 +201,10 @@ bool fpu_loops(const uint8_t *last, size_t length, size_t bytes)
 /* ---- the scoreboard ------------------------------------------------------------------------ */
 
 struct board {
-    uint64_t now;                      /* clock at which the next instruction is due    */
-    uint64_t ready[FPU_REGISTERS + 1]; /* when each register is; that of FPU_NONE is 0  */
-    bool divided[FPU_REGISTERS + 1];   /* a division or a root makes it                 */
-    uint64_t adder, multiplier;        /* when each may begin the next operation        */
+    uint64_t now;                      /* clock cycle in which the next instruction can issue */
+    uint64_t ready[FPU_REGISTERS + 1]; /* when each register is ready; ready[FPU_NONE] is 0   */
+    bool divided[FPU_REGISTERS + 1];   /* it is the result of a division or a root            */
+    uint64_t adder, multiplier;        /* when each can begin its next operation              */
 };
 
 static uint64_t later(uint64_t a, uint64_t b)
@@ -230,7 +233,7 @@ static uint64_t latency_of(const struct fp_params *p, uint8_t kind)
     }
 }
 
-/* Issue one instruction; returns the clocks that it waited. */
+/* Issues one instruction.  Returns the clock cycles that it waited. */
 static uint64_t issue(struct board *b, const struct fp_params *p, const struct fpu_insn *in)
 {
     uint64_t latency = latency_of(p, in->kind), start = b->now, ready, busy = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* fpu.h - the clocks that a block of code waits for floating-point results, found when it is translated. */
+/* fpu.h - the time that a block of code waits for floating-point results, computed when the block is translated. */
 #ifndef FIREPLANE_FPU_H
 #define FIREPLANE_FPU_H
 
@@ -14,35 +14,38 @@
 
 enum fpu_kind {
     FPU_OTHER, /* not known here: it waits for nothing and changes nothing */
-    FPU_QUICK, /* its result is there the next clock: loads, a register set to 0 */
-    FPU_COPY,  /* waits for nothing: the copy is there when what is copied is */
-    FPU_STORE, /* waits for quotients and roots only */
-    FPU_MOVE,  /* logic, shuffles: in the adder */
-    FPU_ADD,   /* additions, comparisons, conversions */
-    FPU_MULTIPLY,
-    FPU_DIVIDE, /* these four in the multiplier, one after the other */
+    FPU_QUICK, /* its result is ready one clock cycle later: loads, a register set to 0 */
+    FPU_COPY,  /* does not wait: the copy is ready when its source is */
+    FPU_STORE, /* waits only for results of divisions and roots */
+    FPU_MOVE,  /* logic, shuffles; uses the adder */
+    FPU_ADD,   /* additions, comparisons, conversions; uses the adder */
+    FPU_MULTIPLY, /* uses the multiplier, as all that follow */
+    FPU_DIVIDE,   /* these four occupy it until they are nearly done */
     FPU_ROOT,
     FPU_DIVIDE_SINGLE,
     FPU_ROOT_SINGLE,
 };
 
-/* An instruction, as far as xmm registers go. */
+/* The xmm registers that an instruction uses. */
 struct fpu_insn {
     uint8_t kind;      /* enum fpu_kind                                  */
     uint8_t from[2];   /* the registers that it needs, or FPU_NONE       */
     uint8_t to;        /* the register that it writes, or FPU_NONE       */
-    uint8_t results;   /* how many operations a packed instruction is    */
+    uint8_t results;   /* number of operations in a packed instruction   */
 };
 
-/* fpu_decode - what a 64-bit instruction of `length` bytes does with xmm registers. */
+/* fpu_decode - how a 64-bit instruction of `length` bytes uses xmm registers. */
 struct fpu_insn fpu_decode(const uint8_t *code, size_t length);
 
-/* fpu_loops - is the last instruction of a block of `bytes` bytes a jump to the block's first? */
+/*
+ * fpu_loops - whether a block of `bytes` bytes is a loop, that is, its last instruction, of `length` bytes, jumps to
+ * its first.
+ */
 bool fpu_loops(const uint8_t *last, size_t length, size_t bytes);
 
 /*
- * fpu_stalls - the clocks that a block of n instructions waits for results, beside one clock for each instruction.
- * `loops`: it is followed by itself, so results of one time round are waited for in the next.
+ * fpu_stalls - the clock cycles that a block of n instructions waits for results, in addition to one for each
+ * instruction.  `loops`: the block is a loop, so an iteration also waits for results of the one before.
  */
 uint64_t fpu_stalls(const struct fp_params *p, const struct fpu_insn *insn, size_t n, bool loops);
 

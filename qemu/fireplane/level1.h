@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * level1.h - level 1 of a CPU: the data cache and the prefetch cache, and what the filter in front of them knows.
+ * level1.h - the level 1 caches of a CPU (data cache, prefetch cache), and the entries of the filter in front of them.
  *
- * THEORY      Data cache: 64 KB, four ways, lines of 32 bytes, so halves of lines of memory.  Prefetch cache: 2 KB,
- *             four ways, lines of 64 bytes; floating-point loads only.  (R. van der Pas, "Memory Hierarchy in
- *             Cache-Based Systems", Sun BluePrints, 2002, table 1.)
- *             In a set the line that came first leaves first: a choice, since no source was found.  So a hit changes
- *             nothing, and the filter can settle it.  Tags are virtual, with the generation, so a new address space
- *             empties both; the version of the line tells whether it is still good.
- *             To be quick, any load may use a line that is in the prefetch cache; what brings one there is a load of a
- *             floating-point register.
- * INVARIANTS  L1  where the filter has no FP_ABSENT for a half of a line, a cache of level 1 has that half
+ * THEORY      Data cache: 64 KB, four ways, lines of 32 bytes, that is, halves of lines of memory.  Prefetch cache: 2
+ *             KB, four ways, lines of 64 bytes, for floating-point loads only (R. van der Pas, "Memory Hierarchy in
+ *             Cache-Based Systems", Sun BluePrints, 2002, table 1).
+ *             In each set the line that came first is replaced first.  This is a choice, because no source was found.
+ *             So a hit changes nothing, and the filter can settle it.  Tags are virtual and contain the generation, so
+ *             a new address space empties both caches.  A line is valid while it has the version of its coherence word.
+ *             For speed, any load may hit in the prefetch cache, but only loads of floating-point registers bring lines
+ *             into it.
+ * INVARIANTS  L1  if the filter has no FP_ABSENT for a half of a line, a level 1 cache has that half
  * SEE ALSO    model.h (the filter), cache.c
  */
 #ifndef FIREPLANE_LEVEL1_H
@@ -23,7 +23,7 @@ static inline uint32_t version_of(uint64_t word)
     return (uint32_t)(word >> 32);
 }
 
-/* A cache of level 1: tags, set by set, the versions of the lines, and which way of each set goes next. */
+/* A level 1 cache: tags, set by set; the versions of the lines; the way of each set that is replaced next. */
 struct level1 {
     uint64_t *tag;
     uint32_t *version;
@@ -43,7 +43,7 @@ static inline struct level1 prefetch_cache(struct fp_cpu_state *c)
     return (struct level1){c->p_tag, c->p_version, c->p_next, FP_P_LINES / FP_P_WAYS};
 }
 
-/* Where the line with that tag is, -1: nowhere. */
+/* The index of the line with this tag, valid or not; -1: it is not there. */
 static inline int l1_find(struct level1 l, uint64_t tag)
 {
     unsigned first = (unsigned)(tag % l.sets) * L1_WAYS;
@@ -61,7 +61,7 @@ static inline bool l1_has(struct level1 l, uint64_t tag, uint32_t version)
     return i >= 0 && l.version[i] == version;
 }
 
-/* Puts a line in; returns the tag of the one that leaves, 0: none. */
+/* Inserts a line.  Returns the tag of the line that it replaces; 0: none. */
 static inline uint64_t l1_insert(struct level1 l, uint64_t tag, uint32_t version)
 {
     unsigned set = (unsigned)(tag % l.sets);
@@ -80,7 +80,7 @@ static inline uint64_t half_tag(uint64_t vline, unsigned half, uint64_t gen)
     return (vline << 1 | half) | gen;
 }
 
-/* FP_ABSENT for each half of a line that a load would not find in level 1. */
+/* Returns FP_ABSENT for each half of a line that is not in level 1 in this version. */
 static inline uint64_t absent(struct fp_cpu_state *c, uint64_t vline, uint32_t version)
 {
     uint64_t out = 0;
@@ -93,7 +93,7 @@ static inline uint64_t absent(struct fp_cpu_state *c, uint64_t vline, uint32_t v
     return out;
 }
 
-/* A line or a half of it has left a cache of level 1: the filter forgets what is nowhere now. */
+/* A line or a half of it has left a level 1 cache: sets FP_ABSENT in its filter entry for what is in neither (L1). */
 static inline void l1_forget(struct fp_cpu_state *c, uint64_t vline)
 {
     struct fp_recent *l = fp_recent_at(c, vline | c->gen);

@@ -2,12 +2,14 @@
 /*
  * model.c - clocks, slices, doorbells and the shared page.
  *
- * THEORY      A CPU is active while it runs user code: its first instruction after a pause, a halt or a switch
- *             makes it active, and its clock then is at least that of the slowest active CPU.  An active CPU may
- *             run until it is the skew ahead of the slowest other one; then its slice ends (the host program goes
- *             on to the next CPU).  When it has used the interconnect its slice ends if it is order_ps ahead, so that
- *             transfers come nearly in the order of time, and CPUs that contend get equal shares.
- *             Other CPUs' clocks stand still meanwhile, so the limit is found once a slice.
+ * THEORY      QEMU runs one CPU after another, each for a while (a slice), but the modelled CPUs run at the same time.
+ *             So their clocks must stay close together.  A CPU is active while it runs user code.  Its first user
+ *             instruction after a pause, a halt or a switch makes it active; if its clock is behind that of the slowest
+ *             active CPU, it jumps there.  An active CPU may run until it is skew_ps ahead of the slowest other one.
+ *             Then its slice ends, and QEMU goes on to the next CPU.  After it has used the interconnect, its slice
+ *             ends already when it is order_ps ahead.  So transfers come nearly in the order of modelled time, and CPUs
+ *             that contend get equal shares.
+ *             The other CPUs' clocks stand still during a slice, so the limit is computed once per slice.
  *             The guest's arguments are copied from the page once and checked; nothing else is read from it.
  * INVARIANTS  M1, M5 of model.h; I1, I2 of include/uapi/fireplane.h
  * SEE ALSO    docs/fireplane.md
@@ -18,7 +20,7 @@
 #include <string.h>
 
 #define INACTIVE   (~0ull)
-#define PUBLISH_PS 1000000 /* a CPU that works publishes so often: a slice may be much shorter */
+#define PUBLISH_PS 1000000 /* modelled time between two publications, at least: a slice may be much shorter */
 
 static struct fp_header *header(struct fp_model *m)
 {
@@ -101,7 +103,7 @@ void fp_publish(struct fp_cpu_state *c)
 
     c->n.time_ps = c->clock;
     c->n.fp_stall_ps = c->clock - c->skipped - c->n.stall_ps - c->n.instr * m->p.clock_ps;
-    if (c->clock > m->latest) /* the guest may hand on what it reads here: FP_OP_SWITCH must believe it */
+    if (c->clock > m->latest) /* the guest may pass this value to FP_OP_SWITCH, which refuses times after m->latest */
         m->latest = c->clock;
 #pragma GCC unroll 32
     for (size_t i = 0; i < sizeof c->n / sizeof *from; i++)
@@ -114,7 +116,7 @@ void fp_publish(struct fp_cpu_state *c)
 
 /* ---- slices -------------------------------------------------------------------------------- */
 
-/* The clock becomes t, which is later, while no thread runs. */
+/* The clock jumps to t, which is later.  No thread is charged for this time. */
 static void skip_to(struct fp_cpu_state *c, uint64_t t)
 {
     c->skipped += t - c->clock;
@@ -127,8 +129,8 @@ static uint64_t lesser(uint64_t a, uint64_t b)
 }
 
 /*
- * The slowest active CPU's clock, without c's; INACTIVE: there is none.  The clocks of others stand still while c runs,
- * so it is found once a slice.  Four at a time, which do not wait for each other.
+ * The clock of the slowest active CPU other than c; INACTIVE: there is none.  The other clocks stand still while c
+ * runs, so this is computed once per slice.  The loop has four independent minima, which the host computes in parallel.
  */
 static uint64_t slowest_other(struct fp_cpu_state *c)
 {
@@ -138,7 +140,7 @@ static uint64_t slowest_other(struct fp_cpu_state *c)
     if (m->runs == c)
         return m->others;
     m->seen[c->id] = INACTIVE;
-    for (unsigned i = 0; i < m->p.ncpus; i += 4) /* those beyond the last are inactive */
+    for (unsigned i = 0; i < m->p.ncpus; i += 4) /* the entries beyond the last CPU are INACTIVE */
         for (unsigned k = 0; k < 4; k++)
             least[k] = lesser(least[k], m->seen[i + k]);
     m->seen[c->id] = mine;
@@ -155,8 +157,8 @@ static void deactivate(struct fp_cpu_state *c)
 }
 
 /*
- * Have the host fetch what the next CPU begins with, which the others have displaced in its caches.  QEMU goes round by
- * number; were it another's turn, nothing would be wrong.
+ * Prefetches the state of the next CPU into the host's caches, from which the other CPUs' state has displaced it.  QEMU
+ * runs CPUs in the order of their numbers; if it runs another CPU next, only the prefetch is wasted.
  */
 static void prefetch_next(const struct fp_cpu_state *c)
 {
@@ -180,7 +182,7 @@ void fp_slice(struct fp_cpu_state *c)
     bool goes_on = c->limit != 0, ends;
     uint64_t others;
 
-    if (!m->armed) { /* the rest of a block of code that was still watched */
+    if (!m->armed) { /* the rest of a block of code that was translated while armed */
         c->limit = ~0ull;
         return;
     }
@@ -192,7 +194,7 @@ void fp_slice(struct fp_cpu_state *c)
         m->progress = lesser(others, c->clock);
     c->limit = (others == INACTIVE ? c->clock : others) + m->p.skew_ps;
     c->near = others == INACTIVE ? c->limit : others + m->p.order_ps;
-    /* Alone, it lets the others look as well: one that was woken just now becomes active only by running. */
+    /* The only active CPU ends its slice, too: a CPU that was just woken up becomes active only when it runs. */
     ends = others == INACTIVE ? goes_on : c->clock > (c->moved ? c->near : c->limit);
     c->moved = false;
     if (!goes_on || (ends && c->clock - c->n.time_ps >= PUBLISH_PS))
@@ -273,7 +275,7 @@ enum fp_ask fp_doorbell(struct fp_model *m, unsigned cpu, unsigned op)
             fp_drain(c);
         shared(c)->ret[0] = c->clock;
         deactivate(c);
-        if (thread > c->clock && thread <= m->latest) /* no thread was ever later than every CPU */
+        if (thread > c->clock && thread <= m->latest) /* a thread's time is never later than m->latest */
             skip_to(c, thread);
         break;
     case FP_OP_PROBE:
@@ -311,7 +313,7 @@ void fp_probe(struct fp_model *m, unsigned cpu, uint64_t raw)
         const struct fp_range *o = &m->range[i];
 
         if (r->raw == o->raw && r->length == o->length && r->physical == o->physical && r->board == o->board) {
-            shared(c)->ret[0] = 0; /* said before */
+            shared(c)->ret[0] = 0; /* probed before */
             return;
         }
         if ((r->raw < o->raw + o->length && o->raw < r->raw + r->length) ||

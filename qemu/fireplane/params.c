@@ -2,11 +2,11 @@
 /*
  * params.c - reads and checks the model's parameters.
  *
- * THEORY      One table names each parameter, its place and its limits; every one must be given, once.  The
- *             launcher checks the same things earlier and says them in terms of the machine file; here they are
- *             checked again, because a plugin can be given any file.
- *             `cpus` describes the boards in the order of CPU numbers: "0:4 1:4 0:2m" is four CPUs of board 0,
- *             four of board 1, and two on a MaxCPU board in board 0's expander.
+ * THEORY      One table contains each parameter's name, its place in struct fp_params, and its limits.  Every parameter
+ *             must be given exactly once.  The launcher has checked all this before, and its messages name the lines of
+ *             the machine file.  It is checked again here, because the plugin can be started with any file.
+ *             `cpus` describes the boards in the order of CPU numbers: "0:4 1:4 0:2m" means four CPUs of board 0, four
+ *             of board 1, and two on a MaxCPU board in board 0's expander.
  * SEE ALSO    tests/host/test_fireplane.c
  */
 #include "params.h"
@@ -113,7 +113,7 @@ static int check(const struct fp_params *p, char *error, size_t error_size)
         FAIL("own_ps, pair_ps, board_ps, expander_ps, remote_ps, remote_miss_ps must not decrease in this order");
     if (p->order_ps > p->skew_ps)
         FAIL("order_ps = %lu is more than skew_ps = %lu", (unsigned long)p->order_ps, (unsigned long)p->skew_ps);
-    for (size_t i = 0; i < NKEYS; i++) { /* a bucket has room for a line, and for fewer than its picoseconds (wire.c) */
+    for (size_t i = 0; i < NKEYS; i++) { /* a bucket has room for two lines or more, but fewer than its ps (wire.c) */
         uint64_t bytes;
 
         if (strstr(keys[i].name, "_mbps") == NULL)
@@ -147,7 +147,10 @@ static int assign(struct fp_params *p, const struct key *k, const char *value, c
     return 0;
 }
 
-/* The next line of *text in key[] and value[], blanks trimmed; false at the end.  An odd line leaves key empty. */
+/*
+ * Reads the next line of *text into key[] and value[], without blanks around them.  False: no more lines.
+ * A line that is not "key = value" gives an empty key.
+ */
 static bool next_line(const char **text, char key[32], char value[1024])
 {
     while (**text) {

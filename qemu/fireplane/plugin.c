@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * plugin.c - the Fireplane model as a QEMU TCG plugin: a thin skin over the model.
+ * plugin.c - the Fireplane model as a QEMU TCG plugin: the code between QEMU and the model.
  *
- * THEORY      qemu-system-x86_64 -plugin build/fireplane.so,config=FILE,page=FILE
- *             While disarmed only doorbells are looked for, when code is translated; nothing else carries a callback.
- *             While armed, user code (lower half of the address space) has a callback at each memory access,
- *             and its instructions, with the clocks that they take (fpu.c), are counted with one of those where
- *             possible (decode.c), else with a callback for the block.  In any code pause and hlt say that the CPU
- *             waits, and what changes the address space empties the model's memory of translations.  Arming and
- *             disarming throw all translated code away (qemu_plugin_reset), which happens at the end of the block of
- *             code that rings.
- * INVARIANTS  one host thread runs all CPUs (-accel tcg,thread=single), so nothing here is locked
- *             whatever the guest writes to the page or rings, QEMU goes on
- * QEMU 7.2    The filter of register_vcpu_mem_cb is off by one: RW is asked for, and the store bit tested.
- *             After a reset a CPU may still hold a list of callbacks that is gone: it is taken away from all CPUs.
+ * THEORY      Usage: qemu-system-x86_64 -plugin build/fireplane.so,config=FILE,page=FILE
+ *             QEMU translates guest code block by block and then runs the translation.  A plugin sees each block when
+ *             it is translated, and can register callbacks that run with its instructions and memory accesses.
+ *             While the model is disarmed, only doorbells have a callback, so all else runs at full speed.
+ *             While it is armed, each memory access of user code (lower half of the address space) has a callback.  One
+ *             of these also counts the block's instructions and their clock cycles (fpu.c), where possible (decode.c);
+ *             else the block has a callback for this.  In all code pause and hlt make the CPU inactive, and
+ *             instructions that change the address space make the model forget its translations.
+ *             Arming and disarming discard all translated code (qemu_plugin_reset).  This happens at the end of the
+ *             block that contains the doorbell.
+ * INVARIANTS  one host thread runs all CPUs (-accel tcg,thread=single), so nothing here has a lock
+ *             nothing that the guest writes to the page or passes in a doorbell can crash QEMU
+ * QEMU 7.2    The filter of register_vcpu_mem_cb is off by one: so the plugin requests RW and tests the store bit.
+ *             After a reset a CPU may still have a pointer to a freed list of callbacks: forget_helpers() clears it.
  *             phys_addr is not the guest-physical address: see FP_OP_PROBE.
- * QEMU 10     The CPU that a callback is told is the one for which the code was translated, not the one that runs it,
- *             while one host thread runs all: so current_cpu is asked, on every version.
- *             A block that ends in a repeated string instruction may go round in it, not to a block of its own.
- * QEMU 11     Callbacks get a pointer of ours instead of the plugin's id, and meminfo has the size one bit higher.
+ * QEMU 10     The CPU number that a callback gets is that of the CPU for which the code was translated, not of the CPU
+ *             that runs it, if one host thread runs all CPUs: so the plugin reads current_cpu, on every version.
+ *             A repeated string instruction at the end of a block may iterate inside the block, without leaving it.
+ * QEMU 11     Callbacks get the plugin's own pointer instead of its id, and the size in meminfo is one bit higher.
  * SEE ALSO    model.h, docs/fireplane.md
  */
 #define _GNU_SOURCE
@@ -41,8 +43,8 @@
 #include "qemu_api.h"
 
 /*
- * Where meminfo has the store bit, and from bit `at` on log2 of the size: to ask QEMU for each access would cost too
- * much.
+ * meminfo contains the store bit, and from bit `at` on log2 of the size.  The plugin reads them itself, because a call
+ * of QEMU's functions for each access would cost too much.
  */
 #define STORE_BIT (1u << 17)
 #define SIZE(info, at) (1u << ((info) >> (at) & 7))
@@ -50,7 +52,7 @@
 #define STORE_8(info, at) (((info) & (STORE_BIT | 7u << (at))) == (STORE_BIT | 3u << (at)))
 
 #define PLACES 1024 /* a power of two, more than FP_MAX_CPUS */
-#define MOST_INSNS 1024 /* of a block: QEMU makes none longer than 512 */
+#define MOST_INSNS 1024 /* instructions of a block; QEMU makes no block longer than 512 */
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -63,13 +65,13 @@ static struct fp_cpu_state *cpus; /* model->cpu */
 static qemu_plugin_id_t self;
 static struct CPUState *qemu_cpu[FP_MAX_CPUS];
 static char version[32] = "of an unknown version";
-static bool copies_code; /* qemu_plugin_insn_data wants a buffer */
-static pthread_t cpu_thread;
-static struct CPUState **current; /* QEMU's variable of that thread: the CPU that runs; NULL until the first doorbell */
+static bool copies_code; /* qemu_plugin_insn_data copies into a buffer */
+static pthread_t cpu_thread; /* the host thread that runs all CPUs */
+static struct CPUState **current; /* that thread's current_cpu (QEMU's variable); NULL before the first doorbell */
 static struct {
     struct CPUState *qemu;
     struct fp_cpu_state *cpu;
-} running, place[PLACES]; /* the last that was asked for; of each, hashed by `qemu` */
+} running, place[PLACES]; /* the result of the last find_running(); a hash table of all CPUs, by `qemu` */
 
 static const struct {
     const char *name;
@@ -96,7 +98,7 @@ static const struct {
     NEEDED(cpu_exit),
 };
 
-/* QEMU reads qemu_plugin_version when the plugin is loaded, and each QEMU takes only some. */
+/* QEMU reads qemu_plugin_version when it has loaded the plugin, and each QEMU accepts only some versions. */
 __attribute__((constructor)) static void choose_version(void)
 {
     struct qemu_version *v = qmp_query_version ? qmp_query_version(NULL) : NULL;
@@ -114,6 +116,7 @@ __attribute__((constructor)) static void choose_version(void)
     copies_code = qemu_plugin_version >= 3;
 }
 
+/* Prints a message.  Returns -1. */
 __attribute__((format(printf, 1, 2))) static int say(const char *format, ...)
 {
     va_list ap;
@@ -148,13 +151,13 @@ __attribute__((noinline)) static struct fp_cpu_state *find_running(struct CPUSta
     return running.cpu;
 }
 
-/* The CPU that runs; the `vcpu` of a callback may be another (QEMU 10). */
+/* The running CPU.  A callback's argument `vcpu` may be another one (QEMU 10). */
 static inline struct fp_cpu_state *running_cpu(void)
 {
     return __builtin_expect(*current == running.qemu, 1) ? running.cpu : find_running(*current);
 }
 
-/* The first doorbell, in the thread that runs all CPUs. */
+/* Fills the table of CPUs.  Called at the first doorbell, by the thread that runs all CPUs. */
 static void meet_cpus(void)
 {
     cpu_thread = pthread_self();
@@ -172,7 +175,7 @@ static void meet_cpus(void)
 /* ---- callbacks of running code ------------------------------------------------------------- */
 
 /*
- * UltraSPARC has no accesses of 16 bytes: one counts as two of eight.  QEMU 7.2 makes two of each itself, later ones do
+ * UltraSPARC has no accesses of 16 bytes: one counts as two of 8 bytes.  QEMU 7.2 splits them itself, later versions do
  * not.
  */
 static void other_access(struct fp_cpu_state *c, qemu_plugin_meminfo_t info, uint64_t vaddr, unsigned size)
@@ -187,7 +190,9 @@ static void other_access(struct fp_cpu_state *c, qemu_plugin_meminfo_t info, uin
     }
 }
 
-/* Most accesses are of eight bytes; that the size is a constant there saves a third of the instructions. */
+/*
+ * Most accesses are of 8 bytes.  For them the size is a constant here, which saves a third of the host's instructions.
+ */
 static inline void access_of(struct fp_cpu_state *c, qemu_plugin_meminfo_t info, uint64_t vaddr, unsigned at)
 {
     if (LOAD_8(info, at))
@@ -199,8 +204,8 @@ static inline void access_of(struct fp_cpu_state *c, qemu_plugin_meminfo_t info,
 }
 
 /*
- * A callback's userdata: a number of instructions, the time of `clocks` clocks, and FLOATING if its access loads a
- * floating-point register.
+ * Packs a callback's userdata: n instructions, the time of `clocks` clock cycles, and FLOATING if the access loads a
+ * floating-point register (else 0).
  */
 #define FLOATING 0x8000u
 static void *pack(size_t n, uint64_t clocks, unsigned floating)
@@ -208,6 +213,7 @@ static void *pack(size_t n, uint64_t clocks, unsigned floating)
     return (void *)((uintptr_t)clocks * model->p.clock_ps << 16 | floating | n);
 }
 
+/* Counts packed instructions and their time.  Returns whether fp_slice() must be called. */
 static inline bool ran(struct fp_cpu_state *c, void *packed)
 {
     return fp_ran(c, (uintptr_t)packed & (FLOATING - 1), (uintptr_t)packed >> 16);
@@ -218,7 +224,7 @@ static inline uint32_t floating_of(void *packed)
     return ((uint32_t)(uintptr_t)packed & FLOATING) * (FP_FLOATING / FLOATING);
 }
 
-/* Not inlined, so that the callbacks save no registers for it. */
+/* Not inlined, so that the callbacks need not save registers for this rare case. */
 __attribute__((noinline))
 static void slice_and_access(struct fp_cpu_state *c, qemu_plugin_meminfo_t info, uint64_t vaddr, unsigned at)
 {
@@ -227,21 +233,23 @@ static void slice_and_access(struct fp_cpu_state *c, qemu_plugin_meminfo_t info,
 }
 
 /*
- * An instruction that calls helpers leaves its list of callbacks behind when it ends a block of code (most RETs do) or
- * ends in an exception (QEMU 7.2).  What helpers then do for the kernel (FXSAVE, interrupt frames) comes here as well,
- * even when the thread has left the CPU, and is none of ours.
+ * Whether an access is the kernel's, and must be ignored.  In QEMU 7.2 an instruction that calls helpers leaves its
+ * list of callbacks active if it ends a block of code (as most RETs do) or raises an exception.  Then accesses that
+ * helpers make for the kernel (FXSAVE, interrupt frames) come here as well, even after a thread switch.
  */
 static inline bool kernels(uint64_t vaddr)
 {
     return __builtin_expect(vaddr >> 63 != 0, 0);
 }
 
+/* An access whose callback counts no instructions. */
 static inline void plain(qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed, unsigned at)
 {
     if (!kernels(vaddr))
         access_of(running_cpu(), info | floating_of(packed), vaddr, at);
 }
 
+/* An access whose callback also counts the instructions in `packed`. */
 static inline void counted(qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed, unsigned at)
 {
     struct fp_cpu_state *c;
@@ -256,7 +264,7 @@ static inline void counted(qemu_plugin_meminfo_t info, uint64_t vaddr, void *pac
         access_of(c, info, vaddr, at);
 }
 
-/* Of two accesses each time round, the store, or every second load. */
+/* An access of a string instruction that makes two per iteration: only one of them counts the iteration. */
 static inline void one_of_two(bool counts, qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed, unsigned at)
 {
     if (counts)
@@ -265,6 +273,7 @@ static inline void one_of_two(bool counts, qemu_plugin_meminfo_t info, uint64_t 
         plain(info, vaddr, NULL, at);
 }
 
+/* True for every second call on a CPU: the second load of an iteration. */
 static inline bool is_second(void)
 {
     static bool second[FP_MAX_CPUS];
@@ -272,7 +281,7 @@ static inline bool is_second(void)
     return second[running_cpu()->id] ^= true;
 }
 
-/* What is called for accesses, for each place that the size may have. */
+/* The callbacks for accesses, with the size in meminfo at bit `at`. */
 #define ACCESS_CALLBACKS(at)                                                                                   \
     static void on_access_##at(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed)        \
     {                                                                                                          \
@@ -297,8 +306,8 @@ static const struct callbacks {
     unsigned size_at;
     qemu_mem_cb access, counted, rep_store, rep_loads;
 } *on, layouts[] = {
-    {4, on_access_4, on_counted_access_4, on_rep_store_4, on_rep_loads_4}, /* until 10 */
-    {5, on_access_5, on_counted_access_5, on_rep_store_5, on_rep_loads_5}, /* 11 */
+    {4, on_access_4, on_counted_access_4, on_rep_store_4, on_rep_loads_4}, /* until QEMU 10 */
+    {5, on_access_5, on_counted_access_5, on_rep_store_5, on_rep_loads_5}, /* from QEMU 11 on */
 };
 
 static void on_block(unsigned vcpu, void *packed)
@@ -342,6 +351,7 @@ static void on_doorbell(unsigned vcpu, void *op)
     }
 }
 
+/* model->translate: the raw address (fp_range) of an access; ~0 for a device.  False: QEMU does not know it. */
 static bool raw_address(qemu_plugin_meminfo_t info, uint64_t vaddr, uint64_t *raw)
 {
     struct qemu_plugin_hwaddr *hw = qemu_plugin_get_hwaddr(info, vaddr);
@@ -367,7 +377,7 @@ static void end_slice(unsigned vcpu)
 
 /* ---- translation --------------------------------------------------------------------------- */
 
-/* The code of an instruction, perhaps in the buffer. */
+/* The code of an instruction, in the buffer or in QEMU's memory. */
 static const uint8_t *code_of(struct qemu_plugin_insn *insn, uint8_t buffer[16])
 {
     uintptr_t data = qemu_plugin_insn_data(insn, buffer, 16);
@@ -376,8 +386,8 @@ static const uint8_t *code_of(struct qemu_plugin_insn *insn, uint8_t buffer[16])
 }
 
 /*
- * The clocks that a block takes: one for each instruction, and the waits for floating-point results.  floating[i]
- * becomes FLOATING where an instruction works with a floating-point register, else 0.
+ * The clock cycles that a block takes: one for each instruction, plus the waits for floating-point results.
+ * floating[i] becomes FLOATING if instruction i uses a floating-point register, else 0.
  */
 static uint64_t clocks_of(struct qemu_plugin_tb *tb, size_t n, unsigned *floating)
 {
@@ -399,7 +409,7 @@ static uint64_t clocks_of(struct qemu_plugin_tb *tb, size_t n, unsigned *floatin
     return n + fpu_stalls(&model->p, insn, n, loops);
 }
 
-/* For an instruction that is counted each time round, with an access; NULL: it is not. */
+/* The callback for a repeated string instruction, which counts each iteration; NULL: it is another instruction. */
 static qemu_mem_cb round_callback(enum fp_insn kind)
 {
     return kind == FP_INSN_REP_STORE   ? on->rep_store
@@ -409,12 +419,12 @@ static qemu_mem_cb round_callback(enum fp_insn kind)
 }
 
 /*
- * Callbacks for the accesses, the instruction count and the clocks of a block of user code.  Repeated string
- * instructions are counted apart: whether the block or one of its instructions goes round is QEMU's choice.
+ * Registers the callbacks of a block of user code, for its accesses, instructions and clock cycles.  Repeated string
+ * instructions are counted by themselves, because QEMU may repeat the whole block or only the instruction in it.
  */
 static void watch_block(struct qemu_plugin_tb *tb, const enum fp_insn *kind, size_t n)
 {
-    size_t once = n, counts = n; /* instructions counted together; the one with whose access they are */
+    size_t once = n, counts = n; /* how many are counted together; the one whose access counts them, n: none */
     unsigned floating[MOST_INSNS + 1] = {0};
     uint64_t clocks = clocks_of(tb, n, floating) - n;
     void *packed;
@@ -435,7 +445,10 @@ static void watch_block(struct qemu_plugin_tb *tb, const enum fp_insn *kind, siz
     }
 }
 
-/* The kernel begins: code of the upper half.  No block runs, so QEMU can be asked for the time. */
+/*
+ * Called when code of the upper half is translated.  The first time, the kernel starts: takes over QEMU's clock.  No
+ * block runs during a translation, so the clock can be read.
+ */
 static void on_kernel(void)
 {
     static bool before;
@@ -490,6 +503,7 @@ static void on_translate_7(struct qemu_plugin_tb *tb, void *unused)
     on_translate(tb);
 }
 
+/* Clears each CPU's list of callbacks for helpers, which may have been freed (QEMU 7.2, see above). */
 static void forget_helpers(void)
 {
     if (qemu_plugin_disable_mem_helpers == NULL)
@@ -502,7 +516,7 @@ static void forget_helpers(void)
     }
 }
 
-/* At the start, and when the model was armed or disarmed: no CPU runs. */
+/* Registers the plugin's callbacks.  Called at the start, and after the model was armed or disarmed; no CPU runs. */
 static void watch(void)
 {
     fp_clock_follow(model->armed);
@@ -514,7 +528,7 @@ static void watch(void)
 
 /* ---- start --------------------------------------------------------------------------------- */
 
-/* Finds where meminfo has the size.  The accessors look at nothing else, so they can be asked at once. */
+/* Finds the place of the size in meminfo.  The accessors use only their argument, so this works before any access. */
 static const struct callbacks *meminfo_layout(void)
 {
     if (qemu_plugin_mem_is_store(~STORE_BIT) || !qemu_plugin_mem_is_store(STORE_BIT))
@@ -530,6 +544,7 @@ static const struct callbacks *meminfo_layout(void)
     return NULL;
 }
 
+/* The first 16383 bytes of a file, NUL-terminated, to be freed; NULL: it cannot be opened, or no memory. */
 static char *read_file(const char *path)
 {
     FILE *f = fopen(path, "r");
@@ -544,6 +559,7 @@ static char *read_file(const char *path)
     return text;
 }
 
+/* Maps the shared page, a file of FP_SHARED_BYTES; NULL: not possible. */
 static void *map_page(const char *path)
 {
     int fd = open(path, O_RDWR);

@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * wire.c - the interconnect: what a transfer takes of each resource, and how long it lasts.
+ * wire.c - the interconnect: how long a transfer waits for each resource, and how long it takes.
  *
- * THEORY      A resource has a capacity per bucket of modelled time.  A transfer that comes at time t takes its bytes
- *             from the first bucket at or after t that has room, and starts when those before it in the bucket
- *             are through, so that CPUs which contend get equal shares; in the bucket of t itself it may be ahead
- *             of its turn by order_ps, since that is how far the clocks of those before it may be ahead.  So CPUs
- *             whose clocks have drifted apart do not queue behind each other's future (the history-list queue of
- *             the Graphite and Sniper simulators).
- *             A line crosses its resources one after the other; when it has them all, the pin-to-pin latency of
- *             Table B-2 begins.  The data of a read go
+ * THEORY      A bus or a memory can move only so many bytes per second, so transfers that need it at the same time must
+ *             wait.  The model cuts the time of each resource into buckets of bucket_ps, each with room for a number of
+ *             lines.  A transfer that comes at time t takes room in the first bucket at or after t that has some left.
+ *             It starts when the lines before it in this bucket are through, so CPUs that contend get equal shares.  In
+ *             the bucket of t itself it may start order_ps before its turn, because the clocks of the CPUs that came
+ *             before it may be so far ahead.  So a CPU whose clock is behind does not queue behind transfers of the
+ *             other CPUs' future (the history-list queue of the Graphite and Sniper simulators).
+ *             A line crosses its resources one after the other; then the pin-to-pin latency of Table B-2 begins.  The
+ *             data of a read go
  *                 address bus -> home's memory (or the owner's port) -> data crossbar (crossbar.c) -> CPU's port
- *             those of a write the other way, and the crossbar only between boards.  In a high-end server each board
- *             has an address bus; those of the home, of the owner's board and of the requester are used ("the
- *             requesting agent reruns the address transaction on the requester's address bus").  The request
- *             crosses the address crossbar to the home, and from there to the owner's board if that is another one,
- *             and the response the response crossbar.  In a mid-range server there is one bus for all.  Every address
- *             transaction, request and response counts as the 64 bytes it could start.
- *             A bucket is one word: the time at which it begins (ps), plus the lines that have taken room in it; it
- *             has room for fewer than its picoseconds (params.c).
- *             Buckets of one time lie side by side, because a transfer uses those of several resources.
- * INVARIANTS  W1  no bucket holds more than its capacity
- *             W2  a transfer is never done before t + its latency
+ *             The data of a write go the other way.  The crossbar is used only between boards.
+ *             In a mid-range server there is one address bus for all boards.  In a high-end server each board has its
+ *             own; a transfer uses those of the home, of the owner's board and of the requester ("the requesting agent
+ *             reruns the address transaction on the requester's address bus").  There the request crosses the address
+ *             crossbar to the home, and from there to the owner's board if that is another one.  The response crosses
+ *             the response crossbar.
+ *             Each address transaction, request and response counts as one line of 64 bytes, which it could start.
+ *             A bucket is one word: the time at which it begins (ps), plus the number of lines that it holds.  This
+ *             works because a bucket has room for fewer lines than it has picoseconds (params.c).
+ *             Buckets of one time are adjacent in memory, because a transfer uses those of several resources.
+ * INVARIANTS  W1  no bucket holds more lines than its capacity
+ *             W2  a transfer never ends before t + its latency
  * SEE ALSO    docs/fireplane.md, white paper appendix B (Tables B-2, B-3)
  */
 #include "model.h"
@@ -54,6 +56,7 @@ int fp_wire_create(struct fp_model *m)
     return m->bucket ? 0 : -1;
 }
 
+/* Moves *at to the following buckets. */
 static void next(const struct fp_model *m, struct fp_buckets *at)
 {
     at->ps += m->p.bucket_ps;
@@ -62,7 +65,7 @@ static void next(const struct fp_model *m, struct fp_buckets *at)
         at->row = m->bucket;
 }
 
-/* m->hint becomes the buckets of time t, which are mostly those after it. */
+/* Sets m->hint to the buckets of time t.  Mostly these are the following ones. */
 __attribute__((noinline)) static void seek(struct fp_model *m, uint64_t t)
 {
     uint64_t length = m->p.bucket_ps;
@@ -76,8 +79,8 @@ __attribute__((noinline)) static void seek(struct fp_model *m, uint64_t t)
 }
 
 /*
- * The bucket has no room, or none was taken in it yet.  A transfer that goes to a later bucket waits for its beginning,
- * and for those before it there.
+ * The slow path of reserve(): the bucket is full, or its word is from another time.  In a later bucket the transfer
+ * starts after the beginning of the bucket and the lines before it there.
  */
 __attribute__((noinline))
 static uint64_t reserve_later(const struct fp_model *m, struct fp_buckets *at, const struct fp_kind *k, unsigned i,
@@ -87,7 +90,7 @@ static uint64_t reserve_later(const struct fp_model *m, struct fp_buckets *at, c
     uint64_t used;
 
     while ((used = b.row[i] > b.ps ? b.row[i] - b.ps : 0) >= k->lines) { /* W1 */
-        if (used >= m->p.bucket_ps) /* forgotten long ago: nobody waits for what was then */
+        if (used >= m->p.bucket_ps) /* the word is of a later time: t is too long ago, and does not wait */
             return t;
         next(m, &b);
     }
@@ -98,14 +101,16 @@ static uint64_t reserve_later(const struct fp_model *m, struct fp_buckets *at, c
     return b.ps + used * k->line_ps;
 }
 
-/* Takes room for a line at or after t, and moves *at, which are the buckets of t, to where it was. */
+/*
+ * Reserves room for a line at or after t.  *at: in, the buckets of t; out, those of the room.  Returns the start, ps.
+ */
 static inline uint64_t reserve(const struct fp_model *m, struct fp_buckets *at, enum fp_resource kind, unsigned i,
                                uint64_t t)
 {
     const struct fp_kind *k = &m->kind[kind];
     uint64_t *word = &at->row[k->first + i], used = *word - at->ps, turn;
 
-    if (__builtin_expect(used >= k->lines, 0)) /* or the word is another time's */
+    if (__builtin_expect(used >= k->lines, 0)) /* also true if the word is of another time */
         return reserve_later(m, at, k, k->first + i, t);
     *word += 1;
     turn = at->ps + used * k->line_ps;
@@ -126,6 +131,7 @@ uint64_t fp_reserve(struct fp_model *m, enum fp_resource kind, unsigned i, uint6
     return reserve(m, &at, kind, i, t);
 }
 
+/* As reserve(), and counts the wait in the CPU's queue_ps. */
 static inline uint64_t cross(struct fp_cpu_state *c, struct fp_buckets *at, enum fp_resource kind, unsigned i,
                              uint64_t t)
 {
@@ -136,7 +142,7 @@ static inline uint64_t cross(struct fp_cpu_state *c, struct fp_buckets *at, enum
     return start;
 }
 
-/* A line from one board to another, or within one. */
+/* Moves a line from one board to another over the data crossbar, or within a board at once.  Returns when it starts. */
 static inline uint64_t between(struct fp_cpu_state *c, unsigned from, unsigned to, uint64_t t)
 {
     struct fp_model *m = c->model;
@@ -150,7 +156,10 @@ static inline uint64_t between(struct fp_cpu_state *c, unsigned from, unsigned t
     return start;
 }
 
-/* A request or a response between boards of a high-end server: each has a way to the crossbar, and one from it. */
+/*
+ * Sends a request or a response between boards of a high-end server.  Each board has a link to the crossbar and one
+ * back.
+ */
 static inline uint64_t message(struct fp_cpu_state *c, struct fp_buckets *at, enum fp_resource kind, unsigned from,
                                unsigned to, uint64_t t)
 {
@@ -160,7 +169,7 @@ static inline uint64_t message(struct fp_cpu_state *c, struct fp_buckets *at, en
     return cross(c, at, kind, 2 * to + 1, t);
 }
 
-/* A remote access: a fixed share finds its line in the home's coherency directory cache, evenly spread. */
+/* The latency of a remote access, ps.  A fixed share of them hits in the home's coherency directory cache. */
 static uint64_t remote_latency(struct fp_cpu_state *c)
 {
     const struct fp_params *p = &c->model->p;
@@ -172,6 +181,7 @@ static uint64_t remote_latency(struct fp_cpu_state *c)
     return p->remote_ps;
 }
 
+/* The latency of a transfer, ps, from where the CPU sits on its board relative to the CPU that controls the memory. */
 static uint64_t latency(struct fp_cpu_state *c, uint32_t line, unsigned home, const struct fp_cpu_state *owner)
 {
     const struct fp_params *p = &c->model->p;
