@@ -85,7 +85,7 @@ enum lockrank {
     RANK_THREAD = 56,    /* one thread's state                                        */
     RANK_PART = 58,      /* homes and loads of lgroups, of all processor sets         */
     RANK_RUNQ = 60,      /* one CPU's run queue                                       */
-    RANK_INTR = 62,      /* where interrupts arrive                                   */
+    RANK_INTR = 62,      /* the sources of interrupts, and their target CPUs          */
     RANK_SLAB = 70,
     RANK_BUDDY = 74, /* one memory node's free lists                              */
     RANK_LOG = 80,   /* kernel message buffer                                     */

@@ -115,6 +115,10 @@ uint32_t apic_timer_read(void)
     return lapic_read(REG_TIMER_CUR);
 }
 
+/*
+ * Sends an interrupt: `hi` is the target's APIC id, `lo` the low half of ICR (vector, delivery mode,
+ * shorthand).
+ */
 static void write_icr(uint32_t hi, uint32_t lo)
 {
     irq_push();

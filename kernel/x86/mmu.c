@@ -63,6 +63,7 @@ static void map_kernel_range(uint64_t va, paddr_t pa, uint64_t len, uint64_t fla
     }
 }
 
+/* Maps [from, to) of the kernel image; `from` must be at the start of a page. */
 static void map_section(const char *from, const char *to, uint64_t flags)
 {
     map_kernel_range((uint64_t)from, (uint64_t)from - KERNEL_BASE,

@@ -38,8 +38,7 @@ struct fpu_insn {
 struct fpu_insn fpu_decode(const uint8_t *code, size_t length);
 
 /*
- * fpu_loops - whether a block of `bytes` bytes is a loop, that is, its last instruction, of `length` bytes, jumps to
- * its first.
+ * fpu_loops - whether the last instruction, of `length` bytes, of a block of `bytes` bytes jumps to the block's first.
  */
 bool fpu_loops(const uint8_t *last, size_t length, size_t bytes);
 

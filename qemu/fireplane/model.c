@@ -149,6 +149,7 @@ static uint64_t slowest_other(struct fp_cpu_state *c)
     return m->others;
 }
 
+/* The CPU no longer holds the others back, until fp_slice() activates it again. */
 static void deactivate(struct fp_cpu_state *c)
 {
     fp_see(c, INACTIVE);

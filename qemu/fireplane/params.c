@@ -72,6 +72,7 @@ static const struct key keys[] = {
 
 #define FAIL(...) return snprintf(error, error_size, __VA_ARGS__), -1
 
+/* parse_cpus, assign, check - the value of `cpus`; that of another key; what concerns several.  0; -1: see error[]. */
 static int parse_cpus(struct fp_params *p, const char *text, char *error, size_t error_size)
 {
     while (*text) {

@@ -190,9 +190,7 @@ static void other_access(struct fp_cpu_state *c, qemu_plugin_meminfo_t info, uin
     }
 }
 
-/*
- * Most accesses are of 8 bytes.  For them the size is a constant here, which saves a third of the host's instructions.
- */
+/* Most accesses are of 8 bytes.  For them the size is a constant, which saves a third of the host's instructions. */
 static inline void access_of(struct fp_cpu_state *c, qemu_plugin_meminfo_t info, uint64_t vaddr, unsigned at)
 {
     if (LOAD_8(info, at))

@@ -56,9 +56,7 @@ WEAK size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 WEAK uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
 WEAK struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
 WEAK size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
-/*
- * Until 9.0 this took no buffer and returned a pointer to the bytes; since 9.1 it returns the number of bytes copied.
- */
+/* Until 9.0 this took no buffer and returned a pointer to the bytes; since 9.1 it returns the number copied. */
 WEAK uintptr_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *to, size_t length);
 WEAK bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info);
 WEAK unsigned qemu_plugin_mem_size_shift(qemu_plugin_meminfo_t info);

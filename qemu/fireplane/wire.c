@@ -101,9 +101,7 @@ static uint64_t reserve_later(const struct fp_model *m, struct fp_buckets *at, c
     return b.ps + used * k->line_ps;
 }
 
-/*
- * Reserves room for a line at or after t.  *at: in, the buckets of t; out, those of the room.  Returns the start, ps.
- */
+/* Reserves room for a line at or after t.  *at: in, the buckets of t; out, those used.  Returns the start, ps. */
 static inline uint64_t reserve(const struct fp_model *m, struct fp_buckets *at, enum fp_resource kind, unsigned i,
                                uint64_t t)
 {
@@ -156,10 +154,7 @@ static inline uint64_t between(struct fp_cpu_state *c, unsigned from, unsigned t
     return start;
 }
 
-/*
- * Sends a request or a response between boards of a high-end server.  Each board has a link to the crossbar and one
- * back.
- */
+/* Sends a request or a response between boards of a high-end server.  Each has a link to the crossbar, and one back. */
 static inline uint64_t message(struct fp_cpu_state *c, struct fp_buckets *at, enum fp_resource kind, unsigned from,
                                unsigned to, uint64_t t)
 {
