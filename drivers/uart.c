@@ -23,7 +23,7 @@
  * LOCKING     [u] port's lock (RANK_UART, the last of all)  [c] constant after uart_attach()
  *             Polled output takes no lock: it may interleave with other output, which is
  *             acceptable in a panic.
- * SEE ALSO    docs/devices.md, kernel/proc/tty.c, tests/test_tty.py
+ * SEE ALSO    docs/devices.md, kernel/tty/tty.c, tests/test_tty.py
  */
 #include "drivers/uart.h"
 #include "intr/intr.h"

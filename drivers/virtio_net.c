@@ -17,7 +17,7 @@
  * LOCKING     The queues have their own locks.
  *             [s] guarded by the network's lock, which is held when vnet_send() is called
  *             [i] used by the interrupt handler only, which runs on one CPU at a time
- * SEE ALSO    drivers/virtio.h, drivers/net.h, docs/network.md, kstat link:N:vnetN
+ * SEE ALSO    drivers/virtio.h, drivers/nic.h, docs/network.md, kstat link:N:vnetN
  */
 #include "drivers/nic.h"
 #include "drivers/virtio.h"

@@ -10,7 +10,7 @@
  *             which it was not empty and, by Little's law, the mean time that a request spends in it.
  *             There are also counts of errors, which `iostat -e` prints, and sums of the time from submission
  *             to the end of a request.
- * SEE ALSO    user/cmd/iostat.c, kernel/proc/procfs_disk.c
+ * SEE ALSO    user/cmd/iostat.c, kernel/procfs/procfs_disk.c
  */
 #include "blk/blkpriv.h"
 
