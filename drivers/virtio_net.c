@@ -107,18 +107,22 @@ static bool vnet_send(void *soft, unsigned len, void (*fill)(void *dst, void *ar
 /* Allocates the buffers for both directions, in the memory of node `node`.  0 or -ENOMEM. */
 static int alloc_vnet_buffers(struct vnet *v, unsigned node)
 {
-    for (unsigned i = 0; i < NRX + NTX; i += PER_PAGE) {
+    unsigned nrx = 0;
+
+    while (v->nfree < NTX) {
         struct page *pg = page_alloc(node, 0, 0);
 
         if (pg == NULL)
             return -ENOMEM;
-        for (unsigned k = 0; k < PER_PAGE; k++) {
+        for (unsigned k = 0; k < PER_PAGE && v->nfree < NTX; k++) {
             uint8_t *buf = (uint8_t *)page_to_virt(pg) + k * BUFFER;
 
-            if (i < NRX && !post_rx_buffer(v, buf))
-                return 0; /* the device's queue is shorter */
-            if (i >= NRX)
+            if (nrx < NRX && post_rx_buffer(v, buf)) {
+                nrx++;
+            } else {
+                nrx = NRX; /* enough, or the device's queue is shorter */
                 v->free[v->nfree++] = buf;
+            }
         }
     }
     return 0;

@@ -276,14 +276,19 @@ static long bdev_rdwr(struct file *f, struct uio *uio, loff_t off)
 {
     struct bdev *b = f->data;
     unsigned flags = atomic_load_explicit(&f->flags, memory_order_relaxed);
+    bool appends = off < 0;
+    long n;
 
-    if (off < 0)
-        off = f->off; /* O_APPEND has no effect on a disk */
+    if (appends)
+        off = f->off; /* a disk has no end to append to: O_APPEND has no effect */
     if (uio->resid == 0)
         return 0;
     if ((uint64_t)off >= b->vn.size)
         return uio->dir == UIO_READ ? 0 : -ENOSPC;
-    return flags & O_DIRECT ? move_direct(b, uio, (uint64_t)off) : move_cached(b, uio, off, flags);
+    n = flags & O_DIRECT ? move_direct(b, uio, (uint64_t)off) : move_cached(b, uio, off, flags);
+    if (appends && n > 0)
+        f->off = off + n;
+    return n;
 }
 
 static loff_t bdev_seek(struct file *f, loff_t off, int whence)

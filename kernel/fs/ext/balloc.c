@@ -201,11 +201,16 @@ int ext_bfree(struct handle *h, uint32_t start, uint32_t n)
     return 0;
 }
 
-int ext_bfree_meta(struct handle *h, uint32_t block)
+int ext_bfree_meta(struct handle *h, uint32_t start, uint32_t n)
 {
-    int err = jnl_forget(h, block);
+    int err = jnl_reserve_revokes(h);
 
-    return err != 0 ? err : ext_bfree(h, block, 1);
+    if (err == 0)
+        err = ext_bfree(h, start, n);
+    /* not before: a block that could not be freed must stay in the transaction with what it says now */
+    for (uint32_t k = 0; k < n && err == 0; k++)
+        jnl_forget(h, start + k);
+    return err;
 }
 
 void ext_release_pending(struct ext_fs *fs, uint32_t start, uint32_t n)

@@ -232,7 +232,7 @@ static int alloc_block_branch(struct handle *h, struct ext_inode *i, const struc
         err = ext_balloc(h, group, goal, n, pblk, got);
     if (err != 0) {
         for (k = 0; k < missing && ind[k] != NULL; k++) {
-            ext_bfree_meta(h, ind[k]->block);
+            ext_bfree_meta(h, ind[k]->block, 1);
             buf_put(ind[k]);
         }
         return err;

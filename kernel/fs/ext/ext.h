@@ -157,8 +157,10 @@ struct handle {
  *              also belong to a directory.
  * jnl_access_entries - the same for a change after which the block is still a valid chain of directory
  *                      entries.
+ * jnl_reserve_revokes - make room for the blocks that the handle may still free, before it frees the first:
+ *                       afterwards jnl_forget() cannot fail.  -ENOMEM.
  * jnl_forget - metadata block `block` has been freed: it is no longer written, and a replay does not write
- *              it.  -ENOMEM.
+ *              it.
  * jnl_order - bytes lo .. hi-1 of i must reach the disk before the transaction does, and so must the bytes
  *             between them and those of earlier calls.
  * jnl_settle - wait until no committing transaction needs the pages of i.  After that, pages that the running
@@ -188,7 +190,8 @@ static inline void jnl_access(struct handle *h, struct buf *b)
         atomic_fetch_and(&b->flags, ~(uint32_t)BUF_CHECKED);
     jnl_access_entries(h, b);
 }
-int jnl_forget(struct handle *h, uint32_t block);
+int jnl_reserve_revokes(struct handle *h);
+void jnl_forget(struct handle *h, uint32_t block);
 void jnl_order(struct handle *h, struct ext_inode *i, uint64_t lo, uint64_t hi);
 void jnl_settle(struct ext_inode *i);
 void jnl_unorder(struct ext_inode *i);
@@ -364,14 +367,14 @@ uint32_t ext_group_blocks(struct ext_fs *fs, uint32_t group);
 /*
  * ext_balloc - allocate 1 .. want consecutive blocks near block `goal` (0: anywhere in or after `group`).
  *              *start and *got tell which.  -ENOSPC -EIO -EUCLEAN -ENOMEM.  Takes the group's lock.
- * ext_bfree - free data blocks start .. start+n-1.  ext_bfree_meta - free one block of metadata.  -EUCLEAN
- *             -EIO -ENOMEM.
+ * ext_bfree - free data blocks start .. start+n-1.  -EUCLEAN -EIO -ENOMEM.
+ * ext_bfree_meta - the same for blocks of metadata, which the journal forgets once the bitmap shows them free.
  * ext_release_pending - the transaction that freed these blocks is on the disk: they may be allocated again.
  */
 int ext_balloc(struct handle *h, uint32_t group, uint32_t goal, uint32_t want, uint32_t *start,
                uint32_t *got);
 int ext_bfree(struct handle *h, uint32_t start, uint32_t n);
-int ext_bfree_meta(struct handle *h, uint32_t block);
+int ext_bfree_meta(struct handle *h, uint32_t start, uint32_t n);
 void ext_release_pending(struct ext_fs *fs, uint32_t start, uint32_t n);
 
 /* ---- ialloc.c ---- */

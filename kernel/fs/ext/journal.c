@@ -210,15 +210,16 @@ void jnl_access_slow(struct handle *h, struct buf *b)
     mutex_exit(&j->lock);
 }
 
-/* Makes room for one more block in t->revoked.  0 or -ENOMEM. */
+/* Makes room in t->revoked for all blocks that open handles may still revoke.  0 or -ENOMEM.  j->lock held. */
 static int grow_revoked(struct ext_fs *fs, struct txn *t)
 {
-    unsigned cap = t->revoked_cap == 0 ? 16 : 2 * t->revoked_cap;
+    unsigned need = t->nrevoked + t->may_revoke, cap = max_of(need, 2 * t->revoked_cap);
     uint32_t *v;
 
-    if (t->nrevoked < t->revoked_cap)
+    if (need <= t->revoked_cap)
         return 0;
-    if ((v = ext_alloc(fs, cap * sizeof *v)) == NULL)
+    v = ext_alloc(fs, cap * sizeof *v);
+    if (v == NULL)
         return -ENOMEM;
     if (t->nrevoked != 0)
         memcpy(v, t->revoked, t->nrevoked * sizeof *v);
@@ -228,36 +229,46 @@ static int grow_revoked(struct ext_fs *fs, struct txn *t)
     return 0;
 }
 
-int jnl_forget(struct handle *h, uint32_t block)
+int jnl_reserve_revokes(struct handle *h)
+{
+    struct journal *j = h->fs->jnl;
+    int err = 0;
+
+    mutex_enter(&j->lock);
+    if (j->log)
+        err = grow_revoked(h->fs, h->txn);
+    mutex_exit(&j->lock);
+    return err;
+}
+
+void jnl_forget(struct handle *h, uint32_t block)
 {
     struct journal *j = h->fs->jnl;
     struct txn *t = h->txn;
     struct buf *b;
     bool logged; /* the log has an older version, needed until this transaction is committed */
     bool fresh;  /* the log has no version, except revoked ones of an earlier use of the block */
-    int err = 0;
 
     mutex_enter(&j->lock);
     b = buf_cached(h->fs, block);
     logged = b != NULL && (b->ckpt != NULL || (b->flags & BUF_COMMITTING));
     fresh = b != NULL && b->txn == t && (b->flags & BUF_NEW) && !logged;
-    if (j->log && !fresh && (err = grow_revoked(h->fs, t)) == 0) {
+    if (j->log && !fresh) {
+        ASSERT(h->revokes != 0 && t->nrevoked < t->revoked_cap, "I1");
         t->revoked[t->nrevoked++] = block;
-        ASSERT(h->revokes != 0, "I1");
         h->revokes--;
         t->may_revoke--;
         h->fs->n_revokes++;
     }
-    if (err == 0 && logged) {
+    if (logged) {
         add_buf_to_txn(j, h, b);
         atomic_fetch_or(&b->flags, BUF_FREED);
-    } else if (err == 0 && b != NULL && b->txn != NULL) {
+    } else if (b != NULL && b->txn != NULL) {
         remove_buf_from_txn(h, b);
     }
     if (b != NULL)
         buf_put(b);
     mutex_exit(&j->lock);
-    return err;
 }
 
 /* Adds blocks to *f, the last part of t->freed.  false: it is full. */

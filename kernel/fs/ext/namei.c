@@ -449,13 +449,20 @@ static int rename_in_handle(struct handle *h, struct ext_inode *od, const char *
                             struct ext_inode *moved, struct ext_inode *replaced)
 {
     bool dir = moved->vn.type == VDIR;
-    struct dirpos pos;
-    int err = write_new_entry(h, nd, nn, nl, moved, replaced);
+    struct dirpos pos, before;
+    int err = find_entry_of_inode(od, on, ol, moved->vn.ino, &before);
 
     if (err != 0)
         return err;
-    /* not before write_new_entry(): a split may have moved the entry */
-    if ((err = find_entry_of_inode(od, on, ol, moved->vn.ino, &pos)) == 0) {
+    err = write_new_entry(h, nd, nn, nl, moved, replaced);
+    if (err != 0) {
+        buf_put(before.b);
+        return err;
+    }
+    /* Found again, because a split may have moved the entry; its block is in memory while `before` holds it. */
+    err = find_entry_of_inode(od, on, ol, moved->vn.ino, &pos);
+    buf_put(before.b);
+    if (err == 0) {
         ext_dir_remove(h, od, &pos);
         buf_put(pos.b);
         if (dir && od != nd)

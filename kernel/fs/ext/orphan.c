@@ -124,7 +124,7 @@ static int release_attr_block(struct handle *h, struct ext_inode *i)
     if (hd[0] != ATTR_MAGIC || hd[1] == 0) {
         err = ext_error(fs, "inode %u: its attribute block %u is none", (uint32_t)i->vn.ino, block);
     } else if (hd[1] == 1) {
-        err = ext_bfree_meta(h, block);
+        err = ext_bfree_meta(h, block, 1);
     } else {
         jnl_access(h, b);
         hd[1]--;

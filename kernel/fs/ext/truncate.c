@@ -83,10 +83,8 @@ static int free_leaf_blocks(struct cut *c, struct buf *b, uint32_t *v, uint32_t 
             return err;
         while (k + n < to && v[k + n] == v[k] + n && !(meta && n == META_RUN))
             n++;
-        for (uint32_t m = 0; meta && m < n; m++)
-            if ((err = jnl_forget(c->h, v[k] + m)) != 0)
-                return err;
-        if ((err = ext_bfree(c->h, v[k], n)) != 0)
+        err = meta ? ext_bfree_meta(c->h, v[k], n) : ext_bfree(c->h, v[k], n);
+        if (err != 0)
             return err;
         if (b != NULL)
             jnl_access(c->h, b);
@@ -105,7 +103,7 @@ static int free_indirect_block(struct cut *c, uint32_t *slot, struct buf *owner)
     int err = refill_credits(c);
 
     if (err == 0)
-        err = ext_bfree_meta(c->h, block);
+        err = ext_bfree_meta(c->h, block, 1);
     if (err != 0)
         return err;
     if (owner != NULL)

@@ -72,7 +72,9 @@ static int enter_dir(struct unpack *u, const char *name, size_t len)
             char *target = kmem_zalloc(PAGE_SIZE);
 
             err = target == NULL ? -ENOMEM : vn_readlink(link, target, PAGE_SIZE - 1);
-            if (err > 0) {
+            if (err == 0) {
+                err = -ENOENT; /* an empty link leads nowhere */
+            } else if (err > 0) {
                 err = walk_start(&w, &u->ctx, dir, target);
                 if (err == 0)
                     err = walk_all(&w, NAME_FOLLOW | NAME_DIR, &next);
