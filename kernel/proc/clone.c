@@ -2,17 +2,20 @@
 /*
  * clone.c - fork, vfork, clone: new processes and new LWPs.
  *
- * THEORY      Each part of a process that clone(2) can share is an object with a count, so a new process is a list of
- *             "take a reference or copy".  A new LWP takes only the address space's number and a place on the list.
- *             The child starts in lwp_begin() on its own kernel stack, at whose top lie the parent's user registers
- *             with 0 as the result.
- *             After vfork the parent sleeps until the child has given its memory back (exec or exit).  Only SIGKILL
- *             ends that sleep, for it blocks every other signal meanwhile; the child then finds vfork_parent cleared.
- * INVARIANTS  I8  a signal to a group or to all reaches a process that is being forked: either the child is in the
- *                 tables already, or the parent sees the signal under proc_lock and starts the call again
- *                 (-ERESTARTNOINTR)
- *             I9  no LWP joins a process that is exiting or execing
- * LOCKING     the copy is made without locks (as_fork sleeps); then proc_lock, once, to charge and to publish it
+ * THEORY      Each part of a process that clone(2) can share is an object with a reference count.  To make a
+ *             process, the kernel either takes a reference to each part or copies it.  A new LWP of the same
+ *             process only joins the list of LWPs and uses the parts that are there.
+ *             The child starts in lwp_begin() on its own kernel stack.  The top of that stack holds a copy of
+ *             the parent's user registers, with 0 as the result of the call.
+ *             After vfork the parent sleeps until the child no longer uses the parent's memory (after exec or
+ *             exit).  The parent blocks every signal but SIGKILL meanwhile, so only SIGKILL can end this
+ *             sleep early.  Then the parent clears the child's vfork_parent.
+ * INVARIANTS  I8  a signal to a group or to all processes reaches a process that is being forked: either the
+ *                 child is in the tables already, or the parent sees the signal under proc_lock and repeats
+ *                 the call (-ERESTARTNOINTR)
+ *             I9  no LWP joins a process that is exiting, or one whose program is being replaced
+ * LOCKING     the copy is made without locks (as_fork sleeps); then proc_lock is taken once, to
+ *             charge and to publish it
  */
 #include "proc/proc_impl.h"
 
@@ -24,7 +27,7 @@
 #include "pages/reserve.h"
 #include "x86/trap.h"
 
-/* First code of every user LWP but the first of all. */
+/* The first function of every LWP that clone made.  `arg` is the LWP. */
 static void lwp_begin(void *arg)
 {
     struct lwp *l = arg;
@@ -36,7 +39,7 @@ static void lwp_begin(void *arg)
     x86_return_to_user(l->t.uregs);
 }
 
-/* The parts that a process made by `l` shares or copies.  On failure what was taken stays for proc_discard(). */
+/* Share or copy the parts of l's process into p.  -ENOMEM: proc_discard() releases the parts that p has. */
 static int share_or_copy_parts(struct proc *p, struct lwp *l, uint64_t flags)
 {
     struct proc *me = l->proc;
@@ -64,7 +67,7 @@ static int share_or_copy_parts(struct proc *p, struct lwp *l, uint64_t flags)
     return 0;
 }
 
-/* Undo a process that has not been published. */
+/* Free a process that has not been published, with the parts that it has. */
 static void proc_discard(struct proc *p)
 {
     if (p->as != NULL)
@@ -84,6 +87,7 @@ static void proc_discard(struct proc *p)
     kmem_cache_free(proc_cache, p);
 }
 
+/* Make a process as a copy of l's, except for its LWPs.  0 and *out, or -ENOMEM. */
 static int proc_copy(struct lwp *l, uint64_t flags, int exit_signal, struct proc **out)
 {
     struct proc *me = l->proc, *p = proc_new();
@@ -99,7 +103,7 @@ static int proc_copy(struct lwp *l, uint64_t flags, int exit_signal, struct proc
     memcpy(p->rlim, me->rlim, sizeof p->rlim);
     if ((p->exe = me->exe) != NULL) {
         vn_hold(p->exe);
-        vn_deny_write(p->exe); /* succeeds: the parent's denial stands */
+        vn_deny_write(p->exe); /* succeeds: the parent denies writing, too */
     }
     p->arg_start = me->arg_start;
     p->arg_end = me->arg_end;
@@ -118,7 +122,7 @@ static int proc_copy(struct lwp *l, uint64_t flags, int exit_signal, struct proc
     return 0;
 }
 
-/* The LWP `l` as the copy of the caller `me` that clone(2) asks for. */
+/* Fill in `l` as a copy of the caller `me`, changed as clone(2)'s arguments demand. */
 static void lwp_copy(struct lwp *l, struct lwp *me, const struct clone_args *ca,
                      const struct regs *r)
 {
@@ -138,7 +142,7 @@ static void lwp_copy(struct lwp *l, struct lwp *me, const struct clone_args *ca,
     l->cred = me->cred;
     atomic_fetch_add_explicit(&l->cred->refs, 1, memory_order_relaxed);
     if ((flags & (CLONE_VM | CLONE_VFORK)) !=
-        CLONE_VM) { /* a copy of the stack: its alternate stack is there too */
+        CLONE_VM) { /* l has a copy of the memory, or vfork's: it keeps the alternate stack */
         l->altstack_sp = me->altstack_sp;
         l->altstack_size = me->altstack_size;
         l->altstack_flags = me->altstack_flags;
@@ -149,7 +153,9 @@ static void lwp_copy(struct lwp *l, struct lwp *me, const struct clone_args *ca,
         l->set_child_tid = ca->child_tid;
 }
 
-/* Put the new LWP, and its process when that is new, into the tables [P].  -EAGAIN, -ENOMEM, -ERESTARTNOINTR. */
+/*
+ * Put the new LWP, and its process if that is new, into the tables [P].  -EAGAIN, -ENOMEM, -ERESTARTNOINTR.
+ */
 static int publish_lwp(struct lwp *l, struct lwp *me, uint64_t flags)
 {
     struct proc *p = l->proc, *mine = me->proc;
@@ -162,7 +168,7 @@ static int publish_lwp(struct lwp *l, struct lwp *me, uint64_t flags)
     if (signal_pending())
         return -ERESTARTNOINTR; /* I8, I9 */
     if (!reserve_spares(0))
-        return -ENOMEM; /* with what it has cost the kernel, others' promises cannot be kept */
+        return -ENOMEM; /* the kernel memory it has taken is reserved for other processes */
     if ((err = lwp_charge(l, me->ucount, me->cred, mine->rlim[RLIMIT_NPROC].cur)) != 0)
         return err;
     if ((id = id_alloc()) < 0) {
@@ -185,8 +191,7 @@ static int publish_lwp(struct lwp *l, struct lwp *me, uint64_t flags)
     p->parent = flags & CLONE_PARENT ? mine->parent : mine;
     p->ppid = p->parent->pid;
     if (flags & CLONE_PARENT)
-        p->exit_signal =
-            mine->exit_signal; /* no other signal than the one that the parent has agreed to */
+        p->exit_signal = mine->exit_signal; /* only the signal that the parent has agreed to */
     list_push_back(&p->parent->children, &p->sibling);
     list_push_back(&proc_all, &p->all_link);
     proc_hash_add(p);
@@ -198,7 +203,7 @@ static int publish_lwp(struct lwp *l, struct lwp *me, uint64_t flags)
     return 0;
 }
 
-/* Sleep until the child has released our memory, or we are killed. */
+/* Sleep until the child no longer uses our memory, or until we are killed. */
 static void vfork_sleep(struct lwp *me, struct lwp *child)
 {
     sigset_t old = me->sigmask;
@@ -213,7 +218,7 @@ static void vfork_sleep(struct lwp *me, struct lwp *child)
         sig_recalc_locked(me);
         spin_unlock(&me->proc->sig->lock);
         if (signal_pending()) {
-            child->vfork_parent = NULL; /* still there: it clears vfork_wait before it goes */
+            child->vfork_parent = NULL; /* safe: the child exists while vfork_wait is set */
             me->vfork_wait = false;
         }
     }
@@ -234,6 +239,7 @@ void vfork_release(struct lwp *l)
     spin_unlock(&proc_lock);
 }
 
+/* 0, -EINVAL: unknown flags or an invalid combination, -EPERM: tls is no user address. */
 static int check_clone_flags(const struct clone_args *ca, const struct proc *me)
 {
     uint64_t f = ca->flags;

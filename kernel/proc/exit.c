@@ -2,16 +2,20 @@
 /*
  * exit.c - the end of LWPs and of processes.
  *
- * THEORY      Every LWP ends itself, in lwp_exit(): nobody can take a thread off the locks it holds.  Others only ask
- *             for it: they set p->exiting (or p->execing) and interrupt the LWP, which comes to sig_deliver() at the
- *             edge of the kernel.  Sleeps that can last are interruptible, so a process of many threads dies at once.
- *             The last LWP takes the process apart while it can still sleep, and only then becomes a zombie, so that
- *             whoever waits for a process finds its memory free.  Orphans go to process 1.
- *             When the parent ignores SIGCHLD nobody will wait: the process goes to the reaper, a kernel thread.
- * INVARIANTS  I1  whoever finds nlwps == 1 under proc_lock is that LWP, and nobody can add one to it meanwhile
- *             I10 from the moment a dead LWP can be found (on p->dead, or in a zombie) until it has left its CPU,
- *                 interrupts are off there, so waiting for it cannot last (proc.c, LOCKING)
- * LOCKING     proc_lock, then [s]; teardown without either
+ * THEORY      Every LWP ends itself, in lwp_exit(), because no other thread could release the locks that it
+ *             holds.  Another LWP can only request its end: it sets p->exiting (or p->execing) and interrupts
+ *             the LWP.  That LWP then reaches sig_deliver() before it returns to user mode.  Long sleeps are
+ *             interruptible, so a process with many threads ends at once.
+ *             The last LWP takes the process apart while it can still sleep, and only then becomes a zombie.
+ *             Therefore the memory of a process is free when its parent has waited for it.
+ *             Orphans become children of process 1.
+ *             If the parent ignores SIGCHLD, it will not wait for the child.  Then the "reaper", a kernel
+ *             thread, frees the zombie.
+ * INVARIANTS  I1  an LWP that finds nlwps == 1 under proc_lock is the last one, and no other LWP
+ *                 can be added afterwards
+ *             I10 from the moment when a dead LWP can be found (on p->dead, or in a zombie) until it has left
+ *                 its CPU, interrupts are off on that CPU, so a wait for it is short (proc.c, LOCKING)
+ * LOCKING     proc_lock, then [s]; the process is taken apart with neither
  */
 #include "proc/proc_impl.h"
 
@@ -26,7 +30,10 @@ enum {
     FUTEX_TID = 0x3fffffff
 };
 
-/* One robust mutex of a dead thread: mark it, wake one waiter. */
+/*
+ * Release one robust mutex of an LWP that ends: mark it FUTEX_OWNER_DIED and wake one waiter.  `pending`: the
+ * thread was in the middle of locking or unlocking it, so it may be unlocked already.
+ */
 static void release_robust_futex(struct lwp *l, uint64_t futex, bool pending)
 {
     uint32_t old, seen;
@@ -50,7 +57,10 @@ static void release_robust_futex(struct lwp *l, uint64_t futex, bool pending)
         futex_wake(futex, 1, false, UINT32_MAX);
 }
 
-/* Linux's list of robust mutexes: {next, offset of the futex from an entry, entry being changed}. */
+/*
+ * Release the robust mutexes of l.  The list head in user memory has three words, as in Linux: the first
+ * entry, the offset of the futex from an entry, and the entry whose lock is being taken or released.
+ */
 static void exit_robust_list(struct lwp *l)
 {
     uint64_t head[3], entry, next;
@@ -91,7 +101,7 @@ void lwps_interrupt(struct proc *p, struct lwp *except)
             thread_interrupt(&l->t);
 }
 
-/* Off the tables [P]; its times stay with the process. */
+/* Take l, which ends, off the tables [P].  Its times are added to the process. */
 static void lwp_detach(struct lwp *l)
 {
     struct proc *p = l->proc;
@@ -102,7 +112,7 @@ static void lwp_detach(struct lwp *l)
     times_add_dead(p, l);
     thread_unhome(&l->t);
     if (--p->nlwps > 0)
-        lwp_uncharge(l); /* the last one counts as long as the zombie is there */
+        lwp_uncharge(l); /* the last LWP counts until the zombie is freed */
     spin_lock(&p->sig->lock);
     sigqueue_flush(&l->pending, ~0ul);
     if (p->nlwps > 0 && p->pending.set != 0)
@@ -119,6 +129,7 @@ void lwps_take_dead(struct proc *p, struct list *dead)
     }
 }
 
+/* Release the memory, files and directories of p, which ends.  Sleeps. */
 static void release_proc_parts(struct proc *p)
 {
     struct fdtable *files;
@@ -138,7 +149,7 @@ static void release_proc_parts(struct proc *p)
     if (truss != NULL)
         file_release(truss);
     fsinfo_release(fs);
-    curthread->as = NULL; /* its tables may stay loaded here until another space runs: vm knows */
+    curthread->as = NULL; /* vm knows that the tables may stay loaded on this CPU for a while */
     rss_note(p, as);
     as_release(as);
     if (exe != NULL) {
@@ -147,7 +158,7 @@ static void release_proc_parts(struct proc *p)
     }
 }
 
-/* Zombies that nobody will wait for. */
+/* Zombies for which no parent will wait. */
 static struct list reaper_list = LIST_INIT(reaper_list); /* [p] proc.all_link */
 static struct cv reaper_cv;
 
@@ -205,7 +216,7 @@ void child_event(struct proc *p, int code, int status)
     cv_broadcast(&parent->child_cv);
 }
 
-/* p has become a zombie, or a zombie has a new parent [P]. */
+/* p has become a zombie, or is a zombie with a new parent: inform the parent, or hand p to the reaper [P]. */
 static void zombie_announce(struct proc *p)
 {
     int killed = p->exit_status & 0x7f;
@@ -219,6 +230,7 @@ static void zombie_announce(struct proc *p)
     }
 }
 
+/* Make the children of p children of process 1 [P]. */
 static void orphan_children(struct proc *p)
 {
     struct proc *c;
@@ -233,6 +245,7 @@ static void orphan_children(struct proc *p)
     }
 }
 
+/* End the process; `l`, the caller, is its last LWP. */
 static noreturn void process_end(struct lwp *l, int status)
 {
     struct proc *p = l->proc;
@@ -254,7 +267,7 @@ static noreturn void process_end(struct lwp *l, int status)
     if (proc_ops.exit != NULL)
         proc_ops.exit(p);
     if (led != NULL && proc_ops.session_end != NULL)
-        proc_ops.session_end(led); /* a session lives while its leader is in a group of it */
+        proc_ops.session_end(led); /* the session exists while its leader is in one of its groups */
     release_proc_parts(p);
 
     irq_disable(); /* I10 */
@@ -293,10 +306,10 @@ noreturn void lwp_exit(int status)
     }
     spin_unlock(&proc_lock);
     lwp_free_list(&dead);
-    curthread->as = NULL; /* the process, not the LWP, holds it */
+    curthread->as = NULL; /* the process holds the reference, not the LWP */
     irq_disable();        /* I10 */
     spin_lock(&proc_lock);
-    if (p->nlwps == 1) { /* the others have gone since */
+    if (p->nlwps == 1) { /* the others have ended meanwhile */
         spin_unlock(&proc_lock);
         irq_enable();
         process_end(l, status);

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * proc.c - birth and burial of the structures behind processes and LWPs.
+ * proc.c - making and freeing the structures behind processes and LWPs.
  *
- * THEORY      The tables hold one reference to each process, from clone until somebody waits for it (or nobody has to);
- *             proc_hold() adds others, for readers of /proc.  A zombie keeps its struct proc and its last LWP only:
- *             memory, descriptors and directories went when it exited.  An LWP that exits cannot free the stack it
- *             stands on.  In a living process it leaves itself on p->dead, where the next LWP that is made or exits
- *             finds it; the last LWP goes with its process.
+ * THEORY      The tables hold one reference to each process.  It lasts from clone until a parent has waited
+ *             for the process (or until the reaper frees it, if no parent will wait).  proc_hold() adds
+ *             references, for example for readers of /proc.
+ *             A zombie keeps only its struct proc and its last LWP.  Its memory, descriptors and directories
+ *             were released when it exited.
+ *             An LWP that exits cannot free the kernel stack on which it runs.  In a living process it puts
+ *             itself on p->dead, and the next LWP of the process that clones a thread, execs or exits frees
+ *             it.  The last LWP is freed with its process.
  * INVARIANTS  I1 .. I4 in proc.h
- *             I6  a process is freed without memory, descriptors, directories, signals or live LWPs: what a test build
- *                 checks as "leak at exit"
- * LOCKING     proc_lock for the tables.  Freeing is done without it: thread_destroy() waits until the dead thread has
- *             left its CPU.  That wait is short, because lwp_exit() keeps interrupts off from the moment others can see
- *             the dead LWP until it has switched away.
+ *             I6  a process is freed without memory, descriptors, directories, signals or live LWPs; test
+ *                 builds check this as "leak at exit"
+ * LOCKING     proc_lock for the tables.  Structures are freed without it, because thread_destroy() waits
+ *             until the dead thread has left its CPU.  That wait is short: lwp_exit() keeps interrupts off
+ *             from the moment when others can see the dead LWP until it has switched away.
  * SEE ALSO    ids.c, clone.c, exit.c; docs/processes.md
  */
 #include "proc/proc_impl.h"
@@ -39,7 +42,10 @@ static struct kmem_cache *make_proc_cache(const char *name, size_t size)
     return c;
 }
 
-/* Every page fault at a user address: what it costs is counted where it happens. */
+/*
+ * trap_ops.page_fault: a page fault at a user address.  Returns 0, or the signal to send
+ * with its code in *code.
+ */
 static int handle_user_fault(uint64_t addr, bool write, bool exec, int *code)
 {
     struct thread *t = curthread;
@@ -61,7 +67,7 @@ uint16_t lwp_ioprio(const struct lwp *l)
                                                     : IOPRIO(IOPRIO_BE, (l->proc->nice + 20) / 5);
 }
 
-/* For whom a disk's request is made. */
+/* The process, priority and user of a disk request that the current thread makes. */
 static struct blk_owner current_blk_owner(void)
 {
     struct blk_owner by = {0};
@@ -193,6 +199,7 @@ struct as *proc_as_hold(struct proc *p)
     return as;
 }
 
+/* The credentials of p's first LWP; NULL: p has no LWP.  proc_lock is held. */
 static const struct cred *cred_of(struct proc *p)
 {
     return list_empty(&p->lwps) ? NULL : list_first(&p->lwps, struct lwp, proc_link)->cred;

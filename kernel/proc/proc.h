@@ -2,18 +2,22 @@
 /*
  * proc.h - processes and their LWPs.
  *
- * THEORY      A process owns what its threads share: address space, descriptors, directories, signal handlers,
- *             identity.
- *             Each of these is an object of its own with a reference count, because clone(2) shares them one by one.
- *             An LWP is one thread of a process: a struct thread plus what user mode needs.  It has two ids: a small
- *             one within the process (Solaris calls) and a machine-wide one (gettid), equal to the pid for the first.
+ * THEORY      A process is a running program: it owns everything that its threads share, such as the address
+ *             space, the open files, the signal handlers and the identity.
+ *             Each of these parts is an object of its own with a reference count, because clone(2) can
+ *             share them one by one.
+ *             An LWP ("light-weight process") is one thread of a process: a struct thread plus the state that
+ *             user mode needs.  It has two ids: a small one within the process (for Solaris calls) and a
+ *             machine-wide one (gettid).  The machine-wide id of the first LWP equals the pid.
  * INVARIANTS  I1  a process has at least one LWP until it is a zombie
- *             I2  p->parent is never NULL except for init; orphans go to the nearest sub-reaper: init
+ *             I2  p->parent is never NULL except for process 1 (init); orphans become children of process 1
  *             I3  bit i of p->lgrp.bitmap is set iff an LWP of p has home i
- *             I4  an id is free iff no process, LWP, group or session bears it
- * LOCKING     [p] proc_lock (RANK_PROC_TABLE), one for the tree, groups and sessions  [s] p->sig->lock (RANK_SIGHAND)
- *             [a] atomic  [c] constant  [o] only the LWP itself  [m] p->mutex
- *             A pointer to a process found under proc_lock stays good after it only with proc_hold().
+ *             I4  an id is free iff no process, LWP, group or session uses it
+ * LOCKING     [p] proc_lock (RANK_PROC_TABLE), one for the tree, groups and sessions
+ *             [s] p->sig->lock (RANK_SIGHAND)  [m] p->mutex  [a] atomic  [c] constant  [o] used
+ *             only by the LWP itself
+ *             A pointer to a process that was found under proc_lock stays valid after proc_lock is released
+ *             only with proc_hold().
  * SEE ALSO    docs/processes.md; proc.c (tables), clone.c, exec.c, exit.c, wait.c, signal.c, sigframe.c
  */
 #ifndef PROC_PROC_H
@@ -66,7 +70,7 @@ enum {
     SIGSYS,
 };
 
-/* Linux's siginfo, as far as it is filled: 128 bytes at the user side. */
+/* Linux's siginfo, with the members that this kernel fills in; 128 bytes in user memory. */
 struct siginfo {
     int32_t signo, err, code, pad;
     union {
@@ -123,7 +127,7 @@ struct sighand {           /* handlers, shared with CLONE_SIGHAND */
 
 struct sigqueue { /* pending signals of a process or of an LWP */
     sigset_t set;
-    struct list infos; /* sigentry.link: what is known about them, oldest first */
+    struct list infos; /* sigentry.link: their siginfo, oldest first */
 };
 
 struct fsinfo { /* shared with CLONE_FS */
@@ -162,8 +166,8 @@ struct rusage_kernel {
 };
 
 /*
- * What one user has in use, whatever process it is in: RLIMIT_NPROC, RLIMIT_SIGPENDING and kernel memory; and what it
- * may use of the CPU.
+ * What one user has in use, over all processes: for RLIMIT_NPROC, RLIMIT_SIGPENDING and kernel memory.  It
+ * also holds the user's share of the CPU.
  */
 struct ucount {
     uint32_t uid;
@@ -171,7 +175,7 @@ struct ucount {
     uint32_t nlwps;            /* [p] */
     _Atomic uint32_t nsignals; /* [a] queued sigentries */
     struct usermem mem;        /* [a] files, pipes, sockets, locks */
-    struct fss fss; /* shares of the CPU in class FSS, and their use; a record with shares stays */
+    struct fss fss;            /* CPU shares in class FSS, and their use */
     struct list hash_link;
 };
 
@@ -191,7 +195,7 @@ struct session {
     struct proc *leader; /* [p] or NULL when it has exited */
 };
 
-/* What was last told of a time that is divided into user and system time: neither goes back.  Under [p]. */
+/* The user and system time that were last reported.  Neither value ever decreases.  Under [p]. */
 struct cputime {
     uint64_t user_us, sys_us;
 };
@@ -206,88 +210,86 @@ struct lwp {
     struct list proc_link;               /* [p] p->lwps */
     struct list hash_link;               /* [p] tid hash */
     sigset_t sigmask;                    /* [o] blocked signals (changed under [s]) */
-    sigset_t saved_mask;                 /* [o] to restore after sigsuspend, ppoll, pselect */
+    sigset_t saved_mask;                 /* [o] restored after sigsuspend, ppoll, pselect */
     bool restore_mask;                   /* [o] */
     struct sigqueue pending;             /* [s] */
     uint64_t altstack_sp, altstack_size; /* [o] */
     uint32_t altstack_flags;
     uint64_t clear_tid;        /* [o] CLONE_CHILD_CLEARTID user address */
     uint64_t robust_list;      /* [o] */
-    sigset_t sigwait;          /* [s] what sigtimedwait waits for: delivered although blocked */
+    sigset_t sigwait;          /* [s] set of sigtimedwait: delivered although blocked */
     int fault_sig;             /* [o] a synchronous fault to deliver first, or 0 */
     struct siginfo fault_info; /* [o] */
-    struct cred *cred;         /* [o] its own reference; changed only by itself */
+    struct cred *cred;         /* [o] has its own reference; only this LWP changes it */
     struct ucount *ucount;     /* [o] of its real uid; changed under [p] */
-    uint64_t set_child_tid;    /* [o] CLONE_CHILD_SETTID: written when it first runs */
+    uint64_t set_child_tid;    /* [o] CLONE_CHILD_SETTID: written when the LWP first runs */
     struct {                   /* [o] restart_syscall: nanosleep, futex, poll */
         long (*fn)(struct lwp *);
         uint64_t arg[5];
     } restart;
-    struct lwp *vfork_parent; /* [p] who waits until this one execs or exits; NULL otherwise */
-    bool vfork_wait;          /* [p] this one waits so for its child */
+    struct lwp *vfork_parent; /* [p] parent that waits for this LWP's exec or exit, or NULL */
+    bool vfork_wait;          /* [p] this LWP waits for its vfork child */
     struct cputime told;      /* [p] */
-    unsigned starved; /* [o] faults in succession: no memory, none on its way, nobody greedy */
-    uint16_t ioprio;  /* [p] as ioprio_set(2) gave it, 0: never; kept by exec */
+    unsigned starved;         /* [o] out-of-memory faults in succession (oom.c) */
+    uint16_t ioprio;          /* [p] set by ioprio_set(2), 0: never set; kept by exec */
     uint8_t sched_policy, sched_prio; /* [p] SCHED_*, 0..99; changed by priocntl(2) too */
 };
 
 struct proc {
     int pid;               /* [c] */
-    _Atomic uint32_t refs; /* one for its place in the tables, one for each proc_hold() */
+    _Atomic uint32_t refs; /* one for the tables, one for each proc_hold() */
     uint8_t state;         /* [p] PROC_* */
     struct proc *parent;   /* [p] */
-    _Atomic int ppid;      /* [a] its pid, 0 for process 1 */
+    _Atomic int ppid;      /* [a] the parent's pid, 0 for process 1 */
     struct list children;  /* [p] proc.sibling */
     struct list sibling;
-    struct list hash_link;   /* [p] pid hash */
-    struct list all_link;    /* [p] all processes, in pid order for /proc */
-    struct list lwps;        /* [p] */
-    struct list dead;        /* [p] LWPs that have exited and wait to be freed (lwp.proc_link) */
-    unsigned nlwps;          /* [p] live LWPs */
-    int next_lwpid;          /* [p] */
-    struct as *as;           /* [m] */
-    struct fdtable *files;   /* [m] */
-    struct fsinfo *fs;       /* [m] */
-    struct sighand *sig;     /* [c] after clone; exec may unshare it */
-    struct sigqueue pending; /* [s] */
+    struct list hash_link;        /* [p] pid hash */
+    struct list all_link;         /* [p] proc_all, or the reaper's list */
+    struct list lwps;             /* [p] */
+    struct list dead;             /* [p] exited LWPs that are not freed yet (lwp.proc_link) */
+    unsigned nlwps;               /* [p] live LWPs */
+    int next_lwpid;               /* [p] */
+    struct as *as;                /* [m] */
+    struct fdtable *files;        /* [m] */
+    struct fsinfo *fs;            /* [m] */
+    struct sighand *sig;          /* [c] after clone; exec may unshare it */
+    struct sigqueue pending;      /* [s] */
     bool as_shared, files_shared; /* [m] with another process (CLONE_VM, CLONE_FILES) */
-    bool has_execed;              /* [p] its parent may no longer move it to another group */
+    bool has_execed;              /* [p] the parent may no longer change its group */
     struct pgrp *pgrp;            /* [p] */
     struct list pgrp_link;
     struct rlimit rlim[RLIM_NLIMITS]; /* [m] */
-    struct cpu_timer
-        *cpu_timer[2];    /* [m] ITIMER_VIRTUAL, ITIMER_PROF; NULL: not set since it began */
-    uint64_t xcpu_next_s; /* [p] RLIMIT_CPU: seconds of CPU time at which SIGXCPU is sent next */
+    struct cpu_timer *cpu_timer[2];   /* [m] ITIMER_VIRTUAL, ITIMER_PROF; NULL: never set */
+    uint64_t xcpu_next_s;             /* [p] CPU time, in seconds, at which SIGXCPU is sent next */
     struct mutex mutex;
-    struct lgrp_proc lgrp; /* homes of its LWPs: I3; under the partition's lock */
-    _Atomic bool exiting;  /* [a] set under [p] and [s]: all its LWPs are ending */
-    uint64_t memory_kill;  /* [p] the tick at which it was killed for memory; 0: it was not */
-    struct lwp *
-        execing; /* [p] and [s] the LWP that replaces the program: the others are ending; or NULL */
-    bool stopped;      /* [s] job control */
-    bool stop_taken;   /* [s] a stop signal is being acted on; SIGCONT and SIGKILL undo it */
-    struct cv stop_cv; /* LWPs of a stopped process sleep here; with [s] */
+    struct lgrp_proc lgrp; /* homes of its LWPs (I3); under the partition's lock */
+    _Atomic bool exiting;  /* [a] all its LWPs are ending; set under [p] and [s] */
+    uint64_t memory_kill;  /* [p] tick at which oom.c killed it; 0: not killed */
+    struct lwp *execing;   /* [p] and [s] the LWP in exec, which ends the others; or NULL */
+    bool stopped;          /* [s] job control */
+    bool stop_taken;       /* [s] an LWP handles a stop signal; SIGCONT and SIGKILL clear it */
+    struct cv stop_cv;     /* LWPs of a stopped process sleep here; with [s] */
     bool stop_reported, cont_pending; /* [p] for wait4 */
     int stop_sig;
     int exit_status;                                 /* [p] as wait4 gives it */
-    int exit_signal;                                 /* [c] what the parent gets: SIGCHLD, or 0 */
-    struct cv child_cv;                              /* waits for children; with proc_lock */
+    int exit_signal;                                 /* signal to the parent at the end; 0: none */
+    struct cv child_cv;                              /* for waits for children; with proc_lock */
     struct vnode *exe;                               /* [m] /proc/PID/exe */
     uint64_t arg_start, arg_end, env_start, env_end; /* [m] for /proc/PID/cmdline */
     uint64_t start_ns;
-    struct rusage_kernel waited; /* [p] children that were waited for, and theirs */
+    struct rusage_kernel waited; /* [p] children that were waited for, and their children */
     uint64_t utime_dead, stime_dead, minflt_dead, majflt_dead; /* [p] LWPs that have exited */
     uint64_t nvcsw_dead, nivcsw_dead;
-    uint64_t maxrss_kb; /* [o] largest resident size of address spaces it has left */
+    uint64_t maxrss_kb; /* [o] largest resident size of the spaces it has left, KiB */
     uint64_t runtime_dead_ns;
     struct cputime told;      /* [p] */
     struct timer itimer_real; /* [s] setitimer(ITIMER_REAL) */
     uint64_t itimer_interval_ns;
     int nice;
-    struct file *truss; /* [m] where system calls are written, or NULL */
-    bool track;         /* [m] not calls but what LWPs have counted (SYS_track) */
+    struct file *truss; /* [m] file for the trace of system calls, or NULL */
+    bool track;         /* [m] trace the LWPs' counters, not the calls (SYS_track) */
     bool dumpable;
-    bool no_new_privs; /* exec takes no notice of set-id bits, for ever (PR_SET_NO_NEW_PRIVS) */
+    bool no_new_privs; /* exec ignores set-id bits, for ever (PR_SET_NO_NEW_PRIVS) */
 };
 enum { PROC_LIVE, PROC_ZOMBIE, PROC_REAPED };
 
@@ -304,51 +306,56 @@ extern struct spinlock proc_lock;
 
 enum lwp_event { LWP_BEGINS, LWP_ENDS, LWP_PROC_ENDS };
 
-/* What the end of a process asks of the other parts of this room; any member may be NULL.  No lock held; may sleep. */
+/* Hooks that other parts of the kernel fill in; each may be NULL.  Called with no lock held; may sleep. */
 struct proc_ops {
     void (*session_end)(
         struct session *s); /* the leader exits: hang up s->tty, signal its foreground group */
-    void (*exit)(struct proc *p); /* the last LWP exits: timers of p are cancelled */
-    /* Of a process with p->truss set: the running LWP begins or ends, or its end is the process's. */
+    void (*exit)(struct proc *p); /* the last LWP exits: cancel the timers of p */
+    /* For a process with p->truss set: the running LWP begins, ends, or ends as the last of its process. */
     void (*lwp)(struct lwp *l, enum lwp_event what);
 };
 extern struct proc_ops proc_ops;
 
-/* proc_init - tables; proc_start_init - process 1 from /sbin/init (or /init). */
+/* proc_init - set up the tables.  proc_start_init - start process 1 from /sbin/init, /init or /bin/sh. */
 void proc_init(void);
 void proc_start_init(void);
 
-/* proc_find, lwp_find - by pid or tid; caller holds proc_lock.  NULL if there is none. */
+/* proc_find, lwp_find, pgrp_find - look up by pid, tid or pgid; NULL: none.  The caller holds proc_lock. */
 struct proc *proc_find(int pid);
 struct lwp *lwp_find(int tid);
 struct pgrp *pgrp_find(int pgid);
-/* proc_hold, proc_release - keep a process found under proc_lock beyond it.  The last release frees it; may sleep. */
+/*
+ * proc_hold - keep a process that was found under proc_lock after the lock is released.
+ * proc_release - drop that reference.  The last one frees the process; may sleep.
+ */
 void proc_hold(struct proc *p);
 void proc_release(struct proc *p);
-/* proc_as_hold - the address space of p with a reference; NULL: it has none (any more).  p is held; may sleep. */
+/* proc_as_hold - the address space of p with a reference; NULL: p has none.  p is held; may sleep. */
 struct as *proc_as_hold(struct proc *p);
 /*
- * proc_owned - may `cr` change how p is scheduled (setpriority(2), sched_setparam(2))?  Its effective uid must be p's
- * real or effective one, or it is the superuser.
- * proc_same_user - may `cr` change p's limits (prlimit(2))?  Its real uid and gid must be all three of p's, or it is
- * the superuser.  The caller holds proc_lock.
+ * proc_owned - whether `cr` may change how p is scheduled (setpriority(2), sched_setparam(2)).  True if cr's
+ * effective uid is the real or effective uid of p, for the superuser, and if p is the calling process.
+ * proc_same_user - whether `cr` may change p's limits (prlimit(2)).  True if cr's real uid and gid equal all
+ * three uids and gids of p, for the superuser, and if p is the calling process.
+ * The caller of either holds proc_lock.
  */
 bool proc_owned(const struct cred *cr, struct proc *p);
 bool proc_same_user(const struct cred *cr, struct proc *p);
-/* proc_uid - effective uid of p, for owners of /proc files and permissions; caller holds proc_lock. */
+/* proc_uid - effective uid of p, for the owner of /proc files and for permissions; caller holds proc_lock. */
 uint32_t proc_uid(struct proc *p);
 /*
- * rusage_collect - of p without its children (maxrss: of memory it has left); rusage_lwp - of one LWP (no maxrss).
- * The caller holds proc_lock.
+ * rusage_collect - usage of p without its children; maxrss covers only the spaces that p has left.
+ * rusage_lwp - usage of one LWP, without maxrss.
+ * The caller of either holds proc_lock.
  */
 void rusage_collect(struct proc *p, struct rusage_kernel *ru);
 void rusage_lwp(struct lwp *l, struct rusage_kernel *ru);
 /*
- * lwp_ioprio - the priority of l's disk requests, IOPRIO() of blk.h: as it was set, or else best effort at the level
- * that nice gives.  The caller holds proc_lock, or l is its own.
+ * lwp_ioprio - the priority of l's disk requests, an IOPRIO() of blk.h: the value that was set, or else best
+ * effort at the level that follows from nice.  The caller holds proc_lock, or l is the calling LWP.
  */
 uint16_t lwp_ioprio(const struct lwp *l);
-/* proc_next - lowest pid >= pid of a live or zombie process; 0: none.  For /proc; takes proc_lock. */
+/* proc_next - lowest pid >= `pid` of a live or zombie process; 0: none.  For /proc.  Takes proc_lock. */
 int proc_next(int pid);
 
 struct clone_args {
@@ -357,18 +364,20 @@ struct clone_args {
     int exit_signal;
 };
 /*
- * proc_clone - fork, vfork, clone: a new process or, with CLONE_THREAD, a new LWP that returns 0 from the same call.
- * Returns its id; -EAGAIN (RLIMIT_NPROC, no ids), -ENOMEM, -EINVAL (flags that exclude each other).
+ * proc_clone - fork, vfork, clone: make a new process or, with CLONE_THREAD, a new LWP. The new LWP starts
+ * with the registers `r` and 0 as the result of the call.
+ * Returns the new id; -EAGAIN (RLIMIT_NPROC, no free id), -ENOMEM, -EINVAL (invalid combination of flags),
+ * -EPERM (tls is no user address), -ERESTARTNOINTR (a signal is pending: repeat the call).
  */
 long proc_clone(const struct clone_args *ca, struct regs *r);
 /*
- * proc_exec - replace the program of the calling process.  path and vectors are kernel copies: argv and envp are
- * packed, NUL-separated, `nargs`/`nenvs` strings.  Handles `#!` to a depth of 4.  On success user registers are the
- * new program's.
- * -ENOENT -EACCES -ENOEXEC -E2BIG -ENOMEM -ETXTBSY -ELOOP; after the point of no return failures kill the process.
+ * proc_exec - replace the program of the calling process.  Path and strings are kernel copies.  Scripts
+ * (`#!`) may name other scripts to a depth of 4.  On success *r holds the user registers of the new program.
+ * Returns 0; -ENOENT -EACCES -ENOEXEC -E2BIG -ENOMEM -ETXTBSY -ELOOP -ELIBBAD, or another error of the path
+ * look-up or of reading the file; -EINTR: this LWP must end.  After an error the old program continues.
  */
 struct exec_args {
-    struct vnode *program; /* held by the caller; NULL: path is looked up */
+    struct vnode *program; /* held by the caller; NULL: look `path` up */
     char *strings;         /* argv then envp, each ended by a NUL */
     size_t len;
     unsigned nargs, nenvs;
@@ -395,70 +404,80 @@ struct wait_result {
     struct rusage_kernel ru;
 };
 /*
- * proc_wait - wait4(2), waitid(2).  pid as in wait4 (-1 any, 0 own group, < -1 that group); options with WEXITED.
- * Returns a pid and fills *res; 0 (WNOHANG), -ECHILD, -ERESTARTSYS.  Takes proc_lock.
+ * proc_wait - wait4(2), waitid(2).  `pid` as in wait4: -1 any child, 0 children in the caller's group,
+ * < -1 children in group -pid.  `options`: WNOHANG, WNOWAIT, and the events WEXITED (wait4 implies
+ * it), WSTOPPED, WCONTINUED.
+ * Returns a pid and fills *res; 0 (WNOHANG: no child has changed state), -ECHILD,
+ * -ERESTARTSYS. Takes proc_lock.
  */
 long proc_wait(int pid, unsigned options, struct wait_result *res);
-/* proc_setsid, proc_setpgid - setsid(2), setpgid(2) with their errors.  Take proc_lock. */
+/* proc_setsid, proc_setpgid - setsid(2), setpgid(2), with their errors.  Take proc_lock. */
 long proc_setsid(void);
 int proc_setpgid(int pid, int pgid);
 
 /* Signals (signal.c, sigframe.c). */
 /*
- * sig_send_proc, sig_send_lwp - queue a signal; info NULL: SI_KERNEL.  The target is the caller's own, or the caller
- * holds proc_lock or otherwise keeps it from going away (an armed timer does).  Take proc_lock unless it is held,
- * then [s].
- * Any context.  0, or -EAGAIN: the queue limit of real-time signals.
+ * sig_send_proc, sig_send_lwp - send a signal to a process or to one LWP. `info` NULL: no siginfo is queued,
+ * and the receiver gets the code SI_KERNEL. The target must not go away meanwhile: it is the caller's own,
+ * the caller holds proc_lock, or the caller keeps it alive otherwise (as an armed timer does).
+ * Any context.  Take proc_lock unless the caller holds it, then [s].
+ * Return 0, or -EAGAIN: the queue limit of real-time signals is reached.
  */
 int sig_send_proc(struct proc *p, int sig, const struct siginfo *info);
 int sig_send_lwp(struct lwp *l, int sig, const struct siginfo *info);
-/* sig_send_pgrp - to each member; caller holds proc_lock.  Returns how many. */
+/* sig_send_pgrp - send to each member; caller holds proc_lock.  Returns the number of processes. */
 int sig_send_pgrp(struct pgrp *pg, int sig, const struct siginfo *info);
-/* sig_fault - a synchronous fault of the current LWP: forces delivery even when blocked or ignored. */
+/* sig_fault - a synchronous fault of the caller: its signal is delivered even when blocked or ignored. */
 void sig_fault(int sig, int code, uint64_t addr);
-/* sig_permitted - may cr send sig to p (kill(2)'s rule)? */
+/* sig_permitted - whether `cr` may send `sig` to p (kill(2)'s rule).  The caller holds proc_lock. */
 bool sig_permitted(const struct cred *cr, struct proc *p, int sig);
 /*
- * sig_mask_set - block exactly `set` in the calling LWP.  sig_mask_push - the same for one call (ppoll, sigsuspend):
- * the old mask comes back with sig_mask_pop(), or when the handler that interrupted the call returns.
+ * sig_mask_set - block exactly the signals in `set` in the calling LWP.
+ * sig_mask_push - the same for the duration of one call (ppoll, sigsuspend).  sig_mask_pop() restores the old
+ * mask, or the return of the handler that interrupted the call does.
  */
 void sig_mask_set(sigset_t set);
 void sig_mask_push(sigset_t set);
 void sig_mask_pop(void);
-/* sig_recalc - set or clear AST_SIGNAL of the calling LWP to what is pending.  Takes [s]. */
+/* sig_recalc - set or clear AST_SIGNAL of the calling LWP, according to its pending signals.  Takes [s]. */
 void sig_recalc(void);
-/* sig_deliver - ast hook: act on pending signals, build frames.  r are the user registers. */
+/* sig_deliver - AST hook: act on pending signals, push handler frames.  r: the user registers. */
 void sig_deliver(struct regs *r);
-/* sig_orphaned_pgrp - whether the group has no member with a parent in another group of its session; proc_lock held. */
+/* pgrp_orphaned - whether no member has a parent in another group of the same session; proc_lock held. */
 bool pgrp_orphaned(struct pgrp *pg);
 
 /* Credentials: copy on change. */
 struct cred *cred_dup(const struct cred *c); /* NULL: no memory */
 void cred_release(struct cred *c);
-/* cred_install - the calling LWP acts for `n` (whose reference passes) from now on.  -ENOMEM: nothing changed. */
+/* cred_install - make n, with its reference, the credentials of the caller.  -ENOMEM: nothing changed. */
 int cred_install(struct cred *n);
 static inline struct cred *curcred(void)
 {
     return curlwp()->cred;
 }
-/* cred_superuser - effective uid 0: every privilege. */
+/* cred_superuser - whether the effective uid is 0, which has every privilege. */
 static inline bool cred_superuser(const struct cred *c)
 {
     return c->euid == 0;
 }
 
-/* limit - soft limit of the current process. */
+/* limit - soft limit RLIMIT_* of the calling process. */
 static inline uint64_t limit(unsigned which)
 {
     return curproc()->rlim[which].cur;
 }
-/* limit_cpu_changed - p->rlim[RLIMIT_CPU] is another; p is held.  Takes proc_lock. */
+/* limit_cpu_changed - call this after p->rlim[RLIMIT_CPU] has changed; p is held.  Takes proc_lock. */
 void limit_cpu_changed(struct proc *p);
-/* fs_context - root, cwd (held until fs_context_done) and credentials of the caller for name look-ups. */
+/* fs_context - the caller's root, cwd (held until fs_context_done) and credentials, for name look-ups. */
 void fs_context(struct fs_ctx *ctx);
 void fs_context_done(struct fs_ctx *ctx);
 
-/* Futexes (futex.c): kernel side of futex(2) and of thread exit. */
+/*
+ * Futexes (futex.c): for futex(2) and the exit of a thread.
+ * futex_wake - wake up to n waiters on the word at the user address uaddr whose bitset overlaps
+ * `bitset`. private_hint: only the calling process uses the word.  Returns the number woken; -EINVAL:
+ * misaligned; -EFAULT: not mapped.
+ */
 long futex_wake(uint64_t uaddr, unsigned n, bool private_hint, uint32_t bitset);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * proc_impl.h - what the files of this room share and nobody else needs.
+ * proc_impl.h - declarations that only the files of this folder use.
  *
- * LOCKING  [P] the caller holds proc_lock  [S] the caller holds p->sig->lock
+ * LOCKING     [P] the caller holds proc_lock  [S] the caller holds p->sig->lock
  */
 #ifndef PROC_PROC_IMPL_H
 #define PROC_PROC_IMPL_H
@@ -12,7 +12,7 @@
 
 enum {
     PID_MAX = 32768,
-    PID_LOW = 300, /* where the search for a free id starts again after the highest */
+    PID_LOW = 300, /* after the highest id the search for a free one restarts here */
 };
 
 enum {
@@ -34,10 +34,10 @@ enum {
 };
 #define CLONE_IO 0x80000000u
 
-/* A signal that is ready to be acted on, and its siginfo: one entry of a struct sigqueue. */
+/* The siginfo of one pending signal: an entry of a struct sigqueue. */
 struct sigentry {
     struct list link;
-    struct ucount *ucount; /* who is charged */
+    struct ucount *ucount; /* the user that is charged */
     struct siginfo info;
 };
 
@@ -56,14 +56,18 @@ void pgrp_hash_add(struct pgrp *pg);
 extern struct kmem_cache *proc_cache, *lwp_cache, *sighand_cache, *fsinfo_cache;
 extern struct list proc_all;      /* [P] proc.all_link */
 extern struct proc *proc_initial; /* [c] process 1 */
-/* lwp_new - an unstarted LWP of `p`, created by `creator` (NULL: the kernel); -ENOMEM leaves nothing behind. */
+/*
+ * lwp_new - make an LWP of `p` that is not started yet.  `creator`: the LWP that
+ * creates it, NULL: the kernel.
+ * Returns 0 and sets *out; -ENOMEM: nothing is left behind.
+ */
 int lwp_new(struct proc *p, struct lwp *creator, const char *name, void (*entry)(void *),
             struct lwp **out);
-/* lwp_free - of one that has exited, or that never ran (its load is then taken off again).  May sleep. */
+/* lwp_free - free an LWP that has exited, or one that never ran (it leaves its home first).  May sleep. */
 void lwp_free(struct lwp *l);
-/* lwp_free_list - of LWPs linked through proc_link. */
+/* lwp_free_list - the same for a list of LWPs, linked through proc_link. */
 void lwp_free_list(struct list *dead);
-struct proc *proc_new(void); /* with one reference, empty; NULL: no memory */
+struct proc *proc_new(void); /* empty, with one reference; NULL: no memory */
 struct fsinfo *fsinfo_copy(struct fsinfo *fs);
 void fsinfo_release(struct fsinfo *fs);
 struct sighand *sighand_copy(const struct sighand *sh);
@@ -71,9 +75,12 @@ void sighand_release(struct sighand *sh);
 
 /* pgrp.c; all [P]. */
 struct pgrp *pgrp_new(int pgid, struct session *s); /* NULL: no memory */
-void pgrp_join(struct proc *p, struct pgrp *pg);    /* moves the reference of the group */
+void pgrp_join(struct proc *p, struct pgrp *pg);    /* takes a reference to the group */
 void pgrp_leave(struct proc *p);
-/* pgrp_check_orphans - p is about to exit or to change group: hang up stopped groups that lose their last link. */
+/*
+ * pgrp_check_orphans - p is about to exit or to change its group: send SIGHUP and SIGCONT to stopped groups
+ * that become orphaned by this.
+ */
 void pgrp_check_orphans(struct proc *p);
 struct session *session_new(int sid);
 
@@ -82,29 +89,33 @@ extern uint32_t max_nprocs, maxuprc;
 void limits_init(struct rlimit *rlim);
 struct ucount *ucount_get(uint32_t uid); /* [P] NULL: no memory */
 void ucount_put(struct ucount *uc);      /* [P] */
-/* lwp_charge - count a new LWP with its user; -EAGAIN over the limits.  lwp_uncharge - when it has gone.  [P] */
+/*
+ * lwp_charge - count a new LWP for its user [P]. -EAGAIN: over max_nprocs, or over `limit` LWPs of this user.
+ * lwp_uncharge - undo it when the LWP has gone [P].
+ */
 int lwp_charge(struct lwp *l, struct ucount *uc, const struct cred *cr, uint64_t limit);
 void lwp_uncharge(struct lwp *l);
 void limits_setup(void);
 /*
- * limit_cpu_inherit - l, new and in its process (`first`: which is new too), looks at RLIMIT_CPU [P].
- * limit_cpu_check - l, the caller, has AST_ALARM: signals, if the CPU time of its process is over a limit; when to look
- * again.  Takes proc_lock, and p->mutex.
+ * limit_cpu_inherit - l is new: arm its alarm if its process has RLIMIT_CPU. `first`: its
+ * process is new as well [P].
+ * limit_cpu_check - l, the caller, has AST_ALARM: send SIGXCPU or SIGKILL if the CPU time of its process is
+ * over a limit, and arm the next alarm.  Takes proc_lock, and p->mutex.
  */
 void limit_cpu_inherit(struct lwp *l, bool first);
 void limit_cpu_check(struct lwp *l);
-/* times_add_dead - l is leaving p: its times go into p's totals [P]. */
+/* times_add_dead - l is leaving p: add its times to p's totals [P]. */
 void times_add_dead(struct proc *p, struct lwp *l);
 
 /*
- * oom_frees - usermem_ops.returns: the calling thread of a process has waited in vain for a frame.  Looks for a process
- * to end.  Returns whether one ends, or the memory of one is being freed.  Sleeps.
+ * oom_frees - usermem_ops.returns: the calling thread of a process has waited in vain for a frame.  Looks for
+ * a process to kill.  Returns whether a process was chosen, or the memory of one is being freed.  Sleeps.
  */
 bool oom_frees(void);
 /* oom_init - fills in trap_ops.out_of_memory: oom.c. */
 void oom_init(void);
 
-/* rss_note - p is leaving the space `as`: its peak counts in p's usage.  Takes as->lock. */
+/* rss_note - p is leaving the space `as`: record its peak resident size in p's usage.  Takes as->lock. */
 void rss_note(struct proc *p, struct as *as);
 
 /* cred.c */
@@ -112,17 +123,20 @@ void cred_init(void);
 struct cred *cred_root(void);
 
 /* clone.c, exit.c */
-/* vfork_release - l no longer uses the memory of the parent that waits for it. */
+/* vfork_release - l no longer uses the memory of its vfork parent: wake the parent, if there is one. */
 void vfork_release(struct lwp *l);
-/* lwp_leave_memory - l (the caller) will not touch its user memory again: tell whoever waits for that. */
+/*
+ * lwp_leave_memory - l (the caller) will not touch its user memory again: release its robust futexes, clear
+ * and wake its CLONE_CHILD_CLEARTID word, and wake its vfork parent.
+ */
 void lwp_leave_memory(struct lwp *l);
-/* lwps_take_dead - move the LWPs of p that wait to be freed to `dead` [P]. */
+/* lwps_take_dead - move the exited LWPs of p to `dead`, for lwp_free_list() [P]. */
 void lwps_take_dead(struct proc *p, struct list *dead);
-/* child_event - tell p's parent that p stopped, continued or ended [P]. */
+/* child_event - p stopped, continued or ended (CLD_*): signal its parent and wake the parent's waits [P]. */
 void child_event(struct proc *p, int code, int status);
-/* lwps_interrupt - make every LWP of p but `except` come to the edge of the kernel [P] [S]. */
+/* lwps_interrupt - make every LWP of p but `except` enter sig_deliver() soon [P] [S]. */
 void lwps_interrupt(struct proc *p, struct lwp *except);
-/* proc_unlink - take a zombie out of all tables; its first reference passes to the caller [P]. */
+/* proc_unlink - take a zombie out of all tables; the tables' reference passes to the caller [P]. */
 void proc_unlink(struct proc *p);
 void reaper_start(void);
 /* fsup_init - fill in fs_upcalls (fsup.c). */
@@ -132,30 +146,30 @@ void fsup_init(void);
 void signal_init(void);
 void sigqueue_init(struct sigqueue *q);
 void sigqueue_flush(struct sigqueue *q, sigset_t set); /* [S] */
-sigset_t sig_pending_set(struct lwp *l); /* [S] not blocked, of l and of its process */
+sigset_t sig_pending_set(struct lwp *l); /* [S] pending in l or its process, not blocked by l */
 void sig_recalc_locked(struct lwp *l);   /* [S] l is the caller */
 bool sig_default_ignored(int sig);
 bool sig_is_stop(int sig);
-/* sig_take - take the next signal in `set` for l: its number and *info, or 0 [S]. */
+/* sig_take - dequeue the next signal in `set` for l.  Returns its number and fills *info, or 0 [S]. */
 int sig_take(struct lwp *l, sigset_t set, struct siginfo *info);
-/* sig_retarget - pending signals of p that l can no longer take go to its other LWPs [P] [S]. */
+/* sig_retarget - wake p's other LWPs that may take pending signals which l can no longer take [P] [S]. */
 void sig_retarget(struct proc *p, struct lwp *l);
-/* sig_end_process - p ends with `status`: every LWP but the caller's is interrupted [P] [S]. */
+/* sig_end_process - p ends with `status` (as in wait4): interrupt every LWP but the caller [P] [S]. */
 void sig_end_process(struct proc *p, int status);
-/* sig_flush_ignored - sig has become ignored: forget it wherever it is pending [P] [S]. */
+/* sig_flush_ignored - sig is now ignored: discard it wherever it is pending [P] [S]. */
 void sig_flush_ignored(struct proc *p, int sig);
 
 /* sigframe.c */
-#define SIGFRAME_MAX 1184 /* bytes of a frame, alignment included: AT_MINSIGSTKSZ */
-/* sigframe_push - make r run the handler of `sig`; -EFAULT: its stack is not there. */
+#define SIGFRAME_MAX 1184 /* largest frame in bytes, with alignment: AT_MINSIGSTKSZ */
+/* sigframe_push - push a frame and make r run the handler of `sig`.  -EFAULT: no room on the stack. */
 int sigframe_push(struct lwp *l, struct regs *r, int sig, const struct siginfo *info,
                   const struct sigaction *act, sigset_t old_mask);
 /* sig_on_altstack - whether stack pointer `sp` is in l's alternate stack. */
 bool sig_on_altstack(const struct lwp *l, uint64_t sp);
-/* sigframe_pop - rt_sigreturn(2): registers and mask from the frame at r->rsp.  -EFAULT: not there. */
+/* sigframe_pop - rt_sigreturn(2): registers and mask from the frame at r->rsp.  -EFAULT: bad frame. */
 int sigframe_pop(struct lwp *l, struct regs *r);
 
-/* Linux's siginfo, 128 bytes, from the kernel's. */
+/* Linux's siginfo as user programs see it: 128 bytes. */
 struct user_siginfo {
     int32_t signo, err, code, pad;
     uint8_t fields[112];

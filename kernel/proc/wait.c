@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * wait.c - a parent learns what became of its children.
+ * wait.c - wait for children that end, stop or continue.
  *
- * THEORY      A child has at most one thing of each kind to tell: that it ended (until it is waited for), that it
- *             stopped, that it continues.  The parent scans its children; when none has news it sleeps on its
- *             child_cv, which child_event() wakes.  All LWPs of a process wait for all its children.
- * LOCKING     the scan and the taking of a zombie are one hold of proc_lock, so two waiters never get the same one
+ * THEORY      A child has at most one event of each kind to report: it has ended (until a wait takes it), it
+ *             has stopped, or it continues.  The parent scans its children.  If none has an event, the parent
+ *             sleeps on its child_cv, which child_event() wakes.  Every LWP of a process waits for all
+ *             children of the process.
+ * LOCKING     proc_lock is held from the scan until a zombie is taken, so two waiting LWPs
+ *             never get the same one
  */
 #include "proc/proc_impl.h"
 
 #include "lib/errno.h"
 
+/* Whether wait4(pid, options) of process `me` covers its child c [P]. */
 static bool is_eligible_child(const struct proc *c, const struct proc *me, int pid,
                               unsigned options)
 {
@@ -32,7 +35,9 @@ static void rusage_add(struct rusage_kernel *to, const struct rusage_kernel *add
     to->maxrss_kb = max_of(to->maxrss_kb, add->maxrss_kb);
 }
 
-/* Whether c has news of a kind in `options`; if so *res is filled, and the news taken unless WNOWAIT. */
+/*
+ * Whether c has an event of a kind in `options`.  If so, fills *res and clears the event, unless WNOWAIT [P].
+ */
 static bool take_news(struct proc *c, unsigned options, struct wait_result *res)
 {
     bool take = !(options & WNOWAIT);
