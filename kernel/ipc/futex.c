@@ -2,23 +2,25 @@
 /*
  * futex.c - sleeping on a word of user memory.
  *
- * THEORY      A waiter is a record on its own kernel stack, in a hash bucket chosen by what the
- *             word is: (address space, address) for private memory, (object's number, offset)
- *             for shared. The waiter compares the word and queues itself under the bucket's lock; a
- *             waker changes the word first and then looks into the bucket, so either the waiter
- *             sees the new value or the waker sees the waiter. User memory is read under the
- *             bucket's lock without faulting: when the page is not there the access fails, and
- *             is tried again after it was brought in with the lock released. A bucket counts
- *             its waiters, so that a wake-up that nobody waits for takes no lock.
- *             Real-time threads are woken by the priority that they began to wait with, before all
- *             others; threads that are equal in that, in the order in which they came, as on Linux.
+ * THEORY      A futex lets user programs build locks that need no system call while there is no contention.
+ *             The state of the lock is a word of user memory.  A thread that must wait calls the kernel to
+ *             sleep as long as the word has a certain value; a thread that changes the word calls the
+ *             kernel to wake the waiters.
+ *             A waiter is a record on its own kernel stack, in a hash bucket.  The key is (address space,
+ *             address) for private memory and (object's number, offset) for shared memory.  A waiter
+ *             compares the word and queues itself under the bucket's lock.  A waker changes the word
+ *             first and then searches the bucket.  Therefore either the waiter sees the new value or the
+ *             waker finds the waiter.
+ *             User memory is read under the bucket's lock without faulting.  If the page is not resident, the
+ *             access fails; then the lock is released, the page is brought in, and the access is repeated.
+ *             A bucket counts its waiters, so a wake-up without waiters takes no lock.
+ *             As on Linux, real-time threads are woken first, by the priority that they had when they began
+ *             to wait.  Threads of equal priority, and all others, are woken in the order in which they came.
  * INVARIANTS  I1  w->bucket is the bucket whose list w is on, or was last on
- *             I2  a waiter leaves only with its bucket's lock, and a waker keeps it until the
- *                 thread is awake: so the record, and the thread, outlive the waker's use of
- *                 them
+ *             I2  a waiter leaves only under its bucket's lock, and a waker holds that lock until the thread
+ *                 is awake; so the record and the thread exist as long as the waker uses them
  *             I3  nwaiters is at least the length of the list
- * LOCKING     bucket->lock (RANK_FUTEX), two at once by address; then the timer's and the
- *             thread's
+ * LOCKING     bucket->lock (RANK_FUTEX), two at once by address; then the timer's and the thread's
  * SEE ALSO    futex.h, kernel/sys/sys_futex.c, user/test/t_sys.c, user/test/t_thread.c
  */
 #include "ipc/futex.h"
@@ -36,8 +38,8 @@ enum { BUCKET_BITS = 9, NBUCKETS = 1 << BUCKET_BITS };
 
 struct bucket {
     struct spinlock lock;
-    _Atomic uint32_t nwaiters; /* changed under the lock, read without */
-    struct list waiters;       /* waiter.link, by waiter.pri, oldest first among equals */
+    _Atomic uint32_t nwaiters; /* changed under the lock, read without it */
+    struct list waiters;       /* waiter.link, highest waiter.pri first, then oldest first */
 } cacheline_aligned;
 
 struct waiter {
@@ -47,7 +49,7 @@ struct waiter {
     struct thread *t;
     uint32_t bitset;
     int16_t pri; /* of a real-time thread; 0: any other */
-    bool woken;  /* by a waker; under the bucket's lock */
+    bool woken;  /* set by a waker, under the bucket's lock */
     _Atomic bool timed_out;
     struct timer timer;
 };
@@ -72,7 +74,7 @@ static inline bool key_equal(const struct futex_key *a, const struct futex_key *
     return a->a == b->a && a->b == b->b;
 }
 
-/* The key of a word: private memory needs no look at the address space. */
+/* The key of a word.  Private memory needs no search in the address space.  0, -EINVAL, -EFAULT. */
 static inline int make_futex_key(uint64_t uaddr, bool priv, struct futex_key *key)
 {
     struct as *as = curproc()->as;
@@ -90,8 +92,9 @@ static inline int make_futex_key(uint64_t uaddr, bool priv, struct futex_key *ke
 }
 
 /*
- * Counts a waiter that is about to come; b is locked.  A full barrier: a waiter must be counted before it reads the
- * word, or a waker could store, see nobody and go, between the waiter's look and its count (I3).
+ * Count a waiter that is about to come; b is locked.  This is a full barrier, because a waiter must be
+ * counted before it reads the word (I3).  Otherwise a waker could store, find no waiter and return between
+ * the waiter's read and its count.
  */
 static void count_futex_waiter(struct bucket *b)
 {
@@ -103,7 +106,7 @@ static void uncount_futex_waiter(struct bucket *b)
     atomic_fetch_sub_explicit(&b->nwaiters, 1, memory_order_relaxed);
 }
 
-/* Queues `w`, which is counted, in `b` behind its equals, or takes it off and uncounts it; b is locked. */
+/* Queue `w`, which is counted, in `b` behind all waiters of equal or higher priority; b is locked. */
 static void queue_futex_waiter(struct bucket *b, struct waiter *w)
 {
     struct list *before = b->waiters.prev;
@@ -115,13 +118,14 @@ static void queue_futex_waiter(struct bucket *b, struct waiter *w)
     list_link_between(&w->link, before, before->next);
 }
 
+/* Take `w` off the list of `b` and uncount it; b is locked. */
 static void unqueue_futex_waiter(struct bucket *b, struct waiter *w)
 {
     list_remove(&w->link);
     uncount_futex_waiter(b);
 }
 
-/* Wakes `w`, whose bucket is locked. */
+/* Wake `w`, whose bucket b is locked. */
 static void wake_futex_waiter(struct bucket *b, struct waiter *w)
 {
     unqueue_futex_waiter(b, w);
@@ -129,7 +133,7 @@ static void wake_futex_waiter(struct bucket *b, struct waiter *w)
     thread_wake(w->t, curthread);
 }
 
-/* Wakes up to n waiters for `key` in `b`, which is locked.  Returns how many. */
+/* Wake up to n waiters for `key` in `b`, which is locked.  Returns how many. */
 static unsigned wake_matching_waiters(struct bucket *b, const struct futex_key *key, unsigned n,
                                       uint32_t bitset)
 {
@@ -157,7 +161,7 @@ long futex_wake(uint64_t uaddr, unsigned n, bool priv, uint32_t bitset)
     if (err != 0)
         return err;
     b = bucket_of_key(&key);
-    /* The caller's store to the word must be seen before nwaiters is read (THEORY). */
+    /* The caller's store to the word must be visible before nwaiters is read (THEORY). */
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&b->nwaiters, memory_order_relaxed) == 0)
         return 0;
@@ -175,7 +179,9 @@ static void time_out_futex_waiter(struct timer *t)
     thread_wake(w->t, NULL);
 }
 
-/* Locks `b` and compares the word with `val`: 0 with the lock held and a waiter counted, or an error without. */
+/*
+ * Lock `b` and compare the word with `val`.  0: the lock is held and a waiter is counted.  Errors: neither.
+ */
 static int lock_bucket_if_equal(struct bucket *b, uint64_t uaddr, uint32_t val)
 {
     uint32_t now;
@@ -192,15 +198,15 @@ static int lock_bucket_if_equal(struct bucket *b, uint64_t uaddr, uint32_t val)
         spin_unlock(&b->lock);
         if (err == 0)
             return -EAGAIN;
-        err = user_load32(uaddr, &now); /* brings the page in, or really fails */
+        err = user_load32(uaddr, &now); /* brings the page in, or fails for good */
         if (err != 0)
             return err;
     }
 }
 
 /*
- * Sleeps until woken, timed out or interrupted.  Enters with the bucket locked and `w` queued;
- * leaves with w off every queue and no lock held.
+ * Sleep until woken, timed out or interrupted.  The bucket b is locked and `w` is queued on entry.  On return
+ * w is on no list, and no lock is held.
  */
 static void sleep_in_bucket_unlock(struct bucket *b, struct waiter *w)
 {
@@ -218,7 +224,7 @@ static void sleep_in_bucket_unlock(struct bucket *b, struct waiter *w)
         spin_unlock(&t->lock);
         spin_unlock(&b->lock);
     }
-    for (;;) { /* a requeue may have moved it: I1, I2 */
+    for (;;) { /* a requeue may have moved w: I1, I2 */
         b = atomic_load_explicit(&w->bucket, memory_order_relaxed);
         spin_lock(&b->lock);
         if (likely(b == atomic_load_explicit(&w->bucket, memory_order_relaxed)))
@@ -270,7 +276,7 @@ static void unlock_bucket_pair(struct bucket *a, struct bucket *b)
     spin_unlock_pair(&a->lock, &b->lock);
 }
 
-/* Moves up to n waiters from `from` to the key `to_key` of bucket `to`; both are locked. */
+/* Move up to n waiters from `from` to the key `to_key` in bucket `to`; both are locked.  Returns how many. */
 static unsigned requeue_waiters(struct bucket *from, const struct futex_key *from_key,
                                 struct bucket *to, const struct futex_key *to_key, unsigned n)
 {
@@ -308,7 +314,7 @@ long futex_requeue(uint64_t from, uint64_t to, unsigned nwake, unsigned nmove, b
     b2 = bucket_of_key(&k2);
     for (;;) {
         lock_bucket_pair(b1, b2);
-        count_futex_waiter(b2); /* until the waiters that move are counted themselves */
+        count_futex_waiter(b2); /* until the moved waiters are counted themselves */
         if (expect == NULL)
             break;
         err = user_load32(from, &now);
@@ -330,7 +336,7 @@ long futex_requeue(uint64_t from, uint64_t to, unsigned nwake, unsigned nmove, b
     return woken + (expect != NULL ? moved : 0);
 }
 
-/* The new value that FUTEX_WAKE_OP's operation makes of `old`; false: no such operation. */
+/* Compute the new value that FUTEX_WAKE_OP's operation makes of `old`; false: no such operation. */
 static bool compute_wake_op(uint32_t op, uint32_t old, uint32_t *new)
 {
     uint32_t arg = (uint32_t)((int32_t)(op << 8) >> 20);
@@ -358,7 +364,7 @@ static bool compute_wake_op(uint32_t op, uint32_t old, uint32_t *new)
     }
 }
 
-/* Its comparison of the old value; the caller has checked that it exists. */
+/* Whether `old` passes op's comparison; the caller has checked that the comparison exists. */
 static bool wake_op_matches(uint32_t op, uint32_t old)
 {
     int32_t arg = (int32_t)(op << 20) >> 20, v = (int32_t)old;
@@ -379,8 +385,10 @@ static bool wake_op_matches(uint32_t op, uint32_t old)
     }
 }
 
-/* Applies `op` to the word at uaddr in one atomic step; user_cmpxchg32() as to faults.  *old is
- * the old value. */
+/*
+ * Apply `op` to the word at uaddr atomically; *old becomes the old value. -EFAULT: not resident or not
+ * writable, as with user_cmpxchg32().
+ */
 static int apply_wake_op(uint64_t uaddr, uint32_t op, uint32_t *old)
 {
     uint32_t seen, new = 0;

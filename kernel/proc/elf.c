@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * elf.c - is this a program, and where do its pieces go?
+ * elf.c - check that a file is a valid program, and find where its segments go.
  *
- * THEORY      Everything in the file is hostile: each number is checked before it is used in a sum, and sums are made
- *             only of numbers that cannot overflow.  What passes can be mapped without further questions.
+ * THEORY      An ELF file begins with a header, which names a table of program headers, one for each segment
+ *             to load.  Every number in the file is untrusted.  It is checked before it is used in a sum,
+ *             and sums are made only of numbers that cannot overflow.  A file that passes can be mapped
+ *             without further checks.
  * INVARIANTS  E1  segments ascend and share no page, lie in low .. high, and high <= top
  *             E2  filesz <= memsz, off + filesz <= size of the file, off and vaddr are equal within a page
  *             E3  the entry lies in an executable segment
@@ -68,6 +70,7 @@ int elf_header(const void *buf, size_t len, uint64_t size, struct elf_image *img
     return 0;
 }
 
+/* Check one PT_LOAD header and add its segment to *img: E1, E2, E4.  An empty segment is skipped. */
 static int add_load_segment(const struct phdr *p, uint64_t size, uint64_t top,
                             struct elf_image *img)
 {
@@ -94,7 +97,7 @@ static int add_load_segment(const struct phdr *p, uint64_t size, uint64_t top,
     *s = (struct elf_segment){p->vaddr, p->filesz, p->memsz, p->off, 0};
     s->prot = (p->flags & PF_R ? P_READ : 0) | (p->flags & PF_W ? P_WRITE : 0) |
               (p->flags & PF_X ? P_EXEC : 0);
-    /* The table is in memory when the bytes of the file that hold it are. */
+    /* The program headers are in memory if this segment contains their bytes of the file. */
     if (img->phdr == 0 && img->phoff >= p->off &&
         img->phoff - p->off + (uint64_t)img->phnum * ELF_PHDR_SIZE <= p->filesz)
         img->phdr = p->vaddr + (img->phoff - p->off);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * elf.h - what exec needs to know of an ELF file, worked out from its first bytes: pure, tested on the host.
+ * elf.h - the facts about an ELF file that exec needs, computed from its headers.  elf.c uses only
+ * kernel/lib, so it is also tested on the host.
  */
 #ifndef PROC_ELF_H
 #define PROC_ELF_H
@@ -15,11 +16,11 @@ struct elf_segment {
 };
 
 struct elf_image {
-    bool dynamic; /* ET_DYN: may lie anywhere */
+    bool dynamic; /* ET_DYN: may be loaded anywhere */
     uint64_t entry;
-    uint64_t low, high; /* addresses covered, whole pages */
+    uint64_t low, high; /* first address and end of all segments, whole pages */
     uint64_t phdr;      /* address of the program headers in memory; 0: not loaded */
-    uint64_t phoff;     /* their place in the file, bytes */
+    uint64_t phoff;     /* their offset in the file, bytes */
     unsigned phnum;
     uint64_t interp_off, interp_len; /* PT_INTERP in the file; len 0: none */
     unsigned nload;
@@ -27,11 +28,11 @@ struct elf_image {
 };
 
 /*
- * elf_header - check the ELF header in the first `len` bytes of a file of `size` bytes; fills phoff, phnum, entry,
- * dynamic.
- * elf_program_headers - check `phdrs` (img->phnum of them) and fill the rest.  `top`: first address a program may not
- * use.
- * Both return 0 or -ENOEXEC.  Nothing in *img is to be believed after an error.
+ * elf_header - check the ELF header in the first `len` bytes of a file of `size` bytes; fills in phoff,
+ * phnum, entry, dynamic.
+ * elf_program_headers - check `phdrs` (img->phnum of them) and fill in the rest.  `top`: lowest address that
+ * a program may not use.
+ * Both return 0 or -ENOEXEC.  After an error the contents of *img are undefined.
  */
 int elf_header(const void *buf, size_t len, uint64_t size, struct elf_image *img);
 int elf_program_headers(const void *phdrs, uint64_t size, uint64_t top, struct elf_image *img);

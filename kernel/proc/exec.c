@@ -2,17 +2,21 @@
 /*
  * exec.c - replace the program of a process.
  *
- * THEORY      Everything that can fail is done beside the old program: the file is found and checked, a new address
- *             space is built, shared handlers and descriptors are copied.  Then the other LWPs are asked to end; the
- *             last failure possible is that the process is killed meanwhile.  From there on it is assignments: the
- *             new space takes the place of the old one and the registers are set.
- *             A file that begins with `#!` names another program; the argument list is rewritten and the search
- *             starts again.
- *             While a program runs, its file is closed to writers (-ETXTBSY).
- * INVARIANTS  X1  an error returned means that the old program goes on unharmed
- *             X2  after the other LWPs have ended nothing sleeps that a signal would have to end
- *             X3  the calling LWP survives, with the process's pid as its id
- * LOCKING     none while building; proc_lock and [s] to end the others and to swap handlers; p->mutex to swap the rest
+ * THEORY      exec gives a process a new program: new memory, a new stack, and registers that start at the
+ *             program's entry.  The pid, the open files and most other properties stay.
+ *             Everything that can fail is done beside the old program: the file is found and checked, a new
+ *             address space is built, shared handlers and descriptors are copied.  Then the other LWPs must
+ *             end, and parts that they have shared meanwhile are copied.  Afterwards commit_exec() cannot
+ *             fail: the new space takes the place of the old one, and the registers are set.
+ *             A file that begins with `#!` names another program.  Then the argument list is rewritten and
+ *             the search starts again with that program.
+ *             While a program runs, its file cannot be opened for writing (-ETXTBSY).
+ * INVARIANTS  X1  after an error the calling LWP continues in the old program, unless the
+ *                 process is being killed
+ *             X2  after the other LWPs have ended, exec does not sleep where only a signal could wake it
+ *             X3  the calling LWP survives, and the pid of the process becomes its tid
+ * LOCKING     none while building; proc_lock and [s] to end the others and to swap handlers;
+ *             p->mutex to swap the rest
  * SEE ALSO    execload.c, execstack.c, elf.c; user/test/t_race.c
  */
 #include "proc/exec.h"
@@ -68,14 +72,17 @@ static bool is_space_or_tab(uint8_t c)
     return c == ' ' || c == '\t';
 }
 
-/* Cut the first line of a script into interpreter and optional argument (NULL: none).  -ENOEXEC: it names none. */
+/*
+ * Split the first line of a script, line[n], into interpreter and optional argument (NULL: none). -ENOEXEC:
+ * no interpreter is named, or the line is too long.
+ */
 static int parse_script(uint8_t *line, size_t n, char **interp, char **arg)
 {
     uint8_t *p = line + 2, *end = memchr(line, '\n', n);
 
     if (end == NULL) {
         if (n == SCRIPT_LINE)
-            return -ENOEXEC; /* the name may be cut */
+            return -ENOEXEC; /* the line may be longer than SCRIPT_LINE */
         end = line + n;
     }
     while (end > p && is_space_or_tab(end[-1]))
@@ -94,7 +101,10 @@ static int parse_script(uint8_t *line, size_t n, char **interp, char **arg)
     return 0;
 }
 
-/* argv becomes interpreter, [argument,] path of the script, and the old argv without its first. */
+/*
+ * Make argv: interpreter, [argument,] path of the script, and the old argv without its
+ * first string.  -ENOMEM.
+ */
 static int prepend_script_args(struct exec_args *ea, const char *interp, const char *arg,
                                const char *script)
 {
@@ -117,7 +127,7 @@ static int prepend_script_args(struct exec_args *ea, const char *interp, const c
     return 0;
 }
 
-/* Find the ELF file at the end of a chain of scripts. */
+/* Open the file at the end of a chain of scripts, as x->main.  It must be closed after an error, too. */
 static int find_program(struct exec *x)
 {
     const char *path = x->path;
@@ -144,15 +154,15 @@ static int find_program(struct exec *x)
 }
 
 /*
- * New credentials when the file is set-uid or set-gid; for a script its interpreter's bits count, not its own.  A
- * program that an ordinary user traces has no others than that user's.
+ * Make new credentials if the file is set-uid or set-gid.  For a script the bits of its interpreter count,
+ * not its own.  A program that an ordinary user traces with truss gets no new credentials.  0, -ENOMEM.
  */
 static int make_setid_cred(struct exec *x)
 {
     struct vnode *vn = x->main.vn;
     uint32_t mode, owner, group;
 
-    rw_enter_read(&vn->lock); /* the three belong together */
+    rw_enter_read(&vn->lock); /* so that the three values are consistent */
     mode = vn->mode;
     owner = vn->uid;
     group = vn->gid;
@@ -172,8 +182,9 @@ static int make_setid_cred(struct exec *x)
 }
 
 /*
- * Copies of what another process shares and exec changes, or what it must not change under a set-id program; those that
- * are there already stay.  -ENOMEM.
+ * Copy the parts that exec changes and another process shares: handlers and descriptors.  For a set-id
+ * program also copy the directories and umask, because no other process may change them.  A copy that x has
+ * already is kept.  0, -ENOMEM.
  */
 static int unshare_for_exec(struct exec *x, struct proc *p)
 {
@@ -186,7 +197,7 @@ static int unshare_for_exec(struct exec *x, struct proc *p)
     return 0;
 }
 
-/* End the other LWPs.  -EINTR: the process is ending. */
+/* End the other LWPs, and give the caller the pid as its tid.  -EINTR: the process or this LWP is ending. */
 static int end_other_lwps(struct lwp *l)
 {
     struct proc *p = l->proc;
@@ -223,6 +234,7 @@ static int end_other_lwps(struct lwp *l)
     return err;
 }
 
+/* Install x's handlers if there are any; every caught signal gets its default action.  No alternate stack. */
 static void reset_signal_handlers(struct exec *x, struct proc *p, struct lwp *l)
 {
     struct sighand *old = NULL;
@@ -246,7 +258,7 @@ static void reset_signal_handlers(struct exec *x, struct proc *p, struct lwp *l)
     l->altstack_flags = 0;
 }
 
-/* The program's name, for people: last part of the path. */
+/* Name the LWP after the last part of the path. */
 static void set_program_name(struct lwp *l, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -255,7 +267,7 @@ static void set_program_name(struct lwp *l, const char *path)
     TRACE(NAME, 0, trace_name(l->t.name), trace_name_rest(l->t.name));
 }
 
-/* Nothing fails from here on. */
+/* Replace the old program by x.  Nothing fails from here on. */
 static void commit_exec(struct exec *x, struct proc *p, struct lwp *l, struct regs *r)
 {
     struct as *old_as;
@@ -291,7 +303,7 @@ static void commit_exec(struct exec *x, struct proc *p, struct lwp *l, struct re
         p->fs = x->fs;
         x->fs = NULL;
     }
-    if (x->cred != NULL && !cred_superuser(l->cred)) { /* begun since make_setid_cred() */
+    if (x->cred != NULL && !cred_superuser(l->cred)) { /* traced since make_setid_cred() */
         truss = p->truss;
         p->truss = NULL;
         p->track = false;
@@ -320,8 +332,7 @@ static void commit_exec(struct exec *x, struct proc *p, struct lwp *l, struct re
         l->cred = x->cred;
         x->cred = NULL;
     }
-    LIST_FOREACH (child, &p->children,
-                  sibling) /* what the old program chose may not hit the new one */
+    LIST_FOREACH (child, &p->children, sibling) /* the new program may not expect another signal */
         child->exit_signal = SIGCHLD;
     spin_unlock(&proc_lock);
     cred_release(old_cred);
@@ -368,7 +379,7 @@ int proc_exec(const char *path, struct exec_args *ea, struct regs *r)
         (err = unshare_for_exec(x, p)) == 0 &&
         ((p->nlwps == 1 && (int)l->t.tid == p->pid) ||
          ((err = end_other_lwps(l)) == 0 &&
-          (err = unshare_for_exec(x, p)) == 0 /* what an LWP has shared since */))) {
+          (err = unshare_for_exec(x, p)) == 0 /* parts that an LWP has shared meanwhile */))) {
         CPUSTAT_INC(execs);
         commit_exec(x, p, l, r);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * exec.h - a program on its way to being run: shared by exec.c (which program), execload.c (its memory), execstack.c.
+ * exec.h - the state of one exec, shared by exec.c (which program), execload.c (its memory) and
+ * execstack.c (its stack).
  */
 #ifndef PROC_EXEC_H
 #define PROC_EXEC_H
@@ -8,9 +9,9 @@
 #include "proc/elf.h"
 #include "proc/proc_impl.h"
 
-enum { EXEC_HEAD = 1024 }; /* bytes read first: the ELF header and, normally, all program headers */
+enum { EXEC_HEAD = 1024 }; /* bytes read first: the ELF header and, normally, the program headers */
 
-struct program { /* an executable file, open: held, and closed to writers */
+struct program { /* an open executable file: its vnode is held and denies writing */
     struct vnode *vn;
     long nhead;
     uint8_t head[EXEC_HEAD];
@@ -23,20 +24,30 @@ struct exec {
     struct exec_args *args;
     struct program main, interp;
     struct as *as;         /* new memory */
-    struct cred *cred;     /* new credentials (set-id), or NULL: they stay */
-    struct sighand *sig;   /* unshared handlers, or NULL: they stay */
-    struct fdtable *files; /* unshared descriptors, or NULL: they stay */
-    struct fsinfo *fs;     /* unshared directories and umask, or NULL: they stay */
+    struct cred *cred;     /* new credentials (set-id); NULL: unchanged */
+    struct sighand *sig;   /* unshared handlers; NULL: unchanged */
+    struct fdtable *files; /* unshared descriptors; NULL: unchanged */
+    struct fsinfo *fs;     /* unshared directories and umask; NULL: unchanged */
     uint64_t entry, sp;
     uint64_t vdso;
     uint64_t arg_start, arg_end, env_start, env_end;
 };
 
-/* exec_load - map the program (and its interpreter) into a new space x->as.  -ENOEXEC -ENOMEM -EIO. */
+/*
+ * exec_load - map the program (and its interpreter) into a new space x->as; sets x->entry.  0; -ENOEXEC
+ * -ENOMEM -EIO; -ELIBBAD: bad interpreter; errors of exec_program_open() for the interpreter.
+ */
 int exec_load(struct exec *x);
-/* exec_stack - give x->as its stack with arguments, environment and auxiliary vector; sets x->sp.  -E2BIG -ENOMEM. */
+/*
+ * exec_stack - give x->as its stack with arguments, environment and auxiliary vector; sets
+ * x->sp.  0, -E2BIG, -ENOMEM.
+ */
 int exec_stack(struct exec *x);
-/* exec_program_open - of the file vn, or (NULL) by path.  Errors of name_lookup, -EACCES -ETXTBSY -ENOEXEC. */
+/*
+ * exec_program_open - open the file vn, or the file at `path` if vn is NULL, as a program, and read its
+ * head.  0; errors of name_lookup and of reading; -EACCES -ETXTBSY -ENOEXEC.  exec_program_close() is also
+ * needed after an error.
+ */
 int exec_program_open(struct program *pr, struct vnode *vn, const char *path);
 void exec_program_close(struct program *pr);
 

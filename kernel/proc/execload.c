@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * execload.c - the memory of a new program: its segments, its heap's start, its interpreter.
+ * execload.c - the memory of a new program: its segments, the start of its heap, its interpreter.
  *
- * THEORY      The new address space is built beside the old one, by mapping; no byte is read but the headers.  Pages
- *             come by faults.  Only the end of a segment's last file page, which the program expects to be zero, is
- *             written here.  A position-independent program and the break lie at random places.
- * SEE ALSO    elf.c (what a valid program is)
+ * THEORY      The new address space is built beside the old one.  Segments are only mapped; the kernel reads
+ *             nothing but the headers, and page faults read the pages later.  One part is written here: the
+ *             end of a segment's last file page, because the program expects it to be zero.
+ *             A position-independent program and the break are placed at random addresses.
+ * SEE ALSO    elf.c (the checks of a valid program)
  */
 #include "proc/exec.h"
 
@@ -14,12 +15,15 @@
 #include "lib/string.h"
 
 #define PIE_BASE  0x555555554000ul
-#define PIE_PAGES (1ul << 24) /* 64 GiB of places, in pages */
-#define BRK_PAGES (1ul << 13) /* 32 MiB */
+#define PIE_PAGES (1ul << 24) /* random places, in pages: 64 GiB */
+#define BRK_PAGES (1ul << 13) /* random places for the break, in pages: 32 MiB */
 
 static const uint8_t zeros[PAGE_SIZE];
 
-/* Read the program headers (from the bytes already there, if they are) and check them. */
+/*
+ * Check the ELF header and the program headers; read the latter if they are not in
+ * pr->head.  -ENOEXEC -ENOMEM.
+ */
 static int read_program_headers(struct program *pr)
 {
     struct elf_image *e = &pr->elf;
@@ -41,6 +45,7 @@ static int read_program_headers(struct program *pr)
     return err;
 }
 
+/* Map one segment: pages of the file, zeros up to the end of its last file page, then anonymous memory. */
 static int map_segment(struct as *as, struct program *pr, const struct elf_segment *s)
 {
     uint64_t start = pr->base + (s->vaddr & PAGE_MASK);
@@ -78,8 +83,8 @@ static int map_program(struct as *as, struct program *pr)
 }
 
 /*
- * The dynamic loader named by PT_INTERP: anywhere there is room.  -ELIBBAD if the file of that name is none: with
- * -ENOEXEC a shell would take the program, which is all right, for a script.
+ * Map the dynamic loader that PT_INTERP names, wherever there is room. -ELIBBAD if that file is no valid
+ * loader.  After -ENOEXEC a shell would treat the program as a script, although the program itself is valid.
  */
 static int load_interpreter(struct exec *x)
 {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * execstack.c - what a program finds on its stack.
+ * execstack.c - build the stack with which a program starts.
  *
- * THEORY      From the stack pointer upwards: argc, the argument pointers, NULL, the environment pointers, NULL, the
- *             auxiliary vector; then 16 random bytes, the platform's name, the strings themselves and the path.  All
- *             of it is put together in one kernel buffer and written to the new space at once.
- *             Top of stack, and the pointer within a page, are random.
+ * THEORY      From the stack pointer upwards the stack has argc, the argument pointers, NULL, the
+ *             environment pointers, NULL and the auxiliary vector.  Then follow 16 random bytes, the
+ *             platform's name, the strings themselves and the path.  All of it is built in one kernel buffer
+ *             and written to the new space at once.
+ *             The top of the stack, and the position of the pointer within a page, are random.
  */
 #include "proc/exec.h"
 
@@ -38,11 +39,9 @@ enum {
     AT_MINSIGSTKSZ = 51,
     NAUX = 21
 };
-#define STACK_PAGES                                                                                \
-    (1ul << 15) /* places for its top, in pages: 128 MiB of the room that vm leaves for stacks */
-#define STACK_FIRST                                                                                \
-    (128ul << 10) /* bytes mapped at first, beyond the arguments; faults extend it */
-#define MIN_ARGS (128ul << 10)
+#define STACK_PAGES (1ul << 15)   /* random places for its top, in pages: 128 MiB */
+#define STACK_FIRST (128ul << 10) /* bytes mapped at first, beyond the arguments */
+#define MIN_ARGS    (128ul << 10)
 
 static const char platform[] = "x86_64";
 
@@ -54,7 +53,7 @@ static uint32_t cpu_features(void)
     return d;
 }
 
-/* Fill in `nptr` pointers to consecutive strings, and NULL.  Returns the place after them. */
+/* Store at v the user addresses of n consecutive strings, and NULL.  Moves *s past them.  Returns the end. */
 static uint64_t *put_string_pointers(uint64_t *v, const char **s, const char *kbase, uint64_t ubase,
                                      unsigned n)
 {
@@ -66,6 +65,7 @@ static uint64_t *put_string_pointers(uint64_t *v, const char **s, const char *kb
     return v;
 }
 
+/* Store the auxiliary vector at v.  Returns the end. */
 static uint64_t *put_auxv(uint64_t *v, const struct exec *x, const struct cred *cr, uint64_t random,
                           uint64_t plat, uint64_t execfn)
 {
@@ -99,7 +99,7 @@ static uint64_t *put_auxv(uint64_t *v, const struct exec *x, const struct cred *
     return v + 2 * (NAUX - first);
 }
 
-/* The kernel copy: vector and strings, `len` bytes that will lie at `sp`. */
+/* Fill in buf, which will lie at user address `sp`: vec_bytes of pointers, then the strings. */
 static void build_stack_image(struct exec *x, uint8_t *buf, uint64_t sp, size_t vec_bytes)
 {
     struct exec_args *ea = x->args;

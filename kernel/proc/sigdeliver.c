@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * sigdeliver.c - an LWP at the edge of the kernel acts on what waits for it.
+ * sigdeliver.c - an LWP acts on its pending signals before it returns to user mode.
  *
- * THEORY      sig_deliver() runs on the way to user mode while AST_SIGNAL is set.  In this order it: stays stopped
- *             while the process is stopped; ends when the process ends or execs in another LWP; takes signals one by
- *             one and ignores, stops, ends, or pushes a handler's frame.  Several frames may be pushed; the last
- *             one's handler runs first.
- *             A system call that was interrupted left one of the -ERESTART* codes in rax.  It becomes -EINTR, or the
- *             registers go back to before the SYSCALL instruction (2 bytes), as the code, the handler's SA_RESTART and
- *             whether any handler runs at all demand.
+ * THEORY      sig_deliver() runs on the way to user mode while AST_SIGNAL is set.  It has three steps:
+ *             1. It sleeps while the process is stopped.
+ *             2. It ends the LWP if the process ends, or if another LWP of the process is in exec.
+ *             3. It takes the pending signals one by one.  Each is ignored, stops or ends the process, or
+ *                gets a frame for its handler (sigframe.c).  Several frames may be pushed; the handler of
+ *                the last one runs first.
+ *             A system call that was interrupted left one of the -ERESTART* codes in rax.  Either the
+ *             call returns -EINTR, or it is repeated: then rip goes back to the SYSCALL instruction,
+ *             which is 2 bytes long.  The choice depends on the code, on the handler's SA_RESTART, and on
+ *             whether any handler runs at all.
  * INVARIANTS  S4  the restart is decided once: orig_rax is -1 afterwards
- *             S5  a synchronous fault is never lost: blocked or ignored, it ends the process
- * LOCKING     [s] while choosing; none while stack memory is written; proc_lock then [s] to stop
+ *             S5  a synchronous fault is never lost: if its signal is blocked or ignored, the process ends
+ * LOCKING     [s] while a signal is chosen; none while the user stack is written; proc_lock, then
+ *             [s], to stop the process
  * SEE ALSO    signal.c, sigframe.c
  */
 #include "proc/proc_impl.h"
@@ -20,7 +24,10 @@
 
 enum { NR_restart_syscall = 219 };
 
-/* act: the handler about to run, NULL: none. */
+/*
+ * Decide whether an interrupted system call is repeated.  act: of the handler that will
+ * run; NULL: no handler.
+ */
 static void decide_restart(struct regs *r, const struct sigaction *act)
 {
     int64_t code = (int64_t)r->rax;
@@ -37,7 +44,10 @@ static void decide_restart(struct regs *r, const struct sigaction *act)
     r->orig_rax = UINT64_MAX; /* S4 */
 }
 
-/* The whole process stops for job control, unless that was undone meanwhile or nobody could continue it. */
+/*
+ * Stop the process of l for `sig`, unless SIGCONT or SIGKILL came meanwhile.  An orphaned group is stopped
+ * only by SIGSTOP, because no shell could continue it.
+ */
 static void stop_process(struct lwp *l, int sig)
 {
     struct proc *p = l->proc;
@@ -60,7 +70,7 @@ static void stop_process(struct lwp *l, int sig)
     spin_unlock(&proc_lock);
 }
 
-/* What to do next: a signal with its action, or 0.  [S] */
+/* The next signal to act on, with *info and *act, or 0 [S]. */
 static int next_signal(struct lwp *l, struct siginfo *info, struct sigaction *act)
 {
     struct sighand *sh = l->proc->sig;
@@ -82,7 +92,9 @@ static int next_signal(struct lwp *l, struct siginfo *info, struct sigaction *ac
     return 0;
 }
 
-/* Prepare the mask and the disposition for the handler of `sig` [S].  Returns the mask to come back to. */
+/*
+ * Set l's mask, and its action if SA_RESETHAND, for the handler of `sig` [S].  Returns the mask to restore.
+ */
 static sigset_t prepare_for_handler(struct lwp *l, int sig, const struct sigaction *act)
 {
     sigset_t old = l->restore_mask ? l->saved_mask : l->sigmask;
@@ -127,7 +139,7 @@ void sig_deliver(struct regs *r)
             decide_restart(r, &act);
             if (sigframe_push(l, r, sig, &info, &act, old) != 0) {
                 if (sig == SIGSEGV)
-                    proc_exit_group(SIGSEGV); /* its own frame does not fit */
+                    proc_exit_group(SIGSEGV); /* the frame of SIGSEGV itself does not fit */
                 sig_fault(SIGSEGV, SI_KERNEL, 0);
             }
             continue;

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * sigframe.c - the frame on the user's stack that a signal handler runs on, in Linux's x86-64 layout.
+ * sigframe.c - the frame on the user's stack on which a signal handler runs, in Linux's x86-64 layout.
  *
- * THEORY      From low to high addresses: return address (sa_restorer, which calls rt_sigreturn), ucontext
- *             (registers, FPU pointer, signal mask), siginfo, and 64-byte aligned the FXSAVE image.  Programs read
- *             and change the ucontext (musl's cancellation looks at RIP and moves it), so all of it counts as hostile
- *             when it comes back: segment selectors are ours, flags are filtered, RIP lies below USER_TOP, reserved
- *             MXCSR bits are cleared.
+ * THEORY      A handler must be able to return to the interrupted code.  Therefore the kernel saves the
+ *             LWP's registers in a frame on the user's stack and starts the handler; rt_sigreturn(2)
+ *             restores them from there.
+ *             From low to high addresses a frame has the return address (sa_restorer, which calls
+ *             rt_sigreturn), the ucontext (registers, FPU pointer, signal mask), the siginfo, and the FXSAVE
+ *             image, 64-byte aligned.
+ *             Programs read and change the ucontext; for example, musl's cancellation inspects RIP and moves
+ *             it.  Therefore sigframe_pop() trusts nothing in it: the kernel sets the segment selectors,
+ *             filters the flags, requires RIP below USER_TOP, and clears reserved MXCSR bits.
  * INVARIANTS  S6  no frame can give a program a register value that it could not load itself in user mode
- * LOCKING     none held: user memory is touched
+ * LOCKING     none held, because user memory is accessed
  * SEE ALSO    sigdeliver.c; Linux's arch/x86/include/uapi/asm/{sigcontext,ucontext}.h for the layout
  */
 #include "proc/proc_impl.h"
@@ -24,7 +28,7 @@ enum { UC_SIGCONTEXT_SS = 2, UC_STRICT_RESTORE_SS = 4 };
 
 /* Flags a program may set: CF PF AF ZF SF TF DF OF RF AC. */
 #define USER_FLAGS 0x50dd5ul
-#define FLAG_FIXED 0x202ul /* the reserved one, and IF */
+#define FLAG_FIXED 0x202ul /* the reserved bit 1, and IF */
 #define FLAG_TF    0x100ul
 #define FLAG_DF    0x400ul
 #define FLAG_RF    0x10000ul
@@ -74,7 +78,7 @@ bool sig_on_altstack(const struct lwp *l, uint64_t sp)
     return sp > l->altstack_sp && sp - l->altstack_sp <= l->altstack_size;
 }
 
-/* Lowest address the frame may end below. */
+/* Address below which the frame must end: the top of the alternate stack, or rsp without the red zone. */
 static uint64_t signal_stack_top(const struct lwp *l, const struct regs *r,
                                  const struct sigaction *act)
 {
@@ -146,12 +150,12 @@ int sigframe_push(struct lwp *l, struct regs *r, int sig, const struct siginfo *
         return -EFAULT;
     if (sig_on_altstack(l, r->rsp) && (act->flags & SA_ONSTACK) &&
         !sig_on_altstack(l, top - SIGFRAME_MAX))
-        return -EFAULT; /* nested handlers have used the alternate stack up */
+        return -EFAULT; /* nested handlers have used up the alternate stack */
     fp = (top - FPU_SIZE) & ~63ul;
     at = ((fp - sizeof f) & ~15ul) - 8; /* as after a call: rsp % 16 == 8 */
 
     thread_fpu_save(&l->t);
-    memset((char *)l->t.fpu + 464, 0, 48); /* the bytes for software: no extended state follows */
+    memset((char *)l->t.fpu + 464, 0, 48); /* software bytes: no extended state follows */
     if (copy_out(fp, l->t.fpu, FPU_SIZE) != 0)
         return -EFAULT;
     f.pretcode = act->restorer;
@@ -200,7 +204,7 @@ int sigframe_pop(struct lwp *l, struct regs *r)
         if (copy_in(fpu, uc.mc.fpstate, FPU_SIZE) != 0)
             return -EFAULT;
         x86_fpu_sanitise(fpu);
-        irq_push(); /* a switch between these two would save over it */
+        irq_push(); /* a context switch between these two would overwrite t.fpu */
         memcpy(l->t.fpu, fpu, FPU_SIZE);
         thread_fpu_load(&l->t);
         irq_pop();

@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: MIT
 /*
- * signal.c - signals are sent here: queues, masks, who may send, who is woken.
+ * signal.c - sending signals: queues, masks, permission, and which LWP is woken.
  *
- * THEORY      A signal waits in the queue of its process, for whichever LWP takes it first, or in that of one LWP.
- *             The set tells which signals wait; a sigentry keeps what is known about one (sender, value).  Signals
- *             below 32 wait at most once; real-time signals as often as they are sent, up to RLIMIT_SIGPENDING of the
- *             receiver's user.
- *             Sending never acts: it sets AST_SIGNAL of one LWP that may take the signal and wakes it, and that LWP
- *             acts in sig_deliver() at the edge of the kernel.  There are two exceptions, since nobody can block
- *             them: SIGKILL marks the process as exiting and interrupts every LWP, SIGCONT lets a stopped process run.
- * INVARIANTS  S1  an LWP for which a signal waits that it does not block has AST_SIGNAL, or another LWP of the process
- *                 that does not block it has
- *             S2  only an LWP itself clears its AST_SIGNAL, under [s], when nothing waits for it
+ * THEORY      A signal is a small number that is sent to a process, or to one LWP, to report an event.  It is
+ *             pending until an LWP takes it.  The queue of a process holds signals that any of its LWPs may
+ *             take; the queue of an LWP holds signals for that LWP alone.
+ *             A queue has a set, which tells which signals are pending, and a list of sigentries, which keep
+ *             the sender and value of each.  Signals below 32 are pending at most once.  A real-time signal
+ *             is queued as often as it is sent, up to RLIMIT_SIGPENDING of the receiver's user.
+ *             The sender does not run the action of the signal.  It sets AST_SIGNAL of one LWP that may take
+ *             the signal and wakes that LWP, which acts in sig_deliver() before it returns to user mode.
+ *             There are two exceptions, because no process can block them: SIGKILL marks the process as
+ *             exiting and interrupts every LWP; SIGCONT lets a stopped process run.
+ * INVARIANTS  S1  if a signal is pending for an LWP that does not block it, this LWP has AST_SIGNAL, or
+ *                 another LWP of the process that does not block it has
+ *             S2  only an LWP itself clears its AST_SIGNAL, under [s], when no signal is pending for it
  *             S3  SIGKILL and SIGSTOP are in no program's mask
- * LOCKING     p->sig->lock [s] for queues, masks, handlers.  p->sig changes only in exec, when its process has one
- *             LWP left and under proc_lock, so a sender to another process holds proc_lock.  LWP lists need proc_lock
- *             too; the common case, an LWP that signals its own process and does not block it, needs [s] alone.
+ * LOCKING     p->sig->lock [s] for queues, masks and handlers. p->sig changes only in exec, under proc_lock,
+ *             when its process has one LWP left.  Therefore a sender to another process holds proc_lock.  LWP
+ *             lists need proc_lock too.  In the common case an LWP signals its own process and does not block
+ *             the signal; this needs only [s].
  * SEE ALSO    sigdeliver.c, sigframe.c, sys/sys_signal.c, user/test/t_signal.c
  */
 #include "proc/proc_impl.h"
@@ -102,7 +106,7 @@ void sig_recalc(void)
     spin_unlock(&l->proc->sig->lock);
 }
 
-/* Set the mask; what it hides from this LWP is offered to the others (S1). */
+/* Set l's mask.  Pending signals of the process that l now blocks are offered to the other LWPs (S1). */
 static void change_signal_mask(struct lwp *l, sigset_t set)
 {
     struct proc *p = l->proc;
@@ -156,12 +160,16 @@ void sig_retarget(struct proc *p, struct lwp *l)
             thread_interrupt(&o->t);
 }
 
+/* Whether l takes `sig` when it is pending: l does not block it, or waits for it in sigtimedwait [S]. */
 static bool lwp_may_take(const struct lwp *l, int sig)
 {
     return ((l->sigmask & ~l->sigwait) & SIGBIT(sig)) == 0;
 }
 
-/* Whether sending would change nothing: not caught, not blocked (a blocked one waits for a change of mind). */
+/*
+ * Whether `sig` would have no effect: it is not caught, and l does not block it.  (A blocked signal stays
+ * pending, because its action may change before it is unblocked.) [S]
+ */
 static bool is_signal_ignored(const struct proc *p, const struct lwp *l, int sig)
 {
     uint64_t h = p->sig->act[sig - 1].handler;
@@ -169,10 +177,13 @@ static bool is_signal_ignored(const struct proc *p, const struct lwp *l, int sig
     if (l != NULL && (l->sigmask & SIGBIT(sig)))
         return false;
     if (h == SIG_DFL && p == proc_initial && (!sig_default_ignored(sig)))
-        return true; /* process 1 gets only what it catches */
+        return true; /* process 1 gets only signals that it catches */
     return h == SIG_IGN || (h == SIG_DFL && sig_default_ignored(sig));
 }
 
+/*
+ * Make `sig` pending in q and charge `uc` for its sigentry [S].  0, -EAGAIN: no room for a real-time signal.
+ */
 static int queue_signal(struct sigqueue *q, struct proc *p, struct ucount *uc, int sig,
                         const struct siginfo *info)
 {
@@ -198,6 +209,7 @@ static int queue_signal(struct sigqueue *q, struct proc *p, struct ucount *uc, i
     return 0;
 }
 
+/* Discard the signals in `set` of the process and of all its LWPs [P] [S]. */
 static void flush_pending_signals(struct proc *p, sigset_t set)
 {
     struct lwp *l;
@@ -224,7 +236,7 @@ void sig_end_process(struct proc *p, int status)
         atomic_fetch_or(&curthread->ast, AST_SIGNAL);
 }
 
-/* Send with proc_lock held; l NULL: to the process. */
+/* Send `sig` to process p or, if l is not NULL, to its LWP l [P].  0, -EAGAIN as in queue_signal(). */
 static int send_signal_locked(struct proc *p, struct lwp *l, int sig, const struct siginfo *info)
 {
     struct lwp *to = l;
@@ -272,7 +284,10 @@ static int send_signal_locked(struct proc *p, struct lwp *l, int sig, const stru
     return err;
 }
 
-/* The common case without proc_lock: a caught signal, not blocked, to one's own process.  Whether it was done. */
+/*
+ * The common case, without proc_lock: the caller l sends itself a signal that it catches and does not block.
+ * Returns whether that was the case; then *err is the result.
+ */
 static bool try_send_to_self(struct lwp *l, struct sigqueue *q, int sig, const struct siginfo *info,
                              int *err)
 {
@@ -351,6 +366,7 @@ bool sig_permitted(const struct cred *cr, struct proc *p, int sig)
     return cr->euid == to->uid || cr->euid == to->suid || cr->uid == to->uid || cr->uid == to->suid;
 }
 
+/* Remove the oldest `sig` from q.  Returns whether it has a siginfo, which is then in *info [S]. */
 static bool take_queued_signal(struct sigqueue *q, int sig, struct siginfo *info)
 {
     struct sigentry *e, *tmp;
