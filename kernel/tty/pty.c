@@ -2,20 +2,20 @@
 /*
  * pty.c - pseudo-terminals: a terminal whose line is another program.
  *
- * THEORY      Opening /dev/ptmx makes a pair: a terminal, /dev/pts/N, and the open file itself, the
- *             master.  What is written to the master is typed on the terminal; what programs write
- *             to the terminal is read from the master, through a ring that is the driver's room.
- *             When the master is closed the terminal is gone: its session gets SIGHUP, its files
- *             read end of file.  When the last file of the terminal is closed the master reads
- *             -EIO.
- *             The master is one of the terminal's holds (tty->opens); the last hold to go frees the
- *             pair.  The device files are those of a small file system, "devpts", which shows the
- *             pairs that exist.
- *             A device file is one pair's, whose owner it has: when that pair has gone, the file cannot be opened
- *             any more, though another pair may have the number.
+ * THEORY      A program such as a terminal emulator or sshd needs a terminal without hardware.  Opening
+ *             /dev/ptmx makes a pair: a terminal, /dev/pts/N, and the open file itself, which is called the
+ *             master.  Bytes written to the master are input of the terminal.  Output of programs to the
+ *             terminal goes into a ring, from which the master reads.
+ *             When the master is closed, the terminal is gone: its session gets SIGHUP, and its files read
+ *             end of file.  When the last file of the terminal is closed, the master reads -EIO.
+ *             The master is one of the terminal's holds (tty->opens).  The last hold to be
+ *             dropped frees the pair.
+ *             The device files are those of a small file system, "devpts", which shows the pairs that exist.
+ *             A device file belongs to one pair and has the owner of that pair.  When the pair is freed, the
+ *             file cannot be opened any more, even if a new pair has the same number.
  * INVARIANTS  Y1  tty.opens == open files of the terminal + 1 while the master is open
- * LOCKING     pty_lock (RANK_VNODE) for taking and giving back pairs, before tty->lock, which
- *             guards the ring
+ * LOCKING     pty_lock (RANK_VNODE) to allocate and free pairs; it is taken before tty->lock, which guards
+ *             the ring [y]. [c] constant
  * SEE ALSO    tty.h, pts(4), tests/test_tty.py
  */
 #include "vfs/pseudo.h"
@@ -28,7 +28,7 @@
 
 enum {
     PTY_MAX = 64,
-    PTY_ROOT = 8 /* the last are for the superuser */,
+    PTY_ROOT = 8 /* the last ones are for the superuser */,
     OUT_RING = 8192,
     IN_RING = 4096,
     COPY = 256
@@ -37,14 +37,14 @@ enum { PTS_MAJOR = 136 };
 
 struct pty {
     struct tty tty;
-    bool locked;         /* [y] until unlockpt() the terminal cannot be opened */
-    bool ever_opened;    /* [y] the terminal has been opened                   */
+    bool locked;         /* the terminal cannot be opened before unlockpt() */
+    bool ever_opened;    /* [pty_lock] the terminal has been opened before */
     uint32_t uid, gid;   /* [c] of the file in /dev/pts                        */
-    uint64_t serial;     /* [c] never that of another pair: pseudo_arg.a       */
+    uint64_t serial;     /* [c] unique for each pair: pseudo_arg.a */
     uint32_t head, tail; /* [y] out: bytes tail .. head-1                      */
     char *out;           /* [c] */
-    bool told;           /* [y] the master was woken for what is in out, and has not read since */
-    struct cv master_cv; /* the master waits, for output or for room           */
+    bool told;           /* [y] the master was woken for `out` and has not read since */
+    struct cv master_cv; /* the master waits for output or for room */
     struct pollhead master_poll;
 };
 
@@ -63,7 +63,7 @@ static void wake_master(struct pty *y)
     poll_wake(&y->master_poll);
 }
 
-/* ---- the driver: what the terminal does to its line ------------------------------------------------------------- */
+/* ---- the driver: operations of the terminal on its line ---------------------------------------------- */
 
 static void pty_write(struct tty *t, const char *buf, size_t n)
 {
@@ -71,8 +71,7 @@ static void pty_write(struct tty *t, const char *buf, size_t n)
 
     for (size_t i = 0; i < n; i++)
         y->out[y->head++ % OUT_RING] = buf[i];
-    if (n > 0 &&
-        !y->told) { /* echo comes byte by byte, and a wake-up costs as much as there are pollers */
+    if (n > 0 && !y->told) { /* once per read: a wake-up costs as much as there are pollers */
         y->told = true;
         wake_master(y);
     }
@@ -96,7 +95,7 @@ static void pty_discard(struct tty *t)
 
 static void pty_stop(struct tty *t, bool stop)
 {
-    /* room() is 0 while it is stopped; what is in the ring is already the master's */
+    /* room() is 0 while output is stopped; the master may still read the bytes in the ring */
 }
 
 static void pty_resume_input(struct tty *t)
@@ -132,9 +131,9 @@ static const struct tty_driver pty_driver = {
     .release = pty_release,
 };
 
-/* ---- the master's file ------------------------------------------------------------------------------------------ */
+/* ---- the master's file ------------------------------------------------------------------------------- */
 
-/* Whether the terminal was open and is not any more; t->lock held. */
+/* Whether the terminal was opened and has no open file now; t->lock held. */
 static bool is_terminal_closed(const struct pty *y)
 {
     return y->ever_opened && y->tty.opens == 1; /* Y1 */
@@ -299,9 +298,9 @@ static int ptmx_open(struct vnode *vn, int oflags, struct file *f)
     return 0;
 }
 
-/* ---- the terminal's device, and /dev/pts ------------------------------------------------------------------------ */
+/* ---- the terminal's device, and /dev/pts ------------------------------------------------------------- */
 
-/* The pair that a file of /dev/pts is about; NULL: it has gone.  pty_lock held. */
+/* The pair of a file in /dev/pts; NULL: it has been freed.  pty_lock held. */
 static struct pty *pty_find(const struct pseudo_arg *arg)
 {
     struct pty *y = ptys[arg->b & 0xff];
@@ -315,7 +314,7 @@ static int pts_open(struct vnode *vn, int oflags, struct file *f)
     struct pty *y;
     int err = -EIO;
 
-    if (arg == NULL) /* a node made elsewhere has no pair, as on Linux */
+    if (arg == NULL) /* a device file outside devpts has no pair, as on Linux */
         return err;
     spin_lock(&pty_lock);
     y = pty_find(arg);

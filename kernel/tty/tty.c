@@ -2,13 +2,13 @@
 /*
  * tty.c - terminals as open files: reading, writing, polling, hanging up.
  *
- * THEORY      A read waits until the line discipline has something for it (canonical mode: a line;
- *             raw mode: VMIN bytes, or what came before VTIME ran out) and takes it in pieces
- *             through a small buffer, because user memory must not be touched under a spin lock.  A
- *             write processes bytes while the driver has room and sleeps for more.
- *             A hang-up kills the files that are open: each remembers the terminal's generation in
- *             f->off (a terminal has no position), and one of an earlier generation reads end of
- *             file.
+ * THEORY      A read waits until the line discipline has input for it.  In canonical mode that is a line; in
+ *             raw mode it is VMIN bytes, or the bytes that came before VTIME ran out.  The read copies them
+ *             in pieces through a small buffer, because user memory must not be touched under a spin lock.  A
+ *             write processes bytes while the driver has room, and sleeps when it has none.
+ *             A hang-up makes all open files of the terminal dead.  Each file has the terminal's
+ *             generation in f->off (a terminal has no file position).  A file of an earlier
+ *             generation reads end of file.
  * LOCKING     as in tty.h
  * SEE ALSO    tty.h, docs/devices.md
  */
@@ -81,8 +81,7 @@ static bool is_hung_up(struct tty *t, struct file *f)
 void tty_receive(struct tty *t, const char *buf, size_t n)
 {
     while (n > 0) {
-        uint32_t walked =
-            0; /* cells: editing may walk the line that is being typed, with interrupts off */
+        uint32_t walked = 0; /* cells that editing walked: bounds the time with interrupts off */
         int sig = 0;
 
         spin_lock(&t->lock);
@@ -116,8 +115,7 @@ void tty_hangup(struct tty *t)
     t->exclusive = false;
     tty_input_discard(t);
     if (t->gone)
-        tty_output_discard(
-            t); /* nobody will take it; a line that is still there sends what was written */
+        tty_output_discard(t); /* no reader is left; a live line sends it */
     tty_set_stopped(t, false);
     cv_broadcast(&t->readers);
     cv_broadcast(&t->writers);
@@ -126,8 +124,8 @@ void tty_hangup(struct tty *t)
 }
 
 /*
- * Wait until input is there, t->lock held.  *deadline is NO_DEADLINE, or when VTIME ends.
- * Returns 1: there is some; 0: end of file or time-out; -EAGAIN, -EINTR, -EIO.
+ * Wait until input is there; t->lock held. deadline: when VTIME ends, or NO_DEADLINE.
+ * Returns 1: there is input; 0: end of file or time-out; -EAGAIN, -EINTR, or an error of tty_check_read().
  */
 static int wait_input(struct tty *t, struct file *f, uint64_t deadline)
 {
@@ -143,7 +141,7 @@ static int wait_input(struct tty *t, struct file *f, uint64_t deadline)
             return tty_input_ready(t) > 0;
         if (err != 0)
             return err;
-        /* While it slept its group may have been put in the background. */
+        /* The caller's group may have been put in the background while it slept. */
         spin_unlock(&t->lock);
         err = tty_check_read(t);
         spin_lock(&t->lock);
@@ -153,7 +151,7 @@ static int wait_input(struct tty *t, struct file *f, uint64_t deadline)
     return 1;
 }
 
-/* When a raw read that has `done` bytes gives up waiting; 0: at once. */
+/* Until when a raw read that has `done` bytes waits, in ns of clock_mono_ns(); 0: it does not wait. */
 static uint64_t raw_deadline(const struct tty *t, size_t done)
 {
     uint64_t vtime = t->tio.cc[VTIME], vmin = t->tio.cc[VMIN];

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * tty_input.c - line discipline, from the line: editing, echo, what a reader gets.
+ * tty_input.c - line discipline for input: editing, echo, and the bytes that a reader gets.
  *
- * THEORY      In canonical mode bytes between `canon` and `head` are the line being typed; erase
- *             characters take them back, and a delimiter (newline, end of file, EOL) moves `canon`
- *             up to `head`.  In raw mode canon follows head.  Erasing on the screen works by
- *             columns: the width of what goes away is computed from the line's start, so that tabs,
- *             control characters and UTF-8 need no cases of their own.
- *             Signal characters never enter the ring.  The interrupt handler cannot send signals
- *             while it holds t->lock, so tty_input_byte() returns them.
- *             A ring without room: a raw terminal pauses its driver; a canonical one whose line has
- *             no end yet drops bytes (with a bell, IMAXBEL), keeping the last cell for the
- *             delimiter.
+ * THEORY      In canonical mode the bytes between `canon` and `head` are the line being typed.  Erase
+ *             characters remove them; a delimiter (newline, end of file, EOL) moves `canon` up to `head`.  In
+ *             raw mode canon follows head.
+ *             Erasing on the screen works by columns.  The number of columns to erase is computed from the
+ *             line's start, so tabs, control characters and UTF-8 need no special cases.
+ *             Signal characters never enter the ring.  The interrupt handler cannot send signals while it
+ *             holds t->lock, so tty_input_byte() returns them.
+ *             If the ring is full, the driver is paused.  There is one exception: if the ring of a canonical
+ *             terminal has only an unfinished line, no read could make room.  Then excess bytes are dropped
+ *             (with a bell, IMAXBEL).  The last cell is kept free for the delimiter.
  * LOCKING     all with t->lock held
  * SEE ALSO    tty.h, termios(3)
  */
@@ -24,7 +24,7 @@ static uint16_t *input_cell(struct tty *t, uint32_t i)
     return &t->ring[i & (t->size - 1)];
 }
 
-/* Whether `c` is the special character number `which` (0 there means: none). */
+/* Whether `c` is the special character number `which`; 0 in t->tio.cc[] means that there is none. */
 static bool is_special(const struct tty *t, unsigned which, uint8_t c)
 {
     return t->tio.cc[which] == c && c != 0;
@@ -44,11 +44,11 @@ uint32_t tty_input_room(const struct tty *t)
         return t->size - used;
     if (used < t->size - 1)
         return t->size - 1 - used;
-    /* A line that cannot end would stop the terminal for good: its excess bytes are taken and dropped. */
+    /* A line without end must not block the terminal: its excess bytes are accepted and dropped. */
     return t->canon == t->tail ? 1 : 0;
 }
 
-/* Store one cell.  Returns false when there is no room for it. */
+/* Store one cell.  Returns false if there is no room for it. */
 static bool store_input_cell(struct tty *t, uint16_t c)
 {
     uint32_t used = t->head - t->tail;
@@ -67,7 +67,7 @@ static bool store_input_cell(struct tty *t, uint16_t c)
     return true;
 }
 
-/* Column of the cursor after the cells canon .. end-1 of the line being typed were echoed. */
+/* Column of the cursor after the echo of the cells canon .. end-1 of the line being typed. */
 static uint32_t column_at(struct tty *t, uint32_t end)
 {
     uint32_t col = t->line_column;
@@ -85,7 +85,7 @@ static uint32_t column_at(struct tty *t, uint32_t end)
     return col;
 }
 
-/* Where the last character of the line being typed begins. */
+/* Index of the first cell of the character that ends before `end`, in the line being typed. */
 static uint32_t char_before(struct tty *t, uint32_t end)
 {
     uint32_t i = end - 1;
@@ -96,6 +96,7 @@ static uint32_t char_before(struct tty *t, uint32_t end)
     return i;
 }
 
+/* Erase a character, a word or the line, as `c` (VERASE, VWERASE, VKILL) says; also on the screen if ECHO. */
 static void erase_typed_input(struct tty *t, uint8_t c)
 {
     uint32_t to = t->head;
@@ -108,7 +109,7 @@ static void erase_typed_input(struct tty *t, uint8_t c)
     } else if (is_special(t, VERASE, c)) {
         to = char_before(t, to);
     } else {
-        while (to != t->canon) { /* blanks and the like, then one word */
+        while (to != t->canon) { /* characters between words, then one word */
             uint32_t i = char_before(t, to);
 
             if (is_word_char((uint8_t)*input_cell(t, i)))
@@ -141,7 +142,7 @@ static void reprint_line(struct tty *t)
         tty_echo(t, (uint8_t)*input_cell(t, i));
 }
 
-/* Canonical mode's own characters.  Returns whether c was one (and is dealt with). */
+/* Process c if it is special in canonical mode.  Returns whether it was. */
 static bool handle_canonical_char(struct tty *t, uint8_t c)
 {
     uint32_t lflag = t->tio.lflag;
@@ -255,7 +256,7 @@ size_t tty_input_take(struct tty *t, char *buf, size_t n, bool *last)
         if (!(c & TTY_EOFMARK))
             buf[done++] = (char)c;
     }
-    /* A line that filled the buffer exactly takes its end-of-file mark along: it would read as 0 bytes. */
+    /* If the line fills the buffer exactly, take its end-of-file mark, too.  Else the next read returns 0. */
     if (lines && done == n && !*last && t->tail != t->canon &&
         (*input_cell(t, t->tail) & TTY_EOFMARK)) {
         t->tail++;
@@ -272,7 +273,7 @@ void tty_input_discard(struct tty *t)
 
 void tty_input_mode_changed(struct tty *t)
 {
-    /* What is there becomes readable at once; going to canonical mode it counts as one line. */
+    /* All input becomes readable at once; in canonical mode it counts as one line. */
     if ((t->tio.lflag & ICANON) && t->tail != t->head)
         *input_cell(t, t->head - 1) |= TTY_DELIM;
     t->canon = t->head;

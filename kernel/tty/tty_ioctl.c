@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * tty_ioctl.c - the settings of a terminal, as termios(3) and the shell ask for them.
+ * tty_ioctl.c - the settings of a terminal, for termios(3) and shells.
  *
- * THEORY      Changing settings from the background stops the caller (SIGTTOU), save for one that
- *             ignores it.
- *             TCSETSW and TCSETSF wait until what was written is out; TCSETSF also forgets input.
+ * THEORY      A process that changes settings from the background gets SIGTTOU, which stops it, unless it
+ *             blocks or ignores the signal.
+ *             TCSETSW and TCSETSF wait until all output has been sent; TCSETSF also discards input.
  * LOCKING     user memory is copied with no lock held; t->lock for the settings
  * SEE ALSO    tty.h, ioctl_tty(2)
  */
@@ -40,10 +40,10 @@ enum {
     TCOON = 1,
     TCIOFF = 2,
     TCION = 3,
-    TIOCM_LINES = 0x166, /* DTR RTS CTS CD DSR: a line that is up */
+    TIOCM_LINES = 0x166, /* DTR RTS CTS CD DSR: the line is connected */
 };
 
-/* Wait until everything written has left.  0 or -ERESTARTSYS. */
+/* Wait until all output has been sent.  0 or -ERESTARTSYS. */
 static int drain_tty_output(struct tty *t)
 {
     int err = 0;
@@ -74,7 +74,7 @@ static long set_termios(struct tty *t, unsigned cmd, uint64_t arg)
         tty_input_mode_changed(t);
     if (!(tio.iflag & IXON))
         tty_set_stopped(t, false);
-    cv_broadcast(&t->readers); /* sleepers look again under the new rules */
+    cv_broadcast(&t->readers); /* sleeping readers check again under the new settings */
     poll_wake(&t->poll);
     spin_unlock(&t->lock);
     return 0;
@@ -136,7 +136,7 @@ static long control_tty_flow(struct tty *t, uint64_t what)
     return 0;
 }
 
-/* The questions that are answered with one number. */
+/* The ioctls that return one number: TIOCMGET, TIOCGETD, FIONREAD, TIOCOUTQ. */
 static int query_tty_number(struct tty *t, unsigned cmd)
 {
     size_t n;
@@ -204,7 +204,7 @@ long tty_ioctl(struct tty *t, struct file *f, unsigned cmd, uint64_t arg)
         t->exclusive = cmd == TIOCEXCL;
         return 0;
     case TIOCSTI:
-        return -EIO; /* as Linux answers where pretending to be the keyboard is not allowed */
+        return -EIO; /* as on Linux where simulated input is not allowed */
     case TIOCVHANGUP:
         if (!cred_superuser(curcred()))
             return -EPERM;

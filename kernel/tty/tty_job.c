@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * tty_job.c - job control: whose terminal it is, and which of its processes may use it.
+ * tty_job.c - job control: which session owns a terminal, and which of its processes may use it.
  *
- * THEORY      A session has at most one controlling terminal and a terminal at most one session.
- *             One process group of the session is in the foreground: the characters of ISIG go to
- *             it, and only it may read.  A background reader gets SIGTTIN, a background process
- *             that changes settings (or writes, with TOSTOP) SIGTTOU, each sent to its whole group.
- *             The call then ends with -ERESTARTSYS: the process stops, and when it goes on, in the
- *             foreground, the call is repeated.  A group that nobody could put in the foreground
- *             again (orphaned), or one that ignores SIGTTIN, gets -EIO instead.
- *             The foreground group is kept as a number: a group that has died is simply not found.
+ * THEORY      A session has at most one controlling terminal, and a terminal has at most one session.  One
+ *             process group of the session is in the foreground.  The characters of ISIG send their signals
+ *             to it, and only it may read.
+ *             If a process in the background reads, its whole group gets SIGTTIN.  If it changes settings (or
+ *             writes, with TOSTOP), the group gets SIGTTOU.  The call then ends with -ERESTARTSYS: the
+ *             process stops, and when it continues in the foreground, the call is repeated.
+ *             A group gets -EIO instead if it is orphaned, because no shell could put it in the foreground
+ *             again.  A reader that blocks or ignores SIGTTIN gets -EIO, too.
+ *             The foreground group is kept as a number.  If that group has died, the search for it
+ *             simply finds no group.
  * INVARIANTS  J1  t->session == s  iff  s->tty == t
- *             J2  a terminal with a session exists: its end sets `gone` and then takes the session away,
- *                 before it drops its hold, and one that is gone gets no session
- * LOCKING     [p] proc_lock for the relations, then tty->lock, for a moment, or the signal handlers'
+ *             J2  a terminal with a session is not freed: when its other end closes, `gone` is set and the
+ *                 session is removed before the hold is dropped; a terminal that is gone gets no session
+ * LOCKING     [p] proc_lock for the relations; then, briefly, tty->lock or the lock of the signal handlers
  * SEE ALSO    tty.h, credentials(7), tests/test_tty.py
  */
 #include "lib/errno.h"
@@ -28,7 +30,7 @@ enum {
     TIOCGSID = 0x5429,
 };
 
-/* The foreground group of t, proc_lock held; NULL: none, or it has died. */
+/* The foreground group of t, or NULL: there is none, or it has died.  proc_lock held. */
 static struct pgrp *foreground_pgrp(struct tty *t)
 {
     struct pgrp *pg = t->fg_pgid != 0 ? pgrp_find(t->fg_pgid) : NULL;
@@ -58,7 +60,11 @@ static bool signal_refused(int sig)
     return r;
 }
 
-/* The rule of both checks: 0 in the foreground, else the signal for the group; `refused_err` if it is refused. */
+/*
+ * 0 if the caller is in the foreground of t, or t is not its terminal.  Otherwise its group gets `sig`,
+ * and -ERESTARTSYS is returned.  `refused_err`: the result if the caller blocks or ignores `sig`. -EIO:
+ * its group is orphaned.
+ */
 static int check_foreground(struct tty *t, int sig, int refused_err)
 {
     struct proc *p = curproc();
@@ -120,7 +126,7 @@ int tty_acquire(struct tty *t, bool steal)
     spin_lock(&proc_lock);
     s = p->pgrp->session;
     if (s->leader == p && s->tty == t) {
-        /* already so */
+        /* it has this terminal already */
     } else if (s->leader != p || s->tty != NULL || (t->session != NULL && !steal)) {
         err = -EPERM;
     } else if (tty_gone(t)) {
@@ -136,7 +142,7 @@ int tty_acquire(struct tty *t, bool steal)
     return err;
 }
 
-/* Part terminal and session: SIGHUP, SIGCONT to the foreground group.  proc_lock held. */
+/* End the relation of t and its session; SIGHUP and SIGCONT to the foreground group.  proc_lock held. */
 static void detach_tty_session(struct tty *t)
 {
     struct pgrp *pg = foreground_pgrp(t);
@@ -173,7 +179,7 @@ void tty_leader_exit(struct session *s)
     if ((t = s->tty) != NULL) {
         detach_tty_session(t);
         if (tty_hold(t) != 0)
-            t = NULL; /* its end hangs it up */
+            t = NULL; /* master_close() hangs it up */
     }
     spin_unlock(&proc_lock);
     if (t != NULL) {
@@ -182,7 +188,10 @@ void tty_leader_exit(struct session *s)
     }
 }
 
-/* tcsetpgrp(3). */
+/*
+ * tcsetpgrp(3): make group `pgid` the foreground group.  0, -EINVAL, -ENOTTY, -ESRCH, -EPERM, or
+ * as tty_check_change().
+ */
 static int set_foreground(struct tty *t, int pgid)
 {
     struct pgrp *pg;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * tty_output.c - line discipline, towards the line: post-processing, echo, the cursor's column.
+ * tty_output.c - line discipline for output: post-processing, echo, the cursor's column.
  *
- * THEORY      With OPOST each byte of a program becomes up to eight on the line (a tab with XTABS).
- *             Bytes are processed only while the driver has room for what they become, so nothing
- *             is ever half sent.
- *             Echo goes the same way, but does not wait: what finds no room is dropped.
- *             The column is followed here, because tabs and the erasing of tabs depend on it.
+ * THEORY      With OPOST each byte of a program becomes up to eight bytes on the line (a tab with
+ *             XTABS).  A byte is processed only if the driver has room for all of them, so the result
+ *             is never sent in part.
+ *             Echo uses the same functions, but does not wait: bytes for which there is no room are dropped.
+ *             The column of the cursor is computed here, because tabs and the erasing of tabs depend on it.
  * INVARIANTS  O1  a chunk given to the driver is never longer than its room
  * LOCKING     all with t->lock held
  * SEE ALSO    tty.h
@@ -21,13 +21,13 @@ static bool is_ctrl(uint8_t c)
     return c < 32 || c == 127;
 }
 
-/* A byte in the middle of a UTF-8 sequence takes no column. */
+/* Whether c is a later byte of a UTF-8 sequence, which takes no column. */
 static bool is_continuation(const struct tty *t, uint8_t c)
 {
     return (t->tio.iflag & IUTF8) && (c & 0xc0) == 0x80;
 }
 
-/* What one byte becomes on the line: stored at out, its length returned; the column follows. */
+/* Store at `out` the bytes that c becomes, and update the column.  Returns their number, 0 .. EXPAND_MAX. */
 static size_t expand_output_byte(struct tty *t, uint8_t c, char *out)
 {
     uint32_t oflag = t->tio.oflag;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * tty_uart.c - the terminals on the serial ports, and the names under which they are opened.
+ * tty_uart.c - the terminals on the serial ports, and their device files.
  *
- * THEORY      /dev/ttyS0 (and /dev/console, which never hangs up) is COM1 with the usual settings
- *             of a login terminal; /dev/ttyS1 is COM2, raw from the start and with a large input
- *             ring: programs use it as a plain byte channel to the host.  /dev/tty is whatever
- *             terminal controls the caller.
- *             The interrupt's bytes are taken out of the port only as far as the ring has room; the
- *             rest waits in the port, and behind it at the sender.
+ * THEORY      /dev/ttyS0 is COM1 with the usual settings of a login terminal. /dev/console is the same
+ *             port, but its open files survive hang-ups. /dev/ttyS1 is COM2, raw from the start and with a
+ *             large input ring; programs use it as a plain byte channel to the host. /dev/tty is the
+ *             caller's controlling terminal.
+ *             The interrupt handler takes bytes out of the port only while the ring has room.  The rest waits
+ *             in the port, and after that at the sender.
  * SEE ALSO    tty.h, drivers/uart.h
  */
 #include "drivers/uart.h"
@@ -64,7 +64,7 @@ static const struct tty_driver serial_driver = {
     .resume_input = serial_resume_input,
 };
 
-/* uart_client.input: interrupt context. */
+/* uart_client.input: move bytes from the port to the terminal.  Interrupt context. */
 static void serial_input(void *arg)
 {
     struct tty *t = arg;
