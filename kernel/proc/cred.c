@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * cred.c - credentials: who a thread acts for.
+ * cred.c - credentials: the user and group ids with which a thread acts.
  *
- * THEORY      A struct cred never changes once a second holder can see it; a set*id call makes a copy, alters that and
- *             swaps it in.  Each LWP holds its own reference, as in Linux: the C library makes all threads change.
- * LOCKING     l->cred is changed by its LWP only, under proc_lock, so that others may read it under proc_lock.
+ * THEORY      A struct cred never changes once a second holder can see it.  A set*id call makes a copy,
+ *             changes the copy and installs it.  Each LWP holds its own reference, as in Linux; the C library
+ *             makes all threads of a process change.
+ * LOCKING     only an LWP itself changes its l->cred, under proc_lock, so other threads may
+ *             read it under proc_lock
  */
 #include "proc/proc_impl.h"
 

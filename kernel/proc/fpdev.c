@@ -2,11 +2,13 @@
 /*
  * fpdev.c - /dev/fireplane: the interconnect model's page, and the counters of LWPs.
  *
- * THEORY      mmap() of the device shows the page that the model shares with us: an object whose pages are the
- *             device's own frames, all of them there from the start.  They carry a reference more than their object's,
- *             so nothing moves or frees them.  The device can be opened for reading only, so no mapping is writable.
+ * THEORY      mmap() of the device shows the page that the model shares with the kernel.  It is an object
+ *             whose pages are the device's own frames, all present from the start.  Each page has one more
+ *             reference than its object holds, so no code moves or frees it.  The device can be opened for
+ *             reading only, so no mapping is writable.
  * LOCKING     proc_lock, then the thread's
- * SEE ALSO    include/uapi/fireplane.h (layout, ioctl), stat/modelled.h, user/lib/fireplane.c, docs/devices.md
+ * SEE ALSO    include/uapi/fireplane.h (layout, ioctl), stat/modelled.h,
+ *             user/lib/fireplane.c, docs/devices.md
  */
 #include "proc/fpdev.h"
 
@@ -20,7 +22,7 @@
 
 static struct vm_object page_object;
 
-/* The LWP of p with the lowest id from `lwpid` on, or NULL; proc_lock is held. */
+/* The LWP of p with the lowest lwpid that is >= `lwpid`, or NULL; proc_lock is held. */
 static struct lwp *find_next_lwp(struct proc *p, int lwpid)
 {
     struct lwp *l, *best = NULL;
@@ -31,7 +33,10 @@ static struct lwp *find_next_lwp(struct proc *p, int lwpid)
     return best;
 }
 
-/* Fills in `q` for the LWP it names.  0, -ESRCH, -EACCES. */
+/*
+ * Fill in `q` for the process q->pid (0: the caller's) and its first LWP from q->lwpid
+ * on.  0, -ESRCH, -EACCES.
+ */
 static int read_lwp_counts(struct fp_lwp *q)
 {
     struct proc *p;

@@ -5,8 +5,10 @@
 #ifndef PROC_FPDEV_H
 #define PROC_FPDEV_H
 
-/* fpdev_init - register the device; once, after fireplane_attach() and vm_init().  Without the model it exists, too,
- * and opening it fails with ENODEV. */
+/*
+ * fpdev_init - register the device; once, after fireplane_attach() and vm_init().  Without the interconnect
+ * model the device exists as well, and opening it fails with -ENODEV.
+ */
 void fpdev_init(void);
 
 #endif

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * fsup.c - what the file room asks of processes: who is running, its file size limit, the signals of writing.
+ * fsup.c - the upcalls of kernel/fs to processes: credentials, the file size limit,
+ * signals, the end of a process.
  *
- * LOCKING  sig_send_lwp() takes the handlers' lock; fs calls with none held but sleeping ones.
+ * LOCKING     sig_send_lwp() takes the lock of the handlers; kernel/fs calls these functions
+ *             with no spin lock held
  */
 #include "proc/proc_impl.h"
 
@@ -18,7 +20,7 @@ static const struct cred *running_cred(void)
 static uint64_t fsize_limit(void)
 {
     return curthread->lwp != NULL ? limit(RLIMIT_FSIZE)
-                                  : RLIM_INFINITY; /* the kernel itself has none */
+                                  : RLIM_INFINITY; /* kernel threads have no limit */
 }
 
 static void signal_self(int sig)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * init.c - process 1, made from nothing.
+ * init.c - make process 1.
  *
- * THEORY      It begins as an LWP without memory that runs kernel code: opens the console as descriptors 0, 1 and 2
- *             and execs the first of a few well-known programs that is there.  From then on it is a process like
- *             others, but for what its number brings: orphans are given to it, and it gets no signal that it does not
- *             catch.
+ * THEORY      Process 1 is the only process that is not a copy of another one.  It begins as an LWP
+ *             without user memory that runs kernel code.  This code opens the console as descriptors 0, 1
+ *             and 2 and execs the first of a few well-known programs that exists.  From then on it is a
+ *             process like others, with two exceptions: orphans become its children, and it gets only
+ *             signals that it catches.
  */
 #include "proc/proc_impl.h"
 
@@ -37,6 +38,7 @@ static void open_console(struct proc *p)
         fd_install_at(p->files, f, fd, 0);
 }
 
+/* Execute `path` with init_env as environment.  0: *r holds the program's registers; else an error. */
 static int try_exec(const char *path, struct regs *r)
 {
     size_t n = strlen(path) + 1;
@@ -109,7 +111,7 @@ void proc_start_init(void)
     lwp_hash_add(l);
     pgrp_join(p, pg);
     spin_unlock(&proc_lock);
-    if (thread_set_class(&l->t, CLASS_TS, 0, false) != 0) /* every process inherits it */
+    if (thread_set_class(&l->t, CLASS_TS, 0, false) != 0) /* every process inherits the class */
         panic("process 1 cannot be time-shared");
     thread_start(&l->t);
 }

@@ -2,23 +2,26 @@
 /*
  * itimer.c - sleeping, CPU-time clocks, interval timers.
  *
- * THEORY      ITIMER_REAL is one timer in struct proc. With an interval it is armed again when the
- *             process takes the signal, as in Linux, and not in the interrupt. The signal may be
- *             another thread's SIGALRM that comes while the timer's function still runs on another
- *             CPU; the timer is then armed there, so an interval counts as MIN_INTERVAL_NS at least,
- *             or a process could keep that CPU in its interrupts. ITIMER_VIRTUAL and ITIMER_PROF count CPU
- *             time, which has no hardware timer: a record that exists only while one of them is
- *             set looks at the process's CPU time when it could at the earliest have run out,
- *             with all its LWPs running all the time, and looks again when it has not. If none of
- *             them has run since, it is parked until one is on its way to user mode: many
- *             processes that sleep, or wait for a CPU, cost nothing. VIRTUAL counts like PROF in
- *             this system: CPU time is measured at switches, not divided into user and kernel.
- * INVARIANTS  I1  an armed timer of a process is cancelled before the process goes
- *                 (proc_ops.exit)
+ * THEORY      An interval timer sends its process a signal when a time has passed: elapsed time (ITIMER_REAL)
+ *             or CPU time (ITIMER_VIRTUAL, ITIMER_PROF).
+ *             ITIMER_REAL is one timer in struct proc.  With an interval it is armed again when the process
+ *             takes the signal, as in Linux, and not in the interrupt.  But a thread of the process may send
+ *             SIGALRM, and the process may take it while the timer's function still runs on another CPU.  The
+ *             timer is then armed on that CPU again.  An interval therefore counts as at least
+ *             MIN_INTERVAL_NS; otherwise a process could keep that CPU in its interrupt handler.
+ *             ITIMER_VIRTUAL and ITIMER_PROF count CPU time, for which there is no hardware timer.  Each
+ *             has a record only while it is set.  The record's timer runs at the earliest moment at which
+ *             the CPU time could be used up, with all LWPs running all the time.  If it is not used up,
+ *             the timer is armed again.
+ *             If no LWP has run since the last look, the record is parked until an LWP returns to user mode.
+ *             So processes that sleep, or wait for a CPU, cost nothing.
+ *             VIRTUAL counts like PROF in this system, because CPU time is measured at context switches and
+ *             not divided into user and kernel time.
+ * INVARIANTS  I1  an armed timer of a process is cancelled before the process is freed (proc_ops.exit)
  *             I2  a parked CPU-time record is not armed, and every LWP of its process has
  *                 AST_ALARM, or is about to arm it
- * LOCKING     p->sig->lock guards itimer_real's interval; p->mutex p->cpu_timer[], whose records'
- *             fields belong to the timer function while it is armed
+ * LOCKING     p->sig->lock guards itimer_real's interval; p->mutex guards p->cpu_timer[].  The fields of a
+ *             record belong to the timer function while the record is armed
  * SEE ALSO    kernel/sys/sys_time.c, user/test/t_time.c, user/test/t_sys.c
  */
 #include "proc/itimer.h"
@@ -30,8 +33,8 @@
 #include "proc/proc.h"
 
 enum {
-    LOOK_AGAIN_NS = 1000000,  /* shortest time between two looks at a process's CPU time */
-    MIN_INTERVAL_NS = 100000, /* shortest interval of ITIMER_REAL */
+    LOOK_AGAIN_NS = 1000000,  /* shortest time between two looks at the CPU time, ns */
+    MIN_INTERVAL_NS = 100000, /* shortest interval of ITIMER_REAL, ns */
 };
 
 struct sleeper {
@@ -79,7 +82,7 @@ uint64_t proc_cpu_ns(struct proc *p)
     return ns;
 }
 
-/* The next multiple of `interval` after `deadline` that lies after `now`. */
+/* The first of deadline, deadline + interval, deadline + 2 * interval ... that lies after `now`. */
 static uint64_t next_expiry_after(uint64_t deadline, uint64_t interval, uint64_t now)
 {
     if (deadline > now)
@@ -126,13 +129,16 @@ struct cpu_timer {
     struct proc *p;
     int which; /* ITIMER_VIRTUAL, ITIMER_PROF */
     struct timer timer;
-    uint64_t target_ns; /* of proc_cpu_ns() */
+    uint64_t target_ns; /* CPU time (proc_cpu_ns()) of the next signal */
     uint64_t interval_ns;
     uint64_t seen_ns; /* proc_cpu_ns() at the last look */
     _Atomic bool stopped, parked;
 };
 
-/* CPU time of the process and, in *nlwps, how fast it can grow; 0 LWPs: it is ending. */
+/*
+ * CPU time of p in ns.  *nlwps: the number of its LWPs, which bounds how fast the CPU time
+ * can grow; 0: p is ending.
+ */
 static uint64_t cpu_time_now(struct proc *p, unsigned *nlwps)
 {
     uint64_t ns;
@@ -146,6 +152,7 @@ static uint64_t cpu_time_now(struct proc *p, unsigned *nlwps)
 
 static void expire_cpu_timer(struct timer *tm);
 
+/* Arm ct for the earliest moment at which nlwps LWPs can reach the target; `used`: their CPU time now, ns. */
 static void arm_cpu_timer(struct cpu_timer *ct, uint64_t used, unsigned nlwps)
 {
     uint64_t left = ct->target_ns > used ? ct->target_ns - used : 0;
@@ -156,8 +163,9 @@ static void arm_cpu_timer(struct cpu_timer *ct, uint64_t used, unsigned nlwps)
 }
 
 /*
- * No LWP has run since the last look: the next on its way to user mode looks.  One that is on a CPU may have passed
- * that place already; then it is not parked.  Returns whether it need not be armed.
+ * No LWP has run since the last look: park ct, so that the next LWP that returns to user mode arms
+ * it.  An LWP that is on a CPU may be past that place already; then ct is not parked.  Returns false
+ * if the caller must arm ct.
  */
 static bool park_cpu_timer(struct cpu_timer *ct)
 {
@@ -210,7 +218,7 @@ static void expire_cpu_timer(struct timer *tm)
         sig_send_proc(ct->p, ct->which == ITIMER_PROF ? SIGPROF : SIGVTALRM, NULL);
 }
 
-/* Stops and frees a record, if there is one; p->mutex is held. */
+/* Stop and free a record, if there is one; p->mutex is held. */
 static void drop_cpu_timer(struct cpu_timer **ctp)
 {
     struct cpu_timer *ct = *ctp;
@@ -223,7 +231,7 @@ static void drop_cpu_timer(struct cpu_timer **ctp)
     kmem_free(ct);
 }
 
-/* itimer_set() for the two that count CPU time; p->mutex is held. */
+/* itimer_set() for ITIMER_VIRTUAL and ITIMER_PROF; p->mutex is held.  0, -ENOMEM. */
 static int set_cpu_timer(struct proc *p, int which, const struct itimer_setting *new,
                          struct itimer_setting *old)
 {
@@ -262,7 +270,7 @@ int itimer_set(int which, const struct itimer_setting *new, struct itimer_settin
     case ITIMER_REAL:
     case ITIMER_VIRTUAL:
     case ITIMER_PROF:
-        mutex_enter(&p->mutex); /* one setitimer at a time */
+        mutex_enter(&p->mutex); /* one itimer_set() at a time */
         if (which == ITIMER_REAL)
             set_real_itimer(p, new, old);
         else
@@ -274,7 +282,7 @@ int itimer_set(int which, const struct itimer_setting *new, struct itimer_settin
     }
 }
 
-/* The process ends: I1. */
+/* proc_ops.exit: I1. */
 static void cancel_itimers(struct proc *p)
 {
     struct itimer_setting off = {0}, old;

@@ -10,29 +10,32 @@
 struct proc;
 struct thread;
 
-/* time_init - fills in the call-ups of proc.h; once at boot, after proc_init(). */
+/* time_init - set proc_ops.exit; once at boot, after proc_init(). */
 void time_init(void);
 
-/* sleep_until - sleep to a point of clock_mono_ns().  0, or -EINTR: a signal came first. */
+/* sleep_until - sleep until `deadline_ns` of clock_mono_ns().  0, or -EINTR: a signal came first. */
 int sleep_until(uint64_t deadline_ns);
 
-/* proc_cpu_ns - CPU time of all LWPs of `p`, living and dead.  Caller holds proc_lock. */
+/* proc_cpu_ns - CPU time of all LWPs of `p`, living and dead, in ns.  Caller holds proc_lock. */
 uint64_t proc_cpu_ns(struct proc *p);
 
-/* The three interval timers of setitimer(2), by its numbers. */
+/* The three interval timers, by setitimer(2)'s numbers. */
 enum { ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF };
 struct itimer_setting {
     uint64_t value_ns;    /* until the next signal; 0: off             */
-    uint64_t interval_ns; /* between the following ones; 0: just one   */
+    uint64_t interval_ns; /* between later signals; 0: only one signal */
 };
 /*
- * itimer_get, itimer_set - of the calling process.  `new` NULL: only ask.  *old is what was
- * left. -EINVAL (no such timer), -ENOMEM.
+ * itimer_set - set an interval timer of the calling process.  `new` NULL: only read it.  *old: the setting
+ * before, with the time that was left.  0, -EINVAL (no such timer), -ENOMEM.
  */
 int itimer_set(int which, const struct itimer_setting *new, struct itimer_setting *old);
-/* itimer_cpu_runs - the caller, an LWP of `p`, goes to user mode and had AST_ALARM: its CPU time counts on. */
+/*
+ * itimer_cpu_runs - the caller, an LWP of `p` that had AST_ALARM, returns to user mode: arm p's parked
+ * CPU-time timers.  Takes p->mutex and proc_lock.
+ */
 void itimer_cpu_runs(struct proc *p);
-/* itimer_taken - `p` has taken a SIGALRM, p->sig->lock held: an interval begins its next turn. */
+/* itimer_taken - `p` has taken a SIGALRM; p->sig->lock held: arm ITIMER_REAL again if it has an interval. */
 void itimer_taken(struct proc *p);
 
 #endif

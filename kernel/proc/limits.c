@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * limits.c - resource limits, what each user has in use, and where the time went.
+ * limits.c - resource limits, usage of each user, and times of processes.
  *
- * THEORY      A limit on LWPs is kept by real user id over all processes (RLIMIT_NPROC), so that a fork bomb uses up
- *             its user's share and nothing else; the machine as a whole stops at max_nprocs, and the last of these
- *             are left to the superuser.  Zombies count until somebody waits for them.
- *             So does the kernel's memory that a user holds through files (mem/usermem.h).
- *             Times are counted in two ways: the dispatcher's exact time on CPU, and the clock's samples, which tell
- *             user mode from kernel mode.  Reported times are the exact sum divided as the samples are.
- *             RLIMIT_CPU limits that exact sum.  Each LWP of a process with a limit has an alarm (thread_set_alarm) at
- *             the CPU time of its own at which, with all others running beside it, the limit could be reached; it then
- *             looks at the sum on its way to user mode, and sets the next.  Who sleeps costs nothing.
- * LOCKING     ucounts and totals under proc_lock, but for what is atomic; p->rlim under p->mutex for changes
+ * THEORY      The limit on LWPs (RLIMIT_NPROC) counts by real user id over all processes, so a fork bomb uses
+ *             up only its own user's share.  The machine has a limit of max_nprocs LWPs, and the last
+ *             RESERVED_LWPS of these are kept for the superuser.  A zombie counts until a parent has waited
+ *             for it.  Kernel memory that a user holds through files is counted by user, too (mem/usermem.h).
+ *             CPU time is measured in two ways.  The dispatcher measures the exact time on CPU; the clock
+ *             takes samples, which distinguish user mode from kernel mode.  The reported times are the exact
+ *             sum, divided in the ratio of the samples.
+ *             RLIMIT_CPU limits the exact sum over all LWPs of a process.  Each LWP of a process with
+ *             this limit has an alarm (thread_set_alarm) on its own CPU time.  It is set to the earliest
+ *             moment at which the process could reach the limit, with all other LWPs running at the same
+ *             time.  The LWP then checks the sum on its way to user mode and sets the next alarm.  A
+ *             sleeping LWP costs nothing.
+ * LOCKING     ucounts and totals under proc_lock, except for atomic fields; p->rlim
+ *             under p->mutex for changes
  * TUNABLES    max_nprocs, maxuprc
  * SEE ALSO    user/test/forkbomb.c
  */
@@ -27,7 +31,7 @@
 
 enum { RESERVED_LWPS = 16, PAGES_PER_LWP = 64, LWPS_MAX = 30000 };
 
-uint32_t max_nprocs; /* 0: by the size of memory */
+uint32_t max_nprocs; /* 0: computed from the size of memory */
 TUNABLE(max_nprocs, 64, LWPS_MAX,
         "default memory / 256 KiB, at most 30000; LWPs on the machine; read by clone");
 uint32_t maxuprc;
@@ -39,7 +43,7 @@ static struct ucount root_ucount = {.refs = 1, .fss.shares = FSS_SHARES};
 static uint32_t total_lwps;
 static struct kmem_cache *ucount_cache;
 
-/* usermem_ops; threads of the kernel count as root. */
+/* usermem_ops.account; kernel threads count as root. */
 static struct usermem *current_usermem(void)
 {
     return curthread->lwp != NULL ? &curlwp()->ucount->mem : &root_ucount.mem;
@@ -102,8 +106,9 @@ struct ucount *ucount_get(uint32_t uid)
 }
 
 /*
- * Queued signals and open files may outlive the LWP that was charged: the record stays until they too are gone.  One
- * with shares that the superuser has given stays for good.
+ * Queued signals and open files may exist longer than the LWP that was charged.  Their user's record then
+ * stays in the table for its next LWP, and a later ucount_put() may free it.  A record with shares that the
+ * superuser has set is never freed.
  */
 void ucount_put(struct ucount *uc)
 {
@@ -132,7 +137,7 @@ int lwp_charge(struct lwp *l, struct ucount *uc, const struct cred *cr, uint64_t
 
 void lwp_uncharge(struct lwp *l)
 {
-    thread_set_fss(&l->t, NULL); /* it may run on for a moment */
+    thread_set_fss(&l->t, NULL); /* l may still run for a moment */
     l->ucount->nlwps--;
     total_lwps--;
     ucount_put(l->ucount);
@@ -141,7 +146,7 @@ void lwp_uncharge(struct lwp *l)
 
 /* ---- CPU time ---- */
 
-enum { CPU_LOOK_MS = 10 }; /* shortest CPU time between two looks of an LWP */
+enum { CPU_LOOK_MS = 10 }; /* shortest CPU time between two checks of an LWP, ms */
 
 void limit_cpu_inherit(struct lwp *l, bool first)
 {
@@ -194,8 +199,9 @@ void rss_note(struct proc *p, struct as *as)
 }
 
 /*
- * A time of `ns` split as the samples u and s are; all user when there is no sample yet.  The ratio of the samples
- * moves up and down, so each part stays at least what was told before, as in Linux's cputime_adjust().
+ * Split the CPU time `ns` in the ratio of the samples u (user) and s (kernel); all is user time if there is
+ * no sample yet.  The ratio changes in both directions, so each part is at least the value reported before
+ * (*told), as in Linux's cputime_adjust().
  */
 static void split_cpu_time(uint64_t ns, uint64_t u, uint64_t s, struct cputime *told,
                            struct rusage_kernel *ru)

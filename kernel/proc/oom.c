@@ -2,22 +2,28 @@
 /*
  * oom.c - chooses the process that is killed when there is no memory for a page.
  *
- * THEORY      Memory that was promised (pages/reserve.c) is there when it is touched.  So the process that has taken most
- *             beyond its promise is killed, and the others try again.  Beyond the promise count: memory that asked for
- *             no promise, page tables that promised memory does not need, files and shared memory.  The sums are by
- *             user, because many small processes fill memory as one large process does.
- *             If nobody has much beyond the promise and the superuser needs memory, the largest process of an ordinary
- *             user is killed: the last part of memory is the superuser's.
- *             A process that was killed some seconds ago and still exists is skipped: it may wait for another one.
- *             If there is free memory, the fault needed memory of one board (MPOL_BIND), several frames in a row or a
- *             page table that cannot be promised.  Then only the process itself is killed.
- *             A thread that waits for a frame and has none after some turns of the hands asks first (oom_frees()): so a
- *             small write does not fail while a process is being ended.  A page fault that finds no frame after that
- *             asks once more, and ends its own process at last.
- *             A system call may hold locks that the search takes, or that the end of an address space waits for.  Then
- *             a thread of its own searches.
+ * THEORY      Some memory is promised to a program when it asks for it (vm/reserve.c), and is then always
+ *             available.  Other memory is not: the kernel gives it out as long as there is some.  If it runs
+ *             out, a process must be killed.  The kernel kills the process that has most memory beyond its
+ *             promise; then the other processes try again.
+ *             Memory beyond the promise is memory mapped without a promise, page tables that promised memory
+ *             does not need, files, and shared memory.  It is also summed by user, because many small
+ *             processes fill memory in the same way as one large process.
+ *             If no process has much beyond its promise and the superuser needs memory, the largest process
+ *             of an ordinary user is killed, because the last part of memory is kept for the superuser.
+ *             A process that was killed more than VICTIM_TICKS ago and still exists is skipped, because it
+ *             may be waiting for another process.
+ *             If there is free memory, the fault needed memory of one board (MPOL_BIND), several
+ *             contiguous frames, or a page table that cannot be promised.  Then only the faulting
+ *             process itself is killed.
+ *             There are two callers.  A thread that has waited for a frame for some turns of the
+ *             pageout hands calls oom_frees(), so that a small write does not fail while a process is
+ *             being killed.  A page fault that still finds no frame calls out_of_memory(), which at
+ *             last kills its own process.
+ *             A system call may hold locks that the search takes, or that the end of an address space needs.
+ *             Therefore its search is done by a separate thread.
  * INVARIANTS  I1  process 1 is never killed
- * LOCKING     proc_lock; oom_lock (RANK_POLL) for what is asked of the thread
+ * LOCKING     proc_lock; oom_lock (RANK_POLL) for requests to the thread
  * SEE ALSO    docs/pageout.md, tests/attack/memory.c
  */
 #include "proc/proc_impl.h"
@@ -27,37 +33,37 @@
 #include "x86/trap.h"
 
 enum {
-    RETRY_NS = 20000000,
-    TRIES = 2,
-    USERS = 8,       /* that are looked at together                                      */
-    HOG = 1024,      /* pages: programs and their libraries have fewer                   */
-    USERS_PART = 16, /* as the room that is left to the superuser elsewhere (net/memory.c) */
-    VICTIM_TICKS = 2 * HZ,
-    SEARCH_NAPS = 50, /* of RETRY_NS: the search may need a lock that the waiting thread holds */
+    RETRY_NS = 20000000,   /* 20 ms: one wait for memory or for a search */
+    TRIES = 2,             /* waits before a faulting process kills itself */
+    USERS = 8,             /* users that one search compares */
+    HOG = 1024,            /* in pages: programs and their libraries have fewer */
+    USERS_PART = 16,       /* a part of 1/16, as net/memory.c keeps for the superuser */
+    VICTIM_TICKS = 2 * HZ, /* 2 s: a victim that exists longer is skipped */
+    SEARCH_NAPS = 50,      /* at most, of RETRY_NS: the search may need a lock of the waiter */
 };
 
 static struct spinlock oom_lock = SPINLOCK_INIT(RANK_POLL);
 static struct cv oom_cv;
 static bool oom_wanted, oom_for_root; /* under oom_lock */
-static uint64_t oom_begun;            /* searches of the thread; likewise */
+static uint64_t oom_begun;            /* searches that the thread has begun; under oom_lock */
 static _Atomic uint64_t oom_ended, oom_kills;
 
-/* What a user's processes have beyond what they were promised. */
+/* The pages that a user's processes have beyond their promises. */
 struct taker {
     uint32_t uid;
-    int64_t own;        /* of private memory, all together         */
-    int64_t most;       /* of any memory, the process with most    */
+    int64_t own;        /* private memory of all its processes */
+    int64_t most;       /* any memory, of the process with most */
     struct proc *worst; /* that process, held; NULL: a free entry  */
 };
 
-/* A process to end, as far as the search has come. */
+/* The state of a search for a process to kill. */
 struct search {
     struct taker taker[USERS];
     int64_t largest;    /* pages of the largest process of an ordinary user */
     struct proc *large; /* that process, held                               */
 };
 
-/* The entry of user `uid`; a new one replaces the one with the least private memory. */
+/* The entry of user `uid`.  A new one replaces the entry with the least private memory. */
 static struct taker *find_or_make_taker(struct taker *takers, uint32_t uid)
 {
     struct taker *least = takers;
@@ -74,7 +80,7 @@ static struct taker *find_or_make_taker(struct taker *takers, uint32_t uid)
     return least;
 }
 
-/* `p`, held by the caller, is *best if it has more pages. */
+/* If p has more than *most pages, make it *best, with a reference. */
 static void keep_larger_process(struct proc **best, int64_t *most, struct proc *p, int64_t pages)
 {
     if (pages <= *most)
@@ -86,7 +92,7 @@ static void keep_larger_process(struct proc **best, int64_t *most, struct proc *
     *most = pages;
 }
 
-/* Looks at a process, which is held.  Sleeps. */
+/* Add p, which is held, to the search.  roots: count processes of uid 0, too.  Sleeps. */
 static void evaluate_process(struct search *s, struct proc *p, uint32_t uid, bool roots)
 {
     struct as *as = proc_as_hold(p);
@@ -108,10 +114,14 @@ static void evaluate_process(struct search *s, struct proc *p, uint32_t uid, boo
 }
 
 /*
- * The process to end for memory, held; NULL: no process and no user has much beyond the promise.  If a user's private
- * memory beyond the promise is a USERS_PART of all memory, it is that user's largest.  Else it is the largest of all,
- * if that is a HOG; for_root: or the largest of an ordinary user, however small.  Sleeps.
- * @roots  processes of the superuser may be ended, too
+ * Search for the process to kill.  Returns it with a reference; NULL: no process and no user has
+ * much beyond the promise.
+ * 1. If a user's private memory beyond the promise is more than 1/USERS_PART of all memory: that user's
+ * process with most memory beyond the promise.
+ * 2. Else the process with most beyond the promise, if that is more than HOG pages.
+ * 3. Else, with for_root, the largest process of an ordinary user, however small.
+ * @roots  processes of the superuser may be killed, too
+ * Sleeps.
  */
 static struct proc *select_oom_victim(bool for_root, bool roots)
 {
@@ -164,18 +174,18 @@ static void kill_for_memory(struct proc *p)
     l = list_empty(&p->lwps) ? NULL : list_first(&p->lwps, struct lwp, proc_link);
     if (!p->exiting && p->memory_kill == 0 && l != NULL)
         warn("out of memory: killed process %d (%s)", p->pid, l->t.name);
-    if (p->memory_kill == 0) /* several may have found it greedy at once */
+    if (p->memory_kill == 0) /* several threads may have chosen it at once */
         p->memory_kill = lbolt | 1;
     spin_unlock(&proc_lock);
     sig_send_proc(p, SIGKILL, NULL);
 }
 
-/* Returns whether somebody ends for it. */
+/* Search for a process and kill it.  Returns whether one was found.  Sleeps. */
 static bool try_oom_kill(bool for_root)
 {
     struct proc *worst = select_oom_victim(for_root, for_root);
 
-    if (worst == NULL && !for_root) /* the superuser's processes go last */
+    if (worst == NULL && !for_root) /* processes of the superuser are killed last */
         worst = select_oom_victim(false, true);
     if (worst == NULL)
         return false;
@@ -204,7 +214,10 @@ static void oom_main(void *arg)
     }
 }
 
-/* Lets the thread search, and waits for the end of the search.  Returns whether a process was chosen meanwhile. */
+/*
+ * Let the thread search, and wait for the end of the search, at most SEARCH_NAPS * RETRY_NS.  Returns whether
+ * a process was chosen meanwhile.
+ */
 static bool request_oom_search(bool for_root)
 {
     uint64_t kills = oom_kills, begun;
@@ -228,10 +241,12 @@ bool oom_frees(void)
 }
 
 /*
- * trap_ops.out_of_memory.  If nobody has much, a process that had may be ending, and its memory be on its way back: so
- * the caller tries while pages of any address space are being freed, and TRIES times more, for one whose last reference
- * is still somewhere, before it ends itself; each try waits for memory.  Process 1 tries for ever.
- * @user  a fault of the program itself: no lock is held
+ * trap_ops.out_of_memory.  If no process has much beyond its promise, one that had may be ending, and its
+ * memory may be on its way back.  So the caller tries again while pages of any address space are being freed,
+ * and TRIES times more, because an address space may end only later, with its last reference.  Then it kills
+ * its own process.  Each try waits for memory.  Process 1 tries for ever.
+ * @user  a fault of user code: no lock is held
+ * Returns true: try the access again; false: the process ends.
  */
 static bool out_of_memory(bool user)
 {

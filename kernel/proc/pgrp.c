@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * pgrp.c - process groups and sessions: who gets the signals of a terminal.
+ * pgrp.c - process groups and sessions, which decide which processes get a terminal's signals.
  *
- * THEORY      A session is what one login has started; a process group is one of its jobs.  Groups live as long as they
- *             have members, sessions as long as they have groups.  A group is orphaned when no member has a parent in
- *             another group of the same session: nobody is left who would continue it, so it may not be stopped from
- *             the keyboard, and stopped members get SIGHUP and SIGCONT when it becomes so (POSIX).
+ * THEORY      A session is the set of processes that one login has started; a process group is one job of it.
+ *             A group exists as long as it has members, a session as long as it has groups.
+ *             A group is orphaned if no member has a parent in another group of the same session.  Then there
+ *             is no shell that could continue it after a stop.  Therefore it cannot be stopped from the
+ *             keyboard, and stopped members get SIGHUP and SIGCONT when the group becomes orphaned (POSIX).
  * INVARIANTS  I7  every process in the tables is in exactly one group, every group in exactly one session
  * LOCKING     proc_lock
  */
@@ -67,13 +68,14 @@ void pgrp_leave(struct proc *p)
     }
 }
 
-/* Whether p keeps its group from being orphaned: its parent is in another group of the same session. */
+/* Whether p keeps its group from being orphaned: its parent is in another group of the same session [P]. */
 static bool links_group(const struct proc *p)
 {
     return p->parent != NULL && p->parent->pgrp != NULL && p->parent->pgrp != p->pgrp &&
            p->parent->pgrp->session == p->pgrp->session;
 }
 
+/* Whether pg is orphaned if its member `but` is not counted [P]. */
 static bool orphaned_without(struct pgrp *pg, const struct proc *but)
 {
     struct proc *p;
@@ -89,6 +91,7 @@ bool pgrp_orphaned(struct pgrp *pg)
     return orphaned_without(pg, NULL);
 }
 
+/* Send SIGHUP and SIGCONT to pg if a member is stopped [P]. */
 static void hang_up_if_stopped(struct pgrp *pg)
 {
     struct proc *p;
@@ -130,7 +133,7 @@ long proc_setsid(void)
     if (pgrp_find(p->pid) != NULL) {
         ret = -EPERM;
     } else if ((s = session_new(p->pid)) != NULL) {
-        s->refs++; /* until the group holds it */
+        s->refs++; /* dropped below; the group has its own reference */
         if ((pg = pgrp_new(p->pid, s)) != NULL) {
             s->leader = p;
             pgrp_check_orphans(p);
@@ -144,6 +147,7 @@ long proc_setsid(void)
     return ret;
 }
 
+/* Move p to group `pgid`, which is made if it is p's pid.  0, -ESRCH, -EACCES, -EPERM, -ENOMEM [P]. */
 static int setpgid_locked(struct proc *me, struct proc *p, int pgid)
 {
     struct pgrp *pg;

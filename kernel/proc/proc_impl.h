@@ -118,7 +118,7 @@ void oom_init(void);
 /* rss_note - p is leaving the space `as`: record its peak resident size in p's usage.  Takes as->lock. */
 void rss_note(struct proc *p, struct as *as);
 
-/* cred.c */
+/* cred.c: cred_root - credentials with all ids 0; a reference passes to the caller. */
 void cred_init(void);
 struct cred *cred_root(void);
 

@@ -14,9 +14,9 @@ struct utsname { /* Linux's struct new_utsname */
         domainname[UTS_LEN];
 };
 
-/* uts_get - a consistent copy.  Any context. */
+/* uts_get - copy all names; no change comes in between.  Any context. */
 void uts_get(struct utsname *out);
-/* uts_set_nodename, uts_set_domainname - name[len] without a NUL.  0, or -EINVAL when it is longer than 64 bytes. */
+/* uts_set_nodename, uts_set_domainname - name[len] has no NUL.  0, or -EINVAL: longer than 64 bytes. */
 int uts_set_nodename(const char *name, size_t len);
 int uts_set_domainname(const char *name, size_t len);
 

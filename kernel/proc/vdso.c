@@ -2,11 +2,11 @@
 /*
  * vdso.c - the kernel's side of the vDSO: its pages, its data, its mapping.
  *
- * THEORY      One shared object holds the data page and after it the image; every process maps
- *             it read-only and executable, so programs share the frames and fork copies
- *             nothing. The kernel writes the data page through its own mapping of all memory.
- *             The clock's scale is constant: only setting the time of day changes the page.
- * INVARIANTS  I1  seq is even when nobody writes
+ * THEORY      One shared object holds the data page and after it the image.  Every process maps it read-only
+ *             and executable, so all programs share the page frames, and fork copies nothing.  The kernel
+ *             writes the data page through its own mapping of all memory.  The clock's scale is constant, so
+ *             the page changes only when the time of day is set.
+ * INVARIANTS  I1  seq is odd while vdso_update() changes the data, otherwise even
  * LOCKING     update_lock (RANK_LOG) serialises writers
  * SEE ALSO    vdso.h, vdso/vdso_user.c, kernel/disp/timer.c
  */
@@ -23,7 +23,7 @@
 extern const char vdso_image_start[], vdso_image_end[];
 
 static struct vm_object *vdso_object;
-static uint64_t vdso_pages; /* the data page included */
+static uint64_t vdso_pages; /* with the data page */
 static struct vdso_data *data;
 static struct spinlock update_lock = SPINLOCK_INIT(RANK_LOG);
 
@@ -50,7 +50,7 @@ void vdso_init(void)
     if (vdso_object == NULL)
         panic("no memory for the vDSO");
     for (uint64_t i = 0; i < vdso_pages; i++) {
-        /* The reference is kept: these frames stay for ever. */
+        /* The reference is never dropped, so the frames are never freed. */
         if (object_page_get(vdso_object, i, true, &pg) != 0)
             panic("no memory for the vDSO");
         if (i == 0) {

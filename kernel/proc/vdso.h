@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * vdso.h - the shared object that every process finds in its memory, and the page it reads.
+ * vdso.h - the vDSO: a shared object in the memory of every process, and the data page that it reads.
  *
- * THEORY      Two mappings' worth of pages in one read-only object: the data page, which the
- *             kernel writes and programs read, and after it the code. A reader takes `seq`,
- *             reads, and starts again if seq was odd or has changed.
+ * THEORY      Some system calls, such as gettimeofday(2), only read data that the kernel could share.  The
+ *             vDSO is user code that does this without entering the kernel.
+ *             One read-only object has the data page, which the kernel writes and programs read, and
+ *             after it the pages of code.  A reader loads `seq`, reads the data, and starts again if seq
+ *             was odd or has changed.
  */
 #ifndef PROC_VDSO_H
 #define PROC_VDSO_H
@@ -22,11 +24,11 @@ struct vdso_data {
 
 #ifndef HR_VDSO
 struct as;
-/* vdso_init - build the pages; once at boot, after the clock is known and vm_init(). */
+/* vdso_init - build the pages; once at boot, when the clock's scale is known, and after vm_init(). */
 void vdso_init(void);
-/* vdso_map - map them into `as`.  The address of the ELF header for AT_SYSINFO_EHDR; 0: no room. */
+/* vdso_map - map them into `as`.  Returns the address of the ELF header, for AT_SYSINFO_EHDR; 0: no room. */
 uint64_t vdso_map(struct as *as);
-/* vdso_update - the clock's parameters have changed. */
+/* vdso_update - copy the clock's parameters, which have changed, to the data page. */
 void vdso_update(void);
 #endif
 

@@ -2,18 +2,19 @@
 /*
  * procfs.c - /proc: the tree, and the links in it.
  *
- * THEORY      One directory per process, named by its id, made when somebody looks (vfs/pseudo.h).
- *             A vnode of procfs knows a process only by number and finds it anew each time: a
- *             process that has gone gives -ESRCH, and a new process of the same number would be
- *             shown instead, as nothing is kept of the old one.
- *             A process is held (proc_hold) while a file is made, so proc_lock is held only for the
- *             search and for the fields that it guards, never while text is made or moved.
- *             Files belong to the process's effective user; what could tell secrets (memory,
- *             descriptors, the program) is open to that user and to root only.  The links exe, cwd,
- *             root and fd/N lead to the file itself, not to what its name is by now.
- * LOCKING     proc_lock, then nothing; p->mutex for the shared parts (descriptors, directories)
- * SEE ALSO    procfs_pid.c, procfs_mem.c, procfs_system.c; docs/devices.md; proc(5);
- *             tests/test_procfs.py
+ * THEORY      /proc is a file system without a disk: its files show the state of processes and of the kernel
+ *             as text.  It has one directory per process, named by the process id.  Directories and files are
+ *             made when a program looks them up (fs/pseudo.h).
+ *             A vnode of procfs knows a process only by its number and finds it again for each operation.
+ *             If the process has gone, the result is -ESRCH.  If a new process has the same number, the
+ *             file shows the new one.
+ *             A process is held (proc_hold) while a file's text is made.  proc_lock is held only for the
+ *             search and for the fields that it guards, never while text is made or copied.
+ *             Files belong to the effective user of the process.  Files that could reveal secrets (memory,
+ *             descriptors, the program) are open only to that user and to root.  The links exe, cwd, root and
+ *             fd/N lead to the file itself, even if its name has changed.
+ * LOCKING     proc_lock, and no lock inside it; p->mutex for the shared parts (descriptors, directories)
+ * SEE ALSO    procfs_pid.c, procfs_mem.c, procfs_system.c; docs/devices.md; proc(5); tests/test_procfs.py
  */
 #include "procfs/procfs.h"
 #include "vfs/filepriv.h"
@@ -88,9 +89,9 @@ static void process_owner(const struct pseudo_node *n, struct pseudo_arg arg, ui
     spin_unlock(&proc_lock);
 }
 
-/* ---- links ------------------------------------------------------------------------------------------------------ */
+/* ---- links -------------------------------------------------------------------------------------------- */
 
-/* The vnode behind exe, cwd or root, held.  0, -ESRCH, -EACCES, -ENOENT. */
+/* The vnode of the link exe, cwd or root, held.  0, -ESRCH, -EACCES, -ENOENT. */
 static int follow_process_link(const struct pseudo_node *n, struct pseudo_arg arg,
                                struct vnode **out)
 {
@@ -131,7 +132,7 @@ static int read_process_link(const struct pseudo_node *n, struct pseudo_arg arg,
     return r == -ENOENT ? (int)min_of(str_copy(buf, "/ (deleted)", size), size) : r;
 }
 
-/* Descriptor arg.b of process arg.a, held in *out.  0, -ESRCH, -EACCES, -ENOENT. */
+/* The file of descriptor arg.b of process arg.a, held in *out.  0, -ESRCH, -EACCES, -ENOENT. */
 static int hold_process_file(struct pseudo_arg arg, struct file **out)
 {
     int err = procfs_may_inspect(arg.a);
@@ -148,6 +149,7 @@ static int hold_process_file(struct pseudo_arg arg, struct file **out)
     return *out != NULL ? 0 : -ENOENT;
 }
 
+/* The vnode of descriptor arg.b, held.  0; -ENXIO: it has none; or as hold_process_file(). */
 static int follow_fd_link(const struct pseudo_node *n, struct pseudo_arg arg, struct vnode **out)
 {
     struct file *f;
@@ -193,8 +195,7 @@ static int descriptor_next(const struct pseudo_node *dir, struct pseudo_arg arg,
     if (p == NULL)
         return -ENOENT;
     if (procfs_may_inspect(arg.a) == 0) {
-        mutex_enter(
-            &p->mutex); /* so long it is not the end of the table: a file's last reference may not go here */
+        mutex_enter(&p->mutex); /* keeps the table: its last reference may not be dropped here */
         if (p->files != NULL)
             fd = fd_next(p->files, (int)from);
         mutex_exit(&p->mutex);
@@ -219,7 +220,7 @@ int procfs_self_link(const struct pseudo_node *n, struct pseudo_arg arg, char *b
     return (int)min_of(str_copy(buf, name, size), size);
 }
 
-/* ---- the tree --------------------------------------------------------------------------------------------------- */
+/* ---- the tree ----------------------------------------------------------------------------------------- */
 
 static const struct pseudo_node task_files[] = {
     {.name = "stat", .type = VREG, .mode = 0444, .tag = TAG_THREAD, .show = procfs_show_stat},
@@ -266,7 +267,7 @@ static int task_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint6
     return 0;
 }
 
-/* What only those may read who may inspect the process, when they open it as well as when they read. */
+/* For files that only a caller with procfs_may_inspect() may open and read; each read checks it again. */
 static int open_if_inspectable(const struct pseudo_node *n, struct pseudo_arg arg)
 {
     return procfs_may_inspect(arg.a);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * procfs.h - what the files of procfs share.
+ * procfs.h - declarations that the files of procfs share.
  *
- * SEE ALSO procfs.c
+ * SEE ALSO    procfs.c
  */
 #ifndef PROCFS_PROCFS_H
 #define PROCFS_PROCFS_H
@@ -10,24 +10,27 @@
 #include "vfs/pseudo.h"
 #include "proc/proc.h"
 
-/* procfs_init - register the file system type "proc": with fs_init(). */
+/* procfs_init - register the file system type "proc"; together with fs_init(). */
 void procfs_init(void);
 
 /* The tables of the tree; arg.a is the process id, arg.b a thread id or a descriptor. */
 extern const struct pseudo_node procfs_pid_files[];    /* /proc/N                   */
 extern const struct pseudo_node procfs_system_files[]; /* /proc, without processes  */
-/* procfs_hold - process `pid`, held; NULL: there is none.  Takes proc_lock. */
+/* procfs_hold - the process `pid` with a reference; NULL: no such process.  Takes proc_lock. */
 struct proc *procfs_hold(uint64_t pid);
-/* procfs_as - address space of process `pid`, held; NULL: no such process (*gone set), or it has none. */
+/*
+ * procfs_as - the address space of process `pid` with a reference.  NULL: no such process (*gone is true), or
+ * a process without one.
+ */
 struct as *procfs_as(uint64_t pid, bool *gone);
-/* procfs_may_inspect - 0 if the caller may see the process's memory, descriptors and program; -EACCES, -ESRCH. */
+/* procfs_may_inspect - 0: the caller may see memory, descriptors and program of `pid`; -EACCES, -ESRCH. */
 int procfs_may_inspect(uint64_t pid);
-/* proc_may_inspect - the same for a process that was found; proc_lock is held. */
+/* proc_may_inspect - whether the same is true for p; proc_lock is held. */
 bool proc_may_inspect(struct proc *p);
-/* procfs_path - path of a vnode as root sees it, to buf[size], without a NUL.  Length or error. */
+/* procfs_path - write the path of vn from the real root to buf[size], without a NUL.  Its length, or an error. */
 int procfs_path(struct vnode *vn, char *buf, size_t size);
 
-/* Files with code of their own (show functions). */
+/* Show functions of files: append the text of the file to `out`.  0 or an error, mostly -ESRCH. */
 #define PROCFS_SHOW(name)                                                                          \
     int name(const struct pseudo_node *n, struct pseudo_arg arg, struct text *out)
 PROCFS_SHOW(procfs_show_stat);
@@ -42,7 +45,7 @@ PROCFS_SHOW(procfs_show_interrupts);
 PROCFS_SHOW(procfs_show_partitions);
 PROCFS_SHOW(procfs_show_diskstats);
 PROCFS_SHOW(procfs_show_limits);
-/* The directories of /proc/irq. */
+/* procfs_irq_next - pseudo_node.next of /proc/irq. */
 int procfs_irq_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from,
                     struct pseudo_entry *e);
 int procfs_self_link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t size);

@@ -2,7 +2,7 @@
 /*
  * procfs_disk.c - /proc/partitions and /proc/diskstats, in Linux's formats.
  *
- * LOCKING     none of its own: the numbers of one disk are of one moment
+ * LOCKING     none of its own: disk_count() gives the numbers of one disk at one moment
  * SEE ALSO    kernel/blk/blk.h (disk_counts), proc(5), docs/disks.md
  */
 #include "blk/blk.h"
@@ -27,7 +27,7 @@ PROCFS_SHOW(procfs_show_partitions)
     return 0;
 }
 
-/* Whole disks only: a partition's requests are counted at its disk.  Those that went along with another are apart. */
+/* Whole disks only; they count the requests of their partitions, too.  Merged requests are separate. */
 PROCFS_SHOW(procfs_show_diskstats)
 {
     struct disk_counts c;
@@ -42,7 +42,7 @@ PROCFS_SHOW(procfs_show_diskstats)
                  c.nwritten / SECTOR_SIZE, c.wns / 1000000, c.inflight, c.busy_ns / 1000000,
                  (c.rns + c.wns + c.flush_ns) / 1000000);
         text_add(out, "0 0 0 0 %lu %lu\n", c.flushes,
-                 c.flush_ns / 1000000); /* there is no discard */
+                 c.flush_ns / 1000000); /* the zeros: there is no discard */
     }
     return 0;
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * procfs_irq.c - /proc/interrupts and /proc/irq: what has interrupted which CPU, and where interrupts may arrive.
+ * procfs_irq.c - /proc/interrupts and /proc/irq: counts of interrupts on each CPU, and the CPUs
+ * where they may arrive.
  *
- * THEORY      The names and formats are Linux's.  /proc/irq/N/smp_affinity_list is the set of CPUs where an interrupt
- *             may arrive: root writes it, and the interrupt moves at once if it must.  One CPU alone binds the
- *             interrupt: that CPU then keeps it, and cannot be fenced or taken off-line.  effective_affinity_list is
- *             where it arrives.  `counts` is ours: a line with number, moves and name, then for each CPU it has arrived
- *             on "cpu count microseconds"; intrstat reads it.
+ * THEORY      Names and formats are Linux's, except for `counts`. /proc/irq/N/smp_affinity_list is the set of
+ *             CPUs where an interrupt may arrive.  If root writes it, the interrupt moves at once if it must.
+ *             A set of one CPU binds the interrupt: it stays on that CPU, which cannot be fenced or taken
+ *             off-line.  effective_affinity_list is the CPU where it arrives now.  `counts` is our own file,
+ *             for intrstat.  It has a line with number, moves and name, and then a line "cpu count
+ *             microseconds" for each CPU on which the interrupt has arrived.
  * LOCKING     none of its own
  * SEE ALSO    intr/intr.h, user/cmd/intrstat.c, docs/psets.md
  */
@@ -20,7 +22,7 @@
 
 enum { TAG_ALLOWED, TAG_ALLOWED_LIST, TAG_EFFECTIVE, TAG_EFFECTIVE_LIST };
 
-/* One row of counts per CPU; `off`: the counter's place in struct intr_cpu. */
+/* Append a row with one count per CPU.  off: offset of the counter in struct intr_cpu. */
 static void add_counter_row(struct text *out, const char *label, size_t off, const char *what)
 {
     text_add(out, "%s:", label);
@@ -52,7 +54,7 @@ PROCFS_SHOW(procfs_show_interrupts)
     return 0;
 }
 
-/* The interrupt of a directory; -ENOENT: it has none. */
+/* Find the interrupt of a directory of /proc/irq.  0, -ENOENT. */
 static int find_interrupt(struct pseudo_arg arg, struct intr_info *info)
 {
     return intr_next((unsigned)arg.a, info) && info->irq == arg.a ? 0 : -ENOENT;
@@ -78,7 +80,7 @@ static PROCFS_SHOW(show_affinity)
     return 0;
 }
 
-/* A decimal number; moves *s past it.  -1: there is none, or it is out of range. */
+/* Parse a decimal CPU number and move *s past it.  -1: no number, or >= CPU_MAX. */
 static long parse_cpu_number(const char **s)
 {
     long v = 0;
@@ -91,7 +93,7 @@ static long parse_cpu_number(const char **s)
     return v;
 }
 
-/* "0-3,8" as a set.  0, -EINVAL. */
+/* Parse a list such as "0-3,8" into *m, which is empty before.  0, -EINVAL. */
 static int parse_cpu_list(const char *s, struct cpumask *m)
 {
     for (;; s++) {

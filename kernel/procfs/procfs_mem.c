@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * procfs_mem.c - /proc/N/maps and /proc/N/lgrpmap: the segments of a process, and on which boards
- * their pages lie.
+ * procfs_mem.c - /proc/N/maps and /proc/N/lgrpmap: the segments of a process, and the boards on
+ * which their pages lie.
  *
- * THEORY      Segments are asked for one by one, from the end of the last, so the address space is
- *             never locked for longer than one question; a process that maps meanwhile gets a
- *             picture of several moments.
+ * THEORY      Segments are read one by one; each search starts at the end of the last one.  So the address
+ *             space is never locked for longer than one search.  If the process maps memory meanwhile, the
+ *             text shows different segments at different moments.
  *             lgrpmap has a line for each run of pages that lie in one lgroup and have one size:
  *                 start-end perms lgrp pages pagesize name
- *             with `-` and 0 pages where nothing is resident.  What has no page is skipped in large steps, and
- *             a reader that is killed stops, which is what keeps large reservations cheap.
+ *             If no page is resident, lgrp is `-` and pages is 0.  Parts without pages are skipped in large
+ *             steps, and the walk stops when the reader is killed.  So large reservations are cheap.
  * LOCKING     as->lock inside vm's functions only
  * SEE ALSO    procfs.c, pmap(1), proc(5)
  */
@@ -21,7 +21,7 @@
 
 enum { PATH_SIZE = 4096, BATCH = 32 };
 
-/* Room for one walk over an address space: too much for the stack. */
+/* The state of one walk over an address space: too large for the stack. */
 struct walk {
     struct seg_info seg;
     uint64_t addr[BATCH];
@@ -38,7 +38,7 @@ static void format_segment_perms(const struct seg_info *s, char out[5])
     out[4] = '\0';
 }
 
-/* Put the segment's name into w->path. */
+/* Set w->path to the segment's name. */
 static void name_segment(struct walk *w)
 {
     static const char *const special[] = {
@@ -60,13 +60,13 @@ static void name_segment(struct walk *w)
         w->path[len] = '\0';
 }
 
-/* Whether there is somebody, and room, for more. */
+/* Whether to go on: there was memory for the text, and the reader is not killed. */
 static bool wants_more_text(const struct text *out)
 {
     return !out->failed && !fs_upcalls.killed();
 }
 
-/* Call fn for each segment of process `pid`.  0, -ESRCH, -EACCES, -ENOMEM. */
+/* Call fn for each segment of process `pid`; struct walk has its data.  0, -ESRCH, -EACCES, -ENOMEM. */
 static int each_segment(uint64_t pid, void (*fn)(struct as *, struct walk *, struct text *),
                         struct text *out)
 {
@@ -115,6 +115,7 @@ static void show_segment_map(struct as *as, struct walk *w, struct text *out)
     text_str(out, "\n");
 }
 
+/* A run of pages that get one line of lgrpmap; without pages if !present. */
 struct run {
     uint64_t start, end, pages;
     bool present;
@@ -137,7 +138,7 @@ static void show_lgrp_run(const struct run *r, struct walk *w, struct text *out)
     text_str(out, "\n");
 }
 
-/* Add the page (or the hole) at `va` to the run, or begin a new one.  Returns the address after it. */
+/* Add the page or hole at `va` to *r, or print *r and begin a new run.  Returns the address after it. */
 static uint64_t extend_lgrp_run(struct run *r, const struct as_page_info *pg, uint64_t va,
                                 struct walk *w, struct text *out)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * procfs_pid.c - /proc/N/{stat,status,comm,cmdline,environ,limits}: what ps and top read.
+ * procfs_pid.c - /proc/N/{stat,status,comm,cmdline,environ,limits}: the files that ps and top read.
  *
- * THEORY      What proc_lock guards is copied into a struct view under it; the text is made from
- *             that copy.  A view is of a whole process or of one thread.  Times are in ticks of
- *             1/100 s, sizes in bytes or pages as proc(5) has them.
- * LOCKING     proc_lock while the view is taken, then nothing
+ * THEORY      The fields that proc_lock guards are copied into a struct view under the lock; the text is made
+ *             from that copy.  A view shows a whole process or one thread.  Times are in ticks of 1/100 s,
+ *             sizes in bytes or pages as in proc(5).
+ * LOCKING     proc_lock, with [s] inside it, while the view is made; none afterwards
  * SEE ALSO    procfs.c, proc(5)
  */
 #include "lgrp/lgrp.h"
@@ -14,6 +14,7 @@
 #include "procfs/procfs.h"
 #include "tty/tty.h"
 
+/* The fields of a process, or of one thread, for the text of a file. */
 struct view {
     int pid, ppid, pgid, sid, tty_nr, tpgid, tid;
     char state;
@@ -48,7 +49,7 @@ static char state_letter(const struct proc *p, const struct lwp *l)
     }
 }
 
-/* Linux's device number, as stat gives it. */
+/* The device number in Linux's format, as in stat(2). */
 static int device_number(uint64_t rdev)
 {
     return (int)rdev;
@@ -98,7 +99,7 @@ static void view_session(const struct proc *p, struct view *v)
     v->tty_nr = s->tty != NULL ? device_number(s->tty->rdev) : 0;
 }
 
-/* The first LWP of p, or the one with id `tid` (0: any); NULL: none. */
+/* The first LWP of p if tid is 0, else the LWP with id `tid`; NULL: none.  proc_lock held. */
 static struct lwp *pick_lwp(struct proc *p, uint64_t tid)
 {
     struct lwp *l;
@@ -123,7 +124,7 @@ static void view_usage(struct proc *p, struct lwp *only, struct view *v)
     v->nvcsw = ru.nvcsw, v->nivcsw = ru.nivcsw;
 }
 
-/* Fill *v for process arg.a, or with TAG_THREAD for its thread arg.b.  0 or -ESRCH. */
+/* Fill in *v for process arg.a or, with TAG_THREAD, for its thread arg.b.  0 or -ESRCH. */
 static int take_process_view(const struct pseudo_node *n, struct pseudo_arg arg, struct view *v)
 {
     bool thread = n->tag == TAG_THREAD;
@@ -162,7 +163,7 @@ static int take_process_view(const struct pseudo_node *n, struct pseudo_arg arg,
     return 0;
 }
 
-/* Sizes of the address space; zero for a process without one. */
+/* The sizes of the address space of process arg.a; zeros if there is none. */
 static void get_memory_usage(struct pseudo_arg arg, struct as_usage *u)
 {
     bool gone;
@@ -184,8 +185,7 @@ PROCFS_SHOW(procfs_show_stat)
 
     if (err != 0)
         return err;
-    if (procfs_may_inspect(arg.a) !=
-        0) /* addresses and status of others' processes are nobody's business */
+    if (procfs_may_inspect(arg.a) != 0) /* hide addresses and status from other users */
         v.arg_start = v.arg_end = v.env_start = v.env_end = 0, v.exit_status = 0;
     get_memory_usage(arg, &u);
     text_add(out, "%d (%s) %c %d %d %d %d %d 0 ", v.tid, v.name, v.state, v.ppid, v.pgid, v.sid,
@@ -304,7 +304,7 @@ PROCFS_SHOW(procfs_show_comm)
     return err;
 }
 
-/* The name may be changed by the process's own threads only, as in Linux. */
+/* Only threads of the process may change the name, as on Linux.  Others get -EINVAL. */
 int procfs_store_comm(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t len)
 {
     struct proc *p;
@@ -324,7 +324,7 @@ int procfs_store_comm(const struct pseudo_node *n, struct pseudo_arg arg, char *
     return err;
 }
 
-/* cmdline and environ: bytes of the process's own memory, between two addresses that exec noted. */
+/* cmdline and environ: bytes of the process's own memory, between two addresses that exec has recorded. */
 PROCFS_SHOW(procfs_show_strings)
 {
     struct view v;

@@ -2,10 +2,11 @@
 /*
  * procfs_system.c - the files of /proc that are about the whole machine.
  *
- * THEORY      What top, free, uptime, mount and sysctl read, in Linux's formats.  Nothing is kept
- *             here: numbers come from the rooms that own them at the moment of reading.  The CPU
- *             lines of `stat` are the clock's samples, in ticks.
- *             What does not exist here (swap, buffers, waiting for disks) reads as zero.
+ * THEORY      top, free, uptime, mount and sysctl read these files, in Linux's formats.  No state is kept
+ *             here: a read fetches the numbers from the parts of the kernel that own them.  The CPU lines of
+ *             `stat` are the clock's samples, in ticks.
+ *             Numbers for features that do not exist here (buffers, a swap cache,
+ *             blocked processes) are zero.
  * LOCKING     none of its own
  * SEE ALSO    procfs.c, proc(5), docs/devices.md
  */
@@ -27,7 +28,7 @@
 
 enum { KB_PER_PAGE = PAGE_SIZE / 1024, NS_PER_TICK = 1000000000 / HZ };
 
-/* Sum of one counter over all CPUs; `off` is its place in struct cpu_stat. */
+/* Sum of one counter over all CPUs.  off: offset of the counter in struct cpu_stat. */
 static uint64_t sum_stat(size_t off)
 {
     uint64_t sum = 0;
@@ -38,7 +39,7 @@ static uint64_t sum_stat(size_t off)
 }
 #define SUM(field) sum_stat(offsetof(struct cpu_stat, field))
 
-/* user nice system idle iowait irq softirq steal guest guest_nice */
+/* The columns: user nice system idle iowait irq softirq steal guest guest_nice. */
 static void show_cpu_ticks(struct text *out, uint64_t usr, uint64_t sys, uint64_t idl, uint64_t wt)
 {
     text_add(out, " %lu 0 %lu %lu %lu 0 0 0 0 0\n", usr, sys, idl, wt);
@@ -62,6 +63,7 @@ static PROCFS_SHOW(show_stat)
     return 0;
 }
 
+/* For vfs_each(): add the pages of a tmpfs to the number at `arg`. */
 static int add_tmpfs_pages(struct vfs *vfs, const char *path, void *arg)
 {
     uint64_t blocks, bfree, files, ffree;
@@ -93,7 +95,10 @@ static PROCFS_SHOW(show_meminfo)
     return 0;
 }
 
-/* The names are Linux's, but for those of pages that were read around a fault; pgpgin and pgpgout are in KiB. */
+/*
+ * The names are Linux's, except for around_* (pages that were read around a fault) and swap_kept.
+ * pgpgin and pgpgout are in KiB.
+ */
 static PROCFS_SHOW(show_vmstat)
 {
     text_add(out, "nr_free_pages %lu\npgpgin %lu\npgpgout %lu\npswpin %lu\npswpout %lu\n",
@@ -106,7 +111,7 @@ static PROCFS_SHOW(show_vmstat)
     return 0;
 }
 
-/* Areas of swap, sizes in KiB, as Linux shows them. */
+/* The swap areas, sizes in KiB, as on Linux. */
 static PROCFS_SHOW(show_swaps)
 {
     struct swap_info s;
@@ -160,7 +165,7 @@ static PROCFS_SHOW(show_version)
     return 0;
 }
 
-/* The feature bits that the machines of this house can have, by Linux's names. */
+/* The feature bits that the supported machines can have, by Linux's names. */
 static void show_cpu_flags(struct text *out, const struct cpu_model *m)
 {
     static const struct {
@@ -244,7 +249,7 @@ static int read_mounts_link(const struct pseudo_node *n, struct pseudo_arg arg, 
     return (int)min_of(str_copy(buf, "self/mounts", size), size);
 }
 
-/* ---- /proc/sys -------------------------------------------------------------------------------------------------- */
+/* ---- /proc/sys ---------------------------------------------------------------------------------------- */
 
 enum { SYS_OSTYPE, SYS_OSRELEASE, SYS_VERSION, SYS_HOSTNAME, SYS_DOMAINNAME };
 
@@ -268,7 +273,7 @@ static int store_uts(const struct pseudo_node *n, struct pseudo_arg arg, char *b
     return n->tag == SYS_HOSTNAME ? uts_set_nodename(buf, len) : uts_set_domainname(buf, len);
 }
 
-/* A number that is fixed: the node's tag. */
+/* A file with a constant number: the node's tag. */
 static PROCFS_SHOW(show_tag)
 {
     text_add(out, "%u\n", n->tag);

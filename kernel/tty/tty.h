@@ -172,7 +172,7 @@ int tty_input_byte(struct tty *t, uint8_t c);
 uint32_t tty_input_room(const struct tty *t);
 /* tty_input_ready - number of bytes and end-of-file marks that a read finds now; 0: it would wait. */
 uint32_t tty_input_ready(const struct tty *t);
-/* tty_input_take - move up to n bytes to buf for a read.  *last: the read ends here (line end, end of file). */
+/* tty_input_take - move up to n bytes to buf for a read.  *last: the read ends here, at a delimiter. */
 size_t tty_input_take(struct tty *t, char *buf, size_t n, bool *last);
 void tty_input_discard(struct tty *t);
 /* tty_input_mode_changed - canonical mode was turned on or off. */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * vdso_user.c - system calls that need no kernel: a shared object in every process.
+ * vdso.c - system calls that do not enter the kernel: the user code of the vDSO.
  *
- * THEORY      Time is the time-stamp counter, scaled by the parameters in the data page that
- *             lies before the code. The CPU and its node are in TSC_AUX, which the kernel sets
- *             on each CPU to node << 12 | cpu and which RDTSCP gives to anybody. What cannot be
- *             answered here (CPU-time clocks) is asked of the kernel. Compiled as
- *             position-independent user code, linked by vdso.lds, embedded by vdso_image.S.
+ * THEORY      Time is the time-stamp counter, scaled by the parameters in the data page that lies before the
+ *             code.  The CPU and its node are in TSC_AUX: the kernel sets it on each CPU to node << 12 |
+ *             cpu, and any program can read it with RDTSCP.  Other clocks (CPU time) need the real system
+ *             call.  This file is compiled as position-independent user code, linked by vdso.lds, and
+ *             embedded by vdso_image.S.
  * SEE ALSO    kernel/proc/vdso.c (kernel side), user/test/t_time.c, user/test/t_sys.c
  */
 #define HR_VDSO 1
@@ -23,7 +23,7 @@ struct timeval {
 
 enum { SYS_clock_gettime = 228, CLOCK_REALTIME = 0, CLOCK_MONOTONIC = 1 };
 #define NSEC_PER_SEC 1000000000ul
-/* Clocks that are the time of day, or time since boot, under one name or another. */
+/* Sets of clock ids: the time of day and the time since boot, with their coarse and other variants. */
 #define CLOCKS_REAL  (1u << CLOCK_REALTIME | 1u << 5)
 #define CLOCKS_MONO  (1u << CLOCK_MONOTONIC | 1u << 4 | 1u << 6 | 1u << 7)
 
@@ -81,7 +81,7 @@ int __vdso_gettimeofday(struct timeval *tv, void *tz)
         tv->usec = (int64_t)(ns % NSEC_PER_SEC / 1000);
     }
     if (tz != 0)
-        *(uint64_t *)tz = 0; /* struct timezone: two ints, Greenwich */
+        *(uint64_t *)tz = 0; /* struct timezone: two ints; UTC */
     return 0;
 }
 
@@ -107,7 +107,7 @@ int __vdso_getcpu(unsigned *cpu, unsigned *node, void *cache)
     return 0;
 }
 
-/* The names that glibc and others look for first. */
+/* The names without the prefix. */
 #define ALIAS(name)                                                                                \
     extern __typeof__(__vdso_##name) name __attribute__((weak, alias("__vdso_" #name)))
 ALIAS(clock_gettime);
