@@ -29,7 +29,7 @@ int futex_wait(uint64_t uaddr, uint32_t val, uint32_t bitset, bool priv, uint64_
 long futex_requeue(uint64_t from, uint64_t to, unsigned nwake, unsigned nmove, bool priv,
                    const uint32_t *expect);
 /*
- * futex_wake_op - change the word at uaddr2 as `op` says (futex(2), FUTEX_WAKE_OP).  Then wake up to n1
+ * futex_wake_op - change the word at uaddr2 as `op` specifies (futex(2), FUTEX_WAKE_OP).  Then wake up to n1
  * waiters of uaddr1 and, if the old value passes op's comparison, up to n2 of uaddr2.  Returns the number
  * woken; -ENOSYS: invalid op.
  */

@@ -37,7 +37,7 @@ void ids_init(void)
         list_init(&pgrp_hash[i]);
 }
 
-/* First free id in from .. PID_MAX-1, or 0. */
+/* The first free id in `from` .. PID_MAX-1; 0: none [P]. */
 static int find_free_id(int from)
 {
     for (int i = from; i < PID_MAX; i++)

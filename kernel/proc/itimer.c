@@ -105,6 +105,7 @@ void itimer_taken(struct proc *p)
                   expire_real_itimer);
 }
 
+/* itimer_set() for ITIMER_REAL; p->mutex is held, or p has no other LWP. */
 static void set_real_itimer(struct proc *p, const struct itimer_setting *new,
                             struct itimer_setting *old)
 {

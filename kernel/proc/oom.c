@@ -2,10 +2,10 @@
 /*
  * oom.c - chooses the process that is killed when there is no memory for a page.
  *
- * THEORY      Some memory is promised to a program when it asks for it (vm/reserve.c), and is then always
- *             available.  Other memory is not: the kernel gives it out as long as there is some.  If it runs
- *             out, a process must be killed.  The kernel kills the process that has most memory beyond its
- *             promise; then the other processes try again.
+ * THEORY      Some memory is promised to a program when the program maps it (vm/reserve.c).  It is then
+ *             always available.  Other memory is not: the kernel gives it out as long as there is some.  If
+ *             it runs out, a process must be killed.  The kernel kills the process that has most memory
+ *             beyond its promise; then the other processes try again.
  *             Memory beyond the promise is memory mapped without a promise, page tables that promised memory
  *             does not need, files, and shared memory.  It is also summed by user, because many small
  *             processes fill memory in the same way as one large process.
@@ -166,6 +166,7 @@ static struct proc *select_oom_victim(bool for_root, bool roots)
     return out;
 }
 
+/* Kill p, which is held; the first time with a warning and the time in p->memory_kill. */
 static void kill_for_memory(struct proc *p)
 {
     const struct lwp *l;

@@ -333,10 +333,10 @@ void proc_release(struct proc *p);
 /* proc_as_hold - the address space of p with a reference; NULL: p has none.  p is held; may sleep. */
 struct as *proc_as_hold(struct proc *p);
 /*
- * proc_owned - whether `cr` may change how p is scheduled (setpriority(2), sched_setparam(2)).  True if cr's
- * effective uid is the real or effective uid of p, for the superuser, and if p is the calling process.
- * proc_same_user - whether `cr` may change p's limits (prlimit(2)).  True if cr's real uid and gid equal all
- * three uids and gids of p, for the superuser, and if p is the calling process.
+ * proc_owned - whether `cr` may change how p is scheduled (setpriority(2), sched_setparam(2)): its effective
+ * uid is the real or effective uid of p, or it is the superuser's, or p is the calling process.
+ * proc_same_user - whether `cr` may change p's limits (prlimit(2)): its real uid and gid equal all three uids
+ * and gids of p, or it is the superuser's, or p is the calling process.
  * The caller of either holds proc_lock.
  */
 bool proc_owned(const struct cred *cr, struct proc *p);
@@ -385,7 +385,7 @@ struct exec_args {
 int proc_exec(const char *path, struct exec_args *ea, struct regs *r);
 /* lwp_exit - end the calling LWP; the last one ends the process with `status` (wait4's encoding). */
 noreturn void lwp_exit(int status);
-/* proc_exit_group - end all LWPs of the calling process, then itself. */
+/* proc_exit_group - end the calling process with `status` (wait4's encoding), with all its LWPs. */
 noreturn void proc_exit_group(int status);
 enum {
     WNOHANG = 1,

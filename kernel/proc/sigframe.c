@@ -114,6 +114,7 @@ static void save_sigcontext(struct sigcontext *mc, const struct regs *r)
     mc->err = r->err;
 }
 
+/* Set *r from *mc, but keep privileged state: selectors, flags outside USER_FLAGS (S6). */
 static void restore_sigcontext(struct regs *r, const struct sigcontext *mc)
 {
     r->r8 = mc->r8;
@@ -192,7 +193,7 @@ int sigframe_push(struct lwp *l, struct regs *r, int sig, const struct siginfo *
 
 int sigframe_pop(struct lwp *l, struct regs *r)
 {
-    uint64_t at = r->rsp - 8; /* the restorer was reached by `ret`, which took pretcode */
+    uint64_t at = r->rsp - 8; /* `ret` to the restorer has popped pretcode */
     struct ucontext uc;
     uint8_t fpu[FPU_SIZE] __attribute__((aligned(16)));
 

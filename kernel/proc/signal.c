@@ -5,7 +5,7 @@
  * THEORY      A signal is a small number that is sent to a process, or to one LWP, to report an event.  It is
  *             pending until an LWP takes it.  The queue of a process holds signals that any of its LWPs may
  *             take; the queue of an LWP holds signals for that LWP alone.
- *             A queue has a set, which tells which signals are pending, and a list of sigentries, which keep
+ *             A queue has a set, which shows which signals are pending, and a list of sigentries, which keep
  *             the sender and value of each.  Signals below 32 are pending at most once.  A real-time signal
  *             is queued as often as it is sent, up to RLIMIT_SIGPENDING of the receiver's user.
  *             The sender does not run the action of the signal.  It sets AST_SIGNAL of one LWP that may take
@@ -316,6 +316,7 @@ static bool proc_lock_held(void)
     return held;
 }
 
+/* send_signal_locked(), or try_send_to_self(), for callers with and without proc_lock. */
 static int send_signal(struct proc *p, struct lwp *l, int sig, const struct siginfo *info)
 {
     struct lwp *me = curthread->lwp;

@@ -27,7 +27,7 @@ struct as *procfs_as(uint64_t pid, bool *gone);
 int procfs_may_inspect(uint64_t pid);
 /* proc_may_inspect - whether the same is true for p; proc_lock is held. */
 bool proc_may_inspect(struct proc *p);
-/* procfs_path - write the path of vn from the real root to buf[size], without a NUL.  Its length, or an error. */
+/* procfs_path - write the path of vn from the real root to buf[size], without a NUL.  Length or error. */
 int procfs_path(struct vnode *vn, char *buf, size_t size);
 
 /* Show functions of files: append the text of the file to `out`.  0 or an error, mostly -ESRCH. */

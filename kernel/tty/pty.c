@@ -105,7 +105,7 @@ static void pty_resume_input(struct tty *t)
 
 static void pty_closed(struct tty *t)
 {
-    wake_master(pty_of(t)); /* it may have been the terminal's last file */
+    wake_master(pty_of(t)); /* after the last file the master reads -EIO */
 }
 
 static void pty_release(struct tty *t)

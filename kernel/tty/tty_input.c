@@ -96,7 +96,10 @@ static uint32_t char_before(struct tty *t, uint32_t end)
     return i;
 }
 
-/* Erase a character, a word or the line, as `c` (VERASE, VWERASE, VKILL) says; also on the screen if ECHO. */
+/*
+ * Erase a character (VERASE), a word (VWERASE) or the line (VKILL), as `c` selects; with
+ * ECHO also on the screen.
+ */
 static void erase_typed_input(struct tty *t, uint8_t c)
 {
     uint32_t to = t->head;
