@@ -154,6 +154,11 @@ bool sig_is_stop(int sig);
 int sig_take(struct lwp *l, sigset_t set, struct siginfo *info);
 /* sig_retarget - wake p's other LWPs that may take pending signals which l can no longer take [P] [S]. */
 void sig_retarget(struct proc *p, struct lwp *l);
+/*
+ * sig_offer_blocked - l's mask has grown for a handler: pending signals that l blocks now are offered to the other
+ * LWPs (S1).  Takes proc_lock and p->sig->lock.
+ */
+void sig_offer_blocked(struct lwp *l);
 /* sig_end_process - p ends with `status` (as in wait4): interrupt every LWP but the caller [P] [S]. */
 void sig_end_process(struct proc *p, int status);
 /* sig_flush_ignored - sig is now ignored: discard it wherever it is pending [P] [S]. */

@@ -136,6 +136,7 @@ void sig_deliver(struct regs *r)
         if (act.handler > SIG_IGN) {
             old = prepare_for_handler(l, sig, &act);
             spin_unlock(lock);
+            sig_offer_blocked(l);
             decide_restart(r, &act);
             if (sigframe_push(l, r, sig, &info, &act, old) != 0) {
                 if (sig == SIGSEGV)

@@ -160,6 +160,19 @@ void sig_retarget(struct proc *p, struct lwp *l)
             thread_interrupt(&o->t);
 }
 
+void sig_offer_blocked(struct lwp *l)
+{
+    struct proc *p = l->proc;
+
+    if ((p->pending.set & l->sigmask) == 0 || p->nlwps < 2)
+        return;
+    spin_lock(&proc_lock);
+    spin_lock(&p->sig->lock);
+    sig_retarget(p, l);
+    spin_unlock(&p->sig->lock);
+    spin_unlock(&proc_lock);
+}
+
 /* Whether l takes `sig` when it is pending: l does not block it, or waits for it in sigtimedwait [S]. */
 static bool lwp_may_take(const struct lwp *l, int sig)
 {

@@ -4,7 +4,7 @@
  *
  * THEORY      /proc is a file system without a disk: its files show the state of processes and of the kernel
  *             as text.  It has one directory per process, named by the process id.  Directories and files are
- *             made when a program looks them up (fs/pseudo.h).
+ *             made when a program looks them up (vfs/pseudo.h).
  *             A vnode of procfs knows a process only by its number and finds it again for each operation.
  *             If the process has gone, the result is -ESRCH.  If a new process has the same number, the
  *             file shows the new one.

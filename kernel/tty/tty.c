@@ -186,10 +186,7 @@ static long tty_read(struct file *f, struct uio *uio, loff_t off)
                 break;
         }
         n = tty_input_take(t, buf, min_of(uio->resid, sizeof buf), &last);
-        if (t->paused && t->head - t->tail <= t->size / 2) {
-            t->paused = false;
-            t->drv->resume_input(t);
-        }
+        tty_resume_input(t);
         spin_unlock(&t->lock);
         if ((err = uio_move(buf, n, uio)) != 0)
             return err;

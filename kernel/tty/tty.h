@@ -174,7 +174,10 @@ uint32_t tty_input_room(const struct tty *t);
 uint32_t tty_input_ready(const struct tty *t);
 /* tty_input_take - move up to n bytes to buf for a read.  *last: the read ends here, at a delimiter. */
 size_t tty_input_take(struct tty *t, char *buf, size_t n, bool *last);
+/* tty_input_discard - drop all input that was not read; a paused driver goes on. */
 void tty_input_discard(struct tty *t);
+/* tty_resume_input - if half of the ring is free again, a paused driver goes on (I3). */
+void tty_resume_input(struct tty *t);
 /* tty_input_mode_changed - canonical mode was turned on or off. */
 void tty_input_mode_changed(struct tty *t);
 /* tty_output - process and send bytes while there is room.  Returns how many of buf[n] were used. */

@@ -272,6 +272,15 @@ void tty_input_discard(struct tty *t)
 {
     t->tail = t->canon = t->head;
     t->literal = false;
+    tty_resume_input(t);
+}
+
+void tty_resume_input(struct tty *t)
+{
+    if (t->paused && t->head - t->tail <= t->size / 2) {
+        t->paused = false;
+        t->drv->resume_input(t);
+    }
 }
 
 void tty_input_mode_changed(struct tty *t)

@@ -108,10 +108,6 @@ static long flush_tty_queues(struct tty *t, uint64_t what)
     spin_lock(&t->lock);
     if (what != TCOFLUSH) {
         tty_input_discard(t);
-        if (t->paused) {
-            t->paused = false;
-            t->drv->resume_input(t);
-        }
     }
     if (what != TCIFLUSH)
         tty_output_discard(t);

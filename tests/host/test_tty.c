@@ -15,6 +15,7 @@ static uint16_t   ring[64];
 static char       line[4096]; /* what the line saw */
 static size_t     line_len, line_room;
 static bool       line_stopped;
+static unsigned   nresumed; /* times that a paused driver was let go on */
 
 unsigned cv_broadcast(struct cv *cv)
 {
@@ -47,8 +48,13 @@ static void drv_stop(struct tty *t, bool stop)
     line_stopped = stop;
 }
 
+static void drv_resume_input(struct tty *t)
+{
+    nresumed++;
+}
+
 static const struct tty_driver driver = {
-    .write = drv_write, .room = drv_room, .discard = drv_discard, .stop = drv_stop,
+    .write = drv_write, .room = drv_room, .discard = drv_discard, .stop = drv_stop, .resume_input = drv_resume_input,
 };
 
 static void begin(bool canonical)
@@ -269,6 +275,23 @@ TEST(complete_lines_that_fill_the_ring_hold_the_driver_back)
     CHECK_EQ(tty_input_room(&tty), 0);
     CHECK_STR(rd(100), "x\n");
     CHECK_EQ(tty_input_room(&tty), 2);
+}
+
+TEST(a_discard_lets_a_paused_driver_go_on)
+{
+    begin(true);
+    nresumed = 0;
+    for (int i = 0; i < 31; i++)
+        type("x\n");
+    tty.paused = true; /* what a driver sets when there is no room */
+    rd(100);
+    tty_resume_input(&tty);
+    CHECK_EQ(nresumed, 0); /* more than half of the ring is full */
+    tty_input_discard(&tty);
+    CHECK_EQ(nresumed, 1);
+    CHECK(!tty.paused);
+    tty_input_discard(&tty);
+    CHECK_EQ(nresumed, 1);
 }
 
 TEST(raw_mode_passes_everything)

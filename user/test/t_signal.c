@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -57,6 +58,59 @@ static void blocked_waits(void)
     EXPECT(sigismember(&pending, SIGUSR1));
     EXPECT_EQ(sigprocmask(SIG_SETMASK, &old, NULL), 0);
     EXPECT_EQ(count, 1); /* ordinary signals do not queue */
+}
+
+static atomic_int second_taken, second_lost;
+
+static void on_first(int signal)
+{
+    for (int i = 0; i < 2000 && !second_taken; i++)
+        usleep(1000);
+    second_lost += !second_taken;
+    count++;
+}
+
+static void on_second(int signal)
+{
+    second_taken = 1;
+}
+
+static void *take_second(void *arg)
+{
+    sigset_t mask;
+
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &mask, NULL);
+    for (;;)
+        pause();
+    return arg;
+}
+
+/* Two signals wait for one thread; while the handler of the first blocks the second, another thread takes that. */
+static void handler_mask_leaves_signals_to_others(void)
+{
+    struct sigaction sa = {.sa_handler = on_first, .sa_flags = SA_RESTART};
+    pthread_t thread;
+
+    sigaddset(&sa.sa_mask, SIGUSR2);
+    EXPECT_EQ(sigaction(SIGUSR1, &sa, NULL), 0);
+    catch (SIGUSR2, on_second, SA_RESTART);
+    EXPECT_EQ(pthread_create(&thread, NULL, take_second, NULL), 0);
+    for (int round = 1; round <= 20 && second_lost == 0; round++) {
+        second_taken = 0;
+        pid_t sender = fork();
+
+        if (sender == 0) {
+            kill(getppid(), SIGUSR1);
+            kill(getppid(), SIGUSR2);
+            _exit(0);
+        }
+        while (count < round)
+            ;
+        waitpid(sender, NULL, 0);
+    }
+    EXPECT_EQ(second_lost, 0);
 }
 
 static void realtime_queues(void)
@@ -503,6 +557,7 @@ static const struct check list[] = {
     {"bad_selectors", bad_selectors},
     {"delivered", delivered},
     {"blocked_waits", blocked_waits},
+    {"handler_mask_leaves_signals_to_others", handler_mask_leaves_signals_to_others},
     {"realtime_queues", realtime_queues},
     {"handler_mask", handler_mask},
     {"one_shot", one_shot},

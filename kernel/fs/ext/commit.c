@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * log.c - commits and checkpoints: writing transactions into the log, and their blocks to their places.
+ * commit.c - commits and checkpoints: writing transactions into the log, and their blocks to their places.
  *
  * THEORY      The log is a ring of blocks on the disk.  A transaction is first written into the log (commit)
  *             and later, at leisure, to the places where its blocks belong (checkpoint).  Its part of the log

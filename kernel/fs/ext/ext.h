@@ -10,7 +10,7 @@
  *             not at all.
  *             Layers, from the disk up:
  *               io.c, buf.c          many blocks at a time; blocks of metadata in memory
- *               journal.c            transactions; log.c writes them, recover.c replays them after a crash
+ *               journal.c            transactions; commit.c writes them, recover.c replays them after a crash
  *               balloc.c, ialloc.c   free blocks and free inodes
  *               bmap.c, truncate.c   the blocks of a file
  *               inode.c, icache.c    the inode table, the inodes in memory; orphan.c: inodes without a name

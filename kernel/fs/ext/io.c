@@ -6,7 +6,7 @@
  *             become one request.  All requests are submitted before the caller sleeps until the last one has
  *             ended.
  * LOCKING     iowait.lock (RANK_BUF) guards the number of requests that have not ended.
- * SEE ALSO    log.c, blk/blk.h
+ * SEE ALSO    commit.c, blk/blk.h
  */
 #include "fs/ext/ext.h"
 

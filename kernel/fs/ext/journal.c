@@ -19,7 +19,7 @@
  *             I2  a thread that waits for a commit or for a handle has no open handle
  *             I3  when there is no running and no committing transaction, no buffer has txn set
  * LOCKING     journal.lock, see journal.h.  `busy` acts as a second lock, held while the disk works.
- * SEE ALSO    log.c, recover.c, docs/ext.md; the format: JBD2
+ * SEE ALSO    commit.c, recover.c, docs/ext.md; the format: JBD2
  */
 #include "fs/ext/journal.h"
 

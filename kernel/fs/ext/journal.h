@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * journal.h - the internal types of the journal, for journal.c, log.c and recover.c.
+ * journal.h - the internal types of the journal, for journal.c, commit.c and recover.c.
  */
 #ifndef FS_EXT_JOURNAL_H
 #define FS_EXT_JOURNAL_H

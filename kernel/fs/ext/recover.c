@@ -14,7 +14,7 @@
  *             A transaction without its commit block has not happened.
  * INVARIANTS  I1  a pass goes over each block of the log at most once
  *             I2  nothing is written before the first two passes have checked every block number
- * SEE ALSO    log.c (the order in which the log is written), docs/ext.md
+ * SEE ALSO    commit.c (the order in which the log is written), docs/ext.md
  */
 #include "fs/ext/journal.h"
 
