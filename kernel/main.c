@@ -21,6 +21,8 @@
 #include "drivers/fw_cfg.h"
 #include "drivers/rtc.h"
 #include "drivers/uart.h"
+#include "fs/root.h"
+#include "ipc/ipc.h"
 #include "fs/initramfs/initramfs.h"
 #include "vfs/pseudo.h"
 #include "fs/devfs/statdev.h"
@@ -37,7 +39,7 @@
 #include "mem/kmem.h"
 #include "mem/kstack.h"
 #include "net/net.h"
-#include "proc/fpdev.h"
+#include "fireplane/fpdev.h"
 #include "ipc/futex.h"
 #include "proc/proc.h"
 #include "procfs/procfs.h"
@@ -413,30 +415,30 @@ static void write_serial_line(enum uart_port port, const char *text, size_t n, b
         uart_putc_polled(port, text[i]);
 }
 
-static void write_console_line(const char *text, size_t n, bool panicking)
+void console_write(const char *text, size_t n, bool panicking)
 {
     write_serial_line(UART_CONSOLE, text, n, panicking);
 }
 
-static void write_verdict_line(const char *text, size_t n, bool panicking)
+void verdict_write(const char *text, size_t n, bool panicking)
 {
     write_serial_line(UART_VERDICT, text, n, panicking);
 }
 
-static void serial_flush(void)
+void serial_flush(void)
 {
     uart_flush_polled(UART_CONSOLE);
     uart_flush_polled(UART_VERDICT);
 }
 
 /* Returns if the machine has no ACPI soft-off (S5). */
-static void power_off(void)
+void power_off(void)
 {
     if (fadt.has_s5 && fadt.pm1a_cnt_port != 0)
         outw(fadt.pm1a_cnt_port, (uint16_t)(fadt.s5_a << 10 | 1 << 13));
 }
 
-static void reset_machine(void)
+void reset_machine(void)
 {
     if (fadt.has_reset)
         outb(fadt.reset_port, fadt.reset_value);
@@ -451,7 +453,7 @@ static void reset_machine(void)
  * seconds for all this (guest.py).  Where CPUs park, an NMI may have been taken for a wakeup (lib/park.h,
  * I3).  So the first CPU sends it again to all.
  */
-static void report_hang_on_nmi(struct regs *r)
+void report_hang_on_nmi(struct regs *r)
 {
     static _Atomic unsigned busy, told;
     static struct cpumask answered;
@@ -498,6 +500,8 @@ static void boot_thread(void *arg)
     void *over;
 
     fs_init();
+    pipe_init();
+    epoll_init();
     tty_init();
     pty_init();
     futex_init();
@@ -512,7 +516,7 @@ static void boot_thread(void *arg)
     net_init(read_option_text("opt/homeroom/net", addresses, sizeof addresses) > 0 ? addresses
                                                                                    : NULL);
     over = overlay_read();
-    if (vfs_root_init(boot.initrd != 0 ? phys_to_virt(boot.initrd) : NULL, boot.initrd_len, over,
+    if (fs_mount_root(boot.initrd != 0 ? phys_to_virt(boot.initrd) : NULL, boot.initrd_len, over,
                       over != NULL ? overlay.len : 0) != 0)
         panic("no root file system");
     if (overlay.at != 0)
@@ -541,8 +545,6 @@ void kmain(uint32_t magic, uint64_t info)
     wrmsr(MSR_GSBASE, (uint64_t)&boot_cpu.cpu);
     boot_cpu.cpu.nlock = 1; /* interrupts stay off until the first thread */
     uart_early_init();
-    log_ops = (struct log_ops){write_console_line, write_verdict_line, serial_flush, power_off,
-                               reset_machine};
     trap_early_init();
     features_init();
     if (mb2_parse(magic, info, &boot) != 0)
@@ -564,20 +566,11 @@ void kmain(uint32_t magic, uint64_t info)
     clock_calibrate(fadt.pm_timer_port, fadt.pm_timer_bits);
     clock_set_real(rtc_read() * 1000000000ull);
     pset_init();
-    lgrp_load_average = pset_lgrp_load;
-    lgrp_cpus_online = pset_lgrp_cpus;
-    lgrp_runnable_now = clock_runnable_now;
     disp_init();
     vm_init();
     for (unsigned i = 0; i < ncpu; i++)
         cpu_make(i, ids[i]);
     trap_init_cpu(&boot_cpu.cpu);
-    trap_ops.syscall = syscall_dispatch; /* proc_init() sets the ones that concern processes */
-    trap_ops.ast = disp_ast;
-    trap_ops.interrupted = disp_interrupted;
-    trap_nmi = report_hang_on_nmi;
-    disp_ops.switch_as = as_activate;
-    intr_tlb_handler = vm_tlb_ipi;
     lgrp_stats_init();
     disp_stats_init();
     intr_stats_init();

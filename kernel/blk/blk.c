@@ -27,8 +27,6 @@
 #include "stat/tunable.h"
 #include "x86/mmu.h"
 
-struct blk_owner (*blk_owner_upcall)(void);
-
 struct command {
     struct disk_cmd c;
     struct list reqs; /* the requests that it carries out, in the order of their sectors */
@@ -318,7 +316,7 @@ void blk_hurry(struct disk *d, uint64_t file, bool write)
 
     d = disk_whole(d);
     spin_lock(&d->lock);
-    sched_hurry(&d->sched, file, write, blk_owner(), now);
+    sched_hurry(&d->sched, file, write, blk_current_owner(), now);
     dispatch_commands(d, now);
     spin_unlock(&d->lock);
 }
@@ -357,7 +355,7 @@ static int submit_and_wait(struct blk_req *r)
     spin_init(&w.lock, RANK_POLL);
     cv_init(&w.cv);
     r->sync = true;
-    r->by = blk_owner();
+    r->by = blk_current_owner();
     r->done = wake_submitter;
     r->arg = &w;
     blk_submit(r);

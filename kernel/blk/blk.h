@@ -61,7 +61,7 @@ struct blk_req {
     unsigned nvecs;
     const struct blk_vec *vec; /* the pieces; must stay in memory until done() */
     uint64_t file;             /* identifies the file that it serves; 0: none */
-    struct blk_owner by;       /* the process that it serves: blk_owner(); zero: the kernel */
+    struct blk_owner by; /* the process that it serves: blk_current_owner(); zero: the kernel */
     void (*done)(struct blk_req *r);
     void *arg;        /* for the use of the submitter */
     int error;        /* result: 0 or -EIO */
@@ -126,18 +126,13 @@ void blk_hurry(struct disk *d, uint64_t file, bool write);
 int blk_rw(struct disk *d, enum blk_op op, uint64_t sector, void *buf, size_t len);
 int blk_flush(struct disk *d);
 
-/*
- * blk_owner - the running process and its priority, for blk_req.by; zero in a kernel thread.  Takes no locks.
- * kernel/proc sets blk_owner_upcall, because this layer does not know processes.
- */
-extern struct blk_owner (*blk_owner_upcall)(void);
-static inline struct blk_owner blk_owner(void)
-{
-    return blk_owner_upcall != NULL ? blk_owner_upcall() : (struct blk_owner){0};
-}
+/* ---- implemented by proc/ ---- */
+/* blk_current_owner - the running process and its priority, for blk_req.by; zero in a kernel thread.  No locks. */
+struct blk_owner blk_current_owner(void);
+
 /*
  * blk_share - on: the disk requests of the running thread serve all processes (metadata, a commit), so
- *             blk_owner() gives them the priority of the kernel.  Returns the old setting, which the caller
+ *             blk_current_owner() gives them the priority of the kernel.  Returns the old setting, which the caller
  *             must restore.  Takes no locks.
  */
 bool blk_share(bool on);

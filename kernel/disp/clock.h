@@ -11,9 +11,6 @@
 /* clock_start - begin ticking, on the running CPU. */
 void clock_start(void);
 
-/* clock_runnable_now - threads that wait on CPUs of `lgrp`, or run anywhere and are at home there, at this instant. */
-unsigned clock_runnable_now(const struct lgrp_part *part, unsigned lgrp);
-
 extern unsigned watchdog_s; /* [c] set at boot from the launcher's option             */
 
 #endif

@@ -12,6 +12,7 @@
 #include "mem/kstack.h"
 #include "x86/asm.h"
 #include "x86/trap_offsets.h"
+#include "x86/trap.h"
 
 _Static_assert(offsetof(struct thread, ast) == OFF_THREAD_AST, "trap_offsets.h");
 _Static_assert(offsetof(struct thread, ksp) == OFF_THREAD_KSP, "trap_offsets.h");
@@ -60,8 +61,7 @@ void disp_ast(struct regs *r)
         class_lifted(curthread);
     if (atomic_load(&curthread->ast) & AST_RESCHED)
         disp_preempt();
-    if (disp_ops.ast != NULL)
-        disp_ops.ast(r);
+    sig_deliver(r);
 }
 
 void disp_interrupted(void)

@@ -21,8 +21,4 @@ void thread_fpu_init(struct thread *t);
 void thread_set_fsbase(uint64_t base);
 void thread_set_gsbase(uint64_t base);
 
-/* disp_ast, disp_interrupted - what trap_ops.ast and trap_ops.interrupted call. */
-void disp_ast(struct regs *r);
-void disp_interrupted(void);
-
 #endif

@@ -24,6 +24,7 @@
 #include "mem/kmem.h"
 #include "stat/panic.h"
 #include "uapi/homeroom.h"
+#include "lgrp/lgrpstat.h"
 
 enum { MAX_SETS = 2 * CPU_MAX, NBASE = 6, NPERLGRP = 3 };
 

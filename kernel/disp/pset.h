@@ -84,9 +84,5 @@ int pset_bind(struct thread *t, struct cpupart *to);
 /* pset_attr, pset_set_attr - PSET_* of a set; -EINVAL: no such set (or, to set, the default set). */
 int pset_attr(int id);
 int pset_set_attr(int id, unsigned attr);
-/* pset_lgrp_load - mean load of the CPUs of an lgroup, whatever their sets; LGRP_LOAD_FULL: all busy. */
-uint32_t pset_lgrp_load(unsigned lgrp);
-/* pset_lgrp_cpus - how many CPUs of an lgroup are on-line. */
-unsigned pset_lgrp_cpus(unsigned lgrp);
 
 #endif

@@ -35,7 +35,6 @@ struct thread *context_switch(struct thread *prev, struct thread *next);
 void context_begin(void);
 void thread_begin(struct thread *prev);
 
-struct disp_ops disp_ops;
 struct list all_threads = LIST_INIT(all_threads);
 struct spinlock all_threads_lock = SPINLOCK_INIT(RANK_VM_TLB);
 
@@ -127,8 +126,7 @@ static void switch_to(struct thread *prev, struct thread *next)
         wrmsr(MSR_FSBASE, next->fsbase);
         wrmsr(MSR_KGSBASE, next->gsbase);
     }
-    if (disp_ops.switch_as != NULL)
-        disp_ops.switch_as(next);
+    as_activate(next);
     c->thread = next;
     trap_set_kstack((uint64_t)next->kstack + KSTACK_SIZE);
     prev = context_switch(prev, next);

@@ -245,13 +245,16 @@ enum { ALARM_MAX_MS = 86400000 };
 #define ALARM_NEVER UINT64_MAX
 void thread_set_alarm(struct thread *t, uint64_t ms);
 
-/* What the rooms above fill in (call-ups). */
-struct disp_ops {
-    void (*ast)(struct regs *); /* before returning to user mode with ast bits set      */
-    void (*switch_as)(
-        struct thread *next); /* load next's address space (vm)                       */
-};
-extern struct disp_ops disp_ops;
+/* ---- implemented by vm/ ---- */
+/*
+ * as_activate - load the address space of `next` on this CPU.  If `next` has none, the loaded space stays loaded,
+ *               lazily (vm/tlb.c).  Interrupts are off.  exec() sets curthread->as and calls it for curthread.
+ */
+void as_activate(struct thread *next);
+
+/* ---- implemented by proc/ ---- */
+/* sig_deliver - before a return to user mode with registers *r: act on pending signals, push frames of handlers. */
+void sig_deliver(struct regs *r);
 
 /* Processor states (p_online(2)); see disp/cpu.c. */
 int disp_cpu_set_state(unsigned cpu, int state, bool forced);

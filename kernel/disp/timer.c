@@ -33,7 +33,6 @@
 #define PM_HZ 3579545ull
 
 struct clock_params clock_params;
-void (*clock_changed)(void);
 
 static uint64_t tsc_khz, apic_khz;
 static uint64_t ns_mult; /* ns = cycles * mult >> 32 */
@@ -67,8 +66,7 @@ uint64_t clock_real_ns(void)
 void clock_set_real(uint64_t ns)
 {
     clock_params.real_offset_ns = ns - clock_mono_ns();
-    if (clock_changed != NULL)
-        clock_changed();
+    vdso_update();
 }
 
 /* The three counters at one moment. */

@@ -9,6 +9,7 @@
 #define DISP_TIMER_H
 
 #include "lib/types.h"
+#include "stat/trace.h" /* clock_mono_ns() */
 
 struct timer {
     uint64_t deadline_ns; /* of clock_mono_ns() */
@@ -18,8 +19,6 @@ struct timer {
     struct timer **link;        /* what points at it there; NULL: not armed */
 };
 
-/* clock_mono_ns - nanoseconds since boot, never stepping back, the same on every CPU. */
-uint64_t clock_mono_ns(void);
 /* clock_real_ns - nanoseconds since 1970. */
 uint64_t clock_real_ns(void);
 /* clock_set_real - settimeofday. */
@@ -31,8 +30,9 @@ struct clock_params {
 };
 extern struct clock_params clock_params;
 uint64_t tsc_to_ns(uint64_t cycles);
-/* clock_changed - call-up: the wall clock was set (the vDSO copies clock_params); may be NULL. */
-extern void (*clock_changed)(void);
+/* ---- implemented by proc/ ---- */
+/* vdso_update - the wall clock was set: copy clock_params to the vDSO, if there is one yet. */
+void vdso_update(void);
 
 /*
  * timer_arm - call t->fn at deadline; re-arms if already armed.  O(log n).  Takes RANK_TIMER, and does not wait for an

@@ -58,8 +58,6 @@ static struct cpumask intr_cpus;  /* [i] CPUs that take device interrupts      *
 static uint16_t narrive[CPU_MAX]; /* [i] interrupts that arrive there          */
 static struct spinlock intr_lock = SPINLOCK_INIT(RANK_INTR);
 
-void (*intr_tlb_handler)(void);
-
 /* What each CPU counts, and below the reasons of pokes. */
 static const char *const cpu_names[] = {"device",     "timer", "poke", "tlb", "settle", "spurious",
 #define X(id, name) name,
@@ -106,7 +104,7 @@ static const char *source_name(unsigned vec)
                : "spurious";
 }
 
-static void dispatch_vector(unsigned vec, struct regs *r)
+void intr_dispatch(unsigned vec, struct regs *r)
 {
     struct intr_cpu *ic = this_cpu()->intr;
 
@@ -122,7 +120,7 @@ static void dispatch_vector(unsigned vec, struct regs *r)
     } else if (vec == IPI_TLB) {
         ic->tlb++;
         apic_eoi();
-        intr_tlb_handler();
+        vm_tlb_ipi();
     } else if (vec == IPI_SETTLE) {
         apic_eoi();
         ic->settle++;
@@ -350,5 +348,4 @@ void intr_cpu_init(struct cpu *c)
 
 void intr_init(void)
 {
-    irq_dispatch = dispatch_vector;
 }

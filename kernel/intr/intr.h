@@ -96,8 +96,9 @@ void intr_settle(unsigned cpu);
 /* intr_poke - make CPU `cpu` look at its run queue. */
 void intr_poke(unsigned cpu, enum intr_poke why);
 
-/* intr_tlb_handler - call-up: vm answers a TLB shootdown. */
-extern void (*intr_tlb_handler)(void);
+/* ---- implemented by vm/ ---- */
+/* vm_tlb_ipi - the handler of IPI_TLB: carry out the shootdown requests of other CPUs.  Interrupts off. */
+void vm_tlb_ipi(void);
 
 struct intr_info {
     const char *name;

@@ -24,6 +24,7 @@
  *             Then ep->rlock (RANK_EPOLL), also taken with a pollhead's lock held: the ready list.
  * SEE ALSO    poll.c, epoll(7) of Linux's manual
  */
+#include "ipc/ipc.h"
 #include "vfs/filepriv.h"
 
 #include "lib/errno.h"

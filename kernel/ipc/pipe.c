@@ -25,9 +25,9 @@
  *             comes before p->lock.
  * SEE ALSO    poll.c, tests/test_fs.py
  */
+#include "ipc/ipc.h"
 #include "vfs/filepriv.h"
 
-#include "fs/tmpfs/tmpfs.h"
 #include "lib/cpu.h"
 #include "lib/errno.h"
 #include "lib/string.h"
@@ -38,7 +38,6 @@
 #define PIPE_PAGES 16u
 #define FEW_PAGES  2u /* pages of a pipe whose user already holds much memory */
 #define PIPE_BUF   4096u
-#define SIGPIPE    13
 
 struct pipe {
     struct mutex lock;
@@ -234,7 +233,7 @@ static long pipe_write(struct file *f, struct uio *uio, loff_t off)
     }
     mutex_exit(&p->lock);
     if (err == -EPIPE && !uio->no_sigpipe)
-        fs_upcalls.signal(SIGPIPE);
+        proc_signal_self(SIGPIPE);
     return err;
 }
 

@@ -15,8 +15,6 @@
 #include "stat/panic.h"
 
 struct lgrp_counters lgrp_counters[LGRP_MAX];
-uint32_t (*lgrp_load_average)(unsigned lgrp);
-unsigned (*lgrp_cpus_online)(unsigned lgrp);
 
 static const char *const names[] = {
 #define X(id, name) name,
@@ -41,11 +39,11 @@ static void lgrp_stats_snapshot(struct kstat *ks, uint64_t *out)
         avail += mem_nodes[bit_first(n)].navail_pages;
         installed += mem_nodes[bit_first(n)].ninstalled_pages;
     }
-    *out++ = lgrp_cpus_online != NULL ? lgrp_cpus_online(lgrp) : 0;
+    *out++ = pset_lgrp_cpus(lgrp);
     *out++ = nfree;
     *out++ = avail;
     *out++ = installed;
-    *out++ = lgrp_load_average != NULL ? lgrp_load_average(lgrp) : 0;
+    *out++ = pset_lgrp_load(lgrp);
 }
 
 static void lgrp_stats_clear(struct kstat *ks)

@@ -57,12 +57,12 @@ static inline void lgrp_count_rehome(unsigned from, unsigned to)
 /* lgrp_stats_init - register the kstats of all lgroups; after the topology is known and kmem works. */
 void lgrp_stats_init(void);
 
+/* ---- implemented by disp/ ---- */
 /*
- * lgrp_load_average - mean of the load averages of the lgroup's CPUs, LGRP_LOAD_FULL = every CPU busy; filled
- * in by the dispatcher.  NULL: 0.
- * lgrp_cpus_online - how many CPUs of the lgroup are on-line, the same.
+ * pset_lgrp_load - mean load of the CPUs of an lgroup, whatever their sets; LGRP_LOAD_FULL: all busy.
+ * pset_lgrp_cpus - how many CPUs of an lgroup are on-line.
  */
-extern uint32_t (*lgrp_load_average)(unsigned lgrp);
-extern unsigned (*lgrp_cpus_online)(unsigned lgrp);
+uint32_t pset_lgrp_load(unsigned lgrp);
+unsigned pset_lgrp_cpus(unsigned lgrp);
 
 #endif

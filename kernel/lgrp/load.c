@@ -30,8 +30,6 @@ enum {
     DECAY_TABLE = 32,
 };
 
-unsigned (*lgrp_runnable_now)(const struct lgrp_part *part, unsigned lgrp);
-
 /* round(65536 * (1 - exp(-1 / (20 n)))) */
 static const uint16_t decay[DECAY_TABLE] = {
     0,   3196, 1618, 1083, 814, 652, 544, 466, 408, 363, 327, 297, 272, 252, 234, 218,
@@ -118,8 +116,8 @@ static uint16_t threads_seen(const struct lgrp_part *part, unsigned lgrp, unsign
     uint32_t n = whole_threads(l, l->avg);
 
     n = min_of(n, (uint32_t)min_of(l->recent[0], l->recent[1]));
-    if (n > excluded && lgrp_runnable_now != NULL)
-        n = min_of(n, (uint32_t)lgrp_runnable_now(part, lgrp));
+    if (n > excluded)
+        n = min_of(n, (uint32_t)clock_runnable_now(part, lgrp));
     return (uint16_t)(n > excluded ? n - excluded : 0);
 }
 

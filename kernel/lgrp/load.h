@@ -81,11 +81,9 @@ struct lgrp_thread {
     uint16_t antic;         /* single arrival: CPUs the charge was divided by; 0: none */
 };
 
-/*
- * lgrp_runnable_now - runnable and running threads at home in (or queued on) `lgrp` this
- * instant; filled in by the dispatcher.  NULL: the number given to the last update is used.
- */
-extern unsigned (*lgrp_runnable_now)(const struct lgrp_part *part, unsigned lgrp);
+/* ---- implemented by disp/ ---- */
+/* clock_runnable_now - threads that wait on CPUs of `lgrp`, or run anywhere and are at home there, at this instant. */
+unsigned clock_runnable_now(const struct lgrp_part *part, unsigned lgrp);
 
 void lgrp_part_init(struct lgrp_part *part);
 /* lgrp_part_end - nobody is homed in it any more: processes that created threads there do so no longer. */

@@ -243,7 +243,7 @@ static __attribute__((noinline)) void *retry_take_object(struct kmem_cache *c, b
 
     for (unsigned tries = wait ? TRIES_WAITING : TRIES; obj == NULL && tries > 0 && irq_enabled();
          tries--) {
-        if (mem_ops.low == NULL || !mem_ops.low(this_cpu()->node, wait, true))
+        if (!pageout_low_memory(this_cpu()->node, wait, true))
             break;
         obj = take_object(c);
     }

@@ -143,7 +143,7 @@ static bool map_stack_frames(void *stack, unsigned node)
     if (i == KSTACK_PAGES)
         return true;
     unmap_stack_pages(stack, i, &freed);
-    mem_ops.forget_stacks(); /* I1: nobody has used it, but a processor may look ahead */
+    tlb_flush_kernel(); /* I1: nobody has used it, but a processor may look ahead */
     free_stack_frames(&freed);
     return false;
 }
@@ -221,7 +221,7 @@ unsigned kstack_reap(void)
             n += dismantle_spares(&spares[i], slot + n, BATCH - n, &freed);
         if (n == 0)
             break;
-        mem_ops.forget_stacks(); /* I1 */
+        tlb_flush_kernel(); /* I1 */
         free_stack_frames(&freed);
         for (unsigned i = 0; i < n; i++)
             free_stack_slot(slot[i]);

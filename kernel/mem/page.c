@@ -26,7 +26,6 @@
 struct mem_node mem_nodes[NODE_MAX];
 unsigned nnodes;
 struct mem_cpu mem_boot_cpu;
-struct mem_ops mem_ops;
 
 enum { RANGES_MAX = 321, RESERVED_MAX = 32 + 4 * NODE_MAX }; /* each node has tables of its own */
 static struct mem_range ranges[RANGES_MAX];
@@ -230,7 +229,7 @@ static struct page *alloc_block_once(unsigned node, unsigned order, unsigned fla
 /* The last frames are not for everybody. */
 static bool is_alloc_refused(const struct mem_node *n)
 {
-    return is_node_scarce(n) && mem_ops.may_take != NULL && !mem_ops.may_take();
+    return is_node_scarce(n) && !pageout_may_take();
 }
 
 enum {
@@ -249,12 +248,12 @@ static __attribute__((noinline)) struct page *alloc_slow(unsigned node, unsigned
     if (wait)
         spin_check_sleep(0);
     if (is_node_scarce(n))
-        mem_ops.low(node, wait, false);
+        pageout_low_memory(node, wait, false);
     do {
         none = is_alloc_refused(n);
         pg = none ? NULL : alloc_block_once(node, order, flags, from);
     } while (unlikely(pg == NULL) && (wait || none) && (order == 0 || tries++ < BLOCK_TRIES) &&
-             mem_ops.low != NULL && mem_ops.low(node, wait, true));
+             pageout_low_memory(node, wait, true));
     return pg;
 }
 
@@ -300,7 +299,7 @@ void page_free(struct page *pg)
         uint32_t flags = pg->flags;
 
         if ((flags & (PG_SWAPPED | PG_SLOT)) != 0)
-            mem_ops.free_slot(pg);
+            swap_free_slot(pg);
         if ((flags & PG_SWAPPED) != 0) /* and with it its descriptor */
             return;
         if ((flags & PG_UNPAGEABLE) != 0)

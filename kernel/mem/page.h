@@ -42,7 +42,7 @@ enum page_flags {
     PG_WRITEBACK = 1 << 11, /* [a] being written to its backing store                         */
     PG_REFERENCED = 1 << 12, /* [a] read or written by a call since the clock's front hand passed */
     PG_UPTODATE = 1 << 10,   /* [o] file page holds valid data                                  */
-    PG_CACHED = 1 << 13,     /* [a] on its node's cache list (pages/cachelist.c)                   */
+    PG_CACHED = 1 << 13,  /* [a] on its node's cache list (pages/cachelist.c)                   */
     PG_VIRGIN = 1 << 14,  /* [b] head of a free block whose other descriptors were never written */
     PG_SWAPPED = 1 << 15, /* [c] no frame: stands for a page that is on swap (pages/swap.c)     */
     PG_PRIVATE = 1 << 17, /* [c] PG_ANON: a private page, of a family                        */
@@ -108,22 +108,23 @@ enum alloc_flags {
     ALLOC_WHOLE = 1 << 4,      /* the caller writes all of it: code in it does no harm */
 };
 
-/* What mem asks of vm when memory is short. */
-struct mem_ops {
-    /*
-     * Fewer than low_pages frames of a node are free.  @wait  as ALLOC_WAIT; else it takes pages off the cache list, if
-     * interrupts are on, and wakes somebody.  @failed  an allocation has just failed.  Returns whether it is worth
-     * while to try again.
-     */
-    bool (*low)(unsigned node, bool wait, bool failed);
-    /* Fewer than low_pages frames of a node are free: may whoever runs take one? */
-    bool (*may_take)(void);
-    /* All CPUs are to forget the translations of kernel stacks.  No spin lock is held. */
-    void (*forget_stacks)(void);
-    /* The last reference of a page with PG_SWAPPED, or of one with PG_SLOT, is gone.  The former's descriptor goes. */
-    void (*free_slot)(struct page *pg);
-};
-extern struct mem_ops mem_ops;
+/* ---- implemented by pages/ ---- */
+/*
+ * pageout_low_memory - fewer than low_pages frames of a node are free.  Takes pages off the cache list if interrupts
+ *                      are on, wakes the pageout daemon, and with `wait` sleeps until pages have been freed.
+ *                      @wait  as ALLOC_WAIT.  @failed  an allocation has just failed.  Returns whether it is worth
+ *                      while to try again; false before the daemon has started.
+ * pageout_may_take - fewer than low_pages frames of a node are free: may the running thread take one?
+ * swap_free_slot - the last reference of a page with PG_SWAPPED or PG_SLOT was dropped.  Frees its swap slot, and
+ *                  with PG_SWAPPED its descriptor.
+ */
+bool pageout_low_memory(unsigned node, bool wait, bool failed);
+bool pageout_may_take(void);
+void swap_free_slot(struct page *pg);
+
+/* ---- implemented by vm/ ---- */
+/* tlb_flush_kernel - invalidate the translations of kernel stacks, which are not global, on all CPUs.  No spin lock. */
+void tlb_flush_kernel(void);
 
 /*
  * page_alloc - take a block of 2^order frames, preferring memory node `node`.
@@ -187,16 +188,16 @@ struct mem_node {
     struct list free[HUGE_ORDER + 2]; /* by order; the largest is MAX_ORDER                   */
     uint64_t free_mask;               /* bit o: free[o] is not empty                          */
     _Atomic uint64_t nfree_pages;     /* in buddy lists and bins (magazines not counted)      */
-    uint64_t low_pages;               /* fewer than these: mem_ops.low; set by vm             */
-    uint64_t ninstalled_pages;        /* [c]                                                  */
-    uint64_t navail_pages;            /* [c] of these, what the allocator has had; after boot */
-    uint8_t near[NODE_MAX];           /* [c] all nodes with memory, nearest first             */
-    unsigned nnear;                   /* [c]                                                  */
-    uint64_t n_local;                 /* [b] see struct mem_counts; what magazines served is  */
-    uint64_t n_foreign;               /* [b]     counted there                                */
-    _Atomic uint64_t n_fallback;      /* [a]                                                  */
-    struct list *bin;                 /* [b] by colour: free frames                           */
-    uint64_t nbinned;                 /* [b] in all of them                                   */
+    uint64_t low_pages; /* fewer than these: pageout_low_memory(); set by pages/             */
+    uint64_t ninstalled_pages;   /* [c]                                                  */
+    uint64_t navail_pages;       /* [c] of these, what the allocator has had; after boot */
+    uint8_t near[NODE_MAX];      /* [c] all nodes with memory, nearest first             */
+    unsigned nnear;              /* [c]                                                  */
+    uint64_t n_local;            /* [b] see struct mem_counts; what magazines served is  */
+    uint64_t n_foreign;          /* [b]     counted there                                */
+    _Atomic uint64_t n_fallback; /* [a]                                                  */
+    struct list *bin;            /* [b] by colour: free frames                           */
+    uint64_t nbinned;            /* [b] in all of them                                   */
 } cacheline_aligned;
 #define MAX_ORDER (HUGE_ORDER + 1) /* 4 MiB */
 

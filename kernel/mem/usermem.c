@@ -13,20 +13,6 @@ TUNABLE_BOOT(
     "default 12 %: share of memory that the kernel holds for one ordinary user's files, pipes, sockets and locks; "
     "read at boot");
 
-static struct usermem kernel_account; /* threads that belong to no process */
-
-static struct usermem *get_kernel_account(void)
-{
-    return &kernel_account;
-}
-
-static bool always_superuser(void)
-{
-    return true;
-}
-
-struct usermem_ops usermem_ops = {get_kernel_account, always_superuser, NULL, NULL};
-
 static uint64_t user_max = UINT64_MAX;
 
 void usermem_init(void)
@@ -36,14 +22,10 @@ void usermem_init(void)
 
 struct usermem *usermem_charge(size_t bytes)
 {
-    struct usermem *u = usermem_ops.account();
+    struct usermem *u = proc_usermem();
+    uint64_t all = atomic_fetch_add_explicit(&u->bytes, bytes, memory_order_relaxed) + bytes;
 
-    bool held =
-        atomic_fetch_add_explicit(&u->bytes, bytes, memory_order_relaxed) + bytes <= user_max;
-
-    if (held && usermem_ops.spares != NULL)
-        held = usermem_ops.spares(bytes / PAGE_SIZE);
-    if (likely(held) || usermem_ops.superuser())
+    if (likely(all <= user_max && reserve_spares(bytes / PAGE_SIZE)) || proc_is_superuser())
         return u;
     usermem_return(u, bytes);
     return NULL;
@@ -51,7 +33,6 @@ struct usermem *usermem_charge(size_t bytes)
 
 bool usermem_scarce(void)
 {
-    return atomic_load_explicit(&usermem_ops.account()->bytes, memory_order_relaxed) >
-               user_max / 2 &&
-           !usermem_ops.superuser();
+    return atomic_load_explicit(&proc_usermem()->bytes, memory_order_relaxed) > user_max / 2 &&
+           !proc_is_superuser();
 }

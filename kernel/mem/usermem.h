@@ -19,18 +19,23 @@ struct usermem {
     _Atomic uint64_t bytes;
 };
 
+/* ---- implemented by proc/ ---- */
 /*
- * Calls upwards, filled in by proc: the account of the calling thread's user, whether it is the superuser now, whether
- * so many pages can be spared beside what programs were promised, and whether memory is going to be freed by processes
- * that end: looks for one to end, and sleeps (proc/oom.c).
+ * proc_usermem - the account of the calling thread's user; that of root for a thread of the kernel.
+ * proc_is_superuser - whether the calling thread is the superuser now, as threads of the kernel are.
+ * oom_frees - the calling thread has waited in vain for a frame.  Looks for a process to end, and sleeps.  Returns
+ *             whether memory is going to be freed by processes that end.
  */
-struct usermem_ops {
-    struct usermem *(*account)(void);
-    bool (*superuser)(void);
-    bool (*spares)(uint64_t pages);
-    bool (*returns)(void);
-};
-extern struct usermem_ops usermem_ops;
+struct usermem *proc_usermem(void);
+bool proc_is_superuser(void);
+bool oom_frees(void);
+
+/* ---- implemented by pages/ ---- */
+/*
+ * reserve_spares - whether `pages` could be taken for good, beside the memory that programs were promised.  It
+ *                  reserves nothing: another thread may take them first.
+ */
+bool reserve_spares(uint64_t pages);
 
 /* usermem_init - the limit, from the size of memory; after the tunables are set. */
 void usermem_init(void);

@@ -275,7 +275,7 @@ long iface_ioctl(struct socket *s, unsigned cmd, uint64_t arg)
 
     if (cmd < SIOCADDRT || cmd > SIOCGIFMAP)
         return -ENOTTY;
-    if (change && fs_upcalls.cred != NULL && fs_upcalls.cred()->euid != 0)
+    if (change && proc_cred()->euid != 0)
         return -EPERM;
     if (cmd == SIOCGIFCONF)
         return list_iface_addresses(arg);

@@ -33,7 +33,7 @@ enum { SO_REUSEADDR = 2, SO_BROADCAST = 6, SO_KEEPALIVE = 9, SO_BINDTODEVICE = 2
 
 bool inet_may_bind(uint16_t port)
 {
-    return port == 0 || port >= 1024 || fs_upcalls.cred == NULL || fs_upcalls.cred()->euid == 0;
+    return port == 0 || port >= 1024 || proc_cred()->euid == 0;
 }
 
 int inet_get(const struct sock_addr *a, uint32_t *ip, uint16_t *port)

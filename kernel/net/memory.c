@@ -98,7 +98,7 @@ void net_memory_init(void)
 /* What the caller may take of `max`: an ordinary user leaves a sixteenth to the superuser. */
 static uint64_t limit_for_caller(uint64_t max)
 {
-    return usermem_ops.superuser() ? max : max - max / 16;
+    return proc_is_superuser() ? max : max - max / 16;
 }
 
 void *net_malloc(size_t size)

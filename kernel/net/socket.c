@@ -19,7 +19,7 @@
 #include "lwip/pbuf.h"
 
 /* Linux's default: net.core.rmem_default. */
-enum { BUF_DEFAULT = 212992, SIGPIPE = 13, FIONREAD = 0x541b, SIOCOUTQ = 0x5411 };
+enum { BUF_DEFAULT = 212992, FIONREAD = 0x541b, SIOCOUTQ = 0x5411 };
 /* Bytes that a user is charged for a socket. */
 enum { SOCKET_COST = 2048 };
 
@@ -159,7 +159,7 @@ int socket_error(struct socket *s)
 long socket_signal_pipe(unsigned flags)
 {
     if (!(flags & MSG_NOSIGNAL))
-        fs_upcalls.signal(SIGPIPE);
+        proc_signal_self(SIGPIPE);
     return -EPIPE;
 }
 
@@ -253,8 +253,7 @@ static int make_socket_file(struct socket *s, unsigned oflags, struct file **out
         socket_free(s);
         return -ENFILE;
     }
-    if (fs_upcalls.cred != NULL)
-        s->uid = fs_upcalls.cred()->euid;
+    s->uid = proc_cred()->euid;
     f->data = s;
     *out = f;
     return 0;
@@ -262,7 +261,7 @@ static int make_socket_file(struct socket *s, unsigned oflags, struct file **out
 
 static int make_socket(int family, int type, int protocol, struct socket **out)
 {
-    bool root = fs_upcalls.cred == NULL || fs_upcalls.cred()->euid == 0;
+    bool root = proc_cred()->euid == 0;
 
     if (family == AF_UNIX)
         return socket_make_unix(type, protocol, out);

@@ -78,7 +78,7 @@ static void cold_private_pages(struct as *as, uint64_t first, uint64_t last, boo
         }
         spin_unlock(&o->family->lock);
         victims_finish(&v);
-    } while (pg != NULL && first <= last && !vm_ending());
+    } while (pg != NULL && first <= last && !proc_is_ending());
 }
 
 /* Is the one translation of the page the one at `addr` of `as`?  The page's object is locked. */
@@ -94,8 +94,8 @@ static bool is_sole_mapping(struct as *as, uint64_t addr, const struct page *pg)
 static bool may_evict_object(const struct seg *s)
 {
     if (s->obj->kind == OBJ_ANON)
-        return (s->max_prot & PROT_WRITE) != 0 || usermem_ops.superuser();
-    return vm_vnode_ops.may_write(s->vn);
+        return (s->max_prot & PROT_WRITE) != 0 || proc_is_superuser();
+    return vn_may_write(s->vn);
 }
 
 /* Looks at some pages of the segment's object from *first on, which moves.  Returns whether there may be more. */
@@ -145,7 +145,7 @@ static void cold_object_pages(struct seg *s, uint64_t start, uint64_t end, bool 
         victims_finish(&v);
         if (out && s->obj->kind == OBJ_VNODE && first > from)
             object_forget_clean(s->obj, from, min_of(first - 1, last));
-    } while (more && !vm_ending());
+    } while (more && !proc_is_ending());
 }
 
 static void cold_range(struct seg *s, uint64_t start, uint64_t end, bool out)

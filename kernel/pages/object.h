@@ -247,4 +247,25 @@ int object_page_make(struct vm_object *o, uint64_t index, const struct placement
                      unsigned advice, struct page **out);
 void object_boot(void);
 
+/* ---- implemented by vfs/ ---- */
+/*
+ * vnode_hold, vn_release - take and drop a reference to a file.  The last release may sleep.
+ * vn_count_write - add n (which may be negative) to the opens for writing and the writable shared mappings of
+ *                  a file that is already open for writing.
+ * vn_fsync - write the file's data and attributes to the disk, and wait.  0, -EIO or -ENOMEM.
+ * vn_may_write - whether the calling thread owns the file or may write to it.
+ * vfs_sync_inodes - write delayed changes of inodes of all file systems, but no pages.  Sleeps.
+ */
+struct vnode;
+void vnode_hold(struct vnode *vn);
+void vn_release(struct vnode *vn);
+void vn_count_write(struct vnode *vn, int n);
+int vn_fsync(struct vnode *vn, bool data_only);
+bool vn_may_write(struct vnode *vn);
+void vfs_sync_inodes(void);
+
+/* ---- implemented by proc/ ---- */
+/* proc_is_ending - the calling thread's process is ending, so long calls must end, too. */
+bool proc_is_ending(void);
+
 #endif

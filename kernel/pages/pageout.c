@@ -265,19 +265,17 @@ static uint64_t daemon_reserve(void)
 /* Frames that the caller has to leave: an ordinary user leaves some to the superuser, so that he can end processes. */
 static uint64_t frames_to_leave(void)
 {
-    bool user = this_cpu()->irq_depth == 0 && !usermem_ops.superuser();
+    bool user = this_cpu()->irq_depth == 0 && !proc_is_superuser();
 
     return user ? throttlefree : daemon_reserve();
 }
 
-/* mem_ops.may_take */
-static bool may_take_frame(void)
+bool pageout_may_take(void)
 {
     return count_free_frames() >= frames_to_leave() || pageout_is_caller();
 }
 
-/* mem_ops.low */
-static bool handle_low_memory(unsigned node, bool wait, bool failed)
+bool pageout_low_memory(unsigned node, bool wait, bool failed)
 {
     const struct mem_node *n = &mem_nodes[node];
     unsigned got = 0, i = 0;
@@ -308,7 +306,7 @@ static bool handle_low_memory(unsigned node, bool wait, bool failed)
         } else if (barren >= BARREN_TURNS * scan_total()) {
             i = HOPELESS;
         }
-        if (i == HOPELESS && failed && usermem_ops.returns != NULL && usermem_ops.returns())
+        if (i == HOPELESS && failed && oom_frees())
             i = 0;
     }
     if (i == HOPELESS && progress == since)
@@ -318,7 +316,7 @@ static bool handle_low_memory(unsigned node, bool wait, bool failed)
 
 bool pageout_make_room(unsigned tries)
 {
-    return tries < ROOM_TRIES && handle_low_memory(this_cpu()->node, true, true);
+    return tries < ROOM_TRIES && pageout_low_memory(this_cpu()->node, true, true);
 }
 
 /* ---- taking pages -------------------------------------------------------------------------------- */
@@ -579,8 +577,8 @@ static void fsflush_main(void *arg)
                 flush_cluster(pg);
         }
         seconds += (uint64_t)f.interval;
-        if (doiflush != 0 && seconds >= (uint64_t)f.autoup && vm_vnode_ops.sync_inodes != NULL) {
-            vm_vnode_ops.sync_inodes();
+        if (doiflush != 0 && seconds >= (uint64_t)f.autoup) {
+            vfs_sync_inodes();
             seconds = 0;
         }
     }
@@ -601,8 +599,6 @@ void pageout_start(void)
             max_of((cachelist_on ? desfree : minfree) / nnodes, (uint64_t)RECLAIM_BATCH);
     dying_start();
     fsflush_thread = kthread_create("fsflush", PRI_SYS, fsflush_main, NULL);
-    mem_ops.low = handle_low_memory;
-    mem_ops.may_take = may_take_frame;
     pageout_thread = kthread_create("pageout", PRI_SYS, pageout_main, NULL);
     if (pageout_thread == NULL || fsflush_thread == NULL)
         panic("no memory for the pageout daemon");

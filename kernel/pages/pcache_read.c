@@ -337,7 +337,7 @@ void object_read_ahead(struct vm_object *o, uint64_t first, uint64_t last, uint6
 {
     struct page *none = NULL;
 
-    while (o->io != NULL && *budget != 0 && !vm_ending()) {
+    while (o->io != NULL && *budget != 0 && !proc_is_ending()) {
         uint64_t most = min_of(pcache_cluster(), *budget), eof = o->size_pages, n;
 
         if (first > last || first >= eof || !pageout_spare(most))

@@ -49,7 +49,7 @@ static bool fits_commit_limit(int64_t total)
 {
     int64_t lim = commit_limit(), all = total + total / PT_ENTRIES;
 
-    return all <= lim - admin_reserve(lim) || (all <= lim && usermem_ops.superuser());
+    return all <= lim - admin_reserve(lim) || (all <= lim && proc_is_superuser());
 }
 
 void reserve_recount(void)

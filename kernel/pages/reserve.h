@@ -39,9 +39,6 @@ enum { RESERVE_TABLES = 8 };
 bool reserve_table(struct as *as);
 void reserve_table_gone(struct as *as);
 
-/* reserve_spares - could so many pages be taken for good, promised to nobody?  No promise: others may be faster. */
-bool reserve_spares(uint64_t pages);
-
 /* reserve_state - pages promised, and how many can be: those of memory that programs may have, and of swap. */
 void reserve_state(uint64_t *promised, uint64_t *limit);
 /* reserve_recount - what the limit depends on has changed, besides mem_unpageable(). */

@@ -85,8 +85,7 @@ void swap_forget(struct page *pg)
         swap_give(p);
 }
 
-/* mem_ops.free_slot */
-static void free_slot_or_standin(struct page *pg)
+void swap_free_slot(struct page *pg)
 {
     if ((pg->flags & PG_SWAPPED) == 0) {
         swap_forget(pg);
@@ -206,7 +205,7 @@ static void transfer_begin(struct transfer *t, enum blk_op op, struct swap_place
     t->req = (struct blk_req){.disk = a->disk,
                               .op = (uint8_t)op,
                               .sync = op == BLK_READ,
-                              .by = blk_owner(),
+                              .by = blk_current_owner(),
                               .nvecs = t->n,
                               .vec = t->vec,
                               .sector = swap_sector(a, first.slot),
@@ -575,7 +574,7 @@ static int swap_in_standins(struct vm_object *o, uint64_t first, uint64_t last)
     struct page *pg;
     int err = 0;
 
-    while (err == 0 && !vm_ending() && (pg = next_standin(o, &first, last, false)) != NULL) {
+    while (err == 0 && !proc_is_ending() && (pg = next_standin(o, &first, last, false)) != NULL) {
         struct placement pl = {LGRP_MEM_POLICY_NEXT, PAGE_SIZE, first, true};
 
         err =
@@ -602,7 +601,7 @@ void swap_in_ahead(struct seg *s, struct vm_object *o, uint64_t first, uint64_t 
     struct page *pg;
     int err = 0;
 
-    while (err == 0 && pageout_spare(SWAP_CLUSTER) && !vm_ending() &&
+    while (err == 0 && pageout_spare(SWAP_CLUSTER) && !proc_is_ending() &&
            (pg = next_standin(o, &first, last, true)) != NULL) {
         struct placement pl = place_of_seg(s, s->n.start + ((first - base) << PAGE_SHIFT));
 
@@ -618,6 +617,5 @@ void swap_in_ahead(struct seg *s, struct vm_object *o, uint64_t first, uint64_t 
 void swap_boot(void)
 {
     standin_cache = kmem_cache_create("swapped", sizeof(struct page), 64);
-    mem_ops.free_slot = free_slot_or_standin;
     swap_areas_boot();
 }

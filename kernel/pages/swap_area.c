@@ -117,7 +117,7 @@ int swap_add(const struct swap_new *n)
         disk_claim(n->disk) != 0)
         err = -EBUSY; /* a file's blocks are claimed with its file system */
     if (err != -EBUSY && a != NULL && bitmap != NULL) {
-        vm_vnode_ops.hold(n->vn);
+        vnode_hold(n->vn);
         str_copy(a->name, n->name, sizeof a->name);
         a->disk = n->disk;
         a->sector = n->sector;
@@ -161,7 +161,7 @@ static int swap_in_area(const struct swap_area *a)
     int err = object_each_sysv(swap_in_object);
 
     for (as = as_next(NULL); as != NULL; as = next) {
-        if (err == 0 && vm_ending())
+        if (err == 0 && proc_is_ending())
             err = -EINTR;
         if (err == 0 && !is_area_unused(a))
             err = swap_in_space(as);
@@ -211,7 +211,7 @@ int swap_remove(struct vnode *vn)
                 disk_release(a->disk);
             kmem_free(a->slots.used);
             kmem_free(a->sector);
-            vm_vnode_ops.release(vn);
+            vn_release(vn);
         } else {
             a->leaving = false;
         }

@@ -33,7 +33,7 @@ static void lwp_begin(void *arg)
     struct lwp *l = arg;
 
     if (unlikely(l->proc->truss != NULL))
-        proc_ops.lwp(l, LWP_BEGINS);
+        truss_lwp(l, LWP_BEGINS);
     if (l->set_child_tid != 0)
         user_store32(l->set_child_tid, l->t.tid);
     x86_return_to_user(l->t.uregs);

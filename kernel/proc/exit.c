@@ -20,6 +20,7 @@
 #include "proc/proc_impl.h"
 
 #include "lib/errno.h"
+#include "proc/itimer.h"
 #include "stat/panic.h"
 #include "x86/uaccess.h"
 
@@ -263,11 +264,10 @@ static noreturn void process_end(struct lwp *l, int status)
     spin_unlock(&proc_lock);
 
     if (unlikely(p->truss != NULL))
-        proc_ops.lwp(l, LWP_PROC_ENDS);
-    if (proc_ops.exit != NULL)
-        proc_ops.exit(p);
-    if (led != NULL && proc_ops.session_end != NULL)
-        proc_ops.session_end(led); /* the session exists while its leader is in one of its groups */
+        truss_lwp(l, LWP_PROC_ENDS);
+    itimer_cancel_all(p);
+    if (led != NULL)
+        tty_leader_exit(led); /* the session exists while its leader is in one of its groups */
     release_proc_parts(p);
 
     irq_disable(); /* I10 */
@@ -294,7 +294,7 @@ noreturn void lwp_exit(int status)
     struct list dead;
 
     if (unlikely(p->truss != NULL))
-        proc_ops.lwp(l, LWP_ENDS);
+        truss_lwp(l, LWP_ENDS);
     lwp_leave_memory(l);
     l->t.exiting = true;
     spin_lock(&proc_lock);
@@ -335,4 +335,10 @@ noreturn void proc_exit_group(int status)
     spin_unlock(&p->sig->lock);
     spin_unlock(&proc_lock);
     lwp_exit(status);
+}
+
+bool proc_is_ending(void)
+{
+    return curthread->lwp != NULL &&
+           atomic_load_explicit(&curproc()->exiting, memory_order_relaxed);
 }

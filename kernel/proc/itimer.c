@@ -17,7 +17,7 @@
  *             So processes that sleep, or wait for a CPU, cost nothing.
  *             VIRTUAL counts like PROF in this system, because CPU time is measured at context switches and
  *             not divided into user and kernel time.
- * INVARIANTS  I1  an armed timer of a process is cancelled before the process is freed (proc_ops.exit)
+ * INVARIANTS  I1  an armed timer of a process is cancelled before the process is freed (itimer_cancel_all)
  *             I2  a parked CPU-time record is not armed, and every LWP of its process has
  *                 AST_ALARM, or is about to arm it
  * LOCKING     p->sig->lock guards itimer_real's interval; p->mutex guards p->cpu_timer[].  The fields of a
@@ -283,17 +283,11 @@ int itimer_set(int which, const struct itimer_setting *new, struct itimer_settin
     }
 }
 
-/* proc_ops.exit: I1. */
-static void cancel_itimers(struct proc *p)
+void itimer_cancel_all(struct proc *p)
 {
     struct itimer_setting off = {0}, old;
 
     set_real_itimer(p, &off, &old);
     for (unsigned i = 0; i < array_size(p->cpu_timer); i++)
         drop_cpu_timer(&p->cpu_timer[i]); /* no other LWP is left */
-}
-
-void time_init(void)
-{
-    proc_ops.exit = cancel_itimers;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * time.h - sleeping, CPU-time clocks, interval timers of processes.
+ * itimer.h - sleeping, CPU-time clocks, interval timers of processes.
  */
 #ifndef PROC_ITIMER_H
 #define PROC_ITIMER_H
@@ -10,8 +10,8 @@
 struct proc;
 struct thread;
 
-/* time_init - set proc_ops.exit; once at boot, after proc_init(). */
-void time_init(void);
+/* itimer_cancel_all - `p` ends: cancel its timers (I1).  Takes p->mutex. */
+void itimer_cancel_all(struct proc *p);
 
 /* sleep_until - sleep until `deadline_ns` of clock_mono_ns().  0, or -EINTR: a signal came first. */
 int sleep_until(uint64_t deadline_ns);

@@ -43,15 +43,14 @@ static struct ucount root_ucount = {.refs = 1, .fss.shares = FSS_SHARES};
 static uint32_t total_lwps;
 static struct kmem_cache *ucount_cache;
 
-/* usermem_ops.account; kernel threads count as root. */
-static struct usermem *current_usermem(void)
+struct usermem *proc_usermem(void)
 {
-    return curthread->lwp != NULL ? &curlwp()->ucount->mem : &root_ucount.mem;
+    return curthread != NULL && curthread->lwp != NULL ? &curlwp()->ucount->mem : &root_ucount.mem;
 }
 
-static bool current_is_superuser(void)
+bool proc_is_superuser(void)
 {
-    return curthread->lwp == NULL || cred_superuser(curcred());
+    return curthread == NULL || curthread->lwp == NULL || cred_superuser(curcred());
 }
 
 void limits_setup(void)
@@ -68,8 +67,6 @@ void limits_setup(void)
     ucount_cache = kmem_cache_create("ucount", sizeof(struct ucount), 0);
     if (ucount_cache == NULL)
         panic("no memory for the cache of ucount");
-    usermem_ops =
-        (struct usermem_ops){current_usermem, current_is_superuser, reserve_spares, oom_frees};
     usermem_init();
 }
 
@@ -258,4 +255,9 @@ void rusage_lwp(struct lwp *l, struct rusage_kernel *ru)
     *ru = (struct rusage_kernel){
         .minflt = l->t.minflt, .majflt = l->t.majflt, .nvcsw = l->t.nvcsw, .nivcsw = l->t.nivcsw};
     split_cpu_time(thread_runtime_ns(&l->t), l->t.uticks, l->t.sticks, &l->told, ru);
+}
+
+uint64_t proc_fsize_limit(void)
+{
+    return curthread->lwp != NULL ? limit(RLIMIT_FSIZE) : RLIM_INFINITY;
 }

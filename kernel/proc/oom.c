@@ -31,6 +31,7 @@
 #include "stat/panic.h"
 #include "pages/pageout.h"
 #include "x86/trap.h"
+#include "mem/usermem.h"
 
 enum {
     RETRY_NS = 20000000,   /* 20 ms: one wait for memory or for a search */
@@ -242,14 +243,14 @@ bool oom_frees(void)
 }
 
 /*
- * trap_ops.out_of_memory.  If no process has much beyond its promise, one that had may be ending, and its
+ * If no process has much beyond its promise, one that had may be ending, and its
  * memory may be on its way back.  So the caller tries again while pages of any address space are being freed,
  * and TRIES times more, because an address space may end only later, with its last reference.  Then it kills
  * its own process.  Each try waits for memory.  Process 1 tries for ever.
  * @user  a fault of user code: no lock is held
  * Returns true: try the access again; false: the process ends.
  */
-static bool out_of_memory(bool user)
+bool oom_page_fault(bool user)
 {
     struct proc *p = curproc();
     bool root = cred_superuser(curcred()), ends, found = false;
@@ -271,5 +272,4 @@ void oom_init(void)
     cv_init(&oom_cv);
     if (kthread_create("oom", PRI_SYS, oom_main, NULL) == NULL)
         panic("no memory for the thread that ends processes");
-    trap_ops.out_of_memory = out_of_memory;
 }

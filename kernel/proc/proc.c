@@ -27,7 +27,6 @@
 #include "x86/trap.h"
 
 struct spinlock proc_lock = SPINLOCK_INIT(RANK_PROC_TABLE);
-struct proc_ops proc_ops;
 struct list proc_all = LIST_INIT(proc_all);
 struct proc *proc_initial;
 
@@ -43,10 +42,10 @@ static struct kmem_cache *make_proc_cache(const char *name, size_t size)
 }
 
 /*
- * trap_ops.page_fault: a page fault at a user address.  Returns 0, or the signal to send
+ * A page fault at a user address.  Returns 0, or the signal to send
  * with its code in *code.
  */
-static int handle_user_fault(uint64_t addr, bool write, bool exec, int *code)
+int proc_page_fault(uint64_t addr, bool write, bool exec, int *code)
 {
     struct thread *t = curthread;
     int sig;
@@ -68,7 +67,7 @@ uint16_t lwp_ioprio(const struct lwp *l)
 }
 
 /* The process, priority and user of a disk request that the current thread makes. */
-static struct blk_owner current_blk_owner(void)
+struct blk_owner blk_current_owner(void)
 {
     struct blk_owner by = {0};
 
@@ -91,12 +90,7 @@ void proc_init(void)
     cred_init();
     signal_init();
     reaper_start();
-    fsup_init();
-    disp_ops.ast = sig_deliver;
-    trap_ops.page_fault = handle_user_fault;
-    trap_ops.signal = sig_fault;
     oom_init();
-    blk_owner_upcall = current_blk_owner;
 }
 
 struct proc *proc_new(void)

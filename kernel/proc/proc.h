@@ -28,6 +28,7 @@
 #include "disp/timer.h"
 #include "vfs/file.h"
 #include "lib/list.h"
+#include "lib/signo.h"
 #include "mem/usermem.h"
 #include "vm/vm.h"
 #include "x86/regs.h"
@@ -35,40 +36,6 @@
 #define NSIG 64
 typedef uint64_t sigset_t; /* bit n-1: signal n */
 #define SIGBIT(n) (1ull << ((n) - 1))
-
-enum {
-    SIGHUP = 1,
-    SIGINT,
-    SIGQUIT,
-    SIGILL,
-    SIGTRAP,
-    SIGABRT,
-    SIGBUS,
-    SIGFPE,
-    SIGKILL,
-    SIGUSR1,
-    SIGSEGV,
-    SIGUSR2,
-    SIGPIPE,
-    SIGALRM,
-    SIGTERM,
-    SIGSTKFLT,
-    SIGCHLD,
-    SIGCONT,
-    SIGSTOP,
-    SIGTSTP,
-    SIGTTIN,
-    SIGTTOU,
-    SIGURG,
-    SIGXCPU,
-    SIGXFSZ,
-    SIGVTALRM,
-    SIGPROF,
-    SIGWINCH,
-    SIGIO,
-    SIGPWR,
-    SIGSYS,
-};
 
 /* Linux's siginfo, with the members that this kernel fills in; 128 bytes in user memory. */
 struct siginfo {
@@ -306,15 +273,16 @@ extern struct spinlock proc_lock;
 
 enum lwp_event { LWP_BEGINS, LWP_ENDS, LWP_PROC_ENDS };
 
-/* Hooks that other parts of the kernel fill in; each may be NULL.  Called with no lock held; may sleep. */
-struct proc_ops {
-    void (*session_end)(
-        struct session *s); /* the leader exits: hang up s->tty, signal its foreground group */
-    void (*exit)(struct proc *p); /* the last LWP exits: cancel the timers of p */
-    /* For a process with p->truss set: the running LWP begins, ends, or ends as the last of its process. */
-    void (*lwp)(struct lwp *l, enum lwp_event what);
-};
-extern struct proc_ops proc_ops;
+/* ---- implemented by tty/ ---- */
+/*
+ * tty_leader_exit - the leader of session s exits: hang up its terminal, and send SIGHUP and SIGCONT to the
+ *                   foreground group.  No lock held; sleeps.
+ */
+void tty_leader_exit(struct session *s);
+
+/* ---- implemented by sys/ ---- */
+/* truss_lwp - the running LWP of a process with p->truss set begins, ends, or ends as the last one.  Sleeps. */
+void truss_lwp(struct lwp *l, enum lwp_event what);
 
 /* proc_init - set up the tables.  proc_start_init - start process 1 from /sbin/init, /init or /bin/sh. */
 void proc_init(void);
@@ -427,8 +395,6 @@ int sig_send_proc(struct proc *p, int sig, const struct siginfo *info);
 int sig_send_lwp(struct lwp *l, int sig, const struct siginfo *info);
 /* sig_send_pgrp - send to each member; caller holds proc_lock.  Returns the number of processes. */
 int sig_send_pgrp(struct pgrp *pg, int sig, const struct siginfo *info);
-/* sig_fault - a synchronous fault of the caller: its signal is delivered even when blocked or ignored. */
-void sig_fault(int sig, int code, uint64_t addr);
 /* sig_permitted - whether `cr` may send `sig` to p (kill(2)'s rule).  The caller holds proc_lock. */
 bool sig_permitted(const struct cred *cr, struct proc *p, int sig);
 /*
@@ -441,8 +407,6 @@ void sig_mask_push(sigset_t set);
 void sig_mask_pop(void);
 /* sig_recalc - set or clear AST_SIGNAL of the calling LWP, according to its pending signals.  Takes [s]. */
 void sig_recalc(void);
-/* sig_deliver - AST hook: act on pending signals, push handler frames.  r: the user registers. */
-void sig_deliver(struct regs *r);
 /* pgrp_orphaned - whether no member has a parent in another group of the same session; proc_lock held. */
 bool pgrp_orphaned(struct pgrp *pg);
 

@@ -107,12 +107,7 @@ void limit_cpu_check(struct lwp *l);
 /* times_add_dead - l is leaving p: add its times to p's totals [P]. */
 void times_add_dead(struct proc *p, struct lwp *l);
 
-/*
- * oom_frees - usermem_ops.returns: the calling thread of a process has waited in vain for a frame.  Looks for
- * a process to kill.  Returns whether a process was chosen, or the memory of one is being freed.  Sleeps.
- */
-bool oom_frees(void);
-/* oom_init - fills in trap_ops.out_of_memory: oom.c. */
+/* oom_init - starts the thread that chooses processes to end: oom.c. */
 void oom_init(void);
 
 /* rss_note - p is leaving the space `as`: record its peak resident size in p's usage.  Takes as->lock. */
@@ -139,8 +134,6 @@ void lwps_interrupt(struct proc *p, struct lwp *except);
 /* proc_unlink - take a zombie out of all tables; the tables' reference passes to the caller [P]. */
 void proc_unlink(struct proc *p);
 void reaper_start(void);
-/* fsup_init - fill in fs_upcalls (fsup.c). */
-void fsup_init(void);
 
 /* signal.c */
 void signal_init(void);

@@ -21,6 +21,7 @@
 #include "proc/proc_impl.h"
 
 #include "lib/errno.h"
+#include "x86/trap.h"
 
 enum { NR_restart_syscall = 219 };
 

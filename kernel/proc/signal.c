@@ -29,6 +29,7 @@
 #include "lib/string.h"
 #include "proc/itimer.h"
 #include "stat/panic.h"
+#include "x86/trap.h"
 
 enum { SIGRTMIN = 32, SI_QUEUE = -1 };
 #define STOP_SIGNALS    (SIGBIT(SIGSTOP) | SIGBIT(SIGTSTP) | SIGBIT(SIGTTIN) | SIGBIT(SIGTTOU))
@@ -418,4 +419,9 @@ int sig_take(struct lwp *l, sigset_t set, struct siginfo *info)
     if (sig == SIGALRM)
         itimer_taken(l->proc);
     return sig;
+}
+
+void proc_signal_self(int sig)
+{
+    sig_send_lwp(curlwp(), sig, NULL);
 }

@@ -29,6 +29,8 @@ static struct spinlock update_lock = SPINLOCK_INIT(RANK_LOG);
 
 void vdso_update(void)
 {
+    if (data == NULL)
+        return;
     spin_lock(&update_lock);
     __atomic_store_n(&data->seq, data->seq + 1, __ATOMIC_RELEASE);
     atomic_thread_fence(memory_order_seq_cst);
@@ -62,7 +64,6 @@ void vdso_init(void)
         }
     }
     vdso_update();
-    clock_changed = vdso_update;
 }
 
 uint64_t vdso_map(struct as *as)

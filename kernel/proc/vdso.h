@@ -28,8 +28,6 @@ struct as;
 void vdso_init(void);
 /* vdso_map - map them into `as`.  Returns the address of the ELF header, for AT_SYSINFO_EHDR; 0: no room. */
 uint64_t vdso_map(struct as *as);
-/* vdso_update - copy the clock's parameters, which have changed, to the data page. */
-void vdso_update(void);
 #endif
 
 #endif

@@ -63,7 +63,7 @@ static void name_segment(struct walk *w)
 /* Whether to go on: there was memory for the text, and the reader is not killed. */
 static bool wants_more_text(const struct text *out)
 {
-    return !out->failed && !fs_upcalls.killed();
+    return !out->failed && !proc_is_ending();
 }
 
 /* Call fn for each segment of process `pid`; struct walk has its data.  0, -ESRCH, -EACCES, -ENOMEM. */

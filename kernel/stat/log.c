@@ -13,7 +13,6 @@
 
 enum { LOG_SIZE = 32768, LINE_MAX = 320 };
 
-struct log_ops log_ops;
 static char ring[LOG_SIZE];
 static uint64_t written; /* bytes since boot; ring index = written % LOG_SIZE */
 static uint64_t cleared; /* of these, what a reader of new ones does not get any more */
@@ -28,8 +27,7 @@ static void append_to_log(const char *text, size_t n)
         ring[written++ % LOG_SIZE] = text[i];
     if (!panicking)
         spin_unlock(&log_lock);
-    if (log_ops.console != NULL)
-        log_ops.console(text, n, panicking);
+    console_write(text, n, panicking);
 }
 
 static void log_prefixed_line(const char *prefix, const char *fmt, va_list ap)
@@ -77,8 +75,7 @@ void verdict(const char *fmt, ...)
     n = min_of((size_t)vsnprintf(line, sizeof line - 1, fmt, ap), sizeof line - 2);
     va_end(ap);
     line[n++] = '\n';
-    if (log_ops.verdict != NULL)
-        log_ops.verdict(line, n, panicking);
+    verdict_write(line, n, panicking);
 }
 
 size_t klog_read(char *buf, size_t size, bool all, bool clear)

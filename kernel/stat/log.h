@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: MIT
 /*
- * log.h - where kernel messages go: filled in by whoever drives the serial ports.
+ * log.h - where kernel messages go.
  */
 #ifndef STAT_LOG_H
 #define STAT_LOG_H
 
 #include "lib/types.h"
 
-/* Each writes text[n], which ends in a newline; `panicking`: take no lock. */
-struct log_ops {
-    void (*console)(const char *text, size_t n, bool panicking);
-    void (*verdict)(const char *text, size_t n, bool panicking);
-    void (*flush)(void); /* send what is still buffered, taking no lock */
-    void (*power_off)(void);
-    void (*reset)(void);
-};
-extern struct log_ops log_ops;
+/* ---- implemented by main.c ---- */
+/*
+ * console_write, verdict_write - write text[n], which ends in a newline, to a serial port.  With `panicking` they take
+ *                                no lock.
+ * serial_flush - send the bytes that are still buffered, taking no lock.
+ * power_off - switch the machine off; returns if it cannot be.
+ * reset_machine - start it again.
+ */
+void console_write(const char *text, size_t n, bool panicking);
+void verdict_write(const char *text, size_t n, bool panicking);
+void serial_flush(void);
+void power_off(void);
+void reset_machine(void);
 
 /* log_enter_panic - from now on messages take no lock. */
 void log_enter_panic(void);

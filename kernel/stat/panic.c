@@ -89,11 +89,9 @@ void panic(const char *fmt, ...)
 void machine_exit(unsigned code)
 {
     irq_disable();
-    if (log_ops.flush != NULL)
-        log_ops.flush();
+    serial_flush();
     __asm__ volatile("outl %0, %w1" ::"a"(code), "Nd"((uint16_t)0xf4));
-    if (log_ops.power_off != NULL)
-        log_ops.power_off();
+    power_off();
     for (;;)
         __asm__ volatile("cli; hlt");
 }
@@ -101,10 +99,8 @@ void machine_exit(unsigned code)
 void machine_reset(void)
 {
     irq_disable();
-    if (log_ops.flush != NULL)
-        log_ops.flush();
-    if (log_ops.reset != NULL)
-        log_ops.reset();
+    serial_flush();
+    reset_machine();
     for (;;)
         __asm__ volatile("cli; hlt");
 }

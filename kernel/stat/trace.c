@@ -16,7 +16,7 @@ _Static_assert(sizeof(struct trace_record) == 32 && sizeof(struct trace_header) 
                "uapi/trace.h");
 
 uint32_t trace_enable;
-uint64_t (*trace_clock)(void);
+bool trace_ready;
 
 static const char *const names[TRACE_TYPES] = {
 #define X(id, name) [TRACE_##id] = name,
@@ -108,7 +108,7 @@ void trace_put(enum trace_type type, uint32_t tid, unsigned info, uint64_t a, ui
     c = this_cpu();
     if (c->trace !=
         NULL) /* it is NULL before /dev/trace is there, when /etc/system turns the trace on */
-        trace_ring_put(c->trace, &(struct trace_record){.time = trace_clock(),
+        trace_ring_put(c->trace, &(struct trace_record){.time = clock_mono_ns(),
                                                         .type = (uint8_t)type,
                                                         .cpu = (uint8_t)c->id,
                                                         .info = (uint16_t)info,
@@ -138,10 +138,10 @@ void trace_panic(void)
 {
     uint64_t now;
 
-    if (trace_enable == 0 || trace_clock == NULL)
+    if (trace_enable == 0 || !trace_ready)
         return;
     trace_enable = 0;
-    now = trace_clock();
+    now = clock_mono_ns();
     kprintf("trace: the last events of each CPU");
     for (unsigned i = 0; i < ncpu; i++) {
         struct trace_ring *r = cpus[i] != NULL ? cpus[i]->trace : NULL;

@@ -4,7 +4,7 @@
  *
  * THEORY      A place in the kernel that is worth seeing has a TRACE().  While its bit of trace_enable is 0 it costs
  *             a test and a jump that is not taken.  Else a record of 32 bytes goes into the ring of the CPU, in the
- *             memory of the CPU's own board, over the oldest.  /dev/trace (fs/devfs/tracedev.c) makes and reads the rings.
+ *             memory of the CPU's own board, over the oldest.  /dev/trace (fs/devfs/tracedev.c) makes and reads them.
  *             A ring has one writer, its CPU with interrupts off, and one reader.  Neither waits: `head` counts the
  *             records written, and the reader looks at it once more after it has copied one.  A slot is written again
  *             when head has reached its position plus the size, so of a full ring all but one record can be read.
@@ -28,8 +28,11 @@ struct trace_ring {
 };
 
 extern uint32_t trace_enable; /* tunable: bit i is on: events of type i are recorded */
-extern uint64_t (*trace_clock)(
-    void); /* [c] call-up: ns of CLOCK_MONOTONIC; set before there are rings */
+extern bool trace_ready;      /* [c] /dev/trace is there, which makes the rings */
+
+/* ---- implemented by disp/ ---- */
+/* clock_mono_ns - nanoseconds since boot, never stepping back, the same on every CPU. */
+uint64_t clock_mono_ns(void);
 
 #define TRACE_ON(event) unlikely((trace_enable & 1u << TRACE_##event) != 0)
 /* TRACE - record an event of the thread that runs; where struct thread is known.  Any context. */

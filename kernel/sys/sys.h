@@ -12,9 +12,6 @@
 #include "sys/syscalls.tbl.h"
 #include "x86/regs.h"
 
-/* syscall_dispatch - carry out the call in r->orig_rax and leave its result in r->rax. */
-void syscall_dispatch(struct regs *r);
-
 /*
  * syscall_init - caches and statistics of this room, timers of processes.  Once at boot, after kmem_init().
  */
@@ -28,7 +25,5 @@ SYSCALLS(X)
 
 /* truss_call - carry out a call of a process that is being traced (truss.c). */
 long truss_call(struct regs *r, long (*handler)(struct regs *));
-/* truss_init - once at boot, before there are processes. */
-void truss_init(void);
 
 #endif

@@ -4,6 +4,7 @@
  *
  * SEE ALSO    vfs/file.h (files and descriptor tables), sys_io.c (moving bytes), sys_poll.c
  */
+#include "ipc/ipc.h"
 #include "lib/errno.h"
 #include "sys/path.h"
 #include "sys/sys.h"

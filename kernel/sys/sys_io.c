@@ -161,7 +161,7 @@ static long copy_file(struct file *in, loff_t *pos, struct file *out, size_t cou
     size_t done = 0;
     long n = 0;
 
-    while (done < count && !fs_upcalls.killed()) {
+    while (done < count && !proc_is_ending()) {
         struct iovec v;
         struct uio uio;
         size_t put = 0, got;

@@ -16,6 +16,7 @@
 #include "sys/solaris.h"
 #include "sys/sys.h"
 #include "uapi/homeroom.h"
+#include "lgrp/lgrpstat.h"
 
 long sys_gethomelgroup(struct regs *r)
 {

@@ -185,7 +185,7 @@ long sys_mincore(struct regs *r)
         int err = as_mincore(current_as(), addr + (done << PAGE_SHIFT), n << PAGE_SHIFT, vec);
 
         if (err == 0)
-            err = fs_upcalls.killed() ? -EINTR : copy_out(r->arg[2] + done, vec, n);
+            err = proc_is_ending() ? -EINTR : copy_out(r->arg[2] + done, vec, n);
         if (err != 0)
             return err;
     }

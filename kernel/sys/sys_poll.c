@@ -10,6 +10,7 @@
  *             (sig_mask_push in proc.h).
  * SEE ALSO    vfs/poll.c, ipc/epoll.c
  */
+#include "ipc/ipc.h"
 #include "disp/timer.h"
 #include "lib/string.h"
 #include "mem/kmem.h"

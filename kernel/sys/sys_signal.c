@@ -11,6 +11,7 @@
 #include "proc/proc.h"
 #include "proc/proc_impl.h"
 #include "x86/uaccess.h"
+#include "x86/trap.h"
 
 #define UNBLOCKABLE (SIGBIT(SIGKILL) | SIGBIT(SIGSTOP))
 enum { SIGSET_BYTES = 8 };

@@ -21,6 +21,7 @@
 #include "proc/itimer.h"
 #include "stat/cpustat.h"
 #include "stat/kstat.h"
+#include "x86/trap.h"
 
 typedef long (*handler_fn)(struct regs *);
 
@@ -107,7 +108,5 @@ void syscall_init(void)
 {
     path_init();
     shm_init();
-    time_init();
-    truss_init();
     kstat_register(&enosys_kstat);
 }

@@ -159,7 +159,7 @@ static void write_lwp_counts(struct lwp *l, const char *event)
     write_truss_line(p, line, n);
 }
 
-static void track_lwp(struct lwp *l, enum lwp_event what)
+void truss_lwp(struct lwp *l, enum lwp_event what)
 {
     static const char *const name[] = {"lwp_create", "lwp_exit", "exit"};
 
@@ -229,9 +229,4 @@ long sys_track(struct regs *r)
     if (modelled_page == NULL)
         return -ENODEV;
     return set_caller_truss(r->arg[0], true);
-}
-
-void truss_init(void)
-{
-    proc_ops.lwp = track_lwp;
 }

@@ -134,12 +134,6 @@ void tty_init(void);
 /* pty_init - register /dev/ptmx and the file system type "devpts". */
 void pty_init(void);
 
-/*
- * tty_leader_exit - the leader of session s exits: hang up its terminal, and send SIGHUP and SIGCONT to the
- * foreground group.  No lock held.
- */
-void tty_leader_exit(struct session *s);
-
 /* Inside the terminal layer. */
 
 /*

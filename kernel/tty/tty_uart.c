@@ -131,7 +131,6 @@ void tty_init(void)
               VERDICT_RING, true);
     for (unsigned i = 0; i < array_size(devices); i++)
         cdev_register(&devices[i]);
-    proc_ops.session_end = tty_leader_exit;
     for (unsigned i = 0; i < UART_COUNT; i++) {
         struct uart_client client = {
             .input = serial_input, .space = wake_serial_writers, .arg = &serial[i]};

@@ -93,7 +93,7 @@ static int bdev_submit_pages(struct vm_object *o, struct page **pages, unsigned 
                               .vec = t->vec,
                               .sector = first * (PAGE_SIZE / SECTOR_SIZE),
                               .file = (uintptr_t)b,
-                              .by = blk_owner(),
+                              .by = blk_current_owner(),
                               .done = bdev_pages_done};
     for (unsigned i = 0; i < n; i++) {
         uint32_t len = disk_bytes_in_page(b->disk, first + i);

@@ -19,7 +19,6 @@
 #include "vfs/bdev.h"
 #include "vfs/filepriv.h"
 #include "vfs/name.h"
-#include "fs/tmpfs/tmpfs.h"
 #include "lib/errno.h"
 #include "lib/number.h"
 #include "lib/string.h"
@@ -471,10 +470,8 @@ void file_getattr(struct file *f, struct vattr *va)
     if (f->ops->type != 0)
         va->type = f->ops->type;
     va->ino = file_ino(f);
-    if (fs_upcalls.cred != NULL) {
-        va->uid = fs_upcalls.cred()->fsuid;
-        va->gid = fs_upcalls.cred()->fsgid;
-    }
+    va->uid = proc_cred()->fsuid;
+    va->gid = proc_cred()->fsgid;
 }
 
 void file_init(void)

@@ -13,6 +13,7 @@
 #ifndef VFS_FILE_H
 #define VFS_FILE_H
 
+#include "lib/signo.h"
 #include "vfs/vnode.h"
 
 struct file;
@@ -182,17 +183,16 @@ void file_lock_test(struct file *f, struct fdtable *owner, struct lock_range *lr
 int fd_check_lock(struct fdtable *t, int fd, struct file *f);
 int file_flock(struct file *f, int type, bool wait);
 
-/* Functions of the process layer that fs needs; proc fills them in.  All are about the calling thread. */
-struct fs_upcalls {
-    const struct cred *(*cred)(void);
-    uint64_t (*fsize_limit)(void); /* RLIMIT_FSIZE, in bytes */
-    void (*signal)(int sig);       /* send it a signal: SIGPIPE 13, SIGXFSZ 25 */
-    bool (*killed)(void);          /* its process is ending, so long calls must end too */
-};
-extern struct fs_upcalls fs_upcalls;
-
-/* pipe_create - pipe(2): both ends, with one reference each; flags: O_NONBLOCK.  0, -ENFILE, -ENOMEM. */
-int pipe_create(struct file **rd, struct file **wr, unsigned flags);
+/* ---- implemented by proc/ ---- */
+/*
+ * All are about the calling thread; a thread of the kernel counts as root without limits.
+ * proc_cred - its credentials, valid until it changes them.
+ * proc_fsize_limit - RLIMIT_FSIZE in bytes.
+ * proc_signal_self - send it a signal.  Takes the lock of its process's signals.
+ */
+const struct cred *proc_cred(void);
+uint64_t proc_fsize_limit(void);
+void proc_signal_self(int sig);
 
 /* The waiters of one file (poll.c).  A file that can become ready embeds a pollhead. */
 struct pollhead {
@@ -213,26 +213,6 @@ struct pollfd {
  * @deadline  in ns; NO_DEADLINE: wait without limit; 0: do not wait
  */
 long poll_files(struct fdtable *t, struct pollfd *fds, unsigned n, uint64_t deadline);
-
-/*
- * epoll_create - epoll_create(2): *out is the open file.  0 or -ENFILE, also when memory is short.
- * epoll_change - epoll_ctl(2) on `f`, which is at descriptor fd.  `op` and the event bits are Linux's.
- *                0, -EEXIST -ENOENT -EINVAL -ENOMEM; -EPERM: f cannot be waited for; -ENOSPC: the user has
- *                too many.
- * epoll_take - epoll_wait(2): store up to n events; `deadline` as for poll_files().  Count, -EINVAL, -EINTR.
- */
-enum { EPOLL_CTL_ADD = 1, EPOLL_CTL_DEL, EPOLL_CTL_MOD };
-struct epoll_event {
-    uint32_t events;
-    uint64_t data;
-} __attribute__((packed));
-int epoll_create(struct file **out);
-int epoll_change(struct file *epf, int op, struct file *f, int fd, const struct epoll_event *ev);
-long epoll_take(struct file *epf, struct epoll_event *out, unsigned n, uint64_t deadline);
-
-/* pipe_buffered - bytes in a pipe (FIONREAD).  pipe_size - its capacity in bytes.  -ENOTTY: f is no pipe. */
-long pipe_buffered(struct file *f);
-long pipe_size(struct file *f);
 
 /* A character device, found by its number (major:minor).  devtmpfs has a file for each device with a name. */
 struct cdev {

@@ -17,12 +17,6 @@ int vnode_open(struct vnode *vn, int oflags, struct file **out);
 /* cdev_open - open the character device with vn's number: sets f->ops.  -ENXIO: there is none. */
 int cdev_open(struct vnode *vn, int oflags, struct file *f);
 /*
- * fifo_open - open a named pipe, and wait until the other end is open.  -ENXIO -ERESTARTSYS -ENFILE -ENOMEM.
- */
-int fifo_open(struct vnode *vn, int oflags, struct file *f);
-/* pipe_vnode - make a FIFO vnode for the pipe of f; it is held.  NULL: f is no pipe, or no memory. */
-struct vnode *pipe_vnode(struct file *f);
-/*
  * lock_file_closed - remove the flock locks of an open file.
  * lock_table_drop, lock_table_closed - remove the fcntl locks that table t has on f's vnode; the latter is
  *                                      quick if the vnode has no locks.
@@ -58,14 +52,19 @@ struct poller {
 unsigned file_events(struct file *f, struct poller *p);
 void poller_leave(struct poller *p);
 
-/* epoll_file_gone - the last reference to f is gone: remove it from all epolls that watch it. */
+/* ---- implemented by ipc/ ---- */
+/*
+ * fifo_open - open a named pipe, and wait until the other end is open.  -ENXIO -ERESTARTSYS -ENFILE -ENOMEM.
+ * pipe_vnode - make a FIFO vnode for the pipe of f; it is held.  NULL: f is no pipe, or no memory.
+ * epoll_file_gone - the last reference to f is gone: remove it from all epolls that watch it.
+ */
+int fifo_open(struct vnode *vn, int oflags, struct file *f);
+struct vnode *pipe_vnode(struct file *f);
 void epoll_file_gone(struct file *f);
 
-/* fs_init() calls these functions. */
+/* vfs_init() calls these functions. */
 void file_init(void);
 void fdtable_init(void);
-void pipe_init(void);
 void lock_init(void);
-void epoll_init(void);
 
 #endif

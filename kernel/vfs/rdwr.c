@@ -98,11 +98,11 @@ static int check_write_limits(loff_t off, size_t *n)
 {
     uint64_t limit = SIZE_LIMIT, rlimit;
 
-    if (fs_upcalls.fsize_limit != NULL && (rlimit = fs_upcalls.fsize_limit()) < limit)
+    if ((rlimit = proc_fsize_limit()) < limit)
         limit = rlimit;
     if ((uint64_t)off >= limit) {
         if (limit != SIZE_LIMIT)
-            fs_upcalls.signal(25); /* SIGXFSZ */
+            proc_signal_self(SIGXFSZ);
         return -EFBIG;
     }
     *n = min_of(*n, limit - (uint64_t)off);
@@ -121,7 +121,7 @@ static void set_vnode_size(struct vnode *vn, uint64_t size)
  */
 static void clear_setid(struct vnode *vn)
 {
-    if ((vn->mode & 06000) == 0 || (fs_upcalls.cred != NULL && fs_upcalls.cred()->fsuid == 0))
+    if ((vn->mode & 06000) == 0 || (proc_cred()->fsuid == 0))
         return;
     vn->mode = vn_mode_without_setid(vn, vn->mode);
     vn_times_now(vn, 0);
@@ -178,7 +178,7 @@ static void zero_last_page_tail(struct vnode *vn, uint64_t size)
 /* Whether the calling process is ending: a long call must then end early. */
 static bool call_must_end(void)
 {
-    return unlikely(fs_upcalls.killed != NULL && fs_upcalls.killed());
+    return unlikely(proc_is_ending());
 }
 
 /*
@@ -353,8 +353,8 @@ int vn_fallocate(struct vnode *vn, int mode, loff_t off, loff_t len)
         return vn->type == VFIFO ? -ESPIPE : -ENODEV;
     if (to > SIZE_LIMIT)
         return -EFBIG;
-    if (!keep && to > vn->size && fs_upcalls.fsize_limit != NULL && to > fs_upcalls.fsize_limit()) {
-        fs_upcalls.signal(25);
+    if (!keep && to > vn->size && to > proc_fsize_limit()) {
+        proc_signal_self(SIGXFSZ);
         return -EFBIG;
     }
     if (vn->obj.io != NULL && mode != 0)

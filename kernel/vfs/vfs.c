@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * vfs.c - file systems: their types, mounting and unmounting, and the root file system.
+ * vfs.c - file systems: their types, mounting and unmounting.
  *
  * THEORY      All file systems of the machine form one tree of names.  Mounting a file system on a directory
  *             makes path names that reach the directory continue at the root of the file system; the old
@@ -8,8 +8,6 @@
  *             Two pointers join them: the directory's `mounted` leads down to the file system, and the file
  *             system's `covered` leads up to the directory.  A look-up that finds a vnode with `mounted` set
  *             goes on at the other side (vfs_cross).
- *             The root file system is the disk that /etc/system names, or else a tmpfs filled from the
- *             initramfs.  In both cases the overlay archive is then unpacked over it.
  *             An unmount first sets vfs->leaving, then asks the file system whether it is in use.  A look-up
  *             that reaches the mount in between waits.  It must not enter a file system that is about to go.
  *             It must not see the covered directory either, because the unmount may still fail.
@@ -17,14 +15,11 @@
  * LOCKING     mount_mutex for mounting and unmounting and for the list; cross_lock (RANK_VNODE) for the pair
  *             of pointers of I1 and for vfs->leaving.  A look-up takes it to go down.  To go up it needs no
  *             lock, because its reference to the root keeps the file system mounted.
- * SEE ALSO    name.c, tmpfs.c, initramfs.c
+ * SEE ALSO    name.c, fs/root.c
  */
 #include "vfs/bdev.h"
 #include "vfs/filepriv.h"
-#include "fs/ext/ext_init.h"
-#include "fs/initramfs/initramfs.h"
 #include "vfs/name.h"
-#include "fs/tmpfs/tmpfs.h"
 
 #include "lib/errno.h"
 #include "lib/printf.h"
@@ -101,7 +96,7 @@ void vfs_cross(struct vnode **vn)
     }
 }
 
-static const struct vfs_type *find_vfs_type(const char *name)
+const struct vfs_type *vfs_find_type(const char *name)
 {
     const struct vfs_type *t = NULL;
 
@@ -170,7 +165,7 @@ int vfs_mount(struct vnode *dir, const char *type, const char *source, const cha
 {
     /* Accepted and ignored: they change nothing here. */
     const unsigned silent = MS_NODIRATIME | MS_SILENT | MS_RELATIME;
-    const struct vfs_type *t = find_vfs_type(type);
+    const struct vfs_type *t = vfs_find_type(type);
     struct vfs *vfs;
     int err;
 
@@ -277,27 +272,9 @@ int vfs_sync_one(struct vfs *vfs)
 }
 
 /* For fsflush, which writes pages itself: writes the metadata of all file systems. */
-static void sync_inodes(void)
+void vfs_sync_inodes(void)
 {
     sync_all_mounts(false);
-}
-
-/* Mounts `type` on the directory `path`, which is made if it is missing.  An unknown type is skipped. */
-static void mount_at(const char *path, const char *type, const char *options)
-{
-    struct fs_ctx ctx = {vfs_root, vfs_root, &root_cred};
-    struct vnode *dir;
-    int err;
-
-    if (find_vfs_type(type) == NULL)
-        return;
-    name_create(&ctx, NULL, path, VDIR, 0755, 0, NULL);
-    if ((err = name_lookup(&ctx, NULL, path, NAME_DIR, &dir)) == 0) {
-        err = vfs_mount(dir, type, type, options, 0);
-        vn_release(dir);
-    }
-    if (err != 0)
-        warn("cannot mount %s on %s: error %d", type, path, -err);
 }
 
 void vfs_shutdown(void)
@@ -312,91 +289,26 @@ void vfs_shutdown(void)
     mutex_exit(&mount_mutex);
 }
 
-/*
- * Mounts the root disk that /etc/system names (rootdev:, rootfs:).  NULL: it names none, or mounting failed.
- */
-static struct vfs *mount_disk_root(void)
-{
-    const char *name = system_root_fs[0] != '\0' ? system_root_fs : "ext3";
-    const struct vfs_type *t = find_vfs_type(name);
-    struct vfs *vfs;
-    int err = -ENODEV;
-
-    if (system_root_dev[0] == '\0')
-        return NULL;
-    if (t != NULL && t->disk)
-        err = t->mount(system_root_dev, "", 0, &vfs);
-    if (err == 0)
-        return vfs;
-    warn("cannot mount %s of type %s as root: error %d; the root is in memory", system_root_dev,
-         name, -err);
-    return NULL;
-}
-
-int vfs_root_init(const void *initramfs, size_t len, const void *overlay, size_t overlay_len)
-{
-    struct vfs *vfs = mount_disk_root();
-    bool memory = vfs == NULL;
-    char shm[48];
-    int err = memory ? tmpfs_mount("tmpfs", "", 0, &vfs) : 0;
-
-    if (err != 0)
-        return err;
-    vfs_root = vfs->root;
-    list_push_back(&mounts, &vfs->link);
-    if (memory)
-        tmpfs_unlimit(vfs);
-    if (memory && initramfs != NULL)
-        initramfs_unpack("initramfs", initramfs, len);
-    if (overlay != NULL)
-        initramfs_unpack("overlay", overlay, overlay_len);
-    if (memory)
-        tmpfs_limit(vfs);
-    mount_at("/dev", "devtmpfs", "");
-    mount_at("/dev/pts", "devpts", "");
-    /*
-     * /dev/shm is a separate tmpfs, so that a user program that fills it does not fill /dev.  It gets an
-     * eighth of memory, so that enough is left when this tmpfs and others are full.
-     */
-    snprintf(shm, sizeof shm, "size=%luk,mode=1777", mem_total_pages() / 8 * (PAGE_SIZE / 1024));
-    mount_at("/dev/shm", "tmpfs", shm);
-    mount_at("/proc", "proc", "");
-    mount_at("/sys", "sysfs", "");
-    return 0;
-}
-
 /* Whether the caller owns the file or may write it: only then may madvise(2) evict its pages (vm/cold.c). */
-static bool may_write(struct vnode *vn)
+bool vn_may_write(struct vnode *vn)
 {
-    const struct cred *cr = fs_upcalls.cred();
+    const struct cred *cr = proc_cred();
 
     return cr->fsuid == 0 || cr->fsuid == vn->uid || vn_access(vn, 2, cr) == 0;
 }
 
-static bool is_process_ending(void)
+void vfs_set_root(struct vfs *vfs)
 {
-    return fs_upcalls.killed();
+    vfs_root = vfs->root;
+    list_push_back(&mounts, &vfs->link);
 }
 
-void fs_init(void)
+void vfs_init(void)
 {
     mutex_init(&mount_mutex, SLEEP_MOUNT);
     cv_init(&umount_ended);
-    vm_vnode_ops.hold = vn_hold;
-    vm_vnode_ops.release = vn_release;
-    vm_vnode_ops.map_write = vn_count_write;
-    vm_vnode_ops.fsync = vn_fsync;
-    vm_vnode_ops.sync_inodes = sync_inodes;
-    vm_vnode_ops.may_write = may_write;
-    vm_vnode_ops.ending = is_process_ending;
     file_init();
     fdtable_init();
-    pipe_init();
     lock_init();
-    epoll_init();
-    tmpfs_init();
-    devfs_init();
     bdev_init();
-    devmem_init();
-    ext_init();
 }

@@ -25,8 +25,6 @@
 #define S_ISGID 02000u
 #define NS      1000000000
 
-struct fs_upcalls fs_upcalls;
-
 void vn_init(struct vnode *vn, struct vfs *vfs, enum vtype type, const struct vnodeops *op,
              const struct pager_ops *pager)
 {
@@ -39,6 +37,11 @@ void vn_init(struct vnode *vn, struct vfs *vfs, enum vtype type, const struct vn
     rw_init(&vn->lock, SLEEP_VNODE);
     if (type == VREG)
         object_init_vnode(&vn->obj, pager, vn);
+}
+
+void vnode_hold(struct vnode *vn)
+{
+    vn_hold(vn);
 }
 
 void vn_release(struct vnode *vn)
@@ -247,8 +250,8 @@ static int may_resize(struct vnode *vn, uint64_t size, const struct cred *cr, bo
     }
     if (vn->attr & VN_APPEND)
         return -EPERM;
-    if (size > vn->size && fs_upcalls.fsize_limit != NULL && size > fs_upcalls.fsize_limit()) {
-        fs_upcalls.signal(25); /* SIGXFSZ */
+    if (size > vn->size && size > proc_fsize_limit()) {
+        proc_signal_self(SIGXFSZ);
         return -EFBIG;
     }
     return 0;

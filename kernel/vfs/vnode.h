@@ -226,23 +226,20 @@ struct vfs {
 /* vn_init - initialise a vnode that a file system has allocated: one reference, its lock, its object. */
 void vn_init(struct vnode *vn, struct vfs *vfs, enum vtype type, const struct vnodeops *op,
              const struct pager_ops *pager);
+/* vn_hold - take a reference; the caller has one, or holds what keeps the vnode.  vn_release(): pages/object.h. */
 static inline void vn_hold(struct vnode *vn)
 {
     atomic_fetch_add_explicit(&vn->refs, 1, memory_order_relaxed);
 }
-void vn_release(struct vnode *vn);
 
 /* vn_times_now - set times to now.  VA_ATIME: atime;  VA_MTIME: mtime and ctime;  0: ctime alone. */
 void vn_times_now(struct vnode *vn, unsigned mask);
 
 /*
  * vn_get_write - count one open for writing.  0, -ETXTBSY: the file is being executed, -EROFS.
- * vn_count_write - add n (which may be negative) to the opens for writing and the writable shared mappings of
- *                  a file that is already open for writing.
  * vn_deny_write, vn_allow_write - begin and end an execution.  -ETXTBSY: the file is open for writing.
  */
 int vn_get_write(struct vnode *vn);
-void vn_count_write(struct vnode *vn, int n);
 int vn_deny_write(struct vnode *vn);
 void vn_allow_write(struct vnode *vn);
 
@@ -279,8 +276,6 @@ int vn_fallocate(struct vnode *vn, int mode, loff_t off, loff_t len);
  * vn_readlink - get the target of a symbolic link, without a NUL.  Its length; -EINVAL: vn is no such link.
  */
 int vn_readlink(struct vnode *vn, char *buf, size_t size);
-/* vn_fsync - write the file's data and attributes to the disk, and wait.  0, -EIO or -ENOMEM. */
-int vn_fsync(struct vnode *vn, bool data_only);
 /*
  * vn_changed - end a system call that has changed the file `vn`, or the entries of the directory `vn`.
  * @sync  write the change to the disk; this is always done on a file system mounted with MS_SYNCHRONOUS
@@ -416,13 +411,13 @@ int vfs_mount(struct vnode *dir, const char *type, const char *source, const cha
 enum { MNT_FORCE = 1, UMOUNT_NOFOLLOW = 8 };
 int vfs_unmount(struct vnode *root, unsigned flags);
 /*
- * vfs_root_init - mount the root file system: the disk that /etc/system names, else a tmpfs filled from the
- * initramfs.  Then unpack the overlay into it, and mount /dev, /dev/pts, /dev/shm, /proc and
- * /sys.  0 or -ENOMEM.
+ * vfs_find_type - the type with that name, or NULL.
+ * vfs_set_root - make a mounted file system the root of all names; at boot, once.
+ * vfs_init - initialise this folder; at boot, after vm_init().
  */
-int vfs_root_init(const void *initramfs, size_t len, const void *overlay, size_t overlay_len);
-/* fs_init - initialise this folder's caches and register its file system types; after vm_init(). */
-void fs_init(void);
-extern struct vnode *vfs_root; /* [c] after vfs_root_init(): root of the root file system */
+const struct vfs_type *vfs_find_type(const char *name);
+void vfs_set_root(struct vfs *vfs);
+void vfs_init(void);
+extern struct vnode *vfs_root; /* [c] after vfs_set_root(): root of the root file system */
 
 #endif

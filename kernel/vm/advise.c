@@ -115,7 +115,7 @@ static int advise_access(struct seg *s, uint64_t start, uint64_t end, int advice
     unsigned policy = policy_of_advice(advice), old;
     int err;
 
-    if (seg_shared(s) && (s->max_prot & PROT_WRITE) == 0 && !usermem_ops.superuser())
+    if (seg_shared(s) && (s->max_prot & PROT_WRITE) == 0 && !proc_is_superuser())
         return -EACCES; /* it would apply to other users of the object, and move their pages */
     if (nlgrps <= 1)
         return 0;
@@ -195,13 +195,13 @@ static int advise_segment(struct seg *s, uint64_t start, uint64_t end, int advic
         return advise_read_pattern(s, start, end, advice);
     case WILLNEED:
         advise_willneed(s, start, end, budget);
-        return vm_ending() ? -EINTR : 0;
+        return proc_is_ending() ? -EINTR : 0;
     case COLD:
     case PAGEOUT:
         if (s->locked || seg_huge(s))
             return -EINVAL;
         (what == COLD ? cold_mark : cold_out)(s, start, end);
-        return vm_ending() ? -EINTR : 0;
+        return proc_is_ending() ? -EINTR : 0;
     case FREE:
         if (s->obj != NULL)
             return -EINVAL; /* only private memory without a file */
@@ -297,11 +297,11 @@ int as_msync(struct as *as, uint64_t addr, uint64_t len, int flags)
             err = object_writeback(s->obj, seg_index(s, addr), seg_index(s, stop) - 1, false);
         } else {
             vn = s->vn;
-            vm_vnode_ops.hold(vn);
+            vnode_hold(vn);
             /* fsync may take long, and takes locks that come before as->lock. */
             rw_exit_read(&as->lock);
-            err = vm_vnode_ops.fsync(vn, true);
-            vm_vnode_ops.release(vn);
+            err = vn_fsync(vn, true);
+            vn_release(vn);
             rw_enter_read(&as->lock);
         }
         addr = stop;

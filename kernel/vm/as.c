@@ -33,8 +33,6 @@
 #define COLOR_STRIDE                                                                               \
     337u /* pages, as in Solaris's get_color_start(): odd, so the starts use all colours */
 
-struct vm_vnode_ops vm_vnode_ops;
-
 static struct spinlock list_lock = SPINLOCK_INIT(RANK_VM_TLB);
 static struct list spaces = LIST_INIT(spaces); /* all address spaces; under list_lock */
 static uint32_t next_color;                    /* under list_lock                     */
@@ -46,7 +44,6 @@ void vm_init(void)
     as_cache = kmem_cache_create("as", sizeof(struct as), 64);
     if (as_cache == NULL)
         panic("no memory for address spaces");
-    mem_ops.forget_stacks = tlb_flush_kernel;
     radix_boot();
     object_boot();
     seg_boot();

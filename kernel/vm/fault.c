@@ -33,6 +33,7 @@
 #include "pages/reserve.h"
 #include "vm/rmap.h"
 #include "pages/swap.h"
+#include "mem/usermem.h"
 
 enum { RETRY = 1 }; /* the fault starts again; never a result of as_fault() */
 enum { SIG_BUS = 7, SIG_SEGV = 11, CODE_MAPERR = 1, CODE_ACCERR = 2, CODE_ADRERR = 2 };

@@ -39,8 +39,9 @@ enum {
 };
 
 uint32_t consistent_coloring = 0;
-TUNABLE(consistent_coloring, 0, 1,
-        "color of a page by its address: 0: shifted by one each cache way; 1: as it is; placement.c");
+TUNABLE(
+    consistent_coloring, 0, 1,
+    "color of a page by its address: 0: shifted by one each cache way; 1: as it is; placement.c");
 
 /* ---- choosing -------------------------------------------------------------------------------- */
 

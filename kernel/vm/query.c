@@ -132,7 +132,7 @@ int as_next_seg(struct as *as, uint64_t addr, struct seg_info *out)
                                  .policy = (int)pl.policy,
                                  .what = s->what};
         if (s->vn != NULL)
-            vm_vnode_ops.hold(s->vn);
+            vnode_hold(s->vn);
         count_mapped_pages(s, &out->rss_pages, &out->anon_pages);
         err = 0;
     }

@@ -93,9 +93,9 @@ static void hold_backing(struct seg *s)
     if (s->obj != NULL)
         object_hold(s->obj);
     if (s->vn != NULL)
-        vm_vnode_ops.hold(s->vn);
+        vnode_hold(s->vn);
     if (writes_file(s))
-        vm_vnode_ops.map_write(s->vn, 1);
+        vn_count_write(s->vn, 1);
 }
 
 /* A copy of `from` for a space that has `count` segments.  NULL: no memory, or the user's account is full. */
@@ -138,9 +138,9 @@ void seg_free(struct seg *s)
     if (s->obj != NULL)
         object_release(s->obj);
     if (writes_file(s))
-        vm_vnode_ops.map_write(s->vn, -1);
+        vn_count_write(s->vn, -1);
     if (s->vn != NULL)
-        vm_vnode_ops.release(s->vn);
+        vn_release(s->vn);
     if (unlikely(s->payer != NULL))
         usermem_return(s->payer, sizeof *s);
     kmem_cache_free(seg_cache, s);

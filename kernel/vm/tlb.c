@@ -37,6 +37,7 @@
 #include "x86/asm.h"
 #include "x86/ipi.h"
 #include "x86/mmu.h"
+#include "intr/intr.h"
 
 #define FLUSH_PAGES 32 /* up to this many pages are flushed one by one, else the whole TLB */
 

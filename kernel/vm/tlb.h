@@ -47,8 +47,6 @@ void tlb_flush(struct as *as, uint64_t start, uint64_t end);
 void tlb_flush_all(struct as *as);
 /* tlb_flush_tables - as tlb_flush_all(), before some page tables of `as` are freed. */
 void tlb_flush_tables(struct as *as);
-/* tlb_flush_kernel - invalidate the translations of kernel stacks, which are not global, on every CPU. */
-void tlb_flush_kernel(void);
 /* tlb_only_here - is this the only CPU that can have translations of `as`?  Interrupts are off. */
 bool tlb_only_here(const struct as *as);
 /* tlb_retire - make every CPU unload `as`, which is about to be freed. */

@@ -122,13 +122,6 @@ void as_set_limits(struct as *as, const struct as_limits *lim);
  */
 int as_fault(struct as *as, uint64_t addr, enum fault_access access, int *code);
 
-/*
- * as_activate - load the space of `next` on this CPU (disp_ops.switch_as).  If `next` has none, the
- * loaded space stays loaded, lazily (tlb.c).  Interrupts off.  exec() sets curthread->as and calls
- * this function for curthread.
- */
-void as_activate(struct thread *next);
-
 /* The page behind one address: for meminfo(2) and files such as /proc/PID/pagemap. */
 struct as_page_info {
     bool mapped;   /* the address is inside a segment    */
@@ -204,28 +197,9 @@ void vm_init(void);
 struct cpu;
 /* vm_cpu_init - make c->vm in memory of the CPU's node; for each CPU, before it runs a thread. */
 void vm_cpu_init(struct cpu *c);
-/* vm_tlb_ipi - the handler of IPI_TLB: carry out the shootdown requests of other CPUs.  Interrupts off. */
-void vm_tlb_ipi(void);
 /* vm_cached_tables - number of empty page tables that CPUs keep for reuse; their frames are not free. */
 uint64_t vm_cached_tables(void);
 /* vm_check - walk all page tables; panic if a page has a right that it must not have (check.c).  Sleeps. */
 void vm_check(void);
-
-/* Functions of fs that vm calls; fs fills them in. */
-struct vm_vnode_ops {
-    void (*hold)(struct vnode *);
-    void (*release)(struct vnode *);
-    /* `n` more mappings (n may be negative) may write to the file; each counts as an open for writing. */
-    void (*map_write)(struct vnode *, int n);
-    int (*fsync)(struct vnode *, bool data_only); /* 0 or -EIO.  Sleeps */
-    void (*sync_inodes)(void);         /* write delayed changes of inodes, not pages.  Sleeps */
-    bool (*may_write)(struct vnode *); /* does the caller own the file, or may it write to it? */
-    bool (*ending)(void);              /* is the calling process ending?  Then long calls return */
-};
-extern struct vm_vnode_ops vm_vnode_ops;
-static inline bool vm_ending(void)
-{
-    return vm_vnode_ops.ending != NULL && vm_vnode_ops.ending();
-}
 
 #endif

@@ -69,7 +69,7 @@ syscall_entry:
     sti
     movq %rsp, %rdi
     xorl %ebp, %ebp
-    call *trap_ops + OFF_OPS_SYSCALL
+    call syscall_dispatch
     cli
     movq %gs:OFF_CPU_CURTHREAD, %rax
     cmpl $0, OFF_THREAD_AST(%rax)
@@ -108,7 +108,7 @@ iret_failed:                        /* IRET refused the frame: send a signal */
 return_with_ast:
     sti
     movq %rsp, %rdi
-    call *trap_ops + OFF_OPS_AST
+    call disp_ast
     cli
     movq %gs:OFF_CPU_CURTHREAD, %rax
     cmpl $0, OFF_THREAD_AST(%rax)

@@ -33,8 +33,6 @@ _Static_assert(offsetof(struct cpu, thread) == OFF_CPU_CURTHREAD, "trap_offsets.
 _Static_assert(offsetof(struct cpu, kstack_top) == OFF_CPU_KSTACK, "trap_offsets.h");
 _Static_assert(offsetof(struct cpu, user_rsp) == OFF_CPU_USER_RSP, "trap_offsets.h");
 _Static_assert(offsetof(struct cpu, in_user) == OFF_CPU_IN_USER, "trap_offsets.h");
-_Static_assert(offsetof(struct trap_ops, syscall) == OFF_OPS_SYSCALL, "trap_offsets.h");
-_Static_assert(offsetof(struct trap_ops, ast) == OFF_OPS_AST, "trap_offsets.h");
 _Static_assert(sizeof(struct regs) == SIZE_REGS, "trap_offsets.h");
 
 enum {
@@ -52,10 +50,6 @@ enum {
     VEC_AC = 17,
     VEC_XM = 19
 };
-
-struct trap_ops trap_ops;
-void (*irq_dispatch)(unsigned vec, struct regs *r);
-void (*trap_nmi)(struct regs *r);
 
 /* Linux's signal and si_code for each exception a program can cause. */
 static const struct {
@@ -113,14 +107,14 @@ static void handle_page_fault(struct regs *r)
         irq_enable();
         /* A supervisor access from user mode: iret or lret read a descriptor for a bad selector. */
         if ((r->err & 4) == 0) {
-            trap_ops.signal(11, 0x80, 0);
+            sig_fault(11, 0x80, 0);
             return;
         }
-        sig = trap_ops.page_fault(addr, write, exec, &code);
+        sig = proc_page_fault(addr, write, exec, &code);
         if (sig > 0)
-            trap_ops.signal(sig, code, addr);
+            sig_fault(sig, code, addr);
         else if (sig < 0)
-            trap_ops.out_of_memory(true);
+            oom_page_fault(true);
         return;
     }
     /* The kernel accesses user memory only in instructions of the exception table, and without spin locks. */
@@ -132,8 +126,7 @@ static void handle_page_fault(struct regs *r)
             e++;
         if (e < __ex_table_end) {
             irq_enable();
-            while ((sig = trap_ops.page_fault(addr, write, false, &code)) < 0 &&
-                   trap_ops.out_of_memory(false))
+            while ((sig = proc_page_fault(addr, write, false, &code)) < 0 && oom_page_fault(false))
                 ;
             irq_disable();
             if (sig != 0)
@@ -162,21 +155,21 @@ void trap(struct regs *r, unsigned vec)
         c->irq_depth++;
         c->stat->intr++;
         c->user_interrupted = regs_user(r);
-        irq_dispatch(vec, r);
+        intr_dispatch(vec, r);
         c->irq_depth--;
         if (!regs_user(r) && c->irq_depth == 0 && c->nlock == 0 && (r->rflags & 0x200) != 0)
-            trap_ops.interrupted();
+            disp_interrupted();
         return;
     }
     if (vec == VEC_NMI && park_nmi(r) && !atomic_load(&park_nmi_is_all))
         return;
-    if (vec == VEC_NMI && trap_nmi != NULL) {
-        trap_nmi(r);
+    if (vec == VEC_NMI) {
+        report_hang_on_nmi(r);
         return;
     }
     if (regs_user(r) && exceptions[vec].sig != 0) {
         irq_enable();
-        trap_ops.signal(exceptions[vec].sig, exceptions[vec].code, vec == VEC_GP ? 0 : r->rip);
+        sig_fault(exceptions[vec].sig, exceptions[vec].code, vec == VEC_GP ? 0 : r->rip);
         return;
     }
     if (vec == VEC_GP && fixup_exception(r))
@@ -195,7 +188,7 @@ void x86_bad_return(void)
 
     *r = (struct regs){.orig_rax = UINT64_MAX, .cs = SEL_UCODE, .ss = SEL_UDATA, .rflags = 0x202};
     irq_enable();
-    trap_ops.signal(11, 0x80, 0);
+    sig_fault(11, 0x80, 0);
     x86_return_to_user(r);
 }
 

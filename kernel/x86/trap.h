@@ -12,7 +12,7 @@ struct cpu;
 
 /*
  * x86_return_to_user - return to user mode with registers *r, which lie at the top of the thread's kernel
- * stack.  Calls trap_ops.ast first while the thread has an AST pending.
+ * stack.  Calls disp_ast() first while the thread has an AST pending.
  */
 noreturn void x86_return_to_user(struct regs *r);
 #define FPU_SIZE 512 /* bytes of an FXSAVE area */
@@ -31,29 +31,40 @@ static inline void fpu_load(const void *area)
 }
 /* x86_fpu_sanitise - clear bits of an FXSAVE area from user memory that would make FXRSTOR fault. */
 void x86_fpu_sanitise(void *fxarea);
-/* Call-ups: functions of higher subsystems, which set these pointers at boot. */
-struct trap_ops {
-    /*
-     * Resolve a page fault at `addr` in the current address space.  Returns 0; a signal number, with its
-     * si_code in *code; or -ENOMEM.  Interrupts are on; may sleep.
-     */
-    int (*page_fault)(uint64_t addr, bool write, bool exec, int *code);
-    /* Send a signal to the current thread for an exception in user mode. */
-    void (*signal)(int sig, int code, uint64_t addr);
-    /*
-     * There is no memory for a page fault of the current process.  @user: the fault was in user mode, not in
-     * the kernel.  Returns true: try again; false: the process ends with SIGKILL, and a message was printed.
-     * Sleeps.
-     */
-    bool (*out_of_memory)(bool user);
-    /* Carry out the system call in *r and store its result there; interrupts are on. */
-    void (*syscall)(struct regs *r);
-    /* Do the pending work (AST) of the current thread before it returns to user mode; interrupts are on. */
-    void (*ast)(struct regs *r);
-    /* An interrupt of preemptible kernel code is done: switch threads if needed.  Interrupts are off. */
-    void (*interrupted)(void);
-};
-extern struct trap_ops trap_ops;
+/* ---- implemented by proc/ ---- */
+/*
+ * proc_page_fault - resolve a page fault at `addr` in the current address space.  Returns 0; a signal number,
+ *                   with its si_code in *code; or -ENOMEM.  Interrupts are on; may sleep.
+ * sig_fault - send a signal to the current thread for an exception in user mode: it is delivered even when it
+ *             is blocked or ignored.
+ * oom_page_fault - there is no memory for a page fault of the current process.  @user: the fault was in user
+ *                  mode, not in the kernel.  Returns true: try again; false: the process ends with SIGKILL,
+ *                  and a message was printed.  Sleeps.
+ */
+int proc_page_fault(uint64_t addr, bool write, bool exec, int *code);
+void sig_fault(int sig, int code, uint64_t addr);
+bool oom_page_fault(bool user);
+
+/* ---- implemented by sys/ ---- */
+/* syscall_dispatch - carry out the call in r->orig_rax and leave its result in r->rax.  Interrupts are on. */
+void syscall_dispatch(struct regs *r);
+
+/* ---- implemented by disp/ ---- */
+/*
+ * disp_ast - do the pending work (AST) of the current thread before it returns to user mode.  Interrupts are on.
+ * disp_interrupted - an interrupt of preemptible kernel code is done: switch threads if needed.  Interrupts
+ *                    are off.
+ */
+void disp_ast(struct regs *r);
+void disp_interrupted(void);
+
+/* ---- implemented by intr/ ---- */
+/* intr_dispatch - handle interrupt `vec` (32 and up). */
+void intr_dispatch(unsigned vec, struct regs *r);
+
+/* ---- implemented by main.c ---- */
+/* report_hang_on_nmi - handle a non-maskable interrupt that is not a wakeup (lib/park.h). */
+void report_hang_on_nmi(struct regs *r);
 
 /* trap_init_cpu - load the descriptor tables and system-call registers of the running CPU, which is `c`. */
 void trap_init_cpu(struct cpu *c);
@@ -63,9 +74,5 @@ void trap_early_init(void);
 void trap_set_kstack(uint64_t top);
 /* x86_enter_stack - call fn on the stack below `top`.  fn must not return. */
 noreturn void x86_enter_stack(uint64_t top, void (*fn)(void));
-/* trap_nmi - handles a non-maskable interrupt that is not a wakeup (lib/park.h); NULL: such an NMI panics. */
-extern void (*trap_nmi)(struct regs *r);
-/* irq_dispatch - handles interrupt `vec` (32 and up); set by intr_init(). */
-extern void (*irq_dispatch)(unsigned vec, struct regs *r);
 
 #endif

@@ -13,8 +13,6 @@
 #define OFF_CPU_IN_USER   57
 #define OFF_THREAD_AST    8
 #define OFF_THREAD_KSP    16
-#define OFF_OPS_SYSCALL   24
-#define OFF_OPS_AST       32
 #define SIZE_REGS         176
 
 #endif

@@ -3,6 +3,7 @@
  * fshost.c - stand-ins for what kernel/fs calls: memory, page objects, locks, time, user
  * memory.
  */
+#include "ipc/ipc.h"
 #include "blk/blk.h"
 #include "vfs/bdev.h"
 #include "vfs/file.h"
@@ -22,8 +23,6 @@
 
 int host_signals;
 long host_pages, host_page_limit = -1, host_fault_after = -1;
-
-struct vm_vnode_ops vm_vnode_ops;
 
 /* ---- memory ---- */
 struct page *page_alloc(unsigned node, unsigned order, unsigned flags)

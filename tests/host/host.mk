@@ -31,10 +31,10 @@ HOST_home   := $(TOPO_SRCS) kernel/lgrp/home.c
 HOST_mempolicy := $(TOPO_SRCS) kernel/lgrp/mempolicy.c tests/host/mktopo.c
 HOST_place  := $(TOPO_SRCS) kernel/lgrp/place.c tests/host/mktopo.c
 HOST_as     := $(filter-out $(addprefix kernel/vm/,check.c deferred_release.c),$(wildcard kernel/vm/*.c)) \
-               $(filter-out $(addprefix kernel/pages/,cold.c pageout.c scan.c swap.c swap_area.c pgstats.c victims.c),$(wildcard kernel/pages/*.c)) \
-               kernel/lib/crng.c kernel/mem/usermem.c kernel/lgrp/place.c kernel/lgrp/mempolicy.c $(TOPO_SRCS) \
+               $(filter-out $(addprefix kernel/pages/,stubs.c cold.c pageout.c scan.c swap.c swap_area.c pgstats.c victims.c),$(wildcard kernel/pages/*.c)) \
+               kernel/lib/crng.c kernel/mem/usermem.c kernel/mem/stubs.c kernel/pages/stubs.c kernel/vfs/stubs.c kernel/lgrp/place.c kernel/lgrp/mempolicy.c $(TOPO_SRCS) \
                tests/host/machine.c
-HOST_buddy  := kernel/mem/page.c kernel/mem/color.c kernel/mem/kmem.c tests/host/machine.c
+HOST_buddy  := kernel/mem/page.c kernel/mem/color.c kernel/mem/kmem.c kernel/mem/stubs.c tests/host/machine.c
 HOST_timerq := kernel/disp/timerq.c
 HOST_route  := $(TOPO_SRCS) kernel/intr/route.c tests/host/mktopo.c
 HOST_class  := kernel/disp/class.c kernel/disp/ts_dptbl.c tests/host/machine.c
@@ -47,12 +47,12 @@ HOST_runq   := $(TOPO_SRCS) $(addprefix kernel/disp/,choose.c runq.c class.c ts_
                tests/host/machine.c
 HOST_cpio   := kernel/fs/initramfs/cpio.c
 HOST_fs     := $(addprefix kernel/vfs/,vnode.c rdwr.c name.c nameop.c vfs.c file.c fdtable.c filelock.c) kernel/ipc/pipe.c \
-               $(addprefix kernel/fs/,tmpfs/tmpfs.c tmpfs/tmpfs_dir.c devfs/devfs.c initramfs/cpio.c initramfs/initramfs.c) \
-               kernel/mem/usermem.c tests/host/fshost.c tests/host/floor.c
+               $(addprefix kernel/fs/,root.c tmpfs/tmpfs.c tmpfs/tmpfs_dir.c devfs/devfs.c initramfs/cpio.c initramfs/initramfs.c) \
+               kernel/mem/usermem.c kernel/mem/stubs.c tests/host/fshost.c tests/host/floor.c
 build/host/test_fs: HOST_FLAGS += -include tests/host/fshost.h -Wno-unused-parameter
 
 HOST_pcache := $(addprefix kernel/pages/,pcache.c pcache_read.c cluster.c around.c radix.c object.c) kernel/vfs/rdwr.c \
-               kernel/vfs/filecache.c tests/host/fshost.c tests/host/floor.c
+               kernel/vfs/filecache.c kernel/vfs/stubs.c tests/host/fshost.c tests/host/floor.c
 build/host/test_pcache: HOST_FLAGS += -include tests/host/fshost.h -DHOST_REAL_OBJECTS
 HOST_paging := kernel/pages/paging.c
 HOST_cluster := kernel/pages/cluster.c
@@ -60,7 +60,7 @@ HOST_around := kernel/pages/around.c
 HOST_slots  := kernel/pages/slots.c
 
 # The file system, without its kernel side, over a disk in memory.
-EXT_SRCS    := $(filter-out $(addprefix kernel/fs/ext/,vnops.c pages.c mount.c),$(wildcard kernel/fs/ext/*.c)) kernel/vfs/vnode.c \
+EXT_SRCS    := $(filter-out $(addprefix kernel/fs/ext/,vnops.c pages.c mount.c),$(wildcard kernel/fs/ext/*.c)) kernel/vfs/vnode.c kernel/vfs/stubs.c \
                tests/host/exthost.c tests/host/floor.c
 EXT_FLAGS   := -include tests/host/exthost.h -O2
 $(eval $(call shared_objects,ext,$(EXT_SRCS),$(EXT_FLAGS)))
@@ -73,7 +73,7 @@ build/host/ext-replay: tests/host/ext_replay.c $(ext_OBJS)
 	$(Q)$(HOSTCC) $(HOST_FLAGS) -o $@ $(filter %.c %.o,$^)
 
 # The network: our sockets and driver, and lwIP as the kernel has it.
-HOST_net    := $(wildcard kernel/net/*.c) drivers/virtio_net.c kernel/mem/usermem.c $(LWIP_SRCS) tests/host/nethost.c
+HOST_net    := $(wildcard kernel/net/*.c) drivers/virtio_net.c kernel/mem/usermem.c kernel/mem/stubs.c kernel/vfs/stubs.c $(LWIP_SRCS) tests/host/nethost.c
 build/host/test_net: HOST_FLAGS += -include tests/host/nethost.h $(LWIP_FLAGS) -w
 build/host/test_net: $(wildcard kernel/net/port/*.h kernel/net/port/arch/*.h)
 

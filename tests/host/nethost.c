@@ -23,7 +23,6 @@ unsigned          ncpu = 1;
 int               host_spins_held;
 long              host_kmem;
 unsigned          host_fail_one_in;
-struct fs_upcalls fs_upcalls;
 
 void crng_bytes(void *buf, size_t n)
 {

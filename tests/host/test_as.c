@@ -66,7 +66,6 @@ void panic(const char *fmt, ...)
 }
 
 /* There is no swap, and no pageout daemon. */
-struct mem_ops mem_ops;
 bool pageout_low_file_memory(void)
 {
     return false;

@@ -485,12 +485,12 @@ TEST(kmem_with_memory_in_pieces)
 
 static bool may_take = true;
 
-static bool answer(void)
+bool pageout_may_take(void)
 {
     return may_take;
 }
 
-static bool never(unsigned node, bool wait, bool failed)
+bool pageout_low_memory(unsigned node, bool wait, bool failed)
 {
     return false;
 }
@@ -525,7 +525,6 @@ TEST(last_frames_are_reserved)
 
     start();
     run_on(2);
-    mem_ops = (struct mem_ops){.may_take = answer, .low = never};
     mem_nodes[1].low_pages = mem_nodes[1].nfree_pages - 10;
     may_take = false;
     while (take(1, 2, ALLOC_STRICT) != NULL)
@@ -535,7 +534,6 @@ TEST(last_frames_are_reserved)
     CHECK(take(1, 2, ALLOC_STRICT) != NULL);
     give_all();
     mem_nodes[1].low_pages = 0;
-    mem_ops = (struct mem_ops){0};
 }
 
 /* They pass the magazines by, in both directions: what may_take() granted to one is not had by all on his CPU. */
@@ -545,7 +543,6 @@ TEST(last_frames_are_not_kept)
 
     start();
     run_on(1);
-    mem_ops = (struct mem_ops){.may_take = answer, .low = never};
     while (magazines[1].npages > 0)
         (void)take(1, 0, ALLOC_STRICT);
     free1 = mem_nodes[1].nfree_pages;
@@ -560,7 +557,6 @@ TEST(last_frames_are_not_kept)
     CHECK_EQ(magazines[1].npages, 0);
     may_take = true;
     mem_nodes[1].low_pages = 0;
-    mem_ops = (struct mem_ops){0};
     give_all();
 }
 

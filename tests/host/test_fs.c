@@ -6,23 +6,35 @@
  * The random tests compare file data with a plain array, and look for what is left over after
  * random changes of names.
  */
+#include "ipc/ipc.h"
 #include "vfs/file.h"
 
 #include <string.h>
 
 #include "fs/initramfs/initramfs.h"
 #include "fs/tmpfs/tmpfs.h"
+#include "fs/root.h"
 #include "lib/errno.h"
 #include "tests/host/check.h"
 
 static struct cred root = {.refs = 1},
                    user = {.refs = 1, .uid = 1000, .euid = 1000, .fsuid = 1000, .fsgid = 1000};
 static struct fs_ctx ctx;
-static const struct cred *who(void)
+const struct cred *proc_cred(void)
 {
     return ctx.cred;
 }
-static void sent(int sig)
+uint64_t proc_fsize_limit(void)
+{
+    return UINT64_MAX;
+}
+
+bool proc_is_ending(void)
+{
+    return false;
+}
+
+void proc_signal_self(int sig)
 {
     host_signals++;
 }
@@ -40,9 +52,8 @@ static void start(void)
     ctx.cred = &root;
     if (!done) {
         fs_init();
-        fs_upcalls.cred = who;
-        fs_upcalls.signal = sent;
-        CHECK_EQ(vfs_root_init(NULL, 0, NULL, 0), 0);
+        pipe_init();
+        CHECK_EQ(fs_mount_root(NULL, 0, NULL, 0), 0);
         done = true;
     }
     ctx = (struct fs_ctx){vfs_root, vfs_root, &root};

@@ -41,8 +41,6 @@ static struct request {
 } *queue[QUEUE];
 static unsigned nqueue;
 
-struct fs_upcalls fs_upcalls;
-
 uint32_t vn_mode_without_setid(const struct vnode *v, uint32_t mode)
 {
     return mode;
@@ -91,7 +89,6 @@ void tlb_batch_done(struct tlb_batch *b)
 /* ---- what is not tested here ---- */
 
 bool cachelist_on;
-struct mem_ops mem_ops;
 
 void cachelist_boot(void)
 {

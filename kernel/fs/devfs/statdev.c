@@ -142,7 +142,7 @@ static int statdev_open(struct vnode *vn, int oflags, struct file *f)
     bool kstat = vn->rdev == devices[0].rdev;
     struct snapshot *s;
 
-    if (!kstat && (oflags & O_ACCMODE) != O_WRONLY && fs_upcalls.cred()->euid != 0)
+    if (!kstat && (oflags & O_ACCMODE) != O_WRONLY && proc_cred()->euid != 0)
         return -EPERM;
     if ((s = kmem_zalloc(sizeof *s)) == NULL)
         return -ENOMEM;

@@ -97,7 +97,7 @@ static int set_trace_enable(uint64_t value)
 {
     int err = 0;
 
-    if (trace_clock == NULL) /* set by /etc/system during boot: tracedev_init() makes the rings */
+    if (!trace_ready) /* set by /etc/system during boot: tracedev_init() makes the rings */
         return 0;
     mutex_enter(&trace_lock);
     if (trace_enable == 0 && (uint32_t)value != 0)
@@ -210,7 +210,7 @@ void tracedev_init(void)
     };
 
     mutex_init(&trace_lock, SLEEP_TRACE);
-    trace_clock = clock_mono_ns;
+    trace_ready = true;
     cdev_register(&dev);
     if (trace_enable != 0 && make_trace_rings() != 0)
         trace_enable = 0;

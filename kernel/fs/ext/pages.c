@@ -187,7 +187,7 @@ static int add_page_piece(struct transfer *t, struct part **last, unsigned k, ui
         p->r.sector = sector;
         p->r.vec = p->vec;
         p->r.file = t->i->vn.ino;
-        p->r.by = blk_owner();
+        p->r.by = blk_current_owner();
         p->r.done = transfer_part_done;
         list_init(&p->r.link);
         p->t = t;

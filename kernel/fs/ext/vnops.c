@@ -236,7 +236,7 @@ static bool may_evict_inode(struct ext_inode *i)
 
 static bool may_use_reserved_blocks(void)
 {
-    return fs_upcalls.cred == NULL || fs_upcalls.cred()->fsuid == 0;
+    return proc_cred()->fsuid == 0;
 }
 
 const struct ext_up ext_kernel_up = {

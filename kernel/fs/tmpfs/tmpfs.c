@@ -29,6 +29,7 @@
 #include "stat/tunable.h"
 #include "pages/reserve.h"
 #include "vm/vm.h"
+#include "mem/usermem.h"
 
 #define TMPFS_MAGIC 0x01021994
 #define S_ISGID     02000u
@@ -54,7 +55,7 @@ static bool fits_in_mount(const struct tmount *tm, uint64_t used, uint64_t max)
 
     if (likely(used <= max - reserve))
         return true;
-    return used <= max && (fs_upcalls.cred == NULL || fs_upcalls.cred()->euid == 0);
+    return used <= max && (proc_cred()->euid == 0);
 }
 
 bool tmount_node_fits(const struct tmount *tm)

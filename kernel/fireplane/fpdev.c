@@ -10,7 +10,7 @@
  * SEE ALSO    include/uapi/fireplane.h (layout, ioctl), stat/modelled.h,
  *             user/lib/fireplane.c, docs/devices.md
  */
-#include "proc/fpdev.h"
+#include "fireplane/fpdev.h"
 
 #include "lib/errno.h"
 #include "mem/page.h"

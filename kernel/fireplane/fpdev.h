@@ -2,8 +2,8 @@
 /*
  * fpdev.h - /dev/fireplane.
  */
-#ifndef PROC_FPDEV_H
-#define PROC_FPDEV_H
+#ifndef FIREPLANE_FPDEV_H
+#define FIREPLANE_FPDEV_H
 
 /*
  * fpdev_init - register the device; once, after fireplane_attach() and vm_init().  Without the interconnect

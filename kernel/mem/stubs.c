@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+/*
+ * stubs.c - what mem/ calls upwards, for host tests without pages/, vm/ and proc/: memory is never short.
+ *
+ * Weak, so that a test can have its own.
+ */
+#include "mem/page.h"
+#include "mem/usermem.h"
+
+__attribute__((weak)) bool pageout_low_memory(unsigned node, bool wait, bool failed)
+{
+    (void)node, (void)wait, (void)failed;
+    return false;
+}
+
+__attribute__((weak)) bool pageout_may_take(void)
+{
+    return true;
+}
+
+__attribute__((weak)) void swap_free_slot(struct page *pg)
+{
+    (void)pg;
+}
+
+__attribute__((weak)) void tlb_flush_kernel(void)
+{
+}
+
+__attribute__((weak)) struct usermem *proc_usermem(void)
+{
+    static struct usermem root;
+
+    return &root;
+}
+
+__attribute__((weak)) bool proc_is_superuser(void)
+{
+    return true;
+}
+
+__attribute__((weak)) bool oom_frees(void)
+{
+    return false;
+}
+
+__attribute__((weak)) bool reserve_spares(uint64_t pages)
+{
+    (void)pages;
+    return true;
+}
