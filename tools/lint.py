@@ -26,8 +26,8 @@ from house import House
 TOP = Path(__file__).resolve().parents[1]
 
 # Rooms of equal level stand together; each may include its own level and what is below.
-ROOMS = [{"sys"}, {"procfs", "tty", "fireplane"}, {"proc", "ipc"}, {"fs", "net"}, {"vfs"}, {"vm", "pages"}, {"blk"}, {"drivers"}]
-ROOMS += [{"disp", "intr"}, {"lgrp"}, {"mem"}, {"x86", "acpi"}, {"stat", "lib"}]
+ROOMS = [{"sys"}, {"procfs", "tty", "fireplane"}, {"proc", "ipc"}, {"fs", "net"}, {"vfs"}, {"vm", "pages"}, {"blk"}]
+ROOMS += [{"drivers"}, {"disp", "intr"}, {"lgrp"}, {"mem"}, {"x86", "acpi"}, {"stat", "lib"}]
 LEVEL = {room: len(ROOMS) - i for i, rooms in enumerate(ROOMS) for room in rooms}
 
 # Where this checkout lies; /root is also the name of a folder in the guest.
