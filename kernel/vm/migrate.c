@@ -9,7 +9,7 @@
  *             already, only the mark is cleared.  Else the fault allocates a page there, copies the
  *             contents, and puts the new page in the place of the old one in each object that names it.  A
  *             page that cannot be moved (no free frame there, or the frame is in use) stays where it is,
- *             marked, until the next fault.
+ *             marked, until the next fault.  A page that some process has locked (mlock.c) does not move.
  *             While a page moves it is busy (PG_LOCKED), so faults and reads of it wait.  Once nothing maps
  *             it, and only its objects and this thread hold references, no other thread can change it.
  *             A page that processes share after fork() is read-only everywhere, and moves for all of them.
@@ -66,7 +66,7 @@ static void mark_object_pages(struct vm_object *o, uint64_t first, uint64_t last
         }
         step = base_pages(pg);
         if ((atomic_load(&pg->flags) & (PG_LOCKED | PG_SWAPPED)) != 0 ||
-            has_other_holders(pg, private, 0)) {
+            has_other_holders(pg, private, 0) || (!private && rmap_locked_shared(o, first, pg))) {
             lgrp_count(lgrp_of_page(pg), LGRP_STAT_MARK_FAIL, step);
             pg = NULL;
         } else {
@@ -122,8 +122,11 @@ static bool unmap_busy_page(struct vm_object *o, struct page *pg)
         spin_unlock(&o->family->lock);
     } else {
         spin_lock(&o->lock);
-        rmap_unmap_shared(o, pg->index, pg, &b);
-        idle = !has_other_holders(pg, false, 1);
+        idle = !rmap_locked_shared(o, pg->index, pg);
+        if (idle) {
+            rmap_unmap_shared(o, pg->index, pg, &b);
+            idle = !has_other_holders(pg, false, 1);
+        }
         spin_unlock(&o->lock);
     }
     tlb_batch_done(&b);

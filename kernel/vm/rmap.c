@@ -71,6 +71,22 @@ unsigned rmap_unmap_shared(struct vm_object *o, uint64_t index, struct page *pg,
     return walked;
 }
 
+bool rmap_locked_shared(struct vm_object *o, uint64_t index, struct page *pg)
+{
+    struct seg *s;
+
+    if (atomic_load_explicit(&pg->mapcount, memory_order_relaxed) == 0)
+        return false;
+    LIST_FOREACH (s, &o->segs, obj_link) {
+        uint64_t pages = (s->n.end - s->n.start) >> PAGE_SHIFT;
+
+        if (s->locked && index >= s->obj_first && index - s->obj_first < pages &&
+            is_locked_at(s->as, s->n.start + ((index - s->obj_first) << PAGE_SHIFT), pg))
+            return true;
+    }
+    return false;
+}
+
 /* Makes the translations of [addr, end) read-only. */
 static void write_protect_range(struct as *as, uint64_t addr, uint64_t end)
 {

@@ -14,6 +14,8 @@
  */
 unsigned rmap_unmap_shared(struct vm_object *o, uint64_t index, struct page *pg,
                            struct tlb_batch *b);
+/* rmap_locked_shared - whether a locked segment maps the page at `index` of such an object.  o->lock is held. */
+bool rmap_locked_shared(struct vm_object *o, uint64_t index, struct page *pg);
 /* rmap_unmap_private - the same for a private page, but locked translations stay.  f->lock is held. */
 void rmap_unmap_private(struct anon_family *f, struct page *pg, struct tlb_batch *b);
 /*

@@ -329,6 +329,26 @@ static void migration_to_the_next_toucher(void)
     expect_all_in(p + 50 * PAGE, 50 * PAGE, b);
 }
 
+/* Advice of another process does not move what this one has locked. */
+static void locked_pages_stay(void)
+{
+    char *p = map(16 * PAGE, MAP_SHARED | MAP_ANONYMOUS);
+    int a, b, status;
+
+    two_lgroups(&a, &b);
+    bind_to(cpu_of(a, 0));
+    EXPECT_EQ(mlock(p, 8 * PAGE), 0);
+    touch(p, 16 * PAGE);
+    expect_all_in(p, 16 * PAGE, a);
+    if (fork() == 0) {
+        bind_to(cpu_of(b, 0));
+        _exit(madvise(p, 16 * PAGE, MADV_ACCESS_LWP) != 0 || (touch(p, 16 * PAGE), 0));
+    }
+    EXPECT(wait(&status) > 0 && status == 0);
+    expect_all_in(p, 8 * PAGE, a);
+    expect_all_in(p + 8 * PAGE, 8 * PAGE, b);
+}
+
 static void random_by_advice(void)
 {
     char *p = map(1024 * PAGE, ANON);
@@ -956,6 +976,7 @@ static const struct check list[] = {
     {"stack_and_heap_at_home", stack_and_heap_at_home},
     {"binding", binding},
     {"migration_to_the_next_toucher", migration_to_the_next_toucher},
+    {"locked_pages_stay", locked_pages_stay},
     {"random_by_advice", random_by_advice},
     {"advice_errors", advice_errors},
     {"advice_on_others_files", advice_on_others_files},
