@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * core.c - the network's lock, clock and counters, and what lwIP asks of its surroundings.
+ * core.c - the network's lock, timer and counters, and the functions that lwIP needs from the kernel.
  *
- * THEORY      lwIP is not written for several threads, so it has one lock.  It is a spin lock, so that frames can be
- *             taken in where their interrupt landed; it is held for one packet or one call at a time.
- *             The loopback is a queue.  Who has put packets into it carries them over when it leaves the lock, one at a
- *             time, letting go of the lock in between: so nothing recurs, and others get their turn.
- *             TCP wants a tick each 250 ms while there are connections, ARP and the reassembly of fragments one each
- *             second while they hold something.  With neither there is no timer: a quiet machine is not woken.
- * INVARIANTS  I1  the timer is armed or its function runs iff `ticking`
+ * THEORY      The TCP/IP protocols are implemented by lwIP, a library that is not written for several
+ *             threads.  So one lock, net_lock, guards all of it.  It is a spin lock because frames are
+ *             received in the interrupt handler of the card.  It is held for one packet or one call at a
+ *             time.  The loopback is a queue of packets.  A CPU that releases net_lock first delivers them,
+ *             one at a time, and releases the lock between two packets.  So sending never recurses into
+ *             receiving, and other CPUs get the lock in between.
+ *             TCP needs a tick every 250 ms while there are connections.  ARP and the reassembly of fragments
+ *             need one every second while they hold entries.  The timer stops when it is no longer needed, so
+ *             that an idle machine is not woken.
+ * INVARIANTS  I1  `ticking` is true if and only if the timer is armed or its function runs
  * LOCKING     net_lock (RANK_NET); the timer's function takes it
  * TUNABLES    net_tcp_time_wait_ms
  * SEE ALSO    memory.c, iface.c, docs/network.md
@@ -35,16 +38,16 @@ enum {
 
 struct spinlock net_lock = SPINLOCK_INIT(RANK_NET);
 
-/* As Solaris's tcp_time_wait_interval, whose default is a minute; lwIP counts it in steps of half a second. */
+/* As Solaris's tcp_time_wait_interval, whose default is one minute.  lwIP counts it in steps of 500 ms. */
 uint32_t net_tcp_time_wait_ms = 60000;
 TUNABLE(
     net_tcp_time_wait_ms, 1000, 600000,
     "ms, default 60000: how long the side that closes a connection first keeps its port; read always");
 
 static struct timer tick_timer;
-static bool ticking;    /* [n] */
-static unsigned ticks;  /* [n] of 250 ms */
-static unsigned unused; /* [n] ticks since something last needed them */
+static bool ticking;    /* [n] I1 */
+static unsigned ticks;  /* [n] ticks of 250 ms since boot */
+static unsigned unused; /* [n] ticks since net_timer_kick(), while there are no connections */
 
 void net_exit(void)
 {
@@ -78,7 +81,9 @@ static void run_network_tick(struct timer *t)
         etharp_tmr();
         ip_reass_tmr();
     }
-    /* Fragments, and who still asks for an address, are not seen here: they get the time that they may take. */
+    /*
+     * Fragments and pending ARP requests cannot be tested here.  GRACE is longer than each of them may last.
+     */
     if (tcp_active_pcbs == NULL && tcp_tw_pcbs == NULL && ++unused > GRACE && !arp_has_entries())
         ticking = false;
     else
@@ -95,7 +100,7 @@ void net_timer_kick(void)
     timer_arm(&tick_timer, clock_mono_ns() + TCP_TMR_INTERVAL * 1000000ull, run_network_tick);
 }
 
-/* lwIP calls it when the first connection comes. */
+/* lwIP calls it when it creates a connection. */
 void tcp_timer_needed(void);
 void tcp_timer_needed(void)
 {
@@ -108,13 +113,13 @@ uint32_t sys_now(void)
     return (uint32_t)(clock_mono_ns() / 1000000);
 }
 
-/* ---- what lwIP asks ---- */
+/* ---- functions that lwIP calls ---- */
 
 uint32_t net_random(void)
 {
     uint32_t n;
 
-    crng_bytes(&n, sizeof n); /* sequence numbers and ports go over the wire */
+    crng_bytes(&n, sizeof n); /* sequence numbers and ports must be unpredictable */
     return n;
 }
 
@@ -123,6 +128,10 @@ void net_assert_failed(const char *text, const char *file, int line)
     panic("lwIP: %s (%s:%d)", text, file, line);
 }
 
+/*
+ * The Internet checksum (RFC 1071) of `len` bytes, not inverted: sums 64-bit words, then folds the sum to 16
+ * bits.
+ */
 uint16_t net_checksum(const void *data, int len)
 {
     const uint8_t *p = data;
@@ -134,7 +143,7 @@ uint16_t net_checksum(const void *data, int len)
 
         __builtin_memcpy(&word, p, 8);
         sum += word;
-        sum += sum < word; /* the carry of one's complement */
+        sum += sum < word; /* end-around carry of one's complement */
     }
     if (n > 0) {
         __builtin_memcpy(&last, p, n);
@@ -229,6 +238,7 @@ static void socket_snapshot(struct kstat *ks, uint64_t *out)
     net_exit();
 }
 
+/* kstat.clear: does nothing, because the counts are of sockets that exist now. */
 static void keep_socket_counts(struct kstat *ks)
 {
 }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * memory.c - memory of the network, bounded and counted.
+ * memory.c - memory of the network: limited and counted.
  *
- * THEORY      All that lwIP allocates comes through here: packets (net_malloc) and its own structures, one pool for
- *             each type (memp_*, in place of lwIP's memp.c).  Together they take at most net_mem_max_kib; beyond that
- *             an allocation fails, and lwIP drops the packet or tries again later, as do our sockets.  Each pool has
- *             a number of its own beyond which it says no: for connections, so that their lists, which are searched
- *             one by one, stay short (lwIP then ends the connection that waited longest in TIME_WAIT).
- * LOCKING     none: the allocator's own, and atomic counters.  Any context.
+ * THEORY      Packets come from other machines at any rate, so the memory that they take needs a limit.
+ *             All allocations of lwIP come here: packets (net_malloc) and its own structures, with one pool
+ *             for each type (memp_*, which replace lwIP's memp.c).  Together they take at most
+ *             net_mem_max_kib.  Beyond that an allocation fails; then lwIP drops the packet, or lwIP or the
+ *             socket tries again later.  Some pools also have a maximum number of objects.  It keeps the
+ *             lists of connections short, because lwIP searches them linearly.  If no pcb is free, lwIP ends
+ *             the oldest connection in TIME_WAIT.
+ * LOCKING     none: the allocator has its own locks, and the counters are atomic.  Any context.
  * TUNABLES    net_mem_max_kib
  * SEE ALSO    kstat net:0:memory, net:0:pools
  */
@@ -37,7 +39,7 @@ TUNABLE(net_mem_max_kib, 16, 65536,
 
 _Atomic uint64_t net_bytes_used, net_alloc_failed;
 
-/* Most of each pool, where something else than memory bounds it. */
+/* Maximum number of objects of a pool; 0: limited by memory only. */
 static const uint32_t pool_max[MEMP_MAX] = {
     [MEMP_TCP_PCB] = 1024,
     [MEMP_TCP_PCB_LISTEN] = 1024,
@@ -62,7 +64,8 @@ static void net_memory_snapshot(struct kstat *ks, uint64_t *out)
     out[1] = net_alloc_failed;
 }
 
-static void keep_memory_counts(struct kstat *ks) /* what is in use stays in use */
+/* kstat.clear: does nothing, because the counts are of memory in use. */
+static void keep_memory_counts(struct kstat *ks)
 {
 }
 
@@ -95,7 +98,7 @@ void net_memory_init(void)
     kstat_register(&pools_kstat);
 }
 
-/* What the caller may take of `max`: an ordinary user leaves a sixteenth to the superuser. */
+/* The caller's share of the limit `max`: one sixteenth is reserved for the superuser. */
 static uint64_t limit_for_caller(uint64_t max)
 {
     return proc_is_superuser() ? max : max - max / 16;
@@ -120,7 +123,7 @@ void *net_malloc(size_t size)
 
 void *net_calloc(size_t n, size_t size)
 {
-    void *p = net_malloc(n * size); /* lwIP's own constants */
+    void *p = net_malloc(n * size); /* cannot overflow: both are constants of lwIP */
 
     if (p != NULL)
         memset(p, 0, n * size);

@@ -2,8 +2,10 @@
 /*
  * net.h - sockets and interfaces as the rest of the kernel sees them.
  *
- * THEORY      Addresses, names of interfaces and messages come here as kernel copies with Linux's layout (the
- *             system-call edge makes them); data moves through a struct uio.
+ * THEORY      A socket is an open file through which a program exchanges data with another program or
+ *             machine.  The functions below implement the system calls of the same names.  Addresses,
+ *             interface names and options arrive as kernel copies in Linux's layout; the system-call layer
+ *             makes these copies.  Data moves through a struct uio.
  * SEE ALSO    docs/network.md
  */
 #ifndef NET_NET_H
@@ -33,35 +35,40 @@ enum {
     MSG_MORE = 0x8000,
 };
 
-/* sockaddr_storage: family first; the rest by family. */
+/* Linux's struct sockaddr_storage: the family, then an address whose layout depends on the family. */
 #define SOCK_ADDR_MAX 128u
 struct sock_addr {
     uint16_t family;
     uint8_t data[SOCK_ADDR_MAX - 2];
-    uint32_t len;     /* bytes, the family included; 0: no address */
-    struct vnode *vn; /* AF_UNIX: the file of that name, NULL: the name begins with a NUL */
+    uint32_t len; /* bytes, including the family; 0: no address */
+    struct vnode
+        *vn; /* AF_UNIX: the file with that path; NULL: an abstract name (first byte NUL) */
 } __attribute__((aligned(8)));
 
 struct sock_msg {
     struct uio *uio;
-    struct sock_addr name; /* send: where to, len 0: where it is connected; receive: where from */
-    unsigned flags;        /* MSG_*; receive: out, MSG_TRUNC                                    */
+    struct sock_addr name; /* send: destination, len 0: the connected peer; receive: the sender */
+    unsigned flags;        /* MSG_*; after a receive: 0 or MSG_TRUNC                            */
 };
 
 /*
- * net_init - make the loopback and an interface for each card; `config`: their addresses, for each card in turn
- * "ADDRESS/BITS GATEWAY" on a line of its own (NULL: none).  Boot thread.
+ * net_init - create the loopback interface and one interface per card.  Called by the boot thread.
+ * @config  the cards' addresses, one line "ADDRESS/BITS GATEWAY" per card, in order; NULL: no addresses
  */
 void net_init(const char *config);
 
 /*
- * socket_file - a new socket as an open file.  -EAFNOSUPPORT -EPROTONOSUPPORT -ESOCKTNOSUPPORT -EPERM (raw, packet:
- * root only) -ENFILE -ENOMEM.  socket_pair: two AF_UNIX stream or datagram sockets, connected.
+ * socket_file - create a socket and an open file for it.  -EAFNOSUPPORT, -EPROTONOSUPPORT, -ESOCKTNOSUPPORT,
+ * -EPERM (raw and packet sockets need root), -ENFILE, -ENOMEM, -ENOBUFS.
+ * socket_pair - create two connected AF_UNIX stream sockets.  The same errors, and -EOPNOTSUPP for AF_INET.
  */
 int socket_file(int family, int type, int protocol, unsigned oflags, struct file **out);
 int socket_pair(int family, int type, int protocol, unsigned oflags, struct file **a,
                 struct file **b);
-/* The calls of the same names; -ENOTSOCK if f is none.  Waits end with -ERESTARTSYS when a signal comes, or -EINTR. */
+/*
+ * The system calls of the same names.  -ENOTSOCK if f is not a socket.  A signal ends a wait with
+ * -ERESTARTSYS, or with -EINTR if the socket has a timeout (SO_RCVTIMEO, SO_SNDTIMEO).
+ */
 int socket_bind(struct file *f, const struct sock_addr *a);
 int socket_listen(struct file *f, int backlog);
 int socket_connect(struct file *f, const struct sock_addr *a);
@@ -70,14 +77,16 @@ int socket_shutdown(struct file *f, int how);
 int socket_name(struct file *f, bool peer, struct sock_addr *a);
 long socket_send(struct file *f, struct sock_msg *m);
 long socket_receive(struct file *f, struct sock_msg *m);
-/* Options: `val` is a kernel copy of *len bytes; get: at most *len are stored, *len is set. */
+/*
+ * `val` is a kernel copy of `len` bytes.  get: stores at most *len bytes and sets *len to the number stored.
+ */
 enum { SOCK_OPT_MAX = 256 };
 int socket_set_option(struct file *f, int level, int name, const void *val, unsigned len);
 int socket_get_option(struct file *f, int level, int name, void *val, unsigned *len);
 bool file_is_socket(const struct file *f);
-int socket_family(const struct file *f); /* of a file that is one */
+int socket_family(const struct file *f); /* f must be a socket */
 
-/* Text of /proc/net/NAME, one function for each (show.c, iface.c). */
+/* The files of /proc/net (show.c). */
 enum {
     NET_SHOW_TCP,
     NET_SHOW_UDP,
@@ -88,7 +97,7 @@ enum {
     NET_SHOW_ARP,
     NET_SHOW_PACKET,
 };
-int net_show(const struct pseudo_node *n, struct pseudo_arg arg,
-             struct text *out); /* n->tag: NET_SHOW_* */
+/* net_show - write the text of the file that n->tag (NET_SHOW_*) selects to `out`.  Returns 0. */
+int net_show(const struct pseudo_node *n, struct pseudo_arg arg, struct text *out);
 
 #endif

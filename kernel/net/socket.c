@@ -2,8 +2,10 @@
 /*
  * socket.c - sockets as open files: what all kinds have in common.
  *
- * THEORY      A socket is made here and given to an open file; each call finds it there and goes to the operations of
- *             its kind.  Waiting, time limits and errors that wait to be asked for are the same for all.
+ * THEORY      A socket is the end of a connection, or a mailbox for messages, that a program uses through an
+ *             open file.  This file creates the socket and its open file.  Each system call finds the socket
+ *             in the open file and calls the operation of its kind (struct sock_ops).  Waiting, timeouts and
+ *             pending errors (SO_ERROR) are the same for all kinds and are implemented here.
  * LOCKING     netpriv.h
  * SEE ALSO    sockopt.c, tcp.c, dgram.c, packet.c, unix.c; kernel/sys/sys_net.c
  */
@@ -97,7 +99,10 @@ int socket_wait(struct cv *cv, uint64_t deadline, uint64_t timeo_ns, const char 
 
     if (deadline == 0)
         return -EAGAIN;
-    /* What the loopback holds may be what we wait for, and nobody else may come to carry it: the caller looks again. */
+    /*
+     * A packet on the loopback may be what the caller waits for, and no other CPU may deliver it.  So deliver
+     * it and let the caller test its condition again.
+     */
     if (iface_loop_run())
         return 0;
     err = cv_wait_sig_spin(cv, &net_lock, deadline, what);
@@ -129,7 +134,7 @@ int socket_write_enter(struct socket *s, bool nonblock)
         return 0;
     deadline = socket_deadline(nonblock, s->sndtimeo_ns);
     atomic_fetch_add(&s->nwait_write,
-                     1); /* before it tries: socket_write_exit() looks after it has left */
+                     1); /* before the first try: socket_write_exit() reads it after its release */
     net_enter();
     while (err == 0 && !mutex_tryenter(&s->wlock))
         err = socket_wait(&s->snd, deadline, s->sndtimeo_ns, "socket write");
@@ -241,7 +246,7 @@ int socket_family(const struct file *f)
     return ((struct socket *)f->data)->family;
 }
 
-/* An open file for s; when there is no memory, or the user has too many, s goes, too. */
+/* Creates an open file for s.  On -ENFILE (no memory, or the user's limit) s is closed and freed. */
 static int make_socket_file(struct socket *s, unsigned oflags, struct file **out)
 {
     struct file *f = NULL;
@@ -259,6 +264,7 @@ static int make_socket_file(struct socket *s, unsigned oflags, struct file **out
     return 0;
 }
 
+/* Creates the socket of socket_file(), which lists the errors. */
 static int make_socket(int family, int type, int protocol, struct socket **out)
 {
     bool root = proc_cred()->euid == 0;
@@ -309,7 +315,7 @@ int socket_pair(int family, int type, int protocol, unsigned oflags, struct file
     return err;
 }
 
-/* ---- the calls ---- */
+/* ---- system calls ---- */
 
 int socket_of(struct file *f, struct socket **s)
 {
@@ -355,7 +361,7 @@ int socket_accept(struct file *f, unsigned oflags, struct sock_addr *from, struc
     if (err == 0)
         err = make_socket_file(n, oflags, out);
     if (err == 0 && n->ops->name(n, true, from) != 0)
-        from->len = 0; /* it has gone again */
+        from->len = 0; /* the connection has ended already */
     return err;
 }
 
@@ -398,7 +404,7 @@ long socket_receive(struct file *f, struct sock_msg *m)
 
     if (err != 0)
         return err;
-    if (m->flags & (MSG_OOB | MSG_ERRQUEUE)) /* there is neither */
+    if (m->flags & (MSG_OOB | MSG_ERRQUEUE)) /* neither exists here */
         return -EINVAL;
     return s->ops->receive(s, m, is_nonblocking(f, m->flags));
 }

@@ -2,8 +2,9 @@
 /*
  * sockopt.c - setsockopt(2) and getsockopt(2): the options of level SOL_SOCKET, which all sockets have.
  *
- * THEORY      What an option says is kept in the socket.  Its kind then hears of it, too, since lwIP may have to know;
- *             the options of other levels are the kind's alone.
+ * THEORY      The value of a SOL_SOCKET option is kept in the socket.  Then the set_option operation of the
+ *             socket's kind is called, because lwIP may need the value, too.  Options of other levels belong
+ *             to the kind.
  * LOCKING     all under net_lock
  * SEE ALSO    inet.c, tcpopt.c, socket(7) of Linux's manual
  */
@@ -48,8 +49,8 @@ struct linger {
 
 static int set_buffer_size(struct socket *s, int name, int v)
 {
-    uint32_t bytes =
-        2 * (uint32_t)min_of(max_of(v, BUF_MIN / 2), BUF_MAX); /* Linux doubles what is asked for */
+    uint32_t bytes = 2 * (uint32_t)min_of(max_of(v, BUF_MIN / 2),
+                                          BUF_MAX); /* as Linux, which doubles the value */
 
     *(name == SO_SNDBUF || name == SO_SNDBUFFORCE ? &s->sndbuf : &s->rcvbuf) = bytes;
     return 0;
@@ -107,12 +108,12 @@ static int set_generic_option(struct socket *s, int name, const void *val, unsig
     case SO_SNDBUFFORCE:
     case SO_RCVBUFFORCE:
         return set_buffer_size(s, name, v);
-    case SO_PRIORITY:  /* there is one queue */
-    case SO_OOBINLINE: /* urgent data comes among the rest, whatever this says */
+    case SO_PRIORITY:  /* there is only one queue */
+    case SO_OOBINLINE: /* urgent data always comes in line with the rest */
         break;
     case SO_DONTROUTE:
     case SO_TIMESTAMP:
-        return v != 0 ? -ENOPROTOOPT : 0; /* not here: off is all that can be had */
+        return v != 0 ? -ENOPROTOOPT : 0; /* not implemented: can only be off */
     case SO_RCVLOWAT:
         return v > 1 ? -ENOPROTOOPT : 0;
     default:
@@ -130,7 +131,7 @@ int socket_set_option(struct file *f, int level, int name, const void *val, unsi
         return err;
     net_enter();
     err = level == SOL_SOCKET ? set_generic_option(s, name, val, len) : -ENOPROTOOPT;
-    /* The kind of socket hears of the generic ones, too, once they are stored, and may know more. */
+    /* set_option also gets the generic options, after they are stored, and may have more of its own. */
     if ((err == 0 || err == -ENOPROTOOPT) && s->ops->set_option != NULL) {
         int special = s->ops->set_option(s, level, name, val, len);
 
@@ -141,7 +142,7 @@ int socket_set_option(struct file *f, int level, int name, const void *val, unsi
     return err;
 }
 
-/* The value of an option that is a number; false: there is none. */
+/* Stores the value of an option that is an int in *v.  False: no such option.  SO_ERROR is cleared. */
 static bool get_int_option(struct socket *s, int name, int *v)
 {
     switch (name) {

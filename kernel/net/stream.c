@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * stream.c - what TCP and AF_UNIX streams share: the queue of bytes that came, and that of connections.
+ * stream.c - what TCP and AF_UNIX streams share: the receive queue, and the queue of new connections.
  *
- * THEORY      A chain of buffers as they came.  Others add at its end, under net_lock; only the holder of rlock takes
- *             off its front, so a reader copies what it has seen there without net_lock, which it must, since the
- *             program's memory may have to be brought in.  A reader waits without rlock: who does not want to wait is
- *             not held up by it.
+ * THEORY      The receive queue is a chain of buffers in order of arrival.  Senders append at its end under
+ *             net_lock.  Only the holder of rlock removes bytes from its front.  So a reader with rlock can
+ *             copy the bytes that it has seen without net_lock.  This is necessary because a copy to the
+ *             program's memory may sleep in a page fault.  A reader waits without rlock, so that a
+ *             non-blocking read of the same socket need not wait for it.
  * INVARIANTS  I2, I3 of netpriv.h
  * LOCKING     netpriv.h
  */
@@ -28,7 +29,10 @@ void stream_add(struct socket *s, struct pbuf *p)
     socket_wake_reader(s);
 }
 
-/* Copies `n` bytes of the queue, which are there, to the uio.  rlock held. */
+/*
+ * Copies the first `n` bytes of the queue, which must exist, to the uio.  Bytes, or -EFAULT if none.  rlock
+ * held.
+ */
 static long copy_stream_bytes(struct socket *s, struct uio *uio, size_t n)
 {
     struct pbuf *p = s->rx_first;
@@ -47,7 +51,7 @@ static long copy_stream_bytes(struct socket *s, struct uio *uio, size_t n)
     return done > 0 ? (long)done : err;
 }
 
-/* Takes `n` bytes off the queue.  Locked, rlock held. */
+/* Removes the first `n` bytes from the queue and frees their buffers.  net_lock and rlock held. */
 static void consume_stream_bytes(struct socket *s, size_t n)
 {
     size_t left = n;
@@ -71,7 +75,7 @@ static void consume_stream_bytes(struct socket *s, size_t n)
     s->ops->consumed(s, n);
 }
 
-/* What the queue has now, as much as is asked for.  Bytes; 0: nothing there.  rlock held. */
+/* Reads at most uio->resid bytes without waiting.  Bytes; 0: the queue is empty; -EFAULT.  rlock held. */
 static long read_stream_queue(struct socket *s, struct uio *uio, bool peek)
 {
     size_t avail;

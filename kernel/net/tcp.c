@@ -2,15 +2,17 @@
 /*
  * tcp.c - TCP sockets over lwIP's raw interface.
  *
- * THEORY      lwIP calls back when a connection is made, has data, has room, or has died; the functions of that kind
- *             are called with net_lock held, and queue and wake.  What arrives is kept as lwIP's buffers until a
- *             reader takes it; only then the window opens again (tcp_recved), so a peer can have at most TCP_WND
- *             bytes waiting here.
- *             Connections that were made wait in their listener's queue as whole sockets, so data may come before
- *             accept(2).  The listener's backlog counts them and those half made.
+ * THEORY      TCP carries a stream of bytes between two programs: in order, without loss, and no faster than
+ *             the receiver reads.  lwIP implements the protocol; this file makes sockets of its connections.
+ *             lwIP calls the on_tcp_*() functions when a connection is established, has data, has buffer
+ *             space, or has failed.  They run with net_lock held; they queue data at the socket and wake its
+ *             threads.  Received data stays in lwIP's buffers until a reader has copied it.  Only then does
+ *             tcp_recved() open the receive window again, so at most TCP_WND bytes of a peer wait here.
+ *             An established connection waits in its listener's queue as a complete socket, so it can receive
+ *             data before accept(2).  The listener's backlog limits these connections and the half-open ones.
  * INVARIANTS  I1 .. I3 of netpriv.h
- *             I4  a connection in a listener's queue has `listener` set, and counts in naccepted
- * LOCKING     netpriv.h.  A reader holds rlock while it copies, not while it waits.
+ *             I4  a connection in a listener's queue has `listener` set and is counted in naccepted
+ * LOCKING     netpriv.h.  A reader holds rlock while it copies, but not while it waits.
  * SEE ALSO    tcpsend.c, tcpopt.c, stream.c; RFC 793; tests/test_net.py
  */
 #include "net/netpriv.h"
@@ -27,7 +29,7 @@ enum { POLLRDHUP = 0x2000 };
 struct list tcp_sockets = LIST_INIT(tcp_sockets);
 
 static const struct sock_ops tcp_ops;
-static uint8_t ext_id; /* of what lwIP keeps with a pcb for us */
+static uint8_t ext_id; /* index of the socket in a pcb's extra arguments (tcp_ext_arg) */
 
 static inline struct tcp_pcb *tcp_pcb_of(struct socket *s)
 {
@@ -45,7 +47,7 @@ static err_t on_tcp_data(void *arg, struct tcp_pcb *pcb, struct pbuf *p, err_t e
         socket_wake_reader(s);
         return ERR_OK;
     }
-    if (s->rx_shut) { /* nobody will read it */
+    if (s->rx_shut) { /* no thread will read it */
         tcp_recved(pcb, p->tot_len);
         pbuf_free(p);
         return ERR_OK;
@@ -61,7 +63,7 @@ static err_t on_tcp_sent(void *arg, struct tcp_pcb *pcb, u16_t len)
     return ERR_OK;
 }
 
-/* Twice a second. */
+/* lwIP calls it twice a second.  Lets a writer that found no memory try again. */
 static err_t on_tcp_poll(void *arg, struct tcp_pcb *pcb)
 {
     struct socket *s = arg;
@@ -82,7 +84,7 @@ static void on_tcp_error(void *arg, err_t err)
     s->pcb = NULL; /* lwIP has freed it */
     if (s->state == SS_CONNECTING)
         s->err = err == ERR_RST ? ECONNREFUSED : ETIMEDOUT;
-    else if (err != ERR_CLSD) /* that is: both sides have ended in peace */
+    else if (err != ERR_CLSD) /* ERR_CLSD: both sides have closed in order, which is no error */
         s->err = err == ERR_RST ? ECONNRESET : err == ERR_ABRT ? ETIMEDOUT : -net_errno(err);
     s->state = SS_CLOSED;
     s->rx_eof = true;
@@ -100,7 +102,7 @@ static err_t on_tcp_connected(void *arg, struct tcp_pcb *pcb, err_t err)
     return ERR_OK;
 }
 
-/* The pcb is freed: also when its time in TIME_WAIT is over, of which lwIP says nothing else. */
+/* The pcb is being freed.  At the end of TIME_WAIT lwIP calls no other function. */
 static void on_tcp_pcb_destroyed(u8_t id, void *data)
 {
     if (data != NULL)
@@ -151,11 +153,11 @@ static err_t on_tcp_accept(void *arg, struct tcp_pcb *pcb, err_t err)
     return ERR_OK;
 }
 
-/* ---- making, naming, connecting ---- */
+/* ---- bind, connect, listen ---- */
 
 /*
- * Whether a socket listens on the port at `ip`, or at an address that overlaps it.  As on Linux, SO_REUSEADDR does not
- * share a port with a listening socket.  Locked.
+ * Whether a socket listens on this port at address `ip`; INADDR_ANY overlaps every address.  As on Linux,
+ * SO_REUSEADDR does not allow a second socket on the port of a listening socket.  Locked.
  */
 static bool port_has_listener(uint32_t ip, uint16_t port)
 {
@@ -192,7 +194,7 @@ static int tcp_bind_socket(struct socket *s, const struct sock_addr *a)
     return err;
 }
 
-/* Waits for the outcome of a connect.  Locked. */
+/* Waits until the connection is established or has failed.  0 or -errno; -EINPROGRESS: not yet.  Locked. */
 static int await_connection(struct socket *s, bool nonblock)
 {
     uint64_t deadline = socket_deadline(nonblock, s->sndtimeo_ns);
@@ -306,7 +308,7 @@ bool tcp_forget_disorder(void)
 
 /* ---- reading, polling ---- */
 
-/* The window is what it is again. */
+/* Undoes the enlargement of the window by net_tcp_edge().  The socket must have a pcb. */
 static void restore_receive_window(struct socket *s)
 {
     tcp_pcb_of(s)->rcv_wnd -= s->lent;
@@ -314,10 +316,10 @@ static void restore_receive_window(struct socket *s)
 }
 
 /*
- * A segment without data at the right edge of the window is acceptable (RFC 793, page 69), and one byte further stands
- * a peer whose window probe we refused.  lwIP takes both for segments out of the window and answers them with an ACK.
- * When both sides stand there, such an ACK is answered too, without end.  So lwIP sees a window that holds the segment,
- * for it alone.
+ * A segment without data at the right edge of the window is acceptable (RFC 793, page 69).  A peer whose
+ * window probe was refused sends such a segment one byte beyond the edge.  lwIP treats both as out of the
+ * window and answers them with an ACK.  If both sides do so, they answer each other's ACKs forever.  So this
+ * function enlarges the window, for this one segment, until it contains the segment.
  */
 void net_tcp_edge(struct tcp_pcb *pcb, const struct tcp_hdr *h, const struct pbuf *p)
 {
@@ -342,7 +344,6 @@ static void tcp_consumed(struct socket *s, size_t n)
         tcp_recved(tcp_pcb_of(s), (u16_t)min_of(n, 0x8000ul));
 }
 
-/* Why a read with an empty queue ends: 1 end of file, or an error; 0: it waits.  Locked. */
 static int tcp_read_end(struct socket *s)
 {
     if (s->err != 0 && s->state == SS_CLOSED)
@@ -379,8 +380,7 @@ static int tcp_shutdown_socket(struct socket *s, int how)
 
     net_enter();
     if (s->state == SS_LISTENING && how != SHUT_WR) {
-        s->state =
-            SS_CLOSED; /* who waits in accept is told; what waits in the queue goes at close */
+        s->state = SS_CLOSED; /* accept() fails from now on; close() frees the queued connections */
         tcp_arg(tcp_pcb_of(s), NULL);
         (void)tcp_close(tcp_pcb_of(s));
         s->pcb = NULL;
@@ -402,7 +402,10 @@ static int tcp_shutdown_socket(struct socket *s, int how)
     return err;
 }
 
-/* Takes the connection away from its socket: it goes on alone to its end, or, with `hard`, ends now.  Locked. */
+/*
+ * Separates a connection from its socket, and removes the socket from tcp_sockets.  lwIP closes the
+ * connection in order, but resets it if `hard` or if there is unread data.  Locked.
+ */
 static void detach_pcb_from_socket(struct socket *s, bool hard)
 {
     struct tcp_pcb *pcb = tcp_pcb_of(s);
@@ -423,7 +426,7 @@ static void detach_pcb_from_socket(struct socket *s, bool hard)
     tcp_err(pcb, NULL);
     tcp_poll(pcb, NULL, 0);
     if (hard || s->rx_bytes != 0 || tcp_close(pcb) != ERR_OK)
-        tcp_abort(pcb); /* unread data: the peer is to know (RFC 1122, 4.2.2.13) */
+        tcp_abort(pcb); /* a reset tells the peer about unread data (RFC 1122, 4.2.2.13) */
 }
 
 static void tcp_close_socket(struct socket *s)

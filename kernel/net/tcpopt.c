@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * tcpopt.c - options of level TCP, and what a segment's options may say.
+ * tcpopt.c - socket options of level TCP, and a check of the options in received segments.
  *
- * THEORY      What lwIP has (no delay, keep-alive, the segment's size) is set in its pcb.  There is one algorithm
- *             against congestion, that of lwIP, Reno; asking for another is an error as on a Linux without it.
- *             TCP_INFO tells what lwIP knows; the fields that it does not keep are zero.
+ * THEORY      Options that lwIP implements (no delay, keep-alive, segment size) are set in its pcb.  lwIP has
+ *             one congestion control algorithm, Reno.  To select another is an error, as on a Linux without
+ *             it.  TCP_INFO returns what lwIP knows; fields that lwIP does not keep are zero.
  * LOCKING     under net_lock
  * SEE ALSO    tcp(7) of Linux's manual
  */
@@ -37,7 +37,7 @@ enum {
 
 static const char congestion[16] = "reno";
 
-struct tcp_info { /* as Linux's, up to tcpi_total_retrans */
+struct tcp_info { /* Linux's, up to tcpi_total_retrans */
     uint8_t state, ca_state, retransmits, probes, backoff, options, wscale, delivery;
     uint32_t rto_us, ato_us, snd_mss, rcv_mss, unacked, sacked, lost, retrans, fackets;
     uint32_t last_data_sent, last_ack_sent, last_data_recv, last_ack_recv;
@@ -85,6 +85,7 @@ static void fill_tcp_info(const struct tcp_pcb *pcb, struct tcp_info *i)
     i->total_retrans = pcb->nrtx;
 }
 
+/* 0 if name[len], which may end in a NUL, is the one algorithm there is; else -ENOENT. */
 static int check_congestion_name(const char *name, unsigned len)
 {
     unsigned n = 0;
@@ -120,7 +121,7 @@ int tcp_option_set(struct socket *s, struct tcp_pcb *pcb, int level, int name, c
         return -EINVAL;
     memcpy(&v, val, sizeof v);
     if (pcb == NULL || pcb->state == LISTEN)
-        return 0; /* nothing left, or nothing yet, that it could change */
+        return 0; /* there is no connection that the option could change */
     switch (name) {
     case TCP_NODELAY_OPTION:
         if (v != 0)
@@ -133,7 +134,7 @@ int tcp_option_set(struct socket *s, struct tcp_pcb *pcb, int level, int name, c
     case TCP_MAXSEG:
         if (v < 88 || v > TCP_MSS)
             return -EINVAL;
-        if (pcb->unsent == NULL) /* lwIP takes it that what is queued has the size of now */
+        if (pcb->unsent == NULL) /* lwIP assumes that queued segments fit pcb->mss */
             pcb->mss = (uint16_t)min_of(v, (int)pcb->mss);
         return 0;
     case TCP_KEEPIDLE_OPTION:
@@ -202,13 +203,14 @@ int tcp_option_get(struct socket *s, struct tcp_pcb *pcb, int level, int name, v
     return 0;
 }
 
-/* ---- the segment's size ---- */
+/* ---- segment size ---- */
 
 /*
- * A segment's size follows from what the peer has said when the connection began, and must not change once segments are
- * queued, on which lwIP relies but for which it does not see: it takes the option from any segment, and bounds the
- * size by half of the largest window so far.  So segments with the option in the wrong place are dropped, and the
- * bound is lifted. A size that is absurd is not accepted (Linux's least is 48).
+ * The peer announces its maximum segment size (MSS) in its SYN.  lwIP relies on it that the size does not
+ * change once segments are queued, but it does not ensure this.  It accepts the MSS option in any segment,
+ * and it limits the size to half of the largest send window so far.  So net_tcp_judge() drops a segment that
+ * has the option but is no SYN.  tcp_fix_segment_size() raises the size to LEAST_MSS (Linux's minimum is 48),
+ * and the window so that it does not limit.
  */
 err_t net_tcp_judge(const struct tcp_hdr *hdr, u16_t optlen, u16_t opt1len, const u8_t *opt2)
 {

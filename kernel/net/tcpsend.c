@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * tcpsend.c - what is written to a TCP socket.
+ * tcpsend.c - writing to a TCP socket.
  *
- * THEORY      It is copied to the kernel in pieces, without net_lock, since the program's memory may have to be brought
- *             in; then to lwIP's segments, which hold it until it is acknowledged: at most TCP_SND_BUF, or what
- *             SO_SNDBUF allows.  Who finds no room, or no memory, waits until lwIP says that something was
- *             acknowledged; after a lack of memory also for tcp.c's word, twice a second, since it may come free
- *             elsewhere.
- * LOCKING     netpriv.h.  A writer holds wlock from its first byte to its last, while it waits as well.
+ * THEORY      The data is first copied to the kernel in pieces.  net_lock is not held, because the copy may
+ *             sleep in a page fault.  Then lwIP copies it to segments, which hold it until the peer has
+ *             acknowledged it: at most TCP_SND_BUF bytes, or fewer if SO_SNDBUF is smaller.
+ *             A writer that finds no space waits until the peer has acknowledged data.  A writer that finds
+ *             no memory is also woken twice a second (on_tcp_poll), because memory may become free elsewhere.
+ * LOCKING     netpriv.h.  A writer holds wlock from its first byte to its last, also while it waits.
  * SEE ALSO    tcp.c
  */
 #include "net/netpriv.h"
@@ -25,7 +25,7 @@ static inline struct tcp_pcb *sender_pcb_of(struct socket *s)
     return s->pcb;
 }
 
-/* Bytes that lwIP takes now.  Locked. */
+/* Bytes that lwIP accepts now.  Locked. */
 static uint32_t tcp_sendable_bytes(const struct socket *s)
 {
     struct tcp_pcb *pcb = sender_pcb_of((struct socket *)s);
@@ -39,7 +39,7 @@ bool tcp_roomy(const struct socket *s)
     return tcp_sendable_bytes(s) >= min_of(s->sndbuf, (uint32_t)TCP_SND_BUF) / 3;
 }
 
-/* Why a write cannot go on; 0: it can.  Locked. */
+/* 0: a write may go on; -EAGAIN: not connected yet; else the -errno with which it ends.  Locked. */
 static int check_tcp_writable(struct socket *s)
 {
     if (s->err != 0)
@@ -52,7 +52,10 @@ static int check_tcp_writable(struct socket *s)
                                        : -ENOTCONN;
 }
 
-/* Gives n bytes to lwIP, waiting for room.  Bytes taken, or an error if none.  wlock held. */
+/*
+ * Gives n bytes to lwIP, waiting for space.  `more`: the caller has more data, so lwIP need not send a last,
+ * short segment now.  Bytes accepted, or an error if none.  wlock held.
+ */
 static long write_bytes_to_lwip(struct socket *s, const uint8_t *data, size_t n, bool more,
                                 bool nonblock)
 {
@@ -74,7 +77,7 @@ static long write_bytes_to_lwip(struct socket *s, const uint8_t *data, size_t n,
         if (err != 0)
             break;
         len = 2 * min_of(n - done, (size_t)free);
-        do { /* short of memory, or with tiny segments, a smaller piece may do */
+        do { /* if memory is short or segments are tiny, lwIP may accept a smaller piece */
             len = max_of(len / 2, 1ul);
             e = tcp_write(sender_pcb_of(s), data + done, (u16_t)len,
                           TCP_WRITE_FLAG_COPY | (more || done + len < n ? TCP_WRITE_FLAG_MORE : 0));
@@ -82,8 +85,7 @@ static long write_bytes_to_lwip(struct socket *s, const uint8_t *data, size_t n,
         if (e == ERR_OK) {
             done += len;
         } else if (
-            e ==
-            ERR_MEM) { /* what is on its way must be acknowledged first, or memory freed elsewhere */
+            e == ERR_MEM) { /* wait for an acknowledgement of data in flight, or for free memory */
             s->starved = true;
             err = socket_wait(&s->snd, deadline, s->sndtimeo_ns, "network memory");
         } else {

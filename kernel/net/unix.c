@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * unix.c - sockets between the programs of this machine (AF_UNIX), streams.
+ * unix.c - stream sockets between programs on this machine (AF_UNIX).
  *
- * THEORY      Two sockets that know each other: what one writes is queued at the other, up to its buffer.  A listener
- *             is found by the file that it is bound to, or by its name, if that begins with a NUL (Linux's abstract
- *             names). The system-call edge makes and finds the file: sock_addr.vn.
- *             What is queued is charged to the user who wrote it (mem/usermem.h), and not taken from the network's
- *             memory: a user who fills all buffers stops nobody else.
- * INVARIANTS  I5  a->peer == b iff b->peer == a
+ * THEORY      A connection is two sockets that point to each other.  Bytes written to one socket are queued
+ *             at its peer, up to the size of the peer's receive buffer.  A listener is found by the file that
+ *             it is bound to, or by an abstract name (Linux's names that begin with a NUL byte).  The
+ *             system-call layer creates and looks up the file: sock_addr.vn.
+ *             Queued bytes are charged to the user that wrote them (mem/usermem.h).  They do not use the
+ *             network's memory, so a user that fills its buffers does not affect other users.
+ * INVARIANTS  I5  a->peer == b if and only if b->peer == a
  * LOCKING     netpriv.h
  * SEE ALSO    stream.c, unix(7) of Linux's manual
  */
@@ -25,7 +26,7 @@ enum { PIECE = 7936, SHUT_RD = 0, SHUT_WR = 1, BACKLOG_MAX = 4096, POLLRDHUP = 0
 struct list unix_sockets = LIST_INIT(unix_sockets);
 
 static const struct sock_ops unix_ops;
-static struct cv backlog_cv; /* all who wait for room in a listener's queue */
+static struct cv backlog_cv; /* connecting threads that wait for space in a listener's queue */
 
 static struct socket *unix_new(void)
 {
@@ -46,7 +47,7 @@ static bool is_bound_to(const struct socket *s, const struct sock_addr *a)
                : s->vn == NULL && s->name.len == a->len && memcmp(&s->name, a, a->len) == 0;
 }
 
-/* Who is bound to `a`.  Locked. */
+/* The socket bound to `a`, or NULL.  Locked. */
 static struct socket *find_bound_socket(const struct sock_addr *a)
 {
     struct socket *s;
@@ -95,7 +96,7 @@ static int unix_connect(struct socket *s, const struct sock_addr *a, bool nonblo
     uint64_t deadline = socket_deadline(nonblock, s->sndtimeo_ns);
     struct socket *n = unix_new(), *l;
     int err =
-        n == NULL ? -ENOMEM : socket_charge(n); /* it may wait for accept() longer than s lives */
+        n == NULL ? -ENOMEM : socket_charge(n); /* n may outlive s, in the queue of the listener */
 
     net_enter();
     while (err == 0) {
@@ -129,7 +130,7 @@ static void unix_accept_done(struct socket *l, struct socket *n)
     cv_broadcast(&backlog_cv);
 }
 
-/* Bytes on their way, as lwIP's streams have them. */
+/* Bytes in flight, wrapped in a pbuf because stream.c queues pbufs. */
 struct unix_piece {
     struct pbuf_custom pc;
     struct usermem *payer;
@@ -149,7 +150,7 @@ static void free_piece_of_pbuf(struct pbuf *p)
     uncharge_and_free_piece(container_of(p, struct unix_piece, pc.pbuf));
 }
 
-/* A piece with the next n bytes of the uio.  -ENOBUFS: no memory, or the user has too much queued; -EFAULT. */
+/* Makes a piece of the next n bytes of the uio.  -ENOBUFS: no memory, or over the user's limit; -EFAULT. */
 static int make_unix_piece(struct uio *uio, size_t n, struct pbuf **out)
 {
     struct usermem *payer = usermem_charge(sizeof(struct unix_piece) + n);
@@ -177,7 +178,7 @@ static bool rx_buffer_is_full(const struct socket *peer)
     return peer->rx_bytes >= peer->rcvbuf;
 }
 
-/* Why a write cannot go on; 0: it can.  Locked. */
+/* 0: a write may go on; or the -errno with which it ends.  Locked. */
 static int check_unix_writable(struct socket *s)
 {
     if (s->state == SS_NEW || s->state == SS_LISTENING)
@@ -185,7 +186,7 @@ static int check_unix_writable(struct socket *s)
     return s->tx_shut || s->peer == NULL || s->peer->rx_shut ? -EPIPE : 0;
 }
 
-/* One piece.  Its pbuf passes over.  0 or an error. */
+/* Queues p at the peer, waiting for space.  Takes over p's reference, also on error.  0 or -errno. */
 static int queue_piece_at_peer(struct socket *s, struct pbuf *p, bool nonblock)
 {
     uint64_t deadline = socket_deadline(nonblock, s->sndtimeo_ns);
@@ -295,7 +296,7 @@ static int unix_get_name(struct socket *s, bool peer, struct sock_addr *a)
     return err;
 }
 
-/* Locked. */
+/* Removes s from the list of sockets and ends its connection.  Locked. */
 static void detach_from_peer(struct socket *s)
 {
     struct socket *peer = s->peer;
