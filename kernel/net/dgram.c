@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * dgram.c - sockets with messages: the queue they share, UDP, and raw IP.
+ * dgram.c - sockets for messages: their receive queue, UDP, and raw IP.
  *
- * THEORY      A message that came in is queued with its sender's address, if the socket's buffer (SO_RCVBUF) has room
- *             for it; else it is dropped and counted, as on any network.  A message that goes out is copied to the
- *             kernel, then handed to lwIP; if there is no memory or no buffer of the card for it, it is lost, too.
- *             Raw sockets get copies of all packets of their protocol, with the IP header, beside the protocol itself.
+ * THEORY      UDP carries single messages (datagrams); any of them may be lost.  A received message is queued
+ *             with its sender's address if the receive buffer (SO_RCVBUF) has space.  Otherwise it is dropped
+ *             and counted.  A message to send is copied to the kernel and handed to lwIP.  It is lost without
+ *             an error if lwIP finds no memory or the card has no free buffer.
+ *             Raw sockets get copies of all packets of their protocol, including the IP header.  lwIP's own
+ *             implementation of the protocol also gets the packets.
  * LOCKING     netpriv.h
  * SEE ALSO    RFC 768; packet.c
  */
@@ -27,7 +29,7 @@ enum {
     SHUT_RD = 0,
     SHUT_WR = 1
 };
-enum { OVERHEAD = 256 }; /* bytes that a queued message counts beside its own */
+enum { OVERHEAD = 256 }; /* bytes that are added to the size of each queued message */
 enum { IPPROTO_IP = 0, IP_HDRINCL = 3 };
 
 struct list udp_sockets = LIST_INIT(udp_sockets), raw_sockets = LIST_INIT(raw_sockets);
@@ -51,7 +53,7 @@ void dgram_add(struct socket *s, struct pbuf *p, const struct sock_addr *from)
     socket_wake_reader(s);
 }
 
-/* The first message, taken off the queue unless it is only peeked at; NULL: none.  Locked, rlock held. */
+/* Returns the first message, and removes it from the queue if !peek; NULL: none.  net_lock and rlock held. */
 static struct dgram *take_or_peek_dgram(struct socket *s, bool peek)
 {
     struct dgram *d;
@@ -66,6 +68,10 @@ static struct dgram *take_or_peek_dgram(struct socket *s, bool peek)
     return d;
 }
 
+/*
+ * Copies a message and its sender to m.  Bytes copied, or -EFAULT.  `real_length` (MSG_TRUNC was set):
+ * returns the length of the message instead, which may be larger.
+ */
 static long copy_dgram_to_uio(const struct dgram *d, struct sock_msg *m, bool real_length)
 {
     size_t done = 0, want = min_of((size_t)d->p->tot_len, m->uio->resid);
@@ -95,7 +101,7 @@ long dgram_receive(struct socket *s, struct sock_msg *m, bool nonblock)
 
         mutex_enter(&s->rlock);
         net_enter();
-        if (s->err != 0) /* before what is there already, as on Linux */
+        if (s->err != 0) /* as on Linux, before the queued messages */
             err = socket_error(s);
         else
             d = take_or_peek_dgram(s, peek);
@@ -149,7 +155,7 @@ int pbuf_from_uio(struct uio *uio, size_t n, struct pbuf **out)
     return 0;
 }
 
-/* What lwIP said of a message as send(2) says it: one that found no memory has been sent, and is lost. */
+/* Result of send(2) for a result of lwIP.  No memory counts as success: the message is sent, but lost. */
 static int send_errno(err_t e)
 {
     return e == ERR_MEM || e == ERR_BUF ? 0 : e == ERR_VAL ? -EACCES : net_errno(e);
@@ -229,8 +235,7 @@ static int udp_connect_socket(struct socket *s, const struct sock_addr *a, bool 
         err = -ENETUNREACH;
     } else if ((err = net_errno(udp_connect(udp_pcb_of(s), &ip, port))) == 0) {
         s->state = SS_CONNECTED;
-        if (udp_pcb_of(s)->local_ip.addr ==
-            IPADDR_ANY) /* so that getsockname() tells it, as on Linux */
+        if (udp_pcb_of(s)->local_ip.addr == IPADDR_ANY) /* getsockname() returns it, as on Linux */
             udp_pcb_of(s)->local_ip = *netif_ip_addr4(ip4_route(&ip));
     }
     net_exit();
@@ -363,7 +368,7 @@ static u8_t on_raw_packet(void *arg, struct raw_pcb *pcb, struct pbuf *p, const 
         dgram_add(arg, copy, &from);
     else
         ((struct socket *)arg)->rx_drops++;
-    return 0; /* the protocol itself gets it, too */
+    return 0; /* 0: the protocol itself gets the packet, too */
 }
 
 static int raw_bind_socket(struct socket *s, const struct sock_addr *a)
@@ -463,7 +468,7 @@ int socket_make_raw(int protocol, struct socket **out)
     net_enter();
     if ((s->pcb = raw_new((u8_t)protocol)) != NULL) {
         raw_recv(raw_pcb_of(s), on_raw_packet, s);
-        if (protocol == 255) /* IPPROTO_RAW: the program makes the header */
+        if (protocol == 255) /* IPPROTO_RAW: the program writes the IP header */
             raw_pcb_of(s)->flags = RAW_FLAGS_HDRINCL;
         list_push_back(&raw_sockets, &s->link);
     }

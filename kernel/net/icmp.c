@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * icmp.c - errors that come back: what a host or a router says of a datagram that we have sent.
+ * icmp.c - ICMP errors: a host or a router reports that it could not deliver a datagram of ours.
  *
- * THEORY      Such a message quotes the IP header and the first 8 bytes of what it is about: enough to find the socket.
- *             lwIP answers so for ports of ours that are closed, but drops what comes; a raw socket of the kernel's own
- *             gets it, too, after lwIP has judged the IP header.
- *             As on Linux, only a connected UDP socket learns of it, and only of errors that will not pass by
- *             themselves; its next call fails.  Nobody can know who sent the message, so TCP, which has its own way to
- *             refuse, does not listen to it (RFC 5927).
+ * THEORY      An ICMP error quotes the IP header and the first 8 bytes of the datagram that it is about.
+ *             This is enough to find the socket that sent the datagram.  lwIP sends such errors for closed
+ *             local ports, but it drops the errors that it receives.  So the kernel has a raw socket of its
+ *             own, which gets them after lwIP has checked the IP header.
+ *             As on Linux, an error is reported to connected UDP sockets only, and only if it is permanent:
+ *             the next call on the socket fails.  ICMP messages are easy to forge, so TCP ignores them (RFC
+ *             5927); TCP refuses a connection with a reset.
  * LOCKING     all under net_lock
  * SEE ALSO    RFC 792; dgram.c; t_net's udp_refused
  */
@@ -25,13 +26,14 @@
 
 enum { ICMP_HEADER = 8, PORTS = 4, CODES = 16, PROTOCOL_ICMP = 1, PROTOCOL_UDP = 17 };
 
-/* A positive errno for what lasts, by the code of "destination unreachable", as Linux has them; 0: it may pass. */
+/* Errno of each code of "destination unreachable", as on Linux; 0: the error may be temporary. */
 static const uint8_t unreachable[CODES] = {
     [2] = ENOPROTOOPT,   [3] = ECONNREFUSED,  [6] = ENETUNREACH,   [7] = EHOSTDOWN,
     [8] = ENONET,        [9] = ENETUNREACH,   [10] = EHOSTUNREACH, [13] = EHOSTUNREACH,
     [14] = EHOSTUNREACH, [15] = EHOSTUNREACH,
 };
 
+/* The positive errno of a permanent error, or 0. */
 static int icmp_to_errno(const uint8_t *header)
 {
     if (header[0] == ICMP_PP)
@@ -39,7 +41,7 @@ static int icmp_to_errno(const uint8_t *header)
     return header[0] == ICMP_DUR && header[1] < CODES ? unreachable[header[1]] : 0;
 }
 
-/* Whether the checksum of the message behind `skip` bytes of p is right; the loopback makes none. */
+/* Whether the ICMP message after the first `skip` bytes of p has a valid checksum.  The loopback has none. */
 static bool icmp_checksum_is_valid(struct pbuf *p, unsigned skip)
 {
     bool right = true;
@@ -54,7 +56,10 @@ static bool icmp_checksum_is_valid(struct pbuf *p, unsigned skip)
     return right;
 }
 
-/* The socket that has sent a datagram to `to`, to which it is connected; NULL: none. */
+/*
+ * The connected socket that sent the datagram with IP header `sent` and ports port[] (source, destination,
+ * network order); NULL: none.
+ */
 static struct socket *find_udp_sender(const struct ip_hdr *sent, const uint16_t port[2])
 {
     struct socket *s;
@@ -92,7 +97,7 @@ static u8_t on_icmp_message(void *arg, struct raw_pcb *pcb, struct pbuf *p, cons
         socket_wake_reader(s);
         socket_wake_writer(s);
     }
-    return 0; /* others get it, too */
+    return 0; /* 0: other receivers get the message, too */
 }
 
 void socket_icmp_init(void)

@@ -2,13 +2,15 @@
 /*
  * iface.c - interfaces: the loopback and the cards.
  *
- * THEORY      lo is a queue of packets; what goes to an address of our own comes by it, too.  It needs no checksums.
- *             Each card is ethN; its frames are copied to packets of the network's memory where its interrupt landed,
- *             and what goes out is copied to a buffer of the card's.
- *             A route is an interface's own network, or the one default route, through a gateway.
- * INVARIANTS  I1  iface[0] is lo; iface[i] has index i + 1 for programs, and stays
- * LOCKING     net_lock for all that changes; the array and names are constant after boot
- * SEE ALSO    ifctl.c (what programs ask of them), drivers/nic.h, docs/network.md
+ * THEORY      An interface is a way to send and receive packets.  The loopback `lo` is a queue: packets to
+ *             lo, and packets to this machine's own addresses, are received again from it.  They need no
+ *             checksums.  Each network card is an interface ethN.  The card's interrupt handler copies a
+ *             received frame to memory of the network.  A frame to send is copied to a buffer of the card.
+ *             A packet leaves by the interface whose network contains its destination, or else by the one
+ *             default route, through a gateway.
+ * INVARIANTS  I1  ifaces[0] is lo; programs know ifaces[i] by index i + 1, which never changes
+ * LOCKING     net_lock guards all fields that change; the array and the names are constant after boot
+ * SEE ALSO    ifctl.c (ioctl requests), drivers/net.h, docs/network.md
  */
 #include "net/ifpriv.h"
 
@@ -25,12 +27,12 @@
 
 enum {
     WIRE_MIN = 60
-}; /* bytes that a frame has on a wire at least: shorter ones are padded (IEEE 802.3, 3.2.8) */
+}; /* minimum size of a frame on a wire, in bytes; shorter frames are padded (IEEE 802.3, 3.2.8) */
 
 struct iface ifaces[NIC_MAX + 1];
 unsigned nifaces;
 
-static struct { /* lo's packets, in order: a chain by ->next, each packet one pbuf */
+static struct { /* lo's packets, oldest first, linked by ->next; each packet is one pbuf */
     struct pbuf *first, *last;
 } loop;
 
@@ -54,11 +56,11 @@ struct netif *iface_by_name(const char *name)
 
 /* ---- the loopback ---- */
 
+/* netif.output of lo: ERR_OK, or ERR_MEM and the packet is dropped. */
 static err_t queue_on_loopback(struct netif *n, struct pbuf *p, const ip4_addr_t *to)
 {
     struct iface *lo = &ifaces[0];
-    struct pbuf *copy =
-        pbuf_clone(PBUF_LINK, PBUF_RAM, p); /* p stays with TCP, to be sent again if need be */
+    struct pbuf *copy = pbuf_clone(PBUF_LINK, PBUF_RAM, p); /* TCP keeps p and may send it again */
 
     if (copy == NULL) {
         lo->tx_drops++;
@@ -109,7 +111,7 @@ static void copy_packet_to_card(void *dst, void *arg)
     (void)pbuf_copy_partial(p, dst, p->tot_len, 0);
 }
 
-/* A frame, complete. */
+/* netif.linkoutput of a card: sends the complete frame p.  ERR_OK, or ERR_MEM and it is dropped. */
 static err_t card_send_frame(struct netif *n, struct pbuf *p)
 {
     struct iface *i = container_of(n, struct iface, n);
@@ -140,14 +142,17 @@ bool iface_may_bind(uint32_t ip)
            ip4_addr_ismulticast(&a) || is_own_address(&a);
 }
 
-/* A packet; what is for ourselves does not leave the machine. */
+/* netif.output of a card: sends an IP packet; a packet to a local address goes to the loopback. */
 static err_t card_send_packet(struct netif *n, struct pbuf *p, const ip4_addr_t *to)
 {
-    net_timer_kick(); /* ARP's table may get an entry, which ages */
+    net_timer_kick(); /* the ARP table may get an entry, which must age */
     return is_own_address(to) ? queue_on_loopback(n, p, to) : etharp_output(n, p, to);
 }
 
-/* A packet for a frame.  The one that is missing of a connection must find room: what came after it gives way. */
+/*
+ * Allocates a pbuf of `len` bytes for a received frame; NULL: no memory.  The frame may hold the segment that
+ * a connection is missing, so out-of-order segments, which wait for it, are freed if memory is short.
+ */
 static struct pbuf *alloc_frame_pbuf(unsigned len)
 {
     struct pbuf *p;
@@ -166,8 +171,7 @@ static struct pbuf *alloc_frame_pbuf(unsigned len)
 static void card_receive_frame(void *upper, const void *frame, unsigned len)
 {
     struct iface *i = upper;
-    unsigned padded =
-        max_of(len, (unsigned)WIRE_MIN); /* lwIP counts on it that headers are whole */
+    unsigned padded = max_of(len, (unsigned)WIRE_MIN); /* lwIP assumes that headers are complete */
     struct pbuf *p;
 
     if (len < NIC_FRAME_MIN || len > NIC_FRAME_MAX || (p = alloc_frame_pbuf(padded)) == NULL) {
@@ -200,7 +204,7 @@ static err_t init_card_netif(struct netif *n)
     return ERR_OK;
 }
 
-/* ---- counters and the start ---- */
+/* ---- counters and initialization ---- */
 
 static const char *const iface_names[] = {
     "rx_packets", "rx_bytes", "rx_drops", "tx_packets", "tx_bytes", "tx_drops",
@@ -221,6 +225,7 @@ static void iface_clear(struct kstat *ks)
     i->rx_packets = i->rx_bytes = i->rx_drops = i->tx_packets = i->tx_bytes = i->tx_drops = 0;
 }
 
+/* Adds an interface to ifaces[] and registers its kstat.  number: -1, or appended to the name. */
 static struct iface *iface_new(const char *name, int number)
 {
     struct iface *i = &ifaces[nifaces];
@@ -260,7 +265,7 @@ static void card_attach(struct nic_dev *d)
     net_exit();
 }
 
-/* One line of the configuration: ADDRESS/BITS GATEWAY, for card `number`.  Returns where the next one begins. */
+/* Configures card `number` from one line, ADDRESS/BITS GATEWAY.  Returns the start of the next line. */
 static const char *configure_card(const char *text, unsigned number)
 {
     char ip[16] = "", gw[16] = "";

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * ifctl.c - what programs ask of interfaces and routes, through ioctl(2).
+ * ifctl.c - ioctl(2) requests that read and change interfaces and routes.
  *
- * THEORY      The requests of ifconfig, route and udhcpc (netdevice(7) of Linux's manual).  Reading is for all,
- *             changing for root.  An address brings its interface up, with the network mask of its class until
- *             another is given, as on Linux.  lwIP has no table of routes: there are the interfaces' own networks and
- *             one default route.
- * LOCKING     net_lock; bytes of the program are copied outside of it
+ * THEORY      The requests of ifconfig, route and udhcpc (netdevice(7) of Linux's manual).  Every user may
+ *             read; only root may change.  As on Linux, setting an address brings the interface up, and gives
+ *             it the network mask of the address's class until SIOCSIFNETMASK sets another.  lwIP has no
+ *             routing table: there are only the interfaces' own networks and one default route.
+ * LOCKING     net_lock, which is released before user memory is copied
  * SEE ALSO    iface.c
  */
 #include "net/ifpriv.h"
@@ -71,7 +71,7 @@ struct rtentry {
     uint16_t flags, pad2[3];
     uint64_t pad3, pad4;
     int16_t metric, pad5[3];
-    uint64_t dev; /* name, in the program's memory */
+    uint64_t dev; /* user address of the interface's name, or 0 */
     uint64_t mtu, window;
     uint16_t irtt, pad6[3];
 };
@@ -90,7 +90,7 @@ static int get_iface_flags(const struct netif *n)
            (lo ? IFF_LOOPBACK : IFF_BROADCAST | IFF_MULTICAST);
 }
 
-/* The mask of the class that an address belongs to (RFC 791, 3.2); network order. */
+/* The network mask of the class of address `ip` (RFC 791, 3.2); both in network order. */
 static uint32_t address_class_mask(uint32_t ip)
 {
     uint32_t h = lwip_ntohl(ip);
@@ -169,7 +169,7 @@ static int set_iface_attribute(struct netif *n, unsigned cmd, const struct ifreq
             return -EINVAL;
         n->mtu = (u16_t)r->number;
         return 0;
-    case SIOCSIFBRDADDR: /* follows from address and mask */
+    case SIOCSIFBRDADDR: /* ignored: it follows from address and mask */
     case SIOCSIFDSTADDR:
     case SIOCSIFMETRIC:
     case SIOCSIFTXQLEN:
@@ -178,7 +178,7 @@ static int set_iface_attribute(struct netif *n, unsigned cmd, const struct ifreq
     return -ENOTTY;
 }
 
-/* SIOCGIFCONF: those with an address, into the program's array. */
+/* SIOCGIFCONF: copies the interfaces that have an address to the program's array.  0 or -EFAULT. */
 static long list_iface_addresses(uint64_t arg)
 {
     struct ifconf c;
@@ -203,7 +203,10 @@ static long list_iface_addresses(uint64_t arg)
     return err != 0 ? err : copy_out(arg, &c, sizeof c);
 }
 
-/* The interface of a route: the one named, or the one whose network has the gateway. */
+/*
+ * The interface of a route: the interface called `dev`, or if that is "" the one whose network has the
+ * gateway.
+ */
 static struct netif *find_route_iface(const char *dev, uint32_t gateway)
 {
     if (dev[0] != '\0')
@@ -218,6 +221,7 @@ static struct netif *find_route_iface(const char *dev, uint32_t gateway)
     return NULL;
 }
 
+/* Adds or removes the default route through n.  -EEXIST, -ESRCH; -EOPNOTSUPP for any other route. */
 static int change_route(struct netif *n, const struct rtentry *r, bool add)
 {
     ip4_addr_t g = {add ? r->gateway.ip : 0};
@@ -225,7 +229,8 @@ static int change_route(struct netif *n, const struct rtentry *r, bool add)
                (r->dst.ip & r->mask.ip) == (netif_ip4_addr(n)->addr & r->mask.ip);
 
     if (own)
-        return add ? -EEXIST : -EOPNOTSUPP; /* it is there as long as the address is */
+        return add ? -EEXIST
+                   : -EOPNOTSUPP; /* the route to n's own network exists while n has its address */
     if (r->dst.ip != 0 || r->mask.ip != 0)
         return -EOPNOTSUPP;
     if (!add && netif_default != n)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * ifpriv.h - an interface, for the files that deal with interfaces.
+ * ifpriv.h - struct iface, for the files that use interfaces.
  */
 #ifndef NET_IFPRIV_H
 #define NET_IFPRIV_H
@@ -14,9 +14,9 @@ struct nic_dev;
 
 /* [n] net_lock  [c] constant after boot */
 struct iface {
-    struct netif n;      /* [n] lwIP's                  */
-    char name[16];       /* [c] "lo", "eth0"        */
-    struct nic_dev *nic; /* [c] NULL: lo                */
+    struct netif n;      /* [n] lwIP's interface        */
+    char name[16];       /* [c] "lo", "eth0" ...        */
+    struct nic_dev *nic; /* [c] the card; NULL: lo      */
     uint64_t rx_packets, rx_bytes, rx_drops, tx_packets, tx_bytes, tx_drops; /* [n] */
     struct kstat ks;
 };

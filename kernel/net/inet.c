@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * inet.c - internet addresses as programs write them, and the options that all sockets of that family have.
+ * inet.c - struct sockaddr_in, and the options that all AF_INET sockets have.
  *
  * LOCKING     netpriv.h
  * SEE ALSO    ip(7), socket(7) of Linux's manual
@@ -58,6 +58,7 @@ void inet_put(struct sock_addr *a, uint32_t ip, uint16_t port)
     a->len = INET_ADDR_BYTES;
 }
 
+/* SO_BINDTODEVICE: use only the interface name[len]; "": any interface.  0 or -ENODEV. */
 static int bind_to_device(struct socket *s, struct ip_pcb *pcb, const char *name, unsigned len)
 {
     char text[16];
@@ -75,7 +76,7 @@ static int bind_to_device(struct socket *s, struct ip_pcb *pcb, const char *name
     return 0;
 }
 
-/* SOL_SOCKET's flags were stored in the socket; lwIP has its own. */
+/* Copies a SOL_SOCKET flag, which is already stored in the socket, to lwIP's pcb. */
 static int copy_flag_to_pcb(struct socket *s, struct ip_pcb *pcb, int name)
 {
     static const struct {
@@ -99,7 +100,7 @@ static int copy_flag_to_pcb(struct socket *s, struct ip_pcb *pcb, int name)
     return -ENOPROTOOPT;
 }
 
-/* An option's number; programs give one byte or four. */
+/* Reads an option's value, which may have one byte or four.  0 or -EINVAL. */
 static int read_option_int(const void *val, unsigned len, int *v)
 {
     if (len == 0)
@@ -120,7 +121,7 @@ int inet_option_set(struct socket *s, struct ip_pcb *pcb, int level, int name, c
                                        : copy_flag_to_pcb(s, pcb, name);
     if (level != IPPROTO_IP)
         return -ENOPROTOOPT;
-    if (name == IP_OPTIONS) /* none can be sent */
+    if (name == IP_OPTIONS) /* options cannot be sent */
         return len != 0 ? -ENOPROTOOPT : 0;
     if ((err = read_option_int(val, len, &v)) != 0)
         return err;
@@ -137,12 +138,12 @@ int inet_option_set(struct socket *s, struct ip_pcb *pcb, int level, int name, c
         if (pcb != NULL)
             pcb->ttl = (uint8_t)v;
         return 0;
-    case IP_RECVERR: /* glibc's resolver gives up without it; errors of a connected socket are told anyway */
+    case IP_RECVERR: /* glibc's resolver needs it to succeed; connected sockets report errors anyway */
     case IP_BIND_ADDRESS_NO_PORT: /* a hint */
         return 0;
-    case IP_MTU_DISCOVER: /* 0 and 1 let a packet be fragmented, as all are */
+    case IP_MTU_DISCOVER: /* 0 and 1 allow fragmentation, which is always on here */
         return v < 0 || v > IP_PMTUDISC_WANT ? -ENOPROTOOPT : 0;
-    case IP_RECVTTL: /* not here: off is all that can be had */
+    case IP_RECVTTL: /* this and the next: can only be off */
     case IP_RECVTOS:
     case IP_RECVOPTS:
     case IP_PKTINFO:

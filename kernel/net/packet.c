@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * packet.c - sockets that see frames (AF_PACKET), as a DHCP client needs them.
+ * packet.c - sockets that receive and send whole frames (AF_PACKET), as a DHCP client needs.
  *
- * THEORY      Such a socket gets a copy of each frame that comes in on its interface with its protocol: as it is
- *             (SOCK_RAW) or without the Ethernet header (SOCK_DGRAM), which is then told in the sender's address.
- *             Sending works the same way.  Nothing is copied when there is none.
+ * THEORY      Such a socket gets a copy of each frame that arrives on its interface with its Ethernet
+ *             protocol.  A SOCK_RAW socket gets the whole frame.  A SOCK_DGRAM socket gets it without the
+ *             Ethernet header; the sender's address holds the contents of the header.  Sending works the same
+ *             way.  Without packet sockets no frame is copied.
  * LOCKING     netpriv.h
  * SEE ALSO    packet(7) of Linux's manual
  */
@@ -19,7 +20,7 @@
 enum { ETH_ALL = 3, HEADER = 14, FRAME_MAX = 1514, LL_BYTES = 20, LL_LEAST = 12 };
 enum { PACKET_HOST, PACKET_BROADCAST, PACKET_MULTICAST, PACKET_OTHERHOST };
 
-struct ll_addr { /* sockaddr_ll */
+struct ll_addr { /* Linux's struct sockaddr_ll */
     uint16_t family, protocol;
     int32_t ifindex;
     uint16_t hatype;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * show.c - /proc/net: what netstat, ifconfig, route and arp read.
+ * show.c - /proc/net: the files that netstat, ifconfig, route and arp read.
  *
- * THEORY      Lines as Linux's, made under net_lock into a buffer of fixed size, then handed on: text is made outside
- *             of spin locks, for it takes memory.  Connections that have no socket any more (TIME_WAIT and the like)
- *             are lwIP's and are shown, too.
- * LOCKING     net_lock while one line is gathered; a list is walked by number, so an entry may be missed or told twice
- *             when it changes meanwhile
+ * THEORY      The lines have Linux's format.  Each line is formatted under net_lock into a buffer of fixed
+ *             size, and appended to the text after the lock is released, because struct text allocates
+ *             memory.  Connections without a socket, for example in TIME_WAIT, are shown, too.
+ * LOCKING     net_lock while one line is formatted.  A list is walked by position, so an entry may be missed
+ *             or shown twice if the list changes between two lines.
  * SEE ALSO    proc(5) of Linux's manual
  */
 #include "net/ifpriv.h"
@@ -23,7 +23,10 @@ struct line {
     char text[192];
 };
 
-/* The common shape of tcp, udp and raw. */
+/*
+ * Formats a line of tcp, udp or raw.  Addresses in network order, ports in host order; s: NULL if there is
+ * none.
+ */
 static void format_ip_line(struct line *l, unsigned n, uint32_t lip, unsigned lport, uint32_t rip,
                            unsigned rport, unsigned state, unsigned tx, unsigned rx,
                            const struct socket *s)
@@ -48,7 +51,9 @@ static void format_tcp_line(struct line *l, unsigned n, const struct tcp_pcb *pc
                    s);
 }
 
-/* The n-th of all TCP connections; false: there are fewer.  Locked. */
+/*
+ * Formats the n-th of all TCP connections (from 0); false: there are fewer.  Locked, as all format_nth_*().
+ */
 static bool format_nth_tcp(unsigned n, struct line *l)
 {
     struct tcp_pcb *const lists[] = {(struct tcp_pcb *)tcp_listen_pcbs.listen_pcbs, tcp_active_pcbs,

@@ -206,11 +206,11 @@ int tcp_option_get(struct socket *s, struct tcp_pcb *pcb, int level, int name, v
 /* ---- segment size ---- */
 
 /*
- * The peer announces its maximum segment size (MSS) in its SYN.  lwIP relies on it that the size does not
- * change once segments are queued, but it does not ensure this.  It accepts the MSS option in any segment,
- * and it limits the size to half of the largest send window so far.  So net_tcp_judge() drops a segment that
- * has the option but is no SYN.  tcp_fix_segment_size() raises the size to LEAST_MSS (Linux's minimum is 48),
- * and the window so that it does not limit.
+ * The peer announces its maximum segment size (MSS) in its SYN.  lwIP assumes that the size does not change
+ * once segments are queued, but it does not ensure this: it accepts the MSS option in any segment, and it
+ * limits the size to half of the largest send window so far.  So net_tcp_judge() drops a segment that has the
+ * option but is no SYN.  tcp_fix_segment_size() raises the size to LEAST_MSS (Linux's minimum is 48), and
+ * raises snd_wnd_max so that the window does not limit the size.
  */
 err_t net_tcp_judge(const struct tcp_hdr *hdr, u16_t optlen, u16_t opt1len, const u8_t *opt2)
 {

@@ -53,8 +53,8 @@ static int check_tcp_writable(struct socket *s)
 }
 
 /*
- * Gives n bytes to lwIP, waiting for space.  `more`: the caller has more data, so lwIP need not send a last,
- * short segment now.  Bytes accepted, or an error if none.  wlock held.
+ * Gives n bytes to lwIP, waiting for space.  `more`: the caller has more data, so the last segment gets no
+ * PSH flag.  Bytes accepted, or an error if none.  wlock held.
  */
 static long write_bytes_to_lwip(struct socket *s, const uint8_t *data, size_t n, bool more,
                                 bool nonblock)
