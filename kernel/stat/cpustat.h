@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * cpustat.h - what each CPU counts: the columns of mpstat and the dispatcher's own events.
+ * cpustat.h - the counters of each CPU: the columns of mpstat and vmstat, and events of the dispatcher.
  *
- * LOCKING  A CPU adds to its own counters with plain increments, interrupts off or not: each is one instruction, with
- *          the CPU's counters at a fixed distance from its GS base, so that no interrupt and no switch comes between.
+ * LOCKING  A CPU adds only to its own counters, without a lock, whether interrupts are on or off.  Each
+ *          addition is one instruction relative to the CPU's GS base, so no interrupt and no thread switch
+ *          can come in the middle.
  */
 #ifndef STAT_CPUSTAT_H
 #define STAT_CPUSTAT_H
@@ -64,7 +65,7 @@ struct cpu_stat {
 #undef X
 };
 
-/* A CPU and, behind it, its counters: what the GS base points at. */
+/* A CPU followed by its counters.  The CPU's GS base points at it. */
 struct cpu_counted {
     struct cpu cpu;
     struct cpu_stat stat;

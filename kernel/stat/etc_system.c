@@ -2,20 +2,20 @@
 /*
  * etc_system.c - /etc/system: tunables set before the system starts, after Solaris 9's system(4).
  *
- * THEORY      One command a line, `*` or `#` in the first column for a comment:
+ * THEORY      /etc/system is a text file with one command per line; a `*` or `#` in the first column begins a
+ *             comment:
  *                 set [module:]name {= | & | |} [~ | -]number
  *                 forceload: exclude: include: moddir: rootfs: rootdev: swapfs: swapdev: name
- *             Numbers are decimal, 0x hexadecimal or 0 octal.  rootfs and rootdev say what the root file
- *             system is (system_root_fs, system_root_dev); the other commands with a colon concern loadable
- *             modules, which Homeroom does not have: they are checked and otherwise ignored.  A keyword is
- *             all small or all capital letters.
- *             A value outside the range that the variable declares is refused by tunable_set(): one line, and the
- *             variable keeps its value.  `~` and `-1` are meant in the width of the variable; no other negative
- *             number is a value, since all variables are unsigned.
- * INVARIANTS  I1  a line that draws a warning other than "extraneous input" or "more than once"
- *                 changes nothing
- *             I2  whatever the text, every line of it is looked at: boot always continues
- * LOCKING     none: called by the boot CPU before the others start
+ *             Numbers are decimal, hexadecimal (0x) or octal (0).  rootfs and rootdev select the root file
+ *             system (system_root_fs, system_root_dev).  The other commands with a colon are for loadable
+ *             modules and swap, which Homeroom does not configure here: their syntax is checked, then they
+ *             are ignored.  A keyword is written in small letters or in capital letters only.
+ *             tunable_set() refuses a value outside the range of the variable; then one warning is printed
+ *             and the variable keeps its value.  `~` and `-1` apply to the width of the variable.  Other
+ *             negative numbers are refused, because all variables are unsigned.
+ * INVARIANTS  I1  a line changes nothing if its warning is not "extraneous input" or "more than once"
+ *             I2  every line is read, whatever the text is, and boot always continues
+ * LOCKING     none: called by the boot CPU before the other CPUs start
  * SEE ALSO    tests/host/test_system.c, docs/tunables.md
  */
 #include "stat/tunable.h"
@@ -28,11 +28,11 @@
 enum { WORD_MAX = 64, ASSIGNED_MAX = 64 };
 
 struct cursor {
-    const char *p, *end; /* what is left of the line */
+    const char *p, *end; /* the rest of the line     */
     unsigned line;       /* its number, from 1       */
 };
 
-/* Which tunables this file has assigned with `=`: a second assignment is worth a warning. */
+/* The tunables that the file has assigned with `=`.  A second assignment causes a warning. */
 struct assigned {
     unsigned n;
     const struct tunable *t[ASSIGNED_MAX];
@@ -61,7 +61,7 @@ static bool is_at_line_end(struct cursor *c)
     return c->p == c->end;
 }
 
-/* Takes the character `ch` if it comes next. */
+/* Skips blanks, then takes the character `ch` if it comes next; false if another one does. */
 static bool take_char(struct cursor *c, char ch)
 {
     if (is_at_line_end(c) || *c->p != ch)
@@ -70,7 +70,7 @@ static bool take_char(struct cursor *c, char ch)
     return true;
 }
 
-/* Takes a word of letters, digits, `_` and `.`; false if there is none or it is too long. */
+/* Takes a word of letters, digits, `_` and `.`; false if there is none (word is "") or it is too long. */
 static bool take_word(struct cursor *c, char word[WORD_MAX])
 {
     size_t n = 0;
@@ -87,6 +87,7 @@ static void warn_about_line(const struct cursor *c, const char *what)
     warn("%s on line %u of etc/system", what, c->line);
 }
 
+/* The value of a hexadecimal digit; 16 for any other character. */
 static int digit_value(char ch)
 {
     if (ch >= '0' && ch <= '9')
@@ -98,7 +99,7 @@ static int digit_value(char ch)
     return 16;
 }
 
-/* [~|-]number as it was written. */
+/* [~|-]number as it is written in the file. */
 struct number {
     char sign; /* '~', '-', or 0 */
     char word[WORD_MAX];
@@ -146,13 +147,13 @@ static void warn_if_reassigned(struct assigned *as, const struct tunable *t)
         as->t[as->n++] = t;
 }
 
-/* One line: what was asked for, where, what is allowed, and what stays. */
+/* One line: the refused value, the line's number, the allowed range, and the value that stays. */
 static void warn_value_refused(const struct cursor *c, const struct tunable *t, char op,
                                const struct number *n)
 {
     uint64_t now = tunable_get(t);
     char sign[2] = {n->sign, '\0'};
-    char stays[24] = "the default"; /* which may be yet to be computed */
+    char stays[24] = "the default"; /* the default may not be computed yet */
 
     if (now >= t->least && now <= t->greatest)
         snprintf(stays, sizeof stays, "%lu", now);
@@ -216,7 +217,7 @@ static void warn_extra_input(struct cursor *c)
         warn_about_line(c, "extraneous input ignored");
 }
 
-/* Takes the name of a variable or module; false after a complaint. */
+/* Takes the name of a variable or module; false after a warning. */
 static bool take_variable_name(struct cursor *c, char word[WORD_MAX])
 {
     if (take_word(c, word))
@@ -261,7 +262,9 @@ static void run_set_command(struct cursor *c, struct assigned *as)
 
 char system_root_fs[16], system_root_dev[96];
 
-/* keyword: name - kept in `keep` if that is not NULL; the last one wins. */
+/*
+ * `keyword: name`: copies the name to keep[size] if keep is not NULL.  A later line replaces an earlier one.
+ */
 static void run_colon_command(struct cursor *c, char *keep, size_t size)
 {
     const char *from;

@@ -2,15 +2,14 @@
 /*
  * kstat.c - the registry of named counters.
  *
- * THEORY      A list, in order of registration. A reader finds one kstat by its place in the
- *             list, takes its values and prints them while it holds the lock, and lets go
- *             before the next: interrupts are off for the length of one kstat, and one that is
- *             unregistered is gone for good. Text comes by offset; since values grow between
- *             calls, whoever wants a consistent text takes it in one call.
+ * THEORY      The kstats are in a list, in order of registration.  kstat_text() finds each kstat by its
+ *             position.  It copies and prints the values under the lock and releases the lock before the next
+ *             kstat.  So interrupts are off for one kstat at a time, and after kstat_unregister() no reader
+ *             uses the kstat.
  * INVARIANTS  I1  no kstat has more than KSTAT_MAX values
- * LOCKING     kstat_lock (RANK_KSTAT) guards the list and `scratch`; snapshot functions run
- *             under it
- * SEE ALSO    kstat.h; kernel/fs/devfs/statdev.c (/dev/kstat); docs/tunables.md
+ * LOCKING     kstat_lock (RANK_KSTAT) guards the list and `scratch`; snapshot and clear functions run under
+ *             it
+ * SEE ALSO    kstat.h; kernel/fs/statdev.c (/dev/kstat); docs/tunables.md
  */
 #include "stat/kstat.h"
 
@@ -24,7 +23,7 @@ enum { KSTAT_MAX = 256, LINE_MAX = 192 };
 
 static struct spinlock kstat_lock = SPINLOCK_INIT(RANK_KSTAT);
 static struct list kstats = LIST_INIT(kstats);
-static uint64_t scratch[KSTAT_MAX];
+static uint64_t scratch[KSTAT_MAX]; /* values of one kstat, while they are printed */
 
 void kstat_register(struct kstat *ks)
 {
@@ -41,7 +40,7 @@ void kstat_unregister(struct kstat *ks)
     spin_unlock(&kstat_lock);
 }
 
-/* The i-th kstat, or NULL; the lock is held. */
+/* The kstat at position i, or NULL; the lock is held. */
 static struct kstat *kstat_by_index(unsigned i)
 {
     struct kstat *ks;
@@ -52,7 +51,7 @@ static struct kstat *kstat_by_index(unsigned i)
     return NULL;
 }
 
-/* Copies the values of `ks` to scratch; the lock is held.  Returns how many there are. */
+/* Copies the values of `ks` to scratch and returns their number; the lock is held. */
 static unsigned kstat_copy_values(struct kstat *ks)
 {
     unsigned n = __atomic_load_n(&ks->nstat, __ATOMIC_ACQUIRE);

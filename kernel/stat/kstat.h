@@ -2,11 +2,12 @@
 /*
  * kstat.h - named counters, by module, instance and name, after Solaris's kstat(9S).
  *
- * THEORY      A kstat is a table of named 64-bit values that some subsystem owns.  Counters that many
- *             CPUs bump live in struct cpu_stat or are kept per lgroup; a snapshot function fills values
- *             that are computed only when somebody looks.
- * LOCKING     Registration happens at boot, or under the registry's own lock; values are atomics read
- *             without a lock.
+ * THEORY      A kstat is a table of named 64-bit values that belongs to one subsystem.  Programs read all
+ *             kstats through /dev/kstat.  Counters that many CPUs increment are kept per CPU (struct
+ *             cpu_stat) or per lgroup.  A snapshot function computes values only when a program reads the
+ *             kstat.
+ * LOCKING     The functions below take the registry's lock.  The values are atomics, which their owner
+ *             changes without a lock.
  */
 #ifndef STAT_KSTAT_H
 #define STAT_KSTAT_H
@@ -19,12 +20,12 @@ struct kstat {
     int instance;
     char name[32];
     const char *kclass;
-    unsigned nstat;
+    unsigned nstat;           /* number of values                                       */
     const char *const *names; /* nstat names                                            */
-    _Atomic uint64_t *values; /* nstat values, or NULL when `snapshot` computes them     */
-    /* fills out[nstat]; NULL: copy `values` */
+    _Atomic uint64_t *values; /* nstat values, or NULL if `snapshot` computes them      */
+    /* fills out[nstat]; NULL: `values` are copied */
     void (*snapshot)(struct kstat *, uint64_t *out);
-    void (*clear)(struct kstat *); /* what a privileged write does; NULL: zero `values`       */
+    void (*clear)(struct kstat *); /* carries out kstat_clear(); NULL: `values` are set to 0    */
     void *arg;
     struct list link;
 };
@@ -34,8 +35,8 @@ void kstat_register(struct kstat *ks);
 void kstat_unregister(struct kstat *ks);
 
 /*
- * kstat_text - print the registry as lines `module:instance:name:statistic\tvalue`.
- * Returns the bytes written to buf; `size` means that there may be more than fitted.
+ * kstat_text - print all kstats as lines `module:instance:name:statistic\tvalue`.
+ * Returns the number of bytes written to buf; if this is `size`, the text may be cut.
  */
 size_t kstat_text(char *buf, size_t size);
 

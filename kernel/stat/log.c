@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * log.c - kernel messages: to the console, and kept for dmesg.
+ * log.c - kernel messages: they are printed on the console and kept in a ring buffer for dmesg.
  *
- * LOCKING     log_lock (RANK_LOG); a panic breaks it, since the holder may be the one that failed
+ * LOCKING     log_lock (RANK_LOG).  After a panic no lock is taken, because its holder may be the thread that
+ *             failed.
  */
 #include "stat/log.h"
 
@@ -15,7 +16,8 @@ enum { LOG_SIZE = 32768, LINE_MAX = 320 };
 
 static char ring[LOG_SIZE];
 static uint64_t written; /* bytes since boot; ring index = written % LOG_SIZE */
-static uint64_t cleared; /* of these, what a reader of new ones does not get any more */
+static uint64_t
+    cleared; /* value of `written` at the last clear: klog_read() without `all` begins there */
 static struct spinlock log_lock = SPINLOCK_INIT(RANK_LOG);
 static bool panicking;
 
@@ -30,6 +32,7 @@ static void append_to_log(const char *text, size_t n)
     console_write(text, n, panicking);
 }
 
+/* Formats one message and ends it with a newline; cuts it at LINE_MAX - 1 bytes. */
 static void log_prefixed_line(const char *prefix, const char *fmt, va_list ap)
 {
     char line[LINE_MAX];

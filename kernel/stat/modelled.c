@@ -2,10 +2,11 @@
 /*
  * modelled.c - see modelled.h.
  *
- * THEORY      Counters only grow, so a thread's share of a CPU's is what they grew by while it ran there.  The clock
- *             also jumps (to a later thread's time, or to the others' when the CPU was idle), so the time that a
- *             thread has run is not its difference: it is one clock for each instruction, and the waits for memory and
- *             for floating-point results.
+ * THEORY      A CPU's counters only grow, so a thread's share is the difference between two readings: when
+ *             the thread leaves the CPU and when it came.  The CPU's clock also jumps forward: to the time of
+ *             a thread that comes, or to the time of the other CPUs after this CPU was idle.  So the
+ *             difference of the clock is not the time that the thread has run.  That time is one clock cycle
+ *             per instruction, plus the waits for memory and for floating-point results.
  */
 #include "stat/modelled.h"
 
@@ -18,7 +19,7 @@ static struct fp_cpu *fp_cpu_slot(unsigned cpu)
     return FP_CPU(modelled_page, cpu);
 }
 
-/* sum += now - since, for each counter; but see THEORY as to time. */
+/* Adds now - since to *sum for each counter.  sum->time_ps is computed as THEORY says. */
 static void add_difference(struct fp_counts *sum, const struct fp_counts *now,
                            const struct fp_counts *since)
 {
@@ -37,7 +38,7 @@ void modelled_switch_now(struct modelled *from, struct modelled *to)
 
     if (to != NULL)
         atomic_store(&to->coming,
-                     true); /* before the doorbell: from there on this CPU counts for it */
+                     true); /* before the doorbell, which makes this CPU count for `to` */
     slot->arg[0] = to != NULL ? to->time_ps : 0;
     FP_DOORBELL(FP_OP_SWITCH);
     if (from != NULL) {

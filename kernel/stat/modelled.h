@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: MIT
 /*
- * modelled.h - modelled time and counters of threads, when the interconnect model is attached.
+ * modelled.h - simulated time and counters of threads, if the model of the interconnect is attached.
  *
- * THEORY      The model (docs/fireplane.md) keeps a clock and counters for each CPU.  They become a thread's here: at
- *             a switch the thread that leaves takes the clock's time along, and what was counted since it came is
- *             its own; the CPU's clock becomes the latest of itself and the time of the thread that comes.  Who
- *             makes another thread go on (wake-up, hand-over of a lock, creation) gives it its own time, so
- *             that nobody goes on before what it waited for has happened.  Interrupts have no time of their own
- *             and give none; nor do kernel threads, whose work is not modelled.
- *             Without the model `modelled_page` is NULL and all of this is one branch not taken.
- * INVARIANTS  I1  a thread's time never goes back
- *             I2  a thread that was made to go on by another is, once it runs, not earlier than that one was then
- *             I3  the counters of all threads that ever were, with those of CPUs without a program, add up to the CPUs'
- * LOCKING     the thread's lock for its struct modelled, save that the CPU it comes to sets `since` and `on` with
- *             `coming` set, without it; a CPU's slot of the page only by that CPU, interrupts off
+ * THEORY      The model (docs/fireplane.md) simulates a large machine and keeps a clock and counters for each
+ *             of its CPUs.  The functions here attribute them to
+ *             threads: the result is the modelled time of each thread.
+ *             At a switch, the thread that leaves saves the CPU's time as its own time, and is charged for
+ *             the events that were counted since it came.  The CPU's clock advances to the time of the thread
+ *             that comes, if that is later.
+ *             A thread that lets another thread continue (wake-up, hand-over of a lock, creation) passes its
+ *             own time to that thread.  So a thread never continues before the simulated time of the event
+ *             that it waited for.  Interrupts and kernel threads have no simulated time and pass none.
+ *             Without the model `modelled_page` is NULL, and the cost is one branch that is not taken.
+ * INVARIANTS  I1  a thread's time never decreases
+ *             I2  the time of a thread, once it runs, is not earlier than the time at which another thread
+ *                 let it continue
+ *             I3  the counters of all threads that ever existed, plus the counts of CPUs without a program,
+ *                 add up to the counters of the CPUs
+ * LOCKING     The thread's lock guards its struct modelled.  Exception: the CPU that the thread comes to sets
+ *             `since` and `on` without the lock, while `coming` is set.  A CPU's slot of the page is used
+ *             only by that CPU, with interrupts off.
  * SEE ALSO    include/uapi/fireplane.h, drivers/fireplane.c, disp/thread.c, docs/concurrency.md
  */
 #ifndef STAT_MODELLED_H
@@ -23,11 +29,11 @@
 #include "uapi/fireplane.h"
 
 struct modelled {
-    uint64_t time_ps;       /* its clock, up to its last switch or what others gave it since */
-    struct fp_counts used;  /* what it has used, up to its last switch; time_ps: it ran   */
-    struct fp_counts since; /* the CPU's counters when it came there                         */
+    uint64_t time_ps;       /* its clock at its last switch, or a later time passed to it    */
+    struct fp_counts used;  /* its counts at its last switch; used.time_ps: ps it has run    */
+    struct fp_counts since; /* the CPU's counters when the thread came to the CPU            */
     uint32_t on;            /* 1 + the CPU that counts for it now; 0: none                   */
-    _Atomic bool coming;    /* a CPU is about to: `since` and `on` change                    */
+    _Atomic bool coming;    /* a CPU is setting `since` and `on`                             */
 };
 
 extern void *modelled_page; /* [c] the page shared with the model; NULL: no model */
@@ -36,8 +42,8 @@ void modelled_switch_now(struct modelled *from, struct modelled *to);
 void modelled_pass_now(const struct modelled *from, struct modelled *to);
 
 /*
- * modelled_switch - the running CPU goes from a thread to another; NULL: one without modelled time.  The lock of the
- * one that leaves is held, the other is ONPROC here; interrupts are off.
+ * modelled_switch - this CPU switches between two threads; NULL: a thread without simulated time.  The lock
+ * of `from` is held, `to` is ONPROC on this CPU, and interrupts are off.
  */
 static inline void modelled_switch(struct modelled *from, struct modelled *to)
 {
@@ -46,8 +52,8 @@ static inline void modelled_switch(struct modelled *from, struct modelled *to)
 }
 
 /*
- * modelled_pass - the running thread, `from`, makes another go on, whose lock is held.  NULL: one without modelled
- * time.  Does nothing in an interrupt.
+ * modelled_pass - the running thread `from` lets the thread `to` continue, whose lock is held.  NULL: a
+ * thread without simulated time.  Does nothing in an interrupt handler.
  */
 static inline void modelled_pass(const struct modelled *from, struct modelled *to)
 {
@@ -56,8 +62,9 @@ static inline void modelled_pass(const struct modelled *from, struct modelled *t
 }
 
 /*
- * modelled_read - what a thread has used up to now.  Returns its time, in ps.  Its lock is held; that keeps it from
- * leaving a CPU, and one that it is coming to is waited for.  Another CPU's counters may lag a little behind
+ * modelled_read - store the counts of a thread up to now in *used and return its time, in ps.  The caller
+ * holds the thread's lock, so the thread cannot leave its CPU; if the thread is just coming to a CPU, this
+ * function waits for that.  The counters of another CPU may be slightly out of date
  * (include/uapi/fireplane.h).
  */
 uint64_t modelled_read(const struct modelled *m, struct fp_counts *used);

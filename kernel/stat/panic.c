@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * panic.c - the end of the machine: by a broken invariant, by order, or by the watchdog.
+ * panic.c - how the machine ends: after a broken invariant, on request, or by the watchdog.
  *
- * THEORY      The panicking CPU stops the others (an IPI they cannot refuse is not needed: QEMU ends), prints why, a
- *             back trace with names from the table that the second link put in .ksyms, the last events of each CPU if
- *             the trace was on, and tells the launcher through
- *             the verdict port and the isa-debug-exit device.  A second panic on the way only ends the machine.
+ * THEORY      panic() prints the reason, a backtrace, and, if the trace was on, the last events of each CPU.
+ *             Function names come from the table that the second link puts into .ksyms.  Then it reports the
+ *             panic through the verdict port and ends QEMU through the isa-debug-exit device.  The other CPUs
+ *             are not stopped before that.  A second panic in the meantime only ends the machine.
  * SEE ALSO    tools/ksyms.py; QEMU's isa-debug-exit: exit status is (code << 1) | 1
  */
 #include "stat/panic.h"
@@ -49,7 +49,7 @@ static void print_stack_frame(uint64_t rip)
     kprintf("  [%016lx] %s+%#lx", rip, name != NULL ? name : "?", off);
 }
 
-#define FAR 16384 /* bytes: two frames of one stack are not that far apart (KSTACK_SIZE) */
+#define FAR 16384 /* bytes (KSTACK_SIZE): two frames of one stack are closer than this */
 
 void backtrace_from(uint64_t rip, uint64_t rbp)
 {
@@ -61,7 +61,7 @@ void backtrace_from(uint64_t rip, uint64_t rbp)
             break;
         print_stack_frame(frame[1]);
         if (frame[0] <= rbp ||
-            frame[0] - rbp >= FAR) /* the last one's is whatever a program had there */
+            frame[0] - rbp >= FAR) /* the last frame's is a value of the program's */
             break;
         rbp = frame[0];
     }

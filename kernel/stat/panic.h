@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * panic.h - kernel messages, broken invariants, and the way out.
+ * panic.h - kernel messages, assertions, and the end of the machine.
  */
 #ifndef STAT_PANIC_H
 #define STAT_PANIC_H
@@ -10,21 +10,25 @@
 /* kprintf - write a line to the console and to the message buffer that dmesg reads.  Any context. */
 void kprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* warn - kprintf with Solaris's "WARNING: " in front. */
+/* warn - kprintf() with the prefix "WARNING: ", as on Solaris. */
 void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * klog_read - copy the message buffer's last `size` bytes to buf.  Returns the bytes copied.
- * @all    also what was cleared;  @clear  clear what there is now
+ * klog_read - copy the last `size` bytes of the message buffer to buf.  Returns the number of bytes copied.
+ * @all    include messages that were cleared
+ * @clear  clear all messages: later calls without @all do not return them
  */
 size_t klog_read(char *buf, size_t size, bool all, bool clear);
 
-/* panic - print reason, registers, symbolised backtrace, each CPU's last events; end the machine. */
+/*
+ * panic - print the reason, a backtrace with names, and the last traced events of each CPU; end the machine.
+ */
 noreturn void panic(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * ASSERT - an invariant that must hold; `which` names it, as "I2", from the file's theory comment.
- * On in every build: a broken invariant stops the kernel before it loses anything.
+ * ASSERT - panic if the invariant `cond` does not hold.  `which` is its name in the file's head comment, such
+ *        as "I2".
+ * It is checked in every build, so that a broken invariant stops the kernel before it can destroy data.
  */
 #define ASSERT(cond, which)                                                                        \
     do {                                                                                           \
@@ -38,13 +42,16 @@ noreturn void machine_exit(unsigned code);
 /* machine_reset - restart the machine (reboot(2)). */
 noreturn void machine_reset(void);
 
-/* ksym_lookup - name of the function that holds `addr`, with the offset in *off; NULL if none. */
+/*
+ * ksym_lookup - name of the function that contains `addr`, and the offset in bytes in *off; NULL if there is
+ * none.
+ */
 const char *ksym_lookup(uint64_t addr, uint64_t *off);
 
-/* backtrace_from - print a symbolised backtrace starting at frame pointer `rbp`, `rip` first. */
+/* backtrace_from - print the frame of `rip`, then its callers, starting at frame pointer `rbp`. */
 void backtrace_from(uint64_t rip, uint64_t rbp);
 
-/* verdict - write one line `@...` to the verdict port. */
+/* verdict - write one line `@...` to the verdict port, which the launcher and the tests read. */
 void verdict(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

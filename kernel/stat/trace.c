@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * trace.c - see trace.h.
+ * trace.c - the ring buffers of traced events; the idea is in trace.h.
  *
- * THEORY      The words of a slot are written and read by single atomic accesses in program order; x86 keeps stores in
- *             order and loads in order, so that a compiler's fence is all that reader and writer need.
+ * THEORY      The words of a slot are written and read by single atomic accesses in program order.  x86 keeps
+ *             the order of stores and the order of loads, so a fence for the compiler is enough for the
+ *             reader and the writer.
  */
 #include "stat/trace.h"
 
@@ -43,7 +44,7 @@ uint64_t trace_name_rest(const char *s)
     return trace_name(strlen(s) > 8 ? s + 8 : "");
 }
 
-/* The words of a slot, as objects of their own: the other side may be copying them. */
+/* Copies a slot word by word, with atomic accesses, because the other side may access it at the same time. */
 static void copy_trace_record(struct trace_record *to, const struct trace_record *from)
 {
     for (unsigned i = 0; i < WORDS; i++)
@@ -56,7 +57,8 @@ void trace_ring_put(struct trace_ring *r, const struct trace_record *rec)
 {
     uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
 
-    atomic_thread_fence(memory_order_release); /* not before the last store of head */
+    atomic_thread_fence(
+        memory_order_release); /* the slot is not written before the last store of head */
     copy_trace_record(&r->slot[head & r->mask], rec);
     atomic_store_explicit(&r->head, head + 1, memory_order_release);
 }
@@ -78,7 +80,7 @@ unsigned trace_ring_read(const struct trace_ring *r, uint64_t *pos, uint64_t unt
             atomic_thread_fence(memory_order_acquire);
             head = atomic_load_explicit(&r->head, memory_order_acquire);
         }
-        if (head - *pos > r->mask) { /* overwritten, or about to be */
+        if (head - *pos > r->mask) { /* the slot was overwritten or may be being overwritten */
             gone += head - r->mask - *pos;
             *pos = head - r->mask;
             continue;
@@ -106,9 +108,8 @@ void trace_put(enum trace_type type, uint32_t tid, unsigned info, uint64_t a, ui
 
     irq_disable();
     c = this_cpu();
-    if (c->trace !=
-        NULL) /* it is NULL before /dev/trace is there, when /etc/system turns the trace on */
-        trace_ring_put(c->trace, &(struct trace_record){.time = clock_mono_ns(),
+    if (c->trace != NULL) /* NULL if /etc/system turns the trace on before /dev/trace exists */
+        trace_ring_put(c->trace, &(struct trace_record){.time = trace_clock(),
                                                         .type = (uint8_t)type,
                                                         .cpu = (uint8_t)c->id,
                                                         .info = (uint16_t)info,

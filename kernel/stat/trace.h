@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * trace.h - a record of what happens, kept for each CPU.
+ * trace.h - the event trace: each CPU records its last events in a ring buffer.
  *
- * THEORY      A place in the kernel that is worth seeing has a TRACE().  While its bit of trace_enable is 0 it costs
- *             a test and a jump that is not taken.  Else a record of 32 bytes goes into the ring of the CPU, in the
- *             memory of the CPU's own board, over the oldest.  /dev/trace (fs/devfs/tracedev.c) makes and reads them.
- *             A ring has one writer, its CPU with interrupts off, and one reader.  Neither waits: `head` counts the
- *             records written, and the reader looks at it once more after it has copied one.  A slot is written again
- *             when head has reached its position plus the size, so of a full ring all but one record can be read.
- * INVARIANTS  I1  head only grows, by one for each record, after the record is in its slot
- *             I2  a record that a reader returns was not touched while it was copied, and those it does not are counted
- * LOCKING     none: [w] the CPU, interrupts off  [r] the reader, who has a lock of his own  [c] constant
- * TUNABLES    trace_enable, trace_entries (fs/devfs/tracedev.c)
+ * THEORY      A trace shows in which order things happened inside the kernel.  Interesting places in the
+ *             kernel have a TRACE().  While its bit of trace_enable is 0, it costs a test and a branch that
+ *             is not taken.  If the bit is 1, it writes a record of 32 bytes to the ring of its CPU, over the
+ *             oldest record.  The ring is in memory of the CPU's own board.  /dev/trace (fs/tracedev.c)
+ *             creates and reads the rings.  A ring has one writer, its CPU with interrupts off, and one
+ *             reader.  Neither waits for the other.  `head` counts the records written.  The reader reads
+ *             `head` again after it has copied a record, to see whether the slot may have been overwritten
+ *             meanwhile.  The slot after the newest record may be being overwritten at any time, so a full
+ *             ring has one record less to read than it has slots.
+ * INVARIANTS  I1  head only grows: by one for each record, after the record is in its slot
+ *             I2  a record that the reader returns did not change while it was copied; lost records are
+ *                 counted
+ * LOCKING     none.  [w] the ring's CPU, interrupts off  [r] the reader, which has its own lock  [c] constant
+ * TUNABLES    trace_enable, trace_entries (fs/tracedev.c)
  * SEE ALSO    include/uapi/trace.h (the events), docs/trace.md, tests/host/test_trace.c
  */
 #ifndef STAT_TRACE_H
@@ -22,20 +26,17 @@
 
 struct trace_ring {
     _Atomic uint64_t head;     /* [w] records written                     */
-    uint64_t tail;             /* [r] records read or given up for lost   */
+    uint64_t tail;             /* [r] records that were read or lost      */
     uint64_t mask;             /* [c] number of slots - 1, a power of two */
     struct trace_record *slot; /* [c]                                     */
 };
 
-extern uint32_t trace_enable; /* tunable: bit i is on: events of type i are recorded */
-extern bool trace_ready;      /* [c] /dev/trace is there, which makes the rings */
-
-/* ---- implemented by disp/ ---- */
-/* clock_mono_ns - nanoseconds since boot, never stepping back, the same on every CPU. */
-uint64_t clock_mono_ns(void);
+extern uint32_t trace_enable; /* tunable; bit i: events of type i are recorded */
+extern uint64_t (*trace_clock)(
+    void); /* [c] returns ns of CLOCK_MONOTONIC; set before the first ring exists */
 
 #define TRACE_ON(event) unlikely((trace_enable & 1u << TRACE_##event) != 0)
-/* TRACE - record an event of the thread that runs; where struct thread is known.  Any context. */
+/* TRACE - record an event of the running thread.  Needs the definition of struct thread.  Any context. */
 #define TRACE(event, info, a, b)                                                                   \
     do {                                                                                           \
         if (TRACE_ON(event))                                                                       \
@@ -44,22 +45,26 @@ uint64_t clock_mono_ns(void);
 
 /* trace_put - record an event of thread `tid` on this CPU.  Any context; takes no lock. */
 void trace_put(enum trace_type type, uint32_t tid, unsigned info, uint64_t a, uint64_t b);
-/* trace_name - up to 8 bytes of a name, as an argument of an event.  trace_name_rest - 8 bytes from the ninth on. */
+/*
+ * trace_name - the first 8 bytes of a name as one argument of an event; padded with zeros.
+ * trace_name_rest - the same for the next 8 bytes.
+ */
 uint64_t trace_name(const char *s);
 uint64_t trace_name_rest(const char *s);
-/* trace_name_of - the name of an event; "?" for another number. */
+/* trace_name_of - the name of an event type, or "?" if it has none. */
 const char *trace_name_of(unsigned type);
 
 /* trace_ring_put - write a record.  The ring's CPU only, interrupts off. */
 void trace_ring_put(struct trace_ring *r, const struct trace_record *rec);
 /*
- * trace_ring_read - copy records from position *pos on that are not later than `until` (ns), at most `max` (2 at
- * least), and move *pos behind them.  Those that are gone are one TRACE_LOST of CPU `cpu`.  Returns how many.
+ * trace_ring_read - copy records to out[max], from position *pos up to time `until` (ns), and advance *pos
+ * past them.  Overwritten records are replaced by one TRACE_LOST record of CPU `cpu` with their number.
+ * `max` is at least 2.  Returns the number of records stored.
  */
 unsigned trace_ring_read(const struct trace_ring *r, uint64_t *pos, uint64_t until, unsigned cpu,
                          struct trace_record *out, unsigned max);
 
-/* trace_panic - print the last events of each CPU, if the trace is on.  Takes no lock. */
+/* trace_panic - if the trace is on, turn it off and print the last events of each CPU.  Takes no lock. */
 void trace_panic(void);
 
 #endif

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * tunable.c - the registry behind /etc/system and mdb.
+ * tunable.c - the registry of tunables, which /etc/system and mdb use.
  *
- * THEORY      The linker has gathered every TUNABLE() into one array, between __start_tunables
- *             and __stop_tunables. A name without a module finds a variable of any module, so
- *             that both `ufs_HW` (mdb) and `ufs:ufs_HW` (/etc/system) lead to it; a name with
- *             one must match.
+ * THEORY      The linker puts all TUNABLE() descriptors into one array, between __start_tunables and
+ *             __stop_tunables.  A name without a module finds a variable of any module, so both `ufs_HW`
+ *             (mdb) and `ufs:ufs_HW` (/etc/system) find the same variable.  In a name with a module, the
+ *             module must match.
  * LOCKING     none: values are read and written by single aligned accesses
  * SEE ALSO    tunable.h, etc_system.c, kernel/sys/sys_solaris.c (the system call)
  */
