@@ -2,10 +2,11 @@
 /*
  * path.c - path names and descriptors as system-call arguments.
  *
- * THEORY      A path name is copied once, into a buffer from a cache of 4 KiB objects, and
- *             every look-up works on the copy.  Nothing is held yet: here a call waits while memory is short.
- * LOCKING     may sleep: user memory is read
- * SEE ALSO    path.h, kernel/vfs/vnode.h (name_lookup)
+ * THEORY      A path name is copied to the kernel once, to a 4 KiB buffer, and every look-up uses this copy.
+ *             The buffer comes from a cache.  If memory is short, the call waits for it; this is safe because
+ *             the call holds no locks or references yet.
+ * LOCKING     none; may sleep, because it reads user memory
+ * SEE ALSO    path.h, kernel/fs/vnode.h (name_lookup)
  */
 #include "sys/path.h"
 
@@ -92,7 +93,7 @@ int at_vnode(int dirfd, uint64_t upath, bool empty_ok, bool nofollow, struct vno
     if (ap.path[0] == '\0' && empty_ok) {
         *out = ap.file != NULL ? ap.file->vn : ap.ctx.cwd;
         if (*out == NULL)
-            err = -EINVAL; /* a pipe without a name */
+            err = -EINVAL; /* the descriptor has no vnode, such as a pipe */
         else
             vn_hold(*out);
     } else {

@@ -19,38 +19,42 @@ enum {
 };
 
 /*
- * path_get - a kernel copy of the path name at user address `uaddr`, for which it may wait; give it back with
- * path_put(). -EFAULT, -ENAMETOOLONG, -ENOMEM.  The empty path is the look-up's business
- * (-ENOENT).
+ * path_get - copy the path name at user address `uaddr` to the kernel; free it with path_put().  May wait for
+ * memory.  -EFAULT, -ENAMETOOLONG, -ENOMEM.  An empty path is no error here: the look-up returns -ENOENT for
+ * it.
  */
 int path_get(uint64_t uaddr, char **out);
 void path_put(char *path);
-/* path_alloc - an empty buffer of PATH_MAX bytes for a path name or a link; path_put() it.  0
- * or -ENOMEM. */
+/* path_alloc - allocate a buffer of PATH_MAX bytes; free it with path_put().  0 or -ENOMEM. */
 int path_alloc(char **out);
 
-/* A path name relative to a directory descriptor, as the *at calls have it. */
+/* A path name that is relative to a directory descriptor, as in openat(2) and the other *at calls. */
 struct at_path {
     struct fs_ctx ctx;
-    struct vnode *at;  /* where the path starts; NULL: the working directory */
-    struct file *file; /* what holds `at`, or the file itself for AT_EMPTY_PATH */
+    struct vnode *at; /* directory where the path starts; NULL: the working directory */
+    struct file
+        *file; /* the descriptor's file, held, or NULL; for AT_EMPTY_PATH the object itself */
     char *path;
 };
 
-/* at_begin - take the arguments (dirfd, path).  path_get()'s errors, -EBADF, -ENOTDIR.  Pair
- * with at_end(). */
+/*
+ * at_begin - read the arguments (dirfd, path); call at_end() after success.  Errors of path_get(), -EBADF,
+ * -ENOTDIR.
+ */
 int at_begin(struct at_path *ap, int dirfd, uint64_t upath);
 void at_end(struct at_path *ap);
 
 /*
- * at_vnode - the vnode that (dirfd, path, AT_* flags) names, held.  With AT_EMPTY_PATH an empty
- * path is the descriptor itself.  `nofollow`: do not follow a last symbolic link.
+ * at_vnode - look up (dirfd, path) and hold the vnode.  Errors of at_begin() and of the look-up.
+ * @empty_ok  AT_EMPTY_PATH: an empty path means the descriptor's own file
+ * @nofollow  if the path ends in a symbolic link, return the link itself
  */
 int at_vnode(int dirfd, uint64_t upath, bool empty_ok, bool nofollow, struct vnode **out);
 
 /*
- * fd_file - the file behind descriptor argument `fd` with a reference; NULL: -EBADF, also when it was opened with
- * O_PATH.  fd_file_or_path - with such a one: fstat, fchdir, dup and few others work on it.
+ * fd_file - the open file of descriptor `fd`, with a reference.  NULL (the call returns -EBADF): not open, or
+ * opened with O_PATH.  fd_file_or_path - the same, but O_PATH is allowed, as in fstat, fchdir, dup and a few
+ * other calls.
  */
 static inline struct file *fd_file_or_path(uint64_t fd)
 {

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * rusage.h - resource usage on its way out to a program: shared by wait4, waitid and getrusage.
+ * rusage.h - copies resource usage to a program: for wait4, waitid and getrusage.
  */
 #ifndef SYS_RUSAGE_H
 #define SYS_RUSAGE_H
 
 #include "proc/proc.h"
 
-/* rusage_copy_out - Linux's struct rusage to user address `to` (0: not wanted).  0 or -EFAULT. */
+/*
+ * rusage_copy_out - store a struct rusage of Linux at user address `to`; does nothing if `to` is 0.  0 or
+ * -EFAULT.
+ */
 int rusage_copy_out(uint64_t to, const struct rusage_kernel *ru);
 
 #endif

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * selftest.c - /dev/selftest of test builds: breaks things on purpose, and tells what only the kernel knows.
+ * selftest.c - /dev/selftest of test builds: breaks rules on purpose, and reports memory in use.
  *
- * THEORY      Writing a word to the device makes the kernel do what must never happen, so that a test can see
- *             that it does not go unnoticed: each violation ends in a panic that says which.  `vmcheck` walks
- *             all page tables.  Reading gives the numbers of allocated kernel objects and of free frames, for
- *             leak checks.
+ * THEORY      The kernel has checks that detect its own errors.  To test a check, a program writes a word to
+ *             the device, and the kernel commits the error of that name.  Each error must end in a panic that
+ *             names it.  `vmcheck` is no error: it checks all page tables.  Reading the device returns the
+ *             numbers of allocated kernel objects and of free frames, so that a test can find memory leaks.
  * LOCKING     none
  * SEE ALSO    tests/test_protection.py
  */
@@ -29,7 +29,7 @@
 
 enum { RET = 0xc3 };
 
-/* An address in the program's stack, which it has touched. */
+/* The page of the program's stack pointer, which is mapped because the program has used it. */
 static uint64_t user_address(void)
 {
     return curlwp()->t.uregs->rsp & PAGE_MASK;
@@ -115,10 +115,10 @@ static void sleep_with_spinlock(void)
 
     mutex_init(&m, SLEEP_PIPE);
     spin_lock(&l);
-    mutex_enter(&m); /* nobody has it: a check that only looks when it waits would find nothing */
+    mutex_enter(&m); /* m is free: the check must not depend on an actual wait */
 }
 
-/* Writes to an object that was freed, and frees others until it would be used again. */
+/* Writes to a freed object, then frees objects until it leaves the quarantine and is checked. */
 static void write_freed_object(void)
 {
     uint64_t *freed = kmem_alloc(64);
@@ -143,7 +143,7 @@ static uint64_t recurse_deeper(uint64_t n)
     return n == 0 ? 0 : recurse_deeper(n - 1) + space[n % 64];
 }
 
-/* Uses more than the kernel stack, and goes on to switch threads: a sleep too long to be over before it begins. */
+/* Overflows the kernel stack, then sleeps long enough (1 s) to cause a thread switch. */
 static void overflow_kernel_stack(void)
 {
     (void)recurse_deeper(KSTACK_SIZE / 512);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * selftest.h - the device that only test builds have.
+ * selftest.h - /dev/selftest, a device of test builds only.
  */
 #ifndef SYS_SELFTEST_H
 #define SYS_SELFTEST_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * solaris.h - Solaris's way to name processes and LWPs, for the calls that take (idtype, id).
+ * solaris.h - processes and LWPs named by (idtype, id), as in Solaris's system calls.
  */
 #ifndef SYS_SOLARIS_H
 #define SYS_SOLARIS_H
@@ -10,16 +10,17 @@
 struct ids {
     int type;    /* HR_P_PID, HR_P_LWPID */
     int id;      /* P_MYID: the caller   */
-    int pid;     /* HR_P_LWPID: of this process, 0: the caller's */
-    bool change; /* to be changed: needs permission, and concerns all LWPs of a process */
+    int pid;     /* HR_P_LWPID: the LWP's process; 0: the caller's process */
+    bool change; /* the call changes LWPs: needs permission, and applies to all LWPs named */
 };
 
-/* ids_valid - whether type and id exist as kinds (-EINVAL otherwise). */
+/* ids_valid - whether type, id and pid have legal values; if not, the call returns -EINVAL. */
 bool ids_valid(const struct ids *who);
 
 /*
- * ids_apply - call fn for each LWP named; only the first if !change.  fn runs under proc_lock,
- * but for the caller's own LWP when it changes it.  -ESRCH, -EPERM, or the last error of fn.
+ * ids_apply - call fn for each LWP named; if !change only for the first.  fn runs under proc_lock.
+ * Exception: to change the caller's own LWP, fn runs last and without the lock.  0, -ESRCH, -EPERM, or the
+ * last error of fn.
  */
 typedef int (*lwp_fn)(struct lwp *l, void *arg);
 int ids_apply(const struct ids *who, lwp_fn fn, void *arg);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * sys.h - the system-call edge: what the assembly calls, and what the handlers share.
+ * sys.h - the system-call layer: its entry points, and what the handlers share.
  *
- * A handler is `long sys_NAME(struct regs *r)`; its arguments are r->arg[0..5], its result is a
- * non-negative number or -errno. Handlers turn user addresses into kernel copies; nothing below
- * this room sees a user pointer.
+ * A handler is `long sys_NAME(struct regs *r)`.  Its arguments are r->arg[0..5]; it returns a non-negative
+ * number or -errno.  Handlers copy user memory to the kernel and back, so code outside this directory gets
+ * kernel copies.
  */
 #ifndef SYS_SYS_H
 #define SYS_SYS_H
@@ -13,7 +13,8 @@
 #include "x86/regs.h"
 
 /*
- * syscall_init - caches and statistics of this room, timers of processes.  Once at boot, after kmem_init().
+ * syscall_init - create the caches and statistics of this directory and the timers of processes.  Called once
+ * at boot, after kmem_init().
  */
 void syscall_init(void);
 void path_init(void);
@@ -23,7 +24,9 @@ void shm_init(void);
 SYSCALLS(X)
 #undef X
 
-/* truss_call - carry out a call of a process that is being traced (truss.c). */
+/* truss_call - carry out a call of a process that is traced, and record it (truss.c). */
 long truss_call(struct regs *r, long (*handler)(struct regs *));
+/* truss_init - called once at boot, before the first process exists. */
+void truss_init(void);
 
 #endif

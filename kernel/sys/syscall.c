@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * syscall.c - from a system call's number to its handler.
+ * syscall.c - dispatches a system call to its handler, by number.
  *
- * THEORY      Two dense tables, one for Linux's numbers and one for Homeroom's own from 1024
- *             up, both made from syscalls.tbl.h. A number without a handler gives -ENOSYS and
- *             is counted under its name, so that `kstat unix:0:enosys` tells what a program
- *             that fails has asked for. The result may be one of the -ERESTART* codes; the way
- *             back to user mode, which knows about signals, turns it into a restart or into
- *             -EINTR.
+ * THEORY      A program asks the kernel for a service with a system call: it puts the call's number and
+ *             arguments into registers and executes `syscall`.  The table calls[] leads from the number to
+ *             the handler.  It is made from syscalls.tbl.h and has two parts: Linux's numbers, and Homeroom's
+ *             own numbers, from 1024 up.  A number without a handler returns -ENOSYS and is counted under its
+ *             name.  So `kstat unix:0:enosys` shows which missing calls a failing program has used.
+ *             A handler may return one of the -ERESTART* codes.  The return path to user mode, which handles
+ *             signals, turns it into a restart of the call or into -EINTR.
  * INVARIANTS  I1  handlers run with interrupts on, holding no lock
  * LOCKING     enosys_lock guards the growing list of names; the counts are atomic
  * SEE ALSO    docs/syscalls.md, truss.c
@@ -46,7 +47,10 @@ static const struct absent absent_calls[] = {
 
 #define NABSENT array_size(absent_calls)
 
-/* One statistic for each name that was asked for, in the order of first use, and "other". */
+/*
+ * One statistic per missing call, in the order of first use; calls without a name here are counted as
+ * "other".
+ */
 static struct spinlock enosys_lock = SPINLOCK_INIT(RANK_PROC_TABLE);
 static const char *enosys_names[NABSENT + 1];
 static _Atomic uint64_t enosys_counts[NABSENT + 1];
@@ -86,7 +90,7 @@ static long sys_absent(struct regs *r)
 
 void syscall_dispatch(struct regs *r)
 {
-    uint32_t n = (uint32_t)r->orig_rax; /* Linux looks at 32 bits, too */
+    uint32_t n = (uint32_t)r->orig_rax; /* as on Linux, only 32 bits count */
     handler_fn fn;
 
     CPUSTAT_INC(syscl);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * target.h - the LWP that a scheduling call is about.
+ * target.h - find and lock the LWP that a scheduling call names.
  */
 #ifndef SYS_TARGET_H
 #define SYS_TARGET_H
@@ -10,12 +10,13 @@
 
 struct target {
     struct lwp *lwp;
-    bool locked; /* proc_lock is held, and keeps the LWP from going away */
+    bool locked; /* proc_lock is held, so the LWP cannot end */
 };
 
 /*
- * target_find - the LWP with machine-wide id `tid`, 0 for the caller; `change`: the caller
- * wants to change it. -ESRCH, -EPERM.  Leaves proc_lock held until target_done().
+ * target_find - find the LWP with machine-wide id `tid`; 0: the caller.
+ * @change  check that the caller may change it
+ * Returns 0 with proc_lock held until target_done(); or -EINVAL (tid < 0), -ESRCH, -EPERM without it.
  */
 static inline int target_find(struct target *tg, int tid, bool change)
 {
@@ -30,7 +31,10 @@ static inline int target_find(struct target *tg, int tid, bool change)
     return tg->lwp == NULL ? -ESRCH : -EPERM;
 }
 
-/* target_unlock_self - before a change that may move the caller to another CPU. */
+/*
+ * target_unlock_self - release proc_lock if the LWP is the caller.  Call it before a change that may move the
+ * LWP to another CPU, because the caller may not move while it holds a spin lock.
+ */
 static inline void target_unlock_self(struct target *tg)
 {
     if (tg->lwp == curlwp()) {

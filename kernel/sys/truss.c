@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * truss.c - writing down the system calls of a process, or what its LWPs count.
+ * truss.c - records the system calls of a process, or the counters of its LWPs, in a file.
  *
- * THEORY      A process that is traced has an open file in p->truss; its children inherit it.
- *             The dispatcher then calls truss_call(), which takes down the arguments and the
- *             path, carries the call out and writes one line when it is over; calls that do not
- *             return are written when they begin. The line is written by the traced process
- *             itself, so a full pipe holds it up. A write that fails ends the tracing, without
- *             the signal that a pipe without a reader brings. A line that another signal keeps
- *             from being written is lost.
- *             With p->track set the lines are not of calls but of LWPs that begin, end or replace
- *             their program, with what the interconnect model has counted for them.
+ * THEORY      truss(1) shows which system calls a program makes.  A traced process has an open file in
+ *             p->truss; its children inherit it.  For such a process the dispatcher calls truss_call().  It
+ *             saves the arguments and the path, carries out the call, and then writes one line to the file.
+ *             For calls that do not return, the line is written before the call.
+ *             The traced process itself writes the line, so it waits if the pipe is full.  If the write
+ *             fails, tracing ends; a pipe without a reader does not cause SIGPIPE.  If a signal interrupts
+ *             the write, the line is lost.  If p->track is set, the lines are about LWPs instead of calls.  A
+ *             line is written when an LWP begins, ends or executes a new program.  It contains the counters
+ *             of the interconnect model for the LWP.
  * SEE ALSO    include/uapi/homeroom.h (formats), user/cmd/truss.c, user/cmd/cputrack.c
  */
 #include "disp/timer.h"
@@ -32,7 +32,7 @@ struct record {
     char path[TRUSS_PATH_MAX];
 };
 
-/* Which argument of a call is a path; -1: none. */
+/* The index of the argument of a call that is a path; -1: none. */
 static int path_argument(uint64_t number)
 {
     static const struct {
@@ -50,6 +50,7 @@ static int path_argument(uint64_t number)
     return -1;
 }
 
+/* Saves the number, arguments and path of the call in `r`.  A path that cannot be read is cut there. */
 static void record_syscall(struct record *rec, const struct regs *r)
 {
     int which = path_argument(r->orig_rax);
@@ -80,7 +81,7 @@ static size_t append_quoted_path(char *line, size_t n, const struct record *rec)
     return n;
 }
 
-/* The file to trace to, held; NULL when tracing has ended. */
+/* The file to which the lines go, held; NULL: tracing has ended. */
 static struct file *hold_truss_file(struct proc *p)
 {
     struct file *f;
@@ -93,7 +94,7 @@ static struct file *hold_truss_file(struct proc *p)
     return f;
 }
 
-/* Makes `f` (its reference passes) the file of `p`, or ends tracing with NULL. */
+/* Makes `f` the file of `p` and takes over its reference; NULL: ends tracing. */
 static void set_truss_file(struct proc *p, struct file *f, bool track)
 {
     struct file *old;
@@ -107,6 +108,9 @@ static void set_truss_file(struct proc *p, struct file *f, bool track)
         file_release(old);
 }
 
+/*
+ * Writes line[len] to the file of `p`.  Ends tracing if the write fails, but not if a signal interrupts it.
+ */
 static void write_truss_line(struct proc *p, char *line, size_t len)
 {
     struct file *f = hold_truss_file(p);
@@ -140,7 +144,9 @@ static void write_call_record(const struct record *rec, const char *result, uint
     write_truss_line(l->proc, line, n);
 }
 
-/* What the running LWP has counted; `event` is of the format in include/uapi/homeroom.h. */
+/*
+ * Writes the counters of l, the running LWP.  `event` is a name from the format in include/uapi/homeroom.h.
+ */
 static void write_lwp_counts(struct lwp *l, const char *event)
 {
     struct proc *p = l->proc;
@@ -217,13 +223,16 @@ static long set_caller_truss(uint64_t fd, bool track)
     return 0;
 }
 
-/* truss(fd): trace the caller to the file behind fd; -1 ends it. */
+/* truss(fd): record the caller's system calls in the file of fd; -1: stop. */
 long sys_truss(struct regs *r)
 {
     return set_caller_truss(r->arg[0], false);
 }
 
-/* track(fd): the same for what LWPs count; -ENODEV: there is no interconnect model. */
+/*
+ * track(fd): record the counters of the caller's LWPs in the same way; -ENODEV: there is no interconnect
+ * model.
+ */
 long sys_track(struct regs *r)
 {
     if (modelled_page == NULL)

@@ -15,7 +15,7 @@
 #define NSEC_PER_USEC 1000ll
 #define USEC_PER_SEC  1000000ll
 
-/* ktime_to_ns - nanoseconds; what does not fit becomes INT64_MAX (292 years). */
+/* ktime_to_ns - the time in ns; INT64_MAX (292 years) if it does not fit. */
 static inline int64_t ktime_to_ns(const struct ktime *t)
 {
     int64_t ns;
@@ -32,7 +32,7 @@ static inline struct ktime ns_to_ktime(uint64_t ns)
                           .nsec = (int64_t)(ns % (uint64_t)NSEC_PER_SEC)};
 }
 
-/* real_to_mono - the point of clock_mono_ns() at which the clock of day shows `ns`. */
+/* real_to_mono - the value of clock_mono_ns() when the time of day is `ns` (since 1970). */
 static inline uint64_t real_to_mono(uint64_t ns)
 {
     uint64_t offset = clock_params.real_offset_ns;
@@ -40,7 +40,10 @@ static inline uint64_t real_to_mono(uint64_t ns)
     return ns > offset ? ns - offset : 0;
 }
 
-/* timespec_in - read a struct timespec that is a length of time.  -EFAULT, -EINVAL. */
+/*
+ * timespec_in - read a struct timespec at a user address as ns.  -EFAULT, -EINVAL (negative, or nsec too
+ * large).
+ */
 static inline int timespec_in(uint64_t uaddr, int64_t *ns)
 {
     struct ktime t;
