@@ -128,10 +128,7 @@ void net_assert_failed(const char *text, const char *file, int line)
     panic("lwIP: %s (%s:%d)", text, file, line);
 }
 
-/*
- * The Internet checksum (RFC 1071) of `len` bytes, not inverted: sums 64-bit words, then folds the sum to 16
- * bits.
- */
+/* The Internet checksum (RFC 1071) of `len` bytes, not inverted: sums 64-bit words, then folds to 16 bits. */
 uint16_t net_checksum(const void *data, int len)
 {
     const uint8_t *p = data;

@@ -203,10 +203,7 @@ static long list_iface_addresses(uint64_t arg)
     return err != 0 ? err : copy_out(arg, &c, sizeof c);
 }
 
-/*
- * The interface of a route: the interface called `dev`, or if that is "" the one whose network has the
- * gateway.
- */
+/* The interface of a route: the one called `dev`, or if that is "" the one whose network has the gateway. */
 static struct netif *find_route_iface(const char *dev, uint32_t gateway)
 {
     if (dev[0] != '\0')

@@ -113,16 +113,12 @@ struct socket {
 
 /*
  * socket_new - allocate an unconnected socket; NULL if there is no memory.  May be called under net_lock.
- * socket_free - free a socket and the contents of its queues.  Its pcb must be gone already.  Without
- * net_lock.
+ * socket_free - free a socket and the contents of its queues.  Its pcb must be gone.  Without net_lock.
  */
 void socket_init(void);
 struct socket *socket_new(const struct sock_ops *ops, int family, int type, int protocol);
 void socket_free(struct socket *s);
-/*
- * socket_charge - charge s to the calling user, unless it is already charged.  0, or -ENFILE over the user's
- * limit.
- */
+/* socket_charge - charge s to the calling user, unless it is charged already.  0; -ENFILE: over the limit. */
 int socket_charge(struct socket *s);
 /*
  * socket_wait - sleep on `cv` until woken; under net_lock, which is released meanwhile.
@@ -140,8 +136,7 @@ void socket_wake_writer(struct socket *s);
 int socket_of(struct file *f, struct socket **s);
 /*
  * socket_write_enter, socket_write_exit - acquire and release wlock.  Its holder may wait for buffer space
- * forever, so a signal, the send timeout or `nonblock` ends the wait for the lock.  0, or an error of
- * socket_wait().
+ * forever, so a signal, the send timeout or `nonblock` ends the wait for it.  0, or socket_wait()'s error.
  */
 int socket_write_enter(struct socket *s, bool nonblock);
 void socket_write_exit(struct socket *s);
@@ -187,18 +182,13 @@ struct dgram {
     struct pbuf *p;
     struct sock_addr from;
 };
-/*
- * dgram_add - queue p at s, or drop and count it if the buffer is full.  Takes over p's reference.  Locked.
- */
+/* dgram_add - queue p at s, or drop and count it if the buffer is full.  Takes p's reference.  Locked. */
 void dgram_add(struct socket *s, struct pbuf *p, const struct sock_addr *from);
 /* sock_ops of all sockets that receive messages. */
 long dgram_receive(struct socket *s, struct sock_msg *m, bool nonblock);
 unsigned dgram_poll(struct socket *s);
 long dgram_readable(struct socket *s);
-/*
- * pbuf_from_uio - allocate a pbuf with space for headers and fill it with `n` bytes of the uio.  -EFAULT,
- * -ENOBUFS.
- */
+/* pbuf_from_uio - make a pbuf of `n` bytes of the uio, with space for headers.  -EFAULT, -ENOBUFS. */
 int pbuf_from_uio(struct uio *uio, size_t n, struct pbuf **out);
 
 /* memory.c */
@@ -230,10 +220,7 @@ struct inet_addr {
     uint32_t ip;   /* network order */
     uint8_t zero[8];
 };
-/*
- * inet_may_bind - whether the caller may bind to this port (host order).  Ports 1 to 1023 are for the
- * superuser.
- */
+/* inet_may_bind - whether the caller may bind to this port (host order); root only: 1 to 1023. */
 bool inet_may_bind(uint16_t port);
 /*
  * inet_get - decode *a; `ip` stays in network order.  -EINVAL: too short; -EAFNOSUPPORT.  inet_put - encode.
@@ -242,7 +229,7 @@ int inet_get(const struct sock_addr *a, uint32_t *ip, uint16_t *port_host_order)
 void inet_put(struct sock_addr *a, uint32_t ip, uint16_t port_host_order);
 
 /*
- * inet.c: options of level IP, and the SOL_SOCKET options that the pcb must know.  Locked.  -ENOPROTOOPT,
+ * inet.c: options of level IP, and SOL_SOCKET options that the pcb must know.  Locked.  -ENOPROTOOPT,
  * -EINVAL.
  */
 struct ip_pcb;
@@ -255,10 +242,7 @@ int tcp_option_set(struct socket *s, struct tcp_pcb *pcb, int level, int name, c
                    unsigned len);
 int tcp_option_get(struct socket *s, struct tcp_pcb *pcb, int level, int name, void *val,
                    unsigned *len);
-/*
- * tcpsend.c: sock_ops.send of TCP.  tcp_roomy - whether the send buffer has enough space to wake a writer;
- * locked.
- */
+/* tcpsend.c: sock_ops.send of TCP.  tcp_roomy - whether there is enough space to wake a writer; locked. */
 long tcp_send_socket(struct socket *s, struct sock_msg *m, bool nonblock);
 bool tcp_roomy(const struct socket *s);
 /*

@@ -23,10 +23,7 @@ struct line {
     char text[192];
 };
 
-/*
- * Formats a line of tcp, udp or raw.  Addresses in network order, ports in host order; s: NULL if there is
- * none.
- */
+/* Formats a line of tcp, udp or raw.  Addresses in network order, ports in host order; s may be NULL. */
 static void format_ip_line(struct line *l, unsigned n, uint32_t lip, unsigned lport, uint32_t rip,
                            unsigned rport, unsigned state, unsigned tx, unsigned rx,
                            const struct socket *s)

@@ -29,10 +29,7 @@ void stream_add(struct socket *s, struct pbuf *p)
     socket_wake_reader(s);
 }
 
-/*
- * Copies the first `n` bytes of the queue, which must exist, to the uio.  Bytes, or -EFAULT if none.  rlock
- * held.
- */
+/* Copies the first `n` bytes of the queue, which must exist, to the uio.  Bytes, or -EFAULT.  rlock held. */
 static long copy_stream_bytes(struct socket *s, struct uio *uio, size_t n)
 {
     struct pbuf *p = s->rx_first;

@@ -7,8 +7,7 @@
  *             kstat.  So interrupts are off for one kstat at a time, and after kstat_unregister() no reader
  *             uses the kstat.
  * INVARIANTS  I1  no kstat has more than KSTAT_MAX values
- * LOCKING     kstat_lock (RANK_KSTAT) guards the list and `scratch`; snapshot and clear functions run under
- *             it
+ * LOCKING     kstat_lock (RANK_KSTAT) guards the list and `scratch`; snapshot and clear run under it
  * SEE ALSO    kstat.h; kernel/fs/statdev.c (/dev/kstat); docs/tunables.md
  */
 #include "stat/kstat.h"

@@ -3,8 +3,8 @@
  * modelled.h - simulated time and counters of threads, if the model of the interconnect is attached.
  *
  * THEORY      The model (docs/fireplane.md) simulates a large machine and keeps a clock and counters for each
- *             of its CPUs.  The functions here attribute them to
- *             threads: the result is the modelled time of each thread.
+ *             of its CPUs.  The functions here attribute them to threads: the result is the modelled time
+ *             of each thread.
  *             At a switch, the thread that leaves saves the CPU's time as its own time, and is charged for
  *             the events that were counted since it came.  The CPU's clock advances to the time of the thread
  *             that comes, if that is later.

@@ -42,10 +42,7 @@ noreturn void machine_exit(unsigned code);
 /* machine_reset - restart the machine (reboot(2)). */
 noreturn void machine_reset(void);
 
-/*
- * ksym_lookup - name of the function that contains `addr`, and the offset in bytes in *off; NULL if there is
- * none.
- */
+/* ksym_lookup - name of the function that contains `addr`, and the offset in bytes in *off; NULL: none. */
 const char *ksym_lookup(uint64_t addr, uint64_t *off);
 
 /* backtrace_from - print the frame of `rip`, then its callers, starting at frame pointer `rbp`. */

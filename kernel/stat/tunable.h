@@ -56,10 +56,7 @@ struct tunable {
 /* TUNABLE_IF - a tunable that exists only while there() returns true. */
 #define TUNABLE_IF(var, there, least, greatest, text)                                              \
     TUNABLE_ANY("", var, TUNABLE_LIVE, least, greatest, text, there, NULL)
-/*
- * TUNABLE_HOOK - set(value) is called before the variable is set, also by /etc/system, and may refuse the
- * value.
- */
+/* TUNABLE_HOOK - set(value) is called before the variable is set, also by /etc/system; it may refuse. */
 #define TUNABLE_HOOK(var, set, least, greatest, text)                                              \
     TUNABLE_ANY("", var, TUNABLE_LIVE, least, greatest, text, NULL, set)
 /* TUNABLE_RO, TUNABLE_RO_M - a tunable that can only be read. */

@@ -38,8 +38,7 @@ struct at_path {
 };
 
 /*
- * at_begin - read the arguments (dirfd, path); call at_end() after success.  Errors of path_get(), -EBADF,
- * -ENOTDIR.
+ * at_begin - read the arguments (dirfd, path); undo with at_end().  Errors of path_get(), -EBADF, -ENOTDIR.
  */
 int at_begin(struct at_path *ap, int dirfd, uint64_t upath);
 void at_end(struct at_path *ap);

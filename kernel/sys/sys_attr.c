@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * sys_attr.c - system calls that change what a file is: modes, owners, times, sizes.
+ * sys_attr.c - system calls that change the attributes of a file: mode, owner, times, size.
  *
- * SEE ALSO    vfs/vnode.h (vn_setattr: who may change what), sys_stat.c
+ * SEE ALSO    fs/vnode.h (vn_setattr checks the permissions), sys_stat.c
  */
 #include "lib/errno.h"
 #include "sys/path.h"
@@ -32,7 +32,7 @@ long sys_fchmodat(struct regs *r)
     return chmod_path((int)r->arg[0], r->arg[1], r->arg[2]);
 }
 
-/* vn_setattr() on the file behind a descriptor; -EINVAL for a pipe without a name. */
+/* Calls vn_setattr() for the file of a descriptor.  -EBADF; -EINVAL if it has no vnode, such as a pipe. */
 static long setattr_fd(uint64_t fd, unsigned mask, const struct vattr *va)
 {
     struct file *f = fd_file(fd);
@@ -52,7 +52,7 @@ long sys_fchmod(struct regs *r)
     return setattr_fd(r->arg[0], VA_MODE, &va);
 }
 
-/* Which of the two ids chown(2) is to change: -1 leaves one as it is. */
+/* VA_UID and VA_GID for the ids that chown(2) changes: an id of -1 stays as it is. */
 static unsigned chown_mask(const struct vattr *va)
 {
     return (va->uid != UINT32_MAX ? VA_UID : 0) | (va->gid != UINT32_MAX ? VA_GID : 0);
@@ -96,7 +96,10 @@ long sys_fchown(struct regs *r)
     return setattr_fd(r->arg[0], chown_mask(&va), &va);
 }
 
-/* One of the two times of utimensat(2): an instant, UTIME_NOW or UTIME_OMIT. */
+/*
+ * Decodes one time of utimensat(2).  UTIME_OMIT changes nothing; UTIME_NOW adds va_now to *mask; any other
+ * time is stored in *out and adds `va` to *mask.  0 or -EINVAL.
+ */
 static int decode_utime(const struct ktime *t, struct ktime *out, unsigned va, unsigned va_now,
                         unsigned *mask)
 {
@@ -115,7 +118,7 @@ static int decode_utime(const struct ktime *t, struct ktime *out, unsigned va, u
     return 0;
 }
 
-/* Sets times; `times` NULL: both now.  upath 0: of the file dirfd itself. */
+/* Sets access and modification time; times NULL: both to now.  upath 0: of the file of descriptor dirfd. */
 static long do_utimes(int dirfd, uint64_t upath, const struct ktime *times, unsigned flags)
 {
     struct vattr va = {0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * sys_file.c - system calls on descriptors: open, close, duplicate, fcntl, seek, pipes.
+ * sys_file.c - system calls on descriptors: open, close, dup, fcntl, lseek, pipe, ioctl.
  *
  * SEE ALSO    vfs/file.h (files and descriptor tables), sys_io.c (moving bytes), sys_poll.c
  */
@@ -25,7 +25,7 @@ enum {
 enum { CLOSE_RANGE_CLOEXEC = 4 };
 enum { LOCK_SH = 1, LOCK_EX = 2, LOCK_NB = 4, LOCK_UN = 8 };
 
-/* The soft limit on descriptors, as fd_install() wants it. */
+/* The soft limit on descriptors, as an argument of fd_install(). */
 static unsigned fd_limit(void)
 {
     return (unsigned)min_of(limit(RLIMIT_NOFILE), (uint64_t)INT32_MAX);
@@ -38,14 +38,14 @@ static long do_open(int dirfd, uint64_t upath, int oflags, uint64_t mode)
     int err;
 
     if ((oflags & (O_CREAT | O_TRUNC)) != 0 && fd_full(curproc()->files, fd_limit()))
-        return -EMFILE; /* before anything is made or cut */
+        return -EMFILE; /* before a file is created or truncated */
     if ((err = at_begin(&ap, dirfd, upath)) != 0)
         return err;
     err = file_open(&ap.ctx, ap.at, ap.path, oflags & ~O_CLOEXEC,
                     (uint32_t)mode & 07777 & ~curproc()->fs->umask, &f);
     at_end(&ap);
     if (err != 0)
-        return err == -EINTR ? -ERESTARTSYS : err; /* a FIFO waits for its other end */
+        return err == -EINTR ? -ERESTARTSYS : err; /* EINTR: a FIFO waited for its other end */
     err = fd_install(curproc()->files, f, 0, oflags & O_CLOEXEC ? FD_CLOEXEC : 0, fd_limit());
     if (err < 0)
         file_release(f);
@@ -153,7 +153,7 @@ static long do_pipe(uint64_t ufds, unsigned flags)
     struct file *rd, *wr;
     int fd[2], err;
 
-    if (flags & ~(unsigned)(O_CLOEXEC | O_NONBLOCK)) /* no packets: O_DIRECT */
+    if (flags & ~(unsigned)(O_CLOEXEC | O_NONBLOCK)) /* packet mode (O_DIRECT) is not supported */
         return -EINVAL;
     err = pipe_create(&rd, &wr, flags & ~(unsigned)O_CLOEXEC);
     if (err != 0)
@@ -188,7 +188,7 @@ long sys_pipe2(struct regs *r)
     return do_pipe(r->arg[0], (unsigned)r->arg[1]);
 }
 
-/* F_SETFL may change these; the rest was decided by open(2). */
+/* F_SETFL: changes the flags in `may`; open(2) sets the others once.  0, -EINVAL, -EPERM. */
 static long set_status_flags(struct file *f, unsigned flags)
 {
     const unsigned may = O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME;
@@ -211,7 +211,7 @@ struct user_flock {
     int32_t pid, pad2;
 };
 
-/* Turns whence, start and len of `u` into first and last byte. */
+/* Converts whence, start and len of `u` to the first and last byte.  0, -EINVAL, -EOVERFLOW. */
 static int decode_flock_range(struct file *f, const struct user_flock *u, struct lock_range *lr)
 {
     struct vattr va;
@@ -301,7 +301,7 @@ static long do_fcntl(struct file *f, int fd, int cmd, uint64_t arg)
     case F_SETLKW:
         return fcntl_lock(f, fd, cmd, arg);
     case F_GETPIPE_SZ:
-    case F_SETPIPE_SZ: /* a pipe keeps its size, which may be more than what is asked for */
+    case F_SETPIPE_SZ: /* a pipe has a fixed size; to ask for less succeeds, for more fails */
         size = pipe_size(f);
         if (size < 0)
             return -EBADF;
@@ -323,7 +323,7 @@ long sys_fcntl(struct regs *r)
     return n;
 }
 
-/* flock(2): a lock on the whole file that belongs to the open file. */
+/* flock(2): a lock on the whole file.  The open file owns it, not the process. */
 long sys_flock(struct regs *r)
 {
     struct file *f;
@@ -362,7 +362,7 @@ long sys_lseek(struct regs *r)
     return n;
 }
 
-/* ioctl(2): what a request means, and where its argument points, only the file knows. */
+/* ioctl(2): only the file's own operation knows the meaning of most requests and of their argument. */
 long sys_ioctl(struct regs *r)
 {
     enum { FIONBIO = 0x5421, FIONCLEX = 0x5450, FIOCLEX = 0x5451 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * sys_futex.c - futex(2): commands, time limits, restarts.
+ * sys_futex.c - futex(2): commands, timeouts, restarts.
  *
  * SEE ALSO    kernel/ipc/futex.c
  */
@@ -25,7 +25,7 @@ enum {
     FUTEX_REALTIME = 0x100,
 };
 
-/* Goes on with a FUTEX_WAIT that had a relative limit and was interrupted. */
+/* restart.fn: continues an interrupted FUTEX_WAIT that has a timeout, with its first deadline. */
 static long restart_futex_wait(struct lwp *l)
 {
     int err = futex_wait(l->restart.arg[0], (uint32_t)l->restart.arg[1], FUTEX_ANY,
@@ -37,7 +37,7 @@ static long restart_futex_wait(struct lwp *l)
     return -ERESTART_RESTARTBLOCK;
 }
 
-/* FUTEX_WAIT: the limit is relative. */
+/* FUTEX_WAIT.  utime: user address of the relative timeout, or 0. */
 static long do_futex_wait(uint64_t uaddr, uint32_t val, bool priv, uint64_t utime)
 {
     struct lwp *l = curlwp();
@@ -64,7 +64,7 @@ static long do_futex_wait(uint64_t uaddr, uint32_t val, bool priv, uint64_t utim
     return -ERESTART_RESTARTBLOCK;
 }
 
-/* FUTEX_WAIT_BITSET: the limit is a point in time. */
+/* FUTEX_WAIT_BITSET.  utime: user address of the absolute deadline, or 0; `real`: on CLOCK_REALTIME. */
 static long do_futex_wait_bitset(uint64_t uaddr, uint32_t val, bool priv, uint64_t utime, bool real,
                                  uint32_t bitset)
 {

@@ -2,9 +2,11 @@
 /*
  * sys_ids.c - system calls about identity (users, groups, sessions) and resources (limits, usage).
  *
- * THEORY      The set*id calls follow Linux, for which CAP_SETUID is "effective uid 0" here: the superuser may become
- *             anybody; others may choose among their real, effective and saved ids.  The id used for files follows the
- *             effective one.  Each call works on a copy of the credentials that is swapped in at the end.
+ * THEORY      A process has a real id (its user), an effective id (its permissions) and a saved id, to which
+ *             the effective id can return.  The set*id calls follow Linux, but where Linux tests CAP_SETUID,
+ *             they test for effective uid 0.  The superuser may set any id; other users may choose among
+ *             their real, effective and saved ids.  The id for file access follows the effective id.  Each
+ *             call changes a copy of the credentials and installs the copy at the end.
  * SEE ALSO    proc/cred.c, proc/limits.c, proc/pgrp.c
  */
 #include "sys/sys.h"
@@ -40,7 +42,7 @@ long sys_getegid(struct regs *r)
     return curcred()->egid;
 }
 
-/* The three ids of one kind, so that users and groups share the rules. */
+/* The ids of a user or of a group: the rules for both are the same. */
 struct ids {
     uint32_t real, effective, saved, fs;
 };
@@ -51,6 +53,7 @@ static struct ids get_cred_ids(const struct cred *c, bool group)
                  : (struct ids){c->uid, c->euid, c->suid, c->fsuid};
 }
 
+/* Installs credentials with user ids (or group ids) `n`.  A new effective id makes the process undumpable. */
 static long set_cred_ids(bool group, struct ids n)
 {
     struct cred *c = cred_dup(curcred());
@@ -133,7 +136,7 @@ static long do_setresid(bool group, uint32_t real, uint32_t eff, uint32_t saved)
     return set_cred_ids(group, n);
 }
 
-/* Returns the old id, whatever happened. */
+/* setfsuid(2), setfsgid(2): return the old id, even if the change is refused. */
 static long do_setfsid(bool group, uint32_t id)
 {
     struct ids i = get_cred_ids(curcred(), group);
@@ -284,7 +287,7 @@ long sys_setpgid(struct regs *r)
 
 /* ---- limits ---- */
 
-/* p is held.  new, old: NULL when not wanted. */
+/* Sets p's limit to *new, stores the old one in *old; both may be NULL.  p is held.  0, -EINVAL, -EPERM. */
 static int change_limit(struct proc *p, unsigned which, const struct rlimit *new,
                         struct rlimit *old)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * sys_io.c - system calls that move bytes: read, write and their relatives, sendfile, directory
- * entries, sync.
+ * sys_io.c - system calls that move bytes: read, write and their variants, sendfile, getdents64, sync,
+ * fadvise64.
  *
- * THEORY      Every call becomes a struct uio over the program's buffers and one file_read() or
- *             file_write(). One transfer moves at most MAX_RW bytes, as in Linux. The calls
- *             with one buffer are the hot ones and keep their iovec on the stack.
- * SEE ALSO    x86/uaccess.h (uio), vfs/file.h
+ * THEORY      A call builds a struct uio that describes the program's buffers, and calls file_read() or
+ *             file_write() once.  As on Linux, one call moves at most MAX_RW bytes.  Calls with one buffer
+ *             are frequent, so they keep their only iovec on the stack.
+ * SEE ALSO    x86/uaccess.h (uio), fs/file.h
  */
 #include "lib/errno.h"
 #include "lib/string.h"
@@ -16,9 +16,12 @@
 #include "pages/pageout.h"
 
 enum { IOV_MAX = 1024, IOV_STACK = 8, SENDFILE_CHUNK = 65536 };
-#define MAX_RW 0x7ffff000ul /* bytes one call moves at most */
+#define MAX_RW 0x7ffff000ul /* maximum number of bytes that one call moves */
 
-/* Moves bytes between file `f` and `uio`; off -1: at its own position.  fs checks mode, kind of file, and O_PATH. */
+/*
+ * Moves bytes between file f and the uio.  off -1: at the file's position.  file_read() and file_write()
+ * check the open mode, the kind of file, and O_PATH.
+ */
 static inline long read_or_write_file(struct file *f, struct uio *uio, loff_t off)
 {
     return uio->dir == UIO_READ ? file_read(f, uio, off) : file_write(f, uio, off);
@@ -65,7 +68,7 @@ long sys_pwrite64(struct regs *r)
     return (loff_t)r->arg[3] < 0 ? -EINVAL : move_one_buffer(r, UIO_WRITE, (loff_t)r->arg[3]);
 }
 
-/* Reads and checks `n` iovecs into v[]; their total, cut at MAX_RW, goes to *total. */
+/* Copies `n` iovecs to v[] and checks them.  Cuts their total length at MAX_RW and stores it in *total. */
 static int copy_in_iovec(struct iovec *v, uint64_t uiov, size_t n, size_t *total)
 {
     size_t sum = 0;
@@ -85,7 +88,7 @@ static int copy_in_iovec(struct iovec *v, uint64_t uiov, size_t n, size_t *total
     return 0;
 }
 
-/* readv and its relatives; off -1: the file's own position. */
+/* readv and its variants; off -1: at the file's position. */
 static long move_vec(struct regs *r, enum uio_dir dir, loff_t off)
 {
     struct iovec few[IOV_STACK], *v = few;
@@ -124,8 +127,7 @@ long sys_writev(struct regs *r)
     return move_vec(r, UIO_WRITE, -1);
 }
 
-/* preadv and pwritev have the position in one register on a 64-bit machine (the second is
- * ignored). */
+/* preadv, pwritev: arg[3] is the 64-bit position; arg[4], its high half on 32-bit machines, is ignored. */
 long sys_preadv(struct regs *r)
 {
     return (loff_t)r->arg[3] < 0 ? -EINVAL : move_vec(r, UIO_READ, (loff_t)r->arg[3]);
@@ -136,7 +138,7 @@ long sys_pwritev(struct regs *r)
     return (loff_t)r->arg[3] < 0 ? -EINVAL : move_vec(r, UIO_WRITE, (loff_t)r->arg[3]);
 }
 
-/* preadv2, pwritev2: position -1 means the file's own; no RWF_* flag is known. */
+/* preadv2, pwritev2: position -1 means the file's position.  No RWF_* flag is supported. */
 static long move_vec2(struct regs *r, enum uio_dir dir)
 {
     if (r->arg[5] != 0)
@@ -154,8 +156,10 @@ long sys_pwritev2(struct regs *r)
     return move_vec2(r, UIO_WRITE);
 }
 
-/* Copies up to `count` bytes of `in`, from *pos, to `out`.  Bytes copied, or an error if there
- * are none. */
+/*
+ * Copies up to `count` bytes from position *pos of `in` to `out`, and advances *pos.  Returns the bytes
+ * copied, or an error if there are none.
+ */
 static long copy_file(struct file *in, loff_t *pos, struct file *out, size_t count, char *buf)
 {
     size_t done = 0;
@@ -183,8 +187,7 @@ static long copy_file(struct file *in, loff_t *pos, struct file *out, size_t cou
         if (put < got)
             break;
     }
-    return done > 0 ? (long)done
-                    : n; /* 0 also if the process is ending: it does not see the result */
+    return done > 0 ? (long)done : n; /* may be 0 if the process is killed, which never sees it */
 }
 
 /* sendfile(out, in, *offset, count) */
@@ -227,8 +230,7 @@ long sys_sendfile(struct regs *r)
     return n;
 }
 
-/* Where getdents64 gathers entries: a kernel page, copied out when it is full or the directory
- * ends. */
+/* The buffer in which getdents64 gathers entries; copied out when it is full or the directory ends. */
 struct dirents {
     char *buf;
     size_t size, used;
@@ -243,6 +245,7 @@ struct user_dirent {
     char name[];
 } __attribute__((packed));
 
+/* file_readdir()'s callback: appends an entry.  Returns 1, which ends the reading, if it does not fit. */
 static int put_dirent(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type,
                       uint64_t next_off)
 {
@@ -266,7 +269,7 @@ static int put_dirent(void *arg, const char *name, size_t len, uint64_t ino, enu
     return 0;
 }
 
-/* getdents64(fd, buf, size): -EINVAL when not even one entry fits. */
+/* getdents64(fd, buf, size): bytes stored, 0 at the end; -EINVAL if the buffer is too small for one entry. */
 long sys_getdents64(struct regs *r)
 {
     enum { DIRENTS_MAX = 32768 };
@@ -351,7 +354,10 @@ enum {
     FADV_LAST = FADV_NOREUSE,
 };
 
-/* Pages that lie in the range with all their bytes, or with those that the file has; len 0: all from off on. */
+/*
+ * FADV_DONTNEED: frees the clean cached pages that lie completely in the range.  The part of the last page
+ * after the end of the file does not count.  Bytes; len 0: to the end of the file.
+ */
 static void forget_cached_range(struct vnode *vn, uint64_t off, uint64_t len)
 {
     uint64_t end = len == 0 || off + len < off ? UINT64_MAX : off + len;
@@ -362,7 +368,7 @@ static void forget_cached_range(struct vnode *vn, uint64_t off, uint64_t len)
         object_forget_clean(&vn->obj, first, last == UINT64_MAX ? last : last - 1);
 }
 
-/* The pages that the range touches; len 0: all from off on. */
+/* FADV_WILLNEED: starts reading all pages that overlap the range.  Bytes; len 0: to the end of the file. */
 static void read_ahead_range(struct vnode *vn, uint64_t off, uint64_t len)
 {
     uint64_t end = len == 0 || off + len < off ? UINT64_MAX : off + len;
@@ -372,7 +378,7 @@ static void read_ahead_range(struct vnode *vn, uint64_t off, uint64_t len)
         object_read_ahead(&vn->obj, off >> PAGE_SHIFT, (end - 1) >> PAGE_SHIFT, &budget);
 }
 
-/* How the file will be read from now on, whatever the range, as on Linux: RANDOM and SEQUENTIAL exclude each other. */
+/* Stores the advice in the open file.  As on Linux, the range is ignored, and RANDOM replaces SEQUENTIAL. */
 static void set_read_advice(struct file *f, unsigned advice)
 {
     uint8_t was = atomic_load(&f->advice), now;
@@ -395,8 +401,8 @@ static void set_read_advice(struct file *f, unsigned advice)
 }
 
 /*
- * posix_fadvise: WILLNEED starts reading, DONTNEED frees what is on the disk; the others are kept in the open file for
- * its reads.
+ * posix_fadvise(fd, off, len, advice): WILLNEED starts reading, DONTNEED frees clean cached pages.  The other
+ * advices are stored in the open file and used by its later reads.
  */
 long sys_fadvise64(struct regs *r)
 {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * sys_lgrp.c - locality groups seen from programs: homes, affinities, topology.
+ * sys_lgrp.c - system calls about locality groups: homes, affinities, topology.
  *
- * THEORY      An affinity is none, weak or strong, one for each lgroup and LWP. Setting one
- *             makes the LWP choose its home again, by affinity first (lgrp/home.h); taking one
- *             away, by load. An LWP bound to a CPU keeps the CPU's lgroup.
+ * THEORY      A program may tell the kernel near which memory an LWP should run.  Each LWP has an affinity to
+ *             each lgroup: none, weak or strong.  When an affinity is set, the LWP chooses its home lgroup
+ *             again, by affinity first (lgrp/home.h); when it is set to none, by load.  An LWP that is bound
+ *             to a CPU keeps the lgroup of that CPU as its home.
  * SEE ALSO    lgrp/load.h, include/uapi/homeroom.h, docs/lgroups.md; liblgrp(3LIB) of Solaris
  */
 #include "disp/pset.h"
@@ -23,6 +24,7 @@ long sys_gethomelgroup(struct regs *r)
     return curthread->lg.home;
 }
 
+/* LGRP_OP_INFO: copies a struct hr_lgrp_info of lgroup `id` to ubuf.  0, -EINVAL, -EFAULT. */
 static long copy_out_lgrp_info(int id, uint64_t ubuf)
 {
     const struct lgrp_topo *t = &lgrp_topo;
@@ -54,10 +56,10 @@ static long copy_out_lgrp_info(int id, uint64_t ubuf)
     return copy_out(ubuf, &in, sizeof in);
 }
 
-/* What an LWP's affinities are asked or told. */
+/* Argument of get_lgrp_affinity() and set_lgrp_affinity(). */
 struct affinity {
     unsigned lgrp;
-    int level; /* 0 none, 1 weak, 2 strong; in and out */
+    int level; /* 0 none, 1 weak, 2 strong; result of get, argument of set */
 };
 
 static int get_lgrp_affinity(struct lwp *l, void *arg)
@@ -81,9 +83,10 @@ static int get_home_lgrp(struct lwp *l, void *arg)
     return 0;
 }
 
+/* The ABI's affinities, by level. */
 static const int levels[] = {LGRP_AFF_NONE, LGRP_AFF_WEAK, LGRP_AFF_STRONG};
 
-/* The number of a level, or -EINVAL. */
+/* The level of an affinity of the ABI, or -EINVAL. */
 static int affinity_to_level(int affinity)
 {
     for (int i = 0; i < (int)array_size(levels); i++)
@@ -111,7 +114,10 @@ static long do_lgrp_affinity(struct ids *who, int lgrp, int affinity, bool set)
     return set ? 0 : levels[a.level];
 }
 
-/* LGRP_OP_LWP_*: one LWP of any process, for plgrp. */
+/*
+ * LGRP_OP_LWP_*, for plgrp: calls fn under proc_lock for one LWP of any process.  `change`: the caller needs
+ * permission to change it.  The result of fn, or -ESRCH, -EPERM.
+ */
 static long apply_to_lwp(int pid, int lwpid, lwp_fn fn, void *arg, bool change)
 {
     int err = -ESRCH;
@@ -153,7 +159,7 @@ static long get_lwp_lgrp_affinity(int pid, int lwpid, int lgrp)
     return err != 0 ? err : levels[a.level];
 }
 
-/* lgrp(op, ...): see uapi/homeroom.h. */
+/* lgrp(op, ...): include/uapi/homeroom.h lists the operations and their arguments. */
 long sys_lgrp(struct regs *r)
 {
     struct ids who = {.type = (int)r->arg[1], .id = (int)r->arg[2]};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * sys_mem.c - memory: mmap and its relatives, meminfo(2), memcntl(2).
+ * sys_mem.c - memory calls: mmap and related calls, meminfo(2), memcntl(2).
  *
- * THEORY      Address spaces do the work (vm/vm.h); here arguments are judged and a descriptor
- *             becomes an object. An address is a number all the way down, so nothing is copied
- *             but mincore's and meminfo's results.
+ * THEORY      These functions check the arguments and find the memory object of a descriptor.  The address
+ *             space (vm/vm.h) does the rest.  It uses addresses only as numbers, so no user memory is copied
+ *             here, except by mincore and meminfo.
  * SEE ALSO    vm/vm.h, docs/memory.md, include/uapi/homeroom.h; semantics: Solaris 9
  *             meminfo(2), memcntl(2)
  */
@@ -24,7 +24,7 @@ static struct as *current_as(void)
     return curproc()->as;
 }
 
-/* The pages behind a file; NULL: it has none. */
+/* The memory object with the pages of a file; NULL: the file cannot be mapped. */
 static struct vm_object *object_of_file(struct file *f)
 {
     if (f->vn != NULL && f->vn->type == VREG && f->vn->op->read == NULL)
@@ -32,7 +32,10 @@ static struct vm_object *object_of_file(struct file *f)
     return f->ops->object;
 }
 
-/* What open mode, type and mount of the file allow; *never: what mprotect must not give later. */
+/*
+ * Checks whether the file's type, open mode and mount allow the mapping.  Stores in *never the PROT_* bits
+ * that mprotect() must not add later.  0, -EBADF, -ENODEV, -EACCES, -EPERM.
+ */
 static int check_mapping(struct file *f, int prot, int flags, int *never)
 {
     unsigned acc = atomic_load(&f->flags);
@@ -56,19 +59,19 @@ static int check_mapping(struct file *f, int prot, int flags, int *never)
     return 0;
 }
 
-/* Mapping /dev/zero is the old way to ask for anonymous memory. */
+/* To map /dev/zero is the traditional way to get anonymous memory. */
 static bool is_dev_zero(const struct file *f)
 {
     return f->vn != NULL && f->vn->type == VCHR && f->vn->rdev == makedev(1, 5);
 }
 
-/* Bytes that the caller may have locked. */
+/* Number of bytes that the caller may lock in memory. */
 static uint64_t memlock_limit(void)
 {
     return cred_superuser(curcred()) ? UINT64_MAX : limit(RLIMIT_MEMLOCK);
 }
 
-/* What MAP_LOCKED asks for, of a mapping just made.  -EAGAIN, and it is gone again. */
+/* MAP_LOCKED: locks a new mapping and returns its address; over the limit, unmaps it: -EAGAIN. */
 static long lock_mapping(uint64_t addr, uint64_t len)
 {
     if (as_mlock(current_as(), addr, len, true, memlock_limit()) == 0 ||
@@ -78,7 +81,7 @@ static long lock_mapping(uint64_t addr, uint64_t len)
     return -EAGAIN;
 }
 
-/* What MAP_SHARED_VALIDATE may be given with; other kinds of mapping ignore what they do not know. */
+/* Flags allowed with MAP_SHARED_VALIDATE.  Other kinds of mapping ignore unknown flags. */
 enum {
     MAP_KNOWN = MAP_SHARED | MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS | MAP_GROWSDOWN |
                 MAP_DENYWRITE | MAP_EXECUTABLE | MAP_LOCKED | MAP_NORESERVE | MAP_POPULATE |
@@ -169,7 +172,7 @@ long sys_msync(struct regs *r)
     return as_msync(current_as(), r->arg[0], r->arg[1], flags);
 }
 
-/* mincore(addr, len, vec): in pieces of CHUNK pages, each answered by one look at the space. */
+/* mincore(addr, len, vec): one query of the address space for each CHUNK pages. */
 long sys_mincore(struct regs *r)
 {
     enum { CHUNK = 256 };
@@ -217,7 +220,7 @@ long sys_munlockall(struct regs *r)
     return as_mlockall(current_as(), 0, 0);
 }
 
-/* memcntl(addr, len, cmd, arg, attr, mask): MC_ADVISE with Solaris's advices as arg. */
+/* memcntl(addr, len, cmd, arg, attr, mask): only MC_ADVISE, with Solaris's numbers of the advices as arg. */
 long sys_memcntl(struct regs *r)
 {
     static const int solaris_access[] = {HR_MADV_ACCESS_DEFAULT, HR_MADV_ACCESS_LWP,
@@ -229,13 +232,13 @@ long sys_memcntl(struct regs *r)
     if (advice >= 6 && advice <= 8)
         advice = (uint64_t)solaris_access[advice - 6];
     else if (advice == 5)
-        advice = 8; /* Solaris's MADV_FREE, in Linux's numbers */
+        advice = 8; /* MADV_FREE is 5 on Solaris and 8 on Linux */
     if (advice > INT32_MAX)
         return -EINVAL;
     return as_advise(current_as(), r->arg[0], r->arg[1], (int)advice);
 }
 
-/* What meminfo(2) answers to one request about one address.  Returns whether it could. */
+/* Stores the result of one meminfo(2) request for one address in *out; false: it has none. */
 static bool meminfo_answer(uint32_t req, uint64_t addr, const struct as_page_info *pi,
                            uint64_t *out)
 {
@@ -264,9 +267,9 @@ static bool meminfo_answer(uint32_t req, uint64_t addr, const struct as_page_inf
 }
 
 /*
- * meminfo(inaddr, addr_count, info_req, info_count, outdata, validity).  With PLGRP as first
- * request the addresses are physical.  The addresses are taken in groups that one look at the
- * address space answers.
+ * meminfo(inaddr, addr_count, info_req, info_count, outdata, validity).  If the first request is PLGRP, the
+ * addresses are physical and there is one result per address.  The address space is queried once for each
+ * GROUP addresses.
  */
 long sys_meminfo(struct regs *r)
 {

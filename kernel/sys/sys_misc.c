@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * sys_misc.c - the system as a whole: its names, memory, messages, random numbers, its end.
+ * sys_misc.c - calls about the whole system: names, memory, messages, random numbers, reboot.
  *
  * SEE ALSO    proc/uts.h, stat/panic.h (messages, machine_exit), lib/crng.h
  */
@@ -82,8 +82,8 @@ long sys_sysinfo(struct regs *r)
 }
 
 /*
- * syslog(2): reading the message buffer; /dev/kmsg has what was cleared, too.  Console levels do not exist.  All but
- * its size is for the superuser, since the seed of this run is in it.
+ * syslog(2): read or clear the message buffer.  Messages that were cleared can still be read from /dev/kmsg.
+ * There are no console levels.  Only the superuser may read it, because it contains this run's random seed.
  */
 long sys_syslog(struct regs *r)
 {
@@ -123,7 +123,8 @@ long sys_syslog(struct regs *r)
     return n;
 }
 
-/* getrandom(buf, len, flags): the run's generator is seeded at boot, so no flag makes it wait.
+/*
+ * getrandom(buf, len, flags): never waits, whatever the flags are, because the generator is seeded at boot.
  */
 long sys_getrandom(struct regs *r)
 {
@@ -147,7 +148,7 @@ long sys_getrandom(struct regs *r)
     return (long)done;
 }
 
-/* reboot(magic1, magic2, command): halting and powering off are the same here. */
+/* reboot(magic1, magic2, command): to halt and to power off are the same here. */
 long sys_reboot(struct regs *r)
 {
     enum { RESTART = 0x01234567, CAD_OFF = 0, POWER_OFF = 0x4321fedc };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * sys_name.c - system calls that make, remove and follow names.
+ * sys_name.c - system calls that create, remove and look up names.
  *
- * Each old call is its *at form with the working directory. The rules are vfs/nameop.c's.
+ * A call without a directory argument is its *at variant with AT_FDCWD.  fs/nameop.c implements the rules.
  *
  * SEE ALSO    vfs/vnode.h, user/test/t_sys.c
  */
@@ -20,7 +20,7 @@ enum {
     S_IFSOCK = 0140000
 };
 
-/* The mode a new file gets: without the bits of the umask. */
+/* The permission bits of a new file: `mode` without the bits in the umask. */
 static uint32_t apply_umask(uint64_t mode)
 {
     return (uint32_t)mode & 07777 & ~curproc()->fs->umask;
@@ -241,7 +241,7 @@ long sys_readlink(struct regs *r)
     return do_readlink(AT_FDCWD, r->arg[0], r->arg[1], r->arg[2]);
 }
 
-/* Makes `vn` (a held reference, which passes to it) the working or the root directory. */
+/* Makes `vn` the working or root directory, *which.  Takes over the caller's reference, also on error. */
 static long set_process_dir(struct vnode *vn, struct vnode **which)
 {
     struct fsinfo *fs = curproc()->fs;
@@ -300,7 +300,7 @@ long sys_chroot(struct regs *r)
     return set_process_dir(vn, &curproc()->fs->root);
 }
 
-/* getcwd(2): the length with the NUL; -ERANGE if the buffer is too small. */
+/* getcwd(2): returns the length including the NUL; -ERANGE if the buffer is too small. */
 long sys_getcwd(struct regs *r)
 {
     struct fs_ctx ctx;
@@ -335,7 +335,7 @@ long sys_umask(struct regs *r)
     return (long)old;
 }
 
-/* mount(source, target, type, flags, data): the superuser only.  No type: -EINVAL, but for a remount, which has one. */
+/* mount(source, target, type, flags, data): superuser only.  Type NULL is -EINVAL, except for a remount. */
 long sys_mount(struct regs *r)
 {
     struct vnode *dir;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * sys_net.c - system calls of sockets.
+ * sys_net.c - system calls on sockets.
  *
- * THEORY      Addresses, options and message headers are copied in whole before anything is done, and copied out
- *             after it; data moves through a struct uio.  A name of AF_UNIX that is a path becomes a vnode here,
- *             since only here paths are known.  There is no control data: to send some is an error, and none comes
- *             back.
+ * THEORY      Each call first copies addresses, options and message headers to the kernel, then does its
+ *             work, then copies the results back.  Data moves through a struct uio.  An AF_UNIX path is
+ *             looked up here and passed on as a vnode, because kernel/net does not know about paths.  Control
+ *             messages are not supported: to send one is an error, and none is received.
  * SEE ALSO    net/net.h, docs/network.md, socket(2) and others of Linux's manual
  */
 #include "net/net.h"
@@ -25,7 +25,7 @@ enum {
     MSG_WAITFORONE = 0x10000,
     UNIX_PATH_MAX = 108
 };
-#define MAX_RW 0x7ffff000ul /* bytes one call moves at most */
+#define MAX_RW 0x7ffff000ul /* maximum number of bytes that one call moves */
 
 struct user_msghdr {
     uint64_t name;
@@ -46,7 +46,10 @@ static int copy_in_sockaddr(struct sock_addr *a, uint64_t uaddr, uint64_t len)
     return copy_in(a, uaddr, a->len);
 }
 
-/* As accept(2) and others give one back: cut to what there is room for, with its true length. */
+/*
+ * Returns an address as accept(2) does: copies as much as fits into the int *ulen bytes at uaddr, and stores
+ * the real length in *ulen.  Does nothing if either address is 0.
+ */
 static int copy_out_sockaddr(const struct sock_addr *a, uint64_t uaddr, uint64_t ulen)
 {
     int32_t room, len = (int32_t)a->len;
@@ -64,8 +67,9 @@ static int copy_out_sockaddr(const struct sock_addr *a, uint64_t uaddr, uint64_t
 }
 
 /*
- * Finds the file that an AF_UNIX address names, or makes it (`create`): a->vn, held; NULL when the name is none of a
- * file. -EADDRINUSE, and a look-up's errors.
+ * Looks up the socket file of an AF_UNIX address, or creates it if `create`, and holds it in a->vn.  For an
+ * abstract name a->vn stays NULL.  -EINVAL; -EADDRINUSE (create); -ECONNREFUSED: the file is no socket;
+ * errors of the look-up.
  */
 static int unix_resolve(struct sock_addr *a, bool create)
 {
@@ -96,7 +100,10 @@ static int unix_resolve(struct sock_addr *a, bool create)
     return err;
 }
 
-/* Calls fn(f, address) for the socket and the address of the arguments. */
+/*
+ * bind(2), connect(2): calls fn with the socket and the address of the arguments; creates the file if
+ * `create`.
+ */
 static long call_with_sockaddr(struct regs *r, int (*fn)(struct file *, const struct sock_addr *),
                                bool create)
 {
@@ -109,7 +116,7 @@ static long call_with_sockaddr(struct regs *r, int (*fn)(struct file *, const st
     err = file_is_socket(f) ? copy_in_sockaddr(&a, r->arg[1], r->arg[2]) : -ENOTSOCK;
     if (err == 0 && socket_family(f) == AF_UNIX) {
         if (create && socket_name(f, false, &old) == 0 && old.len > 2)
-            err = -EINVAL; /* it is bound: not after a second file was made */
+            err = -EINVAL; /* already bound: fail before a second file is created */
         else
             err = unix_resolve(&a, create);
     }
@@ -132,7 +139,7 @@ long sys_connect(struct regs *r)
     return call_with_sockaddr(r, socket_connect, false);
 }
 
-/* ---- making ---- */
+/* ---- creating sockets ---- */
 
 static unsigned oflags_of(unsigned type)
 {
@@ -144,7 +151,7 @@ static unsigned fdflags_of(unsigned type)
     return type & SOCK_CLOEXEC ? FD_CLOEXEC : 0;
 }
 
-/* A descriptor for f; f goes when there is none. */
+/* Installs f in a new descriptor and returns it; on error releases f. */
 static long install_socket_fd(struct file *f, unsigned type)
 {
     int fd = fd_install(curproc()->files, f, 0, fdflags_of(type), (unsigned)limit(RLIMIT_NOFILE));
@@ -324,7 +331,7 @@ long sys_getsockopt(struct regs *r)
 
 /* ---- messages ---- */
 
-/* One buffer in `uaddr`, `len`; `one` must live as long as the uio. */
+/* Makes a uio over the buffer uaddr[len] of the program; *one must live as long as the uio.  0 or -EFAULT. */
 static int setup_user_uio(struct uio *uio, struct iovec *one, uint64_t uaddr, uint64_t len,
                           enum uio_dir dir)
 {
@@ -374,7 +381,7 @@ long sys_recvfrom(struct regs *r)
     return n;
 }
 
-/* A message header and its buffers, in kernel copies. */
+/* Kernel copy of a message header and its iovecs. */
 struct kmsg {
     struct user_msghdr h;
     struct iovec few[IOV_STACK], *v;
@@ -408,7 +415,7 @@ static int copy_in_msg_iovec(struct kmsg *k)
     return err;
 }
 
-/* Takes the header at `uaddr`; on success release_msghdr() gives back what it took. */
+/* Reads the message header at `uaddr` and sets up k->m.  After success, call release_msghdr(). */
 static int copy_in_msghdr(struct kmsg *k, uint64_t uaddr, unsigned flags, enum uio_dir dir)
 {
     int err = copy_in(&k->h, uaddr, sizeof k->h);
@@ -487,7 +494,7 @@ long sys_recvmsg(struct regs *r)
     return do_one_message(r, receive_one_message);
 }
 
-/* sendmmsg, recvmmsg: as many as go; an error counts only for the first. */
+/* sendmmsg, recvmmsg: returns the number of messages done; an error is returned only if there is none. */
 static long do_many_messages(struct regs *r, long (*one)(struct file *, uint64_t, unsigned),
                              uint64_t deadline)
 {

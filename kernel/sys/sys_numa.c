@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * sys_numa.c - memory nodes as Linux's programs see them: set_mempolicy(2), get_mempolicy(2).
+ * sys_numa.c - Linux's calls about memory nodes: set_mempolicy(2), get_mempolicy(2).
  *
- * THEORY      Placement is Solaris's here (docs/lgroups.md): a policy belongs to a segment or an object and is set by
- *             madvise(MADV_ACCESS_*) or memcntl().  Behind it stands the policy of the thread that touches a page
- *             first, if it has asked for one here.  A segment keeps no set of nodes, so mbind(2) is absent, and the
- *             policy of an address is always MPOL_DEFAULT.  All memory is allowed.
- * SEE ALSO    lgrp/mempolicy.h, fs/sysfs/sysfs_node.c, docs/lgroups.md, t_sys's memory_policy, tests/test_dynamic.py
+ * THEORY      A memory policy says on which node a new page is placed.  Homeroom has Solaris's policies
+ *             (docs/lgroups.md): each segment or object has one, which madvise(MADV_ACCESS_*) or memcntl()
+ *             sets.  If no advice was given, the policy of the thread that touches the page first
+ *             decides.  set_mempolicy() sets that policy.  A segment cannot store a set of nodes.  So
+ *             mbind(2) does not exist, and the policy of an address is always MPOL_DEFAULT.  A thread may use
+ *             all nodes (there are no cpusets).
+ * SEE ALSO    lgrp/mempolicy.h, fs/sysfs_node.c, docs/lgroups.md, t_sys's memory_policy,
+ *             tests/test_dynamic.py
  */
 #include "lgrp/lgrp.h"
 #include "lib/errno.h"
@@ -17,7 +20,10 @@
 enum { MPOL_MODE_FLAGS = MPOL_F_NUMA_BALANCING | MPOL_F_RELATIVE_NODES | MPOL_F_STATIC_NODES };
 enum { MPOL_F_NODE = 1, MPOL_F_ADDR = 2, MPOL_F_MEMS_ALLOWED = 4 };
 
-/* A set of nodes into a program's mask of `maxnode` - 1 bits, as Linux counts them; what is beyond ours is cleared. */
+/*
+ * Copies a set of nodes to a program's mask of `maxnode` - 1 bits (Linux counts one more), and clears the
+ * bits above the highest node.  0; -EINVAL: the mask is too short or longer than a page; -EFAULT.
+ */
 static int copy_out_nodes(uint64_t uaddr, uint64_t maxnode, uint64_t set)
 {
     uint64_t bytes = round_up(maxnode - 1, 64) / 8, word = set;
@@ -33,7 +39,7 @@ static int copy_out_nodes(uint64_t uaddr, uint64_t maxnode, uint64_t set)
     return 0;
 }
 
-/* The program's mask of `maxnode` - 1 bits as a set.  -EINVAL: too long, or it names a node that cannot be. */
+/* Reads a program's mask of `maxnode` - 1 bits.  -EINVAL: too long, or a bit above 63 is set; -EFAULT. */
 static int copy_in_nodes(uint64_t uaddr, uint64_t maxnode, uint64_t *set)
 {
     uint64_t bits = maxnode - 1, word;
@@ -74,7 +80,7 @@ long sys_set_mempolicy(struct regs *r)
     return err;
 }
 
-/* The node of the page at an address of the caller, which is brought in; -EFAULT if it cannot be read. */
+/* The node of the page at an address of the caller.  Faults the page in; -EFAULT if it cannot be read. */
 static int node_of_user_page(uint64_t addr)
 {
     struct as_page_info pi;
@@ -85,7 +91,7 @@ static int node_of_user_page(uint64_t addr)
         if (copy_in(&byte, addr, sizeof byte) != 0)
             return -EFAULT;
         as_query(curproc()->as, &addr, 1, &pi);
-    } while (!pi.present); /* taken again before we looked */
+    } while (!pi.present); /* it was reclaimed before as_query(): try again */
     node = lgrp_phys_node(&lgrp_topo, pi.phys);
     return node >= 0 ? node : -EFAULT;
 }
@@ -102,7 +108,7 @@ long sys_get_mempolicy(struct regs *r)
     if (flags & MPOL_F_MEMS_ALLOWED) {
         if (flags != MPOL_F_MEMS_ALLOWED)
             return -EINVAL;
-        nodes = (2ull << (lgrp_topo.nmem - 1)) - 1; /* nodes with memory come first */
+        nodes = (2ull << (lgrp_topo.nmem - 1)) - 1; /* nodes with memory have the lowest numbers */
     } else if (flags & MPOL_F_ADDR) {
         struct as_page_info pi;
 
@@ -112,7 +118,7 @@ long sys_get_mempolicy(struct regs *r)
         if ((flags & MPOL_F_NODE) && (mode = node_of_user_page(addr)) < 0)
             return mode;
     } else if (addr != 0 || ((flags & MPOL_F_NODE) && mp->mode != MPOL_INTERLEAVE)) {
-        return -EINVAL; /* the next node is told of interleaving threads only */
+        return -EINVAL; /* only a thread that interleaves has a next node */
     } else {
         mode = (flags & MPOL_F_NODE) ? (int)mempolicy_next(mp) : mp->mode | mp->flags;
         nodes = mp->flags != 0 ? mp->asked : mp->nodes;

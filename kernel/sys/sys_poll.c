@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * sys_poll.c - waiting for several descriptors: poll, ppoll, select, pselect6, epoll.
+ * sys_poll.c - wait for several descriptors at once: poll, ppoll, select, pselect6, epoll.
  *
- * THEORY      All four become poll_files() on a kernel array of struct pollfd. select's three
- *             bit sets are turned into one entry for each descriptor that is in any of them,
- *             and back. A call that a signal ends gives -ERESTARTNOHAND: it goes on if no
- *             handler ran. The mask of ppoll and pselect6 is in force only during the call;
- *             when a handler is to run it stays until the handler's frame holds the old one
- *             (sig_mask_push in proc.h).
- * SEE ALSO    vfs/poll.c, ipc/epoll.c
+ * THEORY      poll, ppoll, select and pselect6 all call poll_files() with a kernel array of struct pollfd.
+ *             select's three bit sets are converted to an array with one entry for each descriptor that is in
+ *             any of them; the result is converted back.
+ *             A call that a signal ends returns -ERESTARTNOHAND: the call is restarted if no handler has run.
+ *             The signal mask of ppoll and pselect6 is in force only during the call.  If a handler must run,
+ *             the mask stays in force until the old mask is saved in the handler's frame (sig_mask_push in
+ *             proc.h).
+ * SEE ALSO    fs/poll.c, fs/epoll.c
  */
 #include "ipc/ipc.h"
 #include "disp/timer.h"
@@ -20,7 +21,7 @@
 
 enum { POLL_STACK = 32, NFDS_MAX = 1 << 16 };
 
-/* A point in time for poll_files(), `ns` from now; ns 0: do not wait. */
+/* The deadline `ns` from now, as an argument of poll_files(); ns 0: 0, do not wait. */
 static uint64_t deadline_after(int64_t ns)
 {
     uint64_t at;
@@ -32,7 +33,7 @@ static uint64_t deadline_after(int64_t ns)
     return at;
 }
 
-/* poll_files() on `n` entries at user address `ufds`. */
+/* Calls poll_files() for the `n` entries at user address `ufds`.  Descriptors that are ready, or -errno. */
 static long poll_user_fds(uint64_t ufds, uint64_t n, uint64_t deadline)
 {
     struct pollfd few[POLL_STACK], *fds = few;
@@ -61,7 +62,10 @@ long sys_poll(struct regs *r)
                          ms < 0 ? NO_DEADLINE : deadline_after(ms * NSEC_PER_MSEC));
 }
 
-/* Puts the mask at user address `umask` (0: none) in force for the rest of the call. */
+/*
+ * Makes the signal mask at user address `umask` (0: none) valid until pop_user_sigmask().  *pushed: whether
+ * there was one.  0, -EINVAL (wrong size), -EFAULT.
+ */
 static int push_user_sigmask(uint64_t umask, uint64_t size, bool *pushed)
 {
     sigset_t set;
@@ -80,14 +84,14 @@ static int push_user_sigmask(uint64_t umask, uint64_t size, bool *pushed)
     return 0;
 }
 
+/* Restores the old mask, unless a handler may run first: `result` is what the call returns. */
 static void pop_user_sigmask(bool pushed, long result)
 {
     if (pushed && result != -ERESTARTNOHAND)
         sig_mask_pop();
 }
 
-/* What is left of a time limit, for the caller's struct timespec or timeval.  A failure is not
- * told. */
+/* Stores the time until `deadline` as a struct timespec (unit 1) or timeval (1000).  A fault is ignored. */
 static void copy_out_time_left(uint64_t uaddr, uint64_t deadline, int64_t unit_ns)
 {
     uint64_t now = clock_mono_ns();
@@ -121,10 +125,10 @@ long sys_ppoll(struct regs *r)
     return n;
 }
 
-/* select's sets: in[] as given, out[] to give back; read, write, except. */
+/* select's sets for read, write, except: in[] from the program, out[] as the result. */
 struct fdsets {
     uint64_t *in[3], *out[3];
-    size_t words; /* of each */
+    size_t words; /* size of each set, in 64-bit words */
 };
 
 static const int16_t select_events[3] = {POLLIN, POLLOUT, POLLPRI};
@@ -135,7 +139,7 @@ static bool is_fd_in_set(const uint64_t *set, unsigned fd)
     return (set[fd / 64] >> (fd % 64)) & 1;
 }
 
-/* Entries for all descriptors below n that are in a set; returns how many. */
+/* Fills in fds[] for all descriptors below n that are in a set; returns the number of entries. */
 static unsigned sets_to_pollfds(const struct fdsets *s, unsigned n, struct pollfd *fds)
 {
     unsigned count = 0;
@@ -152,7 +156,7 @@ static unsigned sets_to_pollfds(const struct fdsets *s, unsigned n, struct pollf
     return count;
 }
 
-/* The other way; returns the number of bits set, or -EBADF. */
+/* Sets the bits of the result from fds[]; returns their number, or -EBADF if a descriptor was not open. */
 static long pollfds_to_sets(struct fdsets *s, const struct pollfd *fds, unsigned count)
 {
     long bits = 0;
@@ -171,7 +175,7 @@ static long pollfds_to_sets(struct fdsets *s, const struct pollfd *fds, unsigned
     return bits;
 }
 
-/* select(2) with the time limit worked out. */
+/* select(2).  uset[]: user addresses of the sets, or 0. */
 static long do_select(int nfds, const uint64_t uset[3], uint64_t deadline)
 {
     struct fdsets s;
@@ -227,7 +231,7 @@ long sys_select(struct regs *r)
     return n;
 }
 
-/* pselect6: the sixth argument points at {mask address, mask size}. */
+/* pselect6: the sixth argument is the address of {mask address, mask size}, or 0. */
 long sys_pselect6(struct regs *r)
 {
     uint64_t deadline = NO_DEADLINE, mask[2] = {0, 0};
@@ -301,7 +305,10 @@ long sys_epoll_ctl(struct regs *r)
     return err;
 }
 
-/* epoll_wait(epfd, events, max, ms); what cannot be stored is lost, as are events of an edge. */
+/*
+ * epoll_wait(epfd, events, max, ms).  If the events cannot be stored (-EFAULT), they are lost; an
+ * edge-triggered event is not reported again.
+ */
 static long do_epoll_wait(struct regs *r)
 {
     enum { EPOLL_STACK = 16, EPOLL_MOST = 4096 };
@@ -344,7 +351,7 @@ long sys_epoll_pwait(struct regs *r)
         return n;
     n = do_epoll_wait(r);
     if (n == -EINTR && pushed)
-        n = -ERESTARTNOHAND; /* the mask stays until the handler's frame holds the old one */
+        n = -ERESTARTNOHAND; /* the mask stays until the old one is in the handler's frame */
     pop_user_sigmask(pushed, n);
     return n;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * sys_proc.c - system calls that make, replace, end and wait for processes.
+ * sys_proc.c - system calls that create, replace, end and wait for processes.
  *
- * THEORY      Thin: arguments come in as kernel copies, proc/ does the work, results go out.
- *             The strings of execve are gathered in one buffer that grows by doubling; its size is limited by the
- *             stack's limit, as in Linux.
+ * THEORY      These functions copy arguments to the kernel and results back; kernel/proc/ does the work.
+ *             The strings of execve are gathered in one buffer, which doubles when it is full.  As on Linux,
+ *             its maximum size depends on the stack limit (RLIMIT_STACK).
  * SEE ALSO    proc/proc.h; docs/processes.md
  */
 #include "sys/sys.h"
@@ -76,7 +76,7 @@ long sys_clone(struct regs *r)
     return proc_clone(&ca, r);
 }
 
-/* C libraries fall back on clone(2). */
+/* Not implemented: C libraries then use clone(2). */
 long sys_clone3(struct regs *r)
 {
     (void)r;
@@ -93,11 +93,13 @@ long sys_exit_group(struct regs *r)
     proc_exit_group((int)(r->arg[0] & 0xff) << 8);
 }
 
+/* The strings of execve's arguments and environment, each with its NUL; bytes. */
 struct arg_buf {
     char *buf;
     size_t size, len, max;
 };
 
+/* Doubles the buffer.  0, -E2BIG, -ENOMEM. */
 static int grow_arg_buf(struct arg_buf *b)
 {
     size_t size = b->size == 0 ? ARG_FIRST : b->size * 2;
@@ -114,6 +116,7 @@ static int grow_arg_buf(struct arg_buf *b)
     return 0;
 }
 
+/* Appends the string at user address `uaddr`.  0, -E2BIG, -ENOMEM, -EFAULT. */
 static int add_arg_string(struct arg_buf *b, uint64_t uaddr)
 {
     for (;;) {
@@ -132,7 +135,11 @@ static int add_arg_string(struct arg_buf *b, uint64_t uaddr)
     }
 }
 
-/* A NULL-ended array of string pointers.  They are read a few at a time, but never beyond a page that is needed. */
+/*
+ * Appends the strings of the NULL-terminated pointer array at `uaddr` and stores their number in *count.
+ * Reads up to 16 pointers at a time, but none from a page that comes after the one of the next pointer: it
+ * may not be mapped.
+ */
 static int add_arg_vector(struct arg_buf *b, uint64_t uaddr, unsigned *count)
 {
     uint64_t ptr[16];
@@ -159,7 +166,7 @@ static int add_arg_vector(struct arg_buf *b, uint64_t uaddr, unsigned *count)
     }
 }
 
-/* execve with the path already here; the file itself may be known, too (see exec_args). */
+/* execve with the path in kernel memory.  vn: the program's file, or NULL: look up the path. */
 static long do_execve(struct vnode *vn, const char *path, uint64_t argv, uint64_t envp,
                       struct regs *r)
 {
@@ -169,7 +176,7 @@ static long do_execve(struct vnode *vn, const char *path, uint64_t argv, uint64_
     int err = grow_arg_buf(&b);
 
     if (err == 0 && (err = add_arg_vector(&b, argv, &ea.nargs)) == 0 && ea.nargs == 0) {
-        b.buf[b.len++] = '\0'; /* a program may count on an argv[0] */
+        b.buf[b.len++] = '\0'; /* programs rely on an argv[0] */
         ea.nargs = 1;
     }
     if (err == 0)
@@ -197,8 +204,9 @@ long sys_execve(struct regs *r)
 }
 
 /*
- * execveat: a path from a directory descriptor, or (AT_EMPTY_PATH) an open file, whatever its name is now.  For a
- * script the interpreter gets a name of it below /dev/fd, as on Linux.
+ * execveat: executes a path relative to a directory descriptor or, with AT_EMPTY_PATH, an open file, which
+ * need not have a name any more.  As on Linux, the interpreter of a script gets a path below /dev/fd as the
+ * script's name.
  */
 long sys_execveat(struct regs *r)
 {

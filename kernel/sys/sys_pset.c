@@ -2,11 +2,12 @@
 /*
  * sys_pset.c - processor sets: pset_create(2), pset_assign(2), pset_bind(2), pset_info(2) of Solaris 9.
  *
- * THEORY      Root makes, fills and destroys sets and binds to them; anybody may ask, and may take his own processes
- *             out of a set again unless it has PSET_NOESCAPE, which the default set always has: so nobody else binds to
- *             a set.
- *             Lists are copied as far as the caller's room goes; the number that he gets back is the real one.
- *             A list may be old when it is read, as any answer about CPUs.
+ * THEORY      A processor set is a group of CPUs that run only the threads bound to the set.
+ *             Only root may create, fill and destroy sets and bind processes to them.  Every user may query
+ *             sets.  A user may also remove its own processes from a set, unless the set has PSET_NOESCAPE,
+ *             as the default set always has.
+ *             A call that returns a list copies as much as fits into the caller's buffer, and returns the
+ *             full number of entries.  The list may be out of date when the program reads it.
  * SEE ALSO    disp/pset.h; user/include/sys/pset.h; docs/psets.md, tests/test_psets.py
  */
 #include "disp/disp.h"
@@ -17,13 +18,13 @@
 #include "sys/sys.h"
 #include "uapi/homeroom.h"
 
-/* The set that `id` means. */
+/* Translates PS_MYID to the caller's own set. */
 static int resolve_set_id(int id)
 {
     return id == PS_MYID ? curthread->part->id : id;
 }
 
-/* 0, or -EFAULT; a NULL address wants no answer. */
+/* Stores `value` at user address `uaddr`; does nothing if it is 0.  0 or -EFAULT. */
 static int copy_out_int(uint64_t uaddr, int value)
 {
     return uaddr == 0 ? 0 : copy_out(uaddr, &value, sizeof value);
@@ -64,8 +65,8 @@ long sys_pset_assign(struct regs *r)
 }
 
 struct binding {
-    struct cpupart *to; /* NULL: only ask */
-    int old;
+    struct cpupart *to; /* NULL: only query */
+    int old;            /* set of the first LWP, before the call */
     bool have_old;
 };
 
@@ -96,7 +97,7 @@ long sys_pset_bind(struct regs *r)
 
     if (!ids_valid(&who))
         return -EINVAL;
-    mutex_enter(&cpu_lock); /* the set stays, and has a CPU, until all are bound */
+    mutex_enter(&cpu_lock); /* keeps the set and its CPUs until all LWPs are bound */
     if (set == PS_QUERY)
         err = 0;
     else if ((b.to = pset_find(set)) == NULL || cpumask_empty(&b.to->cpus))
@@ -109,7 +110,10 @@ long sys_pset_bind(struct regs *r)
     return err != 0 ? err : copy_out_int(r->arg[3], b.old);
 }
 
-/* Copies numbers as far as there is room, and how many there are.  `un`, `ulist`: addresses; both may be 0. */
+/*
+ * Copies list[n] to user address `ulist`, as much as fits, and n to user address `un`.  *un must first hold
+ * the space, in entries.  Either address may be 0.  0 or -EFAULT.
+ */
 static int copy_out_numbers(uint64_t un, uint64_t ulist, const int *list, unsigned n)
 {
     unsigned room = 0;

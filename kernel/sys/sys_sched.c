@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * sys_sched.c - Linux's scheduling calls on Solaris's classes: yield, affinity, policies, nice; priorities at disks.
+ * sys_sched.c - Linux's scheduling calls, mapped to Solaris's classes: affinity, policies, nice, ioprio.
  *
- * THEORY      SCHED_OTHER and SCHED_BATCH are class TS, SCHED_IDLE is TS at the lowest user
- *             priority, SCHED_FIFO and SCHED_RR are class RT, which has a level for each of
- *             Linux's priorities 1 .. 99. What was asked for is kept in the LWP, so that
- *             it can be told back. nice belongs to the process. Every call finds its LWP under
- *             proc_lock; changes to the caller itself are made without it, because they may
- *             take the caller to another CPU.
- *             A priority at disks (ioprio_set) is kept in the LWP and goes with each request: blk/iosched.c.
+ * THEORY      SCHED_OTHER and SCHED_BATCH are class TS.  SCHED_IDLE is TS at the lowest user priority.
+ *             SCHED_FIFO and SCHED_RR are class RT, which has one level for each of Linux's priorities 1 ..
+ *             99.  The LWP keeps Linux's policy and priority, so that they can be queried.  The nice value
+ *             belongs to the process.  Every call finds its LWP under proc_lock.  A change to the caller
+ *             itself is made without this lock, because it may move the caller to another CPU.
+ *             The priority of disk requests (ioprio_set) is kept in the LWP and copied to each request:
+ *             blk/sched.c.
  * SEE ALSO    disp/thread.h, sys_solaris.c (priocntl), docs/dispatcher.md
  */
 #include "blk/blk.h"
@@ -28,7 +28,7 @@ long sys_sched_yield(struct regs *r)
     return 0;
 }
 
-/* A set of CPUs as a program gives it: bytes beyond ours must not matter. */
+/* sched_setaffinity(tid, size, mask): bytes of the mask beyond the kernel's own size are ignored. */
 long sys_sched_setaffinity(struct regs *r)
 {
     struct cpumask mask = {0};
@@ -45,7 +45,7 @@ long sys_sched_setaffinity(struct regs *r)
     return err;
 }
 
-/* Returns the bytes written, as many as the machine's CPUs need. */
+/* Returns the number of bytes written: enough for all CPUs, in multiples of 8. */
 long sys_sched_getaffinity(struct regs *r)
 {
     size_t need = round_up(ncpu, 64u) / 8;
@@ -69,6 +69,7 @@ static bool is_rt_policy(int policy)
     return policy == SCHED_FIFO || policy == SCHED_RR;
 }
 
+/* 0 if `policy` exists and `prio` is legal for it; else -EINVAL. */
 static int check_sched_policy(int policy, int prio)
 {
     if (is_rt_policy(policy))
@@ -78,7 +79,10 @@ static int check_sched_policy(int policy, int prio)
     return prio == 0 ? 0 : -EINVAL;
 }
 
-/* Puts the LWP with id `tid` under a policy; -1: the one it has. */
+/*
+ * Sets policy and priority of LWP `tid` (0: the caller).  policy -1: keep it; uparam: user address of the
+ * priority.  0, -EFAULT, -EINVAL, -ESRCH, -EPERM.
+ */
 static long set_sched_policy(int tid, int policy, uint64_t uparam)
 {
     struct target tg;
@@ -95,7 +99,7 @@ static long set_sched_policy(int tid, int policy, uint64_t uparam)
         (uint64_t)prio > limit(RLIMIT_RTPRIO))
         err = -EPERM;
     if (err == 0 && tg.lwp->t.cls == CLASS_FSS && !cred_superuser(curcred()))
-        err = -EPERM; /* only the superuser takes it out of FSS: see sys_priocntl() */
+        err = -EPERM; /* only the superuser may take an LWP out of FSS: see sys_priocntl() */
     if (err == 0) {
         tg.lwp->sched_policy = (uint8_t)policy;
         tg.lwp->sched_prio = (uint8_t)prio;
@@ -153,6 +157,7 @@ long sys_sched_getparam(struct regs *r)
     return copy_out(r->arg[1], &prio, sizeof prio);
 }
 
+/* rt_bound for a real-time policy, 0 for any other, -EINVAL if there is no such policy. */
 static long priority_bound(int policy, int rt_bound)
 {
     if (is_rt_policy(policy))
@@ -170,7 +175,7 @@ long sys_sched_get_priority_min(struct regs *r)
     return priority_bound((int)r->arg[0], 1);
 }
 
-/* The time slice, as far as there is a fixed one: FIFO has none, and 0 says so. */
+/* Stores the time slice: always 100 ms, although TS slices vary; 0 for SCHED_FIFO, which has none. */
 long sys_sched_rr_get_interval(struct regs *r)
 {
     enum { SLICE_NS = 100000000 };
@@ -193,8 +198,8 @@ static uint32_t real_uid(struct proc *p)
 }
 
 /*
- * Calls fn(p, l, arg) under proc_lock for each process that (which, who) of getpriority(2) names; l is the LWP that was
- * named, NULL: all of p's. -ESRCH: none.
+ * Calls fn(p, l, arg) under proc_lock for each process p that (which, who) of getpriority(2) names.  l is the
+ * LWP named, or NULL: all LWPs of p.  0; -ESRCH: no process; -EINVAL: no such `which`.
  */
 static int each_process(int which, int who, void (*fn)(struct proc *, struct lwp *, void *),
                         void *arg)
@@ -247,7 +252,7 @@ static void find_best_nice(struct proc *p, struct lwp *named, void *arg)
     *best = min_of(*best, p->nice);
 }
 
-/* getpriority(2) gives 20 - nice, so that no result looks like an error. */
+/* getpriority(2) returns 20 - nice, which is positive and so cannot be taken for an error. */
 long sys_getpriority(struct regs *r)
 {
     int best = NICE_MAX + 1;
@@ -259,7 +264,7 @@ long sys_getpriority(struct regs *r)
 struct nice_change {
     int nice, err;
     const struct cred *cr;
-    uint64_t limit;
+    uint64_t limit; /* RLIMIT_NICE: the caller may lower nice to 20 - limit */
 };
 
 static void set_process_nice(struct proc *p, struct lwp *named, void *arg)
@@ -293,11 +298,11 @@ long sys_setpriority(struct regs *r)
     return err != 0 ? err : nc.err;
 }
 
-enum { IOPRIO_WHO_PROCESS = 1 }; /* then _PGRP and _USER: those of getpriority(2), plus 1 */
+enum { IOPRIO_WHO_PROCESS = 1 }; /* `which` of ioprio_set(2) is that of getpriority(2) plus 1 */
 
 struct ioprio_change {
     uint16_t prio;
-    int err; /* 0: at least one is set; -ESRCH: none yet; -EPERM: one may not be, and the rest is left alone */
+    int err; /* -ESRCH: no LWP yet; 0: some are set; -EPERM: no permission for one, the rest is skipped */
     const struct cred *cr;
 };
 
@@ -317,7 +322,10 @@ static void set_process_ioprio(struct proc *p, struct lwp *named, void *arg)
     }
 }
 
-/* ioprio_set(which, who, prio): -EINVAL (no such class, level or `which`), -EPERM (not the caller's; RT), -ESRCH. */
+/*
+ * ioprio_set(which, who, prio): 0; -EINVAL: no such class, level or `which`; -EPERM: another user's LWP, or
+ * class RT and the caller is not the superuser; -ESRCH.
+ */
 long sys_ioprio_set(struct regs *r)
 {
     struct ioprio_change ch = {.prio = (uint16_t)r->arg[2], .err = -ESRCH, .cr = curcred()};
@@ -341,13 +349,13 @@ static void find_best_ioprio(struct proc *p, struct lwp *named, void *arg)
     struct lwp *l;
 
     if (named != NULL)
-        *best = named->ioprio; /* as it was set */
+        *best = named->ioprio; /* the value as it was set, not the effective one */
     else
         LIST_FOREACH (l, &p->lwps, proc_link)
             *best = min_of(*best, (int)lwp_ioprio(l));
 }
 
-/* ioprio_get(which, who): the highest, which is the lowest number; -EINVAL (no such `which`), -ESRCH. */
+/* ioprio_get(which, who): the highest priority, the lowest number; -EINVAL: no such `which`; -ESRCH. */
 long sys_ioprio_get(struct regs *r)
 {
     int best = INT32_MAX;

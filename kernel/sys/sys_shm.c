@@ -2,14 +2,17 @@
 /*
  * sys_shm.c - System V shared memory: shmget, shmat, shmdt, shmctl.
  *
- * THEORY      A segment is a shared anonymous object under a number: attaching maps it, and from then on it is memory
- *             like any other.  The object's references are the table's one and one for each mapping, so nobody counts
- *             attachments: fork, exec and exit do it by what they do to mappings.  (A mapping that mprotect() cut in
- *             two counts twice, as in Linux.)  IPC_RMID takes a segment out of the table at once; its memory goes with
- *             the last mapping.  A number is a place in the table and a count of how often the place was used before,
- *             so the number of a segment that is gone stays wrong for long.
+ * THEORY      System V shared memory lets processes that are not related share memory: a segment has a
+ *             number, and each process that knows the number may attach (map) it.  A segment is a shared
+ *             anonymous memory object.  The object has one reference from the table and one from each
+ *             mapping.  So the number of attachments follows from the reference count; fork, exec and exit
+ *             need no code for it.  (If mprotect() splits a mapping into two, it counts twice, as on Linux.)
+ *             IPC_RMID removes a segment from the table at once; the memory is freed with the last mapping.
+ *             A segment's number consists of its place in the table and a count of how often the place was
+ *             used.  So the number of a removed segment is not used again soon.
  * LOCKING     shm_lock -> address space, object
- * SEE ALSO    pages/object.h, user/preload/madv.c; semantics: Linux's manual pages shmget(2), shmat(2), shmctl(2)
+ * SEE ALSO    vm/object.h, user/preload/madv.c; semantics: Linux's manual pages shmget(2), shmat(2),
+ *             shmctl(2)
  */
 #include "disp/timer.h"
 #include "lib/errno.h"
@@ -20,20 +23,20 @@
 #include "pages/object.h"
 #include "x86/uaccess.h"
 
-enum { SHM_PLACES = 1024, SHM_ROOT = 64 }; /* segments, at most; the last are for the superuser */
+enum { SHM_PLACES = 1024, SHM_ROOT = 64 }; /* most segments; the last SHM_ROOT: root only */
 enum { IPC_PRIVATE = 0, IPC_CREAT = 01000, IPC_EXCL = 02000 };
-enum { SHM_HUGETLB = 04000 }; /* of shmget */
+enum { SHM_HUGETLB = 04000 }; /* flag of shmget */
 enum {
     SHM_RDONLY = 010000,
     SHM_RND = 020000,
     SHM_REMAP = 040000,
     SHM_EXEC = 0100000
-}; /* of shmat */
-enum { SHM_LOCKED = 02000 }; /* in shmid_ds.mode */
+}; /* flags of shmat */
+enum { SHM_LOCKED = 02000 }; /* bit of shmid_ds.mode */
 enum { IPC_RMID = 0, IPC_SET = 1, IPC_STAT = 2, SHM_LOCK = 11, SHM_UNLOCK = 12 };
 enum { MAY_WRITE = 2, MAY_READ = 4 };
 
-/* As programs see it: struct shmid_ds of Linux x86-64. */
+/* Linux's struct shmid_ds on x86-64. */
 struct shmid_ds {
     int32_t key;
     uint32_t uid, gid, cuid, cgid, mode;
@@ -47,14 +50,14 @@ struct shmid_ds {
 _Static_assert(sizeof(struct shmid_ds) == 112, "struct shmid_ds");
 
 struct shm {
-    struct vm_object *obj; /* [c] one reference                  */
-    struct shmid_ds ds;    /* under shm_lock, but nattch: unused */
-    bool huge;
-    uint32_t locker; /* who has locked it */
+    struct vm_object *obj; /* [c] with one reference                    */
+    struct shmid_ds ds;    /* under shm_lock; nattch is not used        */
+    bool huge;             /* [c] made of huge pages                    */
+    uint32_t locker;       /* under shm_lock: user id that locked it    */
 };
 
 static struct shm *table[SHM_PLACES];
-static uint16_t used_before[SHM_PLACES]; /* how often; 15 bits count */
+static uint16_t used_before[SHM_PLACES]; /* how often; the low 15 bits are in the number */
 static struct mutex shm_lock;
 
 void shm_init(void)
@@ -72,6 +75,7 @@ static int shm_id_of_place(unsigned place)
     return (int)((used_before[place] & 0x7fffu) * SHM_PLACES + place);
 }
 
+/* The segment with this number, or NULL.  The table is locked. */
 static struct shm *find_shm_segment(int id)
 {
     unsigned place = (unsigned)id % SHM_PLACES;
@@ -88,7 +92,7 @@ static bool in_group(const struct cred *cr, uint32_t gid)
     return in;
 }
 
-/* Whether the caller may do all of `want` (MAY_READ, MAY_WRITE): owner and creator count as owners. */
+/* 0 if the caller has all permissions in `want` (MAY_*), else -EACCES.  The creator counts as owner. */
 static int check_shm_access(const struct shm *s, unsigned want)
 {
     const struct cred *cr = curcred();
@@ -101,7 +105,7 @@ static int check_shm_access(const struct shm *s, unsigned want)
     return (mode & want) == want || cred_superuser(cr) ? 0 : -EACCES;
 }
 
-/* Make a segment.  Its number, -ENOSPC (no place), -ENOMEM, -EINVAL (size). */
+/* Creates a segment of `size` bytes.  Its number; -ENOSPC: the table is full; -ENOMEM; -EINVAL: bad size. */
 static int create_shm_segment(int key, uint64_t size, int flags)
 {
     const struct cred *cr = curcred();
@@ -163,7 +167,7 @@ long sys_shmget(struct regs *r)
     return err;
 }
 
-/* Map it; *addr as as_map() wants it.  The table is locked. */
+/* Maps the segment at *addr (0: any address) and stores the address there.  The table is locked. */
 static int attach_shm_segment(struct shm *s, uint64_t *addr, int flags)
 {
     int prot =
@@ -220,7 +224,7 @@ long sys_shmdt(struct regs *r)
     return 0;
 }
 
-/* Change owner and mode to what the program gives, or take the segment out.  The table is locked. */
+/* IPC_SET: sets owner and mode from the user's shmid_ds.  IPC_RMID: removes s.  The table is locked. */
 static int set_or_remove_shm(struct shm *s, unsigned place, int cmd, uint64_t udata)
 {
     const struct cred *cr = curcred();
@@ -233,7 +237,7 @@ static int set_or_remove_shm(struct shm *s, unsigned place, int cmd, uint64_t ud
         table[place] = NULL;
         if (s->locker != 0)
             s->obj->locked =
-                false; /* a user's is counted no more, so it does not stay locked until it is detached */
+                false; /* a user's limit no longer counts it, so it must not stay locked */
         object_release(s->obj);
         kmem_free(s);
         return 0;
@@ -247,7 +251,10 @@ static int set_or_remove_shm(struct shm *s, unsigned place, int cmd, uint64_t ud
     return 0;
 }
 
-/* Keep a segment's pages out of swap, or not any more.  A user's are limited as one process's memory is (mlock(2)). */
+/*
+ * Locks the segment's pages in memory, or unlocks them.  All segments that a user has locked may together
+ * have at most RLIMIT_MEMLOCK bytes.  0, -EPERM, -ENOMEM.  The table is locked.
+ */
 static int lock_shm_segment(struct shm *s, bool on)
 {
     const struct cred *cr = curcred();
@@ -270,7 +277,7 @@ static int lock_shm_segment(struct shm *s, bool on)
     return 0;
 }
 
-/* shmctl(id, cmd, struct shmid_ds *).  What ipcs asks for (IPC_INFO and others) is not there. */
+/* shmctl(id, cmd, struct shmid_ds *).  What ipcs uses (IPC_INFO, SHM_INFO, SHM_STAT) is not implemented. */
 long sys_shmctl(struct regs *r)
 {
     int id = (int)r->arg[0], cmd = (int)r->arg[1], err = -EINVAL;

@@ -114,12 +114,12 @@ long sys_rt_sigreturn(struct regs *r)
 {
     if (sigframe_pop(curlwp(), r) != 0)
         sig_fault(SIGSEGV, SI_KERNEL, 0);
-    return (long)r->rax; /* the dispatcher stores it again */
+    return (long)r->rax; /* syscall_dispatch() stores it in r->rax again */
 }
 
 /* ---- waiting for signals ---- */
 
-/* Sleep until a signal that is not blocked arrives. */
+/* Sleeps until a signal that is not blocked arrives.  Returns -ERESTARTNOHAND. */
 static long wait_for_signal(void)
 {
     struct spinlock *lock = &curproc()->sig->lock;
@@ -148,7 +148,7 @@ long sys_rt_sigsuspend(struct regs *r)
     if (copy_in(&set, r->arg[0], sizeof set) != 0)
         return -EFAULT;
     sig_mask_push(set);
-    return wait_for_signal(); /* the old mask comes back on the way out */
+    return wait_for_signal(); /* the old mask is restored on the return to user mode */
 }
 
 long sys_rt_sigtimedwait(struct regs *r)
@@ -180,8 +180,7 @@ long sys_rt_sigtimedwait(struct regs *r)
     l->sigwait = set;
     while ((sig = sig_take(l, set, &info)) == 0 && err == 0) {
         err = cv_wait_sig_spin(&never, lock, deadline, "sigtimedwait");
-        if (err ==
-            -EINTR) { /* perhaps by what we wait for, or by what another LWP has taken since */
+        if (err == -EINTR) { /* the signal may be in `set`, or another LWP may have taken it */
             sig_recalc_locked(l);
             err = signal_pending() ? -EINTR : 0;
         }
@@ -248,7 +247,7 @@ static struct siginfo siginfo_from_caller(int sig, int code)
     return info;
 }
 
-/* To one process that the caller may signal.  sig 0 only asks. */
+/* Sends a signal to one process.  sig 0: only checks the permission.  0, -EPERM, or another error. */
 static int kill_one_process(struct proc *p, int sig, const struct siginfo *info)
 {
     if (!sig_permitted(curcred(), p, sig))
@@ -256,6 +255,7 @@ static int kill_one_process(struct proc *p, int sig, const struct siginfo *info)
     return sig == 0 ? 0 : sig_send_proc(p, sig, info);
 }
 
+/* Sends to all processes of a group (0: the caller's).  0 if it worked for one of them.  proc_lock held. */
 static int kill_group(int pgid, int sig, const struct siginfo *info)
 {
     struct pgrp *pg = pgid == 0 ? curproc()->pgrp : pgrp_find(pgid);
@@ -272,6 +272,7 @@ static int kill_group(int pgid, int sig, const struct siginfo *info)
     return err;
 }
 
+/* Sends to all processes but init and the caller.  0 if it worked for one of them.  proc_lock held. */
 static int kill_all(int sig, const struct siginfo *info)
 {
     struct proc *p;
@@ -307,7 +308,7 @@ long sys_kill(struct regs *r)
     return err;
 }
 
-/* tgid 0: any. */
+/* Sends a signal to LWP `tid` of process `tgid` (0: any); sig 0: only checks.  -EINVAL, -ESRCH, -EPERM. */
 static long kill_lwp(int tgid, int tid, int sig, const struct siginfo *info)
 {
     struct lwp *l;
@@ -345,7 +346,10 @@ long sys_tgkill(struct regs *r)
     return kill_lwp((int)r->arg[0], (int)r->arg[1], (int)r->arg[2], &info);
 }
 
-/* A siginfo that the program made itself: it may not pretend to come from the kernel, or from kill(2), to others. */
+/*
+ * Reads a siginfo that the program has filled in.  Unless it is sent to the process itself, its code must not
+ * be one that the kernel, kill(2) or tkill(2) uses.  0, -EFAULT, -EPERM.
+ */
 static int copy_in_siginfo(struct siginfo *info, uint64_t uaddr, int sig, bool self)
 {
     struct user_siginfo u;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * sys_solaris.c - what only Solaris has: processor states and bindings, classes, tunables.
+ * sys_solaris.c - calls of Solaris's own: processor states and bindings, classes, tunables.
  *
- * THEORY      An id of Solaris names a whole process (P_PID) or one LWP of the caller's process
- *             (P_LWPID), or of another that is named besides; P_MYID is the caller. A call about
- *             a process changes all its LWPs, those it may, and tells about one. Who may: the
- *             superuser, or whoever may send the process a signal.
+ * THEORY      Solaris's (idtype, id) names a whole process (P_PID) or one LWP (P_LWPID).  The LWP belongs to
+ *             the caller's process, or to another process that is named separately; P_MYID is the caller.  A
+ *             call that changes a process changes all LWPs for which this succeeds.  A call that queries a
+ *             process returns the data of one LWP.  To change a process, the caller must be allowed to send
+ *             it a signal.
  * SEE ALSO    p_online(2), processor_info(2), processor_bind(2) of Solaris 9;
  *             include/uapi/homeroom.h; sys_lgrp.c (locality groups), user/test/t_lgrp.c
  */
@@ -53,7 +54,7 @@ int ids_apply(const struct ids *who, lwp_fn fn, void *arg)
     spin_unlock(&proc_lock);
     if (err == 0 && !any)
         err = -ESRCH;
-    if (self != NULL) { /* may change the CPU, and so not under a lock */
+    if (self != NULL) { /* without the lock, because it may move the caller to another CPU */
         one = fn(self, arg);
         if (one != 0)
             err = one;
@@ -71,7 +72,7 @@ long sys_getcpuid(struct regs *r)
     return this_cpu()->id;
 }
 
-/* p_online(cpu, flag): the previous state. */
+/* p_online(cpu, flag): sets the state of a CPU and returns the previous state; P_STATUS only queries. */
 long sys_p_online(struct regs *r)
 {
     int cpu = (int)r->arg[0], flag = (int)r->arg[1] & ~P_FORCED;
@@ -106,8 +107,8 @@ long sys_processor_info(struct regs *r)
 }
 
 struct binding {
-    int cpu; /* to bind to, PBIND_NONE or PBIND_QUERY */
-    int old;
+    int cpu; /* CPU to bind to, PBIND_NONE or PBIND_QUERY */
+    int old; /* binding of the first LWP, before the call */
     bool have_old;
 };
 
@@ -178,7 +179,10 @@ static int set_lwp_class(struct lwp *l, void *arg)
     return 0;
 }
 
-/* priocntl(idtype, id, op, info): RT, to enter or leave FSS, a higher priority and shares are the superuser's. */
+/*
+ * priocntl(idtype, id, op, info).  Only the superuser may select RT, enter or leave FSS, raise a priority or
+ * change the shares.
+ */
 long sys_priocntl(struct regs *r)
 {
     struct ids who = {.type = (int)r->arg[0], .id = (int)r->arg[1]};
@@ -208,7 +212,10 @@ long sys_priocntl(struct regs *r)
     return ids_apply(&who, set_lwp_class, &pc);
 }
 
-/* tunable(op, name, value): TUNABLE_GET fills in all of it, TUNABLE_SET reads size (0: the variable's) and value */
+/*
+ * tunable(op, name, value): TUNABLE_GET fills in *value.  TUNABLE_SET uses its fields size (bytes; 0: the
+ * variable's size) and value.
+ */
 long sys_tunable(struct regs *r)
 {
     const struct tunable *t;
@@ -241,8 +248,9 @@ long sys_tunable(struct regs *r)
     if (t->writable == TUNABLE_BY_SYSTEM)
         return -EPERM;
     if (v.size != t->size && v.size != 0) {
-        /* A write of fewer bytes leaves the others as they are; one of more would hit a
-         * neighbour. */
+        /*
+         * A write of fewer bytes keeps the other bytes.  A write of more bytes would change another variable.
+         */
         uint64_t keep;
 
         if (v.size > t->size || (v.size != 1 && v.size != 2 && v.size != 4))

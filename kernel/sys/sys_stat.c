@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * sys_stat.c - system calls that tell what a file is: stat, statx, statfs, access.
+ * sys_stat.c - system calls that read the attributes of a file: stat, statx, statfs, access.
  *
  * SEE ALSO    vfs/vnode.h (vn_getattr), sys_attr.c (changes)
  */
@@ -19,7 +19,7 @@ struct user_stat {
 };
 _Static_assert(sizeof(struct user_stat) == 144, "Linux's struct stat");
 
-/* File type bits of st_mode by enum vtype. */
+/* File type bits of st_mode, indexed by enum vtype. */
 static const uint16_t type_bits[] = {
     [VREG] = 0100000, [VDIR] = 0040000,  [VLNK] = 0120000,  [VCHR] = 0020000,
     [VBLK] = 0060000, [VFIFO] = 0010000, [VSOCK] = 0140000,
@@ -111,7 +111,7 @@ long sys_newfstatat(struct regs *r)
                      r->arg[2]);
 }
 
-/* Linux's struct statx, as far as it is filled. */
+/* Linux's struct statx; the fields in `spare` are not filled in. */
 struct user_statx {
     uint32_t mask, blksize;
     uint64_t attributes;
@@ -127,7 +127,7 @@ struct user_statx {
 };
 _Static_assert(sizeof(struct user_statx) == 256, "Linux's struct statx");
 
-/* statx(dirfd, path, flags, mask, buf): all the basic statistics, always. */
+/* statx(dirfd, path, flags, mask, buf): always returns all basic statistics, whatever the mask is. */
 long sys_statx(struct regs *r)
 {
     enum { STATX_BASIC_STATS = 0x7ff };
@@ -226,7 +226,7 @@ long sys_fstatfs(struct regs *r)
     return err;
 }
 
-/* access(2) asks with the real ids; faccessat2 with AT_EACCESS asks with the effective ones. */
+/* access(2) checks with the real ids, AT_EACCESS with the effective ids.  mode 0: only whether it exists. */
 static long do_access(int dirfd, uint64_t upath, unsigned mode, unsigned flags)
 {
     const struct cred *cr = curcred();

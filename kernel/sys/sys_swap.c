@@ -2,9 +2,10 @@
 /*
  * sys_swap.c - swapon(2), swapoff(2).
  *
- * THEORY      The area is a disk, or a file whose blocks the file system can tell (bmap): all of them are asked for
- *             once. A file with holes is refused.
- * SEE ALSO    kernel/pages/swap.c, docs/pageout.md
+ * THEORY      A swap area is a disk or a file.  For a file, the kernel asks the file system once for the disk
+ *             address of each page (bmap), so that paging out needs no file system.  A file with holes is
+ *             refused.
+ * SEE ALSO    kernel/vm/swap.c, docs/pageout.md
  */
 #include "blk/blk.h"
 #include "lib/errno.h"
@@ -15,8 +16,8 @@
 #include "pages/swap.h"
 
 /*
- * Fills in the place of each page of a file, of which nothing stays in the page cache.  0, -EINVAL (no such file
- * system, a hole) -ENOMEM -EIO.
+ * Fills in the disk and the sector of each page of a file, and removes the file from the page cache.  0;
+ * -EINVAL: the file system has no bmap, or the file has a hole; -ENOMEM, -EIO.
  */
 static int map_swap_file_blocks(struct vnode *vn, struct swap_new *n)
 {
@@ -36,6 +37,7 @@ static int map_swap_file_blocks(struct vnode *vn, struct swap_new *n)
     return err == -ENOENT ? -EINVAL : err;
 }
 
+/* Adds the disk or file `vn` as a swap area.  A file cannot be written by programs until swapoff(). */
 static int add_swap_area(struct vnode *vn, const char *name)
 {
     struct swap_new n = {.vn = vn, .name = name};
@@ -48,7 +50,7 @@ static int add_swap_area(struct vnode *vn, const char *name)
         n.pages = disk_sectors(n.disk) / (PAGE_SIZE / SECTOR_SIZE);
     } else if (vn->type != VREG) {
         return -EINVAL;
-    } else if ((err = vn_deny_write(vn)) != 0) { /* from here on its blocks are swap's */
+    } else if ((err = vn_deny_write(vn)) != 0) { /* from here on only swap writes to its blocks */
         return err;
     } else {
         err = map_swap_file_blocks(vn, &n);

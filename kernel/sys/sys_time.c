@@ -2,13 +2,12 @@
 /*
  * sys_time.c - clocks, sleeps, alarms.
  *
- * THEORY      There is one clock, the time since boot, and the time of day at a constant
- *             distance from it. The coarse and raw clocks of Linux are the same ones under
- *             other names. CPU-time clocks are those of the caller, or of the process or LWP
- *             whose id is inside the clock's number. A relative sleep that a signal interrupts
- *             goes on, after the handler or without one, to the point of time that was worked
- *             out at its start.
- * SEE ALSO    kernel/proc/itimer.c, kernel/disp/timer.h, kernel/proc/vdso/vdso_user.c
+ * THEORY      There is one clock: the time since boot.  The time of day is this clock plus an offset, which
+ *             changes only when the time is set.  Linux's coarse and raw clocks are the same two clocks under
+ *             other names.  A CPU-time clock is that of the caller, or of the process or LWP whose id is part
+ *             of the clock's number.  A signal may interrupt a relative sleep.  If no handler runs, the sleep
+ *             continues until the deadline that was computed when it began; otherwise it ends with -EINTR.
+ * SEE ALSO    kernel/proc/time.c, kernel/disp/timer.h, kernel/proc/vdso/vdso.c
  */
 #include "disp/timer.h"
 #include "lib/errno.h"
@@ -29,8 +28,11 @@ enum {
     TIMER_ABSTIME = 1,
 };
 
-/* CPU time of another process or LWP: the clock number holds ~id << 3, bit 2 tells which, the
- * rest is 2. */
+/*
+ * CPU time of a process or LWP.  A clock number below 0 is ~id << 3, plus 4 for an LWP of the caller's
+ * process, plus the kind of time in bits 0 and 1.  Kinds 0, 1 and 2 are treated alike; 3 is -EINVAL.
+ * id 0: the caller.
+ */
 static int read_cpu_clock(int clock, uint64_t *ns)
 {
     int id = ~(clock >> 3), err = 0;
@@ -101,20 +103,20 @@ long sys_clock_gettime(struct regs *r)
 long sys_clock_getres(struct regs *r)
 {
     uint64_t ns;
-    int err = clock_now((int)r->arg[0], &ns); /* does it exist? */
+    int err = clock_now((int)r->arg[0], &ns); /* only to check that the clock exists */
 
     if (err != 0 || r->arg[1] == 0)
         return err;
     return put_timespec(r->arg[1], 1);
 }
 
-/* Sets the time of day: the superuser only. */
+/* Sets the time of day to `ns` since 1970.  0, -EINVAL; -EPERM: the caller is not the superuser. */
 static long set_time_of_day(int64_t ns)
 {
     if (!cred_superuser(curcred()))
         return -EPERM;
     if ((uint64_t)ns < clock_mono_ns())
-        return -EINVAL; /* boot would lie before 1970 */
+        return -EINVAL; /* the time of boot would be before 1970 */
     clock_set_real((uint64_t)ns);
     return 0;
 }
@@ -144,7 +146,7 @@ long sys_gettimeofday(struct regs *r)
     return err;
 }
 
-/* settimeofday(tv, tz): the time zone is the libraries' business and is ignored. */
+/* settimeofday(tv, tz): the time zone is ignored, because C libraries handle time zones. */
 long sys_settimeofday(struct regs *r)
 {
     int64_t ns;
@@ -166,8 +168,7 @@ long sys_time(struct regs *r)
     return sec;
 }
 
-/* Sleeps to restart.arg[0]; what is left goes to user address restart.arg[1], if a signal
- * comes. */
+/* Sleeps until restart.arg[0].  If a signal ends it, stores the time left at user address restart.arg[1]. */
 static long sleep_restartable(struct lwp *l)
 {
     uint64_t deadline = l->restart.arg[0], now;

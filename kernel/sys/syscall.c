@@ -47,10 +47,7 @@ static const struct absent absent_calls[] = {
 
 #define NABSENT array_size(absent_calls)
 
-/*
- * One statistic per missing call, in the order of first use; calls without a name here are counted as
- * "other".
- */
+/* One statistic per missing call, in the order of first use; "other" counts calls without a name here. */
 static struct spinlock enosys_lock = SPINLOCK_INIT(RANK_PROC_TABLE);
 static const char *enosys_names[NABSENT + 1];
 static _Atomic uint64_t enosys_counts[NABSENT + 1];

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * syscalls.tbl.h - every system call there is, by number.
+ * syscalls.tbl.h - the table of all system calls, by number.
  *
- * SYSCALLS(X) rows are X(number, name): the handler is `long sys_name(struct regs *r)`.
- * SYSCALLS_ABSENT(X) rows are calls that Linux has and Homeroom has not: they give -ENOSYS and
- * are counted under their names (kstat unix:0:enosys). SYSCALL_PATHS(X) rows are X(number,
- * argument): which argument is a path name, for truss.
+ * SYSCALLS(X)         rows are X(number, name): the handler is `long sys_name(struct regs *r)`
+ * SYSCALLS_ABSENT(X)  rows are X(number, name): calls that Linux has but Homeroom does not.  They
+ *                     return -ENOSYS and are counted under their names (kstat unix:0:enosys).
+ * SYSCALL_PATHS(X)    rows are X(number, argument): the index of the argument that is a path name, for truss
  *
- * SEE ALSO    docs/syscalls.md ("How to add a system call"); include/uapi/homeroom.h for 1024
- *             and up
+ * SEE ALSO    docs/syscalls.md ("How to add a system call"); include/uapi/homeroom.h for 1024 and up
  */
 #ifndef SYS_SYSCALLS_TBL_H
 #define SYS_SYSCALLS_TBL_H
 
-#define SYSCALL_LINUX_MAX   512  /* numbers of Linux's table are below      */
-#define SYSCALL_PRIVATE     1024 /* first of Homeroom's own                 */
-#define SYSCALL_PRIVATE_MAX 32   /* places for Homeroom's own               */
+#define SYSCALL_LINUX_MAX   512  /* Linux's numbers are below this          */
+#define SYSCALL_PRIVATE     1024 /* first number of Homeroom's own calls    */
+#define SYSCALL_PRIVATE_MAX 32   /* maximum number of Homeroom's own calls  */
 
 // clang-format off
 #define SYSCALLS(X)                                                                            \

@@ -229,10 +229,7 @@ long sys_truss(struct regs *r)
     return set_caller_truss(r->arg[0], false);
 }
 
-/*
- * track(fd): record the counters of the caller's LWPs in the same way; -ENODEV: there is no interconnect
- * model.
- */
+/* track(fd): record the counters of the caller's LWPs in the same way; -ENODEV: there is no model. */
 long sys_track(struct regs *r)
 {
     if (modelled_page == NULL)
