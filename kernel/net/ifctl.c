@@ -218,16 +218,16 @@ static struct netif *find_route_iface(const char *dev, uint32_t gateway)
     return NULL;
 }
 
-/* Adds or removes the default route through n.  -EEXIST, -ESRCH; -EOPNOTSUPP for any other route. */
+/* Adds or removes the default route through n.  0, -EEXIST, -ESRCH; -EOPNOTSUPP for most other routes. */
 static int change_route(struct netif *n, const struct rtentry *r, bool add)
 {
     ip4_addr_t g = {add ? r->gateway.ip : 0};
+    /* The route to n's own network. */
     bool own = r->dst.ip != 0 && r->mask.ip == netif_ip4_netmask(n)->addr &&
                (r->dst.ip & r->mask.ip) == (netif_ip4_addr(n)->addr & r->mask.ip);
 
     if (own)
-        return add ? -EEXIST
-                   : -EOPNOTSUPP; /* the route to n's own network exists while n has its address */
+        return add ? -EEXIST : -EOPNOTSUPP; /* it exists as long as n has its address */
     if (r->dst.ip != 0 || r->mask.ip != 0)
         return -EOPNOTSUPP;
     if (!add && netif_default != n)

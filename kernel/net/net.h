@@ -40,9 +40,8 @@ enum {
 struct sock_addr {
     uint16_t family;
     uint8_t data[SOCK_ADDR_MAX - 2];
-    uint32_t len; /* bytes, including the family; 0: no address */
-    struct vnode
-        *vn; /* AF_UNIX: the file with that path; NULL: an abstract name (first byte NUL) */
+    uint32_t len;     /* bytes, including the family; 0: no address */
+    struct vnode *vn; /* AF_UNIX: the file of a path; NULL: an abstract name (first byte NUL) */
 } __attribute__((aligned(8)));
 
 struct sock_msg {

@@ -61,10 +61,7 @@ struct sock_ops {
     int (*set_option)(struct socket *s, int level, int name, const void *val, unsigned len);
     int (*get_option)(struct socket *s, int level, int name, void *val, unsigned *len);
     long (*readable)(struct socket *s); /* FIONREAD; under net_lock */
-    /*
-     * The rest: under net_lock, except close.  read_end - for an empty queue: 0: wait, 1: end of file, or
-     * -errno
-     */
+    /* The rest: under net_lock, except close.  read_end - queue is empty: 0 wait, 1 end of file, or -errno */
     int (*read_end)(struct socket *s);
     void (*consumed)(struct socket *s, size_t n);         /* n bytes have been read */
     void (*accepted)(struct socket *l, struct socket *n); /* n has left l's queue */
@@ -82,7 +79,7 @@ struct socket {
     struct list link;                         /* [n] place in the list of all sockets of its kind */
     void *pcb;                                /* [n] lwIP's pcb, or NULL if it is gone (I1)       */
     int err;                                  /* [n] SO_ERROR: a positive errno                   */
-    bool rx_eof, rx_shut, tx_shut;            /* [n] the peer has ended; shutdown() was called    */
+    bool rx_eof, rx_shut, tx_shut;            /* [n] the peer has ended; shutdown() of rx, tx     */
     bool starved;                             /* [n] a writer waits for memory                    */
     uint8_t lent;                             /* [n] TCP: bytes that rcv_wnd is enlarged by now   */
     bool reuse, broadcast, keepalive, linger; /* [n] SO_* options that are on                     */
@@ -124,7 +121,7 @@ int socket_charge(struct socket *s);
  * socket_wait - sleep on `cv` until woken; under net_lock, which is released meanwhile.
  * @deadline  from socket_deadline()
  * @timeo_ns  the socket's timeout; 0: none
- * @what      the reason for the wait, as ps shows it
+ * @what      the reason for the wait, for debugging
  * 0: the caller must test its condition again; -EAGAIN: the deadline has passed; on a signal -ERESTARTSYS, or
  * -EINTR if there is a timeout.
  */

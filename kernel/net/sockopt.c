@@ -3,8 +3,7 @@
  * sockopt.c - setsockopt(2) and getsockopt(2): the options of level SOL_SOCKET, which all sockets have.
  *
  * THEORY      The value of a SOL_SOCKET option is kept in the socket.  Then the set_option operation of the
- *             socket's kind is called, because lwIP may need the value, too.  Options of other levels belong
- *             to the kind.
+ *             socket's kind is called, because lwIP may need it.  Options of other levels belong to the kind.
  * LOCKING     all under net_lock
  * SEE ALSO    inet.c, tcpopt.c, socket(7) of Linux's manual
  */
@@ -49,8 +48,8 @@ struct linger {
 
 static int set_buffer_size(struct socket *s, int name, int v)
 {
-    uint32_t bytes = 2 * (uint32_t)min_of(max_of(v, BUF_MIN / 2),
-                                          BUF_MAX); /* as Linux, which doubles the value */
+    uint32_t bytes =
+        2 * (uint32_t)min_of(max_of(v, BUF_MIN / 2), BUF_MAX); /* doubled as by Linux */
 
     *(name == SO_SNDBUF || name == SO_SNDBUFFORCE ? &s->sndbuf : &s->rcvbuf) = bytes;
     return 0;
@@ -109,7 +108,7 @@ static int set_generic_option(struct socket *s, int name, const void *val, unsig
     case SO_RCVBUFFORCE:
         return set_buffer_size(s, name, v);
     case SO_PRIORITY:  /* there is only one queue */
-    case SO_OOBINLINE: /* urgent data always comes in line with the rest */
+    case SO_OOBINLINE: /* urgent data is always delivered in line with the rest */
         break;
     case SO_DONTROUTE:
     case SO_TIMESTAMP:

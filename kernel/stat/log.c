@@ -2,8 +2,7 @@
 /*
  * log.c - kernel messages: they are printed on the console and kept in a ring buffer for dmesg.
  *
- * LOCKING     log_lock (RANK_LOG).  After a panic no lock is taken, because its holder may be the thread that
- *             failed.
+ * LOCKING     log_lock (RANK_LOG).  A panic takes no lock, because its holder may be the thread that failed.
  */
 #include "stat/log.h"
 
@@ -16,8 +15,7 @@ enum { LOG_SIZE = 32768, LINE_MAX = 320 };
 
 static char ring[LOG_SIZE];
 static uint64_t written; /* bytes since boot; ring index = written % LOG_SIZE */
-static uint64_t
-    cleared; /* value of `written` at the last clear: klog_read() without `all` begins there */
+static uint64_t cleared; /* `written` at the last clear; klog_read() without `all` begins there */
 static struct spinlock log_lock = SPINLOCK_INIT(RANK_LOG);
 static bool panicking;
 

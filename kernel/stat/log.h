@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * log.h - the output functions for kernel messages, which the driver of the serial ports fills in.
+ * log.h - the output functions for kernel messages, which main.c fills in at boot.
  */
 #ifndef STAT_LOG_H
 #define STAT_LOG_H

@@ -12,8 +12,7 @@
  *             meanwhile.  The slot after the newest record may be being overwritten at any time, so a full
  *             ring has one record less to read than it has slots.
  * INVARIANTS  I1  head only grows: by one for each record, after the record is in its slot
- *             I2  a record that the reader returns did not change while it was copied; lost records are
- *                 counted
+ *             I2  a record that the reader returns did not change while it was copied; lost ones are counted
  * LOCKING     none.  [w] the ring's CPU, interrupts off  [r] the reader, which has its own lock  [c] constant
  * TUNABLES    trace_enable, trace_entries (fs/tracedev.c)
  * SEE ALSO    include/uapi/trace.h (the events), docs/trace.md, tests/host/test_trace.c
@@ -27,7 +26,7 @@
 struct trace_ring {
     _Atomic uint64_t head;     /* [w] records written                     */
     uint64_t tail;             /* [r] records that were read or lost      */
-    uint64_t mask;             /* [c] number of slots - 1, a power of two */
+    uint64_t mask;             /* [c] number of slots (power of 2) - 1    */
     struct trace_record *slot; /* [c]                                     */
 };
 

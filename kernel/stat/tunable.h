@@ -69,8 +69,8 @@ const struct tunable *tunable_find(const char *name);
 uint64_t tunable_get(const struct tunable *t);
 /*
  * tunable_set - set the value.  -EPERM: the tunable is read-only; -ERANGE: the value is outside the range;
- * -EINVAL: the variable's size is not 1, 2, 4 or 8 bytes; or an error of t->set().  After an error the value
- * is unchanged.
+ * -EINVAL: the variable's size is not 1, 2, 4 or 8 bytes; or an error of t->set().  An error leaves it
+ * unchanged.
  */
 int tunable_set(const struct tunable *t, uint64_t value);
 /* tunable_next - the tunable after t, or the first if t is NULL; NULL after the last. */

@@ -20,8 +20,7 @@ enum {
 
 /*
  * path_get - copy the path name at user address `uaddr` to the kernel; free it with path_put().  May wait for
- * memory.  -EFAULT, -ENAMETOOLONG, -ENOMEM.  An empty path is no error here: the look-up returns -ENOENT for
- * it.
+ * memory.  -EFAULT, -ENAMETOOLONG, -ENOMEM.  For an empty path, the look-up returns -ENOENT.
  */
 int path_get(uint64_t uaddr, char **out);
 void path_put(char *path);
@@ -31,9 +30,8 @@ int path_alloc(char **out);
 /* A path name that is relative to a directory descriptor, as in openat(2) and the other *at calls. */
 struct at_path {
     struct fs_ctx ctx;
-    struct vnode *at; /* directory where the path starts; NULL: the working directory */
-    struct file
-        *file; /* the descriptor's file, held, or NULL; for AT_EMPTY_PATH the object itself */
+    struct vnode *at;  /* directory where the path starts; NULL: the working directory */
+    struct file *file; /* the descriptor's file, held, or NULL; it may be the object itself */
     char *path;
 };
 
@@ -52,8 +50,7 @@ int at_vnode(int dirfd, uint64_t upath, bool empty_ok, bool nofollow, struct vno
 
 /*
  * fd_file - the open file of descriptor `fd`, with a reference.  NULL (the call returns -EBADF): not open, or
- * opened with O_PATH.  fd_file_or_path - the same, but O_PATH is allowed, as in fstat, fchdir, dup and a few
- * other calls.
+ * opened with O_PATH.  fd_file_or_path - the same, but O_PATH is allowed, as in fstat, fchdir and dup.
  */
 static inline struct file *fd_file_or_path(uint64_t fd)
 {

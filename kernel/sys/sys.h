@@ -3,8 +3,8 @@
  * sys.h - the system-call layer: its entry points, and what the handlers share.
  *
  * A handler is `long sys_NAME(struct regs *r)`.  Its arguments are r->arg[0..5]; it returns a non-negative
- * number or -errno.  Handlers copy user memory to the kernel and back, so code outside this directory gets
- * kernel copies.
+ * number or -errno.  Handlers copy data between user memory and the kernel, so that most of the kernel sees
+ * kernel copies only.
  */
 #ifndef SYS_SYS_H
 #define SYS_SYS_H

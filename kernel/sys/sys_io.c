@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * sys_io.c - system calls that move bytes: read, write and their variants, sendfile, getdents64, sync,
- * fadvise64.
+ * sys_io.c - system calls that move bytes: read, write, sendfile, getdents64, sync, fadvise64.
  *
  * THEORY      A call builds a struct uio that describes the program's buffers, and calls file_read() or
  *             file_write() once.  As on Linux, one call moves at most MAX_RW bytes.  Calls with one buffer

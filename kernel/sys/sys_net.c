@@ -101,8 +101,7 @@ static int unix_resolve(struct sock_addr *a, bool create)
 }
 
 /*
- * bind(2), connect(2): calls fn with the socket and the address of the arguments; creates the file if
- * `create`.
+ * bind(2), connect(2): calls fn with the socket and the address in the arguments.
  */
 static long call_with_sockaddr(struct regs *r, int (*fn)(struct file *, const struct sock_addr *),
                                bool create)

@@ -205,8 +205,7 @@ long sys_execve(struct regs *r)
 
 /*
  * execveat: executes a path relative to a directory descriptor or, with AT_EMPTY_PATH, an open file, which
- * need not have a name any more.  As on Linux, the interpreter of a script gets a path below /dev/fd as the
- * script's name.
+ * need not have a name any more.  As on Linux, the interpreter of a script gets a path below /dev/fd.
  */
 long sys_execveat(struct regs *r)
 {

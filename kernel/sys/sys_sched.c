@@ -7,8 +7,7 @@
  *             99.  The LWP keeps Linux's policy and priority, so that they can be queried.  The nice value
  *             belongs to the process.  Every call finds its LWP under proc_lock.  A change to the caller
  *             itself is made without this lock, because it may move the caller to another CPU.
- *             The priority of disk requests (ioprio_set) is kept in the LWP and copied to each request:
- *             blk/sched.c.
+ *             The priority of disk requests (ioprio_set) is kept in the LWP and copied to each request.
  * SEE ALSO    disp/thread.h, sys_solaris.c (priocntl), docs/dispatcher.md
  */
 #include "blk/blk.h"
@@ -190,7 +189,7 @@ long sys_sched_rr_get_interval(struct regs *r)
     return copy_out(r->arg[1], &t, sizeof t);
 }
 
-/* The real user of p; proc_lock is held. */
+/* The real user id of p; UINT32_MAX if p has no LWP.  proc_lock is held. */
 static uint32_t real_uid(struct proc *p)
 {
     return list_empty(&p->lwps) ? UINT32_MAX

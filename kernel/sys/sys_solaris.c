@@ -5,8 +5,8 @@
  * THEORY      Solaris's (idtype, id) names a whole process (P_PID) or one LWP (P_LWPID).  The LWP belongs to
  *             the caller's process, or to another process that is named separately; P_MYID is the caller.  A
  *             call that changes a process changes all LWPs for which this succeeds.  A call that queries a
- *             process returns the data of one LWP.  To change a process, the caller must be allowed to send
- *             it a signal.
+ *             process returns the data of one LWP.  To change a process, the caller must be allowed to signal
+ *             it.
  * SEE ALSO    p_online(2), processor_info(2), processor_bind(2) of Solaris 9;
  *             include/uapi/homeroom.h; sys_lgrp.c (locality groups), user/test/t_lgrp.c
  */

@@ -3,8 +3,7 @@
  * sys_swap.c - swapon(2), swapoff(2).
  *
  * THEORY      A swap area is a disk or a file.  For a file, the kernel asks the file system once for the disk
- *             address of each page (bmap), so that paging out needs no file system.  A file with holes is
- *             refused.
+ *             address of each page (bmap), so that paging out needs no file system.  Holes are refused.
  * SEE ALSO    kernel/vm/swap.c, docs/pageout.md
  */
 #include "blk/blk.h"

@@ -41,8 +41,7 @@ static inline uint64_t real_to_mono(uint64_t ns)
 }
 
 /*
- * timespec_in - read a struct timespec at a user address as ns.  -EFAULT; -EINVAL: not a valid length of
- * time.
+ * timespec_in - read a struct timespec at a user address as ns.  -EFAULT, -EINVAL.
  */
 static inline int timespec_in(uint64_t uaddr, int64_t *ns)
 {
