@@ -3,10 +3,12 @@
  * netpriv.h - what the files of this directory share: the lock, the socket, its operations.
  *
  * THEORY      The TCP/IP protocols are implemented by lwIP, a library.  The files here put sockets on top of
- *             it.  One lock guards lwIP and the fields of all sockets.  When data has arrived, lwIP calls a
+ *             it.
+ *             One lock guards lwIP and the fields of all sockets.  When data has arrived, lwIP calls a
  *             function of this directory with the lock held; that function queues the data at the socket and
  *             wakes the readers.  Bytes move between a program and the kernel without the lock, because that
- *             may sleep.  A socket belongs to one open file, or waits in its listener's queue.  lwIP keeps a
+ *             may sleep.
+ *             A socket belongs to one open file, or waits in its listener's queue.  lwIP keeps a
  *             protocol control block (pcb) for each connection.  Before a socket is freed, its pcb is freed
  *             or detached from it.
  * INVARIANTS  I1  a pcb's callback argument is NULL, or the socket whose `pcb` is that pcb
@@ -219,16 +221,11 @@ struct inet_addr {
 };
 /* inet_may_bind - whether the caller may bind to this port (host order); root only: 1 to 1023. */
 bool inet_may_bind(uint16_t port);
-/*
- * inet_get - decode *a; `ip` stays in network order.  -EINVAL: too short; -EAFNOSUPPORT.  inet_put - encode.
- */
+/* inet_get - decode *a; `ip` is in network order.  -EINVAL: too short; -EAFNOSUPPORT.  inet_put - encode. */
 int inet_get(const struct sock_addr *a, uint32_t *ip, uint16_t *port_host_order);
 void inet_put(struct sock_addr *a, uint32_t ip, uint16_t port_host_order);
 
-/*
- * inet.c: options of level IP, and SOL_SOCKET options that the pcb must know.  Locked.  -ENOPROTOOPT,
- * -EINVAL.
- */
+/* inet.c: options of level IP, and SOL_SOCKET options for the pcb.  Locked.  -ENOPROTOOPT, -EINVAL. */
 struct ip_pcb;
 int inet_option_set(struct socket *s, struct ip_pcb *pcb, int level, int name, const void *val,
                     unsigned len);
@@ -242,10 +239,7 @@ int tcp_option_get(struct socket *s, struct tcp_pcb *pcb, int level, int name, v
 /* tcpsend.c: sock_ops.send of TCP.  tcp_roomy - whether there is enough space to wake a writer; locked. */
 long tcp_send_socket(struct socket *s, struct sock_msg *m, bool nonblock);
 bool tcp_roomy(const struct socket *s);
-/*
- * tcp_fix_segment_size - set the limits of the segment size of a new connection; locked.  See
- * net_tcp_judge().
- */
+/* tcp_fix_segment_size - limit the segment size of a new connection; locked.  See net_tcp_judge(). */
 void tcp_fix_segment_size(struct tcp_pcb *pcb);
 /* tcp_linux_state - Linux's number for a pcb's state (TCP_INFO, /proc/net/tcp). */
 unsigned tcp_linux_state(const struct tcp_pcb *pcb);

@@ -48,9 +48,7 @@ static void format_tcp_line(struct line *l, unsigned n, const struct tcp_pcb *pc
                    s);
 }
 
-/*
- * Formats the n-th of all TCP connections (from 0); false: there are fewer.  Locked, as all format_nth_*().
- */
+/* Formats the n-th TCP connection (from 0); false: there are fewer.  Locked, as all format_nth_*(). */
 static bool format_nth_tcp(unsigned n, struct line *l)
 {
     struct tcp_pcb *const lists[] = {(struct tcp_pcb *)tcp_listen_pcbs.listen_pcbs, tcp_active_pcbs,

@@ -2,8 +2,8 @@
 /*
  * etc_system.c - /etc/system: tunables set before the system starts, after Solaris 9's system(4).
  *
- * THEORY      /etc/system is a text file with one command per line; a `*` or `#` in the first column begins a
- *             comment:
+ * THEORY      /etc/system is a text file with one command per line.  A line that begins with `*` or `#` is a
+ *             comment.  The commands:
  *                 set [module:]name {= | & | |} [~ | -]number
  *                 forceload: exclude: include: moddir: rootfs: rootdev: swapfs: swapdev: name
  *             Numbers are decimal, hexadecimal (0x) or octal (0).  rootfs and rootdev select the root file

@@ -4,7 +4,7 @@
  *
  * THEORY      A kstat is a table of named 64-bit values that belongs to one subsystem.  Programs read all
  *             kstats through /dev/kstat.  Counters that many CPUs increment are kept per CPU (struct
- *             cpu_stat) or per lgroup.  A snapshot function computes values only for a reader.
+ *             cpu_stat) or per lgroup.  A snapshot function computes values only when they are read.
  * LOCKING     The functions below take the registry's lock.  The values are atomics, which their owner
  *             changes without a lock.
  */

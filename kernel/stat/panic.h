@@ -27,8 +27,8 @@ noreturn void panic(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
  * ASSERT - panic if the invariant `cond` does not hold.  `which` is its name in the file's head comment, such
- *        as "I2".
- * It is checked in every build, so that a broken invariant stops the kernel before it can destroy data.
+ * as "I2".  It is checked in every build, so that a broken invariant stops the kernel before it can destroy
+ * data.
  */
 #define ASSERT(cond, which)                                                                        \
     do {                                                                                           \

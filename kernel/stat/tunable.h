@@ -41,8 +41,7 @@ struct tunable {
             mod, #var, (void *)&(var), sizeof(var), wr, least, greatest, text, there, set}
 /*
  * TUNABLE - register the global `var` under its own name.  tunable_set() accepts values from `least` to
- *         `greatest`.  The
- * initial value may be outside this range; then the default is computed during boot.
+ * `greatest`.  The initial value may be outside this range; then the default is computed during boot.
  * `text`: "unit, default N: meaning; when it is read"
  */
 #define TUNABLE(var, least, greatest, text) TUNABLE_M("", var, least, greatest, text)
