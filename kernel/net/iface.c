@@ -10,7 +10,7 @@
  *             default route, through a gateway.
  * INVARIANTS  I1  ifaces[0] is lo; programs know ifaces[i] by index i + 1, which never changes
  * LOCKING     net_lock guards all fields that change; the array and the names are constant after boot
- * SEE ALSO    ifctl.c (ioctl requests), drivers/net.h, docs/network.md
+ * SEE ALSO    ifctl.c (ioctl requests), drivers/nic.h, docs/network.md
  */
 #include "net/ifpriv.h"
 

@@ -103,11 +103,12 @@ struct socket {
     struct socket *listener;         /* [n] while this socket is in its `accepted`       */
     struct socket *peer;             /* [n] AF_UNIX: the other end, or NULL              */
     struct vnode *vn;                /* [n] AF_UNIX: the file it is bound to, or NULL    */
-    struct sock_addr name;           /* [n] AF_UNIX: the address it is bound to          */
-    uint32_t ifindex;                /* [n] the interface it is bound to; 0: all         */
-    uint16_t ethertype;              /* [n] AF_PACKET: protocol, network order           */
-    uint32_t inode, uid;             /* [c]                                              */
-    struct usermem *payer;           /* [c] the charged user; NULL: not charged yet      */
+    struct sock_addr name;           /* [n] AF_UNIX: its address                         */
+    bool bound; /* [n] AF_UNIX: by bind(); an accepted socket only shows the listener's name */
+    uint32_t ifindex;      /* [n] the interface it is bound to; 0: all         */
+    uint16_t ethertype;    /* [n] AF_PACKET: protocol, network order           */
+    uint32_t inode, uid;   /* [c]                                              */
+    struct usermem *payer; /* [c] the charged user; NULL: not charged yet      */
 };
 
 /*

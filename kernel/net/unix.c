@@ -53,7 +53,7 @@ static struct socket *find_bound_socket(const struct sock_addr *a)
     struct socket *s;
 
     LIST_FOREACH (s, &unix_sockets, link)
-        if (s->name.len != 0 && is_bound_to(s, a))
+        if (s->bound && is_bound_to(s, a))
             return s;
     return NULL;
 }
@@ -69,6 +69,7 @@ static int unix_bind(struct socket *s, const struct sock_addr *a)
         err = -EADDRINUSE;
     } else {
         s->name = *a;
+        s->bound = true;
         if ((s->vn = a->vn) != NULL)
             vn_hold(s->vn);
     }

@@ -8,7 +8,7 @@
  *             uses the kstat.
  * INVARIANTS  I1  no kstat has more than KSTAT_MAX values
  * LOCKING     kstat_lock (RANK_KSTAT) guards the list and `scratch`; snapshot and clear run under it
- * SEE ALSO    kstat.h; kernel/fs/statdev.c (/dev/kstat); docs/tunables.md
+ * SEE ALSO    kstat.h; kernel/fs/devfs/statdev.c (/dev/kstat); docs/tunables.md
  */
 #include "stat/kstat.h"
 

@@ -30,21 +30,16 @@ static void append_to_log(const char *text, size_t n)
     console_write(text, n, panicking);
 }
 
-/* Formats one message and ends it with a newline; cuts it at LINE_MAX - 1 bytes. */
+/* Formats one message and ends it with a newline; cuts it at LINE_MAX - 2 bytes before that. */
 static void log_prefixed_line(const char *prefix, const char *fmt, va_list ap)
 {
     char line[LINE_MAX];
     size_t n = str_copy(line, prefix, sizeof line);
 
     n += (size_t)vsnprintf(line + n, sizeof line - n, fmt, ap);
-    if (n >= sizeof line) {
-        n = sizeof line - 1;
-        line[n - 1] = '\n';
-    }
-    if (n == 0 || line[n - 1] != '\n') {
-        if (n + 1 < sizeof line)
-            line[n++] = '\n';
-    }
+    n = min_of(n, sizeof line - 2);
+    if (n == 0 || line[n - 1] != '\n')
+        line[n++] = '\n';
     append_to_log(line, n);
 }
 

@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: MIT
 /*
- * log.h - the output functions for kernel messages, which main.c fills in at boot.
+ * log.h - where kernel messages go.
  */
 #ifndef STAT_LOG_H
 #define STAT_LOG_H
 
 #include "lib/types.h"
 
-/* console and verdict write text[n], which ends in a newline; `panicking`: take no lock. */
-struct log_ops {
-    void (*console)(const char *text, size_t n, bool panicking);
-    void (*verdict)(const char *text, size_t n, bool panicking);
-    void (*flush)(void); /* send all buffered output; takes no lock */
-    void (*power_off)(void);
-    void (*reset)(void);
-};
-extern struct log_ops log_ops;
+/* ---- implemented by main.c ---- */
+/*
+ * console_write, verdict_write - write text[n], which ends in a newline, to a serial port.  With `panicking` they take
+ *                                no lock.
+ * serial_flush - send all buffered output, taking no lock.
+ * power_off - switch the machine off; returns if it cannot be switched off.
+ * reset_machine - restart the machine.
+ */
+void console_write(const char *text, size_t n, bool panicking);
+void verdict_write(const char *text, size_t n, bool panicking);
+void serial_flush(void);
+void power_off(void);
+void reset_machine(void);
 
 /* log_enter_panic - messages take no lock from now on. */
 void log_enter_panic(void);

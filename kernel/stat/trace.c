@@ -108,7 +108,7 @@ void trace_put(enum trace_type type, uint32_t tid, unsigned info, uint64_t a, ui
     irq_disable();
     c = this_cpu();
     if (c->trace != NULL) /* NULL if /etc/system turns the trace on before /dev/trace exists */
-        trace_ring_put(c->trace, &(struct trace_record){.time = trace_clock(),
+        trace_ring_put(c->trace, &(struct trace_record){.time = clock_mono_ns(),
                                                         .type = (uint8_t)type,
                                                         .cpu = (uint8_t)c->id,
                                                         .info = (uint16_t)info,

@@ -5,7 +5,7 @@
  * THEORY      A trace shows in which order things happened inside the kernel.  Interesting places in the
  *             kernel have a TRACE().  While its bit of trace_enable is 0, it costs a test and a branch that
  *             is not taken.  If the bit is 1, it writes a record of 32 bytes to the ring of its CPU, over the
- *             oldest record.  The ring is in memory of the CPU's own board.  /dev/trace (fs/tracedev.c)
+ *             oldest record.  The ring is in memory of the CPU's own board.  /dev/trace (fs/devfs/tracedev.c)
  *             creates and reads the rings.  A ring has one writer, its CPU with interrupts off, and one
  *             reader.  Neither waits for the other.  `head` counts the records written.  The reader reads
  *             `head` again after it has copied a record, to see whether the slot may have been overwritten
@@ -14,7 +14,7 @@
  * INVARIANTS  I1  head only grows: by one for each record, after the record is in its slot
  *             I2  a record that the reader returns did not change while it was copied; lost ones are counted
  * LOCKING     none.  [w] the ring's CPU, interrupts off  [r] the reader, which has its own lock  [c] constant
- * TUNABLES    trace_enable, trace_entries (fs/tracedev.c)
+ * TUNABLES    trace_enable, trace_entries (fs/devfs/tracedev.c)
  * SEE ALSO    include/uapi/trace.h (the events), docs/trace.md, tests/host/test_trace.c
  */
 #ifndef STAT_TRACE_H
@@ -31,8 +31,11 @@ struct trace_ring {
 };
 
 extern uint32_t trace_enable; /* tunable; bit i: events of type i are recorded */
-extern uint64_t (*trace_clock)(
-    void); /* [c] returns ns of CLOCK_MONOTONIC; set before the first ring exists */
+extern bool trace_ready;      /* [c] set once /dev/trace, which makes the rings, exists */
+
+/* ---- implemented by disp/ ---- */
+/* clock_mono_ns - nanoseconds since boot, never stepping back, the same on every CPU. */
+uint64_t clock_mono_ns(void);
 
 #define TRACE_ON(event) unlikely((trace_enable & 1u << TRACE_##event) != 0)
 /* TRACE - record an event of the running thread.  Needs the definition of struct thread.  Any context. */

@@ -6,7 +6,7 @@
  *             The buffer comes from a cache.  If memory is short, the call waits for it; this is safe because
  *             the call holds no locks or references yet.
  * LOCKING     none; may sleep, because it reads user memory
- * SEE ALSO    path.h, kernel/fs/vnode.h (name_lookup)
+ * SEE ALSO    path.h, kernel/vfs/vnode.h (name_lookup)
  */
 #include "sys/path.h"
 

@@ -2,7 +2,7 @@
 /*
  * sys_attr.c - system calls that change the attributes of a file: mode, owner, times, size.
  *
- * SEE ALSO    fs/vnode.h (vn_setattr checks the permissions), sys_stat.c
+ * SEE ALSO    vfs/vnode.h (vn_setattr checks the permissions), sys_stat.c
  */
 #include "lib/errno.h"
 #include "sys/path.h"

@@ -230,9 +230,11 @@ static int decode_flock_range(struct file *f, const struct user_flock *u, struct
     lr->end = INT64_MAX;
     if (u->len > 0 && __builtin_add_overflow(lr->start, u->len - 1, &lr->end))
         return -EOVERFLOW;
+    if (lr->start < 0)
+        return -EINVAL;
     if (u->len < 0) {
         lr->end = lr->start - 1;
-        lr->start += u->len;
+        lr->start += u->len; /* no overflow: start was not negative */
     }
     return lr->start < 0 ? -EINVAL : 0;
 }

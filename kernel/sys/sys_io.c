@@ -5,7 +5,7 @@
  * THEORY      A call builds a struct uio that describes the program's buffers, and calls file_read() or
  *             file_write() once.  As on Linux, one call moves at most MAX_RW bytes.  Calls with one buffer
  *             are frequent, so they keep their only iovec on the stack.
- * SEE ALSO    x86/uaccess.h (uio), fs/file.h
+ * SEE ALSO    x86/uaccess.h (uio), vfs/file.h
  */
 #include "lib/errno.h"
 #include "lib/string.h"

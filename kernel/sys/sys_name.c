@@ -2,7 +2,7 @@
 /*
  * sys_name.c - system calls that create, remove and look up names.
  *
- * A call without a directory argument is its *at variant with AT_FDCWD.  fs/nameop.c implements the rules.
+ * A call without a directory argument is its *at variant with AT_FDCWD.  vfs/nameop.c implements the rules.
  *
  * SEE ALSO    vfs/vnode.h, user/test/t_sys.c
  */

@@ -8,7 +8,7 @@
  *             decides.  set_mempolicy() sets that policy.  A segment cannot store a set of nodes.  So
  *             mbind(2) does not exist, and the policy of an address is always MPOL_DEFAULT.  A thread may use
  *             all nodes (there are no cpusets).
- * SEE ALSO    lgrp/mempolicy.h, fs/sysfs_node.c, docs/lgroups.md, t_sys's memory_policy,
+ * SEE ALSO    lgrp/mempolicy.h, fs/sysfs/sysfs_node.c, docs/lgroups.md, t_sys's memory_policy,
  *             tests/test_dynamic.py
  */
 #include "lgrp/lgrp.h"

@@ -8,7 +8,7 @@
  *             A call that a signal ends returns -ERESTARTNOHAND: the call is restarted if no handler has run.
  *             The signal mask of ppoll and pselect6 is in force only during the call.  If a handler must run,
  *             the mask stays in force until the old mask is in the handler's frame (sig_mask_push in proc.h).
- * SEE ALSO    fs/poll.c, fs/epoll.c
+ * SEE ALSO    vfs/poll.c, ipc/epoll.c
  */
 #include "ipc/ipc.h"
 #include "disp/timer.h"

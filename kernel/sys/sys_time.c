@@ -7,7 +7,7 @@
  *             other names.  A CPU-time clock is that of the caller, or of the process or LWP whose id is part
  *             of the clock's number.  A signal may interrupt a relative sleep.  If no handler runs, the sleep
  *             continues until the deadline that was computed when it began; otherwise it ends with -EINTR.
- * SEE ALSO    kernel/proc/time.c, kernel/disp/timer.h, kernel/proc/vdso/vdso.c
+ * SEE ALSO    kernel/proc/itimer.c, kernel/disp/timer.h, kernel/proc/vdso/vdso_user.c
  */
 #include "disp/timer.h"
 #include "lib/errno.h"

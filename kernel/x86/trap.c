@@ -4,7 +4,7 @@
  *
  * THEORY      The processor enters the kernel for three reasons: a system call; an exception, which the
  *             running instruction causes (page fault, division by zero); and an interrupt, which a device or
- *             another CPU causes.  System calls go from entry.S to trap_ops.syscall; the others come to
+ *             another CPU causes.  System calls go from entry.S to syscall_dispatch(); the others come to
  *             trap().  An exception in a program becomes a signal, except a page fault that the VM system can
  *             resolve.  An exception in the kernel is a bug, except at the few instructions that touch user
  *             memory.  The exception table (.ex_table) gives for each of these the address where the kernel
