@@ -225,12 +225,12 @@ int virtq_open(struct virtio_dev *d, struct virtq *q, unsigned index, unsigned c
     return 0;
 }
 
-void virtq_tell(struct virtq *q)
+void virtq_notify(struct virtq *q)
 {
     *(volatile uint16_t *)q->notify = q->index;
 }
 
-bool virtq_put(struct virtq *q, const struct virtq_piece *piece, unsigned n, void *cookie)
+bool virtq_add_chain(struct virtq *q, const struct virtq_piece *piece, unsigned n, void *cookie)
 {
     uint16_t head, at;
     bool quiet;
@@ -258,11 +258,11 @@ bool virtq_put(struct virtq *q, const struct virtq_piece *piece, unsigned n, voi
     quiet = q->quiet;
     spin_unlock(&q->lock);
     if (!quiet)
-        virtq_tell(q);
+        virtq_notify(q);
     return true;
 }
 
-void *virtq_get(struct virtq *q, uint32_t *written)
+void *virtq_take_used(struct virtq *q, uint32_t *written)
 {
     void *cookie = NULL;
 

@@ -13,7 +13,7 @@
  *             Virtual I/O Device (VIRTIO) Version 1.1: 4.1 (PCI, modern interface only),
  *             2.6 (split virtqueues).
  * INVARIANTS  I1  a descriptor is on the free chain, or in exactly one chain that was given to the device
- * LOCKING     q->lock (RANK_DRIVER); virtq_put() and virtq_get() take it
+ * LOCKING     q->lock (RANK_DRIVER); virtq_add_chain() and virtq_take_used() take it
  * SEE ALSO    drivers/virtio_blk.c, drivers/virtio_net.c
  */
 #ifndef DRIVERS_VIRTIO_H
@@ -77,13 +77,13 @@ unsigned virtio_nqueues(struct virtio_dev *d);
 int virtq_open(struct virtio_dev *d, struct virtq *q, unsigned index, unsigned cpu,
                void (*fn)(void *), void *arg, const char *name);
 /*
- * virtq_put - give the device a chain of n pieces, and notify it.  false: too few descriptors are free.
- * virtq_get - the cookie of a chain that the device is done with, or NULL.  *written (if not NULL) is set to
+ * virtq_add_chain - give the device a chain of n pieces, and notify it.  false: too few descriptors are free.
+ * virtq_take_used - the cookie of a chain that the device is done with, or NULL.  *written (if not NULL) is set to
  *             the bytes that the device claims to have written; the caller must check it.
- * virtq_tell - notify the device, for chains that were put while the queue was quiet.
+ * virtq_notify - notify the device, for chains that were put while the queue was quiet.
  */
-bool virtq_put(struct virtq *q, const struct virtq_piece *piece, unsigned n, void *cookie);
-void *virtq_get(struct virtq *q, uint32_t *written);
-void virtq_tell(struct virtq *q);
+bool virtq_add_chain(struct virtq *q, const struct virtq_piece *piece, unsigned n, void *cookie);
+void *virtq_take_used(struct virtq *q, uint32_t *written);
+void virtq_notify(struct virtq *q);
 
 #endif

@@ -66,7 +66,7 @@ static bool vblk_start(void *soft, struct disk_cmd *c)
     for (unsigned i = 0; i < c->nsegs; i++)
         piece[n++] = (struct virtq_piece){c->seg[i].pa, c->seg[i].len, c->op == DISK_READ};
     piece[n++] = (struct virtq_piece){virt_to_phys(&h->status), 1, true};
-    return virtq_put(&v->queue[this_cpu()->id * v->nqueues / ncpu].q, piece, n, c);
+    return virtq_add_chain(&v->queue[this_cpu()->id * v->nqueues / ncpu].q, piece, n, c);
 }
 
 static void vblk_intr(void *arg)
@@ -74,7 +74,7 @@ static void vblk_intr(void *arg)
     struct vblk_queue *vq = arg;
     struct disk_cmd *c;
 
-    while ((c = virtq_get(&vq->q, NULL)) != NULL) {
+    while ((c = virtq_take_used(&vq->q, NULL)) != NULL) {
         bool ok = ((struct header *)c->hw)->status == STATUS_OK;
 
         if (!ok)

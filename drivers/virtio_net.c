@@ -53,7 +53,7 @@ static bool post_rx_buffer(struct vnet *v, void *buf)
 {
     struct virtq_piece piece = {virt_to_phys(buf), BUFFER, true};
 
-    return virtq_put(&v->rx, &piece, 1, buf);
+    return virtq_add_chain(&v->rx, &piece, 1, buf);
 }
 
 /*
@@ -75,7 +75,7 @@ static void vnet_intr(void *arg)
     void *buf;
 
     v->interrupts++;
-    while ((buf = virtq_get(&v->rx, &written)) != NULL) {
+    while ((buf = virtq_take_used(&v->rx, &written)) != NULL) {
         deliver_rx_frame(v, buf, written);
         (void)post_rx_buffer(v, buf); /* there is room, because the buffer was just taken out */
     }
@@ -87,7 +87,7 @@ static bool vnet_send(void *soft, unsigned len, void (*fill)(void *dst, void *ar
     uint8_t *buf;
     struct virtq_piece piece;
 
-    while (v->nfree < NTX && (buf = virtq_get(&v->tx, NULL)) != NULL)
+    while (v->nfree < NTX && (buf = virtq_take_used(&v->tx, NULL)) != NULL)
         v->free[v->nfree++] = buf;
     if (v->nfree == 0 || len > NIC_FRAME_MAX) {
         v->no_buffer++;
@@ -97,7 +97,7 @@ static bool vnet_send(void *soft, unsigned len, void (*fill)(void *dst, void *ar
     memset(buf, 0, HEADER);
     fill(buf + HEADER, arg);
     piece = (struct virtq_piece){virt_to_phys(buf), HEADER + len, false};
-    if (virtq_put(&v->tx, &piece, 1, buf))
+    if (virtq_add_chain(&v->tx, &piece, 1, buf))
         return true;
     v->free[v->nfree++] = buf;
     v->no_buffer++;
@@ -199,7 +199,7 @@ static bool probe_virtio_card(struct pci_fn f, uint32_t id, void *arg)
     attach_card(&v->nic); /* sets nic.receive, so it must come before the first interrupt */
     virtio_start(&v->dev);
     v->rx.quiet = false;
-    virtq_tell(&v->rx);
+    virtq_notify(&v->rx);
     return false;
 }
 

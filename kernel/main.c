@@ -399,7 +399,7 @@ static void wait_for_cpus(void)
 static void cpu_enter(void)
 {
     disp_cpu_join(this_cpu());
-    disp_start_cpu();
+    disp_idle_loop();
 }
 
 /* ---- serial ports ---- */
@@ -592,5 +592,5 @@ void kmain(uint32_t magic, uint64_t info)
     boot_cpu.cpu.nlock = 0;
     spin_threads_run = true;
     boot_cpu.cpu.kstack_top = (uint64_t)boot_cpu.cpu.disp->idle_thread->kstack + KSTACK_SIZE;
-    x86_enter_stack(boot_cpu.cpu.kstack_top, disp_start_cpu);
+    x86_enter_stack(boot_cpu.cpu.kstack_top, disp_idle_loop);
 }

@@ -128,8 +128,8 @@ static void count_request_begin(struct disk *d, const struct blk_req *r, uint64_
 {
     uint64_t ahead = d->sched.seq - 1 - r->seq;
 
-    stats_unwait(&d->stats, now);
-    stats_run(&d->stats, now);
+    io_waitq_exit(&d->stats, now);
+    io_runq_enter(&d->stats, now);
     if (r->op == BLK_READ && r->sdone == 0) {
         d->stats.rahead += ahead;
         d->stats.raheadmax = max_of(d->stats.raheadmax, ahead);
@@ -153,8 +153,8 @@ static struct command *make_next_command(struct disk *d, uint64_t now, uint64_t 
     if ((r = list_pop(&d->flushes, struct blk_req, link)) != NULL) {
         cmd->flow = FLUSH;
         list_push_back(&cmd->reqs, &r->link);
-        stats_unwait(&d->stats, now);
-        stats_run(&d->stats, now);
+        io_waitq_exit(&d->stats, now);
+        io_runq_enter(&d->stats, now);
     } else if (sched_take(&d->sched, &room, now, &batch, again)) {
         cmd->flow = batch.flow;
         while ((r = list_pop(&batch.reqs, struct blk_req, link)) != NULL) {
@@ -249,9 +249,9 @@ static void command_done(struct disk_cmd *c, int error)
     if (cmd->flow != FLUSH)
         sched_done(&d->sched, cmd->flow, c->nsect, cmd->begun_ns, now);
     while ((r = list_pop(&cmd->reqs, struct blk_req, link)) != NULL) {
-        stats_unrun(&d->stats, now);
+        io_runq_exit(&d->stats, now);
         if (blk_update_request(r, several, c->nsect, error)) {
-            stats_wait(&d->stats, now);
+            io_waitq_enter(&d->stats, now);
             sched_add(&d->sched, r, now);
             continue;
         }
@@ -300,7 +300,7 @@ void blk_submit(struct blk_req *r)
     }
     r->submitted_ns = clock_mono_ns();
     spin_lock(&d->lock);
-    stats_wait(&d->stats, r->submitted_ns);
+    io_waitq_enter(&d->stats, r->submitted_ns);
     if (r->op == BLK_FLUSH)
         list_push_back(&d->flushes, &r->link);
     else
@@ -321,12 +321,12 @@ void blk_hurry(struct disk *d, uint64_t file, bool write)
     spin_unlock(&d->lock);
 }
 
-uint32_t disk_worth(struct disk *d, uint32_t sectors)
+uint32_t disk_seek_blocks(struct disk *d, uint32_t sectors)
 {
     struct disk_cost c = disk_whole(d)->sched.cost;
 
     if (c.sector_ns == 0)
-        return DISK_WORTH;
+        return DISK_SEEK_BLOCKS;
     return (uint32_t)min_of(c.position_ns / (c.sector_ns * sectors), (uint64_t)UINT32_MAX);
 }
 
@@ -390,11 +390,11 @@ int blk_flush(struct disk *d)
     return submit_and_wait(&r);
 }
 
-bool blk_share(bool on)
+bool blk_use_kernel_pri(bool on)
 {
-    bool was = curthread->disk_shared;
+    bool was = curthread->disk_kernel_pri;
 
-    curthread->disk_shared = on;
+    curthread->disk_kernel_pri = on;
     return was;
 }
 

@@ -131,14 +131,14 @@ int blk_flush(struct disk *d);
 struct blk_owner blk_current_owner(void);
 
 /*
- * blk_share - on: the disk requests of the running thread serve all processes (metadata, a commit), so
+ * blk_use_kernel_pri - on: the disk requests of the running thread serve all processes (metadata, a commit), so
  *             blk_current_owner() gives them the priority of the kernel.  Returns the old setting, which the caller
  *             must restore.  Takes no locks.
  */
-bool blk_share(bool on);
+bool blk_use_kernel_pri(bool on);
 
 /*
- * disk_count - the counters of a whole disk since boot.  Takes the disk's lock.
+ * disk_read_stats - the counters of a whole disk since boot.  Takes the disk's lock.
  * reads, writes, flushes: requests.  nread, nwritten: bytes.  rns, wns, flush_ns: ns from submission to the
  * end, summed over the requests.  inflight: requests that wait or run now.  busy_ns: ns in which the disk had
  * a request.
@@ -147,15 +147,15 @@ struct disk_counts {
     uint64_t reads, writes, reads_merged, writes_merged, nread, nwritten, rns, wns, inflight,
         busy_ns, flushes, flush_ns;
 };
-void disk_count(struct disk *d, struct disk_counts *out);
+void disk_read_stats(struct disk *d, struct disk_counts *out);
 
 /*
- * disk_worth - how many blocks of `sectors` sectors the disk transfers in the time that it needs to reach one
- *              (around.h); DISK_WORTH until this has been measured.  Takes no locks: the result is an
+ * disk_seek_blocks - how many blocks of `sectors` sectors the disk transfers in the time that it needs to reach one
+ *              (around.h); DISK_SEEK_BLOCKS until this has been measured.  Takes no locks: the result is an
  *              estimate.
  */
-uint32_t disk_worth(struct disk *d, uint32_t sectors);
-#define DISK_WORTH 8u
+uint32_t disk_seek_blocks(struct disk *d, uint32_t sectors);
+#define DISK_SEEK_BLOCKS 8u
 
 /*
  * disks_report - print the disks that have waiting or running requests, after the machine has hung.  Takes no

@@ -56,14 +56,14 @@ struct disk {
 int blk_open_queue(struct disk *d);
 
 /*
- * stats.c.  stats_wait, stats_unwait - a request joins, or leaves, the queue of those that wait.
- * stats_run, stats_unrun - the same for the queue of those at the device.  The caller holds d->lock.
+ * stats.c.  io_waitq_enter, io_waitq_exit - a request joins, or leaves, the queue of those that wait.
+ * io_runq_enter, io_runq_exit - the same for the queue of those at the device.  The caller holds d->lock.
  * stats_register - create the kstat of disk `d`.
  */
-void stats_wait(struct io_stats *s, uint64_t now);
-void stats_unwait(struct io_stats *s, uint64_t now);
-void stats_run(struct io_stats *s, uint64_t now);
-void stats_unrun(struct io_stats *s, uint64_t now);
+void io_waitq_enter(struct io_stats *s, uint64_t now);
+void io_waitq_exit(struct io_stats *s, uint64_t now);
+void io_runq_enter(struct io_stats *s, uint64_t now);
+void io_runq_exit(struct io_stats *s, uint64_t now);
 void stats_register(struct disk *d, unsigned instance);
 
 #endif

@@ -35,25 +35,25 @@ static void kstat_runq_update(struct io_stats *s, uint64_t now)
     s->rtime += s->rcnt > 0 ? t : 0;
 }
 
-void stats_wait(struct io_stats *s, uint64_t now)
+void io_waitq_enter(struct io_stats *s, uint64_t now)
 {
     kstat_waitq_update(s, now);
     s->wcnt++;
 }
 
-void stats_unwait(struct io_stats *s, uint64_t now)
+void io_waitq_exit(struct io_stats *s, uint64_t now)
 {
     kstat_waitq_update(s, now);
     s->wcnt--;
 }
 
-void stats_run(struct io_stats *s, uint64_t now)
+void io_runq_enter(struct io_stats *s, uint64_t now)
 {
     kstat_runq_update(s, now);
     s->rcnt++;
 }
 
-void stats_unrun(struct io_stats *s, uint64_t now)
+void io_runq_exit(struct io_stats *s, uint64_t now)
 {
     kstat_runq_update(s, now);
     s->rcnt--;
@@ -92,7 +92,7 @@ static void disk_kstat_clear(struct kstat *ks)
     spin_unlock(&d->lock);
 }
 
-void disk_count(struct disk *d, struct disk_counts *out)
+void disk_read_stats(struct disk *d, struct disk_counts *out)
 {
     const struct io_stats *s = &d->stats;
 

@@ -166,7 +166,7 @@ static uint32_t fss_decay(struct fss *f, uint64_t second)
     return f->usage;
 }
 
-void class_fss_look(void)
+void class_fss_update(void)
 {
     static uint32_t look;
     uint64_t second = lbolt / HZ, use = 0, square = 0, ms;
@@ -230,7 +230,7 @@ void class_second(void)
             class_recompute(t);
         }
         if (t->state == TS_RUNNABLE && lbolt - t->last_ran > HZ)
-            disp_evade(t);
+            disp_requeue_behind_rt(t);
         if (t->state == TS_RUNNABLE && t->lwp != NULL && t->pri < TS_LIFTED &&
             lbolt - t->last_ran > LIFT_TICKS) {
             t->lifted = true;

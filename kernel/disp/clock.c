@@ -146,7 +146,7 @@ static void clock_tick(struct timer *t)
     }
     if (now % (HZ / 10) == 0) {
         update_loads(now % (5 * HZ) == 0);
-        class_fss_look();
+        class_fss_update();
     }
     if (now % HZ == 0) {
         class_second();

@@ -20,8 +20,8 @@ struct disp_cpu {
     _Atomic int16_t runpri;     /* [a] priority of the running thread; -1: idle                  */
     _Atomic int16_t promised;   /* [a] of a real-time thread that it was poked for; -1: none     */
     struct thread *idle_thread; /* [c]                                                           */
-    _Atomic bool polls; /* [a] it is idle and does not halt: the idle thread's ast is enough */
-    bool called;        /* [o] in its idle loop: it was called to steal, or woken; runq.c */
+    _Atomic bool polls;   /* [a] it is idle and does not halt: the idle thread's ast is enough */
+    bool steal_requested; /* [o] in its idle loop: it was called to steal, or woken; runq.c */
     struct spinlock timer_lock; /* RANK_TIMER                                                    */
     struct timer *timers; /* [timer_lock] the earliest armed timer: root of a heap (timerq.h) */
     _Atomic uint64_t
@@ -61,8 +61,8 @@ bool disp_dequeue(struct thread *t);
  * queue of the CPU it waits for.
  */
 void disp_set_pri(struct thread *t, int pri);
-/* disp_evade - `t` (t->lock held) has waited long: if a real-time thread runs where it waits, a CPU is chosen anew. */
-void disp_evade(struct thread *t);
+/* disp_requeue_behind_rt - `t` (t->lock held) waits behind a real-time thread on its CPU: choose its CPU anew. */
+void disp_requeue_behind_rt(struct thread *t);
 /*
  * disp_may_run - whether `t` may run on CPU `c`: its binding; else its set and affinity, which does not count while it
  * has no CPU of the set on-line.  Without a lock the answer may be old; whoever changes it interrupts the CPU that t
@@ -140,7 +140,7 @@ void class_yield(struct thread *t);             /* t->lock held */
 void class_slept(struct thread *t);             /* it wakes from a sleep; t->lock held */
 void class_second(void);                        /* once a second, by the clock: ageing */
 void class_lifted(struct thread *t);            /* curthread goes to user mode with AST_LIFTED */
-void class_fss_look(void);                      /* ten times a second, by the clock: shares */
+void class_fss_update(void);                    /* ten times a second, by the clock: shares */
 void class_charge(struct thread *t, uint64_t tsc); /* it ran so long; t->lock held */
 
 /* timer.c */

@@ -404,7 +404,7 @@ void disp_set_pri(struct thread *t, int pri)
     }
 }
 
-void disp_evade(struct thread *t)
+void disp_requeue_behind_rt(struct thread *t)
 {
     struct disp_queue *q = atomic_load_explicit(&t->queued_on, memory_order_acquire);
 
@@ -475,7 +475,7 @@ struct thread *disp_take_from(struct cpu *victim, struct cpu *c, int floor, uint
         runq_remove(q, found);
     }
     spin_unlock(&q->lock);
-    if (nearer != CPU_MAX && c->idle && c->disp->called)
+    if (nearer != CPU_MAX && c->idle && c->disp->steal_requested)
         call_thief(nearer);
     return found;
 }

@@ -265,7 +265,7 @@ static void idle_wait(struct cpu *c, struct thread *idle)
     atomic_store(&c->disp->polls, false);
 }
 
-void disp_start_cpu(void)
+void disp_idle_loop(void)
 {
     struct cpu *c = this_cpu();
     struct thread *idle = c->disp->idle_thread;
@@ -280,8 +280,8 @@ void disp_start_cpu(void)
         atomic_store(
             &idle->ast,
             0); /* before the look at the queue, for a CPU that does not halt: idle_wait() */
-        c->disp->called = !cpumask_test(&cpu_idle_mask, c->id);
-        if (c->disp->called)
+        c->disp->steal_requested = !cpumask_test(&cpu_idle_mask, c->id);
+        if (c->disp->steal_requested)
             cpumask_set_atomic(&cpu_idle_mask, c->id);
         next = disp_next(c);
         if (next == idle) {
@@ -347,9 +347,9 @@ void thread_prepare(struct thread *t, struct thread *creator)
     t->lg.home = t->lg.touch = LGRP_NONE;
     t->alarm_tsc = ALARM_NEVER;
     if (creator != NULL) {
-        if (unlikely(creator->lg.placed)) {
+        if (unlikely(creator->lg.has_mempolicy)) {
             t->mempolicy = creator->mempolicy;
-            t->lg.placed = true;
+            t->lg.has_mempolicy = true;
         }
         spin_lock(&creator->lock);
         t->part = creator->part;
@@ -587,8 +587,8 @@ void thread_set_mempolicy(const struct mempolicy *mp)
 
     spin_lock(&cpupart_lock); /* its home stays while we look */
     t->mempolicy = *mp;
-    t->lg.placed = mp->mode != MPOL_DEFAULT;
-    t->lg.touch = t->lg.placed ? LGRP_NONE : t->lg.home;
+    t->lg.has_mempolicy = mp->mode != MPOL_DEFAULT;
+    t->lg.touch = t->lg.has_mempolicy ? LGRP_NONE : t->lg.home;
     spin_unlock(&cpupart_lock);
 }
 

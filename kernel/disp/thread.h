@@ -69,7 +69,8 @@ struct thread {
     bool at_front;        /* [t] it is to be queued before its equals                          */
     bool lifted;          /* [t] above all programs, until it goes to user mode: class.c       */
     bool exiting;         /* [o]                                                               */
-    bool disk_shared;     /* [o] blk_share(): its disk requests have the kernel's priority      */
+    bool
+        disk_kernel_pri; /* [o] blk_use_kernel_pri(): its disk requests have the kernel's priority      */
     uint16_t ts_dispwait; /* [t] TS/IA: seconds since it used up a slice, slept or was lifted    */
     int16_t pri;          /* [t] global priority now, inheritance included                     */
     int16_t base_pri;     /* [t] what its class gives                                          */
@@ -133,7 +134,7 @@ struct thread {
         [SLEEP_HELD_MAX]; /* [o] sleeping locks held                                           */
 #endif
     struct mempolicy
-        mempolicy; /* [o] set_mempolicy(2); MPOL_DEFAULT unless lg.placed               */
+        mempolicy; /* [o] set_mempolicy(2); MPOL_DEFAULT unless lg.has_mempolicy               */
 };
 
 /*
@@ -268,8 +269,8 @@ extern _Atomic uint32_t lgrp_generation; /* +1 at each change of the CPUs on-lin
 
 /* disp_cpu_init - run queue and idle thread of a CPU, in its node's memory; before the CPU runs. */
 void disp_cpu_init(struct cpu *c);
-/* disp_start_cpu - enter the idle loop of the running CPU: it takes part in dispatching from now on. */
-noreturn void disp_start_cpu(void);
+/* disp_idle_loop - enter the idle loop of the running CPU: it takes part in dispatching from now on. */
+noreturn void disp_idle_loop(void);
 /* disp_stats_init - register the kstats of CPUs and memory nodes; once all CPUs have their data. */
 void disp_stats_init(void);
 /* disp_init - caches, the clock; boot CPU. */

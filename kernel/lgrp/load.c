@@ -229,7 +229,7 @@ void lgrp_thread_join(struct lgrp_part *part, struct lgrp_thread *t, unsigned lg
     p->homed[lgrp]++;
     t->part = part;
     t->home = (uint8_t)lgrp;
-    t->touch = t->placed ? NONE : (uint8_t)lgrp;
+    t->touch = t->has_mempolicy ? NONE : (uint8_t)lgrp;
     t->at_ns = now_ns;
     t->charge = 0;
     t->antic = 0;

@@ -75,10 +75,10 @@ struct lgrp_thread {
     uint64_t at_ns;         /* when its load was charged */
     uint32_t burst;         /* proc->burst in which it was held */
     uint8_t home;           /* lgroup */
-    uint8_t touch;          /* where pages go that it touches first: home, or LGRP_NONE: `placed` */
-    bool placed;            /* it has a memory policy of its own (mempolicy.h) */
-    uint8_t charge;         /* half threads held (0, 1, 2) in that burst */
-    uint16_t antic;         /* single arrival: CPUs the charge was divided by; 0: none */
+    uint8_t touch; /* where pages go that it touches first: home, or LGRP_NONE: `has_mempolicy` */
+    bool has_mempolicy; /* it has a memory policy of its own (mempolicy.h) */
+    uint8_t charge;     /* half threads held (0, 1, 2) in that burst */
+    uint16_t antic;     /* single arrival: CPUs the charge was divided by; 0: none */
 };
 
 /* ---- implemented by disp/ ---- */

@@ -26,7 +26,7 @@ static inline void page_setup(struct page *pg, unsigned node, unsigned order, un
     atomic_store_explicit(&pg->mapcount, 0, memory_order_relaxed);
     pg->priv = 0;
     pg->index = 0;
-    atomic_store_explicit(&pg->share, 0, memory_order_relaxed);
+    atomic_store_explicit(&pg->nsharers, 0, memory_order_relaxed);
     list_init(&pg->link);
     if (unlikely((flags & ALLOC_UNPAGEABLE) != 0))
         page_count(pg);

@@ -55,7 +55,7 @@ struct page *block_take(struct mem_node *n, unsigned order)
     pg = list_pop(&n->free[o], struct page, link);
     if (list_empty(&n->free[o]))
         n->free_mask &= ~(1ull << o);
-    if (unlikely((pg->flags & PG_VIRGIN) !=
+    if (unlikely((pg->flags & PG_HEAD_ONLY) !=
                  0)) /* from here on every descriptor says whether its frame is in use */
         for (unsigned i = 1; i < 1u << o; i++)
             clear_descriptor(&pg[i]);
@@ -493,7 +493,7 @@ static void free_boot_range(unsigned node, paddr_t base, paddr_t end)
         block_give(&mem_nodes[node], vmemmap + pfn, order);
         if (order ==
             MAX_ORDER) /* smaller ones lie in blocks that clear_block_descriptors() has seen */
-            vmemmap[pfn].flags |= PG_VIRGIN;
+            vmemmap[pfn].flags |= PG_HEAD_ONLY;
         pfn += 1ull << order;
     }
 }

@@ -42,11 +42,12 @@ enum page_flags {
     PG_WRITEBACK = 1 << 11, /* [a] being written to its backing store                         */
     PG_REFERENCED = 1 << 12, /* [a] read or written by a call since the clock's front hand passed */
     PG_UPTODATE = 1 << 10,   /* [o] file page holds valid data                                  */
-    PG_CACHED = 1 << 13,  /* [a] on its node's cache list (pages/cachelist.c)                   */
-    PG_VIRGIN = 1 << 14,  /* [b] head of a free block whose other descriptors were never written */
+    PG_CACHED = 1 << 13, /* [a] on its node's cache list (pages/cachelist.c)                   */
+    PG_HEAD_ONLY =
+        1 << 14,          /* [b] head of a free block whose other descriptors were never written */
     PG_SWAPPED = 1 << 15, /* [c] no frame: stands for a page that is on swap (pages/swap.c)     */
     PG_PRIVATE = 1 << 17, /* [c] PG_ANON: a private page, of a family                        */
-    PG_PREPARE =
+    PG_MKWRITE =
         1 << 18, /* [a] getting its place on the disk before a store (fault.c): not to be cut off */
     PG_RECLAIM = 1 << 16,    /* [a] to be freed when it has been written                        */
     PG_UNPAGEABLE = 1 << 19, /* [c] heads a block that mem_unpageable() counts                */
@@ -70,7 +71,7 @@ struct page {
     };
     uint64_t index;   /* [o] position in the object, in 4 KiB pages                           */
     struct list link; /* free list; later: the pageout lists                                  */
-    _Atomic uint32_t share; /* PG_ANON private page: objects of the family that hold it        */
+    _Atomic uint32_t nsharers; /* PG_ANON private page: objects of the family that hold it        */
     bool no_code; /* kept while it is free: no code has been in it since it was zeroed; unlocked */
     uint32_t swap_area, swap_slot; /* PG_SWAPPED, PG_SLOT: where the page is (pages/swap.c)    */
 };
@@ -210,7 +211,7 @@ uint64_t mem_total_pages(void);
 
 /*
  * mem_stretch - the i'th run of frames that the allocator has had: descriptors first .. end - 1; false: there are no
- * more. In a free block whose head has PG_VIRGIN only the head's descriptor means anything.
+ * more. In a free block whose head has PG_HEAD_ONLY only the head's descriptor means anything.
  */
 struct mem_stretch {
     struct page *first, *end;

@@ -160,7 +160,7 @@ static struct pbuf *alloc_frame_pbuf(unsigned len)
 
     while ((p = pbuf_alloc(PBUF_RAW, (u16_t)len, PBUF_RAM)) == NULL) {
         net_enter();
-        again = tcp_forget_disorder();
+        again = tcp_free_out_of_order();
         net_exit();
         if (!again)
             break;

@@ -99,7 +99,7 @@ struct socket {
     uint64_t rx_drops;               /* [n] messages dropped                             */
     struct list accepted;            /* [n] listener: connections not yet accepted       */
     struct list accept_link;         /* [n] place in the listener's `accepted`           */
-    unsigned naccepted, backlog;     /* [n] length of `accepted`, and its maximum        */
+    unsigned accept_len, backlog;    /* [n] length of `accepted`, and its maximum        */
     struct socket *listener;         /* [n] while this socket is in its `accepted`       */
     struct socket *peer;             /* [n] AF_UNIX: the other end, or NULL              */
     struct vnode *vn;                /* [n] AF_UNIX: the file it is bound to, or NULL    */
@@ -151,10 +151,10 @@ long socket_signal_pipe(unsigned flags);
 /* tcp_socket - the socket of a connection or listener; NULL if it is detached.  Locked. */
 struct socket *tcp_socket(const struct tcp_pcb *pcb);
 /*
- * tcp_forget_disorder - free the out-of-order segments of one connection, for a caller that finds no memory.
+ * tcp_free_out_of_order - free the out-of-order segments of one connection, for a caller that finds no memory.
  * The peer sends them again.  False: no connection has any.  Locked; not from a callback of lwIP.
  */
-bool tcp_forget_disorder(void);
+bool tcp_free_out_of_order(void);
 void socket_tcp_init(void);
 void socket_icmp_init(void);
 void socket_unix_init(void);
@@ -237,9 +237,9 @@ int tcp_option_set(struct socket *s, struct tcp_pcb *pcb, int level, int name, c
                    unsigned len);
 int tcp_option_get(struct socket *s, struct tcp_pcb *pcb, int level, int name, void *val,
                    unsigned *len);
-/* tcpsend.c: sock_ops.send of TCP.  tcp_roomy - whether there is enough space to wake a writer; locked. */
+/* tcpsend.c: sock_ops.send of TCP.  tcp_has_send_room - whether there is enough space to wake a writer; locked. */
 long tcp_send_socket(struct socket *s, struct sock_msg *m, bool nonblock);
-bool tcp_roomy(const struct socket *s);
+bool tcp_has_send_room(const struct socket *s);
 /* tcp_fix_segment_size - limit the segment size of a new connection; locked.  See net_tcp_judge(). */
 void tcp_fix_segment_size(struct tcp_pcb *pcb);
 /* tcp_linux_state - Linux's number for a pcb's state (TCP_INFO, /proc/net/tcp). */

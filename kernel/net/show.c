@@ -43,7 +43,7 @@ static void format_tcp_line(struct line *l, unsigned n, const struct tcp_pcb *pc
                    listening ? 0 : pcb->remote_port, tcp_linux_state(pcb),
                    listening ? 0 : TCP_SND_BUF - pcb->snd_buf,
                    s == NULL   ? 0
-                   : listening ? s->naccepted
+                   : listening ? s->accept_len
                                : s->rx_bytes,
                    s);
 }

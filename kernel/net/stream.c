@@ -137,7 +137,7 @@ int stream_accept(struct socket *l, bool nonblock, struct socket **out)
             err = socket_wait(&l->rcv, deadline, l->rcvtimeo_ns, "accept");
     }
     if (n != NULL) {
-        l->naccepted--;
+        l->accept_len--;
         n->listener = NULL;
         l->ops->accepted(l, n);
         *out = n;

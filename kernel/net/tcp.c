@@ -11,7 +11,7 @@
  *             An established connection waits in its listener's queue as a complete socket, so it can receive
  *             data before accept(2).  The listener's backlog limits these connections and the half-open ones.
  * INVARIANTS  I1 .. I3 of netpriv.h
- *             I4  a connection in a listener's queue has `listener` set and is counted in naccepted
+ *             I4  a connection in a listener's queue has `listener` set and is counted in accept_len
  * LOCKING     netpriv.h.  A reader holds rlock while it copies, but not while it waits.
  * SEE ALSO    tcpsend.c, tcpopt.c, stream.c; RFC 793; tests/test_net.py
  */
@@ -58,7 +58,7 @@ static err_t on_tcp_data(void *arg, struct tcp_pcb *pcb, struct pbuf *p, err_t e
 
 static err_t on_tcp_sent(void *arg, struct tcp_pcb *pcb, u16_t len)
 {
-    if (tcp_roomy(arg))
+    if (tcp_has_send_room(arg))
         socket_wake_writer(arg);
     return ERR_OK;
 }
@@ -148,7 +148,7 @@ static err_t on_tcp_accept(void *arg, struct tcp_pcb *pcb, err_t err)
     tcp_backlog_delayed(pcb);
     list_push_back(&tcp_sockets, &s->link);
     list_push_back(&l->accepted, &s->accept_link);
-    l->naccepted++;
+    l->accept_len++;
     socket_wake_reader(l);
     return ERR_OK;
 }
@@ -296,7 +296,7 @@ static int tcp_get_name(struct socket *s, bool peer, struct sock_addr *a)
     return err;
 }
 
-bool tcp_forget_disorder(void)
+bool tcp_free_out_of_order(void)
 {
     for (struct tcp_pcb *pcb = tcp_active_pcbs; pcb != NULL; pcb = pcb->next)
         if (pcb->ooseq != NULL) {
@@ -367,7 +367,7 @@ static unsigned tcp_poll_socket(struct socket *s)
         r |= POLLRDHUP;
     if (s->state == SS_NEW || s->state == SS_CLOSED || ((s->rx_eof || s->rx_shut) && s->tx_shut))
         r |= POLLHUP;
-    if (s->state != SS_CONNECTING && (s->pcb == NULL || s->tx_shut || tcp_roomy(s)))
+    if (s->state != SS_CONNECTING && (s->pcb == NULL || s->tx_shut || tcp_has_send_room(s)))
         r |= POLLOUT | POLLWRNORM;
     return r;
 }

@@ -34,7 +34,7 @@ static uint32_t tcp_sendable_bytes(const struct socket *s)
     return held >= limit || pcb->snd_queuelen >= TCP_SND_QUEUELEN - 2 ? 0 : limit - held;
 }
 
-bool tcp_roomy(const struct socket *s)
+bool tcp_has_send_room(const struct socket *s)
 {
     return tcp_sendable_bytes(s) >= min_of(s->sndbuf, (uint32_t)TCP_SND_BUF) / 3;
 }

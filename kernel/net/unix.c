@@ -105,14 +105,14 @@ static int unix_connect(struct socket *s, const struct sock_addr *a, bool nonblo
             err = s->state == SS_CONNECTED ? -EISCONN : -EINVAL;
         } else if ((l = find_bound_socket(a)) == NULL || l->state != SS_LISTENING) {
             err = -ECONNREFUSED;
-        } else if (l->naccepted < l->backlog) {
+        } else if (l->accept_len < l->backlog) {
             n->name = l->name;
             n->name.vn = NULL;
             n->listener = l;
             connect_peers(s, n);
             list_push_back(&unix_sockets, &n->link);
             list_push_back(&l->accepted, &n->accept_link);
-            l->naccepted++;
+            l->accept_len++;
             socket_wake_reader(l);
             n = NULL;
             break;

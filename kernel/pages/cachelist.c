@@ -114,7 +114,7 @@ unsigned cachelist_reclaim(unsigned node, unsigned want)
             continue;
         }
         o = pg->obj;
-        object_lose(o, pg);
+        object_remove_page(o, pg);
         spin_unlock(&o->lock);
         page_release(pg);
         n++;

@@ -68,7 +68,7 @@ static void cold_private_pages(struct as *as, uint64_t first, uint64_t last, boo
             pg = sp.pg = cold_next_private(o, &first, last);
             if (pg == NULL)
                 break;
-            if ((atomic_load(&pg->flags) & PG_SWAPPED) == 0 && atomic_load(&pg->share) == 1) {
+            if ((atomic_load(&pg->flags) & PG_SWAPPED) == 0 && atomic_load(&pg->nsharers) == 1) {
                 if (out)
                     cold_take_anon(&v, &sp);
                 else

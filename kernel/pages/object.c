@@ -22,7 +22,7 @@
 #include "pages/reserve.h"
 #include "vm/rmap.h"
 
-#define IN_THE_WAY (PG_LOCKED | PG_WRITEBACK | PG_PREPARE) /* of taking a page away */
+#define IN_THE_WAY (PG_LOCKED | PG_WRITEBACK | PG_MKWRITE) /* of taking a page away */
 #define DROP_BATCH 64   /* pages unmapped with one hold of the lock; */
 #define DROP_WALK  4096 /* fewer, if segments have to be looked at more often than so */
 
@@ -182,7 +182,7 @@ static int fill_page_unlock(struct vm_object *o, struct page *pg)
         atomic_fetch_or_explicit(&pg->flags, PG_UPTODATE, memory_order_release);
     } else {
         spin_lock(&o->lock);
-        object_lose(o, pg);
+        object_remove_page(o, pg);
         spin_unlock(&o->lock);
         page_release(pg);
     }
@@ -300,7 +300,7 @@ static struct page *detach_page_batch(struct vm_object *o, uint64_t first, uint6
         walked += rmap_unmap_shared(o, first, pg, b);
         if (o->io != NULL)
             pcache_forget(o, pg);
-        object_lose(o, pg);
+        object_remove_page(o, pg);
         list_push_back(dead, &pg->link);
     }
     spin_unlock(&o->lock);

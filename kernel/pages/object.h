@@ -6,13 +6,13 @@
  *               VNODE  the pages of one file; owned by its vnode; shared by read, write, mmap and exec;
  *               ANON   memory without a file: a shared mapping's, or the private pages of one segment.
  *             A private anonymous object is cloned at fork: the clone's tree names the same frames, each frame's
- *             `share` counts the objects that name it, and all clones of one ancestor form an anon_family, so that
+ *             `nsharers` counts the objects that name it, and all clones of one ancestor form an anon_family, so that
  *             the family and the index of a page lead to every mapping of it (reverse mapping).
  *             An object with an object_io is a cache of something on a disk (pcache.c): its pages can be dirty, read
  *             ahead, written behind, and thrown away.
  *             The placement policy of shared memory lives here, that of private memory in the segment.
  * INVARIANTS  I1  a page in a VNODE or shared ANON object has page->obj == object and page->index == its index
- *             I2  a private page has page->family == its objects' family, and share == number of objects naming it
+ *             I2  a private page has page->family == its objects' family, and nsharers == number of objects naming it
  *             I3  a slot's page has at least one reference for each object that names it
  * LOCKING     obj->lock (RANK_VM_OBJ) guards the tree and the list of segments; family->lock (RANK_VM_FAMILY)
  *             guards the family's list and comes first.
@@ -138,11 +138,11 @@ int object_page_get(struct vm_object *o, uint64_t index, bool create, struct pag
  */
 int object_page_get_overwrite(struct vm_object *o, uint64_t index, struct page **out);
 /*
- * object_lose - the page leaves the object's tree, and the caller owns the tree's reference.  o->lock is held.  The
- * page forgets its object: until it is freed a scanner may come across it, and the object may be gone by then
+ * object_remove_page - the page leaves the object's tree, and the caller owns the tree's reference.  o->lock is held.
+ * The page forgets its object: until it is freed a scanner may come across it, and the object may be gone by then
  * (scan.c).
  */
-static inline void object_lose(struct vm_object *o, struct page *pg)
+static inline void object_remove_page(struct vm_object *o, struct page *pg)
 {
     radix_remove(&o->tree, pg->index);
     o->npages -= 1ul << o->order;

@@ -332,7 +332,7 @@ struct round {
 
 static void finish_scan_round(struct round *r)
 {
-    struct swap_went went = victims_finish(&r->v); /* I1 */
+    struct swap_out_result went = victims_finish(&r->v); /* I1 */
 
     r->pushes += went.writing != 0;
     r->taken += went.freed + went.writing;

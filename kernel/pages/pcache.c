@@ -221,15 +221,15 @@ void object_dirty_range(struct vm_object *o, uint64_t first, uint64_t last)
 
 void object_prepare_begin(struct page *pg)
 {
-    while ((atomic_fetch_or(&pg->flags, PG_PREPARE) & PG_PREPARE) != 0)
-        page_wait(pg, PG_PREPARE);
+    while ((atomic_fetch_or(&pg->flags, PG_MKWRITE) & PG_MKWRITE) != 0)
+        page_wait(pg, PG_MKWRITE);
 }
 
 void object_prepare_end(struct vm_object *o, struct page *pg, int err)
 {
     if (err != 0)
         object_writeback(o, pg->index, pg->index, true);
-    page_done(pg, PG_PREPARE);
+    page_done(pg, PG_MKWRITE);
 }
 
 /* Whether the page is on the disk as it is, and only the tree has it.  The object is locked. */
@@ -257,7 +257,7 @@ void object_free_behind(struct vm_object *o, const struct readahead *ra, uint64_
         if (cachelist_on) {
             cachelist_put(pg, true);
         } else {
-            object_lose(o, pg);
+            object_remove_page(o, pg);
             list_push_back(&dead, &pg->link);
         }
     }
@@ -280,7 +280,7 @@ void object_forget_clean(struct vm_object *o, uint64_t first, uint64_t last)
             if (!is_idle_page(o, pg))
                 continue;
             cachelist_take(pg);
-            object_lose(o, pg);
+            object_remove_page(o, pg);
             list_push_back(&dead, &pg->link);
         }
         spin_unlock(&o->lock);
@@ -399,7 +399,7 @@ static bool end_page_writeback(struct vm_object *o, struct page *pg)
     if (reclaim == 0 || (pcache_page_flags(pg) & (PG_DIRTY | PG_LOCKED)) != 0 ||
         atomic_load(&pg->mapcount) != 0 || atomic_load(&pg->refs) != 2)
         return false;
-    object_lose(o, pg);
+    object_remove_page(o, pg);
     return true;
 }
 

@@ -109,7 +109,7 @@ void object_read_done(struct page *pg, int err)
         spin_unlock(&o->lock);
         return;
     }
-    object_lose(o, pg);
+    object_remove_page(o, pg);
     spin_unlock(&o->lock);
     page_unlock(pg);
     page_release(pg);
@@ -269,7 +269,7 @@ static struct page_run choose_read_run(struct vm_object *o, uint64_t index, uint
         run.n = max_of(run.n, 1ul);
     } else {
         run = around_advised(&o->io->around, index, AROUND_FIRST, limit,
-                             disk_worth(o->io->disk, PAGE_SIZE / SECTOR_SIZE), how->advice);
+                             disk_seek_blocks(o->io->disk, PAGE_SIZE / SECTOR_SIZE), how->advice);
         run.n = min_of(run.n, eof - run.first);
     }
     return run;

@@ -6,7 +6,7 @@
  *             being freed before the scanner has their lock: most pages come and go without a thought of scanners,
  *             and must stay cheap.  So the scanner makes its number odd, reads the name, tries the lock, checks that
  *             the page is still in a tree there, and makes the number even.  A page that leaves its tree forgets the
- *             object, or is freed (object_lose); after that, whoever frees the object waits while a number is odd
+ *             object, or is freed (object_remove_page); then the thread that frees the object waits while a number is odd
  *             (pageout_quiesce): some dozens of instructions, and only if a scanner happens to be between the two.  A
  *             descriptor is read twice, flags and name, so that a frame that changes its use in between is not taken
  *             for what it was.
@@ -78,7 +78,7 @@ enum scan_use scan_use(const struct page *pg)
     const struct page *head = vmemmap + round_down(pfn, 1ul << MAX_ORDER);
     uint32_t flags;
 
-    if ((page_flags_acquire(head) & (PG_FREE | PG_VIRGIN)) == (PG_FREE | PG_VIRGIN))
+    if ((page_flags_acquire(head) & (PG_FREE | PG_HEAD_ONLY)) == (PG_FREE | PG_HEAD_ONLY))
         return SCAN_FREE; /* nothing can be said of its other descriptors */
     flags = page_flags_acquire(pg);
     if ((flags & (PG_UNPAGEABLE | PG_PT | PG_SLAB)) != 0)

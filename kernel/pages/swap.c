@@ -118,7 +118,7 @@ static bool is_private_page(const struct page *pg)
 /* ---- transfers ------------------------------------------------------------------------------- */
 
 /* Pages that lie side by side on the disk, on their way out or in. */
-struct transfer {
+struct swap_transfer {
     struct blk_req req;
     unsigned n;
     struct page *frame[SWAP_CLUSTER], *standin[SWAP_CLUSTER];
@@ -152,7 +152,7 @@ static void swap_owner_release(struct swap_owner own)
 /* The last references of objects: their end takes a mutex, which the disk's interrupt may not. */
 static void transfer_free(struct dying *d)
 {
-    struct transfer *t = container_of(d, struct transfer, dying);
+    struct swap_transfer *t = container_of(d, struct swap_transfer, dying);
 
     for (unsigned i = 0; i < t->n; i++)
         object_release(t->owner[i].obj);
@@ -170,7 +170,7 @@ static bool release_unless_last(struct vm_object *o)
 }
 
 /* Called by the disk's interrupt. */
-static void transfer_end(struct transfer *t)
+static void transfer_end(struct swap_transfer *t)
 {
     unsigned last = 0;
 
@@ -187,7 +187,7 @@ static void transfer_end(struct transfer *t)
         kmem_free(t);
 }
 
-static void transfer_add(struct transfer *t, struct page *frame, struct page *standin,
+static void transfer_add(struct swap_transfer *t, struct page *frame, struct page *standin,
                          struct swap_owner own)
 {
     t->frame[t->n] = frame;
@@ -197,7 +197,7 @@ static void transfer_add(struct transfer *t, struct page *frame, struct page *st
     t->n++;
 }
 
-static void transfer_begin(struct transfer *t, enum blk_op op, struct swap_place first,
+static void transfer_begin(struct swap_transfer *t, enum blk_op op, struct swap_place first,
                            void (*done)(struct blk_req *r))
 {
     const struct swap_area *a = &swap_areas[first.area];
@@ -225,7 +225,7 @@ static void count_anon_freed(void)
 /* Called by the disk's interrupt. */
 static void swap_write_done(struct blk_req *r)
 {
-    struct transfer *t = container_of(r, struct transfer, req);
+    struct swap_transfer *t = container_of(r, struct swap_transfer, req);
     unsigned freed = 0;
 
     for (unsigned i = 0; i < t->n; i++) {
@@ -250,7 +250,7 @@ static void swap_write_done(struct blk_req *r)
 static bool has_no_other_user(const struct page *pg)
 {
     return atomic_load(&pg->mapcount) == 0 &&
-           atomic_load(&pg->refs) == (is_private_page(pg) ? atomic_load(&pg->share) : 1u) + 1u;
+           atomic_load(&pg->refs) == (is_private_page(pg) ? atomic_load(&pg->nsharers) : 1u) + 1u;
 }
 
 /* The page, idle, is like the slot that it keeps: puts a stand-in in its place.  false: it has to be written. */
@@ -274,9 +274,9 @@ static bool swap_out_unwritten(struct page *pg, struct swap_owner own)
 
 /* Writes the first of n pages to slots side by side, as many as there are.  Returns how many were dealt with. */
 static unsigned swap_out_cluster(struct page **pages, struct swap_owner *owners, unsigned n,
-                                 struct swap_went *went)
+                                 struct swap_out_result *went)
 {
-    struct transfer *t = kmem_alloc(sizeof *t);
+    struct swap_transfer *t = kmem_alloc(sizeof *t);
     struct swap_place at = {0};
     unsigned got = t != NULL ? swap_take(min_of(n, SWAP_CLUSTER), &at) : 0, used = 0;
 
@@ -309,9 +309,9 @@ static unsigned swap_out_cluster(struct page **pages, struct swap_owner *owners,
     return got;
 }
 
-struct swap_went swap_out(struct page **pages, struct swap_owner *owners, unsigned n)
+struct swap_out_result swap_out(struct page **pages, struct swap_owner *owners, unsigned n)
 {
-    struct swap_went went = {0};
+    struct swap_out_result went = {0};
     unsigned left = 0, done = 0, did = 1;
 
     for (unsigned i = 0; i < n; i++) {
@@ -358,7 +358,7 @@ static void install_read_frame(struct page *frame, struct page *standin, struct 
 /* Called by the disk's interrupt. */
 static void swap_read_done(struct blk_req *r)
 {
-    struct transfer *t = container_of(r, struct transfer, req);
+    struct swap_transfer *t = container_of(r, struct swap_transfer, req);
 
     for (unsigned i = 0; i < t->n; i++) {
         if ((r->bad >> i & 1) != 0)
@@ -435,7 +435,7 @@ static int start_swap_in(struct vm_object *o, struct page *pg, const struct plac
                          struct page_run *around, bool guess)
 {
     uint32_t flags = guess ? PG_AHEAD | PG_REFERENCED : PG_REFERENCED;
-    struct transfer *t = kmem_alloc(sizeof *t);
+    struct swap_transfer *t = kmem_alloc(sizeof *t);
     struct page *frame = t != NULL ? place_page(pl, 0, 0, pg->index) : NULL;
     struct page *below[SWAP_CLUSTER], *below_standin[SWAP_CLUSTER];
     struct swap_owner own = {o->family != NULL ? NULL : o, o->family};
@@ -508,7 +508,7 @@ int swap_in_fault(struct seg *s, uint64_t addr, struct vm_object *o, struct page
 
     if (swap_readaround > 1 && area != SWAP_AREAS)
         run = around_advised(&s->around, pg->index, 1, swap_readaround,
-                             disk_worth(swap_areas[area].disk, SWAP_SECTORS), s->advice);
+                             disk_seek_blocks(swap_areas[area].disk, SWAP_SECTORS), s->advice);
     end = min_of(end, run.first + run.n);
     run.first = max_of(run.first, first);
     run.n = end - run.first;

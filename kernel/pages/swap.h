@@ -25,7 +25,7 @@ struct swap_owner {
     struct anon_family *family;
 };
 /* What swap_out() did: pages that needed no write, and are free; pages that are being written. */
-struct swap_went {
+struct swap_out_result {
     unsigned freed, writing;
 };
 /*
@@ -33,7 +33,7 @@ struct swap_went {
  * Each is PG_LOCKED by the caller, held, unmapped and flushed.  Those that cannot go (in use, no slot) are unlocked and
  * released.  Their order is that of the slots they get.  Does not sleep; no spin lock may be held.
  */
-struct swap_went swap_out(struct page **pages, struct swap_owner *owners, unsigned n);
+struct swap_out_result swap_out(struct page **pages, struct swap_owner *owners, unsigned n);
 /*
  * swap_forget - a page with PG_SLOT is about to differ from what is in its slot, which is given back.  The object that
  * alone names the page is locked, or the page's family: no translation of it is writable.

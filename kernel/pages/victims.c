@@ -77,7 +77,7 @@ struct page_seen page_seen_now(const struct scan_page *sp, struct tlb_batch *b)
     uint32_t flags = atomic_load(&sp->pg->flags);
     bool anon = (flags & PG_ANON) != 0;
     uint32_t refs =
-        sp->family != NULL ? atomic_load(&sp->pg->share) + 1 : 1; /* if nobody else has it */
+        sp->family != NULL ? atomic_load(&sp->pg->nsharers) + 1 : 1; /* if nobody else has it */
     struct page_seen s = {
         .kind = anon ? KIND_ANON : pcache_kind(sp->obj),
         .busy = (flags & (PG_LOCKED | PG_WRITEBACK | PG_CACHED)) != 0 ||
@@ -102,7 +102,7 @@ static void free_file_page_unlock(struct page *pg)
         cachelist_put(pg, false);
     } else if (atomic_load(&pg->refs) == 2 && (atomic_load(&pg->flags) & PG_DIRTY) == 0) {
         pcache_forget(o, pg);
-        object_lose(o, pg);
+        object_remove_page(o, pg);
         gone = true;
         page_unlock(pg);
     } else {
@@ -121,9 +121,9 @@ static void free_file_page_unlock(struct page *pg)
         CPUSTAT_INC(fsfree);
 }
 
-struct swap_went victims_finish(struct victims *v)
+struct swap_out_result victims_finish(struct victims *v)
 {
-    struct swap_went went = {0};
+    struct swap_out_result went = {0};
 
     tlb_batch_done(&v->tlb); /* I1 */
     for (unsigned i = 0; i < v->nfile; i++)

@@ -39,7 +39,7 @@ bool victims_take_anon(struct victims *v, const struct scan_page *sp);
  * victims_finish - flush translations, free what is clean, start writing the rest.  Returns what became of the pages;
  * `freed` counts those of files, too.  Does not sleep; no spin lock may be held.
  */
-struct swap_went victims_finish(struct victims *v);
+struct swap_out_result victims_finish(struct victims *v);
 
 /* page_referenced - has the page been touched?  @clear: and forget it, once the batch is done.  Its owner is locked. */
 bool page_referenced(const struct scan_page *sp, bool clear, struct tlb_batch *b);

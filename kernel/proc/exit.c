@@ -196,7 +196,7 @@ void proc_unlink(struct proc *p)
     id_drop(p->pid);
 }
 
-void child_event(struct proc *p, int code, int status)
+void notify_parent(struct proc *p, int code, int status)
 {
     struct proc *parent = p->parent;
     struct sigaction act = parent->sig->act[SIGCHLD - 1];
@@ -223,7 +223,7 @@ static void zombie_announce(struct proc *p)
     int killed = p->exit_status & 0x7f;
     struct sigaction act = p->parent->sig->act[SIGCHLD - 1];
 
-    child_event(p, killed ? CLD_KILLED : CLD_EXITED, killed ? killed : p->exit_status >> 8);
+    notify_parent(p, killed ? CLD_KILLED : CLD_EXITED, killed ? killed : p->exit_status >> 8);
     if (p->exit_signal == SIGCHLD && (act.handler == SIG_IGN || (act.flags & SA_NOCLDWAIT))) {
         proc_unlink(p);
         list_push_back(&reaper_list, &p->all_link);

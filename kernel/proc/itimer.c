@@ -95,7 +95,7 @@ static void expire_real_itimer(struct timer *tm)
     sig_send_proc(container_of(tm, struct proc, itimer_real), SIGALRM, NULL);
 }
 
-void itimer_taken(struct proc *p)
+void itimer_real_rearm(struct proc *p)
 {
     struct timer *tm = &p->itimer_real;
     uint64_t interval = max_of(p->itimer_interval_ns, (uint64_t)MIN_INTERVAL_NS);

@@ -35,7 +35,7 @@ int itimer_set(int which, const struct itimer_setting *new, struct itimer_settin
  * CPU-time timers.  Takes p->mutex and proc_lock.
  */
 void itimer_cpu_runs(struct proc *p);
-/* itimer_taken - `p` has taken a SIGALRM; p->sig->lock held: arm ITIMER_REAL again if it has an interval. */
-void itimer_taken(struct proc *p);
+/* itimer_real_rearm - `p` has taken a SIGALRM; p->sig->lock held: arm ITIMER_REAL again if it has an interval. */
+void itimer_real_rearm(struct proc *p);
 
 #endif

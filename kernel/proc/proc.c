@@ -73,7 +73,7 @@ struct blk_owner blk_current_owner(void)
 
     if (curthread->lwp != NULL) {
         by.pid = (uint32_t)curproc()->pid;
-        by.prio = curthread->disk_shared ? 0 : lwp_ioprio(curlwp());
+        by.prio = curthread->disk_kernel_pri ? 0 : lwp_ioprio(curlwp());
         by.user = curcred()->uid;
     }
     return by;
@@ -199,7 +199,7 @@ static const struct cred *cred_of(struct proc *p)
     return list_empty(&p->lwps) ? NULL : list_first(&p->lwps, struct lwp, proc_link)->cred;
 }
 
-bool proc_owned(const struct cred *cr, struct proc *p)
+bool proc_may_change_sched(const struct cred *cr, struct proc *p)
 {
     const struct cred *to = cred_of(p);
 
@@ -207,7 +207,7 @@ bool proc_owned(const struct cred *cr, struct proc *p)
            (to != NULL && (cr->euid == to->uid || cr->euid == to->euid));
 }
 
-bool proc_same_user(const struct cred *cr, struct proc *p)
+bool proc_may_change_limits(const struct cred *cr, struct proc *p)
 {
     const struct cred *to = cred_of(p);
 

@@ -301,14 +301,14 @@ void proc_release(struct proc *p);
 /* proc_as_hold - the address space of p with a reference; NULL: p has none.  p is held; may sleep. */
 struct as *proc_as_hold(struct proc *p);
 /*
- * proc_owned - whether `cr` may change how p is scheduled (setpriority(2), sched_setparam(2)): its effective
+ * proc_may_change_sched - whether `cr` may change how p is scheduled (setpriority(2), sched_setparam(2)): its effective
  * uid is the real or effective uid of p, or it is the superuser's, or p is the calling process.
- * proc_same_user - whether `cr` may change p's limits (prlimit(2)): its real uid and gid equal all three uids
+ * proc_may_change_limits - whether `cr` may change p's limits (prlimit(2)): its real uid and gid equal all three uids
  * and gids of p, or it is the superuser's, or p is the calling process.
  * The caller of either holds proc_lock.
  */
-bool proc_owned(const struct cred *cr, struct proc *p);
-bool proc_same_user(const struct cred *cr, struct proc *p);
+bool proc_may_change_sched(const struct cred *cr, struct proc *p);
+bool proc_may_change_limits(const struct cred *cr, struct proc *p);
 /* proc_uid - effective uid of p, for the owner of /proc files and for permissions; caller holds proc_lock. */
 uint32_t proc_uid(struct proc *p);
 /*

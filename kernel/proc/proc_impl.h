@@ -127,8 +127,8 @@ void vfork_release(struct lwp *l);
 void lwp_leave_memory(struct lwp *l);
 /* lwps_take_dead - move the exited LWPs of p to `dead`, for lwp_free_list() [P]. */
 void lwps_take_dead(struct proc *p, struct list *dead);
-/* child_event - p stopped, continued or ended (CLD_*): signal its parent and wake the parent's waits [P]. */
-void child_event(struct proc *p, int code, int status);
+/* notify_parent - p stopped, continued or ended (CLD_*): signal its parent and wake the parent's waits [P]. */
+void notify_parent(struct proc *p, int code, int status);
 /* lwps_interrupt - make every LWP of p but `except` enter sig_deliver() soon [P] [S]. */
 void lwps_interrupt(struct proc *p, struct lwp *except);
 /* proc_unlink - take a zombie out of all tables; the tables' reference passes to the caller [P]. */

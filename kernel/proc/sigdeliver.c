@@ -67,7 +67,7 @@ static void stop_process(struct lwp *l, int sig)
     }
     spin_unlock(&p->sig->lock);
     if (stop)
-        child_event(p, CLD_STOPPED, sig);
+        notify_parent(p, CLD_STOPPED, sig);
     spin_unlock(&proc_lock);
 }
 

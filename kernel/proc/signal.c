@@ -294,7 +294,7 @@ static int send_signal_locked(struct proc *p, struct lwp *l, int sig, const stru
     }
     spin_unlock(&p->sig->lock);
     if (cont)
-        child_event(p, CLD_CONTINUED, SIGCONT);
+        notify_parent(p, CLD_CONTINUED, SIGCONT);
     return err;
 }
 
@@ -417,7 +417,7 @@ int sig_take(struct lwp *l, sigset_t set, struct siginfo *info)
     if (!take_queued_signal(q, sig, info))
         *info = (struct siginfo){.signo = sig, .code = SI_KERNEL};
     if (sig == SIGALRM)
-        itimer_taken(l->proc);
+        itimer_real_rearm(l->proc);
     return sig;
 }
 

@@ -4,7 +4,7 @@
  *
  * THEORY      A child has at most one event of each kind to report: it has ended (until a wait takes it), it
  *             has stopped, or it continues.  The parent scans its children.  If none has an event, the parent
- *             sleeps on its child_cv, which child_event() wakes.  Every LWP of a process waits for all
+ *             sleeps on its child_cv, which notify_parent() wakes.  Every LWP of a process waits for all
  *             children of the process.
  * LOCKING     proc_lock is held from the scan until a zombie is taken, so two waiting LWPs
  *             never get the same one

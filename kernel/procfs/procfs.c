@@ -53,7 +53,7 @@ bool proc_may_inspect(struct proc *p)
     return p == curproc() || cred_superuser(cr) || (p->dumpable && cr->fsuid == proc_uid(p));
 }
 
-int procfs_may_inspect(uint64_t pid)
+int procfs_check_inspect(uint64_t pid)
 {
     struct proc *p;
     int err;
@@ -95,7 +95,7 @@ static void process_owner(const struct pseudo_node *n, struct pseudo_arg arg, ui
 static int follow_process_link(const struct pseudo_node *n, struct pseudo_arg arg,
                                struct vnode **out)
 {
-    int err = procfs_may_inspect(arg.a);
+    int err = procfs_check_inspect(arg.a);
     struct proc *p;
 
     if (err != 0)
@@ -135,7 +135,7 @@ static int read_process_link(const struct pseudo_node *n, struct pseudo_arg arg,
 /* The file of descriptor arg.b of process arg.a, held in *out.  0, -ESRCH, -EACCES, -ENOENT. */
 static int hold_process_file(struct pseudo_arg arg, struct file **out)
 {
-    int err = procfs_may_inspect(arg.a);
+    int err = procfs_check_inspect(arg.a);
     struct proc *p;
 
     if (err != 0)
@@ -194,7 +194,7 @@ static int descriptor_next(const struct pseudo_node *dir, struct pseudo_arg arg,
 
     if (p == NULL)
         return -ENOENT;
-    if (procfs_may_inspect(arg.a) == 0) {
+    if (procfs_check_inspect(arg.a) == 0) {
         mutex_enter(&p->mutex); /* keeps the table: its last reference may not be dropped here */
         if (p->files != NULL)
             fd = fd_next(p->files, (int)from);
@@ -267,10 +267,10 @@ static int task_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint6
     return 0;
 }
 
-/* For files that only a caller with procfs_may_inspect() may open and read; each read checks it again. */
+/* For files that only a caller with procfs_check_inspect() may open and read; each read checks it again. */
 static int open_if_inspectable(const struct pseudo_node *n, struct pseudo_arg arg)
 {
-    return procfs_may_inspect(arg.a);
+    return procfs_check_inspect(arg.a);
 }
 
 static const struct pseudo_node pid_files[] = {

@@ -23,8 +23,8 @@ struct proc *procfs_hold(uint64_t pid);
  * a process without one.
  */
 struct as *procfs_as(uint64_t pid, bool *gone);
-/* procfs_may_inspect - 0: the caller may see memory, descriptors and program of `pid`; -EACCES, -ESRCH. */
-int procfs_may_inspect(uint64_t pid);
+/* procfs_check_inspect - 0: the caller may see memory, descriptors and program of `pid`; -EACCES, -ESRCH. */
+int procfs_check_inspect(uint64_t pid);
 /* proc_may_inspect - whether the same is true for p; proc_lock is held. */
 bool proc_may_inspect(struct proc *p);
 /* procfs_path - write the path of vn from the real root to buf[size], without a NUL.  Length or error. */

@@ -2,7 +2,7 @@
 /*
  * procfs_disk.c - /proc/partitions and /proc/diskstats, in Linux's formats.
  *
- * LOCKING     none of its own: disk_count() gives the numbers of one disk at one moment
+ * LOCKING     none of its own: disk_read_stats() gives the numbers of one disk at one moment
  * SEE ALSO    kernel/blk/blk.h (disk_counts), proc(5), docs/disks.md
  */
 #include "blk/blk.h"
@@ -35,7 +35,7 @@ PROCFS_SHOW(procfs_show_diskstats)
     for (struct disk *d = disk_next(NULL); d != NULL; d = disk_next(d)) {
         if (disk_whole(d) != d)
             continue;
-        disk_count(d, &c);
+        disk_read_stats(d, &c);
         text_add(out, "%4u %7u %s %lu %lu %lu %lu ", major_of(d), minor_of(d), disk_name(d),
                  c.reads - c.reads_merged, c.reads_merged, c.nread / SECTOR_SIZE, c.rns / 1000000);
         text_add(out, "%lu %lu %lu %lu %lu %lu %lu ", c.writes - c.writes_merged, c.writes_merged,

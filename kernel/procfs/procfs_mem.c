@@ -70,7 +70,7 @@ static bool wants_more_text(const struct text *out)
 static int each_segment(uint64_t pid, void (*fn)(struct as *, struct walk *, struct text *),
                         struct text *out)
 {
-    int err = procfs_may_inspect(pid);
+    int err = procfs_check_inspect(pid);
     bool gone;
     struct as *as;
     struct walk *w;

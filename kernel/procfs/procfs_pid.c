@@ -185,7 +185,7 @@ PROCFS_SHOW(procfs_show_stat)
 
     if (err != 0)
         return err;
-    if (procfs_may_inspect(arg.a) != 0) /* hide addresses and status from other users */
+    if (procfs_check_inspect(arg.a) != 0) /* hide addresses and status from other users */
         v.arg_start = v.arg_end = v.env_start = v.env_end = 0, v.exit_status = 0;
     get_memory_usage(arg, &u);
     text_add(out, "%d (%s) %c %d %d %d %d %d 0 ", v.tid, v.name, v.state, v.ppid, v.pgid, v.sid,
@@ -331,7 +331,7 @@ PROCFS_SHOW(procfs_show_strings)
     char buf[256];
     bool gone;
     struct as *as;
-    int err = n->tag == TAG_ENVIRON ? procfs_may_inspect(arg.a) : 0;
+    int err = n->tag == TAG_ENVIRON ? procfs_check_inspect(arg.a) : 0;
     static const struct pseudo_node whole = {.tag = TAG_WHOLE};
 
     if (err != 0 || (err = take_process_view(&whole, arg, &v)) != 0)

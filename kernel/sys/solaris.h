@@ -7,7 +7,7 @@
 
 #include "proc/proc.h"
 
-struct ids {
+struct procset {
     int type;    /* HR_P_PID, HR_P_LWPID */
     int id;      /* P_MYID: the caller   */
     int pid;     /* HR_P_LWPID: the LWP's process; 0: the caller's process */
@@ -15,7 +15,7 @@ struct ids {
 };
 
 /* ids_valid - whether type, id and pid have legal values; if not, the call returns -EINVAL. */
-bool ids_valid(const struct ids *who);
+bool ids_valid(const struct procset *who);
 
 /*
  * ids_apply - call fn for each LWP named; if !change only for the first.  fn runs under proc_lock.
@@ -23,6 +23,6 @@ bool ids_valid(const struct ids *who);
  * last error of fn.
  */
 typedef int (*lwp_fn)(struct lwp *l, void *arg);
-int ids_apply(const struct ids *who, lwp_fn fn, void *arg);
+int ids_apply(const struct procset *who, lwp_fn fn, void *arg);
 
 #endif

@@ -43,18 +43,18 @@ long sys_getegid(struct regs *r)
 }
 
 /* The ids of a user or of a group: the rules for both are the same. */
-struct ids {
+struct cred_ids {
     uint32_t real, effective, saved, fs;
 };
 
-static struct ids get_cred_ids(const struct cred *c, bool group)
+static struct cred_ids get_cred_ids(const struct cred *c, bool group)
 {
-    return group ? (struct ids){c->gid, c->egid, c->sgid, c->fsgid}
-                 : (struct ids){c->uid, c->euid, c->suid, c->fsuid};
+    return group ? (struct cred_ids){c->gid, c->egid, c->sgid, c->fsgid}
+                 : (struct cred_ids){c->uid, c->euid, c->suid, c->fsuid};
 }
 
 /* Installs credentials with user ids (or group ids) `n`.  A new effective id makes the process undumpable. */
-static long set_cred_ids(bool group, struct ids n)
+static long set_cred_ids(bool group, struct cred_ids n)
 {
     struct cred *c = cred_dup(curcred());
     int err;
@@ -79,14 +79,14 @@ static long set_cred_ids(bool group, struct ids n)
     return err;
 }
 
-static bool is_own_id(uint32_t id, struct ids i)
+static bool is_own_id(uint32_t id, struct cred_ids i)
 {
     return id == i.real || id == i.effective || id == i.saved;
 }
 
 static long do_setid(bool group, uint32_t id)
 {
-    struct ids i = get_cred_ids(curcred(), group);
+    struct cred_ids i = get_cred_ids(curcred(), group);
 
     if (id == KEEP)
         return -EINVAL;
@@ -100,7 +100,7 @@ static long do_setid(bool group, uint32_t id)
 
 static long do_setreid(bool group, uint32_t real, uint32_t eff)
 {
-    struct ids i = get_cred_ids(curcred(), group), n = i;
+    struct cred_ids i = get_cred_ids(curcred(), group), n = i;
 
     if (!cred_superuser(curcred())) {
         if (real != KEEP && real != i.real && real != i.effective)
@@ -120,7 +120,7 @@ static long do_setreid(bool group, uint32_t real, uint32_t eff)
 
 static long do_setresid(bool group, uint32_t real, uint32_t eff, uint32_t saved)
 {
-    struct ids i = get_cred_ids(curcred(), group), n = i;
+    struct cred_ids i = get_cred_ids(curcred(), group), n = i;
 
     if (!cred_superuser(curcred()) &&
         ((real != KEEP && !is_own_id(real, i)) || (eff != KEEP && !is_own_id(eff, i)) ||
@@ -139,7 +139,7 @@ static long do_setresid(bool group, uint32_t real, uint32_t eff, uint32_t saved)
 /* setfsuid(2), setfsgid(2): return the old id, even if the change is refused. */
 static long do_setfsid(bool group, uint32_t id)
 {
-    struct ids i = get_cred_ids(curcred(), group);
+    struct cred_ids i = get_cred_ids(curcred(), group);
     uint32_t old = i.fs;
 
     if (id != KEEP && id != old && (cred_superuser(curcred()) || is_own_id(id, i))) {
@@ -151,7 +151,7 @@ static long do_setfsid(bool group, uint32_t id)
 
 static long do_getresid(bool group, struct regs *r)
 {
-    struct ids i = get_cred_ids(curcred(), group);
+    struct cred_ids i = get_cred_ids(curcred(), group);
 
     if (user_store32(r->arg[0], i.real) != 0 || user_store32(r->arg[1], i.effective) != 0 ||
         user_store32(r->arg[2], i.saved) != 0)
@@ -334,7 +334,7 @@ static long do_prlimit(int pid, unsigned which, uint64_t unew, uint64_t uold)
     spin_lock(&proc_lock);
     if (pid != 0 && (p = proc_find(pid)) == NULL)
         err = -ESRCH;
-    else if (!proc_same_user(curcred(), p))
+    else if (!proc_may_change_limits(curcred(), p))
         err = -EPERM;
     else
         proc_hold(p);

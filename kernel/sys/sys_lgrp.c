@@ -95,7 +95,7 @@ static int affinity_to_level(int affinity)
     return -EINVAL;
 }
 
-static long do_lgrp_affinity(struct ids *who, int lgrp, int affinity, bool set)
+static long do_lgrp_affinity(struct procset *who, int lgrp, int affinity, bool set)
 {
     struct affinity a = {.lgrp = (unsigned)lgrp, .level = 0};
     int err;
@@ -162,7 +162,7 @@ static long get_lwp_lgrp_affinity(int pid, int lwpid, int lgrp)
 /* lgrp(op, ...): include/uapi/homeroom.h lists the operations and their arguments. */
 long sys_lgrp(struct regs *r)
 {
-    struct ids who = {.type = (int)r->arg[1], .id = (int)r->arg[2]};
+    struct procset who = {.type = (int)r->arg[1], .id = (int)r->arg[2]};
     int home = 0, err;
 
     switch (r->arg[0]) {

@@ -381,14 +381,14 @@ long sys_recvfrom(struct regs *r)
 }
 
 /* Kernel copy of a message header and its iovecs. */
-struct kmsg {
+struct kernel_msghdr {
     struct user_msghdr h;
     struct iovec few[IOV_STACK], *v;
     struct uio uio;
     struct sock_msg m;
 };
 
-static int copy_in_msg_iovec(struct kmsg *k)
+static int copy_in_msg_iovec(struct kernel_msghdr *k)
 {
     size_t n = k->h.iovlen;
     int err;
@@ -415,7 +415,7 @@ static int copy_in_msg_iovec(struct kmsg *k)
 }
 
 /* Reads the message header at `uaddr` and sets up k->m.  After success, call release_msghdr(). */
-static int copy_in_msghdr(struct kmsg *k, uint64_t uaddr, unsigned flags, enum uio_dir dir)
+static int copy_in_msghdr(struct kernel_msghdr *k, uint64_t uaddr, unsigned flags, enum uio_dir dir)
 {
     int err = copy_in(&k->h, uaddr, sizeof k->h);
 
@@ -432,7 +432,7 @@ static int copy_in_msghdr(struct kmsg *k, uint64_t uaddr, unsigned flags, enum u
     return 0;
 }
 
-static void release_msghdr(struct kmsg *k)
+static void release_msghdr(struct kernel_msghdr *k)
 {
     if (k->v != k->few)
         kmem_free(k->v);
@@ -440,7 +440,7 @@ static void release_msghdr(struct kmsg *k)
 
 static long send_one_message(struct file *f, uint64_t uaddr, unsigned flags)
 {
-    struct kmsg k;
+    struct kernel_msghdr k;
     long n = copy_in_msghdr(&k, uaddr, flags, UIO_WRITE);
 
     if (n != 0)
@@ -452,7 +452,7 @@ static long send_one_message(struct file *f, uint64_t uaddr, unsigned flags)
 
 static long receive_one_message(struct file *f, uint64_t uaddr, unsigned flags)
 {
-    struct kmsg k;
+    struct kernel_msghdr k;
     long n = copy_in_msghdr(&k, uaddr, flags, UIO_READ), err = 0;
 
     if (n != 0)

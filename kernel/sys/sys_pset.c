@@ -90,10 +90,10 @@ long sys_pset_bind(struct regs *r)
 {
     int set = resolve_set_id((int)r->arg[0]), err;
     struct binding b = {.old = PS_NONE};
-    struct ids who = {.type = (int)r->arg[1],
-                      .id = (int)r->arg[2],
-                      .pid = (int)r->arg[4],
-                      .change = set != PS_QUERY};
+    struct procset who = {.type = (int)r->arg[1],
+                          .id = (int)r->arg[2],
+                          .pid = (int)r->arg[4],
+                          .change = set != PS_QUERY};
 
     if (!ids_valid(&who))
         return -EINVAL;

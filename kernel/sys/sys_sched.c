@@ -271,7 +271,7 @@ static void set_process_nice(struct proc *p, struct lwp *named, void *arg)
     struct nice_change *nc = arg;
     struct lwp *l;
 
-    if (!proc_owned(nc->cr, p)) {
+    if (!proc_may_change_sched(nc->cr, p)) {
         nc->err = -EPERM;
         return;
     }

@@ -19,7 +19,7 @@
 #include "sys/sys.h"
 #include "uapi/homeroom.h"
 
-int ids_apply(const struct ids *who, lwp_fn fn, void *arg)
+int ids_apply(const struct procset *who, lwp_fn fn, void *arg)
 {
     struct proc *p = curproc();
     struct lwp *l, *self = NULL;
@@ -62,7 +62,7 @@ int ids_apply(const struct ids *who, lwp_fn fn, void *arg)
     return err;
 }
 
-bool ids_valid(const struct ids *who)
+bool ids_valid(const struct procset *who)
 {
     return (who->type == HR_P_PID || who->type == HR_P_LWPID) && who->id >= P_MYID && who->pid >= 0;
 }
@@ -127,7 +127,8 @@ static int bind_lwp_to_cpu(struct lwp *l, void *arg)
 long sys_processor_bind(struct regs *r)
 {
     struct binding b = {.cpu = (int)r->arg[2]};
-    struct ids who = {.type = (int)r->arg[0], .id = (int)r->arg[1], .change = b.cpu != PBIND_QUERY};
+    struct procset who = {
+        .type = (int)r->arg[0], .id = (int)r->arg[1], .change = b.cpu != PBIND_QUERY};
     int state, err;
 
     if (!ids_valid(&who) || b.cpu < PBIND_QUERY)
@@ -185,7 +186,7 @@ static int set_lwp_class(struct lwp *l, void *arg)
  */
 long sys_priocntl(struct regs *r)
 {
-    struct ids who = {.type = (int)r->arg[0], .id = (int)r->arg[1]};
+    struct procset who = {.type = (int)r->arg[0], .id = (int)r->arg[1]};
     struct hr_pcinfo pc = {0};
     int err;
 

@@ -25,7 +25,7 @@ static inline int target_find(struct target *tg, int tid, bool change)
     spin_lock(&proc_lock);
     tg->lwp = tid == 0 ? curlwp() : lwp_find(tid);
     tg->locked = true;
-    if (tg->lwp != NULL && (!change || proc_owned(curcred(), tg->lwp->proc)))
+    if (tg->lwp != NULL && (!change || proc_may_change_sched(curcred(), tg->lwp->proc)))
         return 0;
     spin_unlock(&proc_lock);
     return tg->lwp == NULL ? -ESRCH : -EPERM;

@@ -49,7 +49,7 @@ static struct mutex open_lock;
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-struct transfer { /* one request for some pages, until it is done */
+struct bdev_transfer { /* one request for some pages, until it is done */
     struct blk_req req;
     struct page *page[PCACHE_CLUSTER_MAX];
     struct blk_vec vec[PCACHE_CLUSTER_MAX];
@@ -58,7 +58,7 @@ struct transfer { /* one request for some pages, until it is done */
 /* blk_req.done: ends the transfer of each page.  Interrupt context. */
 static void bdev_pages_done(struct blk_req *r)
 {
-    struct transfer *t = container_of(r, struct transfer, req);
+    struct bdev_transfer *t = container_of(r, struct bdev_transfer, req);
 
     for (unsigned i = 0; i < r->nvecs; i++) {
         int err = r->bad >> i & 1 ? -EIO : 0;
@@ -81,7 +81,7 @@ static int bdev_submit_pages(struct vm_object *o, struct page **pages, unsigned 
                              bool sync)
 {
     struct bdev *b = container_of((struct vnode *)o->owner, struct bdev, vn);
-    struct transfer *t = kmem_alloc(sizeof *t);
+    struct bdev_transfer *t = kmem_alloc(sizeof *t);
     uint64_t first = pages[0]->index;
 
     if (t == NULL)

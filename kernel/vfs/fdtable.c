@@ -133,7 +133,7 @@ void fdtable_release(struct fdtable *t)
     if (atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1)
         return;
     for (int fd = -1; (fd = fd_next(t, fd + 1)) >= 0;) {
-        lock_table_closed(t->files[fd], t);
+        filelocks_closed(t->files[fd], t);
         file_release(t->files[fd]);
     }
     if (t->files != t->files0)
@@ -238,7 +238,7 @@ int fd_install_at(struct fdtable *t, struct file *f, int fd, unsigned fdflags)
     assign_bit(t->cloexec, (unsigned)fd, fdflags & FD_CLOEXEC);
     spin_unlock(&t->lock);
     if (old != NULL) {
-        lock_table_closed(old, t);
+        filelocks_closed(old, t);
         file_release(old);
     }
     return fd;
@@ -258,7 +258,7 @@ int fd_close(struct fdtable *t, int fd)
     spin_unlock(&t->lock);
     if (f == NULL)
         return -EBADF;
-    lock_table_closed(f, t);
+    filelocks_closed(f, t);
     file_release(f);
     return 0;
 }
@@ -272,7 +272,7 @@ int fd_check_lock(struct fdtable *t, int fd, struct file *f)
     spin_unlock(&t->lock);
     if (same)
         return 0; /* a later close finds the lock and removes it */
-    lock_table_closed(f, t);
+    filelocks_closed(f, t);
     return -EBADF;
 }
 

@@ -82,7 +82,7 @@ void file_release(struct file *f)
         f->ops->close(f);
     if (vn != NULL) {
         if (unlikely(f->locked))
-            lock_file_closed(f);
+            filelocks_flock_closed(f);
         if (vn->type == VREG && (acc_mode(f->flags) & 2) && !(f->flags & O_PATH))
             vn_count_write(vn, -1);
         vn_release(vn);

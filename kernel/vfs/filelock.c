@@ -380,12 +380,12 @@ static void drop_owner_locks(struct vnode *vn, const void *owner, bool flock)
     mutex_exit(&b->mutex);
 }
 
-void lock_file_closed(struct file *f)
+void filelocks_flock_closed(struct file *f)
 {
     drop_owner_locks(f->vn, f, true);
 }
 
-void lock_table_drop(struct file *f, struct fdtable *t)
+void filelocks_drop(struct file *f, struct fdtable *t)
 {
     drop_owner_locks(f->vn, t, false);
 }

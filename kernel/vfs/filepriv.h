@@ -17,16 +17,16 @@ int vnode_open(struct vnode *vn, int oflags, struct file **out);
 /* cdev_open - open the character device with vn's number: sets f->ops.  -ENXIO: there is none. */
 int cdev_open(struct vnode *vn, int oflags, struct file *f);
 /*
- * lock_file_closed - remove the flock locks of an open file.
- * lock_table_drop, lock_table_closed - remove the fcntl locks that table t has on f's vnode; the latter is
+ * filelocks_flock_closed - remove the flock locks of an open file.
+ * filelocks_drop, filelocks_closed - remove the fcntl locks that table t has on f's vnode; the latter is
  *                                      quick if the vnode has no locks.
  */
-void lock_file_closed(struct file *f);
-void lock_table_drop(struct file *f, struct fdtable *t);
-static inline void lock_table_closed(struct file *f, struct fdtable *t)
+void filelocks_flock_closed(struct file *f);
+void filelocks_drop(struct file *f, struct fdtable *t);
+static inline void filelocks_closed(struct file *f, struct fdtable *t)
 {
     if (f->vn != NULL && unlikely(f->vn->locks != NULL))
-        lock_table_drop(f, t);
+        filelocks_drop(f, t);
 }
 /* fd_peek - as fd_get(), but without a reference: for a private table, or with its lock held. */
 struct file *fd_peek(struct fdtable *t, int fd);

@@ -29,7 +29,7 @@ enum { ALWAYS = POLLERR | POLLHUP | POLLNVAL }; /* reported even if not requeste
 #define NINLINE 10u /* entries on the stack: most callers wait for few files */
 
 /* One thread in poll_files(). */
-struct waiting {
+struct poll_wait {
     struct poller p;
     struct spinlock lock; /* guards `woken` */
     struct cv cv;
@@ -65,7 +65,7 @@ void poll_register(struct poller *p, struct pollhead *ph)
 /* poller.wake of a thread in poll_files(). */
 static void wake_polling_thread(struct poller *p)
 {
-    struct waiting *w = container_of(p, struct waiting, p);
+    struct poll_wait *w = container_of(p, struct poll_wait, p);
 
     spin_lock(&w->lock);
     w->woken = true;
@@ -108,7 +108,7 @@ void poller_leave(struct poller *p)
 }
 
 /* Takes the entries off their pollheads and drops the files (I2). */
-static void release_polled_files(struct waiting *w, unsigned nheld)
+static void release_polled_files(struct poll_wait *w, unsigned nheld)
 {
     poller_leave(&w->p);
     for (unsigned i = 0; i < nheld; i++)
@@ -121,7 +121,7 @@ static void release_polled_files(struct waiting *w, unsigned nheld)
  * with each file, and keeps a reference to each in w->held.  Without w, a private table needs no references,
  * because only this thread could close its files.
  */
-static long scan_pollfds(struct fdtable *t, struct pollfd *fds, unsigned n, struct waiting *w)
+static long scan_pollfds(struct fdtable *t, struct pollfd *fds, unsigned n, struct poll_wait *w)
 {
     bool own = w == NULL && fdtable_private(t);
     long ready = 0;
@@ -148,7 +148,7 @@ static long scan_pollfds(struct fdtable *t, struct pollfd *fds, unsigned n, stru
 }
 
 /* Checks the files in w->held again after a wake-up.  Returns the number of ready ones. */
-static long rescan_pollfds(struct pollfd *fds, unsigned n, struct waiting *w)
+static long rescan_pollfds(struct pollfd *fds, unsigned n, struct poll_wait *w)
 {
     long ready = 0;
 
@@ -163,7 +163,7 @@ static long rescan_pollfds(struct pollfd *fds, unsigned n, struct waiting *w)
 }
 
 /* Sleeps until woken.  0, -EINTR, -ETIMEDOUT. */
-static int sleep_until_polled(struct waiting *w, uint64_t deadline)
+static int sleep_until_polled(struct poll_wait *w, uint64_t deadline)
 {
     int err = 0;
 
@@ -177,7 +177,7 @@ static int sleep_until_polled(struct waiting *w, uint64_t deadline)
 
 /* The part of poll_files() that may sleep; w is initialised. */
 static long wait_for_pollfds(struct fdtable *t, struct pollfd *fds, unsigned n, uint64_t deadline,
-                             struct waiting *w)
+                             struct poll_wait *w)
 {
     long ready = scan_pollfds(t, fds, n, w);
     int err = w->p.nomem ? -ENOMEM : 0;
@@ -194,7 +194,7 @@ static long wait_for_pollfds(struct fdtable *t, struct pollfd *fds, unsigned n, 
 
 long poll_files(struct fdtable *t, struct pollfd *fds, unsigned n, uint64_t deadline)
 {
-    struct waiting w;
+    struct poll_wait w;
     long ready = scan_pollfds(t, fds, n, NULL);
 
     if (ready != 0 || deadline == 0)

@@ -6,17 +6,17 @@
  *             once.  So fork() copies no page and no page table.  Parent and child share the pages, and a
  *             page is copied only when one of them writes to it (*copy on write*).
  *             The child's object gets a copy of the parent's tree, so that both name the same frames.  A
- *             page's `share` is the number of objects that name it.  The parent's translations become
- *             read-only; the child has none.  A write by either faults.  If share > 1, the writer gets a
- *             copy.  If share is 1, the writer is the only user and keeps the frame.
- *             share rises only in fork(), which holds the parent's as->lock for writing, so that no fault of
- *             that space runs meanwhile.  So a fault that finds share 1 may rely on it.
+ *             page's `nsharers` is the number of objects that name it.  The parent's translations become
+ *             read-only; the child has none.  A write by either faults.  If nsharers > 1, the writer gets a
+ *             copy.  If nsharers is 1, the writer is the only user and keeps the frame.
+ *             nsharers rises only in fork(), which holds the parent's as->lock for writing, so that no fault of
+ *             that space runs meanwhile.  So a fault that finds nsharers == 1 may rely on it.
  *             All objects that descend from one exec() are a family.  A page leads to its family, and the
  *             family to every mapping of the page (rmap.c).
- * INVARIANTS  I1  A private page's share, and its references from objects, rise under the family's lock.
- *                 share rises before another thread can find an object that names the page.  Both fall with
- *                 or without locks, share first.  So at most one object names a page with share 1.  A page
- *                 whose refs and share do not match counts as in use, which is safe
+ * INVARIANTS  I1  A private page's nsharers, and its references from objects, rise under the family's lock.
+ *                 nsharers rises before another thread can find an object that names the page.  Both fall with
+ *                 or without locks, nsharers first.  So at most one object names a page with nsharers 1.  A page
+ *                 whose refs and nsharers do not match counts as in use, which is safe
  * LOCKING     the family's lock, then the lock of the parent's object.  The child's object needs none yet:
  *             other threads find it only through the family.  Each hold copies only a few leaves of the tree
  * SEE ALSO    docs/memory.md
@@ -57,7 +57,7 @@ int anon_init(struct as *as, struct anon_family *f)
 /* Drops the share and the reference of an object that no longer names the page and does not map it. */
 static void anon_decref(struct page *pg)
 {
-    atomic_fetch_sub_explicit(&pg->share, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&pg->nsharers, 1, memory_order_relaxed);
     page_release(pg);
 }
 
@@ -116,7 +116,7 @@ static bool share_leaf(struct as *child, struct as *parent, const struct radix_n
     for (uint64_t bits = leaf->present; bits != 0; bits &= bits - 1) {
         struct page *pg = leaf->slot[__builtin_ctzll(bits)];
 
-        atomic_fetch_add_explicit(&pg->share, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&pg->nsharers, 1, memory_order_relaxed);
         page_hold(pg);
     }
     protect_leaf(parent, leaf);
@@ -143,7 +143,7 @@ int anon_clone(struct as *child, struct as *parent)
         spin_unlock(&parent->anon.lock);
         spin_unlock(&f->lock);
     } while (leaf != NULL && ok);
-    child->tidy = parent->anon.npages == 0;
+    child->anon_all_mapped = parent->anon.npages == 0;
     child->anon.npages = parent->anon.npages;
     tlb_flush_all(parent);
     return ok ? 0 : -ENOMEM;
@@ -181,7 +181,7 @@ static struct page *copy_for_move(struct page *from)
         atomic_fetch_or_explicit(&to->flags, PG_ANON | PG_PRIVATE | PG_UPTODATE,
                                  memory_order_relaxed);
         to->family = from->family;
-        atomic_store_explicit(&to->share, 1, memory_order_relaxed);
+        atomic_store_explicit(&to->nsharers, 1, memory_order_relaxed);
     }
     return to;
 }
@@ -211,14 +211,14 @@ int anon_move(struct as *as, uint64_t from, uint64_t to, uint64_t len)
     unsigned tries = 0;
     int err = 0;
 
-    as->tidy = false;
+    as->anon_all_mapped = false;
     for (; err == 0; index++) {
         spin_lock(&o->family->lock);
         spin_lock(&o->lock);
         pg = radix_next(&o->tree, &index);
         if (pg != NULL && index <= last) {
             bool movable =
-                atomic_load(&pg->share) == 1 && (atomic_load(&pg->flags) & PG_LOCKED) == 0;
+                atomic_load(&pg->nsharers) == 1 && (atomic_load(&pg->flags) & PG_LOCKED) == 0;
 
             /* A copy needs the bytes: read them, then look at this index again. */
             if (!movable && (atomic_load(&pg->flags) & PG_SWAPPED) != 0) {

@@ -61,7 +61,8 @@ static struct as *as_new(struct anon_family *family)
 
     if (as == NULL)
         return NULL;
-    *as = (struct as){.refs = 1, .tidy = true, .limits = {UINT64_MAX, UINT64_MAX, UINT64_MAX}};
+    *as = (struct as){
+        .refs = 1, .anon_all_mapped = true, .limits = {UINT64_MAX, UINT64_MAX, UINT64_MAX}};
     rw_init(&as->lock, SLEEP_AS);
     segtree_init(&as->segs);
     list_init(&as->dead);

@@ -11,8 +11,8 @@
  *             I2  a page table of the user half exists only if a segment overlaps the range that it covers,
  *                 except while segments are being changed
  *             I3  an entry for a private page exists only while anon holds that page at that address
- *             I4  a writable entry for a private page exists only while the page's share is 1
- *             I5  while `tidy` is set, every page of anon is mapped: in private memory without a file, an
+ *             I4  a writable entry for a private page exists only while the page's nsharers is 1
+ *             I5  while `anon_all_mapped` is set, every page of anon is mapped: in private memory without a file, an
  *                 empty entry means that there is no page
  *             I6  a segment lies in the user half
  *             I7  while no segment is being changed, `tables` is the number of page tables, with the top one
@@ -71,7 +71,7 @@ struct as {
     struct vm_object anon;      /* private pages; owner is the address space              */
     uint64_t *pml4;             /* [c] top-level table (direct-map address)               */
     paddr_t cr3;                /* [c] physical address of pml4                           */
-    bool tidy;                  /* [r], and cleared under family and object lock: I5      */
+    bool anon_all_mapped;       /* [r], and cleared under family and object lock: I5      */
     struct cpumask cpus;        /* [a] CPUs that have it loaded                           */
     _Atomic uint64_t tlb_gen;   /* [a] number of the last TLB flush requested             */
     _Atomic uint32_t zaps;      /* [a] threads between emptying entries and the flush: I8 */

@@ -100,7 +100,7 @@ static inline uint32_t fault_page_flags(const struct page *pg)
 
 static inline bool is_unshared(const struct page *pg)
 {
-    return atomic_load_explicit(&pg->share, memory_order_relaxed) == 1;
+    return atomic_load_explicit(&pg->nsharers, memory_order_relaxed) == 1;
 }
 
 /* May a private page be mapped writable, so that stores to it do not fault? */
@@ -187,7 +187,7 @@ static void init_private_page(struct fault *f, struct page *pg)
     atomic_fetch_or_explicit(&pg->flags, PG_ANON | PG_PRIVATE | PG_UPTODATE, memory_order_relaxed);
     pg->family = f->as->anon.family;
     pg->index = f->index;
-    atomic_store_explicit(&pg->share, 1, memory_order_relaxed);
+    atomic_store_explicit(&pg->nsharers, 1, memory_order_relaxed);
 }
 
 /*
@@ -244,7 +244,7 @@ static int cow_private_unlock(struct fault *f, struct page *pg)
     }
     radix_replace(&o->tree, f->index, copy);
     map_copy_unlock(f, copy);
-    atomic_fetch_sub_explicit(&pg->share, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&pg->nsharers, 1, memory_order_relaxed);
     page_release(pg); /* the object's reference */
     page_release(pg); /* the one taken above */
     CPUSTAT_INC(cow_faults);
@@ -341,7 +341,8 @@ static int fault_private(struct fault *f)
     struct page *pg;
 
     /* The usual case, memory that was never touched, needs no look-up in the object: as.h I5. */
-    if (!f->as->tidy || f->seg->obj != NULL || (f->table != NULL && f->table[f->slot] != 0)) {
+    if (!f->as->anon_all_mapped || f->seg->obj != NULL ||
+        (f->table != NULL && f->table[f->slot] != 0)) {
         spin_lock(&o->lock);
         pg = radix_lookup(&o->tree, f->index);
         if (pg != NULL)
@@ -379,7 +380,7 @@ static bool is_shared_writable(const struct vm_object *o, const struct page *pg)
     uint32_t flags = fault_page_flags(pg);
 
     return o->kind == OBJ_ANON ? (flags & PG_SLOT) == 0
-                               : (flags & (PG_DIRTY | PG_PREPARE)) == PG_DIRTY;
+                               : (flags & (PG_DIRTY | PG_MKWRITE)) == PG_DIRTY;
 }
 
 static bool may_map_writable(const struct fault *f, const struct page *pg)
@@ -432,7 +433,7 @@ static bool map_object_around(struct fault *f, struct page *pg)
 
 /*
  * A write through a shared mapping to a page of a file that is clean, or whose blocks are not allocated yet:
- * makes it dirty.  The lock is held, and released here.  If the file is on a disk, PG_PREPARE makes a
+ * makes it dirty.  The lock is held, and released here.  If the file is on a disk, PG_MKWRITE makes a
  * truncation wait until the block is allocated.  The page must not be PG_LOCKED meanwhile: the file system
  * may wait for a commit, and the commit may wait for this page if a write(2) has made it dirty.
  */
@@ -443,9 +444,9 @@ static int dirty_page_unlock(struct fault *f, struct page *pg)
 
     page_hold(pg);
     if (o->io != NULL &&
-        (atomic_fetch_or(&pg->flags, PG_PREPARE) & PG_PREPARE) != 0) { /* another thread did */
+        (atomic_fetch_or(&pg->flags, PG_MKWRITE) & PG_MKWRITE) != 0) { /* another thread did */
         unlock_fault_objects(f);
-        page_wait(pg, PG_PREPARE);
+        page_wait(pg, PG_MKWRITE);
         page_release(pg);
         return RETRY;
     }

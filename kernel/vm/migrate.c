@@ -38,7 +38,7 @@ static inline uint64_t base_pages(const struct page *pg)
 /* Are there references to the page besides those of its objects and `ours` of the caller? */
 static bool has_other_holders(struct page *pg, bool private, uint32_t ours)
 {
-    uint32_t named = private ? atomic_load(&pg->share) : 1;
+    uint32_t named = private ? atomic_load(&pg->nsharers) : 1;
 
     return atomic_load(&pg->refs) != named + ours;
 }
@@ -78,7 +78,7 @@ static void mark_object_pages(struct vm_object *o, uint64_t first, uint64_t last
         }
         spin_unlock(&o->lock);
         if (pg != NULL) {
-            if (private && atomic_load_explicit(&pg->share, memory_order_relaxed) > 1) {
+            if (private && atomic_load_explicit(&pg->nsharers, memory_order_relaxed) > 1) {
                 spin_lock(&o->family->lock);
                 rmap_unmap_private(o->family, pg, b);
                 spin_unlock(&o->family->lock);
@@ -99,7 +99,7 @@ void migrate_mark(struct seg *s, uint64_t start, uint64_t end)
     if (!seg_shared(s)) {
         mark_object_pages(&s->as->anon, start >> PAGE_SHIFT, (end >> PAGE_SHIFT) - 1, &b);
         if (range_zap(s->as, start, end)) /* for pages that only this space uses */
-            s->as->tidy = false;
+            s->as->anon_all_mapped = false;
     }
     if (s->obj != NULL)
         mark_object_pages(s->obj, seg_index(s, start), seg_index(s, end) - 1, &b);

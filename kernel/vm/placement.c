@@ -151,7 +151,7 @@ static struct page *alloc_by_policy(const struct placement *pl, unsigned order, 
 {
     unsigned lgrp, node;
 
-    if (unlikely(curthread->lg.placed) && !pl->advised)
+    if (unlikely(curthread->lg.has_mempolicy) && !pl->advised)
         return alloc_by_mempolicy(order, flags, index, start);
     lgrp = place_lgrp(pl);
     node = lgrp_topo.sole_node[lgrp];

@@ -166,7 +166,7 @@ static int protect_range(struct as *as, uint64_t start, uint64_t end, int prot)
         s = seg_join(s);
     }
     if (less && prot == 0 && range_zap(as, start, end))
-        as->tidy = false;
+        as->anon_all_mapped = false;
     else if (less && prot != 0 && pt_restrict(as, start, end, (unsigned)prot))
         tlb_flush(as, start, end);
     return 0;

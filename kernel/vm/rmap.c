@@ -123,11 +123,11 @@ void rmap_unmap_private(struct anon_family *f, struct page *pg, struct tlb_batch
     uint32_t found = 0;
 
     LIST_FOREACH (o, &f->objs, family_link) {
-        if (found == atomic_load_explicit(&pg->share, memory_order_relaxed))
+        if (found == atomic_load_explicit(&pg->nsharers, memory_order_relaxed))
             return;
         /* A fault that found the page before it became busy holds this lock until it has mapped the page. */
         spin_lock(&o->lock);
-        as_of_anon(o)->tidy = false;
+        as_of_anon(o)->anon_all_mapped = false;
         if (radix_lookup(&o->tree, pg->index) == pg) {
             found++;
             if (!is_locked_at(as_of_anon(o), pg->index << PAGE_SHIFT, pg))
@@ -188,7 +188,7 @@ bool rmap_referenced_private(struct anon_family *f, struct page *pg, bool clear,
     bool yes = false;
 
     LIST_FOREACH (o, &f->objs, family_link) {
-        if (found == atomic_load_explicit(&pg->share, memory_order_relaxed))
+        if (found == atomic_load_explicit(&pg->nsharers, memory_order_relaxed))
             break;
         spin_lock(&o->lock);
         if (radix_lookup(&o->tree, pg->index) == pg) {
@@ -202,27 +202,27 @@ bool rmap_referenced_private(struct anon_family *f, struct page *pg, bool clear,
 
 /*
  * Replaces `from` by `to` in each object of the family, which is locked.  A space can use `to` as soon
- * as its object names it, and if `share` were 1 then, it would store into it.  So `share` counts all
+ * as its object names it, and if `nsharers` were 1 then, it would store into it.  So `nsharers` counts all
  * objects from the beginning.
  */
 static void replace_private(struct anon_family *f, struct page *from, struct page *to)
 {
-    uint32_t left = atomic_load(&from->share); /* it may fall, but cannot rise: anon.c I1 */
+    uint32_t left = atomic_load(&from->nsharers); /* it may fall, but cannot rise: anon.c I1 */
     struct vm_object *o;
 
-    atomic_fetch_add(&to->share, left);
+    atomic_fetch_add(&to->nsharers, left);
     LIST_FOREACH (o, &f->objs, family_link) {
         spin_lock(&o->lock);
         if (radix_lookup(&o->tree, from->index) == from) {
             radix_replace(&o->tree, from->index, to);
             page_hold(to);
-            atomic_fetch_sub_explicit(&from->share, 1, memory_order_relaxed);
+            atomic_fetch_sub_explicit(&from->nsharers, 1, memory_order_relaxed);
             page_release(from); /* not the last one: the caller holds a reference */
             left--;
         }
         spin_unlock(&o->lock);
     }
-    atomic_fetch_sub(&to->share, left); /* objects that no longer named `from` */
+    atomic_fetch_sub(&to->nsharers, left); /* objects that no longer named `from` */
 }
 
 void page_replace(struct vm_object *o, struct anon_family *f, struct page *from, struct page *to)

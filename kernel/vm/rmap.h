@@ -44,7 +44,7 @@ bool rmap_referenced_shared(struct vm_object *o, uint64_t index, struct page *pg
 bool rmap_referenced_private(struct anon_family *f, struct page *pg, bool clear,
                              struct tlb_batch *b);
 
-/* page_wait - sleep until all flags of `mask` (of PG_LOCKED, PG_WRITEBACK, PG_PREPARE) are clear. */
+/* page_wait - sleep until all flags of `mask` (of PG_LOCKED, PG_WRITEBACK, PG_MKWRITE) are clear. */
 void page_wait(struct page *pg, uint32_t mask);
 /* page_done - clear the flags of `mask` and wake up the threads in page_wait().  Any context. */
 void page_done(struct page *pg, uint32_t mask);

@@ -190,7 +190,7 @@ int blk_rw(struct disk *d, enum blk_op op, uint64_t sector, void *buf, size_t le
     return 0;
 }
 
-bool blk_share(bool on)
+bool blk_use_kernel_pri(bool on)
 {
     return !on;
 }

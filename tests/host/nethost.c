@@ -337,7 +337,7 @@ int virtq_open(struct virtio_dev *d, struct virtq *q, unsigned index, unsigned c
     return 0;
 }
 
-bool virtq_put(struct virtq *q, const struct virtq_piece *piece, unsigned n, void *cookie)
+bool virtq_add_chain(struct virtq *q, const struct virtq_piece *piece, unsigned n, void *cookie)
 {
     struct fifo *to = q == rx_queue ? &rx_given : &tx_given;
 
@@ -351,12 +351,12 @@ bool virtq_put(struct virtq *q, const struct virtq_piece *piece, unsigned n, voi
     return true;
 }
 
-void virtq_tell(struct virtq *q)
+void virtq_notify(struct virtq *q)
 {
 }
 
 /* Sent buffers come back some frames later. */
-void *virtq_get(struct virtq *q, uint32_t *written)
+void *virtq_take_used(struct virtq *q, uint32_t *written)
 {
     struct fifo *from = q == rx_queue ? &rx_used : &tx_given;
     unsigned     at;

@@ -111,7 +111,7 @@ uint64_t pageout_spare_pages(void)
 {
     return 0;
 }
-uint32_t disk_worth(struct disk *d, uint32_t sectors)
+uint32_t disk_seek_blocks(struct disk *d, uint32_t sectors)
 {
     return d == NULL && sectors != 0;
 }
@@ -713,8 +713,8 @@ static void verify(void)
         else if (names[i] != 0) {
             CHECK_EQ(vmemmap[i].mapcount, maps[i]);
             CHECK_EQ(vmemmap[i].refs, names[i]);
-            if (vmemmap[i].obj != &file && (vmemmap[i].flags & PG_ANON) != 0 && vmemmap[i].share != 0)
-                CHECK_EQ(vmemmap[i].share, names[i]);
+            if (vmemmap[i].obj != &file && (vmemmap[i].flags & PG_ANON) != 0 && vmemmap[i].nsharers != 0)
+                CHECK_EQ(vmemmap[i].nsharers, names[i]);
         }
     }
     CHECK_EQ(cpu0.cpu.nlock, 0);
@@ -984,12 +984,12 @@ TEST(a_frame_has_all_its_sharers_before_one_can_store_into_it)
         ;
     CHECK(radix_lookup(&as->anon.tree, addr >> PAGE_SHIFT) == move.to);
     CHECK(radix_lookup(&child->anon.tree, addr >> PAGE_SHIFT) == move.from);
-    CHECK_EQ(atomic_load(&move.to->share), 2);
+    CHECK_EQ(atomic_load(&move.to->nsharers), 2);
     atomic_fetch_add(&l->owner, 1);
     pthread_join(thread, NULL);
     CHECK(radix_lookup(&child->anon.tree, addr >> PAGE_SHIFT) == move.to);
-    CHECK_EQ(atomic_load(&move.to->share), 2);
-    CHECK_EQ(atomic_load(&move.from->share), 0);
+    CHECK_EQ(atomic_load(&move.to->nsharers), 2);
+    CHECK_EQ(atomic_load(&move.from->nsharers), 0);
     atomic_fetch_and(&move.from->flags, ~PG_LOCKED);
     page_release(move.from);
     page_release(move.to);

@@ -154,7 +154,7 @@ static struct shape shape_now(void)
             struct page *pg;
 
             LIST_FOREACH(pg, &mem_nodes[node].free[o], link) {
-                CHECK_EQ(pg->flags & ~(uint32_t)(o == MAX_ORDER ? PG_VIRGIN : 0), PG_FREE);
+                CHECK_EQ(pg->flags & ~(uint32_t)(o == MAX_ORDER ? PG_HEAD_ONLY : 0), PG_FREE);
                 CHECK_EQ(pg->order, o);
                 CHECK_EQ(pg->node, node);
                 for (unsigned i = 0; i < 1u << o; i++)

@@ -42,7 +42,7 @@ void disp_set_pri(struct thread *th, int pri)
 
 static unsigned evaded;
 
-void disp_evade(struct thread *th)
+void disp_requeue_behind_rt(struct thread *th)
 {
     evaded |= 1u << (th - t);
 }
@@ -236,7 +236,7 @@ TEST(fixed_stay)
     thread_set_nice(&t[0], 19);
     class_charge(&t[0], 5000 * MS);
     class_second();
-    class_fss_look();
+    class_fss_update();
     CHECK_EQ(t[0].pri, 33);
 }
 
@@ -281,7 +281,7 @@ static void compute(unsigned ncpus, unsigned n, unsigned seconds, unsigned ms, u
             }
         lbolt = begin + now / 10;
         for (; tenth <= now / 100; tenth++)
-            class_fss_look();
+            class_fss_update();
     }
 }
 
@@ -340,7 +340,7 @@ TEST(usage_does_not_wrap)
     CHECK_EQ(t[0].pri, 1);
     for (unsigned i = 0; i < 600; i++) {
         lbolt += HZ / 10;
-        class_fss_look();
+        class_fss_update();
     }
     CHECK(t[0].pri >= 58);
 }

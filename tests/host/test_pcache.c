@@ -118,10 +118,10 @@ bool pageout_spare(uint64_t n)
     (void)n;
     return true;
 }
-uint32_t disk_worth(struct disk *d, uint32_t sectors)
+uint32_t disk_seek_blocks(struct disk *d, uint32_t sectors)
 {
     (void)d, (void)sectors;
-    return DISK_WORTH;
+    return DISK_SEEK_BLOCKS;
 }
 
 bool pageout_low_file_memory(void)
@@ -290,7 +290,7 @@ static int prepare_write(struct vnode *v, uint64_t off, uint64_t len)
     CHECK(off >> PAGE_SHIFT == (off + len - 1) >> PAGE_SHIFT);
     if (block[off >> PAGE_SHIFT])
         return 0;
-    CHECK(pg != NULL && (pg->flags & PG_PREPARE) != 0); /* no store through a mapping finds it dirty and has no block */
+    CHECK(pg != NULL && (pg->flags & PG_MKWRITE) != 0); /* no store through a mapping finds it dirty and has no block */
     if (nblocks == blocks_max)
         return -ENOSPC;
     memset(disk[off >> PAGE_SHIFT], 0xdd, PAGE_SIZE); /* what the block held before */
@@ -481,7 +481,7 @@ TEST(no_room_keeps_the_page)
     blocks_max = 0;
     memset(buf, 'w', 3000);
     CHECK_EQ(do_write(100, 3000), -ENOSPC);
-    CHECK(radix_lookup(&vn.obj.tree, 0) == pg && (pg->flags & (PG_DIRTY | PG_PREPARE)) == 0);
+    CHECK(radix_lookup(&vn.obj.tree, 0) == pg && (pg->flags & (PG_DIRTY | PG_MKWRITE)) == 0);
     CHECK_EQ(((uint8_t *)page_to_virt(pg))[100], 0);
     finish_all();
 }
@@ -517,7 +517,7 @@ TEST(cut_page_asks_for_blocks)
     CHECK_EQ(object_sync(&vn.obj, 0, UINT64_MAX), 0);
     do_truncate(100);
     CHECK((pg = radix_lookup(&vn.obj.tree, 0)) != NULL);
-    CHECK_EQ(pg->flags & (PG_DIRTY | PG_PREPARE | PG_WRITEBACK), PG_WRITEBACK);
+    CHECK_EQ(pg->flags & (PG_DIRTY | PG_MKWRITE | PG_WRITEBACK), PG_WRITEBACK);
     CHECK_EQ(object_sync(&vn.obj, 0, UINT64_MAX), 0);
     verify_disk();
     finish_all();

@@ -4,7 +4,7 @@
  *
  * THEORY      The test is the processors: intr_poke() only notes who was poked, and a CPU looks at its queue when it is
  *             told to (come()).  So a CPU can be late, as virtual CPUs are, and what the others do meanwhile is fixed.
- * INVARIANTS  what switch_to() and disp_start_cpu() of disp/thread.c keep: runpri, idle, called, the mask of idle CPUs
+ * INVARIANTS  what switch_to() and disp_idle_loop() of disp/thread.c keep: runpri, idle, steal_requested, the mask of idle CPUs
  */
 #include "tests/host/check.h"
 #include "tests/host/machine.h"
@@ -386,13 +386,13 @@ TEST(behind_real_time)
     lbolt += 100;
     t[CPUS + 1].bound_cpu = 5;
     wake(sleeper(CPUS + 1, 5 / EACH, 5), 0);
-    disp_evade(&t[CPUS + 1]);
+    disp_requeue_behind_rt(&t[CPUS + 1]);
     CHECK(t[CPUS + 1].queued_on == &disp[5].q);
-    disp_evade(&t[5]);
+    disp_requeue_behind_rt(&t[5]);
     CHECK(t[5].queued_on != NULL && t[5].queued_on != &disp[5].q);
     CHECK(t[5].queued_on->cpu->disp->runpri < PRI_RT);
     struct disp_queue *there = t[5].queued_on;
-    disp_evade(&t[5]);
+    disp_requeue_behind_rt(&t[5]);
     CHECK(t[5].queued_on == there);
 }
 

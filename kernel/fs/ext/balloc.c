@@ -165,7 +165,7 @@ static int free_blocks_in_group(struct handle *h, uint32_t g, uint32_t first, ui
             err = ext_error(fs, "a block at %u, %u long, is freed that is free",
                             group_first_block(fs, g) + first, n);
         else
-            err = jnl_freed(h, group_first_block(fs, g) + first, n);
+            err = jnl_add_freed(h, group_first_block(fs, g) + first, n);
         if (err == 0) {
             jnl_access(h, mb);
             jnl_access(h, db);

@@ -29,18 +29,18 @@
  * The path to a block: at[0] is an index into the inode's pointers, the others are indices into blocks of
  * pointers.
  */
-struct path {
+struct block_path {
     unsigned depth;
     uint32_t at[4];
 };
 
 /* false: the block number is too large for the block map. */
-static bool block_to_path(const struct ext_fs *fs, uint64_t lblk, struct path *p)
+static bool block_to_path(const struct ext_fs *fs, uint64_t lblk, struct block_path *p)
 {
     unsigned s = fs->apb_shift;
 
     if (lblk < EXT_NDIR) {
-        *p = (struct path){1, {(uint32_t)lblk}};
+        *p = (struct block_path){1, {(uint32_t)lblk}};
         return true;
     }
     lblk -= EXT_NDIR;
@@ -71,7 +71,7 @@ uint64_t ext_max_size(struct ext_fs *fs)
  * *missing is the number of levels that do not, and *v is the zero pointer where they would begin.  map_lock
  * held.
  */
-static int walk_indirect_blocks(struct ext_inode *i, const struct path *p, unsigned *missing,
+static int walk_indirect_blocks(struct ext_inode *i, const struct block_path *p, unsigned *missing,
                                 uint32_t **v, uint32_t *n, struct buf **b)
 {
     struct ext_fs *fs = i->fs;
@@ -114,7 +114,7 @@ static uint32_t count_consecutive_pointers(const uint32_t *v, uint32_t n)
 static int map_blocks_locked(struct ext_inode *i, uint64_t lblk, uint32_t max, uint32_t *pblk,
                              uint32_t *n)
 {
-    struct path p;
+    struct block_path p;
     struct buf *b;
     uint32_t *v, room;
     unsigned missing;
@@ -215,7 +215,7 @@ static int alloc_indirect_block(struct handle *h, struct ext_inode *i, uint32_t 
  * Allocates `missing` blocks of pointers and 1 .. n data blocks, and stores the pointer to them at *v, which
  * is in buffer `leaf`, or in the inode (NULL).  *pblk and *got: the data blocks.  map_lock held.
  */
-static int alloc_block_branch(struct handle *h, struct ext_inode *i, const struct path *p,
+static int alloc_block_branch(struct handle *h, struct ext_inode *i, const struct block_path *p,
                               unsigned missing, uint32_t *v, struct buf *leaf, uint32_t goal,
                               uint32_t n, uint32_t *pblk, uint32_t *got)
 {
@@ -256,7 +256,7 @@ static int alloc_block_branch(struct handle *h, struct ext_inode *i, const struc
 int ext_map_alloc(struct handle *h, struct ext_inode *i, uint64_t lblk, uint32_t n, uint32_t *pblk,
                   uint32_t *got, bool *fresh)
 {
-    struct path p;
+    struct block_path p;
     struct buf *b;
     uint32_t *v, room, goal;
     unsigned missing;

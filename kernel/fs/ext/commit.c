@@ -340,7 +340,7 @@ static void release_freed_blocks(struct journal *j, struct txn *t)
             ext_release_pending(j->fs, f->e[i].start, f->e[i].len);
 }
 
-int jnl_write(struct journal *j)
+int jnl_commit_running(struct journal *j)
 {
     struct txn *t = j->running;
     bool all;

@@ -163,10 +163,10 @@ struct handle {
  *              it.
  * jnl_order - bytes lo .. hi-1 of i must reach the disk before the transaction does, and so must the bytes
  *             between them and those of earlier calls.
- * jnl_settle - wait until no committing transaction needs the pages of i.  After that, pages that the running
+ * jnl_wait_committing - wait until no committing transaction needs the pages of i.  After that, pages that the running
  *              transaction does not show may be dropped.  The caller has no open handle.
  * jnl_unorder - the same, and remove i from the running transaction, because i leaves memory.
- * jnl_freed - record that blocks were freed, so that they are not used again until the transaction is on the
+ * jnl_add_freed - record that blocks were freed, so that they are not used again until the transaction is on the
  *             disk.  -ENOMEM.
  * jnl_tid - the transaction of the handle.  jnl_tid_of - the last transaction that holds a change of b.
  * jnl_commit - return when transaction `tid` and all earlier ones are on the disk.  0 -EIO.
@@ -193,9 +193,9 @@ static inline void jnl_access(struct handle *h, struct buf *b)
 int jnl_reserve_revokes(struct handle *h);
 void jnl_forget(struct handle *h, uint32_t block);
 void jnl_order(struct handle *h, struct ext_inode *i, uint64_t lo, uint64_t hi);
-void jnl_settle(struct ext_inode *i);
+void jnl_wait_committing(struct ext_inode *i);
 void jnl_unorder(struct ext_inode *i);
-int jnl_freed(struct handle *h, uint32_t start, uint32_t len);
+int jnl_add_freed(struct handle *h, uint32_t start, uint32_t len);
 uint32_t jnl_tid(const struct handle *h);
 uint32_t jnl_tid_of(struct ext_fs *fs, const struct buf *b);
 int jnl_commit(struct ext_fs *fs, uint32_t tid);
@@ -307,9 +307,9 @@ struct ext_fs {
     void *buf_cache; /* kmem cache of blocks smaller than a page */
 
     struct icache_part part[ICACHE_PARTS];
-    uint32_t max_inodes;       /* of each part */
-    void *thread;              /* unused */
-    _Atomic uint32_t nrefused; /* writes of pages that have failed so far */
+    uint32_t max_inodes;             /* of each part */
+    void *thread;                    /* unused */
+    _Atomic uint32_t n_write_errors; /* writes of pages that have failed so far */
     _Atomic uint64_t n_commits, n_revokes, n_checkpoints, n_replayed, n_buf_reads, n_ordered;
 };
 
@@ -408,7 +408,7 @@ int ext_ino_used(struct ext_fs *fs, uint32_t ino);
  *                                                        transaction up to tid
  * orphaned  ext_orphan_add, ext_orphan_del  orphan_lock  in a handle: it is on the list in memory and on
  *                                                        that on the disk
- * undone    ext_orphan_undone,              orphan_lock  only while orphaned; with UNDONE_DELETE, refs is 0
+ * undone    ext_orphan_set_undone,              orphan_lock  only while orphaned; with UNDONE_DELETE, refs is 0
  *           take_undone_orphan
  * otxn      jnl_order, write_ordered,       journal.lock the transaction in whose list `ordered` it is
  *           jnl_unorder
@@ -416,9 +416,9 @@ int ext_ino_used(struct ext_fs *fs, uint32_t ino);
  * again     as otxn                         journal.lock bytes for the next transaction: only while otxn is
  *                                                        committing
  *
- * States of otxn: NULL -> running (jnl_order) -> committing (jnl_write) -> NULL, or running if `again` is not
+ * States of otxn: NULL -> running (jnl_order) -> committing (jnl_commit_running) -> NULL, or running if `again` is not
  * empty (write_ordered).
- * Pages with bytes in `ordered` may be dropped only when otxn is not committing (jnl_settle) and the running
+ * Pages with bytes in `ordered` may be dropped only when otxn is not committing (jnl_wait_committing) and the running
  * transaction does not show them.
  * An inode is evicted from memory only if it is not dirty, not orphaned, and otxn is NULL.
  */
@@ -472,8 +472,8 @@ static inline struct ext_inode *ext_i(struct vnode *vn)
  * ext_iput - drop a reference.
  * ext_itryhold - take a reference, unless the last one has been dropped; whether it was taken.
  * ext_ihash - put a new inode into the cache.  ext_iforget - take an inode without links out of it.
- * ext_ialloc_mem - allocate an inode in memory, with one reference; NULL: no memory.
- * ext_ifree_mem - free an inode in memory to which no references are left.
+ * ext_inode_new - allocate an inode in memory, with one reference; NULL: no memory.
+ * ext_inode_free - free an inode in memory to which no references are left.
  * ext_iload - read an inode from the table, without the cache, with one reference.  -EUCLEAN -EIO -ENOMEM.
  * ext_ibuf - set i->ibuf and i->ioff from the inode number.  -EIO -ENOMEM.
  * ext_time_fits - the time (ns since 1970) nearest to t that the inode can store.
@@ -489,14 +489,14 @@ void ext_iput(struct ext_inode *i);
 bool ext_itryhold(struct ext_inode *i);
 void ext_ihash(struct ext_inode *i);
 void ext_iforget(struct ext_inode *i);
-struct ext_inode *ext_ialloc_mem(struct ext_fs *fs, enum vtype type);
+struct ext_inode *ext_inode_new(struct ext_fs *fs, enum vtype type);
 int ext_iload(struct ext_fs *fs, uint32_t ino, struct ext_inode **out);
 int ext_ibuf(struct ext_inode *i);
 int64_t ext_time_fits(const struct ext_inode *i, int64_t t);
 void ext_iwrite(struct handle *h, struct ext_inode *i);
 void ext_idirty(struct ext_inode *i);
 void ext_iundirty(struct ext_inode *i);
-void ext_ifree_mem(struct ext_inode *i);
+void ext_inode_free(struct ext_inode *i);
 int ext_iflush_one(struct ext_inode *i);
 int ext_iflush(struct ext_fs *fs);
 void ext_inactive(struct vnode *vn);
@@ -505,14 +505,14 @@ int icache_init(struct ext_fs *fs);
 unsigned icache_drop(struct ext_fs *fs);
 void icache_destroy(struct ext_fs *fs);
 /*
- * icache_some - put up to `max` inodes for which want() is true into out[], each with a reference, and return
+ * icache_hold_some - put up to `max` inodes for which want() is true into out[], each with a reference, and return
  *               their number; 0: no more.  *at is the place to continue, 0 for the first call.  Before the
  *               next call the caller must drop the references, and want() must have become false for these
  *               inodes.
  * icache_count - the number of inodes in the cache for which want() is true.
  */
-unsigned icache_some(struct ext_fs *fs, unsigned *at, bool (*want)(struct ext_inode *i),
-                     struct ext_inode **out, unsigned max);
+unsigned icache_hold_some(struct ext_fs *fs, unsigned *at, bool (*want)(struct ext_inode *i),
+                          struct ext_inode **out, unsigned max);
 unsigned icache_count(struct ext_fs *fs, bool (*want)(struct ext_inode *i));
 /*
  * ext_orphan_add - put the inode on the orphan list.  Returns 0.
@@ -524,7 +524,7 @@ int ext_orphan_add(struct handle *h, struct ext_inode *i);
 int ext_orphan_del(struct handle *h, struct ext_inode *i);
 int ext_orphans_end(struct ext_fs *fs, unsigned *n);
 /*
- * ext_orphan_undone - note that operation `what` on an orphan has failed.
+ * ext_orphan_set_undone - note that operation `what` on an orphan has failed.
  * ext_orphans_retry - try all noted operations again, up to the first that fails.
  */
 enum {
@@ -532,7 +532,7 @@ enum {
     UNDONE_CUT,
     UNDONE_DELETE /* no references are left; the inode stays in memory for the next try */
 };
-void ext_orphan_undone(struct ext_inode *i, uint8_t what);
+void ext_orphan_set_undone(struct ext_inode *i, uint8_t what);
 void ext_orphans_retry(struct ext_fs *fs);
 /* ext_orphans_used - whether a file without a name is open, or being deleted. */
 bool ext_orphans_used(struct ext_fs *fs);

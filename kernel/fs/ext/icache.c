@@ -103,7 +103,7 @@ static bool try_evict_inode(struct icache_part *p, struct ext_inode *i)
     list_remove(&i->orphan); /* it is on the list only after an error or when `leaving` */
     if (i->vn.type == VREG)
         fs->up->drop_pages(i, 0);
-    ext_ifree_mem(i);
+    ext_inode_free(i);
     return true;
 }
 
@@ -140,7 +140,7 @@ int ext_iget(struct ext_fs *fs, uint32_t ino, struct ext_inode **out)
         else
             err = ext_iload(fs, ino, &i);
         if (err == 0 && i->vn.nlink == 0) {
-            ext_ifree_mem(i);
+            ext_inode_free(i);
             i = NULL;
             err = ext_error(fs, "a name leads to inode %u, which is free", ino);
         }
@@ -200,8 +200,8 @@ unsigned icache_drop(struct ext_fs *fs)
     return busy;
 }
 
-unsigned icache_some(struct ext_fs *fs, unsigned *at, bool (*want)(struct ext_inode *i),
-                     struct ext_inode **out, unsigned max)
+unsigned icache_hold_some(struct ext_fs *fs, unsigned *at, bool (*want)(struct ext_inode *i),
+                          struct ext_inode **out, unsigned max)
 {
     unsigned n = 0;
 

@@ -270,7 +270,7 @@ void ext_iwrite(struct handle *h, struct ext_inode *i)
     }
 }
 
-struct ext_inode *ext_ialloc_mem(struct ext_fs *fs, enum vtype type)
+struct ext_inode *ext_inode_new(struct ext_fs *fs, enum vtype type)
 {
     struct ext_inode *i = ext_alloc(fs, sizeof *i);
 
@@ -289,7 +289,7 @@ struct ext_inode *ext_ialloc_mem(struct ext_fs *fs, enum vtype type)
     return i;
 }
 
-void ext_ifree_mem(struct ext_inode *i)
+void ext_inode_free(struct ext_inode *i)
 {
     if (i->vn.obj.io != NULL)
         object_io_fini(&i->vn.obj);
@@ -310,7 +310,7 @@ int ext_iload(struct ext_fs *fs, uint32_t ino, struct ext_inode **out)
     if ((err = ext_ibuf(&probe)) != 0)
         return err;
     d = (struct ext_dinode *)(probe.ibuf->data + probe.ioff);
-    i = ext_ialloc_mem(fs, ext_vtype(d->mode));
+    i = ext_inode_new(fs, ext_vtype(d->mode));
     if (i == NULL) {
         buf_put(probe.ibuf);
         return -ENOMEM;
@@ -321,7 +321,7 @@ int ext_iload(struct ext_fs *fs, uint32_t ino, struct ext_inode **out)
     if (fs->jnl != NULL && !fs->rdonly)
         i->tid = jnl_tid_of(fs, i->ibuf); /* a change before it was evicted may be uncommitted */
     if ((err = load_inode_fields(i, d)) != 0) {
-        ext_ifree_mem(i);
+        ext_inode_free(i);
         return err;
     }
     *out = i;

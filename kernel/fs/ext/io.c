@@ -78,10 +78,10 @@ void *ext_alloc(struct ext_fs *fs, size_t size)
 
 int ext_io_one(struct ext_fs *fs, enum blk_op op, uint32_t block, void *data)
 {
-    bool was = blk_share(true);
+    bool was = blk_use_kernel_pri(true);
     int err = blk_rw(fs->disk, op, (uint64_t)block * fs->spb, data, fs->bsize);
 
-    blk_share(was);
+    blk_use_kernel_pri(was);
     return err;
 }
 

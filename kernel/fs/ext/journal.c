@@ -285,7 +285,7 @@ static bool add_freed_extent(struct freed *f, uint32_t start, uint32_t len)
     return true;
 }
 
-int jnl_freed(struct handle *h, uint32_t start, uint32_t len)
+int jnl_add_freed(struct handle *h, uint32_t start, uint32_t len)
 {
     struct journal *j = h->fs->jnl;
     struct list *l = &h->txn->freed;
@@ -330,7 +330,7 @@ static void wait_for_ordered_data(struct journal *j, const struct ext_inode *i)
         cv_wait(&j->cv, &j->lock, "ordered data");
 }
 
-void jnl_settle(struct ext_inode *i)
+void jnl_wait_committing(struct ext_inode *i)
 {
     struct journal *j = i->fs->jnl;
 
@@ -396,9 +396,9 @@ int jnl_commit(struct ext_fs *fs, uint32_t tid)
         if (j->running == NULL)
             break;
         j->busy = true;
-        was = blk_share(true); /* other threads may wait for this commit, too */
-        err = jnl_write(j);
-        blk_share(was);
+        was = blk_use_kernel_pri(true); /* other threads may wait for this commit, too */
+        err = jnl_commit_running(j);
+        blk_use_kernel_pri(was);
         j->busy = false;
         cv_broadcast(&j->cv);
         if (err != 0) {

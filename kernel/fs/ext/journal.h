@@ -76,10 +76,10 @@ uint32_t jnl_log_need(const struct journal *j, unsigned n);
 uint32_t jnl_log_free(const struct journal *j);
 /*
  * The caller of these has set `busy`.  0 or -EIO.
- * jnl_write - commit the running transaction.  j->lock is held, and released meanwhile.
+ * jnl_commit_running - commit the running transaction.  j->lock is held, and released meanwhile.
  * jnl_checkpoint - write committed buffers to their places and free their part of the log.  j->lock is free.
  */
-int jnl_write(struct journal *j);
+int jnl_commit_running(struct journal *j);
 int jnl_checkpoint(struct journal *j);
 /* txn_free - free a transaction that is on no list. */
 void txn_free(struct txn *t);

@@ -166,7 +166,7 @@ static int ext_vfs_sync(struct vfs *vfs, bool data)
 {
     struct ext_fs *fs = ((struct extmount *)vfs->data)->fs;
     /* each dirty page is tried from now on, also those whose write has failed before */
-    uint32_t refused = fs->nrefused;
+    uint32_t refused = fs->n_write_errors;
     int err;
 
     if (!data)
@@ -176,7 +176,7 @@ static int ext_vfs_sync(struct vfs *vfs, bool data)
     err = ext_sync(fs);
     if (err == 0 && !fs->rdonly)
         err = blk_flush(fs->disk);
-    return err == 0 && fs->nrefused != refused ? -EIO : err;
+    return err == 0 && fs->n_write_errors != refused ? -EIO : err;
 }
 
 static void ext_vfs_shutdown(struct vfs *vfs)

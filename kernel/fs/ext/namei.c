@@ -162,7 +162,7 @@ static int make_inode(struct handle *h, struct ext_inode *dir, enum vtype type, 
                       uint32_t uid, uint32_t gid, struct ext_inode **out)
 {
     struct ext_fs *fs = dir->fs;
-    struct ext_inode *i = ext_ialloc_mem(fs, type);
+    struct ext_inode *i = ext_inode_new(fs, type);
     struct ext_dinode *d;
     uint32_t ino = 0, extra;
     int err;

@@ -150,7 +150,7 @@ static void unlist_and_free_inode(struct ext_inode *i)
     mutex_enter(&fs->orphan_lock);
     list_remove(&i->orphan);
     mutex_exit(&fs->orphan_lock);
-    ext_ifree_mem(i);
+    ext_inode_free(i);
 }
 
 int ext_delete(struct ext_inode *i)
@@ -187,7 +187,7 @@ int ext_delete(struct ext_inode *i)
     return err;
 }
 
-void ext_orphan_undone(struct ext_inode *i, uint8_t what)
+void ext_orphan_set_undone(struct ext_inode *i, uint8_t what)
 {
     struct ext_fs *fs = i->fs;
 
@@ -235,7 +235,7 @@ static int delete_unlinked_inode(struct ext_inode *i)
     int err = ext_delete(i);
 
     if (err != 0 && i->orphaned && !i->fs->rdonly)
-        ext_orphan_undone(i, UNDONE_DELETE);
+        ext_orphan_set_undone(i, UNDONE_DELETE);
     else
         unlist_and_free_inode(i);
     return err;

@@ -28,24 +28,24 @@
 #include "stat/panic.h"
 #include "pages/pageout.h"
 
-struct transfer;
+struct page_transfer;
 
 /* One request of a transfer. */
-struct part {
+struct page_part {
     struct blk_req r;
-    struct transfer *t;
-    struct part *next;
+    struct page_transfer *t;
+    struct page_part *next;
     struct blk_vec vec[BLK_MAX_VECS];
 };
 
 /* A run of pages that is being read or written. */
-struct transfer {
+struct page_transfer {
     struct ext_inode *i;
     bool write;
     unsigned n;
     uint64_t first; /* index of page[0], kept here because that page may be reused before the end */
     _Atomic unsigned left; /* requests that have not ended, plus one for the submitter */
-    struct part *parts;
+    struct page_part *parts;
     struct page *clean; /* copy that is written instead of the last page (I3), or NULL */
     struct {
         struct page *pg;
@@ -122,12 +122,12 @@ static void zero_beyond_eof(struct ext_inode *i, struct page *pg)
 static void page_write_done(struct ext_inode *i, struct page *pg, int err)
 {
     if (unlikely(err != 0 && err != -EAGAIN))
-        atomic_fetch_add(&i->fs->nrefused, 1);
+        atomic_fetch_add(&i->fs->n_write_errors, 1);
     object_write_done(pg, err);
 }
 
 /* A piece of page k has ended, or the submitter is done with the page.  The last call completes the page. */
-static void page_piece_done(struct transfer *t, unsigned k, bool ok)
+static void page_piece_done(struct page_transfer *t, unsigned k, bool ok)
 {
     struct page *pg = t->page[k].pg;
 
@@ -144,7 +144,7 @@ static void page_piece_done(struct transfer *t, unsigned k, bool ok)
 }
 
 /* A request of the transfer has ended, or the submitter is done with it.  The last one frees the transfer. */
-static void release_transfer(struct transfer *t)
+static void release_transfer(struct page_transfer *t)
 {
     if (atomic_fetch_sub(&t->left, 1) != 1)
         return;
@@ -155,8 +155,8 @@ static void release_transfer(struct transfer *t)
 
 static void transfer_part_done(struct blk_req *r)
 {
-    struct part *p = container_of(r, struct part, r);
-    struct transfer *t = p->t;
+    struct page_part *p = container_of(r, struct page_part, r);
+    struct page_transfer *t = p->t;
     unsigned k[BLK_MAX_VECS], n = r->nvecs;
 
     /* all indices before the first page_piece_done(), because a page that is done may be reused */
@@ -169,12 +169,12 @@ static void transfer_part_done(struct blk_req *r)
 }
 
 /* Adds a piece of page k to the last request, or to a new one.  -ENOMEM. */
-static int add_page_piece(struct transfer *t, struct part **last, unsigned k, uint32_t off,
-                          uint32_t block)
+static int add_page_piece(struct page_transfer *t, struct page_part **last, unsigned k,
+                          uint32_t off, uint32_t block)
 {
     struct ext_fs *fs = t->i->fs;
     struct page *pg = t->clean != NULL && k == t->n - 1 ? t->clean : t->page[k].pg;
-    struct part *p = *last;
+    struct page_part *p = *last;
     uint64_t sector = (uint64_t)block * fs->spb;
     struct blk_vec *v;
 
@@ -223,13 +223,13 @@ static int map_blocks_for_io(struct ext_inode *i, uint64_t lblk, uint32_t max, b
  * write leaves out the blocks that a truncation will free, because they may then belong to another file
  * (drop_inode_pages).
  */
-static int build_transfer_requests(struct transfer *t)
+static int build_transfer_requests(struct page_transfer *t)
 {
     struct ext_fs *fs = t->i->fs;
     unsigned per = (unsigned)(PAGE_SIZE >> fs->bshift);
     uint64_t lblk = t->first * per;
     uint32_t total = t->n * per, pblk = 0, run = 0;
-    struct part *last = NULL;
+    struct page_part *last = NULL;
     uint64_t size = t->i->vn.size; /* read before the map: a file gets its blocks before it grows */
     int err;
 
@@ -341,9 +341,9 @@ static int transfer_pages_slowly(struct ext_inode *i, struct page **pages, unsig
 }
 
 /* Frees a transfer whose requests have not been submitted. */
-static void discard_transfer(struct transfer *t)
+static void discard_transfer(struct page_transfer *t)
 {
-    struct part *p;
+    struct page_part *p;
 
     while ((p = t->parts) != NULL) {
         t->parts = p->next;
@@ -360,8 +360,8 @@ static void discard_transfer(struct transfer *t)
 static int transfer_pages(struct ext_inode *i, struct page **pages, unsigned n, bool write,
                           bool sync)
 {
-    struct transfer *t = kmem_zalloc(sizeof *t + n * sizeof t->page[0]);
-    struct part *p, *next;
+    struct page_transfer *t = kmem_zalloc(sizeof *t + n * sizeof t->page[0]);
+    struct page_part *p, *next;
     int err = 0;
 
     if (t == NULL)
@@ -418,7 +418,7 @@ static int ext_writepages(struct vm_object *obj, struct page **pages, unsigned n
     int err = transfer_pages(i, pages, n, true, sync);
 
     if (unlikely(err != 0 && err != -EAGAIN))
-        atomic_fetch_add(&i->fs->nrefused, 1);
+        atomic_fetch_add(&i->fs->n_write_errors, 1);
     return err;
 }
 

@@ -438,7 +438,7 @@ static void free_ext_fs(struct ext_fs *fs)
     struct ext_inode *i;
 
     while ((i = list_pop(&fs->orphans, struct ext_inode, orphan)) != NULL)
-        ext_ifree_mem(i); /* deleting it has failed; it stays in the list on the disk */
+        ext_inode_free(i); /* deleting it has failed; it stays in the list on the disk */
     icache_destroy(fs);
     jnl_free(fs);
     if (fs->groups != NULL)

@@ -204,7 +204,7 @@ int ext_truncate(struct ext_inode *i, uint64_t size)
     if (err != 0)
         return err;
     if (i->vn.type == VREG) {
-        jnl_settle(i);
+        jnl_wait_committing(i);
         atomic_store(&i->cutting, size);
         i->fs->up->drop_pages(i, size);
     }
@@ -219,6 +219,6 @@ int ext_truncate(struct ext_inode *i, uint64_t size)
     }
     atomic_store(&i->cutting, 0);
     if (err != 0)
-        ext_orphan_undone(i, UNDONE_CUT);
+        ext_orphan_set_undone(i, UNDONE_CUT);
     return err;
 }

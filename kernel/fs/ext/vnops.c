@@ -211,7 +211,7 @@ static void drop_inode_pages(struct ext_inode *i, uint64_t size)
         pg == NULL)
         return;
     /* I/O that began before `cutting` was set may use blocks that will be freed */
-    page_wait(pg, PG_WRITEBACK | PG_PREPARE);
+    page_wait(pg, PG_WRITEBACK | PG_MKWRITE);
     page_release(pg);
 }
 
@@ -259,7 +259,7 @@ void ext_wait_written(struct ext_fs *fs)
     struct ext_inode *some[16];
     unsigned n, at = 0;
 
-    while ((n = icache_some(fs, &at, is_being_written, some, 16)) != 0)
+    while ((n = icache_hold_some(fs, &at, is_being_written, some, 16)) != 0)
         while (n > 0) {
             object_sync(&some[--n]->vn.obj, 0, UINT64_MAX);
             ext_iput(some[n]);
