@@ -37,6 +37,12 @@ def lint(tree, *files):
     [
         ("kernel/vm/odd.c", "int odd_one;\n", r"odd\.c:1: no SPDX-License-Identifier"),
         ("kernel/vm/odd.c", GOOD + '#include "proc/proc.h"\n', r"odd\.c:2: vm is below proc and may not include"),
+        ("kernel/sys/odd.c", GOOD + '#include "pages/radix.h"\n', r'odd\.c:2: "pages/radix\.h" is a private header of pages/'),
+        (
+            "kernel/vm/odd.h",
+            GOOD + "/* ---- implemented by proc/ ---- */\nvoid odd_one(void);\n",
+            r"odd\.h:1: odd_one\(\) is not implemented by proc/",
+        ),
         ("kernel/odd/odd.c", GOOD, r"odd\.c:1: room 'odd' has no place among the layers"),
         (
             "kernel/vm/odd.c",

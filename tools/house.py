@@ -8,7 +8,8 @@ THEORY   Files are read as text, in the layout that lint demands: a function's h
          ends with a brace there.  Lines of code are those that have more than a comment and blanks.  A function has a comment
          if one ends on the line above it, or if its declaration in a header has one above it.  Static inline functions of
          headers count as functions, but their names need not be unique.
-         An upward call is a pointer, or a table of pointers, that a folder declares for others to fill in.
+         An upward call is a function that a header declares for a higher folder, under "implemented by X/"; or a pointer, or
+         a table of pointers, that a folder declares for others to fill in.
 """
 
 import collections
@@ -29,6 +30,7 @@ DECLARED = re.compile(r"^[a-z_][\w *]*?\b(?P<name>\w+)\([^;{}]*\)[^;{}]*;", re.M
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 POINTER = re.compile(r"^extern [^;()]*\(\*(?P<name>\w+)\)\(", re.M)
 TABLE = re.compile(r"^extern (?!const )struct (?P<name>\w+_(?:ops|upcalls)) \w+;", re.M)
+SECTION = re.compile(r"/\* ---- implemented by (?P<by>[\w./]+) ---- \*/\n(?P<text>.*?)(?=/\* ----|#endif|\Z)", re.S)
 LENGTHS = (10, 20, 30, 40, 50, 60, 80)
 FILES_MAX = 25  # .c files of a folder
 
@@ -86,6 +88,16 @@ class House:
             if path.suffix == ".c" and match["head"].startswith("static"):
                 found[match["name"]].append(path)
         return found
+
+    def implemented_above(self) -> list[tuple[Path, str, str]]:
+        """(header, folder or file that implements it, name) of each function that is called upwards."""
+        return [
+            (path, section["by"], match["name"])
+            for path, text in self.texts.items()
+            if path.suffix == ".h"
+            for section in SECTION.finditer(text)
+            for match in DECLARED.finditer(section["text"])
+        ]
 
     def upward(self) -> list[tuple[Path, str]]:
         return [
@@ -149,12 +161,14 @@ def report(house: House) -> str:
         ["names that more than one static function has", f"{len(twice)} ({sum(map(len, twice.values()))} functions)"],
         ["names of static functions without an underscore", sum("_" not in name for name in statics)],
         ["upward calls: tables and pointers that others fill in", len(upward)],
+        ["upward calls: functions that a header says others implement", len(house.implemented_above())],
         ["headers", sum(path.suffix == ".h" for path in house.texts)],
         ["headers that other folders include", len(visited)],
         [f"folders with more than {FILES_MAX} .c files", f"{len(large)}: {', '.join(large)}" if large else 0],
         ["file names that occur more than once", f"{sum(n > 1 for n in bases.values())}: "
          + ", ".join(f"`{name}`" for name, n in sorted(bases.items()) if n > 1)],
     ]))  # fmt: skip
+    upward += [(path, f"{name}()") for path, _, name in house.implemented_above()]
     out.append("Upward calls: " + ", ".join(f"`{name}` ({path.relative_to('kernel') if path.parts[0] == 'kernel' else path})"
                                             for path, name in upward) + ".")  # fmt: skip
     if twice:

@@ -4,6 +4,8 @@
 
     licence   each source file names its licence (SPDX) in its first three lines
     layers    a room of the kernel includes headers of its own level or below only (ROOMS, highest first)
+    private   other folders include a folder's public headers only (PUBLIC)
+    upward    what a header declares under "implemented by X/" is defined in X, or in main.c
     names     a static function's name is that of no other file's, and has more than one word
     commits   a commit since COMMITS_SINCE has a subject of at most 72 characters: area: what it does
     paths     no absolute path of a developer's machine
@@ -29,6 +31,40 @@ TOP = Path(__file__).resolve().parents[1]
 ROOMS = [{"sys"}, {"procfs", "tty", "fireplane"}, {"proc", "ipc"}, {"fs", "net"}, {"vfs"}, {"vm", "pages"}, {"blk"}]
 ROOMS += [{"drivers"}, {"disp", "intr"}, {"lgrp"}, {"mem"}, {"x86", "acpi"}, {"stat", "lib"}]
 LEVEL = {room: len(ROOMS) - i for i, rooms in enumerate(ROOMS) for room in rooms}
+
+# The headers of each folder that others may include; the rest are private.
+PUBLIC = {
+    "acpi": "acpi.h",
+    "blk": "blk.h",
+    "drivers": "disk.h fireplane.h fw_cfg.h nic.h rtc.h uart.h",  # one for each kind of device
+    "fireplane": "fpdev.h",
+    "fs": "root.h",
+    "fs/devfs": "statdev.h tracedev.h",  # one for each kind of device
+    "fs/ext": "ext_init.h",
+    "fs/initramfs": "initramfs.h",
+    "fs/sysfs": "sysfs.h",
+    "fs/tmpfs": "tmpfs.h",  # fs/devfs is a tmpfs with other operations
+    "intr": "intr.h",
+    "net": "net.h",
+    "net/port": "hooks.h",  # lwIP's port: its names are lwIP's
+    "net/port/arch": "cc.h",
+    "procfs": "procfs.h",
+    "sys": "sys.h selftest.h",
+    "tty": "tty.h",
+    # Several subjects, which few files need together:
+    "disp": "thread.h sync.h timer.h disp.h context.h pset.h loadavg.h clock.h",
+    "ipc": "ipc.h futex.h",
+    "lgrp": "lgrp.h lgrpstat.h load.h place.h mempolicy.h",
+    "mem": "page.h kmem.h usermem.h kstack.h percpu.h mem_init.h",
+    "pages": "object.h pcache.h pageout.h swap.h reserve.h cachelist.h around.h cold.h",
+    "proc": "proc.h proc_impl.h itimer.h vdso.h uts.h",  # proc_impl.h: sys/ carries out what a call asks of a process
+    "vfs": "vnode.h name.h file.h filepriv.h pseudo.h",
+    "vm": "vm.h as.h pt.h rmap.h tlb.h placement.h deferred_release.h",  # pages/ unmaps and places pages
+    # Small things of the language and of the processor, a header each:
+    "lib": "*",
+    "stat": "*",
+    "x86": "*",
+}
 
 # Where this checkout lies; /root is also the name of a folder in the guest.
 HERE = TOP if TOP.parent == Path("/root") else TOP.parent
@@ -80,6 +116,33 @@ def layers(path: Path, text: str) -> Iterator[str]:
 
 
 ONE_WORD = {"clamp", "rotl"}  # the field's word for exactly that
+
+
+def private_headers(path: Path, text: str) -> Iterator[str]:
+    """Headers of other folders that `path` includes and that are not public."""
+    if path.parts[0] not in {"kernel", "drivers"} or len(path.parts) < 2 or path.suffix not in {".c", ".h", ".S"}:
+        return
+    own = folder_of(path)
+    for number, line in enumerate(text.splitlines(), 1):
+        match = INCLUDE.match(line)
+        if match and "/" in match[1]:
+            folder, _, name = match[1].rpartition("/")
+            public = PUBLIC.get(folder, name if folder == "uapi" else "").split()
+            if folder != own and name not in public and "*" not in public and (TOP / "kernel" / folder).is_dir():
+                yield f'{path}:{number}: "{match[1]}" is a private header of {folder}/'
+
+
+def folder_of(path: Path) -> str:
+    return "/".join(path.parts[:-1]).removeprefix("kernel/")
+
+
+def upward_calls(house: House) -> Iterator[str]:
+    """What is declared for a higher folder to implement, and is not there."""
+    for path, by, name in house.implemented_above():
+        where = Path("kernel") / by
+        code = [text for file, text in house.texts.items() if where in (file, file.parent) and file.suffix == ".c"]
+        if not any(re.search(rf"^[a-z][\w *]*\b{name}\([^;]*?\)\n{{", text, re.M) for text in code):
+            yield f"{path}:1: {name}() is not implemented by {by}"
 
 
 def names(house: House) -> Iterator[str]:
@@ -152,11 +215,14 @@ def main() -> int:
     for path, text in texts.items():
         faults += licence(path, text)
         faults += layers(path, text)
+        faults += private_headers(path, text)
         faults += layout(path, text)
         faults += machine_paths(path, text)
     if len(sys.argv) < 2 and (TOP / ".git").exists():
         faults += commits()
-    faults += [fault for fault in names(House(TOP)) if Path(fault.split(":")[0]) in texts]
+    house = House(TOP)
+    of_the_kernel = [*names(house), *upward_calls(house)]
+    faults += [fault for fault in of_the_kernel if Path(fault.split(":")[0]) in texts]
     formatted = [p for p in files if p.suffix in {".c", ".h"} and p.parts[0] in {"kernel", "drivers", "include"}]
     faults += tool(["clang-format", "--dry-run", "-Werror"], [p for p in formatted if p.parts[:3] != ("kernel", "net", "port")])
     faults += tool(["ruff", "check", "--quiet"], [p for p in files if p.suffix == ".py"])

@@ -126,10 +126,6 @@ void blk_hurry(struct disk *d, uint64_t file, bool write);
 int blk_rw(struct disk *d, enum blk_op op, uint64_t sector, void *buf, size_t len);
 int blk_flush(struct disk *d);
 
-/* ---- implemented by proc/ ---- */
-/* blk_current_owner - the running process and its priority, for blk_req.by; zero in a kernel thread.  No locks. */
-struct blk_owner blk_current_owner(void);
-
 /*
  * blk_use_kernel_pri - on: the disk requests of the running thread serve all processes (metadata, a commit), so
  *             blk_current_owner() gives them the priority of the kernel.  Returns the old setting, which the caller
@@ -164,5 +160,9 @@ uint32_t disk_seek_blocks(struct disk *d, uint32_t sectors);
  */
 void disks_report(void);
 void disks_init(void);
+
+/* ---- implemented by proc/ ---- */
+/* blk_current_owner - the running process and its priority, for blk_req.by; zero in a kernel thread.  No locks. */
+struct blk_owner blk_current_owner(void);
 
 #endif

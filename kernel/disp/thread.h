@@ -246,17 +246,6 @@ enum { ALARM_MAX_MS = 86400000 };
 #define ALARM_NEVER UINT64_MAX
 void thread_set_alarm(struct thread *t, uint64_t ms);
 
-/* ---- implemented by vm/ ---- */
-/*
- * as_activate - load the address space of `next` on this CPU.  If `next` has none, the loaded space stays loaded,
- *               lazily (vm/tlb.c).  Interrupts are off.  exec() sets curthread->as and calls it for curthread.
- */
-void as_activate(struct thread *next);
-
-/* ---- implemented by proc/ ---- */
-/* sig_deliver - before a return to user mode with registers *r: act on pending signals, push frames of handlers. */
-void sig_deliver(struct regs *r);
-
 /* Processor states (p_online(2)); see disp/cpu.c. */
 int disp_cpu_set_state(unsigned cpu, int state, bool forced);
 int disp_cpu_state(unsigned cpu, long *since);
@@ -279,5 +268,16 @@ void disp_init(void);
 /* Clock: 100 ticks a second, kept by one CPU. */
 #define HZ 100
 extern _Atomic uint64_t lbolt; /* ticks since boot */
+
+/* ---- implemented by vm/ ---- */
+/*
+ * as_activate - load the address space of `next` on this CPU.  If `next` has none, the loaded space stays loaded,
+ *               lazily (vm/tlb.c).  Interrupts are off.  exec() sets curthread->as and calls it for curthread.
+ */
+void as_activate(struct thread *next);
+
+/* ---- implemented by proc/ ---- */
+/* sig_deliver - before a return to user mode with registers *r: act on pending signals, push frames of handlers. */
+void sig_deliver(struct regs *r);
 
 #endif

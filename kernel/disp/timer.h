@@ -30,9 +30,6 @@ struct clock_params {
 };
 extern struct clock_params clock_params;
 uint64_t tsc_to_ns(uint64_t cycles);
-/* ---- implemented by proc/ ---- */
-/* vdso_update - the wall clock was set: copy clock_params to the vDSO, if there is one yet. */
-void vdso_update(void);
 
 /*
  * timer_arm - call t->fn at deadline; re-arms if already armed.  O(log n).  Takes RANK_TIMER, and does not wait for an
@@ -48,5 +45,9 @@ static inline bool timer_armed(const struct timer *t)
 {
     return t->link != NULL;
 }
+
+/* ---- implemented by proc/ ---- */
+/* vdso_update - the wall clock was set: copy clock_params to the vDSO, if there is one yet. */
+void vdso_update(void);
 
 #endif

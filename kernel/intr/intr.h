@@ -96,10 +96,6 @@ void intr_settle(unsigned cpu);
 /* intr_poke - make CPU `cpu` look at its run queue. */
 void intr_poke(unsigned cpu, enum intr_poke why);
 
-/* ---- implemented by vm/ ---- */
-/* vm_tlb_ipi - the handler of IPI_TLB: carry out the shootdown requests of other CPUs.  Interrupts off. */
-void vm_tlb_ipi(void);
-
 struct intr_info {
     const char *name;
     unsigned irq, vector, cpu; /* irq: 0 .. 15 of the ISA bus, messages from 16 */
@@ -108,5 +104,9 @@ struct intr_info {
 };
 /* intr_next - the first interrupt at or after `irq` that somebody handles; false: there is none. */
 bool intr_next(unsigned irq, struct intr_info *out);
+
+/* ---- implemented by vm/ ---- */
+/* vm_tlb_ipi - the handler of IPI_TLB: carry out the shootdown requests of other CPUs.  Interrupts off. */
+void vm_tlb_ipi(void);
 
 #endif

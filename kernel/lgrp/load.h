@@ -81,10 +81,6 @@ struct lgrp_thread {
     uint16_t antic;     /* single arrival: CPUs the charge was divided by; 0: none */
 };
 
-/* ---- implemented by disp/ ---- */
-/* clock_runnable_now - threads that wait on CPUs of `lgrp`, or run anywhere and are at home there, at this instant. */
-unsigned clock_runnable_now(const struct lgrp_part *part, unsigned lgrp);
-
 void lgrp_part_init(struct lgrp_part *part);
 /* lgrp_part_end - nobody is homed in it any more: processes that created threads there do so no longer. */
 void lgrp_part_end(struct lgrp_part *part);
@@ -127,5 +123,9 @@ void lgrp_thread_leave(struct lgrp_thread *t, uint64_t now_ns);
 extern uint32_t lgrp_loadavg_max_effect;
 extern uint64_t lgrp_min_nsec;
 extern uint32_t lgrp_create_hold;
+
+/* ---- implemented by disp/ ---- */
+/* clock_runnable_now - threads that wait on CPUs of `lgrp`, or run anywhere and are at home there, at this instant. */
+unsigned clock_runnable_now(const struct lgrp_part *part, unsigned lgrp);
 
 #endif

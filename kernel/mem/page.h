@@ -109,24 +109,6 @@ enum alloc_flags {
     ALLOC_WHOLE = 1 << 4,      /* the caller writes all of it: code in it does no harm */
 };
 
-/* ---- implemented by pages/ ---- */
-/*
- * pageout_low_memory - fewer than low_pages frames of a node are free.  Takes pages off the cache list if interrupts
- *                      are on, wakes the pageout daemon, and with `wait` sleeps until pages have been freed.
- *                      @wait  as ALLOC_WAIT.  @failed  an allocation has just failed.  Returns whether it is worth
- *                      while to try again; false before the daemon has started.
- * pageout_may_take - fewer than low_pages frames of a node are free: may the running thread take one?
- * swap_free_slot - the last reference of a page with PG_SWAPPED or PG_SLOT was dropped.  Frees its swap slot, and
- *                  with PG_SWAPPED its descriptor.
- */
-bool pageout_low_memory(unsigned node, bool wait, bool failed);
-bool pageout_may_take(void);
-void swap_free_slot(struct page *pg);
-
-/* ---- implemented by vm/ ---- */
-/* tlb_flush_kernel - invalidate the translations of kernel stacks, which are not global, on all CPUs.  No spin lock. */
-void tlb_flush_kernel(void);
-
 /*
  * page_alloc - take a block of 2^order frames, preferring memory node `node`.
  * Returns its first page with one reference and cleared fields (flags PG_HEAD when order > 0), or NULL when no
@@ -233,5 +215,23 @@ struct mem_counts {
 };
 void mem_node_counts(unsigned node, struct mem_counts *out);
 void mem_node_counts_clear(unsigned node);
+
+/* ---- implemented by pages/ ---- */
+/*
+ * pageout_low_memory - fewer than low_pages frames of a node are free.  Takes pages off the cache list if interrupts
+ *                      are on, wakes the pageout daemon, and with `wait` sleeps until pages have been freed.
+ *                      @wait  as ALLOC_WAIT.  @failed  an allocation has just failed.  Returns whether it is worth
+ *                      while to try again; false before the daemon has started.
+ * pageout_may_take - fewer than low_pages frames of a node are free: may the running thread take one?
+ * swap_free_slot - the last reference of a page with PG_SWAPPED or PG_SLOT was dropped.  Frees its swap slot, and
+ *                  with PG_SWAPPED its descriptor.
+ */
+bool pageout_low_memory(unsigned node, bool wait, bool failed);
+bool pageout_may_take(void);
+void swap_free_slot(struct page *pg);
+
+/* ---- implemented by vm/ ---- */
+/* tlb_flush_kernel - invalidate the translations of kernel stacks, which are not global, on all CPUs.  No spin lock. */
+void tlb_flush_kernel(void);
 
 #endif

@@ -19,6 +19,20 @@ struct usermem {
     _Atomic uint64_t bytes;
 };
 
+/* usermem_init - the limit, from the size of memory; after the tunables are set. */
+void usermem_init(void);
+/*
+ * usermem_charge - count `bytes` with the calling thread's user.  The account, for usermem_return(); NULL: the user is
+ * not the superuser and would hold more than it may, or all that is left is promised.  Takes no locks.
+ */
+struct usermem *usermem_charge(size_t bytes);
+static inline void usermem_return(struct usermem *u, size_t bytes)
+{
+    atomic_fetch_sub_explicit(&u->bytes, bytes, memory_order_relaxed);
+}
+/* usermem_scarce - does the caller, an ordinary user, hold more than half of what it may? */
+bool usermem_scarce(void);
+
 /* ---- implemented by proc/ ---- */
 /*
  * proc_usermem - the account of the calling thread's user; that of root for a thread of the kernel.
@@ -36,19 +50,5 @@ bool oom_frees(void);
  *                  reserves nothing: another thread may take them first.
  */
 bool reserve_spares(uint64_t pages);
-
-/* usermem_init - the limit, from the size of memory; after the tunables are set. */
-void usermem_init(void);
-/*
- * usermem_charge - count `bytes` with the calling thread's user.  The account, for usermem_return(); NULL: the user is
- * not the superuser and would hold more than it may, or all that is left is promised.  Takes no locks.
- */
-struct usermem *usermem_charge(size_t bytes);
-static inline void usermem_return(struct usermem *u, size_t bytes)
-{
-    atomic_fetch_sub_explicit(&u->bytes, bytes, memory_order_relaxed);
-}
-/* usermem_scarce - does the caller, an ordinary user, hold more than half of what it may? */
-bool usermem_scarce(void);
 
 #endif

@@ -6,7 +6,7 @@
  *             being freed before the scanner has their lock: most pages come and go without a thought of scanners,
  *             and must stay cheap.  So the scanner makes its number odd, reads the name, tries the lock, checks that
  *             the page is still in a tree there, and makes the number even.  A page that leaves its tree forgets the
- *             object, or is freed (object_remove_page); then the thread that frees the object waits while a number is odd
+ *             object, or is freed (object_remove_page); then its last user waits while a number is odd
  *             (pageout_quiesce): some dozens of instructions, and only if a scanner happens to be between the two.  A
  *             descriptor is read twice, flags and name, so that a frame that changes its use in between is not taken
  *             for what it was.

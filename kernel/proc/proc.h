@@ -273,17 +273,6 @@ extern struct spinlock proc_lock;
 
 enum lwp_event { LWP_BEGINS, LWP_ENDS, LWP_PROC_ENDS };
 
-/* ---- implemented by tty/ ---- */
-/*
- * tty_leader_exit - the leader of session s exits: hang up its terminal, and send SIGHUP and SIGCONT to the
- *                   foreground group.  No lock held; sleeps.
- */
-void tty_leader_exit(struct session *s);
-
-/* ---- implemented by sys/ ---- */
-/* truss_lwp - the running LWP of a process with p->truss set begins, ends, or ends as the last one.  Sleeps. */
-void truss_lwp(struct lwp *l, enum lwp_event what);
-
 /* proc_init - set up the tables.  proc_start_init - start process 1 from /sbin/init, /init or /bin/sh. */
 void proc_init(void);
 void proc_start_init(void);
@@ -443,5 +432,16 @@ void fs_context_done(struct fs_ctx *ctx);
  * misaligned; -EFAULT: not mapped.
  */
 long futex_wake(uint64_t uaddr, unsigned n, bool private_hint, uint32_t bitset);
+
+/* ---- implemented by tty/ ---- */
+/*
+ * tty_leader_exit - the leader of session s exits: hang up its terminal, and send SIGHUP and SIGCONT to the
+ *                   foreground group.  No lock held; sleeps.
+ */
+void tty_leader_exit(struct session *s);
+
+/* ---- implemented by sys/ ---- */
+/* truss_lwp - the running LWP of a process with p->truss set begins, ends, or ends as the last one.  Sleeps. */
+void truss_lwp(struct lwp *l, enum lwp_event what);
 
 #endif

@@ -7,6 +7,9 @@
 
 #include "lib/types.h"
 
+/* log_enter_panic - messages take no lock from now on. */
+void log_enter_panic(void);
+
 /* ---- implemented by main.c ---- */
 /*
  * console_write, verdict_write - write text[n], which ends in a newline, to a serial port.  With `panicking` they take
@@ -20,8 +23,5 @@ void verdict_write(const char *text, size_t n, bool panicking);
 void serial_flush(void);
 void power_off(void);
 void reset_machine(void);
-
-/* log_enter_panic - messages take no lock from now on. */
-void log_enter_panic(void);
 
 #endif

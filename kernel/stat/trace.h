@@ -33,10 +33,6 @@ struct trace_ring {
 extern uint32_t trace_enable; /* tunable; bit i: events of type i are recorded */
 extern bool trace_ready;      /* [c] set once /dev/trace, which makes the rings, exists */
 
-/* ---- implemented by disp/ ---- */
-/* clock_mono_ns - nanoseconds since boot, never stepping back, the same on every CPU. */
-uint64_t clock_mono_ns(void);
-
 #define TRACE_ON(event) unlikely((trace_enable & 1u << TRACE_##event) != 0)
 /* TRACE - record an event of the running thread.  Needs the definition of struct thread.  Any context. */
 #define TRACE(event, info, a, b)                                                                   \
@@ -68,5 +64,9 @@ unsigned trace_ring_read(const struct trace_ring *r, uint64_t *pos, uint64_t unt
 
 /* trace_panic - if the trace is on, turn it off and print the last events of each CPU.  Takes no lock. */
 void trace_panic(void);
+
+/* ---- implemented by disp/ ---- */
+/* clock_mono_ns - nanoseconds since boot, never stepping back, the same on every CPU. */
+uint64_t clock_mono_ns(void);
 
 #endif

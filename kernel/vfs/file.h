@@ -183,17 +183,6 @@ void file_lock_test(struct file *f, struct fdtable *owner, struct lock_range *lr
 int fd_check_lock(struct fdtable *t, int fd, struct file *f);
 int file_flock(struct file *f, int type, bool wait);
 
-/* ---- implemented by proc/ ---- */
-/*
- * All are about the calling thread; a thread of the kernel counts as root without limits.
- * proc_cred - its credentials, valid until it changes them.
- * proc_fsize_limit - RLIMIT_FSIZE in bytes.
- * proc_signal_self - send it a signal.  Takes the lock of its process's signals.
- */
-const struct cred *proc_cred(void);
-uint64_t proc_fsize_limit(void);
-void proc_signal_self(int sig);
-
 /* The waiters of one file (poll.c).  A file that can become ready embeds a pollhead. */
 struct pollhead {
     struct spinlock lock;
@@ -227,5 +216,16 @@ struct cdev {
 #define makedev(ma, mi) ((uint64_t)(ma) << 8 | (mi))
 /* cdev_register - add a device, which stays for ever.  May be called at any time, also before fs_init(). */
 void cdev_register(struct cdev *d);
+
+/* ---- implemented by proc/ ---- */
+/*
+ * All are about the calling thread; a thread of the kernel counts as root without limits.
+ * proc_cred - its credentials, valid until it changes them.
+ * proc_fsize_limit - RLIMIT_FSIZE in bytes.
+ * proc_signal_self - send it a signal.  Takes the lock of its process's signals.
+ */
+const struct cred *proc_cred(void);
+uint64_t proc_fsize_limit(void);
+void proc_signal_self(int sig);
 
 #endif

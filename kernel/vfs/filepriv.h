@@ -52,6 +52,11 @@ struct poller {
 unsigned file_events(struct file *f, struct poller *p);
 void poller_leave(struct poller *p);
 
+/* vfs_init() calls these functions. */
+void file_init(void);
+void fdtable_init(void);
+void lock_init(void);
+
 /* ---- implemented by ipc/ ---- */
 /*
  * fifo_open - open a named pipe, and wait until the other end is open.  -ENXIO -ERESTARTSYS -ENFILE -ENOMEM.
@@ -61,10 +66,5 @@ void poller_leave(struct poller *p);
 int fifo_open(struct vnode *vn, int oflags, struct file *f);
 struct vnode *pipe_vnode(struct file *f);
 void epoll_file_gone(struct file *f);
-
-/* vfs_init() calls these functions. */
-void file_init(void);
-void fdtable_init(void);
-void lock_init(void);
 
 #endif

@@ -31,6 +31,16 @@ static inline void fpu_load(const void *area)
 }
 /* x86_fpu_sanitise - clear bits of an FXSAVE area from user memory that would make FXRSTOR fault. */
 void x86_fpu_sanitise(void *fxarea);
+
+/* trap_init_cpu - load the descriptor tables and system-call registers of the running CPU, which is `c`. */
+void trap_init_cpu(struct cpu *c);
+/* trap_early_init - install exception handlers on the boot CPU, before per-CPU memory exists. */
+void trap_early_init(void);
+/* trap_set_kstack - set the kernel stack for this CPU's next entry from user mode.  Interrupts are off. */
+void trap_set_kstack(uint64_t top);
+/* x86_enter_stack - call fn on the stack below `top`.  fn must not return. */
+noreturn void x86_enter_stack(uint64_t top, void (*fn)(void));
+
 /* ---- implemented by proc/ ---- */
 /*
  * proc_page_fault - resolve a page fault at `addr` in the current address space.  Returns 0; a signal number,
@@ -65,14 +75,5 @@ void intr_dispatch(unsigned vec, struct regs *r);
 /* ---- implemented by main.c ---- */
 /* report_hang_on_nmi - handle a non-maskable interrupt that is not a wakeup (lib/park.h). */
 void report_hang_on_nmi(struct regs *r);
-
-/* trap_init_cpu - load the descriptor tables and system-call registers of the running CPU, which is `c`. */
-void trap_init_cpu(struct cpu *c);
-/* trap_early_init - install exception handlers on the boot CPU, before per-CPU memory exists. */
-void trap_early_init(void);
-/* trap_set_kstack - set the kernel stack for this CPU's next entry from user mode.  Interrupts are off. */
-void trap_set_kstack(uint64_t top);
-/* x86_enter_stack - call fn on the stack below `top`.  fn must not return. */
-noreturn void x86_enter_stack(uint64_t top, void (*fn)(void));
 
 #endif

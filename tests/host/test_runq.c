@@ -4,7 +4,8 @@
  *
  * THEORY      The test is the processors: intr_poke() only notes who was poked, and a CPU looks at its queue when it is
  *             told to (come()).  So a CPU can be late, as virtual CPUs are, and what the others do meanwhile is fixed.
- * INVARIANTS  what switch_to() and disp_idle_loop() of disp/thread.c keep: runpri, idle, steal_requested, the mask of idle CPUs
+ * INVARIANTS  what switch_to() and disp_idle_loop() of disp/thread.c keep: runpri, idle,
+ *             steal_requested, the mask of idle CPUs
  */
 #include "tests/host/check.h"
 #include "tests/host/machine.h"
