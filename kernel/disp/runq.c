@@ -1,28 +1,35 @@
 // SPDX-License-Identifier: MIT
 /*
- * runq.c - run queues: where a runnable thread waits, and what a CPU runs next.
+ * runq.c - run queues: where a runnable thread waits, and which thread a CPU runs next.
  *
- * THEORY      Each CPU has a queue per global priority and a bitmap of those that are not empty.  Which CPU's queue a
- *             thread joins, and from which CPU an idle one steals, is decided by choose.c; here is the mechanism.
- *             A real-time thread that is not bound to a CPU joins the queue of its processor set instead, which each
- *             CPU of the set looks at before its own.  One CPU that is idle or runs something less important is
- *             promised to the thread and interrupted; others are then chosen for the next threads.  If that CPU comes
- *             and cannot run the thread, or takes another, it finds a CPU for one that still waits (disp_rt_call).
- *             A CPU that is to look at its queue is interrupted ("poked"); idle CPUs halt, so one of them is poked also
- *             when a thread has to wait behind another: it is called, to come and steal.  A CPU that happens to look
- *             leaves the thread to one that is idle nearer to the thread's home.  With halt_fenced_cpus=0 those
- *             without interrupts do not halt, and are told without one.
+ * THEORY      There are more threads that can run than CPUs, so most of them wait.  Each CPU has its own run
+ *             queue: one list per global priority, and a bitmap of the lists that are not empty.  choose.c
+ *             decides which CPU's queue a thread joins, and from which CPU an idle CPU steals; this file is
+ *             the mechanism.
+ *             A real-time thread that is not bound to a CPU joins the queue of its processor set instead.
+ *             Each CPU of the set looks at that queue before its own.  The thread is promised one CPU that is
+ *             idle or runs a thread of lower priority, and that CPU is interrupted.  A promised CPU counts as
+ *             busy at the thread's priority, so the next thread is promised another one.  If the promised CPU
+ *             cannot run the thread, or takes another, it finds a CPU for a thread that still waits
+ *             (disp_rt_call).
+ *             To make a CPU look at its queue, another CPU sends it a reschedule IPI ("pokes" it).  Idle CPUs
+ *             halt.  So when a thread must wait behind another one, an idle CPU is poked ("called") to come
+ *             and steal it.  A CPU that looks for work leaves a thread alone if an idle CPU is nearer to the
+ *             thread's home.
+ *             With halt_fenced_cpus=0, a CPU without interrupts (no-intr) polls while idle, and needs no IPI.
  * INVARIANTS  I1  nrun == number of threads on the queue; mask bit p set iff queue[p] is not empty
  *             I2  maxpri == highest queued priority, -1 when nrun == 0
- *             I3  a thread leaves a queue under that queue's lock, and becomes ONPROC under the same hold and before
- *                 queued_on says that it left: who holds t->lock and finds it on no queue sees it ONPROC
- *             I4  once CPUs that were poked have come, no thread waits on a queue that an idle CPU of its set may run,
- *                 unless its affinity keeps it from some CPUs of the set
- *             I5  once CPUs that were poked have come, no thread waits on a set's queue while a CPU that it may run on
- *                 runs something less important
+ *             I3  a thread leaves a queue under that queue's lock.  If it is dispatched, it becomes ONPROC
+ *                 under the same hold, before queued_on becomes NULL: a holder of t->lock that sees NULL also
+ *                 sees ONPROC
+ *             I4  once all poked CPUs have looked, no thread waits on a queue while an idle CPU of its set
+ *                 may run it, unless its affinity excludes some CPUs of the set
+ *             I5  once all poked CPUs have looked, no thread waits on a set's queue while a CPU that it may
+ *                 run on runs a thread of lower priority
  *             I6  an unbound thread is on its set's queue iff its priority is PRI_RT or more
- *             I7  a CPU stores runpri before it looks at disp_rt_active and its set's queue, and a thread counts there
- *                 and joins that queue before the runpris are read: one of the two sees the other
+ *             I7  a CPU stores runpri before it reads disp_rt_active and its set's queue.  A thread is
+ *                 counted there and joins that queue before its CPU reads the runpris.  So at least one of
+ *                 the two sees the other
  *             I8  disp_rt_active >= threads on sets' queues + CPUs with a promise
  * LOCKING     q->lock (RANK_RUNQ), one at a time, below t->lock
  * SEE ALSO    docs/dispatcher.md, tests/test_dispatch.py
@@ -46,7 +53,7 @@ void disp_queue_init(struct disp_queue *q, struct cpu *c)
         list_init(&q->queue[i]);
 }
 
-/* The highest priority queued below `pri`, -1: none. */
+/* The highest queued priority below `pri`; -1: none. */
 static inline int highest_queued_below(const struct disp_queue *q, unsigned pri)
 {
     unsigned w = pri / 64;
@@ -57,7 +64,10 @@ static inline int highest_queued_below(const struct disp_queue *q, unsigned pri)
     return m != 0 ? (int)(w * 64 + 63) - __builtin_clzll(m) : -1;
 }
 
-/* `t` joins queue `q`, whose lock is held, or leaves it; of a CPU's queue, others may steal unbound threads. */
+/*
+ * runq_insert, runq_remove - put `t` on queue `q`, or take it off; q->lock is held.  nsteal counts the
+ * threads on a CPU's queue that other CPUs may steal: those that are not bound.
+ */
 static void runq_insert(struct disp_queue *q, struct thread *t)
 {
     unsigned pri = (uint16_t)t->pri;
@@ -94,6 +104,7 @@ static void runq_remove(struct disp_queue *q, struct thread *t)
     atomic_store_explicit(&t->queued_on, NULL, memory_order_release); /* last: I3 */
 }
 
+/* disp_pick.level: the highest of running, promised and queued priority; INT32_MAX: the CPU is off-line. */
 static int cpu_highest_priority(unsigned cpu)
 {
     const struct cpu *c = cpus[cpu];
@@ -103,6 +114,7 @@ static int cpu_highest_priority(unsigned cpu)
     return max_of((int)c->disp->runpri, max_of((int)c->disp->promised, (int)c->disp->q.maxpri));
 }
 
+/* Number of threads queued on `cpu` at priority `pri`, counted up to 8. */
 static unsigned runq_length_at(unsigned cpu, int pri)
 {
     struct disp_queue *q = &cpus[cpu]->disp->q;
@@ -118,7 +130,7 @@ static unsigned runq_length_at(unsigned cpu, int pri)
     return n;
 }
 
-/* Tell an idle CPU that does not halt.  Returns whether it was one: idle_wait(). */
+/* Notifies CPU `c` without an IPI.  Returns whether that is enough: c is idle and polls (idle_wait()). */
 static bool notify_polling_idle(struct cpu *c)
 {
     if (!c->idle)
@@ -131,7 +143,10 @@ void disp_poke(struct cpu *c, enum intr_poke why)
 {
     if (c == this_cpu()) {
         atomic_fetch_or_explicit(&c->thread->ast, AST_RESCHED, memory_order_relaxed);
-        /* An interrupt looks at the ast when it ends, a program's thread before it returns, a kernel thread never. */
+        /*
+         * The ast is checked at the end of an interrupt, and when a user thread returns to its program.  A
+         * kernel thread outside an interrupt does neither, so this CPU interrupts itself.
+         */
         if (c->thread->lwp == NULL && c->irq_depth == 0)
             intr_poke(c->id, why);
     } else if (halt_fenced_cpus != 0 || !notify_polling_idle(c)) {
@@ -149,7 +164,7 @@ void disp_poked(void)
         timer_program(c);
 }
 
-/* A thread waits behind another on CPU `c`, which has no interrupts: from now on time slices end (timer_program()). */
+/* A thread waits behind another on no-intr CPU `c`: its time slices must end again (timer_program()). */
 static void begin_slices(struct cpu *c)
 {
     if (c == this_cpu())
@@ -158,15 +173,15 @@ static void begin_slices(struct cpu *c)
         disp_poke(c, POKE_SLICE);
 }
 
-/* Idle CPU `cpu` is to come and steal. */
+/* Makes idle CPU `cpu` come and steal. */
 static void call_thief(unsigned cpu)
 {
-    cpumask_clear_atomic(&cpu_idle_mask,
-                         cpu); /* the next that waits calls another; the idle loop sets it */
+    /* The next waiting thread calls another CPU.  The idle loop sets the bit again. */
+    cpumask_clear_atomic(&cpu_idle_mask, cpu);
     disp_poke(cpus[cpu], POKE_STEAL);
 }
 
-/* A thread that may run on `allowed` waits on a CPU of lgroup `lgrp`: the nearest idle CPU that may is called. */
+/* A thread that may run on `allowed` waits in lgroup `lgrp`: calls the nearest idle CPU of `allowed`. */
 static void call_nearest_thief(unsigned lgrp, const struct cpumask *allowed)
 {
     if (cpumask_empty(&cpu_idle_mask))
@@ -224,7 +239,10 @@ unsigned disp_nearer_idle(const struct thread *t, const struct cpu *c)
 
 /* ---- real time ---- */
 
-/* Promises `t`, on its set's queue, a CPU where it can run at once.  NULL: there is none; *least as in choose.h. */
+/*
+ * Promises `t`, on its set's queue, a CPU where it can run at once.  NULL: there is none, and *least is the
+ * least busy CPU, as in choose.h.  The lock of that queue is held.
+ */
 static struct cpu *promise_rt_cpu(const struct thread *t, unsigned *least)
 {
     struct cpumask allowed;
@@ -245,12 +263,12 @@ static struct cpu *promise_rt_cpu(const struct thread *t, unsigned *least)
     if (atomic_exchange(&cpus[cpu]->disp->promised, t->pri) < 0)
         disp_rt_active++;
     if (cpus[cpu]->idle)
-        cpumask_clear_atomic(&cpu_idle_mask,
-                             cpu); /* the next thread is promised another; the idle loop sets it */
+        /* The next thread is promised another CPU.  The idle loop sets the bit again. */
+        cpumask_clear_atomic(&cpu_idle_mask, cpu);
     return cpus[cpu];
 }
 
-/* CPU `c`, promised to a thread, is to look.  If it is this one, in a switch, the interrupt comes after that. */
+/* Pokes promised CPU `c`.  If it is this one, in a switch, the interrupt arrives after the switch. */
 static void poke_promised_cpu(struct cpu *c)
 {
     if (c == this_cpu())
@@ -259,13 +277,14 @@ static void poke_promised_cpu(struct cpu *c)
         disp_poke(c, POKE_WAKEUP);
 }
 
+/* disp_enqueue() for an unbound real-time thread. */
 static __attribute__((noinline)) void rt_enqueue(struct thread *t, enum queue_how how)
 {
     struct disp_queue *q = &t->part->rt;
     unsigned least = CPU_MAX;
     struct cpu *c;
 
-    disp_rt_active++; /* before the look at other CPUs: I7 */
+    disp_rt_active++; /* before the runpris of other CPUs are read: I7 */
     spin_lock(&q->lock);
     runq_insert(q, t);
     c = promise_rt_cpu(t, &least);
@@ -297,6 +316,7 @@ void disp_rt_call(struct cpupart *part)
 
 /* ---- queues ---- */
 
+/* disp_enqueue() for all other threads: on the CPU that choose.c picks. */
 static void enqueue_near_home(struct thread *t, enum queue_how how)
 {
     struct cpumask allowed;
@@ -333,9 +353,8 @@ static void enqueue_near_home(struct thread *t, enum queue_how how)
         cpumask_clear_atomic(&cpu_idle_mask, c->id);
     if (idle || t->pri > d->runpri) {
         disp_poke(c, POKE_WAKEUP);
-        if (called ||
-            d->q.nrun >
-                1) /* it has not begun yet what it was called for, here or elsewhere: one will wait */
+        /* c is already needed for another thread, on its own queue or to steal: one of the two will wait. */
+        if (called || d->q.nrun > 1)
             call_nearest_thief(c->lgrp, &t->part->cpus);
     } else {
         if (unlikely(d->state == P_NOINTR))
@@ -376,7 +395,7 @@ void disp_set_pri(struct thread *t, int pri)
     if (t->pri == pri)
         return;
     if (q != NULL && max_of((int)t->pri, pri) >= PRI_RT &&
-        t->bound_cpu < 0) { /* I5, I6: it is queued anew */
+        t->bound_cpu < 0) { /* I5, I6: queue it anew */
         if (disp_dequeue(t)) {
             t->pri = (int16_t)pri;
             disp_enqueue(t, QUEUE_AGAIN);
@@ -384,7 +403,7 @@ void disp_set_pri(struct thread *t, int pri)
         }
     } else if (q != NULL) {
         spin_lock(&q->lock);
-        if (t->queued_on == q) { /* it waits: same queue, other priority */
+        if (t->queued_on == q) { /* it still waits there: same queue, new priority */
             c = q->cpu;
             runq_remove(q, t);
             t->pri = (int16_t)pri;
@@ -412,11 +431,11 @@ void disp_requeue_behind_rt(struct thread *t)
         disp_enqueue(t, QUEUE_AGAIN);
 }
 
+/* `t`, still on a queue whose lock is held, is the next thread of CPU `c`: sets state, CPU and counters. */
 static void put_on_cpu(struct cpu *c, struct thread *t)
 {
-    c->disp->runpri =
-        t->pri; /* under the queue's lock, so that disp_set_pri() comes before or after; I7 */
-    t->state = TS_ONPROC; /* I3 */
+    c->disp->runpri = t->pri; /* the queue's lock orders this against disp_set_pri(); I7 */
+    t->state = TS_ONPROC;     /* I3 */
     if (t->cpu != c) {
         TRACE(MIGRATE, t->cpu->id, t->tid, 0);
         t->cpu = c;
@@ -433,17 +452,18 @@ static void put_on_cpu(struct cpu *c, struct thread *t)
     }
 }
 
+/* For disp_steal_cpu(): priority of the best thread on `cpu`; -1: none to steal.  A hint, read unlocked. */
 static int stealable_priority(unsigned cpu)
 {
     struct disp_cpu *d = cpus[cpu]->disp;
 
-    /* An idle CPU with one thread is about to run it. */
+    /* An idle CPU with one queued thread is about to run it. */
     return d->nsteal == 0 || (cpus[cpu]->idle && d->q.nrun == 1) ? -1 : d->q.maxpri;
 }
 
 /*
- * One with an idle CPU nearer to its home is left: if c was called, it calls that CPU; else another was called, or that
- * CPU has looked since.
+ * A thread with an idle CPU nearer to its home is left on the queue.  If c is the CPU that was called for it,
+ * c calls that CPU.  If c looks by chance, another CPU was called, or the nearer CPU has looked since.
  */
 struct thread *disp_take_from(struct cpu *victim, struct cpu *c, int floor, uint64_t lately)
 {
@@ -480,7 +500,9 @@ struct thread *disp_take_from(struct cpu *victim, struct cpu *c, int floor, uint
     return found;
 }
 
-/* CPU c has stolen a thread, perhaps not the one it was called for: if one waits still, the next idle CPU is called. */
+/*
+ * CPU `c` has stolen a thread, perhaps not the one it was called for: calls a CPU for one that still waits.
+ */
 static void call_next_thief(const struct cpu *c)
 {
     const struct cpumask *part = &c->disp->part->cpus;
@@ -493,6 +515,7 @@ static void call_next_thief(const struct cpu *c)
     call_nearest_thief(c->lgrp, part);
 }
 
+/* A thread from the queue of another CPU of the set, ONPROC on `c` from now on; NULL: none. */
 static __attribute__((noinline)) struct thread *steal_thread(struct cpu *c)
 {
     struct cpumask busy = cpumask_and(&cpu_queued_mask, &c->disp->part->cpus);
@@ -516,7 +539,7 @@ static __attribute__((noinline)) struct thread *steal_thread(struct cpu *c)
     return t;
 }
 
-/* Takes from its set's queue the best thread that CPU c may run, if its priority is at least `floor`; NULL: none. */
+/* Takes from set queue `q` the best thread of priority >= `floor` that CPU `c` may run; NULL: none. */
 static struct thread *take_rt_thread(struct disp_queue *q, struct cpu *c, int floor)
 {
     struct thread *t, *found = NULL;
@@ -537,7 +560,10 @@ static struct thread *take_rt_thread(struct disp_queue *q, struct cpu *c, int fl
     return found;
 }
 
-/* As disp_next_above(), while there may be real-time threads that wait, or this CPU is promised to one. */
+/*
+ * The best thread on the queue of c's set, if its priority is at least `floor` and that of c's own queue;
+ * NULL: none.  Ends the promise of CPU `c`; if a real-time thread still waits then, promises it another CPU.
+ */
 static __attribute__((noinline)) struct thread *next_rt_thread(struct cpu *c, int floor)
 {
     struct cpupart *part = c->disp->part;
@@ -554,6 +580,7 @@ static __attribute__((noinline)) struct thread *next_rt_thread(struct cpu *c, in
     return t;
 }
 
+/* disp_next_above(). */
 static inline struct thread *take_queued_thread(struct cpu *c, int floor)
 {
     struct disp_queue *q = &c->disp->q;
