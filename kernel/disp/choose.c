@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * choose.c - which CPU a thread is queued on, and from whom an idle CPU steals.
+ * choose.c - on which CPU a thread is queued, and from which CPU an idle CPU steals.
  *
- * THEORY      See choose.h.  Threads without locality (real time, kernel threads) see the whole
- *             partition as one level.  Within a level the search goes round from the thread's
- *             last CPU, so that threads of different boards which have to leave do not all
- *             arrive on the same one.
+ * THEORY      See choose.h.  For threads without locality (real time, kernel threads) the whole processor set
+ *             is one level.  Within a level the search begins at the thread's last CPU and wraps around.  So
+ *             threads that must leave different boards do not all arrive on the same CPU.
  * LOCKING     none
  * SEE ALSO    choose.h, docs/dispatcher.md, tests/host/test_choose.c
  */
@@ -14,16 +13,16 @@
 #include "stat/tunable.h"
 
 enum {
-    LOW_PRI = 16, /* below: a queue shorter by 1 attracts; from here on, by more than 2 */
-    LOW_PRI_DIFF = 1,
-    HIGH_PRI_DIFF = 3,
+    LOW_PRI = 16,      /* priorities below this one are low */
+    LOW_PRI_DIFF = 1,  /* threads by which the other queue must be shorter, at low priorities ... */
+    HIGH_PRI_DIFF = 3, /* ... and at the others */
 };
 
 uint32_t rechoose_interval = 3;
 TUNABLE(rechoose_interval, 0, 1000,
         "ticks (10 ms): a thread that ran longer ago has a cold cache; 3; choose.c");
 
-/* The first member at or after `from`, going round; CPU_MAX if the mask is empty. */
+/* The first member of `m` at or after `from`, wrapping around; CPU_MAX if the mask is empty. */
 static unsigned next_cpu_wrap(const struct cpumask *m, unsigned from)
 {
     unsigned cpu = cpumask_next(m, from);
@@ -31,8 +30,7 @@ static unsigned next_cpu_wrap(const struct cpumask *m, unsigned from)
     return cpu != CPU_MAX ? cpu : cpumask_next(m, 0);
 }
 
-/* The least busy CPU of a mask that is not empty, scanning round from `from`; *low is its
- * level. */
+/* The least busy CPU of `m` (not empty), *low is its priority; of equal CPUs the first after `from`. */
 static unsigned find_least_busy_cpu(const struct disp_pick *p, const struct cpumask *m,
                                     unsigned from, int *low)
 {
@@ -52,7 +50,9 @@ static unsigned find_least_busy_cpu(const struct disp_pick *p, const struct cpum
     }
 }
 
-/* One level of the search: a CPU where the thread can run at once, else CPU_MAX and *fallback.
+/*
+ * One level of the search: a CPU of `m` where the thread can run at once.  CPU_MAX: there is none, and
+ * *fallback is the least busy CPU of the first such level.
  */
 static unsigned search_lgrp_level(const struct disp_pick *p, const struct cpumask *m,
                                   unsigned *fallback)

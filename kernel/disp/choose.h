@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * choose.h - which CPU a thread is queued on, and from whom an idle CPU steals: pure policy.
+ * choose.h - on which CPU a thread is queued, and from which CPU an idle CPU steals: pure policy.
  *
- * THEORY      Home first.  A woken thread goes back to the CPU it last ran on while its cache
- *             is warm; else the CPUs are searched level by level, home lgroup first, then by
- *             distance.  At each level any idle CPU will do; else the least busy one if the
- *             thread outranks it; else the search widens.  If nothing is found the thread
- *             queues on the least busy CPU of its home: it leaves home only to run at once.
- *             An idle CPU steals from the nearest level that has something, the highest
- *             priority there; priorities are never compared across levels.
- * COST        Finding an idle CPU is one mask intersection per level; a CPU's priority is asked
- *             for only on the levels that have none.
- * LOCKING     none: a snapshot by nature; callers re-check under the run queue's lock
+ * THEORY      A thread runs fastest where its cache is warm and its memory is near.  So a thread that wakes
+ *             up goes back to the CPU on which it last ran, while the cache of that CPU is warm.  Otherwise
+ *             the CPUs are searched level by level: first the home lgroup, then the others by distance.  At
+ *             each level an idle CPU is taken; if there is none, the least busy CPU, if the thread's priority
+ *             is higher; if it is not, the search goes on at the next level.  If no level has such a CPU, the
+ *             thread queues on the least busy CPU of its home: a thread leaves its home only to run at once.
+ *             An idle CPU steals from the nearest level that has a thread to steal, and takes the one of the
+ *             highest priority there.  Priorities are never compared across levels.
+ * COST        Finding an idle CPU is one mask intersection per level.  The priorities of CPUs are read only
+ *             on levels without an idle CPU.
+ * LOCKING     none: reads a snapshot; callers check again under the lock of the run queue
  * TUNABLES    rechoose_interval
  * SEE ALSO    docs/dispatcher.md, tests/host/test_choose.c
  */
@@ -23,11 +24,11 @@
 
 struct disp_pick {
     const struct lgrp_topo *topo;
-    const struct cpumask *allowed; /* on-line CPUs of the thread's partition (and affinity) */
-    const struct cpumask *idle;    /* idle CPUs, any partition */
+    const struct cpumask *allowed; /* on-line CPUs of the thread's set, in its affinity mask */
+    const struct cpumask *idle;    /* idle CPUs of all sets */
     int (*level)(unsigned cpu);    /* max(running, top queued, promised priority); idle: -1;
                                       going off-line: INT_MAX */
-    int bound;                     /* CPU the thread is bound to, or -1 */
+    int bound;                     /* CPU the thread is bound to; -1: none */
     unsigned last;                 /* CPU it last ran on */
     uint64_t ticks_since;          /* clock ticks since it last ran */
     unsigned home;                 /* its lgroup; LGRP_NONE: no locality (real time, kernel) */
@@ -39,30 +40,30 @@ struct disp_pick {
 unsigned disp_pick_cpu(const struct disp_pick *p);
 
 /*
- * disp_search_cpu - the search alone, level by level from lgroup `from` (home, or the lgroup of
- * `last` for threads without one).
+ * disp_search_cpu - only the search, level by level from lgroup `from` (its home).  LGRP_NONE: all allowed
+ * CPUs are one level.
  */
 unsigned disp_search_cpu(const struct disp_pick *p, unsigned from);
 
 /*
- * disp_rt_cpu - for a real-time thread, which has no home: a CPU where it can run at once, its last
- * if that is one of them; CPU_MAX: there is none, and *least is the least busy one.
+ * disp_rt_cpu - for a real-time thread, whose home is ignored: a CPU where it can run at once.  Idle CPUs
+ * come first, and of these its last one.  CPU_MAX: there is none, and *least is the least busy CPU.
  */
 unsigned disp_rt_cpu(const struct disp_pick *p, unsigned *least);
 
 /*
- * disp_balance_cpu - for a thread put at the back of a queue: the next CPU of the same lgroup
- * when its queue at this priority is clearly shorter, else `cpu`.  qlen(cpu, pri): queued
- * threads of that priority.  Never leaves the home lgroup unless the home has one CPU or is
- * LGRP_NONE.
+ * disp_balance_cpu - for a thread that would be put at the back of the queue of `cpu`: the next CPU of its
+ * home lgroup, if its queue at this priority is clearly shorter; otherwise `cpu`.  All allowed CPUs count if
+ * the home has only one CPU or is LGRP_NONE.
+ * @qlen  number of threads queued on a CPU at a priority
  */
 unsigned disp_balance_cpu(const struct disp_pick *p, unsigned cpu,
                           unsigned (*qlen)(unsigned cpu, int pri));
 
 /*
- * disp_steal_cpu - the CPU that idle CPU `thief` of lgroup `lgrp` should take a thread from, or
- * -1. busy: CPUs of the partition with queued threads.  best(cpu): highest priority of an
- * unbound thread there that may be taken, or -1.
+ * disp_steal_cpu - the CPU from which CPU `thief` of lgroup `lgrp` should take a thread; -1: none.
+ * @busy  CPUs of its set that have queued threads
+ * @best  the value of a CPU, for instance the highest priority of a thread to steal there; -1: none
  */
 int disp_steal_cpu(const struct lgrp_topo *t, unsigned thief, unsigned lgrp,
                    const struct cpumask *busy, int (*best)(unsigned cpu));

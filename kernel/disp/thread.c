@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * thread.c - threads: their making, their switching, their sleep and waking.
+ * thread.c - threads: creation, context switch, sleep and wake-up, end.
  *
- * THEORY      See thread.h.  A thread that leaves its CPU holds its own lock from the decision until the next thread,
- *             on the same CPU, releases it in finish_switch_unlock(): so nobody can make it runnable and run it
- *             elsewhere while it still stands on its stack.
+ * THEORY      See thread.h.  A context switch saves the registers of one thread on its kernel stack and
+ *             continues another thread on its own stack.  The thread that leaves takes its own lock before
+ *             the switch, and the next thread, on the same CPU, releases that lock in finish_switch_unlock().
+ *             So no other CPU can run the thread while this CPU still uses its stack.
  * INVARIANTS  thread.h I1-I3
  *             I4  the guard word at the bottom of a kernel stack is intact when the thread leaves its CPU
  * LOCKING     t->lock (RANK_THREAD), then partition, run-queue and lgroup locks
@@ -43,6 +44,7 @@ static _Atomic uint32_t next_tid = 1u << 22; /* kernel threads; programs' ids co
 
 /* ---- switching ---- */
 
+/* The second half of a switch, in the new thread: queues `prev` if it can run, and releases its lock. */
 static void finish_switch_unlock(struct thread *prev)
 {
     if (prev->state == TS_RUNNABLE)
@@ -50,7 +52,7 @@ static void finish_switch_unlock(struct thread *prev)
     spin_unlock(&prev->lock);
 }
 
-/* The time that `t` (its lock held) has run since the last account is its own. */
+/* Charges `t` (its lock held) for the TSC cycles from oncpu_since to `now`. */
 static void charge_runtime(struct thread *t, uint64_t now)
 {
     t->runtime_tsc += now - t->oncpu_since;
@@ -60,22 +62,25 @@ static void charge_runtime(struct thread *t, uint64_t now)
     t->oncpu_since = now;
 }
 
-/* How long `t`, which is dispatched, may run: what it had left when it was preempted, no more than its level has. */
+/*
+ * Time slice of `t`, which is being dispatched, in TSC cycles: the rest of its last one, or a new one; not
+ * more than its level allows.
+ */
 static inline uint64_t choose_slice_length(struct thread *t)
 {
     t->slice_whole = class_quantum(t);
     return t->slice_left != 0 ? min_of(t->slice_left, t->slice_whole) : t->slice_whole;
 }
 
-/* What the running thread has left of its slice at `now`; 0: it is over, and a new one begins. */
+/* Rest of the running thread's slice at TSC `now`, in cycles; 0: it is over, and a new one begins. */
 static inline uint64_t slice_rest(const struct disp_cpu *d, uint64_t now)
 {
     return d->quantum_end > now ? d->quantum_end - now : 0;
 }
 
 /*
- * From curthread `prev` (its lock held, nothing else) to `next`, which is ONPROC here.  Returns when prev runs
- * again.
+ * Switches from curthread `prev` (its lock held, and no other) to `next`, which is ONPROC here.  Returns when
+ * prev runs again, with its lock released.
  */
 static void switch_to(struct thread *prev, struct thread *next)
 {
@@ -92,7 +97,7 @@ static void switch_to(struct thread *prev, struct thread *next)
     prev->last_ran = lbolt;
     prev->slice_left = slice_rest(d, now);
     if (prev->slice_left == 0 && prev->state != TS_RUNNABLE)
-        prev->slice_left = 1; /* it slept just before the end: a short sleep begins no new one */
+        prev->slice_left = 1; /* the slice has just ended: a short sleep must not begin a new one */
     c->stat->csw++;
 
     next->oncpu_since = now;
@@ -101,8 +106,8 @@ static void switch_to(struct thread *prev, struct thread *next)
     atomic_fetch_and_explicit(&next->ast, ~(uint32_t)AST_RESCHED, memory_order_relaxed);
     if (to_idle)
         d->runpri = -1; /* else put_on_cpu() has set it */
-    if (disp_waiting(c) >
-        d->runpri) /* queued since `next` was chosen; who did it may have seen prev's priority */
+    /* If a thread was queued since `next` was chosen, the CPU that did so may have seen prev's priority. */
+    if (disp_waiting(c) > d->runpri)
         atomic_fetch_or_explicit(&next->ast, AST_RESCHED, memory_order_relaxed);
     if (to_idle || c->idle) {
         c->idle = to_idle;
@@ -134,7 +139,7 @@ static void switch_to(struct thread *prev, struct thread *next)
     finish_switch_unlock(prev);
 }
 
-/* The first C code of every new thread: `prev` is whom it replaced. */
+/* The first C function of every new thread; `prev` is the thread that it has replaced on this CPU. */
 void thread_begin(struct thread *prev)
 {
     struct thread *t = curthread;
@@ -154,8 +159,8 @@ void swtch(void)
 }
 
 /*
- * Gives the CPU to a queued thread of priority >= floor, if there is one; curthread then waits before its equals, or
- * behind them.  Returns whether it did.
+ * Gives the CPU to a queued thread of priority >= floor, if there is one.  curthread then waits before the
+ * threads of its priority (`at_front`) or behind them.  Returns whether it switched.
  */
 static bool switch_if_above(int floor, bool at_front)
 {
@@ -189,7 +194,7 @@ void disp_preempt(void)
     bool away;
 
     if (t == this_cpu()->disp->idle_thread)
-        return; /* it looks at its queue next, and idle_wait() waits for the ast */
+        return; /* it looks at its queue next; idle_wait() needs the ast */
     atomic_fetch_and(&t->ast, ~(uint32_t)AST_RESCHED);
     if (!disp_may_run(t, this_cpu())) {
         thread_leave_cpu();
@@ -247,9 +252,10 @@ TUNABLE(halt_fenced_cpus, 0, 1,
         "1: a CPU without interrupts halts when idle; 0: it looks for work all the time; thread.c");
 
 /*
- * Wait, as the idle thread of this CPU, until there may be something to run; interrupts are off, and on afterwards.
- * Who finds `polls` true after having set the ast need not poke: either the loop sees the ast, or it had ended before,
- * and then the queue is looked at after `polls` became false, that is, after the ast was set.
+ * The idle thread waits until there may be a thread to run.  Interrupts are off on entry and on afterwards.
+ * A CPU that sets the idle thread's ast and then reads `polls` as true need not send an IPI.  Either the loop
+ * below sees the ast, or the loop has ended.  In that case the idle thread looks at its queue after it set
+ * `polls` to false, and so after the ast was set.
  */
 static void idle_wait(struct cpu *c, struct thread *idle)
 {
@@ -277,11 +283,10 @@ void disp_idle_loop(void)
         struct thread *next;
 
         irq_disable();
-        atomic_store(
-            &idle->ast,
-            0); /* before the look at the queue, for a CPU that does not halt: idle_wait() */
-        c->disp->steal_requested = !cpumask_test(&cpu_idle_mask, c->id);
-        if (c->disp->steal_requested)
+        /* Before the look at the queue: a CPU that polls must not lose a notification (idle_wait()). */
+        atomic_store(&idle->ast, 0);
+        c->disp->called = !cpumask_test(&cpu_idle_mask, c->id);
+        if (c->disp->called)
             cpumask_set_atomic(&cpu_idle_mask, c->id);
         next = disp_next(c);
         if (next == idle) {
@@ -299,7 +304,7 @@ void disp_idle_loop(void)
 bool thread_wake(struct thread *t, struct thread *from)
 {
     spin_lock(&t->lock);
-    if (from != NULL) /* even if it does not sleep yet: it goes on because of us */
+    if (from != NULL) /* even if it does not sleep yet: it continues because of this wake-up */
         modelled_pass(from->modelled, t->modelled);
     if (t->state != TS_SLEEP) {
         spin_unlock(&t->lock);
@@ -328,7 +333,7 @@ void thread_interrupt(struct thread *t)
     }
     spin_unlock(&t->lock);
     if (c != NULL)
-        disp_poke(c, POKE_SIGNAL); /* it looks at its asts on the way back to user mode */
+        disp_poke(c, POKE_SIGNAL); /* it checks its ast on the way back to user mode */
 }
 
 /* ---- making and ending ---- */
@@ -357,8 +362,8 @@ void thread_prepare(struct thread *t, struct thread *creator)
         t->affinity = creator->affinity;
         t->restricted = creator->restricted;
         class_init_thread(t, creator);
-        t->oncpu_since =
-            rdtsc(); /* a chain of children must not have new slices without end: class_slept() */
+        /* The child continues its parent's slice; a new one for each child would be unfair (class.c). */
+        t->oncpu_since = rdtsc();
         t->slice_left = max_of(slice_rest(this_cpu()->disp, t->oncpu_since), 1ul);
         t->slice_whole = curthread->slice_whole;
         spin_unlock(&creator->lock);
@@ -367,7 +372,7 @@ void thread_prepare(struct thread *t, struct thread *creator)
     }
 }
 
-/* A node to take memory for a thread of lgroup `home` from. */
+/* The memory node from which to take a thread's kernel memory; `home`: its home lgroup, or LGRP_NONE. */
 static unsigned home_node(unsigned home)
 {
     return home == LGRP_NONE ? this_cpu()->node
@@ -406,7 +411,7 @@ int thread_init(struct thread *t, const char *name, void (*entry)(void *), void 
     sp = (uint64_t *)t->uregs;
     *--sp = 0; /* keeps the stack aligned as after a call */
     *--sp = (uint64_t)context_begin;
-    sp -= 6; /* the registers that context_switch pops; the frame pointer ends back traces */
+    sp -= 6; /* the registers that context_switch pops; frame pointer 0 ends back traces */
     memset(sp, 0, 6 * sizeof *sp);
     t->ksp = (uint64_t)sp;
     spin_lock(&all_threads_lock);
@@ -419,10 +424,10 @@ void thread_start(struct thread *t)
 {
     spin_lock(&t->lock);
     if (t->bound_cpu >= 0 && !disp_cpu_online(cpus[t->bound_cpu]))
-        t->bound_cpu = -1; /* inherited while its creator's was taken away (cpu.c) */
+        t->bound_cpu = -1; /* inherited from its creator, whose binding was just removed (cpu.c) */
     modelled_pass(curthread->modelled, t->modelled);
     t->state = TS_RUNNABLE;
-    t->last_ran = lbolt; /* it waits from now on */
+    t->last_ran = lbolt; /* class_second() counts its waiting time from now on */
     disp_enqueue(t, QUEUE_NEW);
     spin_unlock(&t->lock);
 }
@@ -431,7 +436,10 @@ void thread_destroy(struct thread *t)
 {
     bool gone;
 
-    /* It may be about to leave its CPU, interrupts off; its lock is released there once it is off its stack. */
+    /*
+     * It may still be leaving its CPU, with interrupts off.  That CPU releases t->lock once it does not use
+     * the stack of t any more.
+     */
     do {
         spin_lock(&t->lock);
         gone = t->state == TS_ZOMBIE || t->state == TS_SLEEP;
@@ -503,7 +511,7 @@ void thread_unhome(struct thread *t)
 
     spin_lock(&cpupart_lock);
     lgrp_thread_leave(&t->lg, clock_mono_ns());
-    if (p != NULL && p->bitmap == 0) /* its last thread */
+    if (p != NULL && p->bitmap == 0) /* it was the last thread of the process */
         lgrp_proc_exit(p);
     spin_unlock(&cpupart_lock);
 }
@@ -585,14 +593,14 @@ void thread_set_mempolicy(const struct mempolicy *mp)
 {
     struct thread *t = curthread;
 
-    spin_lock(&cpupart_lock); /* its home stays while we look */
+    spin_lock(&cpupart_lock); /* the home must not change between read and write */
     t->mempolicy = *mp;
     t->lg.has_mempolicy = mp->mode != MPOL_DEFAULT;
     t->lg.touch = t->lg.has_mempolicy ? LGRP_NONE : t->lg.home;
     spin_unlock(&cpupart_lock);
 }
 
-/* Cycles that `t`, whose lock is held, has run, the current stay on a CPU included. */
+/* TSC cycles that `t`, whose lock is held, has run up to now. */
 static uint64_t runtime_now(const struct thread *t)
 {
     return t->runtime_tsc + (t->state == TS_ONPROC ? rdtsc() - t->oncpu_since : 0);

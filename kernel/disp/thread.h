@@ -2,11 +2,14 @@
 /*
  * thread.h - kernel threads: the unit that the dispatcher runs.
  *
- * THEORY      A struct thread is what runs on a CPU: a kernel stack, a priority, a home.  A user thread is a
- *             struct lwp (proc/lwp.h) that embeds one.  A thread sleeps by queueing itself somewhere under that
- *             place's lock, setting its state, and calling swtch(); thread_wake() makes it runnable again.
- * INVARIANTS  I1  t->state changes only under t->lock, and the lock is held over the switch away from t
- *             I2  a RUNNABLE thread is on exactly one run queue, or about to be put there by the CPU leaving it
+ * THEORY      A thread is one flow of execution: it has a kernel stack, a priority and a home lgroup.  A CPU
+ *             runs one thread at a time and switches between them.  A user thread is a struct lwp
+ *             (proc/lwp.h) that embeds a struct thread; a kernel thread is a struct thread alone.
+ *             To sleep, a thread puts itself on a list of waiters under the lock of that list, sets its
+ *             state, and calls swtch().  thread_wake() makes it runnable again.
+ * INVARIANTS  I1  t->state changes only under t->lock, and the lock is held during the switch away from t
+ *             I2  a RUNNABLE thread is on exactly one run queue, or the CPU that it leaves is about to put it
+ *                 there
  *             I3  an ONPROC thread is curthread of t->cpu
  * LOCKING     [t] t->lock (RANK_THREAD)  [o] only the thread itself  [a] atomic  [c] constant  [q] run-queue lock
  */
@@ -28,7 +31,7 @@ struct cpupart;
 
 enum thread_state { TS_SLEEP, TS_RUNNABLE, TS_ONPROC, TS_ZOMBIE };
 
-/* Bits of thread.ast: what to do before the thread returns to user mode. */
+/* Bits of thread.ast: work to do before the thread returns to user mode ("asynchronous system trap"). */
 enum { AST_RESCHED = 1, AST_SIGNAL = 2, AST_ALARM = 4, AST_LIFTED = 8 };
 
 /* Global priorities.  Real time has a level for each of POSIX's 99 priorities. */
@@ -44,63 +47,62 @@ enum {
 enum sched_class { CLASS_TS, CLASS_IA, CLASS_FX, CLASS_FSS, CLASS_RT, CLASS_SYS };
 
 /*
- * What class FSS knows of one user: all its threads have one.  The clock decays `usage` and alone writes seen and
- * second; threads on all CPUs add to it.
+ * The record of one user in class FSS, shared by all threads of that user.  Threads on all CPUs add to
+ * `usage`, and the clock decays it.  Only the clock reads and writes `seen` and `second`.
  */
 struct fss {
-    _Atomic uint32_t
-        usage; /* [a] recent use of CPU by its threads in class FSS, microseconds, decaying */
-    _Atomic uint16_t
-        shares;      /* [a] 1 ..; the superuser sets them                                         */
-    uint32_t seen;   /* the look in which it was counted last                                     */
-    uint64_t second; /* up to which usage has decayed                                             */
+    /* [a] recent CPU time of its threads in class FSS, microseconds; decays by a quarter each second */
+    _Atomic uint32_t usage;
+    _Atomic uint16_t shares; /* [a] 1 or more; the superuser sets it */
+    uint32_t seen;           /* number of the last class_fss_look() that counted it */
+    uint64_t second;         /* seconds since boot up to which usage has decayed */
 };
-enum { FSS_SHARES = 1 }; /* of a user whom nobody has given any */
+enum { FSS_SHARES = 1 }; /* default shares of a user */
 
 struct thread {
     struct spinlock lock;
-    _Atomic uint32_t ast; /* [a] AST_* bits; its and ksp's offsets are known to entry.S         */
+    _Atomic uint32_t ast; /* [a] AST_* bits; entry.S knows the offsets of ast and ksp            */
     uint32_t tid;         /* [c] machine-wide id                                               */
     uint64_t ksp;         /* [o] saved stack pointer while not ONPROC                          */
     uint8_t state;        /* [t] enum thread_state                                             */
     uint8_t cls;          /* [t] enum sched_class                                              */
     bool sleep_sig;       /* [t] the sleep ends when a signal arrives                          */
-    bool fifo;            /* [t] class RT: equals get its CPU only when it sleeps or yields    */
-    bool at_front;        /* [t] it is to be queued before its equals                          */
-    bool lifted;          /* [t] above all programs, until it goes to user mode: class.c       */
+    bool fifo;            /* [t] RT: threads of its priority wait until it sleeps or yields      */
+    bool at_front;        /* [t] the next queueing puts it before threads of its priority        */
+    bool lifted;          /* [t] priority PRI_SYS at least, until it goes to user mode: class.c  */
     bool exiting;         /* [o]                                                               */
     bool
         disk_kernel_pri; /* [o] blk_use_kernel_pri(): its disk requests have the kernel's priority      */
     uint16_t ts_dispwait; /* [t] TS/IA: seconds since it used up a slice, slept or was lifted    */
-    int16_t pri;          /* [t] global priority now, inheritance included                     */
-    int16_t base_pri;     /* [t] what its class gives                                          */
-    int16_t inherit_pri;  /* [t] highest priority waiting for a lock it holds, or -1           */
+    int16_t pri;          /* [t] global priority now, inheritance and lift included              */
+    int16_t base_pri;     /* [t] global priority that its class gives                            */
+    int16_t inherit_pri;  /* [t] priority lent by waiters for a mutex it holds; -1: none         */
     int16_t upri;         /* [t] user priority or nice within the class; RT: 0 .. RT_LEVELS-1 */
     int16_t ts_level;     /* [t] TS/IA: level in the dispatch table                            */
-    _Atomic uint32_t
-        n_contended;       /* [a] contended mutexes it holds                                    */
-    struct fss *fss;       /* [t] its user's shares and usage; NULL: a kernel thread, or it ends */
+    _Atomic uint32_t n_contended; /* [a] contended mutexes it holds                             */
+    struct fss *fss;       /* [t] record of its user; NULL: kernel thread, or exiting            */
     struct list runq_link; /* [q]                                                               */
-    struct disp_queue
-        *_Atomic queued_on;  /* [q] the run queue it is on, NULL: none; read under t->lock too */
+    /* [q] the run queue it is on; NULL: none.  Also read under t->lock. */
+    struct disp_queue *_Atomic queued_on;
     uint64_t uticks, sticks; /* [o] clock ticks seen in user mode and in the kernel              */
-    uint64_t uticks_base, sticks_base; /* [o] the CPU's tick counters when it came there         */
+    uint64_t uticks_base, sticks_base; /* [o] the CPU's tick counters at its last dispatch       */
     struct cpu *cpu;         /* [t] CPU it runs on or last ran on                                 */
     int bound_cpu;           /* [t] processor_bind: CPU id or -1                                  */
     struct cpupart *part;    /* [t] processor set it belongs to                                   */
     struct cpumask affinity; /* [t] sched_setaffinity mask; used when `restricted`                */
     bool restricted;         /* [t] not every CPU is in `affinity`; other CPUs read both unlocked */
-    uint64_t slice_left;     /* [t] TSC cycles of its time slice, when it last ran; 0: a new one  */
-    uint64_t slice_whole;    /* [t] the same when it began                                        */
+    uint64_t slice_left;     /* [t] rest of its time slice when it last ran, TSC cycles; 0: none  */
+    uint64_t slice_whole;    /* [t] whole length of that slice, TSC cycles                        */
     uint64_t last_ran;       /* [t] clock tick at which it last left a CPU                        */
     uint64_t oncpu_since;    /* [t] TSC up to which runtime_tsc counts, while it runs             */
     uint64_t runtime_tsc;    /* [t] TSC cycles it has run                                         */
-    uint64_t second_tsc;     /* [t] runtime_tsc at the clock's last look, once a second           */
-    uint64_t
-        lately_tsc; /* [t] what it ran before that, decaying by a quarter each second; others read it */
-    uint64_t alarm_tsc;    /* [t] runtime_tsc from which AST_ALARM is set; UINT64_MAX: never     */
-    struct lgrp_thread lg; /* [t] its home (lg.home, LGRP_NONE: kernel thread) and load         */
-    uint8_t *lgrp_aff;     /* [cpupart_lock] affinity by lgroup: 0, 1 weak, 2 strong; NULL: none */
+    uint64_t second_tsc;     /* [t] runtime_tsc at the last class_second()                        */
+    /* [t] TSC cycles run up to then, decaying by a quarter each second; other CPUs read it unlocked */
+    uint64_t lately_tsc;
+    uint64_t alarm_tsc; /* [t] runtime_tsc from which AST_ALARM is set; UINT64_MAX: never     */
+    /* [cpupart_lock] its home (lg.home; LGRP_NONE: kernel thread) and load; run queues read it unlocked */
+    struct lgrp_thread lg;
+    uint8_t *lgrp_aff; /* [cpupart_lock] affinity by lgroup: 0, 1 weak, 2 strong; NULL: none */
 
     uint8_t *kstack;    /* [c] lowest byte of the kernel stack; a guard word lies there      */
     uint64_t fsbase;    /* [o] user TLS base                                                 */
@@ -109,68 +111,77 @@ struct thread {
     struct as *as;      /* [o] address space; NULL for kernel threads                        */
     struct regs *uregs; /* [o] user registers at the top of the kernel stack                 */
 
-    const char *wait_what;   /* [o] what it sleeps on, for people ("pipe read")                   */
-    void *wait_chan;         /* [o] address of the cv or lock it sleeps on, for people            */
+    const char *wait_what;   /* [o] name of what it sleeps on, for reports ("pipe read")          */
+    void *wait_chan;         /* [o] address of the cv or lock it sleeps on, for reports           */
     uint64_t disk_waits;     /* [o] times it has slept in cv_wait_disk()                          */
     uint64_t minflt, majflt; /* [o] page faults, without such a sleep and with one                */
-    struct mutex
-        *blocked_on; /* [t] mutex it waits for (priority inheritance); NULL: none         */
+    /* [lock of that mutex] mutex it waits for (priority inheritance); NULL: none */
+    struct mutex *blocked_on;
     struct modelled
         *modelled;          /* [t] its modelled time; NULL: kernel thread, or no model            */
     struct lwp *lwp;        /* [c] NULL for kernel threads                                       */
-    char name[16];          /* [a] for people (PR_SET_NAME)                                      */
+    char name[16];          /* [a] for reports; programs set it (PR_SET_NAME)                    */
     struct list all_link;   /* list of all threads (disp/thread.c)                               */
     uint64_t n_dispatch;    /* [t] times put on a CPU                                            */
     uint64_t n_remote;      /* [t] of these, outside its home lgroup                             */
     uint64_t nvcsw, nivcsw; /* [t] context switches, voluntary and not                           */
-    void (*entry)(void *);  /* [c] kernel threads: the function it runs                          */
+    void (*entry)(void *);  /* [c] the function in which it starts                               */
     void *entry_arg;
 #ifdef HR_TEST
 #define SLEEP_HELD_MAX 16
     struct sleep_held {
         const void *what; /* NULL: nothing */
         enum sleeprank rank;
-    } sleep_held
-        [SLEEP_HELD_MAX]; /* [o] sleeping locks held                                           */
+    } sleep_held[SLEEP_HELD_MAX]; /* [o] sleeping locks held */
 #endif
-    struct mempolicy
-        mempolicy; /* [o] set_mempolicy(2); MPOL_DEFAULT unless lg.has_mempolicy               */
+    struct mempolicy mempolicy; /* [o] set_mempolicy(2); MPOL_DEFAULT unless lg.placed */
 };
 
 /*
- * thread_init - give a prepared and homed thread (an lwp's) a kernel stack from its home's memory, on which it will
- * start at `entry(arg)`, and an FPU area when it belongs to an lwp (t->lwp set).  State TS_SLEEP: thread_start() makes
- * it run.  -ENOMEM.
+ * thread_init - give a prepared thread (an lwp's has its home already) a kernel stack from the memory of its
+ * home, on which it will start in `entry(arg)`.  A thread of an lwp (t->lwp set) also gets an FPU area.  The
+ * state stays TS_SLEEP: thread_start() makes it run.  0 or -ENOMEM.
  */
 int thread_init(struct thread *t, const char *name, void (*entry)(void *), void *arg);
-/* thread_destroy - free the kernel stack and FPU area of a ZOMBIE thread that has left its CPU (waits for that). */
+/*
+ * thread_destroy - free the kernel stack and FPU area of a thread that has ended (waits until it has left its
+ * CPU) or was never started.
+ */
 void thread_destroy(struct thread *t);
 /* thread_start - put a new thread on a run queue. */
 void thread_start(struct thread *t);
-/* kthread_create - make and start a kernel thread of class SYS at priority `pri`.  NULL when there is no memory. */
+/* kthread_create - make and start a kernel thread of class SYS at priority `pri`.  NULL: no memory. */
 struct thread *kthread_create(const char *name, int pri, void (*fn)(void *), void *arg);
 
-/* disp_report - print what threads wait for, as far as no signal would end it.  For the end of a machine that hangs. */
+/* disp_report - print what each thread waits for that no signal can wake up.  For a machine that hangs. */
 void disp_report(void);
 
 /*
- * swtch - give the CPU away.  The caller has set its own state under t->lock and holds that lock with no other spin
- * lock; returns with the lock released and the previous interrupt state.
+ * swtch - run another thread on this CPU.  The caller has set its own state under t->lock, and holds that
+ * lock and no other spin lock.  Returns when the caller runs again, with the lock released and the previous
+ * interrupt state.
  */
 void swtch(void);
-/* disp_preempt - interrupts are about to be enabled in a thread whose CPU is wanted: put it back on a queue, switch. */
+/*
+ * disp_preempt - handle AST_RESCHED of curthread, when no spin lock is held: end its time slice if it is
+ * over, and switch to another thread if that must run first.
+ */
 void disp_preempt(void);
 /* thread_yield - let threads of equal or higher priority run (sched_yield). */
 void thread_yield(void);
-/* thread_exit_switch - leave the CPU for good: state ZOMBIE.  The lwp or kthread is freed by somebody else. */
+/* thread_exit_switch - leave the CPU for good: state ZOMBIE.  Another thread frees the lwp. */
 noreturn void thread_exit_switch(void);
 
 /*
- * thread_wake - make a sleeping thread runnable; harmless if it is not asleep.  `from` is the waker's thread or NULL:
- * modelled time travels along.  Returns whether it was asleep.  Takes t->lock, then run-queue locks.
+ * thread_wake - make a sleeping thread runnable; does nothing if it is not asleep.  Returns whether it was
+ * asleep.  Takes t->lock, then run-queue locks.
+ * @from  the waker's thread, whose modelled time `t` takes over (stat/modelled.h); NULL: none
  */
 bool thread_wake(struct thread *t, struct thread *from);
-/* thread_interrupt - wake it only if its sleep is interruptible; sets AST_SIGNAL first. */
+/*
+ * thread_interrupt - set AST_SIGNAL, then wake `t` up if its sleep is interruptible.  If it runs on another
+ * CPU, poke that CPU.  Takes t->lock.
+ */
 void thread_interrupt(struct thread *t);
 
 /* signal_pending - whether curthread has a reason to leave an interruptible sleep. */
@@ -180,89 +191,110 @@ static inline bool signal_pending(void)
 }
 
 /*
- * Scheduling parameters; each takes t->lock.  -EINVAL on a value out of the class's range.
- * @fifo  class RT: its equals get its CPU only when it sleeps or yields (SCHED_FIFO), not at the end of a time slice
+ * thread_set_class - set class, user priority and `fifo`.  0, or -EINVAL: `upri` is out of the range of the
+ * class, or the class is SYS.  Takes t->lock.
+ * @fifo  class RT: threads of its priority get its CPU only when it sleeps or yields (SCHED_FIFO), not at the
+ *        end of a time slice
  */
 int thread_set_class(struct thread *t, enum sched_class cls, int upri, bool fifo);
 /*
- * class_rt_from_solaris, class_rt_to_solaris - user priorities of class RT: ours are 0 .. RT_LEVELS-1, Solaris's are
- * 0 .. 59.  What comes from Solaris goes back unchanged.
+ * class_rt_from_solaris, class_rt_to_solaris - convert user priorities of class RT.  Ours are 0 ..
+ * RT_LEVELS-1, those of Solaris 0 .. 59.  A Solaris priority converted to ours and back is unchanged.
  */
 int class_rt_from_solaris(int upri);
 int class_rt_to_solaris(int upri);
 void thread_set_nice(struct thread *t, int nice); /* -20..19, TS/IA/FSS */
-/* thread_set_fss - from now on `t` counts as `fss`'s in class FSS (NULL: nobody's).  Takes t->lock. */
+/*
+ * thread_set_fss - in class FSS, the CPU time of `t` counts for the user of `fss` (NULL: for no user).  Takes
+ * t->lock.
+ */
 void thread_set_fss(struct thread *t, struct fss *fss);
 /*
- * thread_bind - processor_bind: only CPU `cpu`, or -1 for none; re-homes.  -EINVAL: no such CPU, or it is off-line or
- * of another set.  Takes t->lock and the partition's; for curthread it may switch: no spin lock may be held.
+ * thread_bind - processor_bind: `t` runs only on CPU `cpu`, and its home becomes the lgroup of that CPU.  -1
+ * unbinds.  0, or -EINVAL: no such CPU, or it is off-line or of another set.  Takes t->lock and cpupart_lock.
+ * For curthread it may switch, so no spin lock may be held.
  */
 int thread_bind(struct thread *t, int cpu);
 /*
- * thread_set_affinity - sched_setaffinity; -EINVAL when no on-line CPU of its set is in the mask.  As thread_bind().
- * thread_get_affinity - the on-line CPUs of its set that it may run on, its binding left aside.
+ * thread_set_affinity - sched_setaffinity.  0, or -EINVAL: no on-line CPU of its set is in the mask.  Takes
+ * t->lock; for curthread it may switch, so no spin lock may be held.
+ * thread_get_affinity - the on-line CPUs of its set that it may run on, its binding ignored.
  */
 int thread_set_affinity(struct thread *t, const struct cpumask *m);
 void thread_get_affinity(struct thread *t, struct cpumask *m);
-/* thread_new_program - exec: what the old program's creation of threads was promised no longer counts. */
+/* thread_new_program - exec: end the promises made for threads that the old program created (lgrp/load.h). */
 void thread_new_program(struct thread *t);
 /*
- * thread_follow - give a new thread that is not started yet the set and binding that its creator has now; they may have
- * changed since thread_prepare().  Takes t->lock.
+ * thread_follow - give a new thread, not started yet, the set and binding that its creator has now.  They may
+ * have changed since thread_prepare().  Takes t->lock and cpupart_lock.
  */
 void thread_follow(struct thread *t, const struct thread *creator);
-/* thread_rehome - move the home to `lgrp` (a CPU that it is bound to).  Takes the partition's lock. */
+/* thread_rehome - move the home to `lgrp`, the lgroup of a CPU to which it was bound.  Takes cpupart_lock. */
 void thread_rehome(struct thread *t, unsigned lgrp);
 /*
- * thread_set_lgrp_affinity - its affinity to one lgroup: 0 none, 1 weak, 2 strong.  Unless it is bound to a CPU it
- * chooses its home again.  -ENOMEM.  Takes the partition's lock.  thread_lgrp_affinity - what it is.
+ * thread_set_lgrp_affinity - set its affinity to one lgroup: 0 none, 1 weak, 2 strong.  Unless it is bound to
+ * a CPU, its home is chosen again.  0 or -ENOMEM.  Takes cpupart_lock.
+ * thread_lgrp_affinity - read it.  Takes cpupart_lock.
  */
 int thread_set_lgrp_affinity(struct thread *t, unsigned lgrp, unsigned level);
 unsigned thread_lgrp_affinity(struct thread *t, unsigned lgrp);
-/* thread_set_mempolicy - the caller's memory policy.  Takes cpupart_lock. */
+/* thread_set_mempolicy - set curthread's memory policy.  Takes cpupart_lock. */
 void thread_set_mempolicy(const struct mempolicy *mp);
 /*
  * thread_home_new - choose the home of a new thread of a process by lgroup load (lgrp/load.h) and charge it there.
  * @p        the process's record (struct lgrp_proc embedded in struct proc; bitmap p->bitmap)
- * @creator  the thread that creates it; only a thread of the same process matters
- * Call after t->part is set and before thread_init() (the stack's memory comes from the home).  Returns the home.
- * thread_unhome - stop counting it, at exit.  Both take the partition's lock (RANK_PART).
+ * @creator  the thread that creates it, or NULL; it matters only if it belongs to the same process
+ * Returns the home.  Call it after t->part is set and before thread_init(): the home provides the stack's
+ * memory.
+ * thread_unhome - at exit: stop counting it.  Both take cpupart_lock (RANK_PART).
  */
 unsigned thread_home_new(struct thread *t, struct lgrp_proc *p, struct thread *creator);
 void thread_unhome(struct thread *t);
 /*
- * thread_prepare - zero `t` and set what a new thread takes from its creator (NULL: none): class, priority, set,
- * binding, affinity.  Takes creator->lock.
+ * thread_prepare - zero `t` and set what a new thread inherits from its creator (NULL: none): class,
+ * priority, set, binding, affinity, memory policy and the rest of the time slice.  Takes creator->lock.
  */
 void thread_prepare(struct thread *t, struct thread *creator);
-/* thread_runtime_ns - CPU time used, the current stay on a CPU included. */
+/* thread_runtime_ns - CPU time used, up to now, ns.  Takes t->lock. */
 uint64_t thread_runtime_ns(struct thread *t);
 
 /*
- * thread_set_alarm - AST_ALARM once `t` has run for another `ms` of CPU time, of at most a day, or at the end of the
- * time slice in which it has; ALARM_NEVER: not at all.  Takes t->lock.
+ * thread_set_alarm - set AST_ALARM once `t` has run for another `ms` milliseconds of CPU time, ALARM_MAX_MS
+ * at most; it is set at the end of the time slice at the latest.  ALARM_NEVER: not at all.  Takes t->lock.
  */
 enum { ALARM_MAX_MS = 86400000 };
 #define ALARM_NEVER UINT64_MAX
 void thread_set_alarm(struct thread *t, uint64_t ms);
 
-/* Processor states (p_online(2)); see disp/cpu.c. */
+/* Functions that other parts of the kernel provide and the dispatcher calls. */
+struct disp_ops {
+    void (*ast)(struct regs *);             /* a thread with ast bits returns to user mode */
+    void (*switch_as)(struct thread *next); /* load next's address space (vm) */
+};
+extern struct disp_ops disp_ops;
+
+/*
+ * disp_cpu_set_state - p_online(2): CPU `cpu` becomes P_ONLINE, P_OFFLINE or P_NOINTR; `forced` unbinds
+ * threads from a CPU that goes off-line.  Returns the old state, or: -EINVAL: no such CPU or state; -EBUSY:
+ * threads are bound to it, it is the last CPU of its set or the last P_ONLINE one, or an interrupt can move
+ * nowhere else.  Sleeps; takes cpu_lock.
+ */
 int disp_cpu_set_state(unsigned cpu, int state, bool forced);
+/* disp_cpu_state - P_* of CPU `cpu`; *since, unless NULL: seconds since 1970.  -EINVAL: no such CPU. */
 int disp_cpu_state(unsigned cpu, long *since);
+/* disp_cpu_join - CPU `c` joins its set and takes work and interrupts; at boot, and when it comes on-line. */
 void disp_cpu_join(struct cpu *c);
-enum {
-    BOUND_TRIES = 5,
-    BOUND_WAIT_NS = 10000000
-}; /* how often, and how long apart, one looks for bound threads */
+/* Threads bound to a CPU or set that goes away: waits of BOUND_WAIT_NS for them to unbind, before -EBUSY. */
+enum { BOUND_TRIES = 5, BOUND_WAIT_NS = 10000000 };
 extern _Atomic uint32_t lgrp_generation; /* +1 at each change of the CPUs on-line */
 
-/* disp_cpu_init - run queue and idle thread of a CPU, in its node's memory; before the CPU runs. */
+/* disp_cpu_init - make the run queue and idle thread of CPU `c`, in its node's memory; before it runs. */
 void disp_cpu_init(struct cpu *c);
-/* disp_idle_loop - enter the idle loop of the running CPU: it takes part in dispatching from now on. */
-noreturn void disp_idle_loop(void);
+/* disp_start_cpu - enter the idle loop of this CPU, which runs threads from now on. */
+noreturn void disp_start_cpu(void);
 /* disp_stats_init - register the kstats of CPUs and memory nodes; once all CPUs have their data. */
 void disp_stats_init(void);
-/* disp_init - caches, the clock; boot CPU. */
+/* disp_init - make the cache of FPU areas; boot CPU, before the first thread. */
 void disp_init(void);
 
 /* Clock: 100 ticks a second, kept by one CPU. */
