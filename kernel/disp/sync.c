@@ -2,14 +2,16 @@
 /*
  * sync.c - mutexes, reader-writer locks and condition variables: see sync.h.
  *
- * THEORY      Who must wait puts a struct waiter, on its own stack, on the lock's list and sleeps.  Locks are handed
- *             over: the one who releases makes the first waiter the owner before waking it, so nobody overtakes and a
- *             wake-up is never in vain.  A mutex is first spun for while its owner runs on a CPU.
- *             A waiter is woken once: `woken` is set, under the list's lock, before thread_wake(); the sleeper looks at
- *             it under its own thread lock before it sleeps, so that a wake-up that comes early is not lost.
+ * THEORY      A thread that must wait puts a struct waiter, on its own stack, on the list of the object and
+ *             sleeps.  Locks are handed over: the thread that releases a lock makes the first waiter the
+ *             owner before it wakes the waiter up.  So no other thread can take the lock in between, and no
+ *             wake-up is in vain.
+ *             A wake-up sets `woken`, under the lock of the list, before it calls thread_wake().  The sleeper
+ *             reads `woken` under its own thread lock before it sleeps, so a wake-up that comes early is not
+ *             lost.
  * INVARIANTS  I1  a waiter is on a list iff it is not woken
  *             I2  the owner word of a mutex has bit 0 set iff its list is not empty (under m->lock)
- *             I3  the word of a rwlock has WAIT set iff its list is not empty (under rw->lock)
+ *             I3  the word of a rwlock has RW_WAIT set iff its list is not empty (under rw->lock)
  * LOCKING     each object's own lock (RANK_CV), then thread locks
  */
 #include "disp/sync.h"
@@ -20,14 +22,14 @@
 #include "stat/panic.h"
 
 enum { SPIN_MAX = 64, RW_WRITER = 1, RW_WAIT = 2, RW_READER = 4 };
-enum lock_kind { LOCK_MUTEX, LOCK_READER, LOCK_WRITER }; /* in the trace */
+enum lock_kind { LOCK_MUTEX, LOCK_READER, LOCK_WRITER }; /* values in the trace */
 
 struct waiter {
     struct list link;
     struct thread *t;
     _Atomic bool woken;
     _Atomic bool timed_out;
-    bool write; /* rwlock: wants to write */
+    bool write; /* rwlock: it waits to write */
     struct timer timer;
 };
 
@@ -40,8 +42,8 @@ static void waiter_init(struct waiter *w)
 }
 
 /*
- * Marks `w`, already off its list, as woken and wakes its thread.  The caller holds the list's lock: see
- * wait_for_waker().
+ * Marks `w`, already off its list, as woken, and wakes its thread up.  The caller holds the lock of the list:
+ * see wait_for_waker().
  */
 static void waiter_wake(struct waiter *w)
 {
@@ -51,7 +53,7 @@ static void waiter_wake(struct waiter *w)
     (void)thread_wake(t, curthread);
 }
 
-/* Sleeps until woken, or, with `sig`, until a signal; or until the timer has run out. */
+/* Sleeps until woken, until the timer of `w` expires or, with `sig`, until a signal arrives. */
 static void waiter_sleep(struct waiter *w, bool sig)
 {
     struct thread *t = w->t;
@@ -70,7 +72,7 @@ static void waiter_sleep(struct waiter *w, bool sig)
     }
 }
 
-/* The same for a lock: the trace says so. */
+/* waiter_sleep() for lock `lock` named `name`, with trace events before and after. */
 static void sleep_for_lock(struct waiter *w, enum lock_kind kind, void *lock, const char *name)
 {
     uint64_t begin;
@@ -82,8 +84,8 @@ static void sleep_for_lock(struct waiter *w, enum lock_kind kind, void *lock, co
 }
 
 /*
- * Who woke us holds the list's lock until it is done with us and with the object, both of which may end as soon as we
- * go on.
+ * The waker uses the waiter, which is on our stack, and the object until it releases the list's lock `l`.  So
+ * we must not return before: then the waiter ends, and our caller may free the object.
  */
 static void wait_for_waker(struct spinlock *l)
 {
@@ -109,7 +111,7 @@ void thread_sleep_ns(uint64_t ns)
     curthread->wait_what = "delay";
     timer_arm(&w.timer, clock_mono_ns() + ns, waiter_timeout);
     waiter_sleep(&w, false);
-    timer_cancel(&w.timer); /* its function is done with us */
+    timer_cancel(&w.timer); /* afterwards its function does not run and does not use `w` */
 }
 
 /* ---- ranks ---- */
@@ -181,9 +183,12 @@ void mutex_init(struct mutex *m, enum sleeprank rank)
 }
 
 /*
- * Lends priority `pri` to the owner of `m`, whose lock is held, and to whom it waits for in turn.  With m->lock held
- * and its list not empty the owner cannot leave; nor can the mutex end that it sleeps for while its own lock is held.
- * That mutex's lock is only tried, against the order of ranks: whoever holds it is about to change the chain.
+ * Lends priority `pri` to the owner of `m`, whose lock is held.  If that thread sleeps for another mutex,
+ * lends it to the owner of that mutex, too, and so on along the chain.
+ * While m->lock is held and its list is not empty, the owner cannot release m.  While the owner's thread lock
+ * is held, the owner cannot wake up, so the mutex that it sleeps for exists.  The lock of that mutex is only
+ * tried, because it comes before thread locks in the lock order.  If it is taken, its holder is about to
+ * change the chain.
  */
 static void lend_priority(struct mutex *m, int pri)
 {
@@ -211,6 +216,7 @@ static void lend_priority(struct mutex *m, int pri)
         spin_unlock(&m->lock);
 }
 
+/* Sleeps until curthread owns `m`, or takes it at once if it is free by now. */
 static void mutex_sleep(struct mutex *m)
 {
     struct thread *t = curthread, *o;
@@ -292,7 +298,7 @@ void mutex_exit(struct mutex *m)
     ASSERT(w != NULL, "I2");
     if (--t->n_contended == 0 && t->inherit_pri >= 0) {
         spin_lock(&t->lock);
-        if (t->n_contended == 0) /* nobody has begun to wait for another of its mutexes */
+        if (t->n_contended == 0) /* still no waiter for another of its mutexes */
             thread_inherit(t, -1);
         spin_unlock(&t->lock);
     }
@@ -317,7 +323,7 @@ void rw_init(struct rwlock *rw, enum sleeprank rank)
     rw->rank = rank;
 }
 
-/* One attempt: a writer needs an idle word, a reader one without writer and without waiters. */
+/* One attempt to enter: a writer needs a free lock, a reader a lock without writer and without waiters. */
 static bool rw_try(struct rwlock *rw, bool write)
 {
     int64_t v = atomic_load_explicit(&rw->word, memory_order_relaxed);
@@ -330,6 +336,7 @@ static bool rw_try(struct rwlock *rw, bool write)
     return false;
 }
 
+/* Sleeps until curthread holds `rw`, or takes it at once if it is free by now. */
 static void rw_sleep(struct rwlock *rw, bool write)
 {
     struct waiter w;
@@ -338,9 +345,9 @@ static void rw_sleep(struct rwlock *rw, bool write)
     waiter_init(&w);
     w.write = write;
     spin_lock(&rw->lock);
-    atomic_fetch_or(&rw->word, RW_WAIT); /* from here on nobody enters or leaves without rw->lock */
+    atomic_fetch_or(&rw->word, RW_WAIT); /* now all threads need rw->lock to enter or leave */
     if ((rw->word & ~(int64_t)RW_WAIT) == 0 && list_empty(&rw->waiters)) {
-        /* It became free meanwhile. */
+        /* It has become free. */
         rw->word = write ? RW_WRITER : RW_READER;
         spin_unlock(&rw->lock);
         return;
@@ -353,7 +360,10 @@ static void rw_sleep(struct rwlock *rw, bool write)
     wait_for_waker(&rw->lock);
 }
 
-/* The lock is free but for waiters: hand it to the first writer, or to all readers before the next writer. */
+/*
+ * The lock is free, but threads wait for it: hands it over to the first waiter, if that is a writer, or to
+ * all readers before the first writer.  rw->lock is held.
+ */
 static void rw_hand_over(struct rwlock *rw)
 {
     struct waiter *w, *tmp;
@@ -436,6 +446,10 @@ void cv_init(struct cv *cv)
     list_init(&cv->waiters);
 }
 
+/*
+ * The common part of cv_wait() and its variants.  The caller holds `m`, or `l` if m is NULL; it is released
+ * during the sleep.  0, -EINTR (only with `sig`) or -ETIMEDOUT.
+ */
 static int cv_sleep(struct cv *cv, struct mutex *m, struct spinlock *l, bool sig, uint64_t deadline,
                     const char *what)
 {

@@ -2,11 +2,18 @@
 /*
  * sync.h - locks that sleep: adaptive mutexes, reader-writer locks, condition variables.
  *
- * THEORY      A mutex spins while its owner runs on a CPU and sleeps otherwise; a sleeper lends its priority to the
- *             owner (priority inheritance).  Waiters of a condition variable queue in order.  Each of them may be
- *             taken only by a thread that holds no spin lock, except that cv_*_spin releases the one it is given.
- *             Each checks that its caller may sleep, whether it does this time or not (lib/spinlock.h, I3).
- * LOCKING     each has one internal spin lock of RANK_CV
+ * THEORY      A thread that finds a spin lock taken wastes the CPU until it is free.  That is fine for a few
+ *             hundred instructions; for longer waits the locks here let the thread sleep, so that other
+ *             threads run.
+ *             A mutex has one owner.  A thread that finds it taken spins for a moment while the owner runs on
+ *             a CPU, and sleeps otherwise.  A sleeper lends its priority to the owner (priority inheritance).
+ *             A reader-writer lock is held by one writer or by many readers.  On a condition variable,
+ *             threads sleep until another thread signals that a condition may be true now; they are woken up
+ *             in the order in which they came.
+ *             The caller must hold no spin lock, except the one that cv_*_spin() releases.  Each function
+ *             that can sleep checks this on every call, also if it does not sleep this time (lib/spinlock.h,
+ *             I3).
+ * LOCKING     each object has one internal spin lock of RANK_CV
  */
 #ifndef DISP_SYNC_H
 #define DISP_SYNC_H
@@ -18,7 +25,7 @@
 struct thread;
 
 struct mutex {
-    _Atomic uintptr_t owner; /* thread that holds it; bit 0: there are sleepers */
+    _Atomic uintptr_t owner; /* thread that holds it; 0: free; bit 0: there are sleepers */
     struct spinlock lock;
     struct list waiters;
     enum sleeprank rank;
@@ -37,9 +44,10 @@ struct cv {
 };
 
 /*
- * mutex_enter - take `m`, sleeping (deaf to signals) until it is free; not for its owner, nor with a spin lock held.
- * mutex_tryenter - take it if that needs no waiting; whether it did.
- * mutex_exit - by the owner; the first waiter becomes the owner.
+ * mutex_enter - take `m`; sleep until it is free, even if a signal arrives.  The caller does not own m and
+ * holds no spin lock.
+ * mutex_tryenter - take it if it is free; returns whether it did.
+ * mutex_exit - release it.  The caller owns it; the first waiter becomes the owner.
  */
 void mutex_init(struct mutex *m, enum sleeprank rank);
 void mutex_enter(struct mutex *m);
@@ -47,9 +55,10 @@ bool mutex_tryenter(struct mutex *m);
 void mutex_exit(struct mutex *m);
 
 /*
- * rw_enter_read, rw_enter_write - take `rw` together with other readers, or alone; sleep (deaf to signals) until then.
- * A reader does not enter again while a writer may wait: it would wait for itself.
- * rw_tryenter_read - enter if that needs no waiting; whether it did.
+ * rw_enter_read, rw_enter_write - take `rw` together with other readers, or alone; sleep until that is
+ * possible, even if a signal arrives.  A reader must not enter a second time: if a writer waits in between,
+ * the reader deadlocks.
+ * rw_tryenter_read - enter if that needs no waiting; returns whether it did.
  */
 void rw_init(struct rwlock *rw, enum sleeprank rank);
 void rw_enter_read(struct rwlock *rw);
@@ -59,8 +68,10 @@ void rw_exit_read(struct rwlock *rw);
 void rw_exit_write(struct rwlock *rw);
 
 /*
- * sleeprank_enter - the caller begins to hold `what`, for which others may sleep.  sleeprank_exit - it ends to.
- * sleeprank_none - it holds nothing of the kind.  Test builds check it (lib/lockrank.h); a lock's functions call them.
+ * Checks of the lock order, in test builds (lib/lockrank.h).  The functions of the locks call them.
+ * sleeprank_enter - curthread begins to hold `what`, a lock or another resource for which threads may sleep.
+ * sleeprank_exit - curthread releases `what`.
+ * sleeprank_none - panic if curthread holds any.
  */
 #ifdef HR_TEST
 void sleeprank_enter(const void *what, enum sleeprank rank);
@@ -78,24 +89,31 @@ static inline void sleeprank_none(void)
 }
 #endif
 
-/* thread_sleep_ns - sleep for `ns` nanoseconds, deaf to signals. */
+/* thread_sleep_ns - sleep for `ns` nanoseconds, even if a signal arrives. */
 void thread_sleep_ns(uint64_t ns);
 
 #define NO_DEADLINE UINT64_MAX
 
 void cv_init(struct cv *cv);
 /*
- * cv_wait - release `m`, sleep until woken, take `m` again.
- * cv_wait_sig - as above, but returns -EINTR on a signal and -ETIMEDOUT at `deadline` (ns of clock_mono_ns(),
- * NO_DEADLINE for none); 0 when woken.  The *_spin forms take a spin lock instead of a mutex.  `what` is for people.
+ * cv_wait - release `m`, sleep until woken up, take `m` again.  `what` names the reason in reports.
+ * cv_wait_sig - the same, but a signal or the deadline (ns of clock_mono_ns(), or NO_DEADLINE) also ends the
+ * sleep.  0: woken up; -EINTR: a signal arrived; -ETIMEDOUT: the deadline has passed.  `m` is held again in
+ * each case.
+ * cv_wait_spin, cv_wait_sig_spin - the same with a spin lock instead of a mutex.
  */
 void cv_wait(struct cv *cv, struct mutex *m, const char *what);
 int cv_wait_sig(struct cv *cv, struct mutex *m, uint64_t deadline, const char *what);
 void cv_wait_spin(struct cv *cv, struct spinlock *l, const char *what);
-/* cv_wait_disk - cv_wait_spin() for what a disk is to do: while this CPU is idle it counts as waiting (mpstat's wt). */
+/*
+ * cv_wait_disk - cv_wait_spin() for disk I/O: while this CPU is idle, its ticks count as wait (mpstat's wt).
+ */
 void cv_wait_disk(struct cv *cv, struct spinlock *l, const char *what);
 int cv_wait_sig_spin(struct cv *cv, struct spinlock *l, uint64_t deadline, const char *what);
-/* cv_signal wakes the first waiter, cv_broadcast all.  Returns how many.  Any context, locks below RANK_CV. */
+/*
+ * cv_signal, cv_broadcast - wake up the first waiter, or all.  Return the number of threads woken up.  May be
+ * called in any context, also with spin locks of a rank below RANK_CV held.
+ */
 unsigned cv_signal(struct cv *cv);
 unsigned cv_broadcast(struct cv *cv);
 
