@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * balance.c - equal shares: threads of one lgroup take turns on its busier CPUs.
+ * balance.c - equal shares of CPU time: threads of one lgroup take turns on its busier CPUs.
  *
- * THEORY      Idle CPUs steal, and a thread that wakes chooses among CPUs.  Threads that compute without end do neither
- *             and stay where they are: three of them on two CPUs would have shares of 1, 1/2 and 1/2.  So at the end of
- *             a time slice a CPU looks whether more threads wait on another one of its lgroup than here, or as many, of
- *             which one has run clearly less lately than the thread whose slice has ended.  It runs, of the most
- *             important there, the one that has run least.  Its own thread waits here, and now this is the busier CPU,
- *             from which another CPU will take a thread: so each thread in turn has the CPU with one thread more, or
- *             with the interrupts.
- *             A thread leaves neither its home nor its set for this, and nothing is taken that is less important than
- *             what is here.
- * LOCKING     lengths are read without a lock, as hints; disp_take_from() takes that of the queue
+ * THEORY      An idle CPU steals threads, and a thread that wakes up is queued on the best CPU.  Threads that
+ *             compute without end never sleep and leave no CPU idle, so they would stay where they are: three
+ *             of them on two CPUs would have shares of 1, 1/2 and 1/2 of a CPU.
+ *             So at the end of a time slice a CPU compares its queue with the fullest one of its lgroup.  If
+ *             more threads wait there, it takes one of them.  If as many wait, it takes one only if that
+ *             thread has lately run clearly less than the thread whose slice has ended.  It takes the thread
+ *             of the highest priority, and of these the one that has run least.
+ *             Its own thread then waits here.  Now this CPU is the busier one, and another CPU will take a
+ *             thread from it.  So the threads take turns on the CPU that has one thread more than the others,
+ *             or more interrupts.
+ *             A thread leaves neither its home lgroup nor its set for this.  A thread of lower priority than
+ *             those here is not taken.
+ * LOCKING     queue lengths are read without a lock, as hints; disp_take_from() takes the lock of the queue
  * TUNABLES    disp_balance_ms
  * SEE ALSO    docs/dispatcher.md, tests/host/test_runq.c
  */
@@ -25,7 +28,7 @@ TUNABLE(
     disp_balance_ms, 0, 10000,
     "default 100 ms; a CPU takes a thread from a busier one of its lgroup so often at most; 0: never");
 
-/* Threads that wait on a CPU and may leave it, for disp_steal_cpu(). */
+/* For disp_steal_cpu(): number of threads that wait on `cpu` and may leave it. */
 static int count_stealable(unsigned cpu)
 {
     return cpus[cpu]->disp->nsteal;
@@ -46,7 +49,7 @@ struct thread *disp_balance(struct cpu *c, const struct thread *t)
     victim = disp_steal_cpu(&lgrp_topo, c->id, c->lgrp, &near, count_stealable);
     if (victim < 0 || (more = count_stealable((unsigned)victim) - d->q.nrun) < 0)
         return NULL;
-    /* If more wait there, any thread will do; else it must have had an eighth less. */
+    /* If more threads wait there, any of them will do.  Otherwise it must have run an eighth less than t. */
     next = disp_take_from(cpus[victim], c, max_of((int)t->pri, (int)d->q.maxpri),
                           more > 0 ? UINT64_MAX - 1 : t->lately_tsc - t->lately_tsc / 8);
     if (next != NULL)

@@ -1,25 +1,31 @@
 // SPDX-License-Identifier: MIT
 /*
- * class.c - scheduling classes: what priority a thread has, and for how long it may run.
+ * class.c - scheduling classes: which priority a thread has, and how long it may run.
  *
- * THEORY      Six classes share one scale of global priorities, as in Solaris.
- *             TS, IA  time sharing: a thread moves between 60 levels, as a table says (ts_dptbl.c).  Using up its time
- *                     slice costs it 10 levels, waking from a sleep lifts it to 50 or above, and so does a second in
- *                     which neither came to an end, whether it waited or ran.  Low levels have long slices.
+ * THEORY      Threads differ: an editor must react at once, a computation may wait, a control loop must never
+ *             wait.  The class of a thread is the rule by which its priority changes.  Six classes share one
+ *             scale of global priorities, as in Solaris; a higher number runs first.
+ *             TS, IA  time sharing: a thread moves between 60 levels, by the table in ts_dptbl.c.  Using up a
+ *                     time slice lowers it by 10 levels.  Waking up from a sleep lifts it to level 50 or
+ *                     above.  So does a second without either, whether the thread waited or ran.  Low levels
+ *                     have long slices.
  *             FX      fixed at its user priority, 0 to 60.
- *             FSS     fair share, between users: each has a number of shares, and one record of what its threads in
- *                     this class have used lately, however many they are.  Use decays by a quarter each second.  A
- *                     thread has priority 59 less FSS_MEAN_COST times its user's use per share, over the mean of all
- *                     users.  That mean is weighted by use: those who use little do not count.  So users who compute
- *                     meet near priority 9, each with use in proportion to its shares.  The clock works the mean and
- *                     the priorities out ten times a second; a thread that leaves its CPU is charged at once.
- *             RT      fixed, before everything else: 100 to 198, one level for each of POSIX's priorities 1 to 99.
- *                     Solaris has 60, 100 to 159: class_rt_from_solaris().
+ *             FSS     fair share between users: each user has a number of shares and one record of the CPU
+ *                     time that its threads in this class have used lately.  This use decays by a quarter
+ *                     each second.  The priority of a thread is 59 - FSS_MEAN_COST * (its user's use per
+ *                     share) / (the mean of all users).  The mean is weighted by use, so users with little
+ *                     use hardly count.  So all users that compute end up near priority 9, each with use in
+ *                     proportion to its shares.  The clock computes the mean and the priorities ten times a
+ *                     second; a thread that leaves its CPU is charged at once.
+ *             RT      real time, fixed, above all others: 100 to 198, one level for each of POSIX's
+ *                     priorities 1 to 99.  Solaris has 60 levels, 100 to 159: class_rt_from_solaris().
  *             SYS     kernel threads, 60 to 99.
- *             A thread that is preempted keeps what is left of its slice, and its place before its equals: else one
- *             that is often interrupted would never use up a slice, and sink more slowly than its neighbours.  So does
- *             one that sleeps for a shorter time than it has used of the slice: that is no sleep.  A child goes on with
- *             the slice of its parent.  Else a process could keep others out by short sleeps, or as its own child.
+ *             A preempted thread keeps the rest of its slice and its place before the threads of its
+ *             priority.  Otherwise a thread that is often preempted would never use up a slice, and would
+ *             sink too slowly.
+ *             A thread that sleeps for less time than it has used of its slice also keeps the rest: this does
+ *             not count as a sleep.  A child continues the slice of its parent.  Otherwise a process could
+ *             keep other threads off the CPU with short sleeps, or by creating child after child.
  * LOCKING     callers hold t->lock
  * SEE ALSO    docs/dispatcher.md; ts_dptbl(4), FSS(7) of Solaris 9
  */
@@ -28,18 +34,18 @@
 #include "lib/errno.h"
 
 enum { TS_START = 29, TS_LIFTED = 50 }; /* a thread that has slept or waited is at 50 or above */
-enum { LIFT_TICKS = HZ / 2 };
+enum { LIFT_TICKS = HZ / 2 }; /* waiting time, in clock ticks, after which a thread is lifted */
 enum {
     FSS_MEAN_COST = 50,
     FSS_MEAN_LEAST_US = 100000,
     FSS_USAGE_MAX_US = 1 << 30,
-    FSS_SECONDS = 60
+    FSS_SECONDS = 60 /* seconds after which nearly nothing of a use is left */
 };
 
 static uint64_t tsc_per_ms;
-static _Atomic uint64_t fss_mean_us =
-    FSS_MEAN_LEAST_US;           /* use per share that costs FSS_MEAN_COST levels */
-static _Atomic bool fss_charged; /* since the last look */
+/* Mean use per share, microseconds: a user with this use has lost FSS_MEAN_COST levels. */
+static _Atomic uint64_t fss_mean_us = FSS_MEAN_LEAST_US;
+static _Atomic bool fss_charged; /* a thread was charged since the last class_fss_look() */
 
 static bool is_time_sharing(const struct thread *t)
 {
@@ -121,7 +127,7 @@ void class_slept(struct thread *t)
     unsigned level;
 
     if (t->slice_left != 0 && t->slice_left + (rdtsc() - t->oncpu_since) < t->slice_whole)
-        return; /* it slept for less than it has used */
+        return; /* it slept for less time than it has used of its slice */
     t->slice_left = 0;
     if (!is_time_sharing(t))
         return;
@@ -152,7 +158,7 @@ void class_charge(struct thread *t, uint64_t tsc)
     }
 }
 
-/* The use of `f`, decayed up to this second; [look] of the clock. */
+/* Decays the use of `f` up to `second` (seconds since boot) and returns it, in microseconds.  Clock only. */
 static uint32_t fss_decay(struct fss *f, uint64_t second)
 {
     uint32_t u = f->usage;
@@ -204,18 +210,22 @@ void class_lifted(struct thread *t)
 }
 
 /*
- * Lifts what has used up no slice and not slept for too long (ts_dptbl.c), above those that sleep again and again as
- * well, and takes what has waited for a second away from where real-time threads compute.  What has waited for
- * LIFT_TICKS and is not lifted by that comes before all programs until it is out of the kernel: it may hold a lock for
- * reading, which lends no priority, and all would wait.
+ * Ageing, so that every thread runs at some time:
+ * - A TS or IA thread that has neither used up a slice nor slept for longer than maxwait gets level lwait
+ *   (ts_dptbl.c).  If that is 50 and it still waits a second later, it gets 59, above threads that sleep
+ *   often.
+ * - A thread that has waited for more than a second behind a real-time thread is queued anew (disp_evade).
+ * - A user thread below TS_LIFTED that has waited for more than LIFT_TICKS gets priority PRI_SYS until it
+ *   returns to user mode.  The reason: it may hold a rwlock for reading, which lends no priority, and block
+ *   many threads.
  */
 void class_second(void)
 {
     struct thread *t;
 
     spin_lock(&all_threads_lock);
-    if (!list_empty(
-            &all_threads)) { /* of those lifted to one level the first runs first: another each second */
+    /* Of threads lifted to one level, the first in the list runs first: rotate the list each second. */
+    if (!list_empty(&all_threads)) {
         t = list_pop(&all_threads, struct thread, all_link);
         list_push_back(&all_threads, &t->all_link);
     }
@@ -267,8 +277,8 @@ enum { SOLARIS_RT_MAX = 59 };
 
 int class_rt_from_solaris(int upri)
 {
-    return (upri * (RT_LEVELS - 1) + SOLARIS_RT_MAX - 1) /
-           SOLARIS_RT_MAX; /* up, so that the way back gives the same */
+    /* Rounded up, so that class_rt_to_solaris() returns the same value. */
+    return (upri * (RT_LEVELS - 1) + SOLARIS_RT_MAX - 1) / SOLARIS_RT_MAX;
 }
 
 int class_rt_to_solaris(int upri)

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * cpu.c - processor states, bindings and affinities: who may run where.
+ * cpu.c - processor states, bindings and affinities: which thread may run on which CPU.
  *
- * THEORY      An off-line CPU runs no threads: it leaves its set's mask and its lgroup's count, what was queued
- *             on it is queued elsewhere, and what it ran leaves at the next interrupt.  When it was the last of its
- *             lgroup in the set, the threads of the set at home there choose new homes.  It remembers its set.  Coming
- *             back moves nobody.
- *             A no-intr CPU runs threads as before, but takes neither device interrupts nor timers, the clock among
- *             them; an off-line one does not either.  What remains are other CPUs' cross-calls and pokes, and its own
- *             timer, for the time slices of threads that compete for it (timer.c).
- *             Binding a thread to a CPU of another lgroup moves its home there, and unbinding leaves it there unless it
- *             has lgroup affinities: they count again.
- * INVARIANTS  I1  some CPU is P_ONLINE, and so takes interrupts
+ * THEORY      An off-line CPU runs no threads.  When a CPU goes off-line it leaves the mask of its set and
+ *             the CPU count of its lgroup, its queued threads are queued on other CPUs, and its running
+ *             thread leaves at the next interrupt.  If it was the last CPU of its lgroup in the set, the
+ *             threads of the set at home there get new homes.  It still belongs to its set.  When it comes
+ *             back on-line, no home changes.
+ *             A no-intr CPU runs threads, but takes neither device interrupts nor timers (and so not the
+ *             clock).  Nor does an off-line CPU.  What still interrupts a no-intr CPU: cross-calls and pokes
+ *             of other CPUs, and its own timer, which ends the time slices of threads that compete for it
+ *             (timer.c).
+ *             Binding a thread to a CPU of another lgroup moves its home there.  Unbinding leaves the home
+ *             there, unless the thread has lgroup affinities: then its home is chosen by them again.
+ * INVARIANTS  I1  at least one CPU is P_ONLINE, and so takes interrupts
  * LOCKING     cpu_lock serialises changes of state; then thread locks and cpupart_lock
  * SEE ALSO    pset.c; p_online(2), processor_bind(2) of Solaris 9; docs/psets.md, docs/dispatcher.md
  */
@@ -39,7 +41,6 @@ void disp_cpu_enter(struct cpu *c, struct cpupart *to)
     cpumask_set_atomic(&to->cpus, c->id);
 }
 
-/* A CPU joins its set and takes work; called for each CPU at boot and when it comes on-line. */
 void disp_cpu_join(struct cpu *c)
 {
     c->disp->state = P_ONLINE;
@@ -59,7 +60,7 @@ int disp_cpu_state(unsigned cpu, long *since)
     return cpus[cpu]->disp->state;
 }
 
-/* Sets the binding of `t` (t->lock held), which may wait on a queue: nsteal counts by the binding. */
+/* Sets the binding of `t` (t->lock held).  If t is queued, queues it anew: nsteal depends on the binding. */
 static void set_thread_binding(struct thread *t, int cpu)
 {
     bool queued = t->state == TS_RUNNABLE && disp_dequeue(t);
@@ -71,7 +72,7 @@ static void set_thread_binding(struct thread *t, int cpu)
         disp_poke(t->cpu, POKE_MOVE);
 }
 
-/* Whether a thread is bound to `cpu`; with `unbind` they are released instead. */
+/* Returns whether a thread is bound to `cpu`.  With `unbind`, unbinds all such threads and returns false. */
 static bool find_or_unbind_threads(unsigned cpu, bool unbind)
 {
     struct thread *t;
@@ -104,7 +105,7 @@ int disp_cpu_unbind(struct cpu *c, bool forced)
     return 0;
 }
 
-/* Threads of `part` at home in lgroup `g`, which has no CPU left there, choose again. */
+/* Chooses new homes for the threads of `part` at home in lgroup `g`, where the set has no CPU any more. */
 static void rehome_threads(struct cpupart *part, unsigned g)
 {
     struct thread *t;
@@ -119,7 +120,7 @@ static void rehome_threads(struct cpupart *part, unsigned g)
     spin_unlock(&all_threads_lock);
 }
 
-/* Queues everything that waits on `c` elsewhere. */
+/* Queues the unbound threads that wait on `c` on other CPUs. */
 static void drain_cpu_queue(struct cpu *c)
 {
     struct thread *t;
@@ -135,7 +136,11 @@ static void drain_cpu_queue(struct cpu *c)
     spin_unlock(&all_threads_lock);
 }
 
-/* CPUs of `part` have come or gone, and with them affinities count that did not, or the opposite: threads move. */
+/*
+ * CPUs of `part` have come or gone.  So an affinity mask may have got its first CPU of the set, or lost its
+ * last, and counts again, or no longer (disp_may_run).  Moves the threads that are now on a CPU which they
+ * may not use.
+ */
 static void recheck_affinities(struct cpupart *part)
 {
     struct disp_queue *q;
@@ -182,7 +187,10 @@ static struct cpu *nearest_intr_cpu(const struct cpu *c)
     return NULL;
 }
 
-/* `c`, on-line, takes no device interrupts and no timers any more.  -EBUSY: it is the last, or one cannot move. */
+/*
+ * CPU `c`, P_ONLINE until now, takes no device interrupts and no timers any more.  0, or -EBUSY: it is the
+ * last P_ONLINE CPU, or one of its interrupts can go to no other CPU.
+ */
 static int fence_cpu_intr(struct cpu *c)
 {
     struct cpu *other = nearest_intr_cpu(c);
@@ -194,7 +202,7 @@ static int fence_cpu_intr(struct cpu *c)
     return 0;
 }
 
-/* The opposite. */
+/* CPU `c`, P_NOINTR or about to be on-line again, takes device interrupts and timers again. */
 static void unfence_cpu_intr(struct cpu *c)
 {
     c->disp->state = P_ONLINE;
@@ -206,9 +214,10 @@ static void bring_cpu_online(struct cpu *c)
 {
     disp_cpu_join(c);
     recheck_affinities(c->disp->part);
-    disp_poke(c, POKE_STEAL); /* something may wait */
+    disp_poke(c, POKE_STEAL); /* a thread may wait on another CPU */
 }
 
+/* 0, or -EBUSY: it is the last CPU of its set, threads are bound to it, or as fence_cpu_intr(). */
 static int take_cpu_offline(struct cpu *c, bool forced)
 {
     struct cpupart *part = c->disp->part;
@@ -219,13 +228,16 @@ static int take_cpu_offline(struct cpu *c, bool forced)
         return -EBUSY;
     if (old == P_ONLINE && (err = fence_cpu_intr(c)) != 0)
         return err;
-    /* First the state, then the look: thread_bind() looks at the state under the lock of the thread that it binds. */
+    /*
+     * The state must change before the search for bound threads.  thread_bind() checks the state under the
+     * lock of the thread that it binds, and the search takes that lock, so one of the two sees the other.
+     */
     c->disp->state = P_OFFLINE;
     if ((err = disp_cpu_unbind(c, forced)) != 0) {
         c->disp->state = old;
         if (old == P_ONLINE)
             unfence_cpu_intr(c);
-        disp_poke(c, POKE_STEAL); /* it has left everything to others meanwhile */
+        disp_poke(c, POKE_STEAL); /* it did not steal while its state was P_OFFLINE */
         return err;
     }
     cpumask_clear_atomic(&part->cpus, c->id);
@@ -299,7 +311,7 @@ int thread_set_affinity(struct thread *t, const struct cpumask *m)
 
     if (!cpumask_intersects(m, &t->part->cpus))
         return -EINVAL;
-    for (unsigned i = 0; i < ncpu; i++) /* those off-line as well: they come back */
+    for (unsigned i = 0; i < ncpu; i++) /* off-line CPUs as well: they may come back */
         all = all && cpumask_test(m, i);
     spin_lock(&t->lock);
     t->affinity = *m;
