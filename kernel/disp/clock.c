@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * clock.c - the one CPU that keeps the 100 Hz clock.
+ * clock.c - the 100 Hz clock, which one CPU keeps for all.
  *
- * THEORY      A timer on one CPU counts lbolt, looks at every CPU and charges the tick to what it was doing (user,
- *             kernel, idle), and every tenth of a second updates the load of the lgroups, every five seconds the load
- *             averages, all of that per processor set. The other CPUs take no tick.  When the CPU that keeps the clock
- *             goes off-line or has its interrupts taken away, the clock moves to another, like any timer.
- *             The watchdog: while some thread is runnable, context switches, system calls and faults must happen.
- * LOCKING     the tick runs in interrupt context; what it reads of other CPUs are atomics
+ * THEORY      A timer on one CPU expires 100 times a second.  Each tick adds 1 to lbolt.  Then it looks at
+ *             every CPU and charges the tick to the state of that CPU: user, kernel, idle, or waiting for a
+ *             disk.  Every tenth of a second it updates the load of the lgroups, and every five seconds the
+ *             load averages, both per processor set.  The other CPUs take no tick.  When the CPU that keeps
+ *             the clock goes off-line or becomes no-intr, the clock moves to another CPU, like any timer.
+ *             The watchdog: while a thread can run, the counts of context switches, system calls, faults and
+ *             user ticks must grow.  If they do not for watchdog_s seconds, the machine counts as hung.
+ * LOCKING     the tick runs in interrupt context; it reads the fields of other CPUs without locks
  * SEE ALSO    docs/dispatcher.md; chapter "Load averages" of docs/lgroups.md
  */
 #include "disp/clock.h"
@@ -26,8 +28,9 @@ static struct timer clock_timer;
 static uint64_t progress_last, progress_at;
 
 /*
- * Threads per set and lgroup that run or wait: queued on its CPUs, or at home there and running anywhere.  What
- * waits on a set's queue is of no lgroup.
+ * Counts, per set and lgroup, the threads that run or wait: those queued on CPUs of the lgroup, and those
+ * that run anywhere and are at home there.  Threads on a set's real-time queue count for the set, but for no
+ * lgroup.  Returns the number of all such threads of the machine.
  */
 static unsigned sample_loads(void)
 {
@@ -55,13 +58,14 @@ static unsigned sample_loads(void)
     }
     for (unsigned i = 0; i < cpupart_end; i++)
         if (cpuparts[i] != NULL) {
-            cpuparts[i]->nrunnable =
-                cpuparts[i]->counting; /* at once, for those who read it meanwhile */
+            /* In one step, because other CPUs read nrunnable at any time. */
+            cpuparts[i]->nrunnable = cpuparts[i]->counting;
             total += cpuparts[i]->counting;
         }
     return total;
 }
 
+/* Updates the loads of the lgroups and, with `averages`, the load averages. */
 static void update_loads(bool averages)
 {
     unsigned total = sample_loads();
@@ -97,6 +101,7 @@ unsigned clock_runnable_now(const struct lgrp_part *part, unsigned lgrp)
     return n;
 }
 
+/* A number that grows while programs make progress. */
 static uint64_t count_progress(void)
 {
     uint64_t n = 0;

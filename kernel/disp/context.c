@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * context.c - see context.h.
+ * context.c - the processor state that belongs to a thread: see context.h.
  *
- * THEORY      The kernel itself uses no floating point: a thread's state stays in the processor while it is in the
- *             kernel, and is saved and loaded when threads that have one are switched.
+ * THEORY      The kernel itself does not use the FPU.  So the FPU state of a user thread stays in the CPU
+ *             while the thread runs in the kernel, and is saved only when the CPU switches to another thread.
  */
 #include "disp/context.h"
 #include "disp/disp.h"

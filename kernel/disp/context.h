@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * context.h - the processor state that belongs to a thread: user registers, floating point, segment bases.
+ * context.h - the processor state that belongs to a thread: user registers, FPU, segment bases.
  *
- * LOCKING  each is used by the thread itself, or on a thread that does not run yet
+ * LOCKING  none: called by the thread itself, or for a thread that was not started yet
  */
 #ifndef DISP_CONTEXT_H
 #define DISP_CONTEXT_H
@@ -10,15 +10,24 @@
 #include "disp/thread.h"
 #include "x86/trap.h"
 
-/* thread_regs - place of the user registers: the top of the kernel stack. */
+/* thread_regs - where the user registers of `t` are saved: at the top of its kernel stack. */
 struct regs *thread_regs(struct thread *t);
-/* thread_fpu_save - store curthread's live state in t->fpu.  thread_fpu_load - the reverse. */
+/* thread_fpu_save - save the FPU state of this CPU in t->fpu.  thread_fpu_load - load it from there. */
 void thread_fpu_save(struct thread *t);
 void thread_fpu_load(struct thread *t);
-/* thread_fpu_init - the state a program starts with, in t->fpu and, for curthread, in the processor. */
+/* thread_fpu_init - set a program's initial FPU state: in t->fpu and, for curthread, in the CPU. */
 void thread_fpu_init(struct thread *t);
-/* thread_set_fsbase, thread_set_gsbase - curthread's user segment base (bytes), now and after each switch. */
+/* thread_set_fsbase, thread_set_gsbase - set curthread's user segment base (a virtual address). */
 void thread_set_fsbase(uint64_t base);
 void thread_set_gsbase(uint64_t base);
+
+/*
+ * disp_ast - trap_ops.ast: do the work of curthread's ast bits before it returns to user mode (registers
+ * `r`).
+ * disp_interrupted - trap_ops.interrupted: at the end of an interrupt, preempt curthread if AST_RESCHED is
+ * set.
+ */
+void disp_ast(struct regs *r);
+void disp_interrupted(void);
 
 #endif

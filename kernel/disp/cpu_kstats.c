@@ -2,7 +2,7 @@
 /*
  * cpu_kstats.c - the kstats of CPUs and memory nodes: `cpu:N:sys` and `mem:N:node`.
  *
- * LOCKING  values are read without a lock, each by itself
+ * LOCKING  each value is read without a lock, so the values of one snapshot may differ a little in time
  */
 #include "disp/disp.h"
 #include "lib/string.h"
@@ -48,6 +48,7 @@ static void node_clear(struct kstat *ks)
     mem_node_counts_clear((unsigned)ks->instance);
 }
 
+/* A new kstat, not registered yet; panics without memory. */
 static struct kstat *kstat_new(const char *module, unsigned instance, const char *name, void *arg)
 {
     struct kstat *ks = kmem_zalloc(sizeof *ks);

@@ -15,11 +15,11 @@ _Atomic uint32_t loadavg[3];
 
 void loadavg_update(_Atomic uint32_t avg[3], unsigned runnable)
 {
-    static const uint32_t decay[3] = {1884, 2014,
-                                      2037}; /* 2048 * exp(-5/60), exp(-5/300), exp(-5/900) */
+    /* 2048 * exp(-5/60), 2048 * exp(-5/300), 2048 * exp(-5/900) */
+    static const uint32_t decay[3] = {1884, 2014, 2037};
 
     for (unsigned i = 0; i < 3; i++) {
-        uint64_t up = runnable * ONE > avg[i] ? ONE - 1 : 0; /* round towards the load */
+        uint64_t up = runnable * ONE > avg[i] ? ONE - 1 : 0; /* round up while the average rises */
 
         avg[i] = (uint32_t)((avg[i] * (uint64_t)decay[i] +
                              (uint64_t)runnable * ONE * (ONE - decay[i]) + up) >>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * loadavg.h - how many threads ran or waited for a CPU, averaged over 1, 5 and 15 minutes.
+ * loadavg.h - load averages: threads that run or wait for a CPU, averaged over 1, 5 and 15 minutes.
  *
- * LOCKING  loadavg_update() is called by the clock alone; readers take what is there
+ * LOCKING  only the clock calls loadavg_update(); readers take no lock
  */
 #ifndef DISP_LOADAVG_H
 #define DISP_LOADAVG_H
@@ -11,12 +11,12 @@
 
 #define LOADAVG_SHIFT 11 /* fixed point: 2048 = 1.00 */
 
-extern _Atomic uint32_t loadavg[3]; /* [a] over 1, 5, 15 minutes; of the machine */
+extern _Atomic uint32_t loadavg[3]; /* [a] of the machine, over 1, 5, 15 minutes; fixed point */
 
-/* loadavg_update - one step of three averages: call every 5 seconds with the threads running or runnable now. */
+/* loadavg_update - one step of three averages, every 5 seconds.  `runnable`: threads that run or wait now. */
 void loadavg_update(_Atomic uint32_t avg[3], unsigned runnable);
 
-/* disp_runnable - threads running (idle threads excepted) or queued on all CPUs, as a snapshot. */
+/* disp_runnable - number of threads of the machine that run (not idle threads) or are queued: a snapshot. */
 unsigned disp_runnable(void);
 
 #endif

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * report.c - what threads wait for, printed when the machine is taken for hung.
+ * report.c - prints what each thread waits for, when the machine seems to hang.
  *
- * THEORY      Sleeps that a signal ends are those of programs which wait for something to happen; the others should be
- *             short, so in a machine that hangs they tell why.  So do threads that could run and do not.
- *             A thread that sleeps has left its registers on its stack in context_switch() (entry.S): six of them, and
- *             above them where it goes on.
- * LOCKING     none, for who holds one may be what hangs: the machine is about to end
+ * THEORY      A sleep that a signal can end is normal: a program waits for input, for example.  Other sleeps
+ *             should be short, so in a machine that hangs they show the reason.  So do threads that can run
+ *             and wait for a CPU.
+ *             context_switch() (entry.S) has saved the registers of a sleeping thread on its stack: six
+ *             registers, and above them the address at which it will continue.
+ * LOCKING     none, because the holder of a lock may be the thread that hangs.  The machine is about to stop
  * SEE ALSO    kernel/main.c (nmi), tools/gdb/homeroom.py
  */
 #include "disp/disp.h"
@@ -15,6 +16,7 @@
 
 enum { AT_RBP = 4, AT_RIP = 6, MOST = 2000 /* threads: the list may be broken */ };
 
+/* Prints one line and a back trace for `t`, which sleeps. */
 static void print_sleeping_thread(const struct thread *t)
 {
     const uint64_t *saved = (const uint64_t *)t->ksp;

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: MIT
 /*
- * timer.c - time, and functions to be called at a time.
+ * timer.c - the clock, and timers: functions called at a given time.
  *
- * THEORY      The time-stamp counter, the same on all CPUs, is the clock; it and the local APIC's timer are measured
- *             once against the ACPI power-management timer (3.579545 MHz).  Each CPU has a heap of timers by deadline
- *             (timerq.h).  The hardware timer is set once for the earlier of the first deadline and the end of the
- *             running thread's time slice; there is no periodic tick.
- *             A CPU without interrupts (no-intr) keeps no timers, and an off-line one neither: those it has move away
- *             (timer_leave), and what is armed there goes to the CPU that timer_cpu names, or where that one's lead.
- *             Its thread's time slice ends by an interrupt only while another thread waits for the CPU; else it looks
- *             once a second.
- *             A timer that is armed while its function runs goes to the CPU that runs it (I4).  So the function is
- *             never called twice at once, and arming need not wait: its caller may hold a lock that the function takes.
- * INVARIANTS  I1  timer_set_for <= the earliest event of its CPU that is in the future, or an interrupt is pending
+ * THEORY      The kernel must know the time, and must act when a time has come: end a sleep, a timeout, a
+ *             time slice.  The clock is the time-stamp counter (TSC), which is the same on all CPUs.  The TSC
+ *             and the local APIC's timer are measured once against the ACPI power-management timer (3.579545
+ *             MHz).
+ *             Each CPU has a heap of timers, ordered by deadline (timerq.h).  The hardware timer is set for
+ *             the first deadline or the end of the running thread's time slice, whichever is earlier.  There
+ *             is no periodic tick.
+ *             A CPU without interrupts (no-intr) keeps no timers, nor does an off-line one.  Its timers move
+ *             to another CPU (timer_leave).  Timers armed on such a CPU later are queued on the CPU at the
+ *             end of its timer_cpu chain.  On a no-intr CPU the time slice ends by an interrupt only while
+ *             another thread waits for the CPU; otherwise the CPU checks once a second.
+ *             A timer that is armed while its function runs goes to the CPU that runs the function (I4).  So
+ *             the function never runs on two CPUs at the same time.  timer_arm() need not wait for it, so its
+ *             caller may hold a lock that the function takes.
+ * INVARIANTS  I1  timer_set_for <= the earliest future event of its CPU, or an interrupt is pending
  *             I2  a timer is in the heap of t->cpu or in none; timer_cpu == the CPU itself iff it keeps timers
- *             I3  following timer_cpu ends: it was set to a CPU that kept timers then
- *             I4  while a timer's function runs on a CPU, t->cpu is that CPU, which keeps its timers
- * LOCKING     d->timer_lock (RANK_TIMER), to move timers that of both CPUs; functions are called without it
+ *             I3  a timer_cpu chain has an end: each link was set to a CPU that kept timers at that time
+ *             I4  while a timer's function runs on a CPU, that CPU keeps its timers, and t->cpu is that CPU
+ * LOCKING     d->timer_lock (RANK_TIMER); to move timers, those of both CPUs.  Timer functions run without it
  * SEE ALSO    ACPI specification 4.8.3.3 (power management timer)
  */
 #include "disp/timer.h"
@@ -42,7 +46,7 @@ uint64_t tsc_to_ns(uint64_t cycles)
     return (uint64_t)(((unsigned __int128)cycles * ns_mult) >> 32);
 }
 
-/* Times beyond 36 years count as 36 years: the product must fit. */
+/* Times beyond 2^60 ns (36 years) count as 36 years, so that the product fits. */
 static uint64_t ns_to_tsc(uint64_t ns)
 {
     return mul_div(min_of(ns, 1ul << 60), tsc_khz, 1000000);
@@ -69,15 +73,16 @@ void clock_set_real(uint64_t ns)
     vdso_update();
 }
 
-/* The three counters at one moment. */
+/* The values of three counters at one moment: TSC, power-management timer, APIC timer (counts down). */
 struct moment {
     uint64_t tsc;
     uint32_t pm, apic;
 };
 
 /*
- * Reads the three counters as close together as can be: of several tries, the one that took the fewest cycles.
- * A host that takes the CPU away in the middle of one try would otherwise make the clock many times too fast.
+ * Reads the three counters as close together as possible: of several tries, it returns the one that took the
+ * fewest cycles.  Otherwise a virtual machine that loses its CPU in the middle of a try would get a clock
+ * many times too fast.
  */
 static struct moment read_clock_counters(uint16_t port)
 {
@@ -130,7 +135,7 @@ void timer_cpu_init(struct cpu *c)
     c->disp->timer_cpu = c;
 }
 
-/* After each change: the copy of the first deadline that timer_program() reads without the lock. */
+/* Updates the copy of the first deadline, which is read unlocked; called after each change of the heap. */
 static void update_first_deadline(struct disp_cpu *d)
 {
     d->first_ns = d->timers != NULL ? d->timers->deadline_ns : UINT64_MAX;
@@ -148,7 +153,7 @@ void timer_program(struct cpu *c)
     uint64_t now = rdtsc(), when = d->quantum_end, ticks;
 
     if (unlikely(d->state == P_NOINTR) && disp_waiting(c) < 0 && when != UINT64_MAX)
-        when = max_of(when, now + tsc_khz * 1000); /* a second */
+        when = max_of(when, now + tsc_khz * 1000); /* in a second */
     if (d->first_ns != UINT64_MAX)
         when = min_of(when, clock_params.base_tsc + ns_to_tsc(d->first_ns) + 1);
     d->timer_set_for = when;
@@ -158,7 +163,7 @@ void timer_program(struct cpu *c)
     apic_timer_set((uint32_t)min_of(ticks, (uint64_t)UINT32_MAX));
 }
 
-/* The CPU that keeps the timers of CPU `c`, with its lock held. */
+/* Finds the CPU that keeps the timers of CPU `c`, and returns it with its timer_lock held. */
 static struct cpu *lock_timer_keeper(struct cpu *c)
 {
     for (;;) {
@@ -175,8 +180,8 @@ static struct cpu *lock_timer_keeper(struct cpu *c)
 }
 
 /*
- * Takes `t` out of its heap.  Returns the CPU that this left locked, where it is or was last armed; NULL: it was never
- * armed.
+ * Takes `t` out of its heap; *was: whether it was armed.  Returns the CPU on which it was last armed, with
+ * the timer_lock of that CPU held; NULL: it was never armed.
  */
 static struct cpu *disarm_timer_lock(struct timer *t, bool *was)
 {
@@ -232,7 +237,7 @@ bool timer_cancel(struct timer *t)
     spin_check_sleep(0);
     while ((c = disarm_timer_lock(t, &armed)) != NULL) {
         was |= armed;
-        running = c->disp->running_timer == t; /* and may arm it again */
+        running = c->disp->running_timer == t; /* its function runs, and may arm it again */
         spin_unlock(&c->disp->timer_lock);
         if (!running)
             break;
@@ -288,7 +293,7 @@ void timer_interrupt(void)
         d->running_timer = NULL;
     }
     over =
-        rdtsc() >= d->quantum_end; /* looked at once: nobody else ends the slice if this does not */
+        rdtsc() >= d->quantum_end; /* read once: if `over` is false, the timer must be set again */
     if (over && c->thread->runtime_tsc + (rdtsc() - c->thread->oncpu_since) >= c->thread->alarm_tsc)
         atomic_fetch_or(&c->thread->ast, AST_ALARM);
     if (!over) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * timer.h - time, and functions called later.
+ * timer.h - the time of day, and timers: functions called at a given time.
  *
- * Callbacks run in interrupt context on the CPU that armed them, or on another if that one takes no timers (no-intr,
- * off-line), interrupts off, with no lock held; they may take spin locks of any rank but RANK_TIMER and wake threads.
+ * A timer's function runs in interrupt context, with interrupts off and no lock held.  It runs on the CPU
+ * that armed the timer, or on another one if that CPU takes no timers (no-intr, off-line).  It may take spin
+ * locks and wake threads up.
  */
 #ifndef DISP_TIMER_H
 #define DISP_TIMER_H
@@ -14,14 +15,16 @@
 struct timer {
     uint64_t deadline_ns; /* of clock_mono_ns() */
     void (*fn)(struct timer *);
-    struct cpu *cpu; /* where it is, or was last, armed; changes under both CPUs' locks */
+    struct cpu *cpu; /* where it is, or was last, armed; NULL: never.  Set under that CPU's lock */
     struct timer *child, *next; /* its place in the CPU's heap: timerq.h */
-    struct timer **link;        /* what points at it there; NULL: not armed */
+    struct timer **link;        /* the pointer to it in the heap; NULL: not armed */
 };
 
+/* clock_mono_ns - nanoseconds since boot; never goes back, and is the same on every CPU. */
+uint64_t clock_mono_ns(void);
 /* clock_real_ns - nanoseconds since 1970. */
 uint64_t clock_real_ns(void);
-/* clock_set_real - settimeofday. */
+/* clock_set_real - settimeofday: set clock_real_ns(). */
 void clock_set_real(uint64_t ns);
 /* The conversion for the vDSO: ns = base_ns + ((tsc - base_tsc) * mult >> shift). */
 struct clock_params {
@@ -30,15 +33,18 @@ struct clock_params {
 };
 extern struct clock_params clock_params;
 uint64_t tsc_to_ns(uint64_t cycles);
+/* clock_changed - called after clock_set_real(); the vDSO copies clock_params then.  May be NULL. */
+extern void (*clock_changed)(void);
 
 /*
- * timer_arm - call t->fn at deadline; re-arms if already armed.  O(log n).  Takes RANK_TIMER, and does not wait for an
- * fn that runs: the caller may hold a lock that fn takes.
+ * timer_arm - call fn(t) at `deadline_ns` of clock_mono_ns(); an armed timer is re-armed.  O(log n).  Takes a
+ * lock of RANK_TIMER.  It does not wait for a running fn, so the caller may hold a lock that fn takes.
  */
 void timer_arm(struct timer *t, uint64_t deadline_ns, void (*fn)(struct timer *));
 /*
- * timer_cancel - returns whether it was still armed.  After it returns fn is not running, and the timer is not armed
- * even if fn arms it.  It waits for fn, so the caller holds no spin lock.  Nobody else arms the timer meanwhile.
+ * timer_cancel - disarm `t`; returns whether it was armed.  When it returns, fn is not running, and t is not
+ * armed even if fn has armed it.  It waits for fn, so the caller holds no spin lock.  No other thread may arm
+ * t at the same time.
  */
 bool timer_cancel(struct timer *t);
 static inline bool timer_armed(const struct timer *t)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * timerq.c - see timerq.h.
+ * timerq.c - the pairing heap of armed timers: see timerq.h.
  */
 #include "disp/timerq.h"
 
@@ -20,7 +20,7 @@ static struct timer *meld_timer_heaps(struct timer *a, struct timer *b)
     return a;
 }
 
-/* Makes one tree of a list of siblings. */
+/* Joins the trees of a list of siblings, which begins with `t`, to one tree; NULL if the list is empty. */
 static struct timer *meld_sibling_heaps(struct timer *t)
 {
     struct timer *pairs = NULL, *all = NULL, *rest;
@@ -45,6 +45,7 @@ static struct timer *meld_sibling_heaps(struct timer *t)
     return all;
 }
 
+/* Joins `tree` to the heap at *root. */
 static void add_timer_heap(struct timer **root, struct timer *tree)
 {
     *root = *root != NULL ? meld_timer_heaps(*root, tree) : tree;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * timerq.h - the armed timers of one CPU, earliest first: a pairing heap whose links lie in the timers.
+ * timerq.h - the armed timers of one CPU: a pairing heap whose root is the earliest timer.
  *
- * THEORY      So arming needs no memory and cannot fail.  A heap-ordered tree: each timer is no earlier than its
- *             parent; the first child hangs on `child`, its siblings on `next`.  Two trees are joined by one
- *             comparison.  Removing a timer joins its children in pairs, then the pairs from the last to the first.
+ * THEORY      The links of the heap are in struct timer, so arming needs no memory and cannot fail.  The heap
+ *             is a tree in which no timer is earlier than its parent.  `child` points to the first child of a
+ *             timer, and `next` links siblings.  Two trees are joined by one comparison.  When a timer is
+ *             removed, its children are joined in pairs, and then the pairs are joined from the last to the
+ *             first.
  * COST        insert O(1); remove O(log n), amortised
  * INVARIANTS  I1  t->deadline_ns >= its parent's
  *             I2  *t->link == t while armed; link == NULL otherwise

@@ -2,7 +2,8 @@
 /*
  * ts_dptbl.c - the dispatch table of time sharing.
  *
- * THEORY      The values are Solaris's, as ts_dptbl(4) prints them: see struct ts_dpent in disp.h.
+ * THEORY      The values are those of Solaris, as in ts_dptbl(4).  struct ts_dpent in disp.h explains the
+ *             columns.
  * LOCKING     none: constant
  * SEE ALSO    class.c, docs/dispatcher.md
  */
