@@ -2,13 +2,14 @@
 /*
  * pset.c - processor sets: see pset.h.
  *
- * THEORY      A CPU changes its set in this order: it leaves the old set's mask, so that nothing new is placed on it
- *             and no thread can be bound to it; threads that are bound to it make the call fail; what waits there is
- *             queued elsewhere; then it joins the other mask, and its running thread finds at the next interrupt that
- *             it may not stay.  A thread is queued under its own lock and looks at the mask there, so the walk over all
- *             threads, which takes each one's lock, misses none.
- *             When a set is destroyed its CPUs join the default set before they leave it, and its threads move in
- *             between: none is ever without a CPU, and all keep their homes.
+ * THEORY      A CPU changes its set in these steps.  It leaves the mask of the old set: now no new thread is
+ *             placed on it or bound to it.  If threads are still bound to it, the call fails.  The threads
+ *             that wait on it are queued on other CPUs.  It joins the mask of the new set.  At the next
+ *             interrupt its running thread finds that it may not stay.  A thread is queued under its own
+ *             lock, and the mask is read under that lock.  So the walk over all threads, which takes the lock
+ *             of each, misses none.
+ *             When a set is destroyed, its CPUs join the default set before they leave the old one, and its
+ *             threads move in between.  So each thread has a CPU at all times, and keeps its home.
  * LOCKING     pset.h
  * SEE ALSO    tests/test_psets.py, docs/psets.md
  */
@@ -132,7 +133,7 @@ unsigned pset_lgrp_cpus(unsigned lgrp)
 
 /* ---- threads ---- */
 
-/* The set of `t`, whose lock is held, and with it the records where it is counted (I3). */
+/* Changes the set of `t`, whose lock is held, and with it the load records in which t is counted (I3). */
 static void change_thread_part(struct thread *t, struct cpupart *to)
 {
     uint64_t now = clock_mono_ns();
@@ -152,7 +153,7 @@ static void change_thread_part(struct thread *t, struct cpupart *to)
     spin_unlock(&cpupart_lock);
 }
 
-/* Moves `t`, whose lock is held, wherever it is. */
+/* Moves `t`, whose lock is held, to set `to`, and makes it leave a CPU of the old set. */
 static void move_thread_to_part(struct thread *t, struct cpupart *to)
 {
     bool queued = t->state == TS_RUNNABLE && disp_dequeue(t);
@@ -190,7 +191,7 @@ void thread_follow(struct thread *t, const struct thread *creator)
     spin_unlock(&t->lock);
 }
 
-/* Whether `p` has a thread, with `bound` one that is bound to a CPU as well. */
+/* Whether `p` has a thread; with `bound`, a thread that is also bound to a CPU. */
 static bool part_has_threads(const struct cpupart *p, bool bound)
 {
     struct thread *t;
@@ -205,7 +206,7 @@ static bool part_has_threads(const struct cpupart *p, bool bound)
 
 /* ---- sets and CPUs (cpu_lock held) ---- */
 
-/* CPU `c`, on-line and out of the mask of its set already, is given to `to`. */
+/* Gives CPU `c`, on-line and out of the mask of its set already, to set `to`. */
 static void give_cpu_to_part(struct cpu *c, struct cpupart *to)
 {
     struct cpupart *from = c->disp->part;
@@ -218,7 +219,7 @@ static void give_cpu_to_part(struct cpu *c, struct cpupart *to)
         thread_leave_cpu();
 }
 
-/* CPU `c` stays in `from`, after it was out of its mask for a while. */
+/* CPU `c` was out of the mask of set `from` for a while, and stays in it after all. */
 static void return_cpu_to_part(struct cpu *c, struct cpupart *from)
 {
     cpumask_set_atomic(&from->cpus, c->id);
@@ -298,6 +299,7 @@ static void release_part_threads(struct cpupart *p)
     spin_unlock(&all_threads_lock);
 }
 
+/* pset_destroy() for set `p`. */
 static int dissolve_part(struct cpupart *p)
 {
     for (int tries = 0; part_has_threads(p, true); tries++) {
@@ -314,7 +316,7 @@ static int dissolve_part(struct cpupart *p)
             cpus[i]->disp->part = &cpupart_default;
             if (disp_cpu_online(cpus[i])) {
                 disp_cpu_leave(cpus[i], p);
-                disp_poke(cpus[i], POKE_STEAL); /* it looks at another queue from now on */
+                disp_poke(cpus[i], POKE_STEAL); /* the default set has another real-time queue */
             }
         }
     kstat_unregister(&p->ks);
