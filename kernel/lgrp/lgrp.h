@@ -2,14 +2,17 @@
 /*
  * lgrp.h - locality groups: which CPUs and which memory are near each other.
  *
- * THEORY      A memory node is one ACPI proximity domain with memory (a board).  An lgroup is
- *             what the rest of the kernel and programs see: normally one per node, numbered
- *             alike; exactly one, number 0, when there is nothing to tell apart or `mpo_enable`
- *             is 0.  A domain with CPUs only (no memory) is an lgroup and a node without
- *             frames. near[] lists all lgroups, nearest first; equally distant ones follow in
- *             an order rotated by the lgroup's own number, so that 18 equidistant boards do not
- *             all fall back on board 0. level_end[] cuts near[] into groups of equal distance
- *             (the "levels" of the dispatcher).
+ * THEORY      A large machine consists of boards, each with CPUs and memory.  A CPU reads the memory of its
+ *             own board faster than that of another board.  So a thread should run near its memory.  The
+ *             kernel must know which CPUs and which memory belong together: a locality group (lgroup) is such
+ *             a set of CPUs and memory.
+ *             A memory node is one ACPI proximity domain (a board).  A domain with CPUs but without memory is
+ *             also a node, without page frames.  The rest of the kernel and programs see lgroups.  Normally
+ *             there is one lgroup per node, with the same number.  There is only lgroup 0 if all memory is
+ *             equally far, or if `mpo_enable` is 0.
+ *             near[] lists all lgroups, nearest first.  Equally distant ones follow in an order rotated by
+ *             the lgroup's own number, so that 18 equidistant boards do not all fall back on board 0.
+ *             level_end[] cuts near[] into groups of equal distance (the "levels" of the dispatcher).
  * INVARIANTS  I1  every CPU is in exactly one lgroup
  *             I2  ranges are sorted, do not overlap, and each belongs to one node
  *             I3  near[g][0] == g
@@ -28,7 +31,7 @@
 
 enum {
     LGRP_RANGE_MAX = 320, /* memory ranges of the machine */
-    LGRP_LEVEL_MAX = 8,   /* distances told apart, the lgroup's own included */
+    LGRP_LEVEL_MAX = 8,   /* distances that are distinguished, the lgroup's own included */
     LGRP_NOTE_MAX = 6,
     LGRP_LAT_LOCAL = 10, /* synthetic latencies, in SLIT units */
     LGRP_LAT_REMOTE = 20,
@@ -46,7 +49,7 @@ struct lgrp_topo {
     unsigned nlgrps;
     unsigned ncpus;
     bool high_end; /* remote memory is at least 1.5 times as far as local */
-    bool uniform;  /* the SLIT says that all memory is equally far: one lgroup */
+    bool uniform;  /* in the SLIT all memory is equally far: one lgroup */
 
     unsigned nranges;
     struct lgrp_range range[LGRP_RANGE_MAX];
@@ -63,11 +66,11 @@ struct lgrp_topo {
     uint64_t mem_lgrps;            /* lgroups with memory, as a set */
     uint8_t sole_node[LGRP_MAX];   /* the lgroup's one memory node; LGRP_NONE: 0 or 2+ */
 
-    uint8_t node_lat[NODE_MAX][NODE_MAX];                /* SLIT units */
-    uint8_t lat[LGRP_MAX][LGRP_MAX];                     /* [from CPU][to memory] */
-    uint8_t near[LGRP_MAX][LGRP_MAX];                    /* lgroups, nearest first */
-    uint8_t nlevels[LGRP_MAX];                           /* >= 1 */
-    uint8_t level_end[LGRP_MAX][LGRP_LEVEL_MAX];         /* level k: near[] below this */
+    uint8_t node_lat[NODE_MAX][NODE_MAX];        /* SLIT units */
+    uint8_t lat[LGRP_MAX][LGRP_MAX];             /* [from CPU][to memory] */
+    uint8_t near[LGRP_MAX][LGRP_MAX];            /* lgroups, nearest first */
+    uint8_t nlevels[LGRP_MAX];                   /* >= 1 */
+    uint8_t level_end[LGRP_MAX][LGRP_LEVEL_MAX]; /* level k ends before this index of near[] */
     struct cpumask level_cpus[LGRP_MAX][LGRP_LEVEL_MAX]; /* CPUs of level k */
 
     unsigned nnotes;
@@ -79,47 +82,49 @@ struct lgrp_input {
     const uint32_t *apic_id; /* by CPU id */
     unsigned nmem;
     const struct lgrp_range *mem; /* usable RAM, any order; must not overlap */
-    const struct acpi_srat *srat; /* NULL: none, or rejected because of `srat_why` */
+    const struct acpi_srat *srat; /* NULL: there is none, or it is bad (srat_why) */
     const struct acpi_slit *slit;
     const struct acpi_hmat *hmat;
-    const char *srat_why; /* NULL: there is no such table */
-    const char *slit_why;
+    const char *srat_why; /* reason, if the table is bad; else NULL */
+    const char *slit_why; /* the same */
 };
 
 extern struct lgrp_topo lgrp_topo; /* the machine's, filled in at boot */
 
 /*
- * lgrp_topo_build - work out nodes, distances and lgroups; always succeeds: what cannot be
- * believed is replaced by one node (CPUs, memory) or by synthetic latencies (distances), with a
- * line in note[]. The input may be thrown away afterwards.
+ * lgrp_topo_build - compute nodes, distances and lgroups from the ACPI tables.  It always succeeds: a bad
+ * SRAT is replaced by one node, bad distances by synthetic latencies, with a line in note[].  The input is
+ * not needed afterwards.
  */
 void lgrp_topo_build(struct lgrp_topo *t, const struct lgrp_input *in);
 
 /*
- * lgrp_topo_group - divide nodes and CPUs into lgroups, obeying mpo_enable, and set nlgrps; a part
- * of lgrp_topo_build() that may be repeated before the other CPUs start.  Nodes do not change.
+ * lgrp_topo_group - divide nodes and CPUs into lgroups, according to mpo_enable, and set nlgrps.  A part of
+ * lgrp_topo_build() that may be repeated before the other CPUs start.  Nodes do not change.
  */
 void lgrp_topo_group(struct lgrp_topo *t);
 
 /*
- * lgrp_apply_family - give a tunable that differs by machine family its default, unless
- * /etc/system has set it; a part of lgrp_topo_build().
+ * lgrp_apply_family - set the default of lgrp_expand_proc_thresh, which depends on the machine family, unless
+ * it has been set already.  A part of lgrp_topo_build().
  */
 void lgrp_apply_family(const struct lgrp_topo *t);
 
-/* lgrp_phys_node - node of a physical address, or -1 if it is not installed memory. */
+/* lgrp_phys_node - node of a physical address; -1: no memory is installed there. */
 int lgrp_phys_node(const struct lgrp_topo *t, uint64_t pa);
 
 /*
- * lgrp_node_order - all nodes with memory, best first, for memory of lgroup `lgrp`: its own
- * nodes, then those of near[]; several nodes of one lgroup in an order rotated by `rnd`.
- * Returns how many.
+ * lgrp_node_order - write to `out` all nodes with memory, best first, for memory of lgroup `lgrp`: its own
+ * nodes, then those of near[].  Several nodes of one lgroup begin with a random one (`rnd`: 32 random bits).
+ * Returns the number.
  */
 unsigned lgrp_node_order(const struct lgrp_topo *t, unsigned lgrp, uint32_t rnd,
                          uint8_t out[NODE_MAX]);
 
-/* lgrp_steal_order - lgroups by distance from `lgrp`: *near is the list, ends[k] where level k
- * ends. */
+/*
+ * lgrp_steal_order - lgroups by distance from `lgrp`: level k of the list *near ends before index (*ends)[k].
+ * Returns the number of levels.
+ */
 static inline unsigned lgrp_steal_order(const struct lgrp_topo *t, unsigned lgrp,
                                         const uint8_t **near, const uint8_t **ends)
 {
@@ -129,6 +134,6 @@ static inline unsigned lgrp_steal_order(const struct lgrp_topo *t, unsigned lgrp
 }
 
 extern uint32_t mpo_enable;
-extern uint32_t nlgrps; /* what `mdb` reads: lgroups of this machine */
+extern uint32_t nlgrps; /* lgroups of this machine, for `mdb` */
 
 #endif

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: MIT
 /*
- * load.h - how loaded each lgroup is, and what newly homed threads are expected to add.
+ * load.h - the load of each lgroup, and the load that new threads are expected to add.
  *
- * THEORY      Each processor set ("partition") has a record per lgroup.  Its load is a decaying
- *             average of runnable threads (time constant 2 s), plus what has been promised to
- *             threads that are too young to show up in it.  There are two kinds of promise:
- *             - A single arrival (the first thread of a process, a thread that was moved) adds
- *               one thread's worth that ages like the average itself, and is taken back when
- *               the thread leaves within lgrp_min_nsec.
- *             - While a process is creating threads, each of its new threads is *held*: counted
- *               in whole threads, not aged, whether it runs, blocks on a barrier or has not
- *               been dispatched at all.  The process counts as creating until lgrp_create_hold
- *               updates (2 s) have passed since its last new thread.  The thread that began the
- *               creation is held as half a thread: it may be about to work beside its children
- *               or to sleep until they are done, and half is right to within the tolerance in
- *               both cases.
- *             While an lgroup has held threads its load is (held + others) in whole threads,
- *             where `others` is what else seemed to run there when the first held thread
- *             arrived: an average would count the running ones of the held threads twice.  A
- *             process that creates threads sees the lgroups that it does not use in the same
- *             way, in whole threads: what an earlier run left in their averages is not there.
- * UNITS       LGRP_LOAD_FULL (INT16_MAX, the paper's unit): one runnable thread per CPU.
- *             Inside, an average is kept at 65536 = full, so that the arithmetic gives the
- *             published numbers.
+ * THEORY      The home of a new thread should be an lgroup with little load.  But a new thread has not run
+ *             yet, so a measured load does not include it: 100 threads created at once would all get the same
+ *             home.  So the load is a measured average plus promises for threads that are too young to appear
+ *             in it.
+ *             Each processor set ("partition") has a record per lgroup.  The average is that of runnable
+ *             threads, and it decays with a time constant of 2 s.  There are two kinds of promise:
+ *             - A single arrival (the first thread of a process, a thread that was moved) adds the load of
+ *               one thread.  This decays like the average, and is taken back if the thread leaves within
+ *               lgrp_min_nsec.
+ *             - While a process creates threads, each new thread is *held*.  It counts as one whole thread
+ *               and does not decay, whether it runs, blocks on a barrier or has not been dispatched yet.  The
+ *               creation lasts until lgrp_create_hold updates (2 s) after the last new thread.  The thread
+ *               that began the creation is held as half a thread.  It may work beside its children or sleep
+ *               until they end; half a thread is right within the tolerance in both cases.
+ *             While an lgroup has held threads, its load is (held + others), in whole threads.  `others` is
+ *             the number of other threads that seemed to run there when the first held thread arrived.  The
+ *             average is not used, because it would count running held threads twice.  A process that creates
+ *             threads also sees the lgroups without held threads in whole threads, so remains of an earlier
+ *             run in their averages do not count.
+ * UNITS       LGRP_LOAD_FULL (INT16_MAX, the unit of the MPO paper): one runnable thread per CPU.  Internally
+ *             an average is kept with 65536 = full, because then the arithmetic gives the published numbers.
  * INVARIANTS  I1  avg + antic <= homed threads * one thread's worth after any departure
  *             I2  held == sum over creating processes of their held[] for this record
  *             I3  a process's bitmap has bit g set iff homed[g] > 0
- * LOCKING     one lock, that of the set of CPUs (disp.h), guards partitions, processes
- *             and threads here: the caller of every function holds it
+ * LOCKING     cpupart_lock (disp/pset.h) guards all partitions, processes and threads here.  The caller of
+ *             every function holds it
  * TUNABLES    lgrp_loadavg_max_effect, lgrp_min_nsec, lgrp_create_hold
  * SEE ALSO    docs/lgroups.md, tests/host/test_load.c, lgrp/home.h
  */
@@ -38,14 +38,14 @@
 
 #define LGRP_LOAD_FULL 32767u /* INT16_MAX: every CPU of the lgroup has one runnable thread */
 
-/* One lgroup as seen by one partition. */
+/* The record of one lgroup in one partition. */
 struct lpl {
     uint16_t ncpus;     /* on-line CPUs of the lgroup in this partition */
-    uint16_t others;    /* threads, while held > 0: everybody else's load */
+    uint16_t others;    /* while held > 0: threads that run there and are not held */
     uint32_t homed;     /* threads whose home this is */
     uint32_t held;      /* half threads promised to creating processes */
     uint32_t avg;       /* decaying average of runnable, 65536 = full */
-    uint32_t antic;     /* single arrivals' promises, same unit, same decay */
+    uint32_t antic;     /* promises of single arrivals; unit and decay as avg */
     uint16_t recent[2]; /* runnable threads at the last two updates */
     uint64_t last_homed_ns;
 };
@@ -57,7 +57,7 @@ struct lgrp_part {
     struct lgrp_proc *creating; /* processes that are creating threads */
 };
 
-/* Per process; embedded in it. */
+/* The record of a process; embedded in struct proc. */
 struct lgrp_proc {
     uint64_t bitmap;                /* lgroups where it has a thread homed */
     struct lgrp_part *creating_in;  /* non-NULL: it is on that partition's creating list */
@@ -68,33 +68,41 @@ struct lgrp_proc {
     uint16_t held[LGRP_MAX];        /* half threads promised, while creating_in */
 };
 
-/* Per thread; embedded in it. */
+/* The record of a thread; embedded in struct thread. */
 struct lgrp_thread {
     struct lgrp_proc *proc;
-    struct lgrp_part *part; /* where it is counted; NULL: nowhere */
+    struct lgrp_part *part; /* partition in which it is counted; NULL: not counted */
     uint64_t at_ns;         /* when its load was charged */
     uint32_t burst;         /* proc->burst in which it was held */
     uint8_t home;           /* lgroup */
-    uint8_t touch; /* where pages go that it touches first: home, or LGRP_NONE: `has_mempolicy` */
-    bool has_mempolicy; /* it has a memory policy of its own (mempolicy.h) */
-    uint8_t charge;     /* half threads held (0, 1, 2) in that burst */
-    uint16_t antic;     /* single arrival: CPUs the charge was divided by; 0: none */
+    uint8_t touch;  /* lgroup for pages that it touches first: home; LGRP_NONE if `placed` */
+    bool placed;    /* it has a memory policy of its own (mempolicy.h) */
+    uint8_t charge; /* half threads held (0, 1, 2) in that burst */
+    uint16_t antic; /* single arrival: number of CPUs that divided the charge; 0: none */
 };
 
+/*
+ * lgrp_runnable_now - number of threads that now are queued in `lgrp`, or run and are at home there.  Set by
+ * the dispatcher; NULL: not available, only the samples of the last two updates are used.
+ */
+extern unsigned (*lgrp_runnable_now)(const struct lgrp_part *part, unsigned lgrp);
+
 void lgrp_part_init(struct lgrp_part *part);
-/* lgrp_part_end - nobody is homed in it any more: processes that created threads there do so no longer. */
+/* lgrp_part_end - end all creations of threads in `part`, where no thread has its home any more. */
 void lgrp_part_end(struct lgrp_part *part);
-/* lgrp_part_cpu - a CPU of `lgrp` joins (+1) or leaves (-1) the partition: on-line, off-line,
- * assign. */
+/* lgrp_part_cpu - a CPU of `lgrp` joins (delta +1) or leaves (-1) the partition. */
 void lgrp_part_cpu(struct lgrp_part *part, unsigned lgrp, int delta);
 /*
- * lgrp_part_update - one step of every average, each 1/10 s.  runnable[g]: threads queued on
- * CPUs of g, plus threads executing anywhere whose home is g.  Threads without a home are not
- * counted. A delayed clock makes one call, not several.
+ * lgrp_part_update - one step of all averages, every 1/10 s.  If the clock is late, it is called once, not
+ * several times.
+ * @runnable  by lgroup g: threads queued on CPUs of g, plus threads that run anywhere and are at home in g.
+ *            A running thread without a home is not counted
  */
 void lgrp_part_update(struct lgrp_part *part, const uint16_t runnable[LGRP_MAX]);
 
-/* lpl_load - load of a record with CPUs, in LGRP_LOAD_FULL units; may exceed full. */
+/*
+ * lpl_load - load of a record, in units of LGRP_LOAD_FULL; may be more than full.  UINT32_MAX: it has no CPU.
+ */
 uint32_t lpl_load(const struct lpl *l);
 
 void lgrp_proc_init(struct lgrp_proc *p);
@@ -102,22 +110,24 @@ void lgrp_proc_init(struct lgrp_proc *p);
 void lgrp_proc_exit(struct lgrp_proc *p);
 
 /*
- * lgrp_thread_home - choose a home for a new thread `t` of process `p` in `part` and charge it.
- * `creator`: the thread that creates it, or NULL / a thread of another process for the first
- * thread (fork, exec of init).  Returns the home; LGRP_NONE and no charge when the partition
- * has no CPU.
+ * lgrp_thread_home - choose a home in `part` for new thread `t` of process `p`, and charge it there.  Returns
+ * the home; LGRP_NONE: the partition has no CPU, and nothing is charged.
+ * @creator  the thread that creates t; for the first thread of a process, NULL or a thread of another process
+ * @rnd      32 random bits
  */
 unsigned lgrp_thread_home(struct lgrp_part *part, struct lgrp_thread *t, struct lgrp_proc *p,
                           struct lgrp_thread *creator, uint64_t now_ns, uint32_t rnd);
-/* lgrp_thread_rehome - choose again, for a thread whose home has no CPU left, or which changed
- * set. */
+/*
+ * lgrp_thread_rehome - choose the home of `t` again: its home has no CPU any more, its set or its affinities
+ * changed.
+ * @aff  affinity by lgroup id (0: none); NULL: it has none
+ */
 unsigned lgrp_thread_rehome(struct lgrp_part *part, struct lgrp_thread *t, const uint8_t *aff,
                             uint64_t now_ns, uint32_t rnd);
-/* lgrp_thread_join - count `t` (which is counted nowhere) in a given lgroup (processor_bind,
- * affinity). */
+/* lgrp_thread_join - count `t`, which is not counted anywhere, in lgroup `lgrp`, its home from now on. */
 void lgrp_thread_join(struct lgrp_part *part, struct lgrp_thread *t, unsigned lgrp,
                       uint64_t now_ns);
-/* lgrp_thread_leave - stop counting it: exit, or before it joins elsewhere. */
+/* lgrp_thread_leave - stop counting `t`: at exit, or before it joins another record. */
 void lgrp_thread_leave(struct lgrp_thread *t, uint64_t now_ns);
 
 extern uint32_t lgrp_loadavg_max_effect;

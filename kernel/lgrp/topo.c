@@ -2,17 +2,18 @@
 /*
  * topo.c - from SRAT to memory nodes: which CPU and which memory is on which board.
  *
- * THEORY      The SRAT is believed as a whole or not at all.  It is rejected, and the machine
- *             becomes one node, when a CPU is in two domains, a CPU is missing, there are too
- *             many domains, or two domains claim the same address (interleaved memory).  CPUs
- *             that are not there and memory that is not installed (room for hot plugging) are
- *             ignored; a domain with neither is no node.
- *             The installed ranges are cut along the SRAT's ranges and each piece keeps its
- *             domain: a list, not one span per domain, so that holes and alternating boards
- *             come out right. Installed memory of which SRAT says nothing joins the piece below
- *             it (the first piece when there is none below): losing it would be worse than
- *             placing it badly. Domain numbers may be sparse.  Nodes are numbered by ascending
- *             lowest address, then the domains without memory by ascending domain number.
+ * THEORY      The SRAT is the ACPI table that assigns CPUs and memory ranges to proximity domains (boards).
+ *             It is used as a whole or not at all.  It is rejected, and the machine becomes one node, if a
+ *             CPU is in two domains, a CPU is missing, there are too many domains or ranges, no installed
+ *             memory is named, or two domains claim the same address (interleaved memory).  CPUs that do not
+ *             exist and memory that is not installed (room for hot plugging) are ignored; a domain with
+ *             neither CPUs nor memory is not a node.
+ *             The installed ranges are cut along the SRAT's ranges, and each piece keeps its domain.  This
+ *             gives a list of pieces, not one span per domain, so holes and alternating boards are
+ *             represented correctly.  Installed memory that the SRAT does not name joins the piece below it,
+ *             or node 0 if there is none: losing the memory would be worse than placing it badly.
+ *             Domain numbers may be sparse.  Nodes are numbered by ascending lowest address; the domains
+ *             without memory follow, by ascending domain number.
  * INVARIANTS  see lgrp.h
  * SEE ALSO    distance.c (latencies, lgroups), docs/lgroups.md, tests/host/test_topo.c
  */
@@ -31,7 +32,7 @@ void lgrp_note(struct lgrp_topo *t, const char *line)
         t->note[t->nnotes++] = line;
 }
 
-/* Appends a piece; joins it to the one before when it continues it on the same node. */
+/* Appends the piece [base, end) of `node`, or extends the last piece with it; false: there is no room. */
 static bool append_memory_piece(struct lgrp_topo *t, uint64_t base, uint64_t end, uint8_t node)
 {
     unsigned n = t->nranges;
@@ -49,7 +50,7 @@ static bool append_memory_piece(struct lgrp_topo *t, uint64_t base, uint64_t end
     return true;
 }
 
-/* The installed range with the lowest base above `after` (or any, first time), or NULL. */
+/* The installed range with the lowest base; unless `first`, only bases above `after` count.  NULL: none. */
 static const struct lgrp_range *next_installed_range(const struct lgrp_input *in, bool first,
                                                      uint64_t after)
 {
@@ -64,7 +65,7 @@ static const struct lgrp_range *next_installed_range(const struct lgrp_input *in
     return best;
 }
 
-/* One node holds everything.  `line`: why, for the console, or NULL. */
+/* Makes the whole machine one node.  `line`: the reason, for the console, or NULL. */
 static void use_single_node(struct lgrp_topo *t, const struct lgrp_input *in, const char *line)
 {
     const struct lgrp_range *r;
@@ -83,7 +84,7 @@ static void use_single_node(struct lgrp_topo *t, const struct lgrp_input *in, co
         lgrp_note(t, "too many memory ranges, the last ones are not used");
 }
 
-/* Node of a domain, made if new; NO_NODE when there are too many. */
+/* The node of domain `pxm`; a new domain gets the next number.  NO_NODE: there are too many. */
 static uint8_t node_of_domain(struct lgrp_topo *t, uint32_t pxm)
 {
     for (unsigned i = 0; i < t->nnodes; i++)
@@ -103,7 +104,7 @@ static const struct acpi_srat_cpu *find_srat_cpu(const struct acpi_srat *s, uint
     return NULL;
 }
 
-/* What is wrong with the CPU entries and the number of domains; NULL: nothing. */
+/* Checks the CPU entries of the SRAT.  NULL, or the reason to reject it. */
 static const char *check_srat_cpus(const struct lgrp_input *in)
 {
     const struct acpi_srat *s = in->srat;
@@ -156,7 +157,7 @@ static bool next_memory_piece(const struct acpi_srat *s, uint64_t at, uint64_t e
     return clash;
 }
 
-/* Cuts installed memory along the SRAT.  NULL, or why that cannot be done. */
+/* Cuts the installed memory along the SRAT.  NULL, or the reason why that is impossible. */
 static const char *cut_memory_by_srat(struct lgrp_topo *t, const struct lgrp_input *in)
 {
     const struct acpi_srat_mem *mem;
@@ -185,7 +186,7 @@ static const char *cut_memory_by_srat(struct lgrp_topo *t, const struct lgrp_inp
     return NULL;
 }
 
-/* CPUs of domains that have no memory get nodes of their own, by ascending domain number. */
+/* Sets the node of each CPU.  Domains without memory get new nodes, by ascending domain number. */
 static void assign_cpu_nodes(struct lgrp_topo *t, const struct lgrp_input *in)
 {
     for (;;) {
@@ -208,6 +209,7 @@ static void assign_cpu_nodes(struct lgrp_topo *t, const struct lgrp_input *in)
         t->cpu_node[i] = node_of_domain(t, find_srat_cpu(in->srat, in->apic_id[i])->pxm);
 }
 
+/* Computes nodes and memory pieces from the SRAT, or falls back to one node. */
 static void find_nodes(struct lgrp_topo *t, const struct lgrp_input *in)
 {
     const char *wrong;
