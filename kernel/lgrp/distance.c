@@ -2,23 +2,23 @@
 /*
  * distance.c - how far nodes are from each other, and the lgroups that follow from it.
  *
- * THEORY      Distances are relative numbers as in the SLIT.  A matrix is believed when it is
- *             symmetric, has one value on the diagonal, and every other value is greater;
- *             entries of 0 are "not given" and are passed over by these checks.  A matrix whose
- *             entries are all equal is a statement, not a mistake: locality is negligible, and
- *             all boards form one lgroup (the paper's small servers).
- *             When there is no believable SLIT, the HMAT's latencies take its place if they
- *             name every pair and pass the same checks.  Real kernels time memory accesses
- *             then; under an emulator every access takes the same time, so what remains is
- *             local 10, remote 20. With mpo_enable 0 all nodes form lgroup 0; they stay apart
- *             as nodes, so pages spread over the boards and the per-board counters show it.
+ * THEORY      Distances are relative numbers, as in the SLIT: 10 is local.  A matrix is accepted if it is
+ *             symmetric, all values on the diagonal are equal, and every other value is greater.  An entry of
+ *             0 means "not given"; these checks skip it.  A matrix whose entries are all equal is correct,
+ *             too: it means that locality does not matter, and all boards form one lgroup (like the small
+ *             servers of the MPO paper).
+ *             If there is no acceptable SLIT, the latencies of the HMAT are used, if they name every pair and
+ *             pass the same checks.  If not, other kernels measure the time of memory accesses.  In an
+ *             emulator every access takes the same time, so this kernel assumes local 10, remote 20.
+ *             With mpo_enable 0 all nodes form lgroup 0.  They are still separate nodes, so pages spread over
+ *             the boards and the counters per board show this.
  * SEE ALSO    lgrp.h, docs/lgroups.md, tests/host/test_topo.c
  */
 #include "lgrp/distance.h"
 
 #include "lib/string.h"
 
-enum { SLIT_MAX = 254 }; /* 255 is "unreachable" */
+enum { SLIT_MAX = 254 }; /* the largest distance; 255 means "unreachable" */
 
 static void set_default_latencies(struct lgrp_topo *t)
 {
@@ -41,7 +41,7 @@ static uint8_t higher_latency(uint8_t a, uint8_t b)
     return a > b ? a : b;
 }
 
-/* The three checks, in the order of docs/lgroups.md.  0 entries are skipped. */
+/* Results of the three checks, in the order of docs/lgroups.md.  Entries of 0 are skipped. */
 enum flaw { SOUND, ASYMMETRIC, DIAGONAL, REMOTE_NEARER };
 
 static enum flaw check_latencies(const struct lgrp_topo *t)
@@ -71,8 +71,10 @@ static enum flaw check_latencies(const struct lgrp_topo *t)
     return flaw;
 }
 
-/* Fills entries of 0: from the opposite direction, else the farthest seen; the diagonal from
- * others. */
+/*
+ * Fills entries of 0.  On the diagonal: the local distance of other nodes, else half the farthest.
+ * Elsewhere: the value of the opposite direction, else the farthest.
+ */
 static void fill_latency_gaps(struct lgrp_topo *t)
 {
     uint8_t local = 0, far = 0;
@@ -101,6 +103,7 @@ static void fill_latency_gaps(struct lgrp_topo *t)
     }
 }
 
+/* Copies the SLIT to node_lat and sets `uniform`.  NULL, or the reason to reject it. */
 static const char *apply_slit(struct lgrp_topo *t, const struct acpi_slit *s)
 {
     static const char *const reason[] = {
@@ -127,7 +130,9 @@ static const char *apply_slit(struct lgrp_topo *t, const struct acpi_slit *s)
     return reason[check_latencies(t)]; /* reason[SOUND] is NULL */
 }
 
-/* Scales the HMAT so that its smallest local latency is 10.  Whether the result is believable.
+/*
+ * Copies the HMAT to node_lat, scaled so that its smallest local latency is 10.  Returns whether it names
+ * every pair and passes the checks.
  */
 static bool apply_hmat(struct lgrp_topo *t, const struct acpi_hmat *h)
 {
@@ -184,7 +189,7 @@ void lgrp_find_distances(struct lgrp_topo *t, const struct lgrp_input *in)
     t->high_end = far * 2u >= t->node_lat[0][0] * 3u;
 }
 
-/* Sorts near[g]: by distance, ties in the order g+1, g+2 .. round to g-1 (lgrp.h, THEORY). */
+/* Sorts near[g] by distance; equal ones in the order g+1, g+2 .., wrapping around to g-1 (lgrp.h, THEORY). */
 static void sort_near_lgrps(struct lgrp_topo *t, unsigned g)
 {
     uint8_t *near = t->near[g];
@@ -199,7 +204,7 @@ static void sort_near_lgrps(struct lgrp_topo *t, unsigned g)
     }
 }
 
-/* Cuts near[g] where the distance changes; what does not fit joins the last level. */
+/* Cuts near[g] into levels where the distance changes; beyond LGRP_LEVEL_MAX, lgroups join the last level. */
 static void cut_lgrp_levels(struct lgrp_topo *t, unsigned g)
 {
     unsigned k = 0;
@@ -257,7 +262,7 @@ void lgrp_topo_group(struct lgrp_topo *t)
     nlgrps = t->nlgrps;
 }
 
-/* Appends the memory nodes of one lgroup, beginning at a random one. */
+/* Appends the memory nodes of one lgroup to the `n` in `out`, from a random one on.  Returns the new n. */
 static unsigned append_lgrp_nodes(const struct lgrp_topo *t, unsigned lgrp, uint32_t rnd,
                                   uint8_t out[NODE_MAX], unsigned n)
 {

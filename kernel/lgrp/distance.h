@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * distance.h - the two halves of the topology code to each other; nobody else includes it.
+ * distance.h - private to the topology code: functions that topo.c and distance.c call in each other.
  */
 #ifndef LGRP_DISTANCE_H
 #define LGRP_DISTANCE_H
 
 #include "lgrp/lgrp.h"
 
-/* lgrp_find_distances - fill node_lat, high_end and uniform from SLIT, HMAT or made-up numbers.
- */
+/* lgrp_find_distances - set node_lat, high_end and uniform from SLIT, HMAT or synthetic latencies. */
 void lgrp_find_distances(struct lgrp_topo *t, const struct lgrp_input *in);
-/* lgrp_note - remember a line for the console. */
+/*
+ * lgrp_note - append constant `line`, for the console, to note[]; dropped if there are LGRP_NOTE_MAX already.
+ */
 void lgrp_note(struct lgrp_topo *t, const char *line);
 
 #endif

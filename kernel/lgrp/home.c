@@ -2,20 +2,18 @@
 /*
  * home.c - choosing the home lgroup of a thread.
  *
- * THEORY      1. An affinity, if the thread has any, decides: the strictly greatest wins, the
- *             present
- *                home wins ties.
- *             2. The candidates are split into those that the process already uses ("own"; all
- *                of them for a new process) and the others.  In each class the least loaded is
- *                found by one scan that begins at a random one of them and goes round.  A later
- *                one replaces the best so far only if it is less loaded, so among equals the
- *                random start decides.  Where the process is new, or may come to new lgroups,
- *                less loaded means: by more than the tolerance.
- *             3. The best of the others is taken only if the best of the own is loaded above
- *                expand_thresh and the other is less loaded than it by more than expand_diff.
+ * THEORY      1. If the thread has an affinity to any candidate, the greatest affinity decides.  Of equal
+ *                ones the present home is taken, else the lowest number.
+ *             2. Otherwise the candidates are split into those that the process already uses ("own") and the
+ *                others.  In each class the least loaded is found by one scan, which begins at a random
+ *                member and wraps around.  A later member replaces the best so far only if its load is lower,
+ *                so the random start decides between equals.  In the class of the others (all candidates, for
+ *                a new process) the load must be lower by more than the tolerance.
+ *             3. The best of the others is taken only if the load of the best own one is above expand_thresh,
+ *                and that of the other is lower by more than expand_diff.
  * INVARIANTS  I1  the result is a member of cand, or LGRP_NONE when cand is empty
- * UNITS       The tolerance is given for an lgroup of one CPU: one thread weighs LGRP_LOAD_FULL
- *             / ncpus, so the tolerance is divided by the candidate's CPUs as well.
+ * UNITS       The tolerance is given for an lgroup of one CPU.  The load of one thread is LGRP_LOAD_FULL /
+ *             ncpus, so the tolerance is also divided by the number of CPUs of the candidate.
  * SEE ALSO    home.h, tests/host/test_home.c, labs/home
  */
 #include "lgrp/home.h"
@@ -24,7 +22,7 @@
 
 enum { NONE = 255 }; /* LGRP_NONE */
 
-/* The member of `set` that has `skip` members below it. */
+/* The member of `set` that has `skip` members below it; `set` has more than `skip` members. */
 static unsigned nth_member(uint64_t set, unsigned skip)
 {
     while (skip-- > 0)
@@ -33,14 +31,14 @@ static unsigned nth_member(uint64_t set, unsigned skip)
 }
 
 /*
- * The least loaded member of `set`, scanning round from a random one; NONE if it is empty.  Loads that differ by
- * `tolerance` / CPUs are equal.
+ * The least loaded member of `set`, in a scan from a random one on that wraps around; NONE if it is empty.
+ * Loads that differ by `tolerance` / CPUs or less are equal.
  */
 static unsigned least_loaded_lgrp(const struct lgrp_home_in *in, uint64_t set, uint32_t tolerance)
 {
     unsigned start =
         set != 0 ? nth_member(set, (unsigned)(((uint64_t)in->rnd * bit_count(set)) >> 32)) : 0;
-    uint64_t low = set & ((1ull << start) - 1); /* visited after those from `start` up */
+    uint64_t low = set & ((1ull << start) - 1); /* members below `start`, visited last */
     uint64_t left = set & ~low;
     unsigned best = NONE;
 
@@ -56,7 +54,9 @@ static unsigned least_loaded_lgrp(const struct lgrp_home_in *in, uint64_t set, u
     return best;
 }
 
-/* The member of `cand` with the strictly greatest affinity; NONE if no member has any. */
+/*
+ * The member of `cand` with the greatest affinity; of equal ones the home, else the first.  NONE: all are 0.
+ */
 static unsigned highest_affinity_lgrp(const struct lgrp_home_in *in)
 {
     unsigned best = NONE, most = 0;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * lgrpstat.c - the kstats of the lgroups; see lgrpstat.h.
+ * stats.c - the kstats of the lgroups: see stats.h.
  *
- * THEORY      Counters are copied when somebody looks; the rest (CPUs, pages, load) is worked out then.
- *             A privileged write zeroes the lgroup's counters, not what is a fact of the machine.
+ * THEORY      When a program reads the kstat, the counters are copied and the other values (CPUs, pages,
+ *             load) are computed.  A privileged write sets the counters of the lgroup to 0; it does not
+ *             change the other values.
  * LOCKING     none of its own
  */
 #include "lgrp/lgrpstat.h"

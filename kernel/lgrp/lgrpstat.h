@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * lgrpstat.h - what each lgroup counts: kstat module `lgrp`, instance = lgroup, with Solaris's names.
+ * stats.h - the counters of each lgroup: kstat module `lgrp`, instance = lgroup, with the names of Solaris.
  *
- * THEORY      Counters stand beside the policies, so that a test can assert where pages came from and
- *             why.  Each counter is one atomic word per lgroup, all of an lgroup's in its own cache lines.
+ * THEORY      Each policy counts its decisions, so that a test can check where pages came from and why.  A
+ *             counter is one atomic word per lgroup.  The counters of an lgroup are in cache lines of their
+ *             own.
  * LOCKING     atomic
  * SEE ALSO    docs/lgroups.md
  */
@@ -13,8 +14,8 @@
 #include "lib/types.h"
 
 #define LGRP_STATS(X)                                                                              \
-    X(LWP_MIGRATIONS, "lwp migrations") /* threads re-homed away */                                \
-    X(ALLOC_FAIL, "alloc fail")         /* not met inside the chosen lgroup */                     \
+    X(LWP_MIGRATIONS, "lwp migrations") /* threads whose home moved away */                        \
+    X(ALLOC_FAIL, "alloc fail")         /* the chosen lgroup had no free page */                   \
     X(MIGR_FROM, "pages migrated from")                                                            \
     X(MIGR_TO, "pages migrated to")                                                                \
     X(MIGR_FAIL_TO, "pages failed to migrate to")     /* no free page there */                     \
@@ -47,7 +48,7 @@ static inline void lgrp_count(unsigned lgrp, enum lgrp_stat stat, uint64_t n)
     atomic_fetch_add_explicit(&lgrp_counters[lgrp].v[stat], n, memory_order_relaxed);
 }
 
-/* lgrp_count_rehome - a thread's home was `from` and is `to` now. */
+/* lgrp_count_rehome - count that a thread's home was `from` and is `to` now. */
 static inline void lgrp_count_rehome(unsigned from, unsigned to)
 {
     if (from != to && from < LGRP_MAX)
@@ -59,8 +60,9 @@ void lgrp_stats_init(void);
 
 /* ---- implemented by disp/ ---- */
 /*
- * pset_lgrp_load - mean load of the CPUs of an lgroup, whatever their sets; LGRP_LOAD_FULL: all busy.
- * pset_lgrp_cpus - how many CPUs of an lgroup are on-line.
+ * Set by the dispatcher; while NULL, the kstat shows 0.
+ * lgrp_load_average - mean load of the CPUs of an lgroup; LGRP_LOAD_FULL: every CPU is busy.
+ * lgrp_cpus_online - number of on-line CPUs of an lgroup.
  */
 uint32_t pset_lgrp_load(unsigned lgrp);
 unsigned pset_lgrp_cpus(unsigned lgrp);

@@ -6,13 +6,13 @@
  *             Ten times a second the average of an lgroup of n CPUs takes n steps, one per CPU:
  *                 avg += f * (runnable on that CPU) - ceil(avg * f / 65536),
  *                 f = 65536 * (1 - exp(-1 / (20 n)))
- *             so the time constant is 2 s whatever n, and n busy CPUs give 65536.  The runnable
- *             threads of the lgroup are spread evenly over its steps.
- *             Threads that are not held are told to a creating process as whole threads
- *             (threads_seen): the least of what is runnable this instant, what was at the last
- *             two updates, and what the average says, at 3/4 of a thread and more counting as
- *             one.  All must agree, because an average remembers threads that are gone, and an
- *             instant sees a shell that is about to sleep.
+ *             so the time constant is 2 s for any n, and n busy CPUs give 65536.  The runnable threads of the
+ *             lgroup are spread evenly over its steps.
+ *             For a creating process, threads that are not held count in whole threads (threads_seen).  The
+ *             number is the least of four: the threads runnable now, those at each of the last two updates,
+ *             and the average, where 3/4 of a thread or more counts as one.  All must agree, because an
+ *             average still contains threads that have ended, and the present count may contain a shell that
+ *             is about to sleep.
  * INVARIANTS  I1 .. I3 of load.h
  * SEE ALSO    load.h, tests/host/test_load.c
  */
@@ -25,12 +25,14 @@
 enum {
     NONE = 255,       /* LGRP_NONE */
     AVG_FULL = 65536, /* lpl.avg of an lgroup whose every CPU has one runnable thread */
-    HALF = 1,         /* what a held thread counts, in half threads: the creator ... */
-    WHOLE = 2,        /* ... and the created */
+    HALF = 1,         /* weight of a held thread, in half threads: the creator ... */
+    WHOLE = 2,        /* ... and each created thread */
     DECAY_TABLE = 32,
 };
 
-/* round(65536 * (1 - exp(-1 / (20 n)))) */
+unsigned (*lgrp_runnable_now)(const struct lgrp_part *part, unsigned lgrp);
+
+/* By number of CPUs n: round(65536 * (1 - exp(-1 / (20 n)))). */
 static const uint16_t decay[DECAY_TABLE] = {
     0,   3196, 1618, 1083, 814, 652, 544, 466, 408, 363, 327, 297, 272, 252, 234, 218,
     204, 192,  182,  172,  164, 156, 149, 142, 136, 131, 126, 121, 117, 113, 109, 106,
@@ -41,6 +43,7 @@ static uint32_t decay_factor_of(unsigned ncpus)
     return ncpus < DECAY_TABLE ? decay[ncpus] : decay[1] / ncpus;
 }
 
+/* One step of an average: `runnable` threads on one CPU, decay factor `f`. */
 static uint32_t step_load_average(uint32_t avg, uint32_t f, unsigned runnable)
 {
     uint64_t lost = ((uint64_t)avg * f + (AVG_FULL - 1)) / AVG_FULL;
@@ -49,7 +52,7 @@ static uint32_t step_load_average(uint32_t avg, uint32_t f, unsigned runnable)
     return next < UINT32_MAX ? (uint32_t)next : UINT32_MAX;
 }
 
-/* One thread's charge in advance, in units of lpl.antic, on an lgroup of `ncpus`. */
+/* The promise for one thread in an lgroup of `ncpus` CPUs, in units of lpl.antic. */
 static uint32_t anticipated_charge(unsigned ncpus)
 {
     uint64_t c = (uint64_t)lgrp_loadavg_max_effect * AVG_FULL / LGRP_LOAD_FULL / ncpus;
@@ -57,13 +60,13 @@ static uint32_t anticipated_charge(unsigned ncpus)
     return c < UINT32_MAX ? (uint32_t)c : UINT32_MAX;
 }
 
-/* An average as a number of threads: 3/4 of a thread and more is one. */
+/* An average as a number of threads; 3/4 of a thread or more counts as one. */
 static uint32_t whole_threads(const struct lpl *l, uint64_t avg)
 {
     return (uint32_t)((avg * l->ncpus + AVG_FULL / 4) / AVG_FULL);
 }
 
-/* I1: an lgroup cannot be busier than the threads that live there. */
+/* I1: the load of an lgroup is at most that of the threads at home there. */
 static void limit_to_homed(struct lpl *l)
 {
     uint64_t most = l->ncpus != 0 ? (uint64_t)l->homed * AVG_FULL / l->ncpus : 0;
@@ -90,7 +93,7 @@ void lgrp_part_cpu(struct lgrp_part *part, unsigned lgrp, int delta)
         part->lgrps &= ~(1ull << lgrp);
 }
 
-/* The load of so many half threads. */
+/* The load of `halves` half threads, in units of LGRP_LOAD_FULL. */
 static uint32_t load_of_halves(const struct lpl *l, uint64_t halves)
 {
     uint64_t load = halves * LGRP_LOAD_FULL / (2ull * l->ncpus);
@@ -109,7 +112,7 @@ uint32_t lpl_load(const struct lpl *l)
     return load < UINT32_MAX ? (uint32_t)load : UINT32_MAX;
 }
 
-/* Whole threads busy at `lgrp`, not counting `excluded` ones that are known to run. */
+/* Number of threads that seem to run in `lgrp`, less `excluded` ones that are counted elsewhere. */
 static uint16_t threads_seen(const struct lgrp_part *part, unsigned lgrp, unsigned excluded)
 {
     const struct lpl *l = &part->lpl[lgrp];
@@ -121,7 +124,7 @@ static uint16_t threads_seen(const struct lgrp_part *part, unsigned lgrp, unsign
     return (uint16_t)(n > excluded ? n - excluded : 0);
 }
 
-/* Promises `halves` half threads to `t`, which is at home in its partition. */
+/* Holds `t`, which has a home in its partition, as `halves` half threads. */
 static void promise_half_threads(struct lgrp_thread *t, unsigned halves)
 {
     struct lgrp_proc *p = t->proc;
@@ -133,7 +136,7 @@ static void promise_half_threads(struct lgrp_thread *t, unsigned halves)
     t->charge = (uint8_t)halves;
 }
 
-/* `p` begins to create threads; `creator`, its thread that does, is held as half a thread. */
+/* `p` begins to create threads.  Its thread `creator`, which creates them, is held as half a thread. */
 static void creation_begins(struct lgrp_part *part, struct lgrp_proc *p,
                             struct lgrp_thread *creator)
 {
@@ -153,11 +156,11 @@ static void creation_begins(struct lgrp_part *part, struct lgrp_proc *p,
     if (l->held == 0)
         l->others = threads_seen(part, creator->home, 1);
     else if (l->others > 0)
-        l->others--; /* it was one of them */
+        l->others--; /* the creator was one of them */
     promise_half_threads(creator, HALF);
 }
 
-/* The promises end: from now on the averages speak for the threads of `p`. */
+/* Ends the promises for the threads of `p`: from now on only the averages contain them. */
 static void creation_ends(struct lgrp_proc *p)
 {
     for (uint64_t left = p->bitmap; left != 0; left &= left - 1) {
@@ -275,6 +278,9 @@ void lgrp_thread_leave(struct lgrp_thread *t, uint64_t now_ns)
     t->antic = 0;
 }
 
+/*
+ * The best home for `t` in `part`, by load and affinities `aff` (NULL: none); NONE: the partition has no CPU.
+ */
 static unsigned weigh_home_candidates(const struct lgrp_part *part, const struct lgrp_thread *t,
                                       const uint8_t *aff, uint32_t rnd)
 {
@@ -293,7 +299,7 @@ static unsigned weigh_home_candidates(const struct lgrp_part *part, const struct
         .rnd = rnd,
     };
 
-    if ((in.cand & (in.cand - 1)) == 0) /* none or one: nothing to weigh */
+    if ((in.cand & (in.cand - 1)) == 0) /* one candidate or none: nothing to compare */
         return in.cand != 0 ? bit_first(in.cand) : NONE;
     for (uint64_t left = in.cand; left != 0; left &= left - 1) {
         unsigned g = bit_first(left);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * mempolicy.c - Linux's memory policy of a thread: see mempolicy.h.
+ * mempolicy.c - the memory policy of a thread, as in Linux: see mempolicy.h.
  *
- * SEE ALSO    set_mempolicy(2) of Linux's manual
+ * SEE ALSO    set_mempolicy(2) in the manual of Linux
  */
 #include "lgrp/mempolicy.h"
 
 #include "lib/errno.h"
 
-/* Node n becomes n modulo nmem. */
+/* Each member n of `nodes` becomes n modulo nmem. */
 static uint64_t fold_node_set(uint64_t nodes, unsigned nmem)
 {
     uint64_t set = 0;

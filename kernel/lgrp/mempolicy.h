@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * mempolicy.h - Linux's memory policy of a thread: from which nodes its new pages come.
+ * mempolicy.h - the memory policy of a thread, as in Linux: the nodes from which its new pages come.
  *
- * THEORY      A thread may ask for nodes (set_mempolicy(2)); what it then touches first comes from there, unless a
- *             segment or an object has advice of its own.  Where several nodes are asked for, the nearest to the
- *             thread's home is first, or, to interleave, each in turn.  Its children and threads inherit it.
+ * THEORY      A program may know better than the kernel where its memory should be.  With set_mempolicy(2) a
+ *             thread names nodes.  Pages that it then touches first come from these nodes, unless the segment
+ *             or object has advice of its own.  Of several nodes, the one nearest to the thread's home is
+ *             tried first; with interleaving, the nodes take turns.  New threads and child processes inherit
+ *             the policy.
  * LOCKING     none: it is the thread's own
  * SEE ALSO    vm/placement.c, sys/sys_numa.c, docs/lgroups.md, tests/host/test_mempolicy.c
  */
@@ -13,14 +15,14 @@
 
 #include "lgrp/lgrp.h"
 
-/* Linux's numbers. */
+/* The numbers are those of Linux. */
 enum {
-    MPOL_DEFAULT,        /* as segments say (lgrp/place.h)                             */
-    MPOL_PREFERRED,      /* one node, then the nearest to it                           */
-    MPOL_BIND,           /* these nodes and no others                                  */
-    MPOL_INTERLEAVE,     /* these in turn, a page each; what they lack, the nearest    */
-    MPOL_LOCAL,          /* the home, whatever the segment's size                      */
-    MPOL_PREFERRED_MANY, /* these nodes, then the nearest                              */
+    MPOL_DEFAULT,        /* the policy of the segment (lgrp/place.h) */
+    MPOL_PREFERRED,      /* one node; if it is full, the nearest to it */
+    MPOL_BIND,           /* only these nodes */
+    MPOL_INTERLEAVE,     /* these nodes in turn, a page each; if one is full, the nearest to it */
+    MPOL_LOCAL,          /* the home, for segments of any size */
+    MPOL_PREFERRED_MANY, /* these nodes; if they are full, the nearest */
     MPOL_COUNT
 };
 enum {
@@ -32,22 +34,28 @@ enum {
 struct mempolicy {
     uint8_t mode;
     uint8_t last;   /* interleaving: the node of the last page */
-    uint16_t flags; /* MPOL_F_* that it was asked with         */
-    uint64_t asked; /* nodes, as they were asked for           */
-    uint64_t nodes; /* of these, nodes with memory             */
+    uint16_t flags; /* MPOL_F_* of the call                       */
+    uint64_t asked; /* set of nodes in the call                   */
+    uint64_t nodes; /* of these, the nodes with memory            */
 };
 
 /*
- * mempolicy_make - what set_mempolicy(mode | flags, asked) means where nodes 0 .. nmem-1 have memory.  With
- * MPOL_F_RELATIVE_NODES node n is the n-th of these, round and round.  0, or -EINVAL: no such mode or flags, nodes
- * where there must be none, none with memory where there must be one.
+ * mempolicy_make - set *mp to the meaning of set_mempolicy(mode | flags, asked) on a machine where nodes 0 ..
+ * nmem-1 have memory.  With MPOL_F_RELATIVE_NODES, node n means node n modulo nmem.  0, or -EINVAL: no such
+ * mode or combination of flags, nodes given to a mode that takes none, or no node with memory given to a mode
+ * that needs one.
  */
 int mempolicy_make(struct mempolicy *mp, int mode, unsigned flags, uint64_t asked, unsigned nmem);
-/* mempolicy_next - the node whose turn it is, of those that pages interleave on. */
+/* mempolicy_next - the node for the next interleaved page; does not change *mp. */
 unsigned mempolicy_next(const struct mempolicy *mp);
-/* mempolicy_node - the node to try first for a page of a thread whose home is `home`.  Not for MPOL_DEFAULT. */
+/*
+ * mempolicy_node - the node to try first for a new page of a thread whose home is `home`.  Not for
+ * MPOL_DEFAULT.  Interleaving: each call takes the next node.
+ */
 unsigned mempolicy_node(struct mempolicy *mp, const struct lgrp_topo *t, unsigned home);
-/* mempolicy_nearest - the member of `nodes` (some have memory) nearest to lgroup `lgrp`. */
+/*
+ * mempolicy_nearest - the member of `nodes` with memory that is nearest to lgroup `lgrp`; 0: there is none.
+ */
 unsigned mempolicy_nearest(const struct lgrp_topo *t, unsigned lgrp, uint64_t nodes);
 
 #endif

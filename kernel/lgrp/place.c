@@ -2,17 +2,17 @@
 /*
  * place.c - which lgroup and which memory node a new page comes from.
  *
- * THEORY      Each policy names one lgroup.  A random policy draws from a set of lgroups with
- *             memory, each equally likely.  What a policy cannot use falls back as follows:
- *             first touch by a thread without a home is RANDOM; a set ("proc", "pset") without
- *             memory, or no set at all, is RANDOM over the machine.
- *             Which node of the lgroup is a second, separate choice: even among its nodes.
+ * THEORY      Each policy chooses one lgroup.  A random policy draws from a set of lgroups with memory, each
+ *             equally likely.  If a policy cannot be used, RANDOM over the whole machine takes its place.
+ *             This happens for first touch by a thread without a home, and for RANDOM_PROC and RANDOM_PSET if
+ *             their set of lgroups is empty or has no memory.
+ *             The node of the lgroup is a second, separate choice: each of its nodes is equally likely.
  * LOCKING     none
  * SEE ALSO    place.h, docs/lgroups.md, tests/host/test_place.c
  */
 #include "lgrp/place.h"
 
-/* A member of `set` (not empty), each equally likely for an even 32-bit `rnd`. */
+/* A member of `set` (not empty); each is equally likely if `rnd` is a uniform 32-bit number. */
 static unsigned draw_random_member(uint64_t set, uint32_t rnd)
 {
     unsigned skip = (unsigned)(((uint64_t)rnd * bit_count(set)) >> 32);
@@ -22,6 +22,7 @@ static unsigned draw_random_member(uint64_t set, uint32_t rnd)
     return bit_first(set);
 }
 
+/* Memory of a set of lgroups, in bytes. */
 static uint64_t memory_of_lgrps(const struct lgrp_topo *t, uint64_t lgrps)
 {
     uint64_t bytes = 0;
@@ -32,7 +33,9 @@ static uint64_t memory_of_lgrps(const struct lgrp_topo *t, uint64_t lgrps)
     return bytes;
 }
 
-/* The random policy that a thread gets for `policy`: lgrp_mem_pset_aware narrows it to the set.
+/*
+ * With lgrp_mem_pset_aware, a random policy becomes RANDOM_PSET if the segment is smaller than the memory of
+ * the set.  In the default set (pset_lgrps 0) nothing changes.
  */
 static enum lgrp_mem_policy narrow_to_pset(enum lgrp_mem_policy policy,
                                            const struct lgrp_mem_in *in)
@@ -45,7 +48,7 @@ static enum lgrp_mem_policy narrow_to_pset(enum lgrp_mem_policy policy,
     return policy;
 }
 
-/* The lgroup `steps` places after `home` among those with memory, round and round. */
+/* The lgroup `steps` places after `home` among the lgroups with memory, wrapping around. */
 static unsigned round_robin_lgrp(const struct lgrp_topo *t, unsigned home, uint64_t steps)
 {
     uint64_t set = t->mem_lgrps;

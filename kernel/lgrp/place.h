@@ -2,12 +2,14 @@
 /*
  * place.h - which lgroup and which memory node a new page comes from: pure policy.
  *
- * THEORY      A segment (private memory) or an object (shared memory) has a policy.  When a
- *             page is created the policy names an lgroup, and the lgroup a node.  The policy
- *             says where to look first; when the node is short the allocator goes on nearest
- *             first, and never fails for locality's sake.  First touch means the home of the
- *             toucher, wherever it runs just now.
- * LOCKING     none: reads the constant topology and its arguments
+ * THEORY      When a page is created, the kernel must choose on which board.  A segment (private memory) or
+ *             an object (shared memory) has a policy for this.  The policy chooses an lgroup, and then a node
+ *             of that lgroup is chosen.  This is only where the allocator looks first.  If the node has no
+ *             free page, the allocator tries the others, nearest first, so an allocation never fails because
+ *             of locality.
+ *             "First touch" means the home of the thread that touches the page, on whatever CPU it runs just
+ *             now.
+ * LOCKING     none: reads the constant topology, the tunables and its arguments
  * TUNABLES    lgrp_mem_default_policy, lgrp_privm_random_thresh, lgrp_shm_random_thresh,
  *             lgrp_mem_pset_aware
  * SEE ALSO    docs/lgroups.md, tests/host/test_place.c
@@ -17,18 +19,16 @@
 
 #include "lgrp/lgrp.h"
 
-enum lgrp_mem_policy {                              /* Solaris's numbers */
-                       LGRP_MEM_POLICY_DEFAULT,     /* what lgrp_mem_default() says for the segment
-                                                 */
-                       LGRP_MEM_POLICY_NEXT,        /* home of the next toucher: "first touch" */
-                       LGRP_MEM_POLICY_RANDOM_PROC, /* random among lgroups where the process
-                                                       has homes */
-                       LGRP_MEM_POLICY_RANDOM_PSET, /* random among lgroups of the thread's set
-                                                     */
-                       LGRP_MEM_POLICY_RANDOM,      /* random among all lgroups */
-                       LGRP_MEM_POLICY_ROUNDROBIN,  /* home + page index */
-                       LGRP_MEM_POLICY_NEXT_CPU,    /* lgroup of the CPU that faults */
-                       LGRP_MEM_POLICY_COUNT
+/* The numbers are those of Solaris. */
+enum lgrp_mem_policy {
+    LGRP_MEM_POLICY_DEFAULT,     /* the policy that lgrp_mem_default() returns for the segment */
+    LGRP_MEM_POLICY_NEXT,        /* home of the thread that touches it next: "first touch" */
+    LGRP_MEM_POLICY_RANDOM_PROC, /* random among the lgroups where the process has homes */
+    LGRP_MEM_POLICY_RANDOM_PSET, /* random among the lgroups of the thread's processor set */
+    LGRP_MEM_POLICY_RANDOM,      /* random among all lgroups */
+    LGRP_MEM_POLICY_ROUNDROBIN,  /* home + page index, counted among the lgroups with memory */
+    LGRP_MEM_POLICY_NEXT_CPU,    /* lgroup of the CPU that faults */
+    LGRP_MEM_POLICY_COUNT
 };
 
 struct lgrp_mem_in {
@@ -36,17 +36,16 @@ struct lgrp_mem_in {
     unsigned home;       /* of the thread; LGRP_NONE for kernel threads */
     unsigned cpu_lgrp;   /* of the CPU it runs on */
     uint64_t proc_lgrps; /* set of homes of its process; 0: none */
-    uint64_t pset_lgrps; /* set of lgroups of its processor set; 0: no set */
+    uint64_t pset_lgrps; /* set of lgroups of its processor set; 0: the default set */
     uint64_t seg_bytes;  /* size of the segment, for lgrp_mem_pset_aware */
     uint64_t index;      /* page index in the segment, for ROUNDROBIN */
     uint32_t rnd;        /* 32 random bits, for the random policies */
 };
 
 /*
- * lgrp_mem_choose - the lgroup for a page under `policy` (not DEFAULT).  *policy is changed to
- * the one that was really used, for the kstats: a thread without a home gets RANDOM for NEXT,
- * and so on. The lgroup may be without memory (a home on a MaxCPU-only board): see
- * lgrp_mem_node().
+ * lgrp_mem_choose - the lgroup for a page under *policy (not DEFAULT).  *policy is changed to the policy that
+ * was really used, for the kstats; for example, a thread without a home gets RANDOM for NEXT.  The lgroup may
+ * have no memory (a board with CPUs only): see lgrp_mem_node().
  */
 unsigned lgrp_mem_choose(enum lgrp_mem_policy *policy, const struct lgrp_mem_in *in);
 
@@ -54,9 +53,8 @@ unsigned lgrp_mem_choose(enum lgrp_mem_policy *policy, const struct lgrp_mem_in 
 unsigned lgrp_mem_node_slow(const struct lgrp_topo *t, unsigned lgrp, uint32_t rnd);
 
 /*
- * lgrp_mem_node - the node to try first for memory of `lgrp`: one of its nodes at random, or
- * one of the nearest lgroup with memory when it has none.  `rnd` matters only for lgroups of
- * several nodes.
+ * lgrp_mem_node - the node to try first for memory of `lgrp`: one of its nodes, or, if it has no memory, one
+ * of the nearest lgroup with memory.  `rnd` (32 random bits) chooses among several nodes.
  */
 static inline unsigned lgrp_mem_node(const struct lgrp_topo *t, unsigned lgrp, uint32_t rnd)
 {
@@ -71,8 +69,8 @@ extern uint64_t lgrp_shm_random_thresh;
 extern uint32_t lgrp_mem_pset_aware;
 
 /*
- * lgrp_mem_default - policy of a segment that was never advised: chosen by kind and size
- * (bytes). For growth of a heap or stack, pass the old and the new part together.
+ * lgrp_mem_default - policy of a segment without advice: depends on its kind and size (bytes).  When a heap
+ * or stack grows, pass the new total size.
  */
 static inline enum lgrp_mem_policy lgrp_mem_default(bool shared, uint64_t bytes)
 {
