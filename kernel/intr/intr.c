@@ -2,24 +2,30 @@
 /*
  * intr.c - interrupts: dispatching them, moving them between CPUs, counting them.
  *
- * THEORY      Vectors VEC_IRQ0 + irq belong to the ISA interrupts (irq 0 .. 15) and to messages of PCI devices (irq 16
- *             and up, one each); the few from VEC_TIMER are the kernel's own: timer, cross-calls.  A vector means the
- *             same on every CPU, so an interrupt moves by changing where it is sent and nothing else: one that is on
- *             its way to the old CPU is handled there like any other.
- *             A handler runs on the interrupted thread's stack with interrupts off, above all threads.  Solaris gives
- *             it a thread to block on; ours never block, and what mpstat counts as interrupt threads are device
- *             interrupts.
- *             Moving a message: its entry is masked, rewritten and unmasked; the device remembers what comes while the
- *             entry is masked and sends it then (PCI 3.0, 6.8.3.5).  Moving an input of an IOAPIC: its target is one
- *             register, written at once.  It is not masked, for an edge that comes while it is would be lost; and a
- *             level-triggered input may change its target while one is being handled, because the end of that one
- *             is told by vector, which stays.
- *             A CPU that is to take none any more is interrupted once, at the lowest priority: when it has taken that,
- *             nothing that was sent to it before is left.
- *             After a move the next interrupt may arrive while the handler still runs for the last.  It is counted in
- *             `pending`, and whoever runs the handler runs it again.
- * INVARIANTS  I1  a handler runs on one CPU at a time, and begins after the last interrupt that was counted
- *             I2  source.cpu is in source.allowed and in intr_cpus
+ * THEORY      A device interrupts a CPU when it needs the kernel.  Each kind of interrupt has a number, its
+ *             vector, and a device interrupt can be sent to any one CPU: best to one near the device's work,
+ *             and never to a CPU that must not be disturbed.
+ *             Vectors VEC_IRQ0 + irq are those of the ISA interrupts (irq 0 .. 15) and of messages of PCI
+ *             devices (irq 16 and up, one each).  The few vectors from VEC_TIMER on are those of the kernel:
+ *             timer, cross-calls.  A vector has the same meaning on every CPU.  So to move an interrupt, only
+ *             its target is changed.  If one is on its way to the old CPU, it is handled there as usual.
+ *             A handler runs on the stack of the interrupted thread, with interrupts off, before any thread.
+ *             In Solaris a handler has a thread of its own, so that it may block.  Ours never block; the
+ *             interrupt threads that mpstat counts are device interrupts.
+ *             To move a message, its entry is masked, rewritten and unmasked.  If an interrupt comes while
+ *             the entry is masked, the device remembers it and sends it afterwards (PCI 3.0, 6.8.3.5).  To
+ *             move an input of an IOAPIC, its target register is written, without masking: an edge that comes
+ *             while the input is masked would be lost.  The target may change while a level-triggered
+ *             interrupt is being handled, because the EOI message contains only the vector, which does not
+ *             change.
+ *             A CPU that must take no more device interrupts gets one last interrupt of the lowest priority.
+ *             When it has taken this one, no interrupt that was sent to it before is left.
+ *             After a move, the next interrupt may arrive on the new CPU while the handler still runs on the
+ *             old one.  The new CPU only counts it in `pending`, and the CPU that runs the handler runs it
+ *             again.
+ * INVARIANTS  I1  a handler runs on one CPU at a time, and a run begins after the last interrupt that was
+ *             counted
+ *             I2  source.cpu is in source.allowed and in intr_cpus, once a CPU takes interrupts
  * LOCKING     [c] constant once registered: at boot, by one CPU  [i] intr_lock  [a] atomic
  * SEE ALSO    docs/psets.md, tests/test_intr.py
  */
@@ -42,23 +48,25 @@
 #define MSI_ADDR 0xfee00000ul
 
 static struct source {
-    void (*fn)(void *);       /* [c] NULL: nobody handles it                      */
+    void (*fn)(void *);       /* [c] handler; NULL: the interrupt is not in use   */
     void *arg;                /* [c]                                              */
     const char *name;         /* [c]                                              */
     struct intr_msi msi;      /* [c] .set NULL: an input of an IOAPIC             */
-    unsigned wanted;          /* [c] CPU where it arrives when nothing is against */
+    unsigned wanted;          /* [c] CPU where it arrives if that is possible     */
     unsigned cpu;             /* [i] CPU where it arrives                         */
-    struct cpumask allowed;   /* [i] CPUs where it may                            */
-    uint64_t moves;           /* [i]                                              */
-    _Atomic uint32_t pending; /* [a] arrived, and its handler is not done         */
+    struct cpumask allowed;   /* [i] CPUs where it may arrive                     */
+    uint64_t moves;           /* [i] times it has moved to another CPU            */
+    _Atomic uint32_t pending; /* [a] arrivals that its handler has not served yet */
 } source[INTR_MAX];
 
-static unsigned nirq = INTR_NISA; /* [i] numbers given out                     */
+static unsigned nirq = INTR_NISA; /* [i] 1 + highest number in use or reserved */
 static struct cpumask intr_cpus;  /* [i] CPUs that take device interrupts      */
-static uint16_t narrive[CPU_MAX]; /* [i] interrupts that arrive there          */
+static uint16_t narrive[CPU_MAX]; /* [i] by CPU: interrupts that arrive there  */
 static struct spinlock intr_lock = SPINLOCK_INIT(RANK_INTR);
 
-/* What each CPU counts, and below the reasons of pokes. */
+void (*intr_tlb_handler)(void);
+
+/* Names of the counts of each CPU; from FIRST_POKE on, the reasons of pokes. */
 static const char *const cpu_names[] = {"device",     "timer", "poke", "tlb", "settle", "spurious",
 #define X(id, name) name,
                                         INTR_POKES(X)
@@ -68,6 +76,7 @@ enum { FIRST_POKE = 6 };
 
 /* ---- taking them ---- */
 
+/* Handles one arrival of device interrupt `irq`, or leaves it to the CPU that runs the handler now (I1). */
 static void handle_device_intr(unsigned irq)
 {
     struct source *s = &source[irq];
@@ -104,7 +113,8 @@ static const char *source_name(unsigned vec)
                : "spurious";
 }
 
-void intr_dispatch(unsigned vec, struct regs *r)
+/* irq_dispatch: handles vector `vec` on this CPU, in interrupt context. */
+static void dispatch_vector(unsigned vec, struct regs *r)
 {
     struct intr_cpu *ic = this_cpu()->intr;
 
@@ -142,6 +152,7 @@ void intr_poke(unsigned cpu, enum intr_poke why)
 
 /* ---- where they arrive (intr_lock held) ---- */
 
+/* The CPU on which `s` should arrive; CPU_MAX: no allowed CPU takes interrupts. */
 static unsigned choose_intr_cpu(const struct source *s)
 {
     struct cpumask cand = cpumask_and(&intr_cpus, &s->allowed);
@@ -151,6 +162,7 @@ static unsigned choose_intr_cpu(const struct source *s)
     return intr_route(&r);
 }
 
+/* Moves interrupt `irq` to CPU `cpu`. */
 static void aim_source_at_cpu(unsigned irq, unsigned cpu)
 {
     struct source *s = &source[irq];
@@ -166,7 +178,7 @@ static void aim_source_at_cpu(unsigned irq, unsigned cpu)
         ioapic_retarget(irq, cpus[cpu]->apic_id);
 }
 
-/* A new one, which arrives nowhere yet.  `wanted`: CPU, or CPU_MAX. */
+/* Sets up interrupt `irq` and chooses its CPU; its target is not set yet.  `wanted`: CPU, or CPU_MAX. */
 static void add_intr_source(unsigned irq, unsigned wanted, void (*fn)(void *), void *arg,
                             const char *name)
 {
@@ -178,11 +190,12 @@ static void add_intr_source(unsigned irq, unsigned wanted, void (*fn)(void *), v
     s->wanted = wanted;
     s->cpu = choose_intr_cpu(s);
     if (s->cpu == CPU_MAX)
-        s->cpu = 0; /* no CPU takes interrupts yet: the boot CPU begins */
+        s->cpu = 0; /* no CPU takes interrupts yet: the boot CPU will be the first */
     if (wanted == CPU_MAX)
         s->wanted = s->cpu;
     narrive[s->cpu]++;
-    atomic_store((void (*_Atomic *)(void *))&s->fn, fn); /* last: from here on it is handled */
+    atomic_store((void (*_Atomic *)(void *))&s->fn,
+                 fn); /* last: the interrupt is handled from now on */
 }
 
 int intr_register_isa(unsigned irq, void (*fn)(void *), void *arg, const char *name)

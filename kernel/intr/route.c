@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * route.c - see route.h.
+ * route.c - on which CPU a device interrupt arrives: see route.h.
  */
 #include "intr/route.h"
 
-/* The member of `m` with the fewest, the first of them at or after `from`, going round; CPU_MAX if m is empty. */
+/*
+ * The member of `m` where the fewest interrupts arrive; of equal ones the first at or after `from`, wrapping
+ * around.  CPU_MAX: m is empty.
+ */
 static unsigned cpu_with_fewest_intrs(const struct intr_route *r, const struct cpumask *m,
                                       unsigned from)
 {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * route.h - on which CPU a device interrupt is to arrive: pure policy.
+ * route.h - on which CPU a device interrupt arrives: pure policy.
  *
- * THEORY      An interrupt arrives where its driver wants it (the board of its queue, say), as long as that CPU takes
- *             interrupts.  Else the CPUs that may take it are searched level by level of distance from there; the
- *             nearest level that has any gives the one at which the fewest interrupts arrive.  An interrupt that is
- *             wanted nowhere in particular sees the whole machine as one level.  Among equals it is the next one after
- *             the wanted CPU, going round, so that what leaves one CPU is spread.
- * LOCKING     none
- * SEE ALSO    kernel/intr/intr.c (who calls it), docs/psets.md, tests/host/test_route.c
+ * THEORY      A driver may want its interrupt on a certain CPU, for example on the board that uses the queue
+ *             of the device.  The interrupt arrives there, if that CPU takes it.  Otherwise the CPUs that may
+ *             take it are searched level by level, by distance from the wanted CPU.  On the nearest level
+ *             that has such a CPU, the one with the fewest interrupts is chosen.  Of equal ones it is the
+ *             first after the wanted CPU, wrapping around, so that the interrupts that leave one CPU are
+ *             spread.  For an interrupt without a wanted CPU, the whole machine is one level.
+ * LOCKING     none: uses only its arguments
+ * SEE ALSO    kernel/intr/intr.c (the caller), docs/psets.md, tests/host/test_route.c
  */
 #ifndef INTR_ROUTE_H
 #define INTR_ROUTE_H
@@ -23,7 +24,7 @@ struct intr_route {
     unsigned wanted;            /* CPU; CPU_MAX: none in particular                          */
 };
 
-/* intr_route - the CPU; CPU_MAX when `cand` is empty. */
+/* intr_route - the CPU for the interrupt; CPU_MAX if `cand` is empty. */
 unsigned intr_route(const struct intr_route *r);
 
 #endif
