@@ -45,7 +45,7 @@ enum {
 static uint64_t tsc_per_ms;
 /* Mean use per share, microseconds: a user with this use has lost FSS_MEAN_COST levels. */
 static _Atomic uint64_t fss_mean_us = FSS_MEAN_LEAST_US;
-static _Atomic bool fss_charged; /* a thread was charged since the last class_fss_look() */
+static _Atomic bool fss_charged; /* a thread was charged since the last class_fss_update() */
 
 static bool is_time_sharing(const struct thread *t)
 {
@@ -214,7 +214,7 @@ void class_lifted(struct thread *t)
  * - A TS or IA thread that has neither used up a slice nor slept for longer than maxwait gets level lwait
  *   (ts_dptbl.c).  If that is 50 and it still waits a second later, it gets 59, above threads that sleep
  *   often.
- * - A thread that has waited for more than a second behind a real-time thread is queued anew (disp_evade).
+ * - A thread that has waited for more than a second behind a real-time thread is queued anew (disp_requeue_behind_rt).
  * - A user thread below TS_LIFTED that has waited for more than LIFT_TICKS gets priority PRI_SYS until it
  *   returns to user mode.  The reason: it may hold a rwlock for reading, which lends no priority, and block
  *   many threads.

@@ -21,13 +21,4 @@ void thread_fpu_init(struct thread *t);
 void thread_set_fsbase(uint64_t base);
 void thread_set_gsbase(uint64_t base);
 
-/*
- * disp_ast - trap_ops.ast: do the work of curthread's ast bits before it returns to user mode (registers
- * `r`).
- * disp_interrupted - trap_ops.interrupted: at the end of an interrupt, preempt curthread if AST_RESCHED is
- * set.
- */
-void disp_ast(struct regs *r);
-void disp_interrupted(void);
-
 #endif

@@ -21,7 +21,8 @@ struct disp_cpu {
     _Atomic int16_t promised; /* [a] priority of the real-time thread it is promised to; -1: none */
     struct thread *idle_thread; /* [c] */
     _Atomic bool polls; /* [a] idle and not halted: it sees a change of the idle thread's ast */
-    bool called; /* [o] idle loop: another CPU has cleared its bit in cpu_idle_mask; runq.c */
+    bool
+        steal_requested; /* [o] idle loop: another CPU has cleared its bit in cpu_idle_mask; runq.c */
     struct spinlock timer_lock; /* RANK_TIMER */
     struct timer *timers; /* [timer_lock] the earliest armed timer: root of a heap (timerq.h) */
     /* [timer_lock] deadline of `timers`, ns; UINT64_MAX: none.  Its own CPU reads it unlocked. */
@@ -59,8 +60,8 @@ bool disp_dequeue(struct thread *t);
  * its queue, unless it is unbound and its old or new priority is real-time: then it is queued anew.
  */
 void disp_set_pri(struct thread *t, int pri);
-/* disp_evade - `t` (t->lock held) has waited long.  If a real-time thread runs on its CPU, queue it anew. */
-void disp_evade(struct thread *t);
+/* disp_requeue_behind_rt - `t` (t->lock held) has waited long.  If a real-time thread runs on its CPU, queue it anew. */
+void disp_requeue_behind_rt(struct thread *t);
 /*
  * disp_may_run - whether `t` may run on CPU `c`.  A binding decides alone; otherwise c must be in t's set and
  * affinity mask.  A mask without an on-line CPU of the set is ignored.  Without t->lock the answer may be out
@@ -157,7 +158,7 @@ void class_yield(struct thread *t);             /* t->lock held */
 void class_slept(struct thread *t);             /* it wakes up from a sleep; t->lock held */
 void class_second(void);                        /* once a second, by the clock: ageing */
 void class_lifted(struct thread *t);            /* curthread returns to user mode with AST_LIFTED */
-void class_fss_look(void);                      /* ten times a second, by the clock: shares */
+void class_fss_update(void);                    /* ten times a second, by the clock: shares */
 void class_charge(struct thread *t, uint64_t tsc); /* it ran `tsc` cycles more; t->lock held */
 
 /* timer.c */

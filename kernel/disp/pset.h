@@ -97,11 +97,5 @@ int pset_bind(struct thread *t, struct cpupart *to);
  */
 int pset_attr(int id);
 int pset_set_attr(int id, unsigned attr);
-/*
- * pset_lgrp_load - mean load of an lgroup's CPUs, of all sets; LGRP_LOAD_FULL: all busy.  Takes cpupart_lock.
- */
-uint32_t pset_lgrp_load(unsigned lgrp);
-/* pset_lgrp_cpus - number of on-line CPUs of an lgroup. */
-unsigned pset_lgrp_cpus(unsigned lgrp);
 
 #endif

@@ -285,8 +285,8 @@ void disp_idle_loop(void)
         irq_disable();
         /* Before the look at the queue: a CPU that polls must not lose a notification (idle_wait()). */
         atomic_store(&idle->ast, 0);
-        c->disp->called = !cpumask_test(&cpu_idle_mask, c->id);
-        if (c->disp->called)
+        c->disp->steal_requested = !cpumask_test(&cpu_idle_mask, c->id);
+        if (c->disp->steal_requested)
             cpumask_set_atomic(&cpu_idle_mask, c->id);
         next = disp_next(c);
         if (next == idle) {

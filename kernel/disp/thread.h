@@ -54,7 +54,7 @@ struct fss {
     /* [a] recent CPU time of its threads in class FSS, microseconds; decays by a quarter each second */
     _Atomic uint32_t usage;
     _Atomic uint16_t shares; /* [a] 1 or more; the superuser sets it */
-    uint32_t seen;           /* number of the last class_fss_look() that counted it */
+    uint32_t seen;           /* number of the last class_fss_update() that counted it */
     uint64_t second;         /* seconds since boot up to which usage has decayed */
 };
 enum { FSS_SHARES = 1 }; /* default shares of a user */
@@ -134,7 +134,7 @@ struct thread {
         enum sleeprank rank;
     } sleep_held[SLEEP_HELD_MAX]; /* [o] sleeping locks held */
 #endif
-    struct mempolicy mempolicy; /* [o] set_mempolicy(2); MPOL_DEFAULT unless lg.placed */
+    struct mempolicy mempolicy; /* [o] set_mempolicy(2); MPOL_DEFAULT unless lg.has_mempolicy */
 };
 
 /*
@@ -266,13 +266,6 @@ enum { ALARM_MAX_MS = 86400000 };
 #define ALARM_NEVER UINT64_MAX
 void thread_set_alarm(struct thread *t, uint64_t ms);
 
-/* Functions that other parts of the kernel provide and the dispatcher calls. */
-struct disp_ops {
-    void (*ast)(struct regs *);             /* a thread with ast bits returns to user mode */
-    void (*switch_as)(struct thread *next); /* load next's address space (vm) */
-};
-extern struct disp_ops disp_ops;
-
 /*
  * disp_cpu_set_state - p_online(2): CPU `cpu` becomes P_ONLINE, P_OFFLINE or P_NOINTR; `forced` unbinds
  * threads from a CPU that goes off-line.  Returns the old state, or: -EINVAL: no such CPU or state; -EBUSY:
@@ -290,8 +283,8 @@ extern _Atomic uint32_t lgrp_generation; /* +1 at each change of the CPUs on-lin
 
 /* disp_cpu_init - make the run queue and idle thread of CPU `c`, in its node's memory; before it runs. */
 void disp_cpu_init(struct cpu *c);
-/* disp_start_cpu - enter the idle loop of this CPU, which runs threads from now on. */
-noreturn void disp_start_cpu(void);
+/* disp_idle_loop - enter the idle loop of this CPU, which runs threads from now on. */
+noreturn void disp_idle_loop(void);
 /* disp_stats_init - register the kstats of CPUs and memory nodes; once all CPUs have their data. */
 void disp_stats_init(void);
 /* disp_init - make the cache of FPU areas; boot CPU, before the first thread. */

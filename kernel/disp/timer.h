@@ -20,8 +20,6 @@ struct timer {
     struct timer **link;        /* the pointer to it in the heap; NULL: not armed */
 };
 
-/* clock_mono_ns - nanoseconds since boot; never goes back, and is the same on every CPU. */
-uint64_t clock_mono_ns(void);
 /* clock_real_ns - nanoseconds since 1970. */
 uint64_t clock_real_ns(void);
 /* clock_set_real - settimeofday: set clock_real_ns(). */
@@ -33,8 +31,6 @@ struct clock_params {
 };
 extern struct clock_params clock_params;
 uint64_t tsc_to_ns(uint64_t cycles);
-/* clock_changed - called after clock_set_real(); the vDSO copies clock_params then.  May be NULL. */
-extern void (*clock_changed)(void);
 
 /*
  * timer_arm - call fn(t) at `deadline_ns` of clock_mono_ns(); an armed timer is re-armed.  O(log n).  Takes a

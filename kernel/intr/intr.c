@@ -64,8 +64,6 @@ static struct cpumask intr_cpus;  /* [i] CPUs that take device interrupts      *
 static uint16_t narrive[CPU_MAX]; /* [i] by CPU: interrupts that arrive there  */
 static struct spinlock intr_lock = SPINLOCK_INIT(RANK_INTR);
 
-void (*intr_tlb_handler)(void);
-
 /* Names of the counts of each CPU; from FIRST_POKE on, the reasons of pokes. */
 static const char *const cpu_names[] = {"device",     "timer", "poke", "tlb", "settle", "spurious",
 #define X(id, name) name,
@@ -113,8 +111,7 @@ static const char *source_name(unsigned vec)
                : "spurious";
 }
 
-/* irq_dispatch: handles vector `vec` on this CPU, in interrupt context. */
-static void dispatch_vector(unsigned vec, struct regs *r)
+void intr_dispatch(unsigned vec, struct regs *r)
 {
     struct intr_cpu *ic = this_cpu()->intr;
 

@@ -100,9 +100,6 @@ void intr_settle(unsigned cpu);
 /* intr_poke - send a reschedule IPI to CPU `cpu`, which may be this one, and count the reason `why`. */
 void intr_poke(unsigned cpu, enum intr_poke why);
 
-/* intr_tlb_handler - set by vm: handles a TLB shootdown, in interrupt context. */
-extern void (*intr_tlb_handler)(void);
-
 struct intr_info {
     const char *name;
     unsigned irq, vector, cpu; /* irq: 0 .. 15 of the ISA bus, messages from 16 */

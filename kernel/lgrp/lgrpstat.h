@@ -60,9 +60,8 @@ void lgrp_stats_init(void);
 
 /* ---- implemented by disp/ ---- */
 /*
- * Set by the dispatcher; while NULL, the kstat shows 0.
- * lgrp_load_average - mean load of the CPUs of an lgroup; LGRP_LOAD_FULL: every CPU is busy.
- * lgrp_cpus_online - number of on-line CPUs of an lgroup.
+ * pset_lgrp_load - mean load of an lgroup's CPUs, of all sets; LGRP_LOAD_FULL: all busy.  Takes cpupart_lock.
+ * pset_lgrp_cpus - number of on-line CPUs of an lgroup.
  */
 uint32_t pset_lgrp_load(unsigned lgrp);
 unsigned pset_lgrp_cpus(unsigned lgrp);

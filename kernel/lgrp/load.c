@@ -30,8 +30,6 @@ enum {
     DECAY_TABLE = 32,
 };
 
-unsigned (*lgrp_runnable_now)(const struct lgrp_part *part, unsigned lgrp);
-
 /* By number of CPUs n: round(65536 * (1 - exp(-1 / (20 n)))). */
 static const uint16_t decay[DECAY_TABLE] = {
     0,   3196, 1618, 1083, 814, 652, 544, 466, 408, 363, 327, 297, 272, 252, 234, 218,

@@ -75,17 +75,11 @@ struct lgrp_thread {
     uint64_t at_ns;         /* when its load was charged */
     uint32_t burst;         /* proc->burst in which it was held */
     uint8_t home;           /* lgroup */
-    uint8_t touch;  /* lgroup for pages that it touches first: home; LGRP_NONE if `placed` */
-    bool placed;    /* it has a memory policy of its own (mempolicy.h) */
-    uint8_t charge; /* half threads held (0, 1, 2) in that burst */
-    uint16_t antic; /* single arrival: number of CPUs that divided the charge; 0: none */
+    uint8_t touch; /* lgroup for pages that it touches first: home; LGRP_NONE if `has_mempolicy` */
+    bool has_mempolicy; /* it has a memory policy of its own (mempolicy.h) */
+    uint8_t charge;     /* half threads held (0, 1, 2) in that burst */
+    uint16_t antic;     /* single arrival: number of CPUs that divided the charge; 0: none */
 };
-
-/*
- * lgrp_runnable_now - number of threads that now are queued in `lgrp`, or run and are at home there.  Set by
- * the dispatcher; NULL: not available, only the samples of the last two updates are used.
- */
-extern unsigned (*lgrp_runnable_now)(const struct lgrp_part *part, unsigned lgrp);
 
 void lgrp_part_init(struct lgrp_part *part);
 /* lgrp_part_end - end all creations of threads in `part`, where no thread has its home any more. */
@@ -135,7 +129,10 @@ extern uint64_t lgrp_min_nsec;
 extern uint32_t lgrp_create_hold;
 
 /* ---- implemented by disp/ ---- */
-/* clock_runnable_now - threads that wait on CPUs of `lgrp`, or run anywhere and are at home there, at this instant. */
+/*
+ * clock_runnable_now - number of threads of the set of `part` that wait on its CPUs in `lgrp`, or run on any
+ * of its CPUs and are at home in `lgrp`, now.  Takes no lock: a snapshot.
+ */
 unsigned clock_runnable_now(const struct lgrp_part *part, unsigned lgrp);
 
 #endif
