@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * acpi.h - what the firmware says about the machine, as plain structs.
+ * acpi.h - the firmware's description of the machine (ACPI tables), as plain structs.
  *
- * THEORY      acpi_tables_find() walks RSDP -> XSDT or RSDT and remembers where each table
- *             lies; acpi_tables_replace() lays tables from elsewhere over them.  Each
- *             acpi_parse_*() turns one table into a struct.  There is no policy here: what to
- *             do about a bad table is the caller's business (lgrp/topo.c, chapter "Bad tables"
- *             of docs/lgroups.md).
+ * THEORY      A kernel cannot find out by itself how many CPUs and boards a machine has, or how to switch it
+ *             off.  The firmware describes this in tables in memory, in a format called ACPI.
+ *             acpi_tables_find() follows the pointers RSDP -> XSDT or RSDT -> tables and remembers each
+ *             table.  acpi_tables_replace() replaces some by tables from another source.  Each acpi_parse_*()
+ *             converts one table to a struct.  There is no policy here: the caller decides what to do about a
+ *             bad table (lgrp/topo.c, chapter "Bad tables" of docs/lgroups.md).
  * INVARIANTS  I1  no parser reads outside [table, table + length of its header]
- *             I2  a parser that fails leaves in *out only what is safe to use: zero counts
- *             I3  the counts in the structs never exceed their arrays
+ *             I2  a parser that fails leaves *out safe to use: all counts are 0
+ *             I3  a count is never greater than the size of its array
  * ERRORS      each parser returns 0 or -EINVAL and sets *why to a constant one-line reason.
  * LOCKING     none: called by the boot CPU before the others start.  Nothing is allocated; the
  *             structs are large, so keep them static.
@@ -28,11 +29,11 @@ enum {
     ACPI_IOAPIC_MAX = 16,
     ACPI_OVERRIDE_MAX = 24,
     ACPI_RANGE_MAX = 256,     /* SRAT memory ranges */
-    ACPI_SRAT_CPU_MAX = 1024, /* SRAT may name CPUs that MADT does not */
+    ACPI_SRAT_CPU_MAX = 1024, /* the SRAT may name CPUs that are not in the MADT */
     ACPI_DOMAIN_MAX = 64,
 };
 
-/* The header that every table begins with; `length` counts it. */
+/* The header of every table; `length` (bytes) includes it. */
 struct acpi_header {
     uint32_t sig;
     uint32_t length;
@@ -48,28 +49,27 @@ struct acpi_header {
 struct acpi_tables {
     unsigned n;
     const struct acpi_header *table[ACPI_TABLE_MAX]; /* mapped, length and checksum verified */
-    unsigned n_bad;                                  /* tables dropped by the checks */
-    uint32_t first_bad;                              /* signature of the first one dropped */
+    unsigned n_bad;                                  /* number of tables that were left out */
+    uint32_t first_bad;                              /* signature of the first of them */
 };
 
 /* Maps `len` bytes of physical memory; NULL if they are not readable. */
 typedef const void *(*acpi_map_fn)(uint64_t phys, size_t len);
 
 /*
- * acpi_tables_find - collect the tables that an RSDP leads to.  `rsdp` points to `len` readable
- * bytes of it (20 or 36; the boot loader's copy will do).  A table whose length or checksum is
- * wrong is left out and counted.  The DSDT, to which only the FADT points, is added like the
- * others. -EINVAL when RSDP or RSDT/XSDT is unusable: *t is empty.
+ * acpi_tables_find - collect the tables to which an RSDP leads.  `rsdp` points to `len` readable bytes of it
+ * (20 or 36); the boot loader's copy is good enough.  A table with a wrong length or checksum is left out and
+ * counted.  The DSDT, to which only the FADT points, is added like the others.  0, or -EINVAL: the RSDP, or
+ * both RSDT and XSDT, are unusable, and *t is empty.
  */
 int acpi_tables_find(struct acpi_tables *t, const void *rsdp, size_t len, acpi_map_fn map,
                      const char **why);
 
 /*
- * acpi_tables_replace - lay `blob` (tables one after another) over *t: each replaces the table
- * of its signature or is added; an 8-byte record {signature, length 8} removes it.  Checksums
- * of the replacements are not verified: a test may want any contents.  The blob must stay
- * mapped. -EINVAL on a length under 8, between 9 and 35, or beyond the blob: what came before
- * is applied.
+ * acpi_tables_replace - apply `blob`, a sequence of tables, to *t.  Each table replaces those with its
+ * signature, or is added.  An 8-byte record {signature, length 8} only removes them.  Checksums are not
+ * verified, because a test may need any contents.  The blob must stay mapped.  0, or -EINVAL: a length is
+ * below 8, between 9 and 35, or beyond the blob, or there are too many tables; the tables before are applied.
  */
 int acpi_tables_replace(struct acpi_tables *t, const void *blob, size_t len, const char **why);
 
@@ -79,8 +79,8 @@ const struct acpi_header *acpi_find(const struct acpi_tables *t, uint32_t sig);
 struct acpi_cpu {
     uint32_t apic_id;
     uint32_t uid;
-    bool enabled; /* else a place that a CPU could be plugged into */
-    bool x2apic;  /* came from an x2APIC entry */
+    bool enabled; /* false: an empty place for a CPU (hot plugging) */
+    bool x2apic;  /* named by an x2APIC entry */
 };
 
 struct acpi_ioapic {
@@ -89,7 +89,7 @@ struct acpi_ioapic {
     uint32_t gsi_base;
 };
 
-struct acpi_override { /* ISA interrupt `irq` is wired to `gsi` */
+struct acpi_override { /* ISA interrupt `irq` is connected to input `gsi` */
     uint8_t irq;
     uint32_t gsi;
     uint16_t flags;
@@ -132,9 +132,9 @@ struct acpi_slit {
 };
 
 struct acpi_hmat {
-    unsigned n;                                            /* domains in ids[] */
+    unsigned n;                                            /* domains in pxm[] */
     uint32_t pxm[ACPI_DOMAIN_MAX];                         /* proximity domain of each */
-    uint32_t latency_ps[ACPI_DOMAIN_MAX][ACPI_DOMAIN_MAX]; /* [initiator][target], 0: none */
+    uint32_t latency_ps[ACPI_DOMAIN_MAX][ACPI_DOMAIN_MAX]; /* [initiator][target]; 0: not given */
 };
 
 struct acpi_fadt {
@@ -156,13 +156,17 @@ struct acpi_hpet {
     uint16_t min_tick;
 };
 
+/*
+ * acpi_parse_* - convert table `h` to *out; NULL: there is no such table, -EINVAL.  acpi_slit points into the
+ * table, so that must stay mapped.
+ */
 int acpi_parse_madt(struct acpi_madt *out, const struct acpi_header *h, const char **why);
 int acpi_parse_srat(struct acpi_srat *out, const struct acpi_header *h, const char **why);
 int acpi_parse_slit(struct acpi_slit *out, const struct acpi_header *h, const char **why);
 int acpi_parse_hmat(struct acpi_hmat *out, const struct acpi_header *h, const char **why);
 int acpi_parse_fadt(struct acpi_fadt *out, const struct acpi_header *h, const char **why);
 int acpi_parse_hpet(struct acpi_hpet *out, const struct acpi_header *h, const char **why);
-/* acpi_parse_s5 - find the package \_S5 in a DSDT and set has_s5, s5_a, s5_b of *out. */
+/* acpi_parse_s5 - find the package \_S5 in a DSDT, and set has_s5, s5_a, s5_b of *out. */
 int acpi_parse_s5(struct acpi_fadt *out, const struct acpi_header *dsdt, const char **why);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * bytes.h - reading little-endian fields at any alignment, for the ACPI parsers only.
+ * bytes.h - reads little-endian fields at any alignment; only for the ACPI parsers.
  */
 #ifndef ACPI_BYTES_H
 #define ACPI_BYTES_H
@@ -32,16 +32,15 @@ static inline uint64_t get64(const uint8_t *p)
     return v;
 }
 
-/* The body of a table's record list: whole records {type8, length8, ...} between `at` and
- * `end`. */
+/* The rest of a table's list of records {type8, length8, ...}: from `at` to `end`. */
 struct acpi_walk {
     const uint8_t *at;
     const uint8_t *end;
 };
 
 /*
- * acpi_walk_next - the next record, at least 2 bytes long and wholly inside.
- * Returns 1 and sets *rec and *len; 0 at the end; -1 if the list is malformed.
+ * acpi_walk_next - take the next record, at least 2 bytes long and completely inside the list.
+ * Returns 1 and sets *rec and *len (bytes); 0 at the end; -1 if the list is malformed.
  */
 static inline int acpi_walk_next(struct acpi_walk *w, const uint8_t **rec, size_t *len)
 {

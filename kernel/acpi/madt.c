@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * madt.c - the MADT: which CPUs and interrupt controllers there are.
+ * madt.c - the MADT: the CPUs and interrupt controllers of the machine.
  *
- * THEORY      A list of records after a fixed head.  xAPIC (type 0) and x2APIC (type 9) entries
- *             name CPUs; firmware gives one of the two for each CPU, and the first one counts
- *             if it gives both. Records of unknown type are skipped, too short ones make the
- *             whole table invalid.
+ * THEORY      The table is a fixed head and a list of records.  xAPIC (type 0) and x2APIC (type 9) records
+ *             name CPUs.  Firmware gives one of the two for each CPU; if it gives both, the first one counts.
+ *             Records of unknown type are skipped.  If a record is too short, the whole table is invalid.
  * SEE ALSO    acpi.h, tests/host/test_acpi.c
  */
 #include "acpi/acpi.h"
@@ -26,6 +25,7 @@ enum {
     MADT_X2APIC = 9,
 };
 
+/* Adds a CPU, or only merges the enabled flag if its APIC id is known already. */
 static void madt_add_cpu(struct acpi_madt *out, uint32_t apic_id, uint32_t uid, uint32_t flags,
                          bool x2apic)
 {
@@ -54,7 +54,7 @@ static bool parse_madt_record(struct acpi_madt *out, const uint8_t *r, size_t le
     case MADT_LAPIC:
         if (len < 8)
             return false;
-        if (r[3] != 0xff) /* 255 is the broadcast id: an unused slot */
+        if (r[3] != 0xff) /* 255 is the broadcast id: the slot is not used */
             madt_add_cpu(out, r[3], r[2], get32(r + 4), false);
         return true;
     case MADT_X2APIC:

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * numa.c - SRAT, SLIT and HMAT: where CPUs and memory are, and how far apart.
+ * numa.c - SRAT, SLIT and HMAT: on which board CPUs and memory are, and how far boards are apart.
  *
- * THEORY      SRAT assigns CPUs (by APIC id) and memory ranges to proximity domains, whose
- *             numbers are 32 bits wide and may be sparse.  SLIT is a square matrix of relative
- *             distances between domains 0 .. n-1.  HMAT gives absolute latencies between
- *             initiators and targets. Only the form is checked here; lgrp/topo.c judges the
- *             contents.
+ * THEORY      The SRAT assigns CPUs (by APIC id) and memory ranges to proximity domains, whose numbers are 32
+ *             bits wide and may be sparse.  The SLIT is a square matrix of relative distances between domains
+ *             0 .. n-1.  The HMAT gives absolute latencies between initiators and targets.  Only the form is
+ *             checked here; lgrp/topo.c and lgrp/distance.c check the contents.
  * SEE ALSO    acpi.h, lgrp/topo.c, tests/host/test_acpi.c
  */
 #include "acpi/acpi.h"
@@ -27,7 +26,7 @@ enum {
     HMAT_HEAD = 40,
     HMAT_LATENCY = 1, /* structure type: latency and bandwidth */
     HMAT_LAT_HEAD = 32,
-    HMAT_ACCESS = 0, /* data types: latency of any access, of reads */
+    HMAT_ACCESS = 0, /* data types: latency of all accesses; of reads */
     HMAT_READ = 1,
     HMAT_UNREACHABLE = 0xffff,
 };
@@ -65,7 +64,7 @@ static const char *srat_add_mem(struct acpi_srat *out, const uint8_t *r, uint32_
     return NULL;
 }
 
-/* Takes one record.  Returns NULL, or what is wrong with it. */
+/* Parses one record.  Returns NULL, or the reason why the table is bad. */
 static const char *parse_srat_record(struct acpi_srat *out, const uint8_t *r, size_t len)
 {
     static const char *const short_rec = "SRAT has a record of wrong length";
@@ -133,6 +132,7 @@ int acpi_parse_slit(struct acpi_slit *out, const struct acpi_header *h, const ch
     return 0;
 }
 
+/* Index of domain `pxm` in *out, added if it is new; ACPI_DOMAIN_MAX: there is no room. */
 static unsigned hmat_domain_slot(struct acpi_hmat *out, uint32_t pxm)
 {
     for (unsigned i = 0; i < out->n; i++)
@@ -144,7 +144,9 @@ static unsigned hmat_domain_slot(struct acpi_hmat *out, uint32_t pxm)
     return out->n++;
 }
 
-/* One latency structure: lists of initiators and targets, then 16-bit multiples of a base unit.
+/*
+ * Parses one latency structure: lists of initiators and targets, then a matrix of 16-bit multiples of a base
+ * unit.  Returns NULL, or the reason why the table is bad.
  */
 static const char *parse_hmat_latency(struct acpi_hmat *out, const uint8_t *r, size_t len)
 {

@@ -2,10 +2,10 @@
 /*
  * power.c - FADT, DSDT's \_S5 and HPET: timers, reset and power-off.
  *
- * THEORY      To switch off, the value of SLP_TYP for state S5 is needed, which only the DSDT's
- *             byte code knows.  No interpreter is needed for it: firmware writes Name(_S5,
- *             Package(){a, b, ..}) with constants, whose encoding is short and fixed, so it is
- *             searched for as bytes.
+ * THEORY      To switch the machine off, the kernel must write the value of SLP_TYP for state S5 to a
+ *             register.  Only the byte code (AML) in the DSDT contains this value.  But no interpreter is
+ *             needed: firmware writes Name(_S5, Package(){a, b, ..}) with constants.  Their encoding is short
+ *             and fixed, so this file searches the DSDT for these bytes.
  * SEE ALSO    acpi.h, tests/host/test_acpi.c; ACPI specification, "AML Specification"
  */
 #include "acpi/acpi.h"
@@ -14,8 +14,8 @@
 #include "lib/errno.h"
 
 enum {
-    FADT_V1_LEN = 116, /* up to and with `flags` */
-    FADT_V2_LEN = 129, /* up to and with RESET_VALUE */
+    FADT_V1_LEN = 116, /* up to and including `flags` */
+    FADT_V2_LEN = 129, /* up to and including RESET_VALUE */
     FADT_SCI = 46,
     FADT_DSDT = 40,
     FADT_PM1A_CNT = 64,
@@ -40,7 +40,7 @@ enum {
     AML_PACKAGE = 0x12,
 };
 
-/* A port number, or 0 when the register is not in I/O space. */
+/* The register as a port number; 0: it cannot be a port. */
 static uint16_t io_port_of_register(uint32_t addr)
 {
     return addr <= 0xffff ? (uint16_t)addr : 0;
@@ -94,7 +94,7 @@ int acpi_parse_hpet(struct acpi_hpet *out, const struct acpi_header *h, const ch
     return 0;
 }
 
-/* Reads a small integer constant at *at; false if there is none before `end`. */
+/* Reads a small integer constant (AML) at *at and moves *at behind it; false: there is none before `end`. */
 static bool aml_small_int(const uint8_t **at, const uint8_t *end, uint8_t *v)
 {
     size_t left = (size_t)(end - *at);
@@ -112,7 +112,10 @@ static bool aml_small_int(const uint8_t **at, const uint8_t *end, uint8_t *v)
     return false;
 }
 
-/* Decodes what follows the name: Package, length of 1 to 4 bytes, count, then the integers. */
+/*
+ * Decodes the bytes after the name: Package, a length of 1 to 4 bytes, a count, then the integers.  false:
+ * they are not such a package.
+ */
 static bool decode_s5_package(struct acpi_fadt *out, const uint8_t *at, const uint8_t *end)
 {
     size_t left = (size_t)(end - at), len_bytes;

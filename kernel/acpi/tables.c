@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * tables.c - finding the ACPI tables, and replacing them.
+ * tables.c - finds the ACPI tables, and replaces them.
  *
- * THEORY      The boot loader hands over the RSDP.  Revision 2 and later point to the XSDT
- *             (64-bit addresses), older ones, or those whose XSDT is broken, to the RSDT
- *             (32-bit).  A table's header is mapped first, because only it tells how much more
- *             to map.
- * INVARIANTS  I1  every table kept has length >= 36 and is wholly mapped
+ * THEORY      The boot loader passes the RSDP to the kernel.  An RSDP of revision 2 or later points to the
+ *             XSDT, a list of 64-bit addresses.  An older RSDP, or one whose XSDT is bad, leads to the RSDT,
+ *             a list of 32-bit addresses.  The header of a table is mapped first, because it contains the
+ *             length of the table.
+ * INVARIANTS  I1  every table in the list has length >= 36 and is completely mapped
  *             I2  tables found in memory have a correct checksum
  * SEE ALSO    acpi.h, docs/lgroups.md
  */
@@ -40,8 +40,10 @@ static int reject_acpi_tables(const char **why, const char *reason)
     return -EINVAL;
 }
 
-/* Maps the whole table at `phys`; NULL when its length is absurd or its checksum wrong (I1,
- * I2). */
+/*
+ * Maps the whole table at physical address `phys`, and sets *sig to its signature.  NULL: its length or
+ * checksum is wrong (I1, I2), or it cannot be mapped.
+ */
 static const struct acpi_header *map_acpi_table(uint64_t phys, acpi_map_fn map, uint32_t *sig)
 {
     const struct acpi_header *h = phys != 0 ? map(phys, sizeof *h) : NULL;
@@ -60,6 +62,7 @@ static const struct acpi_header *map_acpi_table(uint64_t phys, acpi_map_fn map, 
     return h;
 }
 
+/* Adds the table at `phys`, or counts it as bad. */
 static void add_acpi_table(struct acpi_tables *t, uint64_t phys, acpi_map_fn map)
 {
     uint32_t sig;
@@ -73,7 +76,7 @@ static void add_acpi_table(struct acpi_tables *t, uint64_t phys, acpi_map_fn map
     t->table[t->n++] = h;
 }
 
-/* Adds every table that a root table lists with entries of `width` bytes. */
+/* Adds every table in root table `root`, whose entries are `width` bytes long (8: XSDT, 4: RSDT). */
 static void add_listed_tables(struct acpi_tables *t, const struct acpi_header *root, size_t width,
                               acpi_map_fn map)
 {

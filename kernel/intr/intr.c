@@ -191,8 +191,8 @@ static void add_intr_source(unsigned irq, unsigned wanted, void (*fn)(void *), v
     if (wanted == CPU_MAX)
         s->wanted = s->cpu;
     narrive[s->cpu]++;
-    atomic_store((void (*_Atomic *)(void *))&s->fn,
-                 fn); /* last: the interrupt is handled from now on */
+    /* Last: dispatch_vector() calls the handler from now on. */
+    atomic_store((void (*_Atomic *)(void *))&s->fn, fn);
 }
 
 int intr_register_isa(unsigned irq, void (*fn)(void *), void *arg, const char *name)
