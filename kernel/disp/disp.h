@@ -77,8 +77,8 @@ struct cpumask disp_allowed(const struct thread *t);
 unsigned disp_nearer_idle(const struct thread *t, const struct cpu *c);
 /*
  * disp_next - the thread that this CPU runs next: the best queued, else a stolen one, else the idle thread.
- * disp_next_above - the best queued one whose priority is at least `floor`; NULL: there is none.  For both,
- * interrupts are off.  The result is ONPROC from now on, so the caller must switch to it.
+ * disp_next_above - the best queued one whose priority is at least `floor`; NULL: there is none.
+ * Both: interrupts are off, and the result is ONPROC from now on, so the caller must switch to it.
  */
 struct thread *disp_next(struct cpu *c);
 struct thread *disp_next_above(struct cpu *c, int floor);

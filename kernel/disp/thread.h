@@ -153,7 +153,9 @@ void thread_start(struct thread *t);
 /* kthread_create - make and start a kernel thread of class SYS at priority `pri`.  NULL: no memory. */
 struct thread *kthread_create(const char *name, int pri, void (*fn)(void *), void *arg);
 
-/* disp_report - print what each thread waits for that no signal can wake up.  For a machine that hangs. */
+/*
+ * disp_report - print the threads that wait for a CPU or in a sleep that no signal ends; for a hung machine.
+ */
 void disp_report(void);
 
 /*
@@ -241,7 +243,7 @@ unsigned thread_lgrp_affinity(struct thread *t, unsigned lgrp);
 /* thread_set_mempolicy - set curthread's memory policy.  Takes cpupart_lock. */
 void thread_set_mempolicy(const struct mempolicy *mp);
 /*
- * thread_home_new - choose the home of a new thread of a process by lgroup load (lgrp/load.h) and charge it there.
+ * thread_home_new - choose the home of a new thread by lgroup load (lgrp/load.h) and charge it there.
  * @p        the process's record (struct lgrp_proc embedded in struct proc; bitmap p->bitmap)
  * @creator  the thread that creates it, or NULL; it matters only if it belongs to the same process
  * Returns the home.  Call it after t->part is set and before thread_init(): the home provides the stack's
