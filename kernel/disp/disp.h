@@ -60,7 +60,7 @@ bool disp_dequeue(struct thread *t);
  * its queue, unless it is unbound and its old or new priority is real-time: then it is queued anew.
  */
 void disp_set_pri(struct thread *t, int pri);
-/* disp_requeue_behind_rt - `t` (t->lock held) has waited long.  If a real-time thread runs on its CPU, queue it anew. */
+/* disp_requeue_behind_rt - `t` (t->lock held) has waited long.  If its CPU runs a real-time thread, queue it anew. */
 void disp_requeue_behind_rt(struct thread *t);
 /*
  * disp_may_run - whether `t` may run on CPU `c`.  A binding decides alone; otherwise c must be in t's set and
