@@ -105,7 +105,7 @@ static struct thread *come(unsigned id)
     was = CPU(id)->thread;
     was->ast = 0;
     if (was == d->idle_thread) {
-        d->called = !cpumask_test(&cpu_idle_mask, id);
+        d->steal_requested = !cpumask_test(&cpu_idle_mask, id);
         cpumask_set(&cpu_idle_mask, id);
         if ((next = disp_next(CPU(id))) != was)
             run(next);
