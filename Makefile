@@ -23,7 +23,7 @@ RUN_VARS    := RUN SYSTEM RELEASE OVERLAY BOARDS MEM SEED ACPI WATCHDOG TIMEOUT 
 RUN_VARS    += MODEL MODEL_SET MODEL_PAGE DISK SWAP ROOT NET FORWARD TRACE
 KNOWN       := $(RUN_VARS) MACHINE TEST V WERROR CC TOOLPREFIX PYTHON HOSTCC MUSL_GCC KCFLAGS PYTEST PAPER LAB FILE \
                JOBS QUICK FULL SNAKEMAKE SCALE MIB RUNS ROWS RECORDS STEPS SET SEEDS STORE WINDOW PAGE GDB_ARGS CI HR_REQUIRE MIRROR DEBIAN \
-               EXPERIMENTS_OUT CRASH_LOG
+               EXPERIMENTS_OUT CRASH_LOG SERVE
 GIVEN       := $(foreach v,$(filter-out -% .% MAKE%,$(.VARIABLES)),$(if $(filter command,$(origin $(v))),$(v)))
 ifneq ($(filter-out $(KNOWN),$(GIVEN)),)
 $(error $(firstword $(filter-out $(KNOWN),$(GIVEN)))= is no variable of this Makefile; there are: $(KNOWN))
@@ -44,6 +44,7 @@ $(call for_goals,gdb,GDB_ARGS)
 $(call for_goals,grade,LAB FILE)
 $(call for_goals,watch,PAGE)
 $(call for_goals,fresh,DEBIAN MIRROR)
+$(call for_goals,docs,SERVE)
 $(call for_goals,test test-long,PYTEST PAPER HR_REQUIRE CRASH_LOG)
 $(call for_goals,experiment%,QUICK FULL JOBS SNAKEMAKE EXPERIMENTS_OUT)
 $(call for_goals,experiment-pacing experiment-mkeyed experiment-ddt,SCALE SET)
@@ -56,7 +57,7 @@ $(call for_goals,experiment-ddt,STEPS)
 $(call for_goals,experiment-psrset,WINDOW)
 endif
 # A folder's name is no goal; and quotes would end those of recipes.
-$(foreach g,$(filter-out kernel user,$(MAKECMDGOALS)),$(if $(wildcard $(g)/.),$(error $(g) is a folder, no goal: \
+$(foreach g,$(filter-out kernel user docs,$(MAKECMDGOALS)),$(if $(wildcard $(g)/.),$(error $(g) is a folder, no goal: \
     make help lists the goals)))
 $(foreach c,' " ` ; & | < > $$,$(if $(findstring $(c),$(MAKECMDGOALS)$(TEST)),$(error $(firstword $(MAKECMDGOALS) \
     TEST=$(TEST)): no name of a goal or test has a $(c): make help lists the goals)))
@@ -69,7 +70,7 @@ $(error TOOLPREFIX=$(TOOLPREFIX): there is no program $(TOOLPREFIX)objcopy here)
 endif
 endif
 # TEST is the name of a test to `make grade`, which asks for recipes.
-FLAGS       := V WERROR QUICK FULL STORE $(if $(filter grade host-recipe-%,$(MAKECMDGOALS)),,TEST)
+FLAGS       := V WERROR QUICK FULL STORE SERVE $(if $(filter grade host-recipe-%,$(MAKECMDGOALS)),,TEST)
 $(foreach v,$(FLAGS),$(if $(filter-out 0 1,$($(v))),$(error $(v)=$($(v)): write 0 or 1)))
 ifneq ($(filter-out linux,$(PEER)),)
 $(error PEER=$(PEER): there is only linux)
@@ -177,8 +178,8 @@ include tools/experiments/experiments.mk
 # What this command lacks is installed in one step before anything is built; when nothing is missing, the check costs some
 # milliseconds.  `called` gives the groups of tools/deps.txt in its first argument if one of these goals is wanted.
 called      = $(if $(filter $(2),$(MAKECMDGOALS)),$(1))
-DEPS        = $(if $(filter-out lint grade,$(MAKECMDGOALS)),run) $(call called,test dynamic experiments,test test-long test-images) \
-              $(call called,lint,lint) $(call called,grade,grade) $(RUN_DEPS) $(EXPERIMENT_GROUPS)
+DEPS        = $(if $(filter-out lint grade docs,$(MAKECMDGOALS)),run) $(call called,test dynamic experiments,test test-long test-images) \
+              $(call called,lint,lint) $(call called,docs,docs) $(call called,grade,grade) $(RUN_DEPS) $(EXPERIMENT_GROUPS)
 .PHONY: deps
 deps:
 	@tools/deps.sh $(DEPS)
@@ -206,6 +207,10 @@ crash: test-images ## 2,800 power cuts of threads that work side by side; THREAD
 .PHONY: fresh
 fresh: ## the README's two commands in bare Debians, as root and as an ordinary user; DEBIAN=12, 13 or sid, with all tests
 	@$(APART) tools/fresh.sh
+
+.PHONY: docs
+docs: deps ## the book, from docs/ into build/docs/index.html; SERVE=1: on http://127.0.0.1:8000
+	$(Q)NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs $(if $(filter 1,$(SERVE)),serve -a 127.0.0.1:8000,build --strict --quiet)
 
 .PHONY: lint
 lint: deps ## style, layers, licence lines

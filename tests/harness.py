@@ -31,7 +31,7 @@ HOST_LIMIT = 1500  # seconds a program of the host may take: the last resort, fo
 
 
 def lacking(what: str, message: str) -> None:
-    """Skip this test, because the host lacks `what` (paper, browser, peer); HR_REQUIRE="paper peer" makes that a failure."""
+    """Skip this test, because the host lacks `what` (paper, browser, peer, docs); HR_REQUIRE makes it a failure."""
     if what in os.environ.get("HR_REQUIRE", "").split():
         pytest.fail(message)
     pytest.skip(message)

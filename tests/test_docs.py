@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: MIT
 """What the documentation names must exist: files, functions, variables of /etc/system."""
 
+import os
 import pathlib
 import re
+import subprocess
 
 import pytest
 
+import harness
+import house
 import lint
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -74,3 +78,21 @@ def test_make_lines_can_be_typed(page):
     chosen = {name for make in makes for name in re.findall(r"PYTEST='-k (\w+)", make)}
     absent = {name for name in chosen if not re.search(rf"tests/test_\w*{name}|def test_\w*{name}", tests)}
     assert absent == set(), f"{page.name}: no test has these names"
+
+
+def test_the_reading_order_is_short():
+    """The files that docs/index.md has a newcomer read have at most 4,500 lines of code."""
+    files = re.findall(r"^\| +\d+ \| `([\w/.]+)` \|", (ROOT / "docs/index.md").read_text(), re.M)
+    assert 12 <= len(files) <= 20 and sum(house.count_lines((ROOT / file).read_text())[0] for file in files) <= 4500
+
+
+def test_the_book_is_built(tmp_path):
+    """Without a warning, and no page wants anything from the network."""
+    mkdocs = ROOT / ".venv-docs/bin/mkdocs"
+    if not mkdocs.exists():
+        harness.lacking("docs", "tools/deps.sh docs")
+    quiet = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run([mkdocs, "build", "--strict", "-d", tmp_path], cwd=ROOT, env=quiet, capture_output=True, text=True)
+    assert done.returncode == 0 and "WARNING" not in done.stderr, done.stderr
+    html = [page.read_text() for page in tmp_path.rglob("*.html")]
+    assert len(html) > 25 and not re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="?(?:https?:)?//[^>]*>', "\n".join(html))

@@ -11,6 +11,7 @@
 #   lint         check style                       (packages, and .venv)
 #   gdb          debug the kernel                  (packages)
 #   refdisk      the reference disk                (packages)
+#   docs         build the book                    (.venv-docs with requirements-docs.txt)
 #   peer         run Linux on the same machines    (build/peer/vmlinux and modules.cpio, of a package that is not installed)
 #   browser      test the report in Chromium       (package; only when asked for: it is large)
 #   fresh        make fresh                        (package)
@@ -26,7 +27,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-GROUPS_ALL="run dynamic test experiments grade lint gdb refdisk"
+GROUPS_ALL="run dynamic test experiments grade lint gdb refdisk docs"
 GROUPS_OTHER="peer browser fresh"
 APT="apt-get update && apt-get install -y --no-install-recommends"
 LOG=build/deps.log
@@ -78,6 +79,7 @@ venvs_missing() {
         case $group in
         test | lint) echo .venv:requirements.txt ;;
         experiments) echo .venv-experiments:requirements-experiments.txt ;;
+        docs) echo .venv-docs:requirements-docs.txt ;;
         esac
     done | sort -u | while IFS=: read -r folder list; do
         cmp -s "$list" "$folder/requirements.txt" 2>/dev/null || echo "$folder:$list"

@@ -93,10 +93,10 @@ esac
 if python3 -c 'import ensurepip, venv' 2>/dev/null; then
     row "python3-venv" - ok
 else
-    row "python3-venv" - "missing: package python3-venv (group test,experiments,lint)"
+    row "python3-venv" - "missing: package python3-venv (group test,experiments,lint,docs)"
     lack test
 fi
-for pair in .venv:requirements.txt:test .venv-experiments:requirements-experiments.txt:experiments; do
+for pair in .venv:requirements.txt:test .venv-experiments:requirements-experiments.txt:experiments .venv-docs:requirements-docs.txt:docs; do
     folder=${pair%%:*} maker=${pair##*:}
     list=${pair#*:}
     list=${list%:*}
