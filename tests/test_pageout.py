@@ -438,7 +438,7 @@ def slow_disk():
     put("slow.img", bytes(16 * MB))
 
 
-SLOW = pytest.mark.machine("sf280r", disks=(f"refdisk:{FOLDER}/slow.img,scale=50",), system="set maxphys=16384")
+SLOW = pytest.mark.machine("sf280r", disks=(f"refdisk:{FOLDER}/slow.img,scale=15",), system="set maxphys=16384")
 
 
 def setting(machine, name: str, value: int | None = None) -> int:
