@@ -2,19 +2,24 @@
 /*
  * color.c - frames by colour, for caches with physical addresses.
  *
- * THEORY      Frames that lie in the same places of a way of the external cache have the same colour: their number
- *             modulo the pages of a way.  Kernels colour user pages so that pages in a row do not meet in the cache,
- *             and so that a program finds the same places each time it runs (Kessler and Hill, "Page Placement
- *             Algorithms for Large Real-Indexed Caches", ACM TOCS 10, 1992).  Who wants a page names the colour:
- *             vm/placement.c.
- *             A block as large as all colours has a frame of each.  A colour whose bin is empty opens one; its other
- *             frames wait in their bins.  Freed frames go to the buddy system, and merge there but for those of their
- *             block that wait.  So the bins are emptied into it when they hold more than BINNED_MAX of each colour on
- *             average, or it has no such block, or nothing at all, left.  Where memory is short colours do not count.
- *             What the bins give up is lost for colours while other frames of its blocks are in use, and arrays that
- *             grow at the same time want one colour more often than another by about the root of their pages: so
- *             BINNED_MAX is large, and bounds only how long it takes to empty the bins.
- * INVARIANTS  I1  a frame in a bin is not PG_FREE: its buddy does not merge with it
+ * THEORY      A cache that uses physical addresses stores a line at a place that depends on the address.
+ *             Frames that occupy the same places of a way of the external cache have the same colour: their
+ *             number modulo the pages of a way.  Kernels colour user pages for two reasons: consecutive
+ *             pages then do not displace each other, and a program has the same conflicts in every run
+ *             (Kessler and Hill, "Page Placement Algorithms for Large Real-Indexed Caches", ACM TOCS 10,
+ *             1992).  The caller chooses the colour of a page: vm/placement.c.
+ *             A block of as many frames as there are colours has one frame of each colour.  If the bin of a
+ *             colour is empty, such a block is opened: the frame of that colour is allocated, and the
+ *             others go to their bins.
+ *             Freed frames go to the buddy system, not to the bins.  They merge there, but not with frames
+ *             of their block that are in bins.  So all bins are emptied into the buddy system in two cases:
+ *             if they would hold more than BINNED_MAX frames of each colour on average, and if the buddy
+ *             system has no large enough block left.  If memory is short, the allocator ignores colours.
+ *             A frame that was emptied from its bin cannot be chosen by colour while other frames of its
+ *             block are in use, so this should be rare.  Arrays that grow at the same time need one colour
+ *             more often than another, by about the square root of their number of pages.  Therefore
+ *             BINNED_MAX is large; it only bounds the time to empty the bins.
+ * INVARIANTS  I1  a frame in a bin is not PG_FREE, so its buddy does not merge with it
  *             I2  nbinned is the number of frames in a node's bins; nfree_pages counts them too
  * LOCKING     node->lock (RANK_BUDDY)
  * TUNABLES    use_page_coloring; page_colors (read only)
@@ -24,7 +29,7 @@
 
 #include "stat/tunable.h"
 
-enum { BINNED_MAX = 64 };
+enum { BINNED_MAX = 64 }; /* frames of each colour, on average */
 
 uint32_t use_page_coloring = 1;
 uint32_t page_colors = 1;
@@ -42,7 +47,7 @@ void bins_empty(struct mem_node *n)
     n->nbinned = 0;
 }
 
-/* A frame of a colour; NULL: there is none, nor a block to open. */
+/* Takes a frame of a colour from its bin or from a new block; NULL: there is neither.  n->lock is held. */
 static struct page *take_colored_frame(struct mem_node *n, unsigned color)
 {
     unsigned order = (unsigned)__builtin_ctz(page_colors);
@@ -78,8 +83,7 @@ struct page *page_alloc_colored(unsigned node, unsigned color, unsigned flags)
     struct mem_node *n = &mem_nodes[node];
     struct page *pg = NULL;
 
-    if (n->bin != NULL &&
-        n->nfree_pages >= n->low_pages) { /* else page_alloc() may have to wake the pageout */
+    if (n->bin != NULL && n->nfree_pages >= n->low_pages) { /* else page_alloc() gets memory */
         spin_lock(&n->lock);
         pg = take_colored_frame(n, color);
         n->n_local += pg != NULL;
@@ -105,7 +109,7 @@ void page_coloring_init(unsigned colors)
         struct page *pg = page_alloc(node, order, ALLOC_NEAR);
 
         if (pg == NULL)
-            continue; /* its frames have no colours */
+            continue; /* frames of this node have no colours */
         mem_nodes[node].bin = page_to_virt(pg);
         for (unsigned i = 0; i < colors; i++)
             list_init(&mem_nodes[node].bin[i]);

@@ -2,15 +2,17 @@
 /*
  * kmem.c - slabs and magazines: see kmem.h.
  *
- * THEORY      A slab is a block of frames cut into objects of one cache; the first frame's descriptor says which
- *             (PG_SLAB, page->slab), as do those of the other frames.
- *             Free objects of a slab are chained through their first word.  A magazine is a short stack of free objects
- *             that one CPU uses without a lock; it is filled from the slabs of the CPU's node and emptied into them.
- *             A node without memory has slabs too, in the nearest node's frames.
- *             A slab has room for eight objects, if they are not too large; with memory in pieces it is as small as an
- *             object allows, so that up to 2 KiB never need more than one frame.
- *             Sizes over 8 KiB come straight from the page allocator.
- * INVARIANTS  I1  an object goes back to the slab, and so to the node, it came from
+ * THEORY      A slab is a block of frames, cut into objects of one cache.  The descriptors of all its
+ *             frames have PG_SLAB and name the slab, so kmem_free() finds the slab of an object.  Free
+ *             objects of a slab are linked through their first word.
+ *             A magazine is a short stack of free objects that one CPU uses without a lock.  It is filled
+ *             from the slabs of the CPU's node, and emptied into them.  A node without memory has slabs
+ *             too, in frames of the nearest node.
+ *             A slab holds at least eight objects, if eight frames are enough for that.  If memory is
+ *             fragmented, a slab may be as small as one object allows.  So allocating an object of up to 2
+ *             KiB never needs more than one frame.
+ *             Sizes over 8 KiB come directly from the page allocator.
+ * INVARIANTS  I1  an object goes back to the slab, and so to the node, that it came from
  *             I2  a slab on a node's partial list has a free object; a full one is on no list
  * LOCKING     cache->node[n].lock (RANK_SLAB), one at a time; magazines with interrupts off
  */
@@ -26,24 +28,23 @@
 struct slab { /* at the start of the block */
     struct kmem_cache *cache;
     struct list link;
-    void *free; /* chain of free objects */
+    void *free; /* free objects, linked by their first word */
     uint32_t nfree, total;
-    unsigned order; /* of the block             */
-    unsigned
-        node; /* whose list it belongs to: that of its memory, or of a node that had none left */
+    unsigned order; /* of the block                                           */
+    unsigned node;  /* node whose list it is on; the frames may be of another */
 };
 
 struct kmem_cache {
     const char *name;
     uint32_t size, id;
-    uint32_t order; /* of a slab's block          */
-    uint32_t least; /* the same, for a single one */
-    uint32_t first; /* offset of the first object */
-    bool pageable;  /* goes with what the page daemon takes */
+    uint32_t order; /* order of a slab                  */
+    uint32_t least; /* order of a slab for one object   */
+    uint32_t first; /* offset of the first object       */
+    bool pageable;  /* kmem_cache_pageable() was called */
     struct {
         struct spinlock lock;
         struct list partial;
-        uint32_t nempty; /* wholly free slabs on the list */
+        uint32_t nempty; /* slabs on the list without an object in use */
     } node[NODE_MAX];
 };
 
@@ -56,6 +57,7 @@ static const uint16_t general_sizes[] = {16,  32,  48,  64,   96,   128,  192,  
 static struct kmem_cache *general[array_size(general_sizes)];
 static uint8_t general_index[8192 / 16 + 1]; /* (size + 15) / 16 -> general[] */
 
+/* The slab of an object; NULL: it came directly from the page allocator. */
 static struct slab *slab_of(void *obj)
 {
     struct page *pg = virt_to_page(obj);
@@ -63,6 +65,7 @@ static struct slab *slab_of(void *obj)
     return pg->flags & PG_SLAB ? pg->slab : NULL;
 }
 
+/* Makes a slab for the list of `node`, all its objects free; NULL: no memory. */
 static struct slab *slab_create(struct kmem_cache *c, unsigned node)
 {
     unsigned order = c->order;
@@ -105,7 +108,10 @@ static void slab_destroy(struct slab *s)
     page_free(pg);
 }
 
-/* Takes up to `want` objects from the node's slabs into out[]; returns how many. */
+/*
+ * Takes up to `want` objects from the node's slabs into out[], with a new slab if there is none; returns
+ * how many.
+ */
 static unsigned take_slab_objects(struct kmem_cache *c, unsigned node, void **out, unsigned want)
 {
     unsigned got = 0;
@@ -141,6 +147,9 @@ static unsigned take_slab_objects(struct kmem_cache *c, unsigned node, void **ou
     return got;
 }
 
+/*
+ * Puts an object back into its slab.  Frees the slab if that has become empty and another is empty already.
+ */
 static void return_slab_object(void *obj)
 {
     struct slab *s = slab_of(obj);
@@ -154,7 +163,7 @@ static void return_slab_object(void *obj)
     if (s->nfree++ == 0)
         list_push_back(&c->node[node].partial, &s->link);
     if (s->nfree == s->total) {
-        drop = c->node[node].nempty > 0; /* one empty slab stays to absorb the next burst */
+        drop = c->node[node].nempty > 0; /* one empty slab stays for the next allocations */
         if (drop)
             list_remove(&s->link);
         else
@@ -214,6 +223,7 @@ static struct obj_mag *get_cpu_magazine(struct kmem_cache *c)
     return *m;
 }
 
+/* Takes an object from the CPU's magazine, filled if necessary; NULL: no memory. */
 static void *take_object(struct kmem_cache *c)
 {
     struct obj_mag *m;
@@ -233,10 +243,13 @@ static void *take_object(struct kmem_cache *c)
     return obj;
 }
 
-#define TRIES         4u  /* enough for a slab's frames, if memory is not in pieces            */
-#define TRIES_WAITING 64u /* others may take what became free, and a slab wants several frames */
+#define TRIES         4u  /* attempts: enough for a slab's frames, if memory is not fragmented */
+#define TRIES_WAITING 64u /* attempts: others may take freed frames, and a slab needs several  */
 
-/* With interrupts on, pages of the cache list can be had; who may wait gets what is freed, too. */
+/*
+ * Frees pages of the cache list, or with `wait` sleeps until memory is free, and tries again; not with
+ * interrupts off.
+ */
 static __attribute__((noinline)) void *retry_take_object(struct kmem_cache *c, bool wait)
 {
     void *obj = NULL;
@@ -287,9 +300,12 @@ void *kmem_cache_alloc_node(struct kmem_cache *c, unsigned node)
 enum { POISON = 0xdb };
 
 /*
- * Test builds: who uses an object after it was freed finds neither what was there nor zeroes; and the object waits
- * until the CPU has freed QUARANTINE others, so that who writes to it is found.  Puts *obj of cache *c into the ring,
- * counted as freed.  false: the ring was not full; else *c and *obj are what has waited longest, counted as in use.
+ * Test builds: detects the use of freed objects.  A freed object is filled with POISON, so that code that
+ * reads it finds neither the old contents nor zeroes.  It then waits in a ring until the CPU has freed
+ * QUARANTINE others.  A store to it meanwhile is detected, and causes a panic.
+ * Puts *obj of cache *c into the ring, counted as freed, and returns false if the ring was not full.
+ * Otherwise *c and *obj become the object that has waited longest, counted as in use, and the caller must
+ * free that.
  */
 static bool quarantine_object(struct kmem_cache **c, void **obj)
 {
@@ -297,7 +313,7 @@ static bool quarantine_object(struct kmem_cache **c, void **obj)
     void **place, *old;
 
     if (get_cpu_magazine(*c) == NULL)
-        return true; /* no memory for one */
+        return true; /* no memory for a magazine: free *obj at once */
     place = &m->freed[m->nfreed++ % QUARANTINE];
     old = *place;
     memset(*obj, POISON, (*c)->size);

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * kstack.c - kernel stacks: single frames, mapped in a row, above pages that are not mapped.
+ * kstack.c - kernel stacks: single frames, mapped one after the other, above pages that are not mapped.
  *
- * THEORY      A stack lies in a slot of the window at KSTACK_BASE: guard pages, then KSTACK_PAGES pages.  Its frames
- *             need not be neighbours, so memory in pieces does not keep anybody from making a thread; and a thread that
- *             uses up its stack runs into the guard, which is a double fault, rather than into somebody's memory.
- *             A stack that is given back keeps its frames and waits on its node's list for the next thread there.
- *             When memory is short, or many wait, the pageout daemon takes them all back: all translations at once, one
- *             flush of all processors, then frames and slots.  So making and ending a thread costs no flush.
- * INVARIANTS  I1  a slot is used again only after all processors have forgotten what was mapped there
+ * THEORY      Each thread has a stack for its work in the kernel.  A stack lies in a slot of the window at
+ *             KSTACK_BASE: first guard pages, then KSTACK_PAGES pages.  Its frames need not be adjacent, so
+ *             a thread can be made although memory is fragmented.  A thread that uses up its stack hits the
+ *             guard.  That causes a double fault; without a guard the thread would overwrite other memory.
+ *             A freed stack keeps its frames and waits on the list of its node for the next thread there.
+ *             If memory is short, or many stacks wait, the pageout daemon frees them all: it removes their
+ *             translations, flushes the TLBs of all CPUs once for many stacks, and frees frames and slots.
+ *             So neither making nor ending a thread needs a flush.
+ * INVARIANTS  I1  a slot is used again only after all CPUs have invalidated what was mapped there
  *             I2  the guard pages of a slot are never mapped
- * LOCKING     a node's list (RANK_SLAB); slots_lock (RANK_SLAB), never both
+ * LOCKING     a node's list (RANK_SLAB); slots_lock (RANK_SLAB); never both
  * SEE ALSO    x86/layout.h, x86/mmu.h, docs/boot.md (Address space), tests/test_protection.py
  */
 #include "mem/kstack.h"
@@ -23,7 +25,7 @@
 enum { SLOT_PAGES = 8, SLOT_GUARD = SLOT_PAGES - KSTACK_PAGES, KSTACK_MAX = 65536 };
 #define SLOT_SIZE (SLOT_PAGES * PAGE_SIZE)
 
-/* A stack that nobody uses; at its lowest byte. */
+/* An unused stack; this lies at its lowest address. */
 struct spare {
     struct list link;
 };
@@ -36,9 +38,8 @@ static struct spares {
 _Atomic uint64_t kstack_tables;
 static _Atomic int32_t nspares; /* may lag behind the lists */
 static struct spinlock slots_lock = SPINLOCK_INIT(RANK_SLAB);
-static uint64_t
-    slots[KSTACK_MAX / 64]; /* bitmap of those in use, or that are waiting for the flush of I1 */
-static unsigned slot_next;  /* no free slot lies below */
+static uint64_t slots[KSTACK_MAX / 64]; /* bitmap: in use, or before the flush of I1 */
+static unsigned slot_next;              /* no free slot lies below */
 
 void kstack_init(void)
 {
@@ -58,7 +59,7 @@ static unsigned kstack_slot_of(const void *stack)
     return (unsigned)(((uint64_t)stack - KSTACK_BASE) / SLOT_SIZE);
 }
 
-/* KSTACK_MAX: all are in use. */
+/* Takes the lowest free slot; KSTACK_MAX: all are in use. */
 static unsigned take_stack_slot(void)
 {
     unsigned slot = KSTACK_MAX;
@@ -83,7 +84,7 @@ static void free_stack_slot(unsigned slot)
     spin_unlock(&slots_lock);
 }
 
-/* Takes away the translations of a stack's first n pages; their frames go onto `freed`. */
+/* Removes the translations of a stack's first n pages; their frames go onto `freed`. */
 static void unmap_stack_pages(void *stack, unsigned n, struct list *freed)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -103,7 +104,7 @@ static void free_stack_frames(struct list *freed)
         page_release(pg);
 }
 
-/* The entry of an address, with the tables above it; NULL: no memory. */
+/* The page-table entry of an address; makes missing tables.  NULL: no memory. */
 static uint64_t *make_stack_entry(uint64_t va, unsigned node)
 {
     paddr_t fresh = 0;
@@ -118,14 +119,14 @@ static uint64_t *make_stack_entry(uint64_t va, unsigned node)
         fresh = page_to_phys(pg);
         kstack_tables++;
     }
-    if (fresh != 0) { /* another CPU has made the table meanwhile */
+    if (fresh != 0) { /* another CPU has made the table */
         page_release(phys_to_page(fresh));
         kstack_tables--;
     }
     return e;
 }
 
-/* Gives a new stack its frames.  Returns whether it has them. */
+/* Allocates and maps the frames of a new stack.  false: no memory, and no frame is mapped. */
 static bool map_stack_frames(void *stack, unsigned node)
 {
     struct list freed = LIST_INIT(freed);
@@ -143,7 +144,7 @@ static bool map_stack_frames(void *stack, unsigned node)
     if (i == KSTACK_PAGES)
         return true;
     unmap_stack_pages(stack, i, &freed);
-    tlb_flush_kernel(); /* I1: nobody has used it, but a processor may look ahead */
+    tlb_flush_kernel(); /* I1: the stack was not used, but a CPU may have loaded translations speculatively */
     free_stack_frames(&freed);
     return false;
 }
@@ -180,7 +181,10 @@ void kstack_free(void *stack)
     atomic_fetch_add_explicit(&nspares, 1, memory_order_relaxed);
 }
 
-/* Takes up to `max` spare stacks of a node apart; returns how many, their slots in slot[]. */
+/*
+ * Unmaps up to `max` unused stacks of a node.  Their frames go onto `freed`, their slots into slot[];
+ * returns how many.
+ */
 static unsigned dismantle_spares(struct spares *sp, unsigned *slot, unsigned max,
                                  struct list *freed)
 {
@@ -203,14 +207,14 @@ static unsigned dismantle_spares(struct spares *sp, unsigned *slot, unsigned max
 
 bool kstack_many(void)
 {
-    enum { SPARES = 64 }; /* a node's stacks that may wait: 1 MiB */
+    enum { SPARES = 64 }; /* unused stacks for each node, on average: 1 MiB */
 
     return atomic_load_explicit(&nspares, memory_order_relaxed) > (int)(SPARES * nnodes);
 }
 
 unsigned kstack_reap(void)
 {
-    enum { BATCH = 64 }; /* stacks of one flush */
+    enum { BATCH = 64 }; /* stacks for each flush */
     unsigned slot[BATCH], n, total = 0;
 
     do {

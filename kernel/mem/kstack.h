@@ -11,17 +11,21 @@
 #define KSTACK_SIZE  (KSTACK_PAGES * PAGE_SIZE)
 
 /*
- * kstack_alloc - the lowest byte of a stack of KSTACK_SIZE bytes, page-aligned, in frames of memory node `node` or near
- * it.  Its contents are undefined.  NULL: no memory, or KSTACK_MAX stacks.  Waits while memory is short; no locks held.
- * kstack_free - give it back.  Nobody stands on it.  Any context.
+ * kstack_alloc - allocate a stack of KSTACK_SIZE bytes, page-aligned, in frames of memory node `node` or
+ * near it.  Returns its lowest address.  Its contents are undefined.  NULL: no memory, or KSTACK_MAX stacks
+ * in use.  Waits while memory is short; no locks are held.
+ * kstack_free - free a stack, on which no thread runs any more.  Any context.
  */
 void *kstack_alloc(unsigned node);
 void kstack_free(void *stack);
-/* kstack_reap - give the frames of all stacks that nobody uses back.  Returns how many.  No spin locks held. */
+/*
+ * kstack_reap - free all stacks that are not in use.  Returns the number of frames.  No spin locks are
+ * held.
+ */
 unsigned kstack_reap(void);
-/* kstack_many - whether more stacks wait than the next threads are likely to need.  Any context. */
+/* kstack_many - whether more unused stacks are kept than new threads are likely to need.  Any context. */
 bool kstack_many(void);
 void kstack_init(void);
-extern _Atomic uint64_t kstack_tables; /* page tables that map stacks: not free, not leaked */
+extern _Atomic uint64_t kstack_tables; /* page tables for stacks; they are never freed */
 
 #endif

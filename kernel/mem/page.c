@@ -2,13 +2,17 @@
 /*
  * page.c - the frame allocator: a buddy system per memory node, magazines per CPU.
  *
- * THEORY      See page.h.  A node's free blocks are on lists by order (Knowlton 1965); freeing merges a block with its
- *             buddy, the block whose number differs in one bit.  Only the head of a free block says that it is free,
- *             and only heads are read when merging, so descriptors need no initialisation at boot, except in the
- *             4 MiB blocks that are partly in use: there a buddy may be a frame that was never freed.
- *             Single frames go through the CPU's magazine, which holds frames of the CPU's own node.  The last ones of
- *             a node pass it by: a frame in a magazine is anybody's who runs on that CPU, and nobody's elsewhere.
- *             When there is no block left, free frames that wait in bins by colour come back (color.c).
+ * THEORY      See page.h for the idea.  A node's free blocks are on lists by order (buddy system, Knowlton
+ *             1965).  If there is no free block of the wanted order, a larger one is split into halves.
+ *             Freeing a block merges it with its buddy, the block whose number differs in one bit.
+ *             Only the head of a free block is marked as free, and merging reads only heads.  So
+ *             descriptors need no initialisation at boot, except in the 4 MiB blocks that are partly in
+ *             use: there a buddy may be a frame that was never freed.
+ *             Single frames go through the CPU's magazine, which holds frames of the CPU's own node.  While
+ *             few frames of the node are free, freed frames bypass the magazine.  The reason: every thread
+ *             on that CPU may take a frame from the magazine, and no thread on another CPU can.
+ *             If there is no free block left, free frames in the bins by colour return to the lists
+ *             (color.c).
  * INVARIANTS  page.h I1-I3
  * LOCKING     node->lock (RANK_BUDDY); magazines with interrupts off.  Never two nodes' locks at once.
  * SEE ALSO    docs/memory.md, tests/host/test_buddy.c
@@ -27,7 +31,7 @@ struct mem_node mem_nodes[NODE_MAX];
 unsigned nnodes;
 struct mem_cpu mem_boot_cpu;
 
-enum { RANGES_MAX = 321, RESERVED_MAX = 32 + 4 * NODE_MAX }; /* each node has tables of its own */
+enum { RANGES_MAX = 321, RESERVED_MAX = 32 + 4 * NODE_MAX }; /* tables lie on each node */
 static struct mem_range ranges[RANGES_MAX];
 static unsigned nranges;
 static struct mem_range device; /* len 0: none */
@@ -36,7 +40,7 @@ static struct {
 } reserved[RESERVED_MAX];
 static unsigned nreserved;
 
-/* The descriptor of a frame that the allocator has not had yet. */
+/* Initialises the descriptor of a frame that was never allocated. */
 static inline void clear_descriptor(struct page *pg)
 {
     pg->flags = 0;
@@ -55,8 +59,7 @@ struct page *block_take(struct mem_node *n, unsigned order)
     pg = list_pop(&n->free[o], struct page, link);
     if (list_empty(&n->free[o]))
         n->free_mask &= ~(1ull << o);
-    if (unlikely((pg->flags & PG_HEAD_ONLY) !=
-                 0)) /* from here on every descriptor says whether its frame is in use */
+    if (unlikely((pg->flags & PG_VIRGIN) != 0)) /* now every descriptor must be valid */
         for (unsigned i = 1; i < 1u << o; i++)
             clear_descriptor(&pg[i]);
     while (o > order) { /* keep the first half, free the second */
@@ -68,7 +71,7 @@ struct page *block_take(struct mem_node *n, unsigned order)
         list_push_front(&n->free[o], &half->link);
         n->free_mask |= 1ull << o;
     }
-    pg->flags = 0; /* still under the lock: whoever frees its buddy must not take it for free */
+    pg->flags = 0; /* under the lock: its buddy, if freed, must not merge with it */
     n->nfree_pages -= 1ull << order;
     return pg;
 }
@@ -83,8 +86,8 @@ void block_give(struct mem_node *n, struct page *pg, unsigned order)
         struct page *buddy = vmemmap + (pfn ^ (1ull << order));
 
         /*
-         * Another board's is not ours to merge with, nor to read under this lock: what is read may be stale,
-         * not wrong.
+         * A buddy on another node must not be merged, and this lock does not guard its fields.  They may be
+         * stale, but with PG_FREE set `node` is right, because it is written first.
          */
         if (!(buddy->flags & PG_FREE) || buddy->order != order || buddy->node != node)
             break;
@@ -96,14 +99,14 @@ void block_give(struct mem_node *n, struct page *pg, unsigned order)
         order++;
     }
     pg = vmemmap + pfn;
-    pg->node = node; /* before the flag: a neighbour of another board may look */
+    pg->node = node; /* before the flag: code that frees the buddy on another node may read it */
     pg->order = (uint8_t)order;
     pg->flags = PG_FREE;
     list_push_front(&n->free[order], &pg->link);
     n->free_mask |= 1ull << order;
 }
 
-/* A block of the node's, wherever it is; NULL: there is none. */
+/* Takes a block of node `n`, after emptying the bins if necessary; NULL: there is none.  n->lock is held. */
 static struct page *take_block_or_bins(struct mem_node *n, unsigned order)
 {
     struct page *pg = block_take(n, order);
@@ -115,9 +118,9 @@ static struct page *take_block_or_bins(struct mem_node *n, unsigned order)
     return pg;
 }
 
-static _Atomic int64_t unpageable;
+static _Atomic int64_t unpageable; /* frames, without those in the counts of CPUs */
 
-/* Makes known what this CPU has counted. */
+/* Adds the count of this CPU to `unpageable`. */
 static __attribute__((noinline)) void publish_unpageable(void)
 {
     irq_push();
@@ -126,7 +129,7 @@ static __attribute__((noinline)) void publish_unpageable(void)
     irq_pop();
 }
 
-/* Counts n frames more: one instruction, so that no interrupt comes between. */
+/* Adds n frames to the count of this CPU: one instruction, because an interrupt may add some, too. */
 static inline void unpageable_add(int n)
 {
     int known;
@@ -144,7 +147,7 @@ void page_count(struct page *pg)
     unpageable_add(1 << pg->order);
 }
 
-/* Are its free frames the last ones? */
+/* Are fewer than low_pages frames of the node free? */
 static bool is_node_scarce(const struct mem_node *n)
 {
     return unlikely(n->nfree_pages < n->low_pages);
@@ -168,6 +171,7 @@ static bool fill_page_magazine(struct mem_cpu *m, unsigned node)
     return m->npages > 0;
 }
 
+/* Moves frames from the magazine to the lists of its node until `keep` are left; interrupts are off. */
 static void drain_page_magazine(struct mem_cpu *m, unsigned node, unsigned keep)
 {
     struct mem_node *n = &mem_nodes[node];
@@ -178,7 +182,10 @@ static void drain_page_magazine(struct mem_cpu *m, unsigned node, unsigned keep)
     spin_unlock(&n->lock);
 }
 
-/* `asked`: the caller asked for this very node. */
+/*
+ * Takes a block from the lists of a node; NULL: there is none.
+ * @asked  the caller requested this node, else it is a fallback
+ */
 static struct page *alloc_from_node(unsigned node, unsigned order, bool asked)
 {
     struct mem_node *n = &mem_nodes[node];
@@ -194,7 +201,10 @@ static struct page *alloc_from_node(unsigned node, unsigned order, bool asked)
     return pg;
 }
 
-/* From the CPU's magazine, which is filled first, or from the node; then from the nodes near it.  NULL: none. */
+/*
+ * Takes a block from the CPU's magazine, filled if necessary, or from the node; else, without ALLOC_STRICT,
+ * from the nearest node that has one.  *from is the node.  NULL: there is none.
+ */
 static struct page *alloc_block_once(unsigned node, unsigned order, unsigned flags, unsigned *from)
 {
     struct page *pg = NULL;
@@ -226,17 +236,18 @@ static struct page *alloc_block_once(unsigned node, unsigned order, unsigned fla
     return pg;
 }
 
-/* The last frames are not for everybody. */
+/* Must the running thread leave the last frames of the node to others? */
 static bool is_alloc_refused(const struct mem_node *n)
 {
     return is_node_scarce(n) && !pageout_may_take();
 }
 
-enum {
-    BLOCK_TRIES = 16
-}; /* times that memory is asked for before a block of several frames is given up */
+enum { BLOCK_TRIES = 16 }; /* retries for a block of several frames */
 
-/* The magazine is empty, or not asked.  A block is not waited for for ever: single frames may be all that comes. */
+/*
+ * page_alloc() if the magazine is empty or cannot be used.  It does not wait for ever for a block of
+ * several frames, because perhaps only single frames become free.
+ */
 static __attribute__((noinline)) struct page *alloc_slow(unsigned node, unsigned order,
                                                          unsigned flags, unsigned *from)
 {
@@ -300,7 +311,7 @@ void page_free(struct page *pg)
 
         if ((flags & (PG_SWAPPED | PG_SLOT)) != 0)
             swap_free_slot(pg);
-        if ((flags & PG_SWAPPED) != 0) /* and with it its descriptor */
+        if ((flags & PG_SWAPPED) != 0) /* swap_free_slot() has freed the descriptor, too */
             return;
         if ((flags & PG_UNPAGEABLE) != 0)
             unpageable_add(-(1 << order));
@@ -402,7 +413,7 @@ uint64_t mem_total_pages(void)
     return n;
 }
 
-/* Bringing up. */
+/* ---- boot ---- */
 
 void mem_reserve(paddr_t base, uint64_t len)
 {
@@ -419,7 +430,7 @@ void mem_reserve(paddr_t base, uint64_t len)
     nreserved++;
 }
 
-/* The lowest end of a reservation that overlaps [a, a + len), or 0. */
+/* The end of the first reservation that overlaps [a, a + len); 0: none does. */
 static paddr_t end_of_reservation(paddr_t a, uint64_t len)
 {
     for (unsigned i = 0; i < nreserved; i++)
@@ -428,7 +439,10 @@ static paddr_t end_of_reservation(paddr_t a, uint64_t len)
     return 0;
 }
 
-/* Memory for page tables (below 4 GiB, which the boot tables map) and for frame descriptors, before the allocator. */
+/*
+ * Reserves memory for page tables and frame descriptors before the allocator works: see mmu_init().  The
+ * boot page tables map only the first 4 GiB.
+ */
 static paddr_t boot_alloc(unsigned node, size_t len)
 {
     for (int pass = 0; pass < 2; pass++)
@@ -441,8 +455,7 @@ static paddr_t boot_alloc(unsigned node, size_t len)
                 a = round_up(past, len);
             if (a + len <= ranges[i].base + ranges[i].len &&
                 (len > PAGE_SIZE || a + len <= 1ul << 32)) {
-                for (unsigned k = 0; k < nreserved;
-                     k++) /* neighbours grow instead of multiplying */
+                for (unsigned k = 0; k < nreserved; k++) /* extend an adjacent reservation */
                     if (reserved[k].end == a) {
                         reserved[k].end = a + len;
                         return a;
@@ -457,6 +470,7 @@ static paddr_t boot_alloc(unsigned node, size_t len)
 static struct mem_stretch stretches[RANGES_MAX + RESERVED_MAX];
 static unsigned nstretches;
 
+/* Adds [base, end) to the ranges that mem_stretch() returns. */
 static void add_mem_stretch(paddr_t base, paddr_t end)
 {
     struct mem_stretch s = {phys_to_page(base), phys_to_page(end)};
@@ -475,7 +489,7 @@ bool mem_stretch(unsigned i, struct mem_stretch *out)
     return true;
 }
 
-/* Frees [base, end): aligned blocks, largest first. */
+/* Gives [base, end) to the allocator, in the largest aligned blocks that fit. */
 static void free_boot_range(unsigned node, paddr_t base, paddr_t end)
 {
     uint64_t pfn = base >> PAGE_SHIFT, last = end >> PAGE_SHIFT;
@@ -491,16 +505,16 @@ static void free_boot_range(unsigned node, paddr_t base, paddr_t end)
             order--;
         clear_descriptor(&vmemmap[pfn]);
         block_give(&mem_nodes[node], vmemmap + pfn, order);
-        if (order ==
-            MAX_ORDER) /* smaller ones lie in blocks that clear_block_descriptors() has seen */
-            vmemmap[pfn].flags |= PG_HEAD_ONLY;
+        if (order == MAX_ORDER) /* others: clear_block_descriptors() */
+            vmemmap[pfn].flags |= PG_VIRGIN;
         pfn += 1ull << order;
     }
 }
 
 /*
- * Clears the descriptors of the 4 MiB blocks that [base, end) touches.  All of them exist: descriptors are mapped
- * 2 MiB, those of 128 MiB of RAM, at a time.  What was in that memory before must not look like a free buddy.
+ * Clears the descriptors of the 4 MiB blocks that [base, end) overlaps, because old contents of that memory
+ * must not look like a free buddy.  All these descriptors exist, because they are mapped in units of 2 MiB,
+ * which describe 128 MiB of RAM.
  */
 static void clear_block_descriptors(paddr_t base, paddr_t end)
 {
@@ -510,6 +524,10 @@ static void clear_block_descriptors(paddr_t base, paddr_t end)
         clear_descriptor(phys_to_page(at));
 }
 
+/*
+ * Gives the parts of a range that are not reserved to the allocator.  With clear_only, only clears the
+ * descriptors that need it.
+ */
 static void add_boot_range(const struct mem_range *r, bool clear_only)
 {
     paddr_t at = r->base, end = r->base + r->len;
@@ -518,13 +536,13 @@ static void add_boot_range(const struct mem_range *r, bool clear_only)
         paddr_t stop = i < nreserved ? max_of(min_of(reserved[i].base, end), at) : end;
         paddr_t next = i < nreserved ? max_of(stop, min_of(reserved[i].end, end)) : end;
 
-        if (stop > at && clear_only) { /* the ends: buddies of what is free may lie outside */
+        if (stop > at && clear_only) { /* both ends: buddies of free blocks may lie outside */
             clear_block_descriptors(at, at + 1);
             clear_block_descriptors(stop - 1, stop);
         } else if (stop > at) {
             free_boot_range(r->node, at, stop);
         }
-        if (next > stop && clear_only) /* mem_unreserve() may free all of it */
+        if (next > stop && clear_only) /* mem_unreserve() may free it later */
             clear_block_descriptors(stop, next);
         at = next;
     }

@@ -2,23 +2,27 @@
 /*
  * page.h - page frames: their descriptors and their allocator.
  *
- * THEORY      Every 4 KiB frame of RAM has a struct page in a virtual array indexed by frame number whose
- *             backing memory lies on the frame's own node (board).  A buddy allocator per node hands out
- *             blocks of 2^order frames; per-CPU magazines of single frames stand before it.
- *             A descriptor is initialised when its frame is allocated; nobody reads one that is free
- *             except for the head of a free block.
- *             Where the model has an external cache, frames have colours: frames of one colour share the same places of
- *             the cache.  User pages then come from bins by colour, one list for each, in which a node keeps
- *             the rest of blocks that were opened for one frame (Kessler and Hill, "Page Placement Algorithms for Large
- *             Real-Indexed Caches", ACM TOCS 10, 1992).
- *             QEMU keeps what it has translated of a frame's code until a store hits that code, and meanwhile each
- *             store to the frame costs about a hundred times as much.  So a frame that may have held code (the
- *             firmware's, the boot loader's, a program's) is zeroed before it is used for something that is not
- *             written whole.
+ * THEORY      The kernel gives out RAM in frames of 4 KiB.  Each frame has a descriptor, struct page, that
+ *             records what the frame is used for and how many references there are.  The descriptors are a
+ *             virtual array, indexed by frame number.  The descriptor of a frame lies in memory of the
+ *             frame's own node (board).
+ *             A buddy allocator for each node gives out blocks of 2^order frames.  Each CPU has a magazine
+ *             of single free frames, so that most allocations need no lock.
+ *             A descriptor is initialised when its frame is allocated.  Of a free block, only the
+ *             descriptor of the first frame, the head, is valid.
+ *             If the modelled machine has an external cache, frames have colours: frames of one colour
+ *             occupy the same places of the cache.  User pages then come from bins, one for each colour of
+ *             a node.  When a block is opened to get one frame, its other frames go to the bins (Kessler
+ *             and Hill, "Page Placement Algorithms for Large Real-Indexed Caches", ACM TOCS 10, 1992).
+ *             QEMU translates code that runs from a frame, and keeps the translation until a store hits
+ *             that code.  Until then each store to the frame costs about a hundred times as much.  So a
+ *             frame that may have held code (of the firmware, the boot loader or a program) is zeroed
+ *             before a use that does not overwrite all of it.
  * INVARIANTS  I1  a frame is freed to the node that owns it, never to the caller's
- *             I2  refs > 0 for an allocated frame; 0 for a free one, which nothing maps and no list has
+ *             I2  refs > 0 for an allocated frame; 0 for a free one, which is not mapped and is no page of
+ *                 an object
  *             I3  a block of order n starts at a frame number that is a multiple of 2^n
- * LOCKING     [b] node's buddy lock  [a] atomic  [o] owner of the frame (see pages/object.h)
+ * LOCKING     [b] node's buddy lock  [a] atomic  [o] owner of the frame (see pages/object.h)  [c] constant
  */
 #ifndef MEM_PAGE_H
 #define MEM_PAGE_H
@@ -29,51 +33,50 @@
 #include "x86/layout.h"
 
 enum page_flags {
-    PG_FREE = 1 << 0,   /* [b] head of a free block                                           */
-    PG_HEAD = 1 << 1,   /* [o] first frame of a block of order > 0 (2 MiB user pages, stacks) */
-    PG_DIRTY = 1 << 2,  /* [a] file page that differs from its backing store                  */
-    PG_DISK = 1 << 3,   /* [o] file page of an object with a disk (pages/pcache.c)                */
-    PG_LOCKED = 1 << 4, /* [a] busy: I/O or migration in progress                             */
-    PG_MARKED = 1 << 5, /* [a] migrate to the next toucher (madvise ACCESS_*)                 */
-    PG_ANON = 1 << 6,   /* [o] belongs to an anonymous object                                 */
-    PG_EXEC = 1 << 7,   /* [o] file page of an executable                                     */
-    PG_SLAB = 1 << 8,
-    PG_PT = 1 << 9,         /* page-table page                                                    */
-    PG_WRITEBACK = 1 << 11, /* [a] being written to its backing store                         */
-    PG_REFERENCED = 1 << 12, /* [a] read or written by a call since the clock's front hand passed */
-    PG_UPTODATE = 1 << 10,   /* [o] file page holds valid data                                  */
-    PG_CACHED = 1 << 13, /* [a] on its node's cache list (pages/cachelist.c)                   */
-    PG_HEAD_ONLY =
-        1 << 14,          /* [b] head of a free block whose other descriptors were never written */
-    PG_SWAPPED = 1 << 15, /* [c] no frame: stands for a page that is on swap (pages/swap.c)     */
-    PG_PRIVATE = 1 << 17, /* [c] PG_ANON: a private page, of a family                        */
-    PG_MKWRITE =
-        1 << 18, /* [a] getting its place on the disk before a store (fault.c): not to be cut off */
-    PG_RECLAIM = 1 << 16,    /* [a] to be freed when it has been written                        */
-    PG_UNPAGEABLE = 1 << 19, /* [c] heads a block that mem_unpageable() counts                */
-    PG_SLOT = 1 << 20,       /* [a] PG_ANON: is as it is in its slot of swap, which it keeps      */
-    PG_AHEAD = 1 << 21,      /* [a] read because a neighbour was needed, and not touched since    */
-    PG_BAD = 1 << 22,        /* [a] PG_SWAPPED: could not be read the last time                  */
+    PG_FREE = 1 << 0,   /* [b] head of a free block                                            */
+    PG_HEAD = 1 << 1,   /* [o] first frame of a block of order > 0 (2 MiB user pages, stacks)  */
+    PG_DIRTY = 1 << 2,  /* [a] file page that differs from its backing store                   */
+    PG_DISK = 1 << 3,   /* [o] file page of an object with a disk (pages/pcache.c)             */
+    PG_LOCKED = 1 << 4, /* [a] busy: I/O or migration in progress                              */
+    PG_MARKED = 1 << 5, /* [a] moves to the board of the next thread that touches it (madvise) */
+    PG_ANON = 1 << 6,   /* [o] belongs to an anonymous object                                  */
+    PG_EXEC = 1 << 7,   /* [o] file page that has been mapped for execution                    */
+    PG_SLAB = 1 << 8,   /* [o] frame of a slab (kmem.c)                                        */
+    PG_PT = 1 << 9,     /* [o] page table                                                      */
+    PG_WRITEBACK = 1 << 11, /* [a] being written to its backing store */
+    PG_REFERENCED =
+        1 << 12, /* [a] touched by a call, or read from swap, since the front hand passed */
+    PG_UPTODATE = 1 << 10, /* [o] holds valid data                                                */
+    PG_CACHED = 1 << 13,   /* [a] on its node's cache list (pages/cachelist.c)                    */
+    PG_VIRGIN = 1 << 14,   /* [b] head of a free block whose other descriptors were never written */
+    PG_SWAPPED = 1 << 15,  /* [c] stand-in without a frame for a page on swap (pages/swap.c)      */
+    PG_PRIVATE = 1 << 17,  /* [c] with PG_ANON: a private page, of a fork family                  */
+    PG_PREPARE = 1 << 18, /* [a] getting disk blocks for a store (fault.c); must stay in its file */
+    PG_RECLAIM = 1 << 16, /* [a] the daemon wants it: free it once it is written                  */
+    PG_UNPAGEABLE = 1 << 19, /* [c] head of a block that mem_unpageable() counts */
+    PG_SLOT = 1 << 20,  /* [a] with PG_ANON: equals its copy in its swap slot, which it keeps */
+    PG_AHEAD = 1 << 21, /* [a] read because a neighbour was needed; not touched yet           */
+    PG_BAD = 1 << 22,   /* [a] with PG_SWAPPED: the last attempt to read it failed            */
 };
 
 struct page {
     _Atomic uint32_t flags;
     uint8_t node;
-    uint8_t order;             /* of the block it heads                                       */
-    uint16_t pt_live;          /* PG_PT: entries in use                                       */
-    _Atomic uint32_t refs;     /* holders: object slots, mappings in progress, I/O            */
-    _Atomic uint32_t mapcount; /* page-table entries that map it                              */
+    uint8_t order;             /* order of the block whose head it is                        */
+    uint16_t pt_live;          /* PG_PT: entries in use                                      */
+    _Atomic uint32_t refs;     /* references: objects that name it, mapping in progress, I/O */
+    _Atomic uint32_t mapcount; /* page-table entries that map it                             */
     union {
-        struct vm_object *obj;      /* [o] user page: the object it belongs to                   */
-        struct anon_family *family; /* [o] PG_ANON private page: the fork family instead       */
+        struct vm_object *obj;      /* [o] user page: the object it belongs to   */
+        struct anon_family *family; /* [o] private page: its fork family instead */
         struct slab *slab;
         uint64_t priv;
     };
-    uint64_t index;   /* [o] position in the object, in 4 KiB pages                           */
-    struct list link; /* free list; later: the pageout lists                                  */
-    _Atomic uint32_t nsharers; /* PG_ANON private page: objects of the family that hold it        */
-    bool no_code; /* kept while it is free: no code has been in it since it was zeroed; unlocked */
-    uint32_t swap_area, swap_slot; /* PG_SWAPPED, PG_SLOT: where the page is (pages/swap.c)    */
+    uint64_t index;         /* [o] position in the object, in 4 KiB pages                    */
+    struct list link;       /* on a free list, a bin, the cache list, or a caller's own list */
+    _Atomic uint32_t share; /* private page: number of objects that name it */
+    bool no_code; /* no code was in it since it was zeroed; kept while it is free; unlocked */
+    uint32_t swap_area, swap_slot; /* PG_SWAPPED, PG_SLOT: its place on swap */
 };
 _Static_assert(sizeof(struct page) == PAGE_DESC_SIZE, "struct page is one cache line");
 
@@ -100,36 +103,62 @@ static inline struct page *virt_to_page(const void *va)
 }
 
 enum alloc_flags {
-    ALLOC_NEAR = 0,        /* the node, else the nearest with a free frame */
-    ALLOC_STRICT = 1 << 0, /* only that node                               */
-    ALLOC_ZERO = 1 << 1,   /* contents zeroed                              */
-    ALLOC_WAIT =
-        1 << 2, /* the caller holds no spin lock and may sleep until pages have been freed */
-    ALLOC_UNPAGEABLE = 1 << 3, /* no page daemon will take it; counted by mem_unpageable() */
-    ALLOC_WHOLE = 1 << 4,      /* the caller writes all of it: code in it does no harm */
+    ALLOC_NEAR = 0,            /* that node, else the nearest with a free frame                  */
+    ALLOC_STRICT = 1 << 0,     /* only that node                                                 */
+    ALLOC_ZERO = 1 << 1,       /* contents zeroed                                                */
+    ALLOC_WAIT = 1 << 2,       /* the caller holds no spin lock; may sleep until pages are freed */
+    ALLOC_UNPAGEABLE = 1 << 3, /* the pageout daemon cannot take it; mem_unpageable() counts it  */
+    ALLOC_WHOLE = 1 << 4,      /* the caller overwrites all of it: old code may stay in it       */
 };
+
+/* ---- implemented by pages/ ---- */
+/*
+ * pageout_low_memory - get free frames, because few of `node` are free or an allocation has failed.  With
+ * interrupts on it frees pages of the cache list.  If there are none, it may wake up the pageout daemon
+ * and, with `wait`, sleep until pages have been freed.  Returns whether another attempt may succeed; false
+ * before the daemon has started.
+ * @wait  as ALLOC_WAIT
+ * @failed  an allocation has just failed
+ * pageout_may_take - whether the running thread may take a frame although fewer than low_pages of a node
+ * are free.
+ * swap_free_slot - the last reference to a page with PG_SWAPPED or PG_SLOT was dropped.  Frees its swap
+ * slot; with PG_SWAPPED also its descriptor.
+ */
+bool pageout_low_memory(unsigned node, bool wait, bool failed);
+bool pageout_may_take(void);
+void swap_free_slot(struct page *pg);
+
+/* ---- implemented by vm/ ---- */
+/*
+ * tlb_flush_kernel - invalidate translations of kernel stacks, which are not global, on all CPUs.  No spin
+ * lock is held.
+ */
+void tlb_flush_kernel(void);
 
 /*
  * page_alloc - take a block of 2^order frames, preferring memory node `node`.
- * Returns its first page with one reference and cleared fields (flags PG_HEAD when order > 0), or NULL when no
- * allowed node has one.  With ALLOC_WAIT a single frame is waited for, a larger block for some rounds of the pageout
- * daemon.  Otherwise it does not sleep; callable with spin locks of rank below RANK_BUDDY.
+ * Returns its first page with one reference and cleared fields (flags PG_HEAD when order > 0), or NULL when
+ * no allowed node has one.  With ALLOC_WAIT it sleeps: for a single frame as long as memory can become
+ * free, for a larger block only for some rounds of the pageout daemon.  Otherwise it does not sleep and may
+ * be called with spin locks of rank below RANK_BUDDY held.
+ * @flags  enum alloc_flags
  */
 struct page *page_alloc(unsigned node, unsigned order, unsigned flags);
 
 /*
- * page_alloc_colored - the same for one frame of `color` (below page_colors).  Takes one of another colour, or of
- * another node, rather than fail, in that order.
+ * page_alloc_colored - page_alloc() of one frame of `color` (below page_colors).  If there is none, it
+ * takes a frame of another colour, and last of another node.
  */
 struct page *page_alloc_colored(unsigned node, unsigned color, unsigned flags);
 
 /*
- * page_coloring_init - frames have `colors` colours from now on: a power of two, at most 2^MAX_ORDER.  Called at
- * boot, when frames can be allocated.  1, or no memory for the bins: none.
+ * page_coloring_init - give frames `colors` colours: a power of two, at most 2^MAX_ORDER (a larger one is
+ * reduced).  For 1, for no power of two, and with use_page_coloring 0, frames have no colours.  Called once
+ * at boot, when frames can be allocated; a node without memory for its bins has no colours.
  */
 void page_coloring_init(unsigned colors);
-extern uint32_t page_colors;       /* [c] 1: frames have no colours      */
-extern uint32_t use_page_coloring; /* tunable, read at boot              */
+extern uint32_t page_colors;       /* [c] 1: frames have no colours */
+extern uint32_t use_page_coloring; /* tunable, read at boot         */
 
 static inline unsigned page_color(const struct page *pg)
 {
@@ -139,7 +168,7 @@ static inline unsigned page_color(const struct page *pg)
 /* page_free - give a block back to its node (I1).  Its reference count must be 1 or 0. */
 void page_free(struct page *pg);
 
-/* page_hold, page_release - take and drop a reference; the last drop frees the block. */
+/* page_hold, page_release - take and drop a reference; dropping the last one frees the block. */
 static inline void page_hold(struct page *pg)
 {
     atomic_fetch_add_explicit(&pg->refs, 1, memory_order_relaxed);
@@ -150,50 +179,57 @@ static inline void page_release(struct page *pg)
         page_free(pg);
 }
 
-/* page_has_code - code may be run from n frames from now on.  page_drop_code - zero those that may have any. */
+/*
+ * page_has_code - n frames may hold code from now on.  page_drop_code - zero the frames of a block that may
+ * hold code.
+ */
 static inline void page_has_code(struct page *pg, unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
-        if (pg[i].no_code) /* else the line stays shared */
+        if (pg[i].no_code) /* a store only if needed: the cache line stays shared */
             pg[i].no_code = false;
 }
 void page_drop_code(struct page *pg, unsigned order);
 
-/* page_zero, page_copy - `rep` over one 4 KiB frame, or 2^order of them. */
+/* page_zero, page_copy - zero or copy the contents of 2^order frames. */
 void page_zero(struct page *pg, unsigned order);
 void page_copy(struct page *dst, struct page *src, unsigned order);
 
-/* phys_node - the node of a physical address, or -1: not installed, usable memory (with a struct page). */
+/* phys_node - the node of a physical address; -1: not installed, usable memory (with a struct page). */
 int phys_node(paddr_t pa);
 
 struct mem_node {
-    struct spinlock lock;             /* rank RANK_BUDDY                                      */
-    struct list free[HUGE_ORDER + 2]; /* by order; the largest is MAX_ORDER                   */
-    uint64_t free_mask;               /* bit o: free[o] is not empty                          */
-    _Atomic uint64_t nfree_pages;     /* in buddy lists and bins (magazines not counted)      */
-    uint64_t low_pages; /* fewer than these: pageout_low_memory(); set by pages/             */
-    uint64_t ninstalled_pages;   /* [c]                                                  */
-    uint64_t navail_pages;       /* [c] of these, what the allocator has had; after boot */
-    uint8_t near[NODE_MAX];      /* [c] all nodes with memory, nearest first             */
-    unsigned nnear;              /* [c]                                                  */
-    uint64_t n_local;            /* [b] see struct mem_counts; what magazines served is  */
-    uint64_t n_foreign;          /* [b]     counted there                                */
-    _Atomic uint64_t n_fallback; /* [a]                                                  */
-    struct list *bin;            /* [b] by colour: free frames                           */
-    uint64_t nbinned;            /* [b] in all of them                                   */
+    struct spinlock lock;             /* rank RANK_BUDDY                                    */
+    struct list free[HUGE_ORDER + 2]; /* [b] free blocks by order, up to MAX_ORDER          */
+    uint64_t free_mask;               /* [b] bit o: free[o] is not empty                    */
+    _Atomic uint64_t nfree_pages;     /* [b] to write: in free[] and bins, not in magazines */
+    uint64_t low_pages;          /* below this, pageout_low_memory() is called; set by pages/ */
+    uint64_t ninstalled_pages;   /* [c]                                                       */
+    uint64_t navail_pages;       /* [c] of these, pages given to the allocator at boot        */
+    uint8_t near[NODE_MAX];      /* [c] all nodes with memory, nearest first                  */
+    unsigned nnear;              /* [c]                                                       */
+    uint64_t n_local;            /* [b] struct mem_counts, without magazines' allocations     */
+    uint64_t n_foreign;          /* [b] struct mem_counts                                     */
+    _Atomic uint64_t n_fallback; /* [a] struct mem_counts                                     */
+    struct list *bin;            /* [b] free frames by colour; NULL: no colours               */
+    uint64_t nbinned;            /* [b] frames in all bins                                    */
 } cacheline_aligned;
 #define MAX_ORDER (HUGE_ORDER + 1) /* 4 MiB */
 
 extern struct mem_node mem_nodes[NODE_MAX];
 extern unsigned nnodes;
 
-/* mem_free_pages - free frames of a node, magazines included (a sum over CPUs).  mem_total_pages - installed frames. */
+/*
+ * mem_free_pages - free frames of a node, with those in magazines.  mem_total_pages - installed frames of
+ * all nodes.
+ */
 uint64_t mem_free_pages(unsigned node);
 uint64_t mem_total_pages(void);
 
 /*
- * mem_stretch - the i'th run of frames that the allocator has had: descriptors first .. end - 1; false: there are no
- * more. In a free block whose head has PG_HEAD_ONLY only the head's descriptor means anything.
+ * mem_stretch - the i'th range of frames that were ever given to the allocator: descriptors
+ * first .. end - 1.  false: there are no more.  In a free block whose head has PG_VIRGIN, only the head's
+ * descriptor is valid.
  */
 struct mem_stretch {
     struct page *first, *end;
@@ -201,17 +237,18 @@ struct mem_stretch {
 bool mem_stretch(unsigned i, struct mem_stretch *out);
 
 /*
- * mem_unpageable - frames allocated with ALLOC_UNPAGEABLE: most slabs, kernel stacks, pipes, files in memory.
- * Right to within UNPAGEABLE_BATCH frames for each CPU.  No lock.  Solaris subtracts such frames from availrmem.
+ * mem_unpageable - frames allocated with ALLOC_UNPAGEABLE: most slabs, kernel stacks, pipes, files in
+ * memory.  The error is less than UNPAGEABLE_BATCH frames for each CPU.  No lock.  Solaris subtracts such
+ * frames from availrmem.
  */
 enum { UNPAGEABLE_BATCH = 16 };
 uint64_t mem_unpageable(void);
 
-/* mem_node_counts - how many allocations a node saw since boot or since mem_node_counts_clear(). */
+/* mem_node_counts - allocations of a node since boot or since mem_node_counts_clear(). */
 struct mem_counts {
-    uint64_t local;    /* asked for here and served here           */
-    uint64_t fallback; /* asked for here and served elsewhere      */
-    uint64_t foreign;  /* served here and asked for elsewhere      */
+    uint64_t local;    /* this node requested and used          */
+    uint64_t fallback; /* this node requested, another used     */
+    uint64_t foreign;  /* another node requested, this one used */
 };
 void mem_node_counts(unsigned node, struct mem_counts *out);
 void mem_node_counts_clear(unsigned node);

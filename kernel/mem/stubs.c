@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * stubs.c - what mem/ calls upwards, for host tests without pages/, vm/ and proc/: memory is never short.
- *
- * Weak, so that a test can have its own.
+ * stubs.c - stubs of functions in higher folders, for host tests of mem/ without pages/, vm/ and proc/.
+ * Memory is never short.  The functions are weak, so that a test can define its own.
  */
 #include "mem/page.h"
 #include "mem/usermem.h"

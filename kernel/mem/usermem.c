@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * usermem.c - memory of the kernel that users hold; see usermem.h.
+ * usermem.c - limits the kernel memory that a user holds; see usermem.h.
  */
 #include "mem/usermem.h"
 

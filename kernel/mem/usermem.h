@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * usermem.h - memory of the kernel that users hold: open files, buffers of pipes and sockets, record locks.
+ * usermem.h - kernel memory held by users: open files, buffers of pipes and sockets, record locks.
  *
- * THEORY      Each such object counts with the user whose thread made it, for as long as it exists, whatever process it
- *             has gone to meanwhile.  A user has one account for all kinds, so the sum is bounded, and not only each
- *             kind; an ordinary user may hold user_kmem_percent of memory, the superuser what there is.
+ * THEORY      Programs cause the kernel to allocate memory, and without a limit one user could take all of
+ *             it.  So each such object is charged to the user whose thread made it.  The charge stays until
+ *             the object is freed, even if the object has been passed to a process of another user.
+ *             A user has one account for all kinds of objects, so the sum is bounded, not only each kind.
+ *             An ordinary user may hold user_kmem_percent of memory.  The superuser has no limit.
  * INVARIANTS  I1  u->bytes is the sum over the objects that were charged to u and are not returned
- * LOCKING     none: atomic counters.  usermem_charge() is for threads; usermem_return() for any context.
+ * LOCKING     none: atomic counters.  usermem_charge() needs a thread; usermem_return(): any context.
  * TUNABLES    user_kmem_percent
  * SEE ALSO    proc/limits.c (struct ucount), docs/processes.md, tests/test_limits.py
  */
@@ -35,10 +37,11 @@ bool usermem_scarce(void);
 
 /* ---- implemented by proc/ ---- */
 /*
- * proc_usermem - the account of the calling thread's user; that of root for a thread of the kernel.
- * proc_is_superuser - whether the calling thread is the superuser now, as threads of the kernel are.
- * oom_frees - the calling thread has waited in vain for a frame.  Looks for a process to end, and sleeps.  Returns
- *             whether memory is going to be freed by processes that end.
+ * proc_usermem - the account of the calling thread's user; root's for a kernel thread.
+ * proc_is_superuser - whether the calling thread has the rights of the superuser now; true for a kernel
+ * thread.
+ * oom_frees - the calling thread has waited in vain for a frame.  May choose a process and end it; sleeps.
+ * Returns whether a process that is ending will free memory.
  */
 struct usermem *proc_usermem(void);
 bool proc_is_superuser(void);
@@ -46,9 +49,24 @@ bool oom_frees(void);
 
 /* ---- implemented by pages/ ---- */
 /*
- * reserve_spares - whether `pages` could be taken for good, beside the memory that programs were promised.  It
- *                  reserves nothing: another thread may take them first.
+ * reserve_spares - whether `pages` pages could be taken for good without touching memory that was promised
+ * to programs.  It reserves nothing: another thread may take them first.
  */
 bool reserve_spares(uint64_t pages);
+
+/* usermem_init - set the limit from the size of memory; after the tunables are set. */
+void usermem_init(void);
+/*
+ * usermem_charge - charge `bytes` to the calling thread's user.  Returns the account, for
+ * usermem_return().  NULL: the caller is not the superuser, and its user would exceed the limit, or all
+ * memory that is left is promised.  Takes no locks.
+ */
+struct usermem *usermem_charge(size_t bytes);
+static inline void usermem_return(struct usermem *u, size_t bytes)
+{
+    atomic_fetch_sub_explicit(&u->bytes, bytes, memory_order_relaxed);
+}
+/* usermem_scarce - whether the caller, an ordinary user, holds more than half of its limit. */
+bool usermem_scarce(void);
 
 #endif
