@@ -2,11 +2,13 @@
 /*
  * object.c - page objects: what every user page belongs to; see object.h.
  *
- * THEORY      A page is made outside the lock (it may have to be cleared or read) and then inserted; if
- *             another CPU was faster, its page wins and ours is thrown away.  A page that a file
- *             system has to fill is inserted first, busy (PG_LOCKED), so that it is read once.
- *             Taking pages away is the other way round: unmapped and out of the tree under the lock,
- *             flushed and freed without it, some dozens at a time so that interrupts are not off long.
+ * THEORY      A page is made without the lock, because it may have to be zeroed, and then inserted.  If
+ *             another CPU has inserted one meanwhile, that page is used and the new one is freed.  If a
+ *             file system must fill the page, it is inserted first, busy (PG_LOCKED), so that it is read
+ *             only once.
+ *             Removing pages works in the opposite order.  They are unmapped and taken out of the tree
+ *             under the lock; then, without the lock, TLBs are flushed and the pages are freed.  That is
+ *             done some dozens of pages at a time, so that interrupts are not off for long.
  * INVARIANTS  those of object.h
  * LOCKING     object.h; nothing here sleeps with a spin lock held
  * SEE ALSO    docs/memory.md
@@ -22,13 +24,13 @@
 #include "pages/reserve.h"
 #include "vm/rmap.h"
 
-#define IN_THE_WAY (PG_LOCKED | PG_WRITEBACK | PG_MKWRITE) /* of taking a page away */
-#define DROP_BATCH 64   /* pages unmapped with one hold of the lock; */
-#define DROP_WALK  4096 /* fewer, if segments have to be looked at more often than so */
+#define IN_THE_WAY (PG_LOCKED | PG_WRITEBACK | PG_PREPARE) /* a page with these cannot be removed */
+#define DROP_BATCH 64   /* most pages unmapped with one hold of the lock */
+#define DROP_WALK  4096 /* segments visited after which the lock is released sooner */
 
 static struct kmem_cache *object_cache;
 
-/* Those of shmget: no address space leads to one that nobody has attached. */
+/* Objects of shmget(), because an object that is not attached cannot be found through an address space. */
 static struct list sysv_objects = LIST_INIT(sysv_objects);
 static struct mutex sysv_lock;
 
@@ -122,12 +124,12 @@ void object_release(struct vm_object *o)
         list_remove(&o->family_link);
         mutex_exit(&sysv_lock);
     }
-    spin_lock(&o->lock); /* pageout may be looking */
+    spin_lock(&o->lock); /* the pageout daemon may be using the tree */
     pages = o->tree;
     o->tree = (struct radix){NULL, NULL};
     spin_unlock(&o->lock);
     radix_destroy(&pages, release_unmapped_page, NULL);
-    pageout_quiesce(); /* no page leads here any more */
+    pageout_quiesce(); /* no page names the object any more */
     object_forget_advice(o);
     reserve_return(atomic_load_explicit(&o->size_pages, memory_order_relaxed));
     kmem_cache_free(object_cache, o);
@@ -136,8 +138,10 @@ void object_release(struct vm_object *o)
 /* ---- getting pages --------------------------------------------------------------------------- */
 
 /*
- * Waiting for a busy page without a reference: it may become another's, which is seen when it is looked up again.  A
- * page that a disk has in hand may even be freed, so it is held; one that moves (migrate.c) is not, or it could not.
+ * Called before wait_busy_page().  If the object is on a disk it holds the page, which may be freed when
+ * its I/O ends.  Other pages are not held, because a page that is being moved (migrate.c) must have no
+ * other user.  Such a frame may be reused meanwhile.  That does no harm, because the caller then looks the
+ * page up again.
  */
 static inline void hold_busy_page(struct vm_object *o, struct page *pg)
 {
@@ -145,6 +149,7 @@ static inline void hold_busy_page(struct vm_object *o, struct page *pg)
         page_hold(pg);
 }
 
+/* Waits until all flags of `mask` are clear, and undoes hold_busy_page(). */
 static void wait_busy_page(struct vm_object *o, struct page *pg, uint32_t mask)
 {
     page_wait(pg, mask);
@@ -152,7 +157,7 @@ static void wait_busy_page(struct vm_object *o, struct page *pg, uint32_t mask)
         page_release(pg);
 }
 
-/* The page at `index` with a reference, waiting while it is busy; NULL when absent. */
+/* The page at `index` with a reference, after waiting while it is busy; NULL when absent. */
 static struct page *hold_present_page(struct vm_object *o, uint64_t index)
 {
     for (;;) {
@@ -173,7 +178,7 @@ static struct page *hold_present_page(struct vm_object *o, uint64_t index)
     }
 }
 
-/* Fills a page that is in the tree and busy; on failure it is taken out again. */
+/* Fills a page that is in the tree and busy, and unlocks it.  If that fails the page leaves the tree. */
 static int fill_page_unlock(struct vm_object *o, struct page *pg)
 {
     int err = o->ops->getpage(o, pg);
@@ -190,6 +195,10 @@ static int fill_page_unlock(struct vm_object *o, struct page *pg)
     return err;
 }
 
+/*
+ * Gets the page at `index`, held, and makes it if it is absent.  0, -ENOMEM, or an error of getpage.
+ * @overwrite  the caller will overwrite the page: a new one is neither zeroed nor read
+ */
 static int find_or_create_page(struct vm_object *o, uint64_t index, const struct placement *pl,
                                bool overwrite, struct page **out)
 {
@@ -239,7 +248,7 @@ int object_page_make(struct vm_object *o, uint64_t index, const struct placement
     return find_or_create_page(o, index, pl, false, out);
 }
 
-/* Pages made by read and write: the kernel's mapping of a file, first touch unless advised otherwise. */
+/* Placement of a page that read() or write() makes: first touch, unless madvise() has set a policy. */
 static struct placement placement_for_call(struct vm_object *o, uint64_t index)
 {
     unsigned policy = object_policy(o, index);
@@ -275,8 +284,9 @@ int object_page_get_overwrite(struct vm_object *o, uint64_t index, struct page *
 /* ---- taking pages away ----------------------------------------------------------------------- */
 
 /*
- * Takes up to DROP_BATCH pages of first .. last out of the tree, unmapped, onto `dead`.  Returns a busy
- * page that stands in the way, or NULL; *more tells whether there may be others.  Takes o->lock.
+ * Unmaps up to DROP_BATCH pages of first .. last and moves them from the tree to `dead`.  *more tells
+ * whether there may be others.  Returns a busy page that stopped it, for wait_busy_page(), or NULL.  Takes
+ * o->lock.
  */
 static struct page *detach_page_batch(struct vm_object *o, uint64_t first, uint64_t last,
                                       struct list *dead, struct tlb_batch *b, bool *more)

@@ -2,20 +2,27 @@
 /*
  * object.h - page objects: what every user page belongs to.
  *
- * THEORY      An object is an index of pages: a radix tree from page number to frame.  Two kinds:
- *               VNODE  the pages of one file; owned by its vnode; shared by read, write, mmap and exec;
- *               ANON   memory without a file: a shared mapping's, or the private pages of one segment.
- *             A private anonymous object is cloned at fork: the clone's tree names the same frames, each frame's
- *             `nsharers` counts the objects that name it, and all clones of one ancestor form an anon_family, so that
- *             the family and the index of a page lead to every mapping of it (reverse mapping).
- *             An object with an object_io is a cache of something on a disk (pcache.c): its pages can be dirty, read
- *             ahead, written behind, and thrown away.
- *             The placement policy of shared memory lives here, that of private memory in the segment.
- * INVARIANTS  I1  a page in a VNODE or shared ANON object has page->obj == object and page->index == its index
- *             I2  a private page has page->family == its objects' family, and nsharers == number of objects naming it
- *             I3  a slot's page has at least one reference for each object that names it
- * LOCKING     obj->lock (RANK_VM_OBJ) guards the tree and the list of segments; family->lock (RANK_VM_FAMILY)
- *             guards the family's list and comes first.
+ * THEORY      A program's page may come from a file, from shared memory, or from its own private memory.
+ *             The kernel must find a page by its position there, and the mappings of a page.  So each user
+ *             page belongs to a page object.  An object is an index of pages: a radix tree from page number
+ *             to frame.  There are two kinds:
+ *               VNODE  the pages of one file; its vnode owns it; read, write, mmap and exec share it
+ *               ANON   memory without a file: a shared mapping's, or the private pages of one address space
+ *             A private anonymous object is cloned at fork: the clone's tree names the same frames, and
+ *             each frame's `share` counts the objects that name it.  All clones of one ancestor form an
+ *             anon_family.  So the family and the index of a page lead to every mapping of it (reverse
+ *             mapping).
+ *             An object with an object_io is a cache of a disk (pcache.c): its pages can be dirty, read
+ *             ahead, written behind, and freed while the data stay on the disk.
+ *             The placement policy of shared memory is kept here, that of private memory in the segment.
+ * INVARIANTS  I1  a page in a VNODE or shared ANON object has page->obj == object and page->index == its
+ *                 index
+ *             I2  a private page has page->family == its objects' family, and share == number of objects
+ *                 naming it
+ *             I3  a page has at least one reference for each object that names it
+ * LOCKING     [c] constant  [a] atomic
+ *             [o] obj->lock (RANK_VM_OBJ) guards the tree and the list of segments; family->lock
+ *             (RANK_VM_FAMILY) guards the family's list and is taken first.
  */
 #ifndef PAGES_OBJECT_H
 #define PAGES_OBJECT_H
@@ -31,116 +38,128 @@ enum obj_kind { OBJ_VNODE, OBJ_ANON };
 
 struct vm_object;
 
-/* What the owner of an object (a file system) provides; any member may be NULL. */
+/* Functions that the owner of an object (a file system) provides; any of them may be NULL. */
 struct pager_ops {
-    /* Fill a new page; the page is PG_LOCKED and already in the tree.  NULL: zero-filled.  0 or -EIO.  May sleep. */
+    /*
+     * Fill a new page, which is PG_LOCKED and already in the tree.  0 or -EIO.  May sleep.  NULL: new pages
+     * are zeroed.
+     */
     int (*getpage)(struct vm_object *obj, struct page *pg);
-    /* A shared writable mapping is about to dirty the page (times, reservations).  0 or -ENOSPC, -EIO. */
+    /*
+     * A store through a shared mapping is about to make the page dirty: allocate blocks, set times.  0,
+     * -ENOSPC or -EIO.
+     */
     int (*page_mkwrite)(struct vm_object *obj, struct page *pg);
     /*
-     * Start reading `n` pages of consecutive indices into a file's cache; they are PG_LOCKED and in the tree.
+     * Start reading `n` pages of consecutive indices; they are PG_LOCKED and in the tree.
      * 0: object_read_done() is called once for each of them, in any context.  An error: for none of them.
-     * NULL: pages are read one by one by getpage.
+     * NULL: getpage reads them one by one.
      */
     int (*readpages)(struct vm_object *obj, struct page **pages, unsigned n);
     /*
-     * Start writing `n` (at most PCACHE_CLUSTER_MAX) pages of consecutive indices; they are PG_WRITEBACK, no longer
-     * PG_DIRTY, and have blocks.
-     * @sync  somebody waits for them
+     * Start writing `n` (at most PCACHE_CLUSTER_MAX) pages of consecutive indices; they are PG_WRITEBACK,
+     * no longer PG_DIRTY, and have blocks.
+     * @sync  a thread waits for them
      * 0: object_write_done() is called once for each of them, in any context.  An error: for none of them.
+     * The errors are those of object_write_done().
      */
     int (*writepages)(struct vm_object *obj, struct page **pages, unsigned n, bool sync);
-    /* The caller begins to wait for pages that are being written, or read.  NULL: that makes no difference. */
+    /*
+     * The caller begins to wait for pages that are being read or (`write`) written.  NULL: that makes no
+     * difference.
+     */
     void (*hurry)(struct vm_object *obj, bool write);
 };
 
 struct vm_object {
     struct spinlock lock;
-    uint8_t kind;          /* [c] enum obj_kind                                            */
-    uint8_t order;         /* [c] of its pages: 0 or HUGE_ORDER (indices are of 4 KiB)     */
-    bool shared;           /* [c] ANON: shared between address spaces (MAP_SHARED, shm)    */
-    bool sysv;             /* [c] ANON shared: made by shmget                              */
-    _Atomic bool locked;   /* [a] ANON shared: does not go to swap (SHM_LOCK)              */
-    _Atomic uint32_t refs; /* [a] ANON shared: segments and owners; else not used          */
-    struct radix tree;     /* [o] pages by index                                           */
-    uint64_t npages;       /* [o] pages present, in 4 KiB                                  */
-    struct list advised;   /* [o] ranges with a policy of their own (vm/placement.c), sorted   */
-    unsigned nadvised;     /* [o] how many                                                */
-    _Atomic uint64_t
-        size_pages;        /* [a] faults at or beyond it are SIGBUS; ANON: placement size, too  */
-    struct list segs;      /* [o] segments that map it (not of private ANON)               */
-    _Atomic uint32_t zaps; /* [a] of as->zaps, those of segments that map it               */
-    struct anon_family *family;  /* [c] private ANON: those that descend from the same exec      */
-    struct list family_link;     /* under family->lock; of those of shmget: under their list's */
+    uint8_t kind;                /* [c] enum obj_kind                                            */
+    uint8_t order;               /* [c] order of its pages: 0 or HUGE_ORDER; indices count 4 KiB */
+    bool shared;                 /* [c] ANON: shared between address spaces (MAP_SHARED, shm)    */
+    bool sysv;                   /* [c] ANON shared: made by shmget                              */
+    _Atomic bool locked;         /* [a] ANON shared: must not go to swap (SHM_LOCK)              */
+    _Atomic uint32_t refs;       /* [a] ANON shared: references of segments and owners           */
+    struct radix tree;           /* [o] pages by index                                           */
+    uint64_t npages;             /* [o] pages present, in 4 KiB                                  */
+    struct list advised;         /* [o] ranges with their own policy (vm/placement.c), sorted    */
+    unsigned nadvised;           /* [o] length of that list                                      */
+    _Atomic uint64_t size_pages; /* [a] a fault at or beyond it is SIGBUS; ANON: promised pages  */
+    struct list segs;            /* [o] segments that map it (not for private ANON)              */
+    _Atomic uint32_t zaps;       /* [a] as->zaps (as.h I8), of segments that map it              */
+    struct anon_family *family;  /* [c] private ANON: its fork family                            */
+    struct list family_link;     /* under family->lock; sysv: under the lock of all these        */
     const struct pager_ops *ops; /* [c] VNODE                                                    */
     void *owner;                 /* [c] VNODE: the vnode                                         */
-    struct object_io *io;        /* [c] VNODE on a disk; NULL: memory is all there is            */
-    _Atomic uint64_t number;     /* [a] of this object alone, for ever (futex keys); 0: none yet */
+    struct object_io *io;        /* [c] VNODE on a disk; NULL: its pages are only in memory      */
+    _Atomic uint64_t number;     /* [a] never used for another object (futex keys); 0: none yet  */
 };
 
-/* Pages whose writing came to nothing so far; each was dirty again. */
+/* Counts of pages that could not be written; each became dirty again. */
 struct write_tally {
-    uint32_t failed;  /* with an error          */
-    uint32_t put_off; /* for want of memory     */
+    uint32_t failed;  /* because of an error      */
+    uint32_t put_off; /* because memory was short */
 };
 
-/* The side of a file's object that faces the disk.  Its file system embeds it beside the vnode. */
+/* The part of an object that is about the disk.  The file system embeds it beside the vnode. */
 struct object_io {
-    uint32_t ndirty;     /* [o] pages tagged dirty                                              */
-    uint32_t nwriteback; /* [o] pages tagged as being written                                   */
-    struct write_tally
-        tally;           /* [o]                                                                 */
-    int error;           /* [o] of the last write that failed; 0: none has                      */
-    bool exec;           /* [a] has been mapped for execution: its pages count as executable    */
-    uint32_t nthrottled; /* [o] writers that the write throttle has stopped                     */
-    uint32_t npaced;     /* [o] writers that pacing has stopped                                 */
-    struct cv throttled; /*     with [o]: the former                                            */
-    struct cv paced;     /*     with [o]: the latter                                            */
-    uint32_t pins;       /* under the list's lock: who works on the object without a reference  */
-    struct list
-        dirty_link;        /* under the list's lock: objects with dirty pages (pcache.c)          */
-    struct vm_object *obj; /* [c]                                                                 */
-    struct readahead
-        ra; /* of reads without an open file; unlocked: a wrong guess is a wrong read */
-    struct around around;  /* likewise, of faults                                                 */
-    struct disk *disk;     /* [c] it lies on                                                      */
-    struct writebehind wb; /* under vn->lock                                                      */
+    uint32_t ndirty;          /* [o] pages tagged dirty                                           */
+    uint32_t nwriteback;      /* [o] pages tagged as being written                                */
+    struct write_tally tally; /* [o]                                                              */
+    int error;                /* [o] of the last write that failed; 0: none has                   */
+    bool exec;                /* [a] has been mapped for execution: its pages count as executable */
+    uint32_t nthrottled;      /* [o] writers that sleep in the write throttle                     */
+    uint32_t npaced;          /* [o] writers that sleep for pacing                                */
+    struct cv throttled;      /* with [o]: for the nthrottled writers                             */
+    struct cv paced;          /* with [o]: for the npaced writers                                 */
+    uint32_t pins; /* under the list's lock: threads that use the object without a reference */
+    struct list dirty_link; /* under the list's lock: objects with dirty pages (pcache.c)      */
+    struct vm_object *obj;  /* [c]                                                             */
+    struct readahead ra;    /* of reads without an open file; unlocked: errors only cost reads */
+    struct around around;   /* history of faults; likewise                                     */
+    struct disk *disk;      /* [c] the disk that holds the file                                */
+    struct writebehind wb;  /* under vn->lock                                                  */
 };
-#define PCACHE_CLUSTER_MAX 64u /* pages of one readpages or writepages */
+#define PCACHE_CLUSTER_MAX 64u /* most pages of one readpages or writepages */
 
 /* object_init_vnode - set up the object embedded in a vnode; it lives as long as the vnode. */
 void object_init_vnode(struct vm_object *o, const struct pager_ops *ops, void *vnode);
 /*
- * object_create_anon - a shared anonymous object for `pages` pages of 4 KiB, all promised (pages/reserve.h), with one
- * reference; NULL: no memory.
- * @huge  of 2 MiB pages
+ * object_create_anon - make a shared anonymous object for `pages` pages of 4 KiB, all promised
+ * (pages/reserve.h), with one reference; NULL: no memory.
+ * @huge  its pages are of 2 MiB
  */
 struct vm_object *object_create_anon(uint64_t pages, bool huge);
 /*
- * object_create_sysv - the same for shmget(): it may have pages and no mapping.
- * object_each_sysv - fn for each such object, up to the first that gives an error.  Sleeps.
+ * object_create_sysv - the same for shmget(): such an object may have pages while no address space maps it.
+ * object_each_sysv - call fn for each such object until a call fails.  Returns 0 or that error.  Sleeps.
  */
 struct vm_object *object_create_sysv(uint64_t pages, bool huge);
 int object_each_sysv(int (*fn)(struct vm_object *));
-/* object_hold, object_release - references of a shared anonymous object; nothing for a vnode's, which it owns. */
+/*
+ * object_hold, object_release - take and drop a reference to a shared anonymous object.  They do nothing
+ * for the object of a vnode, which the vnode owns.
+ */
 void object_hold(struct vm_object *o);
 void object_release(struct vm_object *o);
 
 /*
- * object_page_get - the page at `index` with a reference held.
- * @create  make it (zeroed, or through ops->getpage) when absent, placed for curthread by the object's policy.
- * Returns 0 and *out (NULL when absent and !create), -ENOMEM, -EIO.  May sleep when create.
+ * object_page_get - get the page at `index`, with a reference.
+ * @create  make it when absent (zeroed, or filled by ops->getpage), placed for curthread by the object's
+ *          policy
+ * Returns 0 and *out (NULL when absent and !create), -ENOMEM, -EIO, or for an object on a disk -ENXIO
+ * (beyond the end).  May sleep.
  */
 int object_page_get(struct vm_object *o, uint64_t index, bool create, struct page **out);
 /*
- * object_page_get_overwrite - as above with create, for a page that the caller will overwrite entirely: a new one is
- * neither zeroed nor read.  Others can see it at once: nothing but its size must keep them from looking.
+ * object_page_get_overwrite - as above with create, for a page that the caller will overwrite entirely: a
+ * new page is neither zeroed nor read.  Other threads find it at once, so it must lie beyond the end of the
+ * file, where they do not read it.
  */
 int object_page_get_overwrite(struct vm_object *o, uint64_t index, struct page **out);
 /*
- * object_remove_page - the page leaves the object's tree, and the caller owns the tree's reference.  o->lock is held.
- * The page forgets its object: until it is freed a scanner may come across it, and the object may be gone by then
- * (scan.c).
+ * object_lose - remove the page from the object's tree; the caller then owns the tree's reference.  o->lock
+ * is held.  page->obj becomes NULL, because a scanner may find the page until it is freed, when the object
+ * may be gone (scan.c).
  */
 static inline void object_remove_page(struct vm_object *o, struct page *pg)
 {
@@ -149,79 +168,92 @@ static inline void object_remove_page(struct vm_object *o, struct page *pg)
     pg->obj = NULL;
 }
 /*
- * object_truncate - drop all pages with index >= first: unmaps them everywhere, frees them.  Used by truncate, unlink.
- * object_punch - drop pages first .. last.
+ * object_truncate - unmap and free all pages with index >= first, for truncate and unlink.  Waits for busy
+ * pages.
+ * object_punch - the same for pages first .. last.
  */
 void object_truncate(struct vm_object *o, uint64_t first);
 void object_punch(struct vm_object *o, uint64_t first, uint64_t last);
 
-/* What placement needs to know about a page that is made for a segment. */
+/* Data to choose the board of a new page of a segment. */
 struct placement {
-    unsigned policy; /* LGRP_MEM_POLICY_*, not DEFAULT                     */
-    uint64_t bytes;  /* of the segment                                     */
-    uint64_t index;  /* page of the segment, for round robin               */
-    bool
-        advised; /* madvise() has set it: the thread's own policy (lgrp/mempolicy.h) stands behind it */
+    unsigned policy; /* LGRP_MEM_POLICY_*, not DEFAULT                                     */
+    uint64_t bytes;  /* size of the segment                                                */
+    uint64_t index;  /* page of the segment, for round robin                               */
+    bool advised;    /* set by madvise(): overrides the thread's policy (lgrp/mempolicy.h) */
 };
 /*
  * Objects on a disk: pcache.c.
  * object_io_init - make the object of a vnode a cache of a disk; after vn_init().
- * object_io_fini - before the memory of both goes: no page is left (object_truncate).  May sleep.
+ * object_io_fini - the memory of both is about to be freed: wait for threads that still use them.  The
+ * object has no pages any more (object_truncate).  Sleeps.
  */
 void object_io_init(struct vm_object *o, struct object_io *io, struct disk *disk);
 void object_io_fini(struct vm_object *o);
 /*
- * object_dirty - the page, in the tree and held by the caller, differs from the disk from now on.
- * object_dirty_range - the same for the pages of first .. last that are there.
- * Any context; take o->lock.  Nothing for an object without object_io but the flag.
+ * object_dirty - mark the page, which is in the tree and held by the caller, as different from the disk.
+ * Without an object_io it only sets the flag.
+ * object_dirty_range - the same for those of pages first .. last that are in memory; the object has an
+ * object_io.
+ * Any context; take o->lock.
  */
 void object_dirty(struct vm_object *o, struct page *pg);
 void object_dirty_range(struct vm_object *o, uint64_t first, uint64_t last);
 /*
- * object_prepare_begin - blocks are about to be looked for, for a page that the caller holds: one thread at a time, and
- *                        until the end no store through a mapping finds it ready, also if it is dirty.  Sleeps.
- * object_prepare_end - they were found, or not (err): a page that may have got a part of them is clean afterwards, so
- *                      that the next store asks for the rest.  Sleeps.
+ * object_prepare_begin - begin to allocate disk blocks for a page that the caller holds; another thread
+ * waits here until the end.  Until then no fault maps the page writable, even if it is dirty.  Sleeps.
+ * object_prepare_end - the end of this.  After an error the page may have some of its blocks.  Then it is
+ * written, and clean afterwards, so that the next store allocates the others.  Sleeps.
  */
 void object_prepare_begin(struct page *pg);
 void object_prepare_end(struct vm_object *o, struct page *pg, int err);
 /*
- * object_read_done, object_write_done - the file system is done with one page of readpages, writepages.  0 or -EIO;
- * a write also -ENOMEM, and -EAGAIN: not now, which is no error (only where nobody waits).
+ * object_read_done, object_write_done - the file system has read or written one page of readpages or
+ * writepages.  Any context.
+ * @err  0 or -EIO; of a write also -ENOMEM, or -EAGAIN: memory is short, and no thread waits, so it is
+ *       tried again later
  */
 void object_read_done(struct page *pg, int err);
 void object_write_done(struct page *pg, int err);
 /*
  * object_writeback - start writing the dirty pages of first .. last.
- * @sync  somebody will wait: pages that are busy or being written already are waited for, and written (again);
- *        else they are left out
- * Returns 0 or what writepages said first (-EIO): those pages are dirty again.  Sleeps.
- * object_sync - and wait: what was dirty or being written at the call is on the disk, also where such a write was put
- *               off for want of memory.  Else -EIO or -ENOMEM, to each caller and at each call: those pages are dirty.
+ * @sync  a thread will wait: first wait for dirty pages that are busy or being written, then write them (again);
+ *        else leave them out
+ * Returns 0 or the first error of writepages; the pages of that call are dirty again.  Sleeps.
+ * object_sync - the same, and wait.  Returns 0 when all pages that were dirty or being written at the call
+ * are on the disk, also those whose write was put off because memory was short.  Otherwise -EIO or -ENOMEM,
+ * to each caller and in each call, as long as pages cannot be written: they stay dirty.
  */
 int object_writeback(struct vm_object *o, uint64_t first, uint64_t last, bool sync);
 int object_sync(struct vm_object *o, uint64_t first, uint64_t last);
 /*
- * object_free_behind - a reader has passed pages first .. last: if it reads sequentially and memory is short, those not
- * in use are freed, or are the next to be.
+ * object_free_behind - a reader has passed pages first .. last.  If it reads sequentially and memory is
+ * short, those not in use are freed, or go to the front of the cache list.
  * @ra  the reader's; NULL: that of the file itself
  */
 void object_free_behind(struct vm_object *o, const struct readahead *ra, uint64_t first,
                         uint64_t last);
 /*
- * object_forget_clean - of pages first .. last: starts writing those that are dirty; frees those that are clean, not
+ * object_forget_clean - start writing the dirty pages of first .. last, and free those that are clean, not
  * mapped and not in use.  Sleeps.
  */
 void object_forget_clean(struct vm_object *o, uint64_t first, uint64_t last);
-/* object_throttle - sleep, deaf to signals, while the file has too much on its way to the disk (pages/throttle.h). */
+/*
+ * object_throttle - sleep while too much of the file is in flight to the disk (pages/throttle.h).  Ignores
+ * signals.
+ */
 void object_throttle(struct vm_object *o);
-/* object_writeback_all - object_writeback of each object with dirty pages for which want(owner, arg).  Sleeps. */
+/*
+ * object_writeback_all - object_writeback() of each object with dirty pages for which want(owner, arg) is
+ * true.  Sleeps.
+ */
 void object_writeback_all(bool (*want)(void *owner, void *arg), void *arg, bool sync);
 /*
- * object_page_read - the page at `index` of an object on a disk, held, read if absent, with read-ahead.
+ * object_page_read - get the page at `index` of an object on a disk, held; if absent it is read, with
+ * read-ahead.
  * @want  pages that the caller will read from here on
- * @pl    where it is to lie; NULL: as for read and write
- * @how   how it is read; NULL: without advice, and with the read-ahead of the file itself
+ * @pl    its placement; NULL: as for read() and write()
+ * @how   how the file is read; NULL: without advice, and with the read-ahead of the file itself
  * 0, -ENOMEM, -EIO, -ENXIO (beyond the end).  Sleeps; no locks are held.
  */
 struct placement;
@@ -229,20 +261,25 @@ struct read_how;
 int object_page_read(struct vm_object *o, uint64_t index, uint64_t want, const struct placement *pl,
                      const struct read_how *how, struct page **out);
 /*
- * object_read_ahead - start reading what is absent of pages first .. last, placed as for read and write, and do not
- * wait for it.  Ends where memory would become short, and when the process is ending.
- * @budget  pages that may be read, and are left
- * Nothing for an object without a disk.  Sleeps while a file system looks for blocks; no spin lock is held.
+ * object_read_ahead - start reading the absent pages of first .. last, placed as for read() and write(),
+ * without waiting for them.  Stops early if memory would become short or the process is ending.
+ * @budget  pages that may still be read; reduced by those that are
+ * Does nothing for an object without a disk.  Sleeps while a file system looks up blocks; no spin lock is
+ * held.
  */
 void object_read_ahead(struct vm_object *o, uint64_t first, uint64_t last, uint64_t *budget);
 /*
- * object_page_new - a frame for page `index`, placed as for read and write, held once, in no tree.  NULL: no memory.
- * object_page_insert - put it into the tree, which takes a reference of its own.  0, -EEXIST, -ENOMEM.
+ * object_page_new - make a page for `index`, placed as for read() and write(), with one reference, in no
+ * tree.  NULL: no memory.
+ * object_page_insert - put it into the tree, which takes its own reference.  0, -EEXIST, -ENOMEM.
  */
 struct page *object_page_new(struct vm_object *o, uint64_t index);
 int object_page_insert(struct vm_object *o, uint64_t index, struct page *pg);
 
-/* object_page_make - as object_page_get with create, placed as told; @advice  enum read_advice.  0, -ENOMEM, -EIO. */
+/*
+ * object_page_make - as object_page_get with create, but with placement `pl`.
+ * @advice  enum read_advice
+ */
 int object_page_make(struct vm_object *o, uint64_t index, const struct placement *pl,
                      unsigned advice, struct page **out);
 void object_boot(void);
@@ -265,7 +302,7 @@ bool vn_may_write(struct vnode *vn);
 void vfs_sync_inodes(void);
 
 /* ---- implemented by proc/ ---- */
-/* proc_is_ending - the calling thread's process is ending, so long calls must end, too. */
+/* proc_is_ending - whether the process of the calling thread is ending: then long operations stop early. */
 bool proc_is_ending(void);
 
 #endif

@@ -5,8 +5,7 @@
 #include "pages/paging.h"
 
 #define LOTSFREE_MIN (512ul << 10) /* bytes */
-#define LOTSFREE_MAX                                                                               \
-    30u /* % of memory: what the manual advises; more leaves too little to work with */
+#define LOTSFREE_MAX 30u /* % of memory, as the manual advises; more leaves too little for use */
 #define FASTSCAN_MAX (64ul << 20) /* bytes a second */
 #define SLOWSCAN_MAX 100u         /* pages a second */
 #define MAXPGIO      40u          /* two thirds of a disk's 60 revolutions a second */
@@ -48,7 +47,7 @@ void paging_setup(struct paging *p, uint64_t page_size)
     p->max_percent_cpu = max_of(p->max_percent_cpu, p->min_percent_cpu);
 }
 
-/* How far below the mark: free pages less what will be wanted, within 0 .. mark. */
+/* Free pages minus `deficit`, but within 0 .. mark. */
 static uint64_t net_free_pages(uint64_t mark, uint64_t free, uint64_t deficit)
 {
     return free > deficit ? min_of(free - deficit, mark) : 0;
