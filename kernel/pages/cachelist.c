@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * cachelist.c - file pages that nobody maps and that are clean, oldest first: Solaris 8's cache list.
+ * cachelist.c - clean file pages that are not mapped, oldest first: Solaris 8's cache list.
  *
- * THEORY      Such a page keeps its place in its file, so that it is found again, but counts as free: the allocator
- *             takes from the list when free frames are short, without any scan.  A page that has been touched by read
- *             or write since it came goes to the end once more.
- *             A page is on the list under its object's lock and the list's.  Reclaiming comes from the other side: it
- *             holds the list's lock, under which a page on the list is in a living object, and may only try that
- *             object's lock.
- * INVARIANTS  I1  a page with PG_CACHED is on its node's list, in its object's tree, clean, unmapped, not busy
+ * THEORY      A clean file page that is not mapped can be freed at once, because the disk has its data.
+ *             Such a page keeps its place in its file, so that it is found again, but counts as free.  If
+ *             free frames are short, the allocator takes pages from the list, without any scan.  A page
+ *             that read or write has touched since it came goes to the end once more.
+ *             A page is put on the list under its object's lock and the list's lock.  Reclaiming takes the
+ *             locks in the other order.  It holds the list's lock, which keeps the object of a page on the
+ *             list alive, and so may only try to lock that object.
+ * INVARIANTS  I1  a page with PG_CACHED is on its node's list, in its object's tree, clean, unmapped, not
+ *                 busy
  * LOCKING     object, then list (RANK_VM_CACHE)
  * SEE ALSO    docs/pageout.md
  */
@@ -72,9 +74,12 @@ void cachelist_take(struct page *pg)
     spin_unlock(&l->lock);
 }
 
-#define TRIES 64u /* pages looked at under the list's lock */
+#define TRIES 64u /* most pages looked at with one hold of the list's lock */
 
-/* The oldest page that can go, off the list, its object's lock held; NULL: none of the first few.  l->lock is held. */
+/*
+ * Takes the oldest page that can be freed off the list, and locks its object.  NULL: none of the first
+ * TRIES can.  l->lock is held.
+ */
 static struct page *pop_oldest_page(struct cachelist *l)
 {
     for (unsigned tries = 0; tries < TRIES && !list_empty(&l->pages); tries++) {
@@ -95,7 +100,7 @@ static struct page *pop_oldest_page(struct cachelist *l)
 unsigned cachelist_reclaim(unsigned node, unsigned want)
 {
     struct cachelist *l = &lists[node];
-    uint64_t fruitless = 0, round = l->n / TRIES + 2; /* when all are in use, one look at each */
+    uint64_t fruitless = 0, round = l->n / TRIES + 2; /* enough to look at each page once */
     unsigned n = 0;
 
     while (n < want && fruitless < round) {

@@ -1,29 +1,31 @@
 // SPDX-License-Identifier: MIT
 /*
- * cachelist.h - file pages that nobody maps and that are clean: memory that is as good as free.  See cachelist.c.
+ * cachelist.h - clean file pages that are not mapped: memory that is as good as free.  See cachelist.c.
  */
 #ifndef PAGES_CACHELIST_H
 #define PAGES_CACHELIST_H
 
 #include "mem/page.h"
 
-/* cachelist_boot - empty lists.  cachelist_on - whether pages go there at all (pageout_policy 2). */
+/* cachelist_boot - make empty lists.  cachelist_on - whether the cache list is used (pageout_policy 2). */
 void cachelist_boot(void);
 extern bool cachelist_on; /* [c] after pageout_start() */
 
 /*
- * cachelist_put - a page of a file, in its tree, whose object's lock is held: onto its node's list, if it is fit for
- * it. @first  it will not be needed again: to be reused before all others
- * cachelist_take - off the list, if it is on it: it has become dirty, mapped, or leaves its tree.
+ * cachelist_put - put a page of a file, which is in its tree, on its node's list if it is clean, not mapped
+ * and not busy.  The object's lock is held.
+ * @first  the page will probably not be needed again: it is reused before all others
+ * cachelist_take - remove a page from the list, if it is there, because it becomes dirty, mapped, or leaves
+ * its tree.
  */
 void cachelist_put(struct page *pg, bool first);
 void cachelist_take(struct page *pg);
 /*
- * cachelist_reclaim - free up to `want` pages of a node's list, oldest first.  Returns how many.  Any context but
- * inside mem; the caller holds no spin lock.
+ * cachelist_reclaim - free up to `want` pages of a node's list, oldest first.  Returns the number freed.
+ * Any context; the caller holds no spin lock, and is not inside mem/.
  */
 unsigned cachelist_reclaim(unsigned node, unsigned want);
-/* cachelist_pages - pages on all lists, or on a node's. */
+/* cachelist_pages - number of pages on all lists; cachelist_pages_of - of one node. */
 uint64_t cachelist_pages(void);
 uint64_t cachelist_pages_of(unsigned node);
 

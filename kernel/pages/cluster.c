@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * cluster.c - how much of a file to read ahead, and how much to gather before writing; see cluster.h.
+ * cluster.c - how many pages of a file to read ahead, and how many to gather before a write; see cluster.h.
  */
 #include "pages/cluster.h"
 
@@ -13,7 +13,7 @@ struct page_run readahead_touch(struct readahead *ra, uint64_t index, uint64_t w
     ra->next = index + 1;
     if (there && (ra->size == 0 || index != ra->mark))
         return run;
-    if (there) { /* the mark: go on where the last window ended */
+    if (there) { /* the mark: continue where the last window ended */
         run.first = ra->end;
         ra->size = min_of(ra->size * 2, limit);
         run.n = ra->size;
@@ -41,7 +41,7 @@ struct page_run readahead_advised(struct readahead *ra, uint64_t index, uint64_t
         return (struct page_run){index,
                                  there ? 0 : min_of(min_of(want, (uint64_t)limit), eof - index)};
     if ((advice & READ_SEQUENTIAL) != 0) {
-        if (!there) /* as if the reader had come this far in full windows */
+        if (!there) /* as if it had read in full windows up to here */
             ra->next = index;
         if (!there || ra->size != 0)
             ra->size = limit;
@@ -54,10 +54,9 @@ struct page_run writebehind_put(struct writebehind *wb, uint64_t first, uint64_t
 {
     struct page_run run = {first, 0};
 
-    if (first >= wb->first &&
-        first + n <= wb->first + wb->n) /* gathered already, and written once more */
+    if (first >= wb->first && first + n <= wb->first + wb->n) /* written again */
         return run;
-    if (wb->n != 0 && wb->first + wb->n != first) { /* continuity broken */
+    if (wb->n != 0 && wb->first + wb->n != first) { /* not the next page */
         run = (struct page_run){wb->first, wb->n};
         wb->n = 0;
     }

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * cold.c - pages that a program says it will not need soon: madvise(2), MADV_COLD and MADV_PAGEOUT.
+ * cold.c - pages that a program will not need soon: madvise(2), MADV_COLD and MADV_PAGEOUT.
  *
- * THEORY      COLD clears what the hands of the clock look for, so that the next hand that passes takes the page;
- *             others stay until the back hand comes.  PAGEOUT takes the page at once, in the same way as the daemon.
- *             Advice must give no power over others: a page that is taken away slows down its users, and the moment
- *             when it comes back tells what they do.  So only pages count that are the caller's alone: private
- *             ones that no relative of fork() shares, and those of files and shared memory whose one translation is
- *             the caller's.  Pages of a file leave only if the caller owns the file or may write it (Linux's rule),
- *             those of shared memory only if the caller may write it.  Files that have no disk (tmpfs) cannot leave.
- *             Only pages in memory are looked at, a few with each hold of a lock, so a range may have any size.
+ * THEORY      COLD clears the reference bits of a page, so that the next hand of the clock that passes
+ *             takes it; other pages stay until the back hand comes.  PAGEOUT takes the page at once, in the
+ *             same way as the pageout daemon.
+ *             Advice must give no power over other processes.  A page that is taken away slows down its
+ *             users, and the time at which it is read back shows what they do.  So both act only on
+ *             pages of the caller alone.  These are private pages that no relative of fork() shares, and
+ *             pages of files and shared memory whose only translation is the caller's.
+ *             For PAGEOUT, the caller must also own the file or may write it (Linux's rule); shared memory
+ *             it may write.  Files without a disk (tmpfs) cannot leave memory.
+ *             Only pages in memory are looked at, a few with each hold of a lock, so a range may have any
+ *             size.
  * INVARIANTS  those of victims.c
- * LOCKING     family or object, for some dozens of pages; as->lock for reading keeps segment and tables
+ * LOCKING     family or object, for some dozens of pages; as->lock for reading keeps segment and page
+ *             tables
  * SEE ALSO    pageout.c, victims.c, docs/paging.md
  */
 #include "pages/cold.h"
@@ -22,21 +26,21 @@
 #include "vm/rmap.h"
 #include "pages/victims.h"
 
-#define COLD_PER_HOLD 64u /* pages looked at with one hold of a lock */
+#define COLD_PER_HOLD 64u /* most pages looked at with one hold of a lock */
 
 /* Takes an anonymous page, unless it is busy or there is no room for it on swap.  Its owner is locked. */
 static void cold_take_anon(struct victims *v, const struct scan_page *sp)
 {
-    bool kept =
-        (atomic_load_explicit(&sp->pg->flags, memory_order_relaxed) & PG_SLOT) != 0; /* no write */
+    /* A page that keeps its slot needs no write. */
+    bool kept = (atomic_load_explicit(&sp->pg->flags, memory_order_relaxed) & PG_SLOT) != 0;
 
     if ((kept || swap_room()) && !page_seen_now(sp, &v->tlb).busy)
         victims_take_anon(v, sp);
 }
 
 /*
- * The first page of the space's own at or after *index that is in memory, held; NULL: there is none up to `last`.  The
- * family is locked.
+ * The first private page of the space at or after *index, in memory or on swap, held; *index becomes its
+ * index.  NULL: there is none up to `last`.  The family is locked.
  */
 static struct page *cold_next_private(struct vm_object *o, uint64_t *index, uint64_t last)
 {
@@ -52,7 +56,7 @@ static struct page *cold_next_private(struct vm_object *o, uint64_t *index, uint
     return pg;
 }
 
-/* Pages first .. last of the space's own. */
+/* MADV_COLD, or with `out` MADV_PAGEOUT, for private pages first .. last of the space. */
 static void cold_private_pages(struct as *as, uint64_t first, uint64_t last, bool out)
 {
     struct vm_object *o = &as->anon;
@@ -81,7 +85,7 @@ static void cold_private_pages(struct as *as, uint64_t first, uint64_t last, boo
     } while (pg != NULL && first <= last && !proc_is_ending());
 }
 
-/* Is the one translation of the page the one at `addr` of `as`?  The page's object is locked. */
+/* Is the translation at `addr` of `as` the only one of the page?  The object of the page is locked. */
 static bool is_sole_mapping(struct as *as, uint64_t addr, const struct page *pg)
 {
     bool huge;
@@ -90,7 +94,7 @@ static bool is_sole_mapping(struct as *as, uint64_t addr, const struct page *pg)
     return e != 0 && pte_page(e) == pg;
 }
 
-/* May pages of the segment's object be taken away by the caller? */
+/* May the caller take away pages of the segment's object? */
 static bool may_evict_object(const struct seg *s)
 {
     if (s->obj->kind == OBJ_ANON)
@@ -98,7 +102,10 @@ static bool may_evict_object(const struct seg *s)
     return vn_may_write(s->vn);
 }
 
-/* Looks at some pages of the segment's object from *first on, which moves.  Returns whether there may be more. */
+/*
+ * Handles some pages of the segment's object from *first on; *first advances.  Returns whether there may be
+ * more.
+ */
 static bool cold_object_batch(struct seg *s, uint64_t *first, uint64_t last, bool out,
                               struct victims *v)
 {
@@ -131,7 +138,7 @@ static bool cold_object_batch(struct seg *s, uint64_t *first, uint64_t last, boo
     return more && *first <= last;
 }
 
-/* The pages of the segment's object that [start, end) shows. */
+/* MADV_COLD or MADV_PAGEOUT for the pages of the segment's object that [start, end) maps. */
 static void cold_object_pages(struct seg *s, uint64_t start, uint64_t end, bool out)
 {
     uint64_t first = seg_index(s, start), last = seg_index(s, end) - 1, from;

@@ -217,7 +217,7 @@ void object_read_done(struct page *pg, int err);
 void object_write_done(struct page *pg, int err);
 /*
  * object_writeback - start writing the dirty pages of first .. last.
- * @sync  a thread will wait: first wait for dirty pages that are busy or being written, then write them (again);
+ * @sync  a thread will wait: wait for dirty pages that are busy or being written, then write them (again);
  *        else leave them out
  * Returns 0 or the first error of writepages; the pages of that call are dirty again.  Sleeps.
  * object_sync - the same, and wait.  Returns 0 when all pages that were dirty or being written at the call

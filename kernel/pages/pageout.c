@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: MIT
 /*
- * pageout.c - the pageout daemon and fsflush: what paging.h decides is done here.
+ * pageout.c - the pageout daemon and fsflush, which carry out the decisions of paging.h.
  *
- * THEORY      All frames of all boards lie in one circle.  The daemon wakes four times a second, and at once when
- *             somebody finds less than minfree; while less than the mark is free it moves both hands through the
- *             circle.  A page to be taken is unmapped and busy (PG_LOCKED) first; then, some dozens at a time,
- *             processors forget their translations, and the pages are freed, or go onto the cache list.  Dirty file
- *             pages are written with their neighbours, anonymous ones go to swap; both are free when the disk has them.
- *             Threads that find less than throttlefree sleep until a round has ended.
- *             fsflush walks the same circle so that it sees every frame once in autoup seconds, starts to write the
- *             dirty pages of each cluster of a file once in a circle, and counts what frames are used for.
- * INVARIANTS  I1  a page is freed only when no processor can have a translation of it
- * LOCKING     one owner of a page at a time, by scan_lock(); sleeping_lock (RANK_VM_TLB) for those who wait
+ * THEORY      Memory is a cache of the disks: pages of files and programs stay in it while there is room.
+ *             The pageout daemon is the kernel thread that makes room.  fsflush is the kernel thread that
+ *             writes dirty pages to the disk regularly, so that a crash loses little.
+ *             All frames of all boards are in one circle.  The daemon wakes up four times a second, and at
+ *             once when a thread finds fewer than minfree pages free.  While less than the mark of paging.h
+ *             is free, it moves both hands through the circle.
+ *             To take a page, the daemon first unmaps it and makes it busy (PG_LOCKED).  For some dozens of
+ *             such pages it then flushes the TLBs once, and frees the pages or puts them on the cache
+ *             list.  Dirty file pages are written with their neighbours, and anonymous pages go to swap;
+ *             both are freed when the disk has stored them.  A thread that finds fewer than throttlefree
+ *             pages free sleeps until a round has ended.
+ *             fsflush moves through the same circle, in such steps that it sees every frame once in autoup
+ *             seconds.  In each turn it starts to write the dirty pages of each cluster of a file once.  It
+ *             also counts the frames that cannot be freed.
+ * INVARIANTS  I1  a page is freed only when no CPU's TLB can have a translation of it
+ * LOCKING     a page has one owner at a time, by scan_lock(); sleeping_lock (RANK_VM_TLB) for threads that
+ *             wait for memory
  * TUNABLES    lotsfree ... max_percent_cpu, pageout_policy, priority_paging, cachefree: paging.h; autoup,
  *             tune_t_fsflushr, dopageflush, doiflush; pageout_timescale
  * SEE ALSO    victims.c, scan.c, cachelist.c, swap.c, docs/pageout.md
@@ -43,9 +50,9 @@ static uint32_t po_share = PO_SHARE_MIN, pageout_policy = 2;
 static int64_t autoup = 30, tune_t_fsflushr = 5;
 static uint32_t dopageflush = 1, doiflush = 1, pageout_timescale = 1;
 
-#define PAGES_MAX (1ul << 30) /* 4 TiB; what this machine's memory allows is less: paging_setup() */
+#define PAGES_MAX (1ul << 30) /* 4 TiB; paging_setup() limits values to this machine's memory */
 
-/* Solaris 8 and later know neither of these: system_file_apply() says so. */
+/* Whether the policy has priority_paging and cachefree; Solaris 8 and later have neither. */
 static bool before_solaris_8(void)
 {
     return pageout_policy < 2;
@@ -96,24 +103,25 @@ TUNABLE(pageout_timescale, 1, 1000,
 
 static struct thread *pageout_thread, *fsflush_thread;
 static struct spinlock sleeping_lock = SPINLOCK_INIT(RANK_VM_TLB);
-static struct cv pageout_cv; /* the daemon                     */
-static struct cv memory_cv;  /* those who wait for memory      */
+static struct cv pageout_cv; /* the daemon sleeps here       */
+static struct cv memory_cv;  /* threads wait here for memory */
 static _Atomic bool kicked;
-static _Atomic uint64_t progress; /* batches of pages taken so far, while somebody waited */
-static _Atomic uint64_t in_vain =
-    UINT64_MAX;               /* it, when somebody gave up: none is throttled until it changes */
-static uint64_t other_frames; /* that stay, and are not among mem_unpageable() */
+static _Atomic uint64_t progress; /* calls of pageout_freed() while threads waited */
+/* `progress` when a thread last gave up waiting: threads are not throttled until it changes. */
+static _Atomic uint64_t in_vain = UINT64_MAX;
+static uint64_t other_frames; /* that cannot be freed, and that mem_unpageable() does not count */
 
 /*
- * What is `ns` by the daemons' clocks.  A disk whose times are divided by a number asks for daemons that are as much
- * quicker; else it fills all memory between two of their rounds, which a disk with its own times never does.
+ * A time `ns` of the daemons, divided by pageout_timescale.  If the times of the modelled disks are divided
+ * by a number, the daemons must be faster by the same factor.  Otherwise a disk fills all memory between
+ * two of their rounds, which a disk with real times never does.
  */
 static uint64_t scale_pageout_time(uint64_t ns)
 {
     return ns / max_of(pageout_timescale, 1u);
 }
 
-/* The tunables as they are now, made valid. */
+/* The tunables as they are now, replaced by valid values where necessary. */
 static struct paging load_paging_tunables(void)
 {
     struct paging p = {lotsfree,        desfree,      minfree,         throttlefree,
@@ -125,7 +133,7 @@ static struct paging load_paging_tunables(void)
     return p;
 }
 
-/* Sets the variables to what is valid on this machine and beside each other; says so where another value was set. */
+/* Sets the tunables to the valid values that are in force, with a warning where a different value was set. */
 static void clamp_paging_tunables(void)
 {
     struct paging p = load_paging_tunables();
@@ -209,11 +217,12 @@ uint64_t pageout_promisable(void)
     return scan_total() - min_of(scan_total(), other_frames + desfree);
 }
 
-/* ---- those who want memory ------------------------------------------------------------------- */
+/* ---- threads that need memory ---------------------------------------------------------------- */
 
 /*
- * Frames that the hands have passed since memory was last freed, a page pushed, or one seen on its way to or from a
- * disk.  After some turns of the circle there is nothing to take; a number of waits alone would mean minutes.
+ * Frames that the hands have passed since a page was last freed, pushed, or seen in I/O.  After
+ * BARREN_TURNS turns of the circle, there is nothing to take.  Without this, only the number of waits would
+ * end a wait in vain, after minutes.
  */
 static _Atomic uint64_t barren;
 #define BARREN_TURNS 4u
@@ -244,25 +253,25 @@ static void wait_pageout_round(void)
     spin_unlock(&sleeping_lock);
 }
 
-#define RECLAIM_BATCH                                                                              \
-    64u /* pages taken from the cache list at once                                         */
-#define HOPELESS                                                                                   \
-    200u /* waits in a row in which nothing became free: then an allocation fails after all */
-#define ROOM_TRIES                                                                                 \
-    1000u /* times that somebody else took what became free: likewise                        */
+#define RECLAIM_BATCH 64u   /* pages taken from the cache list at once                         */
+#define HOPELESS      200u  /* waits in a row without a freed page: then the allocation fails  */
+#define ROOM_TRIES    1000u /* attempts in which other threads took the freed frames: likewise */
 
 bool pageout_is_caller(void)
 {
     return curthread == pageout_thread;
 }
 
-/* Frames that are left to the daemon: it needs some to bring pages to the disk. */
+/* Frames that only the daemon may take, because it needs some to write pages to the disk. */
 static uint64_t daemon_reserve(void)
 {
     return pageout_reserve < throttlefree ? pageout_reserve : throttlefree / 2;
 }
 
-/* Frames that the caller has to leave: an ordinary user leaves some to the superuser, so that he can end processes. */
+/*
+ * Frames that the caller must leave.  An ordinary user leaves some to the superuser, for commands that end
+ * processes.
+ */
 static uint64_t frames_to_leave(void)
 {
     bool user = this_cpu()->irq_depth == 0 && !proc_is_superuser();
@@ -283,7 +292,7 @@ bool pageout_low_memory(unsigned node, bool wait, bool failed)
 
     if (pageout_thread == NULL)
         return false;
-    if (cachelist_on && irq_enabled()) { /* no spin lock is held */
+    if (cachelist_on && irq_enabled()) { /* the caller holds no spin lock */
         got = cachelist_reclaim(node, RECLAIM_BATCH);
         for (unsigned k = 0; failed && got == 0 && k < n->nnear; k++)
             got = cachelist_reclaim(n->near[k], RECLAIM_BATCH);
@@ -324,12 +333,13 @@ bool pageout_make_room(unsigned tries)
 struct round {
     struct paging p;
     struct victims v;
-    uint64_t pushes; /* requests for page-outs */
-    uint64_t taken;  /* pages                  */
-    bool swap;       /* anonymous pages can go; else none is looked at */
-    bool waits;      /* a page was seen that is on its way to or from a disk */
+    uint64_t pushes; /* page-outs started                                         */
+    uint64_t taken;  /* pages                                                     */
+    bool swap;       /* anonymous pages can go to swap; else they are passed over */
+    bool waits;      /* a page was seen that is in I/O                            */
 };
 
+/* Flushes, then frees or starts to write the pages taken so far, and counts them in the round. */
 static void finish_scan_round(struct round *r)
 {
     struct swap_out_result went = victims_finish(&r->v); /* I1 */
@@ -338,7 +348,10 @@ static void finish_scan_round(struct round *r)
     r->taken += went.freed + went.writing;
 }
 
-/* Starts writing a dirty page and its neighbours.  The owner is locked, and released. */
+/*
+ * Unmaps a dirty page, and starts writing it and its dirty neighbours.  The owner is locked, and released
+ * here.
+ */
 static void push_file_unlock(struct round *r, const struct scan_page *sp)
 {
     struct vm_object *o = sp->obj;
@@ -355,13 +368,16 @@ static void push_file_unlock(struct round *r, const struct scan_page *sp)
     r->taken++;
 }
 
-/* The hand in question would take such a page, and there is a way for it to go. */
+/*
+ * The verdict on a page.  A page that cannot be written now is kept: maxpgio is reached for this round, or
+ * swap is full.
+ */
 static enum page_verdict judge_page(const struct round *r, const struct page_seen *s,
                                     const struct page *pg, enum hand hand)
 {
     enum page_verdict verdict = paging_judge(&r->p, s, hand, freemem(), po_share);
-    bool kept =
-        (atomic_load_explicit(&pg->flags, memory_order_relaxed) & PG_SLOT) != 0; /* no write */
+    /* A page that keeps its slot needs no write. */
+    bool kept = (atomic_load_explicit(&pg->flags, memory_order_relaxed) & PG_SLOT) != 0;
 
     if (verdict == PAGE_PUSH && !kept &&
         (r->pushes >= max_of(r->p.maxpgio / PAGING_HZ, 1ul) ||
@@ -370,7 +386,10 @@ static enum page_verdict judge_page(const struct round *r, const struct page_see
     return verdict;
 }
 
-/* Whether it takes little time to look for all mappings of a page and of its neighbours, with interrupts off. */
+/*
+ * Whether few (at most 16) segments or private objects can map the page.  Then the mappings of its whole
+ * cluster can be searched quickly, which happens with interrupts off.
+ */
 static bool is_in_few_spaces(const struct scan_page *sp)
 {
     const struct list *all = sp->family != NULL ? &sp->family->objs : &sp->obj->segs,
@@ -383,8 +402,8 @@ static bool is_in_few_spaces(const struct scan_page *sp)
 }
 
 /*
- * Takes an anonymous page with those of its neighbours, in the aligned cluster, that are to be taken too: they will lie
- * side by side on the disk, and come back together.  The owner is locked, and released.
+ * Takes an anonymous page, and those neighbours in its aligned cluster that the hand would take too.  So
+ * they lie side by side on the disk, and come back together.  The owner is locked, and released here.
  */
 static void take_cluster_unlock(struct round *r, const struct scan_page *sp, enum hand hand)
 {
@@ -444,7 +463,7 @@ static bool check_page(struct round *r, struct page *pg, enum hand hand)
 
 static struct scan_pos front, back;
 
-/* One round: a quarter of a second's worth.  Returns pages taken. */
+/* Moves the hands for one round, of which there are four in a second.  Returns the number of pages taken. */
 static uint64_t scan_round(void)
 {
     struct round r = {.p = load_paging_tunables(), .swap = swap_room() || swap_kept() != 0};
@@ -470,7 +489,7 @@ static uint64_t scan_round(void)
     return r.taken;
 }
 
-/* Free frames for those who cannot wait, from the cache list. */
+/* Frees pages of the cache list on nodes with few free frames, for allocations that cannot wait. */
 static void refill_low_nodes(void)
 {
     for (unsigned i = 0; cachelist_on && i < nnodes; i++)
@@ -503,19 +522,18 @@ static void pageout_main(void *arg)
         else
             fruitless = 0;
         po_share = paging_share(po_share, fruitless, freemem() > p.lotsfree);
-        if (needfree != 0 && fruitless != 0) /* nothing to take: the disks have to finish first */
+        if (needfree != 0 && fruitless != 0) /* nothing to take: disks must finish */
             thread_sleep_ns(scale_pageout_time(NS_PER_S / 100));
     }
 }
 
 /* ---- fsflush --------------------------------------------------------------------------------- */
 
-#define PATIENCE                                                                                   \
-    16 /* looks at an owner that is locked, before its page waits for the next time round */
+#define PATIENCE 16 /* attempts to lock an owner; after that the page waits for the next turn */
 
 /*
- * Starts writing the dirty pages of a cluster, if the frame holds the first of its pages in memory: so each cluster has
- * its turn once in a circle, wherever its pages lie.
+ * Starts writing the dirty pages of a cluster, if this frame holds the first page of the cluster that is in
+ * memory.  So each cluster is written once in a turn of the circle, wherever its frames are.
  */
 static void flush_cluster(struct page *pg)
 {
@@ -528,7 +546,7 @@ static void flush_cluster(struct page *pg)
             return;
         cpu_pause();
     }
-    if ((atomic_load(&pg->flags) & PG_DISK) == 0) { /* the frame has changed hands */
+    if ((atomic_load(&pg->flags) & PG_DISK) == 0) { /* the frame has another use now */
         scan_unlock(&sp);
         return;
     }

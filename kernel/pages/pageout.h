@@ -7,42 +7,62 @@
 
 #include "pages/paging.h"
 
-/* pageout_start - thresholds from the tunables, and the threads; once there are threads and file systems. */
+/*
+ * pageout_start - set the thresholds from the tunables and start the threads; once threads and file systems
+ * work.
+ */
 void pageout_start(void);
-/* freemem - pages that can be had at once: free frames and the cache list. */
+/* freemem - pages that can be allocated at once: free frames, and pages of the cache list. */
 uint64_t freemem(void);
 /*
- * pageout_spare - may `n` pages be taken for a guess?  Then no thread has to wait for memory because of them.
- * If not, the daemon is woken, so that there are some soon.  Any context, locks below RANK_CV.
+ * pageout_spare - whether `n` pages may be taken for a guess (read-ahead) without causing a thread to wait
+ * for memory.  If not, it wakes up the daemon.  Any context, locks below RANK_CV.
  */
 bool pageout_spare(uint64_t n);
-/* pageout_spare_pages - so many at most; 0: none.  A guess, no locks. */
+/* pageout_spare_pages - an estimate of the pages that may be taken for a guess; 0: none.  No locks. */
 uint64_t pageout_spare_pages(void);
-/* pageout_is_short - is so little free, of all memory together, that the scanner runs? */
+/* pageout_is_short - whether so little memory of all nodes together is free that the scanner runs. */
 bool pageout_is_short(void);
-/* pageout_low_file_memory - is memory so short that a sequential reader should free what it leaves behind? */
+/*
+ * pageout_low_file_memory - whether memory is so short that a sequential reader should free pages that it
+ * has passed.
+ */
 bool pageout_low_file_memory(void);
 /*
- * pageout_make_room - the kernel could not get memory for itself: frees some, or waits until some is free.  Returns
- * whether to try again.  The caller holds no spin lock and has tried so many times already; 0 at first.
+ * pageout_make_room - an allocation of the kernel has failed: free some memory, or wait until some is
+ * free.  Returns whether the caller should try again.  The caller holds no spin lock.
+ * @tries  attempts before this one
  */
 bool pageout_make_room(unsigned tries);
-/* pageout_is_caller - is this the daemon?  It must wait for nothing that may itself be waiting for memory. */
+/*
+ * pageout_is_caller - whether the caller is the daemon.  The daemon must not wait for a thread that may
+ * wait for memory.
+ */
 bool pageout_is_caller(void);
 /* pageout_kick - run the scanner now.  Any context, locks below RANK_CV. */
 void pageout_kick(void);
-/* pageout_freed - pages have become free: wake those who wait for some.  Likewise. */
+/*
+ * pageout_freed - pages have become free: wake up the threads that wait for memory.  Any context, locks
+ * below RANK_CV.
+ */
 void pageout_freed(void);
 /*
- * pageout_quiesce - before the memory of an object, family or address space that pages led to is freed: wait until no
- * scanner is about to lock it.  Its pages are gone.  Spins for some instructions at most.
+ * pageout_quiesce - wait until no scanner is about to lock an object, family or address space that is being
+ * destroyed.  Called when no page names it any more, before its memory is freed.  Spins for some dozens of
+ * instructions at most.
  */
 void pageout_quiesce(void);
-/* pageout_now - the thresholds in force; *share: po_share; *waiting: threads that wait for memory. */
+/*
+ * pageout_now - get the thresholds in force; *share: po_share; *waiting: number of threads that wait for
+ * memory.
+ */
 struct paging pageout_now(uint64_t *share, uint64_t *waiting);
-/* pageout_stats_init - the kstats unix:0:system_pages and unix:0:swap. */
+/* pageout_stats_init - register the kstats unix:0:system_pages and unix:0:swap. */
 void pageout_stats_init(void);
-/* pageout_promisable - frames but for desfree, and for those that stay and that mem_unpageable() does not count. */
+/*
+ * pageout_promisable - frames, minus desfree, and minus those that can never be freed and that
+ * mem_unpageable() does not count.  The caller subtracts mem_unpageable().
+ */
 uint64_t pageout_promisable(void);
 
 #endif

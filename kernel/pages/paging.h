@@ -12,10 +12,11 @@
  *             free.  The fewer are free, the faster it moves.
  *             The tunable pageout_policy selects one of three versions of the policy:
  *               0  before Solaris 7: all pages compete.
- *               1  Solaris 7: if cachefree is above lotsfree, the scanner already starts below cachefree.  Between
- *                  the two it takes only plain file pages: no pages of executed files, no anonymous pages.
- *               2  Solaris 8: clean file pages that are not mapped are on a cache list, which counts as free.  They
- *                  are reused, oldest first, before the scanner has to run.
+ *               1  Solaris 7: if cachefree is above lotsfree, the scanner already starts below cachefree.
+ *                  Between the two it takes only plain file pages: no pages of executed files, and no
+ *                  anonymous pages.
+ *               2  Solaris 8: clean file pages that are not mapped are on a cache list, which counts as
+ *                  free.  They are reused, oldest first, before the scanner has to run.
  * SOURCES     Solaris Tunable Parameters Reference Manual; Mauro and McDougall, Solaris Internals, chapters
  *             5 and 14; schedpaging(), pageout_scanner() and checkpage() of vm_pageout.c.  Between lotsfree
  *             and cachefree the speed is interpolated with cachefree in the role of lotsfree (not found in
@@ -99,8 +100,8 @@ enum page_verdict paging_judge(const struct paging *p, const struct page_seen *s
 #define PO_SHARE_MIN 8u /* mappings */
 #define PO_SHARE_MAX (8u << 24)
 /*
- * paging_share - po_share for the next round: doubled when two rounds have taken nothing, halved when
- * `plenty` is free.
+ * paging_share - po_share for the next round: doubled when at least two rounds in a row took nothing,
+ * halved when `plenty` is free.
  * @fruitless  rounds in a row that took nothing
  */
 static inline uint32_t paging_share(uint32_t po_share, unsigned fruitless, bool plenty)

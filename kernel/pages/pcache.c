@@ -1,28 +1,32 @@
 // SPDX-License-Identifier: MIT
 /*
- * pcache.c - files on a disk: which pages are dirty, and their way to the disk.
+ * pcache.c - files on a disk: which pages are dirty, and how they get to the disk.
  *
- * THEORY      A file's pages are a cache of its blocks.  The object's tree tags those that differ from the disk and
- *             those that are being written, so that writing a range looks at no other page.  A page is written like
- *             this: under the object's lock all its translations become read-only, DIRTY is exchanged for WRITEBACK,
- *             and then, without the lock, other processors forget their translations and the file system gets a run of
- *             consecutive pages.  Whatever is stored from there on faults or is a write(2), and makes the page dirty
- *             again, while the write goes on.
- *             A write that fails makes its pages dirty again and is counted.  So each object_sync() writes again what
- *             the disk has refused, and compares the count with that at its start: a page of its range can stay dirty
- *             only by a write that failed since.  No thread takes an error away from another.
- *             A write for which there is no memory now makes its pages dirty again, if no thread waits for it, and is
- *             counted apart: a thread that has begun to wait meanwhile (object_sync) writes them itself.
- *             Objects with dirty pages are on lists, by a hash of their address; an object moves only when its first
- *             page becomes dirty or its last one clean.
- * INVARIANTS  I1  a page has RADIX_DIRTY exactly if it has PG_DIRTY, RADIX_WRITEBACK exactly if PG_WRITEBACK;
- *                 ndirty and nwriteback count them
- *             I2  a page of the file is mapped writable only while it is dirty and has all of its blocks: not from
- *                 object_prepare_begin() to object_prepare_end(), when it may be dirty for the first of them
+ * THEORY      A file's pages are a cache of its blocks.  A page that differs from the disk is dirty.  The
+ *             object's tree tags the dirty pages and those that are being written, so that writing a range
+ *             looks at no other page.
+ *             A page is written in these steps.  Under the object's lock all its translations become
+ *             read-only, and DIRTY is replaced by WRITEBACK.  Then, without the lock, the TLBs of other
+ *             CPUs are flushed, and the file system gets a run of consecutive pages.  A later store faults
+ *             or is a write(2), and makes the page dirty again while the write continues.
+ *             A write that fails makes its pages dirty again and is counted.  So each object_sync() writes
+ *             these pages again, and compares the count with that at its start: a page of its range can
+ *             stay dirty only because of a write that failed since then.  So each caller gets the error,
+ *             not only the first one.
+ *             If memory is short and no thread waits for a write, its pages become dirty again, and it is
+ *             counted separately.  A thread that has begun to wait meanwhile (object_sync) writes these
+ *             pages itself.
+ *             Objects with dirty pages are on lists, by a hash of their address.  An object moves only when
+ *             its first page becomes dirty or its last dirty page becomes clean.
+ * INVARIANTS  I1  a page has RADIX_DIRTY exactly if it has PG_DIRTY, RADIX_WRITEBACK exactly if
+ *                 PG_WRITEBACK; ndirty and nwriteback count them
+ *             I2  a page of the file is mapped writable only while it is dirty and has all of its blocks.
+ *                 Between object_prepare_begin() and object_prepare_end() it may be dirty without all of
+ *                 them, and is not mapped writable
  *             I3  a page with PG_WRITEBACK stays in the tree
  *             I4  an object is on a list of dirty objects exactly while ndirty > 0
- * LOCKING     o->lock for tags, flags DIRTY and WRITEBACK, and counts; then the list's lock (RANK_VM_DIRTY).
- *             Completion comes from interrupts.
+ * LOCKING     o->lock for tags, flags DIRTY and WRITEBACK, and counts; then the list's lock
+ *             (RANK_VM_DIRTY).  Completions come from interrupts.
  * TUNABLES    maxphys: bytes of one transfer; ufs_WRITES, ufs_HW, ufs_LW, maxpout, minpout: throttle.h
  * SEE ALSO    pcache_read.c, docs/pagecache.md, tests/host/test_pcache.c
  */
@@ -67,8 +71,8 @@ TUNABLE(minpout, 0, 1 << 20,
 
 static struct dirty_set {
     struct spinlock lock;
-    struct list objs; /* struct object_io */
-    struct cv unpinned;
+    struct list objs;   /* struct object_io */
+    struct cv unpinned; /* object_io_fini() waits here for pins */
 } dirty_sets[DIRTY_SETS];
 
 static struct mutex all_mutex; /* one object_writeback_all() at a time */
@@ -106,7 +110,7 @@ void object_io_fini(struct vm_object *o)
 {
     struct dirty_set *set = dirty_set_of(o);
 
-    spin_lock(&o->lock); /* whoever took the last page out of the tree has let go of the lock */
+    spin_lock(&o->lock); /* the thread that removed the last page may still hold it */
     ASSERT(o->io->ndirty == 0 && o->io->nwriteback == 0,
            "pcache: a file goes with pages to be written");
     spin_unlock(&o->lock);
@@ -124,7 +128,6 @@ static inline uint32_t pcache_page_flags(const struct page *pg)
 
 /* ---- dirty pages ----------------------------------------------------------------------------- */
 
-/* Both: o->lock is held. */
 void pcache_tag_dirty(struct vm_object *o, struct page *pg)
 {
     struct object_io *io = o->io;
@@ -163,7 +166,7 @@ void pcache_forget(struct vm_object *o, struct page *pg)
         pcache_untag_dirty(o, pg);
 }
 
-#define UNMAPPED_BATCH 64 /* pages looked at with one hold of the lock */
+#define UNMAPPED_BATCH 64 /* most pages looked at with one hold of the lock */
 
 void pcache_unmapped(struct vm_object *o, uint64_t first, uint64_t last)
 {
@@ -194,8 +197,8 @@ void pcache_pin(struct vm_object *o)
 
 void object_dirty(struct vm_object *o, struct page *pg)
 {
-    atomic_thread_fence(
-        memory_order_seq_cst); /* what was stored is seen by whoever clears the flag after this look */
+    /* A thread that clears the flag after it is read here must see the data that were stored before. */
+    atomic_thread_fence(memory_order_seq_cst);
     if ((pcache_page_flags(pg) & PG_DIRTY) != 0)
         return;
     if (o->io == NULL) {
@@ -232,7 +235,10 @@ void object_prepare_end(struct vm_object *o, struct page *pg, int err)
     page_done(pg, PG_MKWRITE);
 }
 
-/* Whether the page is on the disk as it is, and only the tree has it.  The object is locked. */
+/*
+ * Whether the page is clean, not mapped and not in use: only the tree has a reference.  The object is
+ * locked.
+ */
 static bool is_idle_page(struct vm_object *o, struct page *pg)
 {
     return (pcache_page_flags(pg) & (PG_DIRTY | PG_WRITEBACK | PG_LOCKED)) == 0 &&
@@ -291,15 +297,15 @@ void object_forget_clean(struct vm_object *o, uint64_t first, uint64_t last)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* A run of pages on their way to the file system. */
+/* Consecutive pages that one writepages() call gets. */
 struct run {
     struct page *page[PCACHE_CLUSTER_MAX];
     unsigned n;
-    struct page *busy; /* stands in the way, held */
+    struct page *busy; /* a busy page to wait for, held */
     struct tlb_batch tlb;
 };
 
-/* DIRTY becomes WRITEBACK for a run of pages; o->lock is held. */
+/* Makes the pages of a run read-only, replaces DIRTY by WRITEBACK and takes references; o->lock is held. */
 static void begin_writeback(struct vm_object *o, struct run *r)
 {
     uint64_t first = r->page[0]->index;
@@ -316,7 +322,10 @@ static void begin_writeback(struct vm_object *o, struct run *r)
     o->io->nwriteback += r->n;
 }
 
-/* Takes the next run of dirty pages of *first .. last, which moves behind it. */
+/*
+ * Takes the next run of dirty pages of *first .. last; *first moves behind it.
+ * @sync  do not skip a page that is busy or being written: r->busy is that page
+ */
 static void take_dirty_run(struct vm_object *o, uint64_t *first, uint64_t last, bool sync,
                            struct run *r)
 {
@@ -384,8 +393,9 @@ int object_writeback(struct vm_object *o, uint64_t first, uint64_t last, bool sy
 }
 
 /*
- * A page has been written: pageout's, if still clean and unused, leaves the tree (returns true: the caller drops the
- * tree's reference), or goes onto the cache list.  o->lock is held; once it is free the file may go (I3).
+ * A page has been written.  If the pageout daemon wanted it and it is still clean and unused, it leaves the
+ * tree; returns true: the caller drops the tree's reference.  With a cache list, it goes onto that
+ * instead.  o->lock is held; after its release the object may be freed (I3).
  */
 static bool end_page_writeback(struct vm_object *o, struct page *pg)
 {
@@ -438,7 +448,7 @@ void object_write_done(struct page *pg, int err)
     page_release(pg);
 }
 
-/* Sleeps until no page of the range is being written. */
+/* Sleeps until none of the pages first .. last is being written. */
 static void wait_range_writeback(struct vm_object *o, uint64_t first, uint64_t last)
 {
     struct page *pg;
@@ -457,7 +467,7 @@ static void wait_range_writeback(struct vm_object *o, uint64_t first, uint64_t l
     spin_unlock(&o->lock);
 }
 
-/* The counts now; *err: the last write that failed. */
+/* The counts of failed writes; *err: the error of the last one. */
 static struct write_tally get_write_tally(struct vm_object *o, int *err)
 {
     struct write_tally t;
@@ -477,7 +487,7 @@ int object_sync(struct vm_object *o, uint64_t first, uint64_t last)
     if (o->io == NULL)
         return 0;
     start = after = get_write_tally(o, &err);
-    do { /* again if a page that was left out, because it was being written, was put off: it is dirty again */
+    do { /* again if a write that had begun before was put off: its pages are dirty again */
         before = after;
         if (atomic_load_explicit(&o->io->nwriteback, memory_order_relaxed) != 0)
             object_hurry(o, true);
@@ -488,7 +498,7 @@ int object_sync(struct vm_object *o, uint64_t first, uint64_t last)
     return after.failed != start.failed ? err : 0;
 }
 
-/* Pins the first object of a set, which moves to its end; NULL: the set is empty. */
+/* Pins the first object of a set and moves it to the end of the list; NULL: the set is empty. */
 static struct object_io *pin_first_object(struct dirty_set *set)
 {
     struct object_io *io = NULL;
@@ -530,7 +540,7 @@ void object_writeback_all(bool (*want)(void *owner, void *arg), void *arg, bool 
     mutex_enter(&all_mutex);
     for (unsigned i = 0; i < DIRTY_SETS; i++)
         for (unsigned n = count_dirty_objects(&dirty_sets[i]); n > 0;
-             n--) { /* no more: those that cannot be written come round */
+             n--) { /* once for each: unwritable ones stay */
             struct object_io *io = pin_first_object(&dirty_sets[i]);
 
             if (io == NULL)
@@ -544,7 +554,7 @@ void object_writeback_all(bool (*want)(void *owner, void *arg), void *arg, bool 
 
 /* ---- waiting before a write -------------------------------------------------------------------- */
 
-/* As Solaris: marks in the wrong order are worth nothing. */
+/* If the watermarks are in the wrong order, both get their defaults, as in Solaris. */
 static void check_ufs_watermarks(void)
 {
     if (likely(ufs_HW > ufs_LW))

@@ -2,16 +2,18 @@
 /*
  * pcache_read.c - files on a disk: getting pages, with read-ahead.
  *
- * THEORY      A page that is to be read goes into the tree first, busy (PG_LOCKED), so that it is read once.  The
- *             reader's page and what follows it are asked for in runs; cluster.h says how many.  Whoever needs a busy
- *             page waits for it.  A page whose read fails leaves the tree; then the next who needs it tries again
- *             and gets the error.
- *             A fault reads around the page that it needs (around.h): programs and mapped files are touched here and
- *             there.  Such a page has PG_AHEAD until it is touched for the first time.
- *             A page may lie only below the end of the file: a truncation moves the end first, then takes the pages
- *             out, so a page that is inserted under the lock below the end is seen by it.
+ * THEORY      A page that must be read first goes into the tree, busy (PG_LOCKED), so that it is read only
+ *             once.  The pages behind it are probably needed next.  So the reader requests them too, in
+ *             runs; cluster.h decides how many.  A thread that needs a busy page waits for it.  A page
+ *             whose read fails leaves the tree.  The next thread that needs it reads it again, and gets the
+ *             error.
+ *             A fault reads around the page that it needs (around.h), because programs and mapped files are
+ *             not used from the beginning to the end.  Such a page has PG_AHEAD until it is touched for the
+ *             first time.
+ *             A page may lie only below the end of the file.  A truncation first moves the end, and then
+ *             removes the pages.  So it finds each page that was inserted below the end under the lock.
  * INVARIANTS  I1  a page in the tree that is not PG_LOCKED holds valid data
- * LOCKING     o->lock for the tree; nothing while the disk is asked
+ * LOCKING     o->lock for the tree; no lock is held during disk requests
  * TUNABLES    file_readaround
  * SEE ALSO    pcache.c, pages/cluster.h, docs/pagecache.md
  */
@@ -38,6 +40,10 @@ static inline uint32_t pcache_read_page_flags(const struct page *pg)
     return atomic_load_explicit(&pg->flags, memory_order_relaxed);
 }
 
+/*
+ * A page for `index`, in no tree, with one reference; NULL: no memory.  Without `pl` it is placed as for
+ * read() and write().
+ */
 static struct page *alloc_file_page(struct vm_object *o, uint64_t index, const struct placement *pl)
 {
     unsigned policy = pl == NULL ? object_policy(o, index) : 0;
@@ -62,6 +68,7 @@ struct page *object_page_new(struct vm_object *o, uint64_t index)
     return pg;
 }
 
+/* insert_file_page() without waiting for memory. */
 static int try_insert_page(struct vm_object *o, struct page *pg, bool below)
 {
     int err = 0;
@@ -79,7 +86,10 @@ static int try_insert_page(struct vm_object *o, struct page *pg, bool below)
     return err;
 }
 
-/* `below`: only below the end of the file (-ENXIO). */
+/*
+ * Puts a page into the tree, which takes its own reference.  0, -EEXIST, -ENOMEM, or with `below` -ENXIO:
+ * the page is not below the end of the file.
+ */
 static int insert_file_page(struct vm_object *o, struct page *pg, bool below)
 {
     unsigned tries = 0;
@@ -115,7 +125,7 @@ void object_read_done(struct page *pg, int err)
     page_release(pg);
 }
 
-/* Asks the file system for a run of busy pages. */
+/* Starts reading a run of busy pages; object_read_done() is called for each of them. */
 static void submit_page_reads(struct vm_object *o, struct page **run, unsigned n)
 {
     int err;
@@ -141,7 +151,10 @@ static bool is_page_present(struct vm_object *o, uint64_t index)
     return there;
 }
 
-/* A busy page at `index`, in the tree.  @guess  no thread waits for it.  -EEXIST, -ENXIO, -ENOMEM. */
+/*
+ * Inserts a new busy page at `index`.  0, -EEXIST, -ENXIO (beyond the end), -ENOMEM.
+ * @guess  no thread waits for it: it gets PG_AHEAD, and only spare memory is used
+ */
 static int insert_busy_page(struct vm_object *o, uint64_t index, const struct placement *pl,
                             bool guess, struct page **out)
 {
@@ -156,7 +169,7 @@ static int insert_busy_page(struct vm_object *o, uint64_t index, const struct pl
     err = insert_file_page(o, pg, true);
     if (err == 0 && guess)
         atomic_fetch_or_explicit(&pg->flags, PG_AHEAD, memory_order_relaxed);
-    page_release(pg); /* the maker's */
+    page_release(pg); /* the reference of its allocation */
     *out = pg;
     return err;
 }
@@ -165,10 +178,11 @@ static int insert_busy_page(struct vm_object *o, uint64_t index, const struct pl
 
 /*
  * Starts reading those pages of `want` that are absent.
- * @need  the one that is needed; NO_PAGE: none is
- * @pl    where that page is to lie, the others accordingly; then these get PG_AHEAD.  NULL: as for read and write
- * @out   gets that page, held; NULL if there is none
- * 0, or what kept the needed page from being read: -EEXIST, -ENXIO, -ENOMEM.
+ * @need  the page that is needed; NO_PAGE: none is
+ * @pl    the placement of that page, and by their distance of the others, which get PG_AHEAD; NULL: as for
+ *        read() and write()
+ * @out   the needed page, held; unchanged if its read was not started
+ * 0, or the reason why the needed page is not read: -EEXIST, -ENXIO, -ENOMEM.
  */
 static int start_reading_run(struct vm_object *o, struct page_run want, uint64_t need,
                              const struct placement *pl, struct page **out)
@@ -176,8 +190,7 @@ static int start_reading_run(struct vm_object *o, struct page_run want, uint64_t
     struct placement at = pl != NULL ? *pl : (struct placement){0};
     struct page *run[PCACHE_CLUSTER_MAX], *pg;
     unsigned n = 0, ahead = 0;
-    bool sure =
-        need == NO_PAGE; /* the needed page is on its way: an error ends what is read beside it */
+    bool sure = need == NO_PAGE; /* the needed page is being read: later errors just end the loop */
     uint64_t i;
     int err = 0;
 
@@ -210,7 +223,7 @@ static int start_reading_run(struct vm_object *o, struct page_run want, uint64_t
     return sure ? 0 : err;
 }
 
-/* The page at `index`, held, or NULL; *busy: it is not ready. */
+/* The page at `index`, held, or NULL; *busy: it is not ready yet. */
 static struct page *hold_cached_page(struct vm_object *o, uint64_t index, bool *busy)
 {
     struct page *pg;
@@ -226,7 +239,8 @@ static struct page *hold_cached_page(struct vm_object *o, uint64_t index, bool *
 }
 
 /*
- * Reads the page at `index`, which was absent, and the rest of `run`.  1: another reader was faster.
+ * Reads the page at `index`, which was absent, and the rest of `run`.  0, -ENOMEM, -EIO, -ENXIO, or 1:
+ * another thread has inserted it.
  */
 static int read_absent_page(struct vm_object *o, uint64_t index, struct page_run run,
                             const struct placement *pl, struct page **out)
@@ -245,7 +259,7 @@ static int read_absent_page(struct vm_object *o, uint64_t index, struct page_run
     return -EIO;
 }
 
-/* The first touch since the page came, or since a hand passed.  READ_ONCE leaves no trace for the hands. */
+/* A touch of a page without PG_REFERENCED.  With READ_ONCE the hands of the pageout daemon do not see it. */
 static void touch_cached_page(struct vm_object *o, struct page *pg, unsigned advice)
 {
     uint32_t mark = (advice & READ_ONCE) != 0 ? 0 : PG_REFERENCED;
@@ -256,7 +270,7 @@ static void touch_cached_page(struct vm_object *o, struct page *pg, unsigned adv
     page_touch_ahead(pg, &o->io->around);
 }
 
-/* What is to be read because the page at `index` is absent; `fault`: through a mapping. */
+/* The pages to read because the page at `index` is absent.  @fault  it is needed through a mapping */
 static struct page_run choose_read_run(struct vm_object *o, uint64_t index, uint64_t want,
                                        bool fault, const struct read_how *how, uint64_t eof)
 {
@@ -317,7 +331,10 @@ int object_page_read(struct vm_object *o, uint64_t index, uint64_t want, const s
     }
 }
 
-/* Moves *first to the first absent page at or after it; returns how many follow each other there, at most `most`. */
+/*
+ * Moves *first to the first absent page at or after it.  Returns how many pages are absent from there on,
+ * at most `most`; 0: none up to `last`, or none among the first PCACHE_CLUSTER_MAX.
+ */
 static uint64_t find_absent_run(struct vm_object *o, uint64_t *first, uint64_t last, uint64_t most)
 {
     uint64_t n = 0, looked = 0;

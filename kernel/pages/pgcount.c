@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * pgcount.c - counting pages that come and go, by kind: what vmstat -p shows.
+ * pgcount.c - counts pages that are read and written, by kind; vmstat -p prints the counts.
  *
- * LOCKING  cpustat.h
+ * LOCKING     cpustat.h
  */
 #include "stat/cpustat.h"
 #include "pages/pcache.h"

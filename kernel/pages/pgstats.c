@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * pgstats.c - what commands see of memory: the kstats unix:0:system_pages and unix:0:swap, all in pages.
+ * pgstats.c - statistics of memory for commands: the kstats unix:0:system_pages and unix:0:swap, all in
+ * pages.
  *
- * LOCKING     values are read without a lock, each by itself
+ * LOCKING     each value is read by itself, without a lock
  * SEE ALSO    user/cmd/vmstat.c, user/cmd/swap.c, docs/pageout.md
  */
 #include "stat/kstat.h"

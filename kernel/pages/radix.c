@@ -2,11 +2,11 @@
 /*
  * radix.c - the page index of an object; see radix.h for the structure and its invariants.
  *
- * THEORY      A look-up goes down from the root and stops where a prefix differs: then nothing is there.
- *             An insertion that stops so puts an inner node in between, at the highest bit group in
- *             which the new index and the old subtree differ.  A removal that leaves an inner node
- *             with one child puts the child in its place (I1).
- *             Most look-ups hit the leaf of the one before: `hint`.
+ * THEORY      A look-up goes down from the root and stops where a prefix differs: then there is no item.
+ *             An insertion that stops there puts an inner node in between, at the highest bit group in
+ *             which the new index and the old subtree differ.  If a removal leaves an inner node with one
+ *             child, the child takes its place (I1).
+ *             Most look-ups hit the same leaf as the one before.  It is kept in `hint`.
  * LOCKING     the owner's
  * SEE ALSO    tests/host/test_radix.c
  */
@@ -33,7 +33,7 @@ void radix_boot(void)
     if (node_cache == NULL)
         panic("no memory for radix nodes");
     kmem_cache_pageable(
-        node_cache); /* else a sparse file in the page cache would take from what can be promised */
+        node_cache); /* sparse files must not reduce the memory that can be promised */
 }
 #endif
 
@@ -52,12 +52,13 @@ static inline bool radix_node_has(const struct radix_node *n, unsigned i)
     return (n->present >> i & 1) != 0;
 }
 
-/* First index below a node. */
+/* The first index that a node covers. */
 static inline uint64_t radix_node_base(const struct radix_node *n)
 {
     return n->prefix << n->shift << RADIX_BITS;
 }
 
+/* A node without items that covers `index`; NULL: no memory. */
 static struct radix_node *radix_node_new(uint64_t index, uint32_t shift)
 {
     struct radix_node *n = node_alloc();
@@ -91,10 +92,7 @@ struct radix_node *radix_leaf_slow(struct radix *r, uint64_t index)
     return NULL;
 }
 
-/*
- * Links `leaf` into the tree; no leaf there covers its range.  Returns 0, or -ENOMEM when an inner
- * node was needed and there was none.
- */
+/* Links `leaf` into the tree, where no leaf covers its range.  0, or -ENOMEM: no memory for an inner node. */
 static int link_leaf(struct radix *r, struct radix_node *leaf)
 {
     uint64_t index = radix_node_base(leaf);
@@ -176,7 +174,7 @@ static void unlink_leaf(struct radix *r, struct radix_node *leaf)
     } else {
         n = *up;
         n->present &= ~(1ull << radix_slot_of(n, index));
-        if ((n->present & (n->present - 1)) == 0) { /* one child is left: I1 */
+        if ((n->present & (n->present - 1)) == 0) { /* only one child is left: I1 */
             *up = n->slot[__builtin_ctzll(n->present)];
             node_free(n);
         }
@@ -204,7 +202,7 @@ void *radix_remove(struct radix *r, uint64_t index)
 
 /* ---- tags ------------------------------------------------------------------------------------ */
 
-#define DEPTH_MAX 11 /* nodes on the way to an index of 64 bits */
+#define DEPTH_MAX 11 /* most nodes on the path to a 64-bit index */
 
 void radix_tag(struct radix *r, uint64_t index, enum radix_tag tag)
 {
@@ -232,7 +230,7 @@ void radix_untag(struct radix *r, uint64_t index, enum radix_tag tag)
     }
 }
 
-/* The first item with the tag at or after `index` below `n`, whose index becomes *at. */
+/* The first item with the tag below `n`, at or after `index`; *at becomes its index.  NULL: there is none. */
 static void *next_tagged_below(struct radix_node *n, uint64_t index, enum radix_tag tag,
                                uint64_t *at)
 {
@@ -263,6 +261,7 @@ void *radix_next_tagged(struct radix *r, uint64_t *index, enum radix_tag tag)
     return r->root != NULL ? next_tagged_below(r->root, *index, tag, index) : NULL;
 }
 
+/* radix_next_leaf() for the tree below `n`. */
 static struct radix_node *next_leaf_below(struct radix_node *n, uint64_t index)
 {
     uint64_t first = radix_node_base(n);
@@ -271,7 +270,7 @@ static struct radix_node *next_leaf_below(struct radix_node *n, uint64_t index)
 
     if (index > first) {
         if (!radix_node_covers(n, index))
-            return NULL; /* wholly before index */
+            return NULL; /* the node ends before index */
         bits &= ~0ull << radix_slot_of(n, index);
     }
     if (n->shift == 0)

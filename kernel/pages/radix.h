@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * radix.h - the page index of an object: from a page number to whatever is kept there.
+ * radix.h - the page index of an object: from a page number to the item that is kept there.
  *
- * THEORY      A radix tree with 64 slots per node and path compression: a node names the bits that all
- *             indices below it share (`prefix`), so that one small region anywhere in a 52-bit range
- *             costs one leaf, and two far apart ones cost two leaves and one inner node.  `present`
- *             says which slots hold something; slots whose bit is clear are garbage, so a new node
- *             needs no clearing.
- *             An item may carry tags.  A node says which of its slots lead to a tagged item, so that the next one is
- *             found without looking at those without.
+ * THEORY      An object must find the page at an index, the next page after it, and the next dirty page,
+ *             though its indices may be far apart.  This is a radix tree with 64 slots per node and path
+ *             compression.  A node names the bits that all indices below it share (`prefix`).  So one small
+ *             region anywhere in a 52-bit range costs one leaf, and two distant regions cost two leaves and
+ *             one inner node.  `present` tells which slots are in use; the others hold garbage, so a new
+ *             node needs no clearing.
+ *             An item may have tags.  For each tag a node tells which of its slots lead to an item with the
+ *             tag.  So the next one is found without looking at the others.
  * INVARIANTS  I1  a node in a tree has at least one slot in use, an inner node at least two
  *             I2  an inner node's child lies within the range of the child's slot
  *             I3  a slot of an inner node has a tag exactly if the node below has it on any slot
@@ -26,9 +27,9 @@
 enum radix_tag { RADIX_DIRTY, RADIX_WRITEBACK, RADIX_TAGS };
 
 struct radix_node {
-    uint64_t present; /* bit i: slot[i] is in use                              */
-    uint64_t prefix;  /* index >> (shift + RADIX_BITS) of everything below     */
-    uint32_t shift;   /* 0: a leaf, slots are items; else slots are nodes      */
+    uint64_t present; /* bit i: slot[i] is in use                          */
+    uint64_t prefix;  /* index >> (shift + RADIX_BITS) of everything below */
+    uint32_t shift;   /* 0: a leaf, slots are items; else slots are nodes  */
     uint32_t pad;
     uint64_t tag[RADIX_TAGS]; /* bit i: slot[i] has the tag, or leads to one that has */
     void *slot[RADIX_SLOTS];
@@ -39,7 +40,7 @@ struct radix {
     struct radix_node *hint; /* the leaf used last, or NULL */
 };
 
-/* radix_boot - make the cache of nodes; once, before the first insertion. */
+/* radix_boot - make the kmem cache of nodes; once, before the first insertion. */
 void radix_boot(void);
 
 /* radix_leaf - the leaf that covers `index`, or NULL. */
@@ -65,29 +66,29 @@ static inline void *radix_lookup(struct radix *r, uint64_t index)
 
 /* radix_insert - put `item` (not NULL) at `index`.  0, -EEXIST when something is there, -ENOMEM. */
 int radix_insert(struct radix *r, uint64_t index, void *item);
-/* radix_replace - change the item at `index`, which exists.  Returns the old one. */
+/* radix_replace - change the item at `index`, which exists, and keep its tags.  Returns the old item. */
 void *radix_replace(struct radix *r, uint64_t index, void *item);
-/* radix_remove - take out and return the item at `index`, and its tags; NULL if there is none. */
+/* radix_remove - remove the item at `index`, with its tags, and return it; NULL: there is none. */
 void *radix_remove(struct radix *r, uint64_t index);
 
-/* radix_next - the first item at or after *index, which becomes its index; NULL after the last. */
+/* radix_next - the first item at or after *index; *index becomes its index.  NULL: there is none. */
 void *radix_next(struct radix *r, uint64_t *index);
-/* radix_next_leaf - the first leaf with something at or after `index`, or NULL. */
+/* radix_next_leaf - the first leaf with an item at or after `index`, or NULL. */
 struct radix_node *radix_next_leaf(struct radix *r, uint64_t index);
 
 /* radix_tag, radix_untag - set or clear a tag of the item at `index`, which exists. */
 void radix_tag(struct radix *r, uint64_t index, enum radix_tag tag);
 void radix_untag(struct radix *r, uint64_t index, enum radix_tag tag);
-/* radix_next_tagged - as radix_next, among the items that have the tag. */
+/* radix_next_tagged - as radix_next, but only among items with the tag. */
 void *radix_next_tagged(struct radix *r, uint64_t *index, enum radix_tag tag);
 
 /*
- * radix_clone_leaf - put a copy of another tree's leaf `n` here, without tags, where no leaf covers its range.
- * Returns the copy, whose slots the caller may still change; NULL: no memory.
+ * radix_clone_leaf - insert a copy of another tree's leaf `n`, without tags.  No leaf of this tree covers
+ * its range.  Returns the copy, whose slots the caller may still change; NULL: no memory.
  */
 struct radix_node *radix_clone_leaf(struct radix *r, const struct radix_node *n);
 
-/* radix_destroy - free all nodes; fn(arg, item) for each item.  The tree is empty afterwards. */
+/* radix_destroy - call fn(arg, item) for each item, and free all nodes.  The tree is empty afterwards. */
 void radix_destroy(struct radix *r, void (*fn)(void *arg, void *item), void *arg);
 
 #endif

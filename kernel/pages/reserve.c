@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: MIT
 /*
- * reserve.c - promising memory only as long as there is some.
+ * reserve.c - promises memory only as long as there is some.
  *
- * THEORY      Private writable memory, stacks and shared memory without a file will need a frame or a slot of swap for
- *             each page, some time.  They are reserved when they are mapped, so that mmap, brk, fork and the growth of
- *             a stack fail while the program can still do something about it, and a store to memory that was promised
- *             does not.  MAP_NORESERVE asks for no promise of private memory.  Shared memory belongs to nobody who
- *             could be ended for it, and is always promised.
- *             What can be promised is swap and the memory that the kernel and tmpfs have not taken for themselves, less
- *             desfree (Solaris: availrmem less tune_t_minarmem, and free swap).  The last part is the superuser's: once
- *             the rest is promised, an ordinary user gets neither page tables beyond those that promised memory needs,
- *             nor buffers of the kernel (mem/usermem.h).
- *             tmpfs asks before it takes any.  The kernel takes what it needs without asking; each promise sees at once
- *             what it has taken, or processes that are promised little and cost it much would take the last part.
- *             A space keeps some pages more than it needs, so that most changes touch no counter but its own.
- * INVARIANTS  I1  as->need_pages is the sum of what its segments need (seg.c); outside of changes it is <= resv_pages
- *             I2  promised is the sum, over spaces, of resv_pages, RESERVE_TABLES and charged_tables, and of shared
- *                 objects; each promise counts for the tables that it needs as well (fits_commit_limit())
+ * THEORY      If the kernel promises more memory than there is, a program fails at a store, where it cannot
+ *             handle the error.  So memory that needs a frame or a swap slot for each page, sooner or
+ *             later, is reserved when it is mapped: private writable memory, stacks, and shared memory
+ *             without a file.  Then mmap, brk, fork or the growth of a stack fails, and a store to promised
+ *             memory does not.
+ *             MAP_NORESERVE requests no promise for private memory.  Shared memory is always promised,
+ *             because it belongs to no process that could be ended to free it.
+ *             What can be promised is swap, and the memory that the kernel and tmpfs have not taken for
+ *             themselves, less desfree (Solaris: availrmem less tune_t_minarmem, and free swap).  The last
+ *             part is the superuser's.  Once the rest is promised, an ordinary user gets no page tables
+ *             beyond those that promised memory needs, and no kernel buffers (mem/usermem.h).
+ *             tmpfs takes memory only if it is not promised.  The kernel takes what it needs.  Each promise
+ *             takes this into account at once.  Otherwise processes that are promised little, but for which
+ *             the kernel needs much, could take the last part.
+ *             A space reserves some pages more than it needs, so that most changes touch only its own
+ *             counter.
+ * INVARIANTS  I1  as->need_pages is the sum of what its segments need (seg.c); outside of changes it is <=
+ *                 resv_pages
+ *             I2  promised is the sum, over spaces, of resv_pages, RESERVE_TABLES and charged_tables, and
+ *                 of shared objects; the page tables that all this needs are added in fits_commit_limit()
  * LOCKING     as->lock held for writing; `promised` and `pageable` are atomic
  * SEE ALSO    docs/memory.md, docs/pageout.md
  */
@@ -30,21 +35,25 @@
 #include "pages/swap.h"
 
 static _Atomic int64_t promised; /* pages */
-static _Atomic int64_t pageable =
-    INT64_MAX; /* pages of memory and swap but for what mem_unpageable() counts */
+/* The limit in pages of memory and swap, before mem_unpageable() is subtracted. */
+static _Atomic int64_t pageable = INT64_MAX;
 
+/* Pages that can be promised; may be below 0. */
 static int64_t commit_limit(void)
 {
     return atomic_load_explicit(&pageable, memory_order_relaxed) - (int64_t)mem_unpageable();
 }
 
-/* Pages that only the superuser is promised, so that he can log in and end processes; Linux: admin_reserve_kbytes. */
+/*
+ * Pages that are promised only to the superuser, for a login and commands that end processes; Linux:
+ * admin_reserve_kbytes.
+ */
 static int64_t admin_reserve(int64_t lim)
 {
     return min_of(lim / 16, (int64_t)((8ul << 20) / PAGE_SIZE));
 }
 
-/* Whether `total` pages may be promised, with the page tables for them, the last of them to the caller. */
+/* Whether `total` pages and the page tables for them may be promised, the last of them to the caller. */
 static bool fits_commit_limit(int64_t total)
 {
     int64_t lim = commit_limit(), all = total + total / PT_ENTRIES;

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * scan.c - looking at frames one after the other, and locking what they belong to.
+ * scan.c - visits all frames in turn, and locks the owner of a frame.
  *
- * THEORY      A frame's descriptor names the object or the fork family of its page, but nothing keeps these from
- *             being freed before the scanner has their lock: most pages come and go without a thought of scanners,
- *             and must stay cheap.  So the scanner makes its number odd, reads the name, tries the lock, checks that
- *             the page is still in a tree there, and makes the number even.  A page that leaves its tree forgets the
- *             object, or is freed (object_remove_page); then its last user waits while a number is odd
- *             (pageout_quiesce): some dozens of instructions, and only if a scanner happens to be between the two.  A
- *             descriptor is read twice, flags and name, so that a frame that changes its use in between is not taken
- *             for what it was.
- * LOCKING     family or object, tried, then objects of the family
+ * THEORY      The scanner starts from a frame.  The frame's descriptor names the object or fork family of
+ *             its page.  But that may be freed before the scanner has its lock: pages hold no reference to
+ *             their owner, because allocating and freeing pages must be cheap.
+ *             So each scanner has a number in looking[].  It makes the number odd, reads the name, tries
+ *             the lock, checks that the page is still in a tree there, and makes the number even.  A page
+ *             that leaves its tree forgets the object or is freed (object_lose).  After that, before the
+ *             object is freed, pageout_quiesce() waits while a number is odd.  That takes some dozens of
+ *             instructions, and only if a scanner is just there.
+ *             The flags and the name of a descriptor are read twice, to detect that the frame changed its
+ *             use in between.
+ * LOCKING     family or object (only tried), then objects of the family
  * SEE ALSO    pageout.c
  */
 #include "pages/scan.h"
@@ -78,13 +80,13 @@ enum scan_use scan_use(const struct page *pg)
     const struct page *head = vmemmap + round_down(pfn, 1ul << MAX_ORDER);
     uint32_t flags;
 
-    if ((page_flags_acquire(head) & (PG_FREE | PG_HEAD_ONLY)) == (PG_FREE | PG_HEAD_ONLY))
-        return SCAN_FREE; /* nothing can be said of its other descriptors */
+    if ((page_flags_acquire(head) & (PG_FREE | PG_VIRGIN)) == (PG_FREE | PG_VIRGIN))
+        return SCAN_FREE; /* only the descriptor of the head is valid */
     flags = page_flags_acquire(pg);
     if ((flags & (PG_UNPAGEABLE | PG_PT | PG_SLAB)) != 0)
         return SCAN_UNPAGEABLE;
     if ((flags & PG_HEAD) != 0)
-        return SCAN_OTHER; /* 2 MiB of a program's, which stay */
+        return SCAN_OTHER; /* a 2 MiB page of a program, which stays */
     if ((flags & PG_DISK) != 0)
         return SCAN_DISK;
     if ((flags & PG_ANON) != 0)
@@ -95,8 +97,8 @@ enum scan_use scan_use(const struct page *pg)
 }
 
 /*
- * The object of the family that names the page, or NULL.  Then the page is held: the family's lock does not keep the
- * object from letting go of it.  The family is locked.
+ * The object of the family that names the page, or NULL.  The page is then held, because the lock of the
+ * family does not keep it in the object.  The family is locked.
  */
 static struct vm_object *find_naming_object(struct anon_family *f, struct page *pg)
 {
@@ -116,7 +118,10 @@ static struct vm_object *find_naming_object(struct anon_family *f, struct page *
     return NULL;
 }
 
-/* Locks the object, or the family of a private page. */
+/*
+ * Tries to lock the owner of a page: its object, or the family of a private page.  Fills *out; false: not
+ * locked.
+ */
 static bool trylock_page_owner(struct page *pg, uint64_t owner, bool private, struct scan_page *out)
 {
     *out = (struct scan_page){.pg = pg};
@@ -143,7 +148,7 @@ static bool trylock_page_owner(struct page *pg, uint64_t owner, bool private, st
     return false;
 }
 
-/* What tells uses of a frame apart. */
+/* The flags that distinguish uses of a frame. */
 #define SCAN_FLAGS (PG_DISK | PG_ANON | PG_PRIVATE | PG_HEAD | PG_FREE | PG_SLAB | PG_PT)
 
 bool scan_lock(unsigned who, struct page *pg, struct scan_page *out)

@@ -19,7 +19,7 @@ void slots_init(struct slots *s, uint64_t *bitmap, uint64_t pages)
     s->whole -= s->whole > 0;
 }
 
-/* Free slots in a row from `at` on, `want` at most. */
+/* The number of adjacent free slots from `at` on, at most `want`. */
 static unsigned count_free_row(const struct slots *s, uint64_t at, unsigned want)
 {
     unsigned n = 0;
@@ -29,7 +29,7 @@ static unsigned count_free_row(const struct slots *s, uint64_t at, unsigned want
     return n;
 }
 
-/* The next word that is all free; there is one (I2). */
+/* The first slot of the next word that is all free; there is one (I2). */
 static uint64_t next_free_word(const struct slots *s)
 {
     uint64_t words = s->pages / WORD, w = s->next / WORD;

@@ -2,10 +2,10 @@
 /*
  * slots.h - which page-sized slots of a swap area are in use.
  *
- * THEORY      Pages that leave memory together are read again together if they lie side by side.  So a run of slots is
- *             taken where the last one ended, as long as there is room for all of it; else at the beginning of the next
- *             64 slots that are all free; and only when there are none, wherever a slot is free.  `whole` counts the
- *             words that are all free, so that a search which must fail is not begun.
+ * THEORY      Pages that leave memory together are read back with one request if their slots are adjacent.
+ *             So a run of slots is taken where the last one ended, if the whole run fits there; else at the
+ *             next word (64 slots) that is all free; else at the next free slot.
+ *             `whole` counts the words that are all free.  So a search for one is not started in vain.
  * INVARIANTS  I1  free is the number of zero bits below `pages`
  *             I2  whole is the number of words with 64 slots and no bit set
  * LOCKING     the caller's; pure
@@ -17,21 +17,27 @@
 #include "lib/types.h"
 
 struct slots {
-    uint64_t *used; /* a bit for each */
+    uint64_t *used; /* bitmap, one bit for each slot */
     uint64_t pages, free, whole;
-    uint64_t next; /* where the search begins */
+    uint64_t next; /* slot where the search begins */
 };
 
-/* slots_bytes - size of the bitmap of so many slots. */
+/* slots_bytes - size in bytes of the bitmap for `pages` slots. */
 static inline size_t slots_bytes(uint64_t pages)
 {
     return (pages + 63) / 64 * 8;
 }
-/* slots_init - `pages` slots, at least 2, of which the first is in use for ever; `bitmap` is all zero. */
+/*
+ * slots_init - manage `pages` slots, at least 2, of which the first is always in use.  `bitmap` is all
+ * zero.
+ */
 void slots_init(struct slots *s, uint64_t *bitmap, uint64_t pages);
-/* slots_take - up to `want` slots in a row, and their first one.  0: all are in use. */
+/*
+ * slots_take - take up to `want` adjacent slots; *first is the first one.  Returns how many; 0: all are in
+ * use.
+ */
 unsigned slots_take(struct slots *s, unsigned want, uint64_t *first);
-/* slots_give - a slot that was taken is free again. */
+/* slots_give - free a slot that was taken. */
 void slots_give(struct slots *s, uint64_t slot);
 
 #endif

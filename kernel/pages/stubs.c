@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * stubs.c - what pages/ and vm/ call upwards, for host tests without vfs/ and proc/: no files.
- *
- * Weak, so that a test can have its own.
+ * stubs.c - stubs of functions in higher folders, for host tests of pages/ and vm/ without vfs/ and proc/.
+ * There are no files.  The functions are weak, so that a test can define its own.
  */
 #include "pages/object.h"
 

@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: MIT
 /*
- * swap.c - anonymous pages on disk: their way out and back.
+ * swap.c - anonymous pages on disk: how they are written to swap and read back.
  *
- * THEORY      A page that goes to swap is replaced by a stand-in: a struct page without a frame, with PG_SWAPPED, that
- *             says where its bytes are.  It takes the page's place in every object that named it, as a page does that
- *             moves to another board, with the same counts of references and sharers.  So fork, exit and munmap treat
- *             it like any page; only code that needs the bytes has to look (fault.c, anon.c), and swaps them in: the
- *             stand-in is replaced by a new frame.  The last reference of a stand-in gives its slot back.
- *             While it is written the page is busy (PG_LOCKED) and unmapped; while it is read the stand-in is busy.
- *             Pages go in clusters: neighbours get slots side by side, and come back with one command (around.h).
- *             A page that comes back keeps its slot, with PG_SLOT, until it is written to: to take such a page away
- *             again needs no write.  To keep them, more than half of swap must be free; else slots are used twice.
- * INVARIANTS  I1  a slot is in use exactly while a stand-in or a page with PG_SLOT names it, or for ever once it could
- *                 not be written
+ * THEORY      Anonymous memory has no file to which its pages could be written.  To free such a frame, the
+ *             kernel writes the page to a slot of a swap area.
+ *             A page that goes to swap is replaced by a stand-in: a struct page without a frame, with
+ *             PG_SWAPPED, that records the slot.  The stand-in takes the page's place in every object that
+ *             names it, as a copy does when a page moves to another board, with the same counts of
+ *             references and sharers.  So fork, exit and munmap treat it like any page.  Only code that
+ *             needs the contents looks at the flag (fault.c, anon.c), and swaps the page in: a new frame
+ *             replaces the stand-in.  When the last reference to a stand-in is dropped, its slot is freed.
+ *             While a page is being written it is busy (PG_LOCKED) and unmapped.  While it is being read,
+ *             the stand-in is busy.
+ *             Pages are written in clusters: neighbours get adjacent slots, and are read back with one
+ *             request (around.h).
+ *             A page that was read back keeps its slot, with PG_SLOT, until a store to it.  Until then it
+ *             can be taken again without a write.  It keeps the slot only if at least half of swap is free;
+ *             otherwise other pages may need the slot.
+ * INVARIANTS  I1  a slot is in use exactly while a stand-in or a page with PG_SLOT names it, or for ever if
+ *                 it could not be written
  *             I2  a stand-in is never mapped
- *             I3  no translation of a page with PG_SLOT is writable: so it is like its slot
- * LOCKING     family or object for the places of pages.  Who clears PG_SLOT owns the slot.
+ *             I3  no translation of a page with PG_SLOT is writable, so the page equals its slot
+ * LOCKING     family or object for the places of pages.  The code that clears PG_SLOT owns the slot.
  * TUNABLES    swap_cluster, swap_readaround, swap_keep
  * SEE ALSO    swap_area.c, docs/paging.md
  */
@@ -54,7 +60,7 @@ unsigned swap_cluster_pages(void)
     return swap_cluster;
 }
 
-/* Where a stand-in's bytes are, or those of a page with PG_SLOT. */
+/* The slot of a stand-in, or of a page with PG_SLOT. */
 static inline struct swap_place swap_place_of(const struct page *pg)
 {
     return (struct swap_place){pg->swap_area, pg->swap_slot};
@@ -66,7 +72,7 @@ static inline void set_swap_place(struct page *pg, struct swap_place p)
     pg->swap_slot = (uint32_t)p.slot;
 }
 
-/* Takes the slot of a page that keeps one; false: it does not. */
+/* Takes over the slot of a page that keeps one, and clears PG_SLOT; false: it keeps none. */
 static bool claim_swap_slot(struct page *pg, struct swap_place *out)
 {
     *out = swap_place_of(pg);
@@ -96,7 +102,7 @@ void swap_free_slot(struct page *pg)
     kmem_cache_free(standin_cache, pg);
 }
 
-/* A stand-in for `pg` at a slot, with one reference, in no object. */
+/* Makes a stand-in for `pg` at a slot, with one reference, in no object; NULL: no memory. */
 static struct page *standin_new(const struct page *pg, struct swap_place p)
 {
     struct page *s = kmem_cache_alloc(standin_cache);
@@ -117,8 +123,8 @@ static bool is_private_page(const struct page *pg)
 
 /* ---- transfers ------------------------------------------------------------------------------- */
 
-/* Pages that lie side by side on the disk, on their way out or in. */
-struct swap_transfer {
+/* Pages with adjacent slots that are being written or read. */
+struct transfer {
     struct blk_req req;
     unsigned n;
     struct page *frame[SWAP_CLUSTER], *standin[SWAP_CLUSTER];
@@ -149,7 +155,10 @@ static void swap_owner_release(struct swap_owner own)
         object_release(own.obj);
 }
 
-/* The last references of objects: their end takes a mutex, which the disk's interrupt may not. */
+/*
+ * Drops the last references to objects, in a thread: to free an object takes a mutex, which an interrupt
+ * must not take.
+ */
 static void transfer_free(struct dying *d)
 {
     struct swap_transfer *t = container_of(d, struct swap_transfer, dying);
@@ -159,7 +168,7 @@ static void transfer_free(struct dying *d)
     kmem_free(t);
 }
 
-/* Gives up a reference that is not the last one.  Returns whether it was none. */
+/* Drops a reference unless it is the last one.  Returns whether it was dropped. */
 static bool release_unless_last(struct vm_object *o)
 {
     uint32_t n = atomic_load(&o->refs);
@@ -169,8 +178,8 @@ static bool release_unless_last(struct vm_object *o)
     return n > 1;
 }
 
-/* Called by the disk's interrupt. */
-static void transfer_end(struct swap_transfer *t)
+/* Drops the references to the owners and frees the transfer.  Called by the disk's interrupt. */
+static void transfer_end(struct transfer *t)
 {
     unsigned last = 0;
 
@@ -197,7 +206,8 @@ static void transfer_add(struct swap_transfer *t, struct page *frame, struct pag
     t->n++;
 }
 
-static void transfer_begin(struct swap_transfer *t, enum blk_op op, struct swap_place first,
+/* Submits the request for all pages of the transfer; `first` is the slot of the first one. */
+static void transfer_begin(struct transfer *t, enum blk_op op, struct swap_place first,
                            void (*done)(struct blk_req *r))
 {
     const struct swap_area *a = &swap_areas[first.area];
@@ -231,14 +241,13 @@ static void swap_write_done(struct blk_req *r)
     for (unsigned i = 0; i < t->n; i++) {
         if ((r->bad >> i & 1) != 0) {
             swap_retire(t->standin[i]->swap_area);
-            t->standin[i]->swap_area =
-                SWAP_AREAS; /* the slot stays in use, and the stand-in names none */
+            t->standin[i]->swap_area = SWAP_AREAS; /* so that the bad slot stays in use */
         } else {
             page_replace(t->owner[i].obj, t->owner[i].family, t->frame[i], t->standin[i]);
             count_anon_freed();
             freed++;
         }
-        page_release(t->standin[i]); /* the last one, if no object names it: gives the slot back */
+        page_release(t->standin[i]); /* if no object names it, this frees the slot */
         release_page_unlock(t->frame[i]);
     }
     transfer_end(t);
@@ -246,14 +255,17 @@ static void swap_write_done(struct blk_req *r)
         pageout_freed();
 }
 
-/* Is the page, which is busy, only in use by the objects that name it and by its holder? */
+/* Is the busy page used only by the objects that name it and by the caller? */
 static bool has_no_other_user(const struct page *pg)
 {
     return atomic_load(&pg->mapcount) == 0 &&
            atomic_load(&pg->refs) == (is_private_page(pg) ? atomic_load(&pg->nsharers) : 1u) + 1u;
 }
 
-/* The page, idle, is like the slot that it keeps: puts a stand-in in its place.  false: it has to be written. */
+/*
+ * If the page, which has no other user, equals a slot that it keeps, replaces it by a stand-in.  false: it
+ * must be written.
+ */
 static bool swap_out_unwritten(struct page *pg, struct swap_owner own)
 {
     struct swap_place p;
@@ -272,7 +284,10 @@ static bool swap_out_unwritten(struct page *pg, struct swap_owner own)
     return true;
 }
 
-/* Writes the first of n pages to slots side by side, as many as there are.  Returns how many were dealt with. */
+/*
+ * Starts writing the first of n pages to adjacent slots.  Returns how many pages that were, or were
+ * released for lack of memory; 0: no free slot, or no memory for the transfer.
+ */
 static unsigned swap_out_cluster(struct page **pages, struct swap_owner *owners, unsigned n,
                                  struct swap_out_result *went)
 {
@@ -338,7 +353,10 @@ struct swap_out_result swap_out(struct page **pages, struct swap_owner *owners, 
 
 /* ---- in -------------------------------------------------------------------------------------- */
 
-/* A frame has got its bytes: it takes the stand-in's place, and its slot, if it may keep it. */
+/*
+ * The contents of a frame have been read: it replaces the stand-in, and takes over the slot if it may keep
+ * it.
+ */
 static void install_read_frame(struct page *frame, struct page *standin, struct swap_owner own)
 {
     uint32_t flags = PG_ANON | PG_UPTODATE | (standin->flags & PG_PRIVATE);
@@ -372,8 +390,8 @@ static void swap_read_done(struct blk_req *r)
 }
 
 /*
- * The stand-in of page `index` of `o`, held and made busy, if there is one and it can be; `next` to it, or it next to
- * that, on the disk.  NULL: there is none.
+ * Finds the stand-in of page `index` of `o`, and holds it and makes it busy.  Its slot must be adjacent to
+ * that of `next`.  NULL: there is none, or it is busy, or the last attempt to read it failed.
  */
 static struct page *lock_neighbour_standin(struct vm_object *o, uint64_t index,
                                            const struct page *next)
@@ -393,7 +411,10 @@ static struct page *lock_neighbour_standin(struct vm_object *o, uint64_t index,
     return pg;
 }
 
-/* A frame for the page of `o` at `index`, which is not `index` of `pl` but as far from it. */
+/*
+ * A frame for page `index` of an object; `pl` is the placement of page `of`, from which its placement
+ * follows.
+ */
 static struct page *alloc_swap_in_frame(const struct placement *pl, uint64_t index, uint64_t of)
 {
     struct placement at = *pl;
@@ -402,7 +423,11 @@ static struct page *alloc_swap_in_frame(const struct placement *pl, uint64_t ind
     return place_page(&at, 0, 0, index);
 }
 
-/* Adds up to `most` neighbours on one side of `pg` to frame[], with `flags`, and standin[].  Returns how many. */
+/*
+ * Finds up to `most` neighbours of `pg` on one side, makes their stand-ins busy, and allocates frames with
+ * `flags` for them.  Returns how many; frame[] and standin[] get them, nearest first.
+ * @step  -1 or 1: the side
+ */
 static unsigned gather_neighbours(struct vm_object *o, const struct page *pg,
                                   const struct placement *pl, int step, uint64_t most,
                                   uint32_t flags, struct page **frame, struct page **standin)
@@ -428,8 +453,9 @@ static unsigned gather_neighbours(struct vm_object *o, const struct page *pg,
 }
 
 /*
- * Reads the stand-in, which the caller has made busy, and its neighbours within `around`: `guess` says that these are
- * not wanted yet, else all are.  0, -ENOMEM.
+ * Starts reading the page of a stand-in, which the caller has made busy, and its neighbours within
+ * *around.  0 or -ENOMEM.
+ * @guess  the neighbours are not wanted yet
  */
 static int start_swap_in(struct vm_object *o, struct page *pg, const struct placement *pl,
                          struct page_run *around, bool guess)
@@ -478,12 +504,12 @@ int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl,
     int err = 0;
 
     if ((atomic_fetch_or(&pg->flags, PG_LOCKED) & PG_LOCKED) !=
-        0) { /* another process was faster */
+        0) { /* another thread is reading it */
         if (wait)
             page_lock_wait(pg);
         return 0;
     }
-    there = pg->swap_area == SWAP_AREAS; /* and its slot is a frame's */
+    there = pg->swap_area == SWAP_AREAS; /* it has been read, and a frame keeps the slot */
     if (!there) {
         atomic_fetch_and(&pg->flags, ~(uint32_t)PG_BAD);
         err = start_swap_in(o, pg, pl, around, wait);
@@ -502,7 +528,7 @@ int swap_in_fault(struct seg *s, uint64_t addr, struct vm_object *o, struct page
     struct page_run run = {pg->index, 1};
     uint64_t first = seg_shared(s) ? s->obj_first : s->n.start >> PAGE_SHIFT;
     uint64_t end = first + ((s->n.end - s->n.start) >> PAGE_SHIFT);
-    unsigned area = pg->swap_area; /* SWAP_AREAS: it is there just now */
+    unsigned area = pg->swap_area; /* SWAP_AREAS: it has just been read */
     uint64_t wanted;
     int err;
 
@@ -519,9 +545,12 @@ int swap_in_fault(struct seg *s, uint64_t addr, struct vm_object *o, struct page
     return err;
 }
 
-#define LOOKS_PER_HOLD 128 /* pages */
+#define LOOKS_PER_HOLD 128 /* most pages looked at with one hold of the lock */
 
-/* Is it a stand-in for swap_in_ahead(): not being read; or else for swapoff: on an area that is being removed? */
+/*
+ * Is it a stand-in that the caller wants?  @ahead  any that is not being read; else, for swapoff, one on an
+ * area being removed
+ */
 static bool is_wanted_standin(const struct page *pg, uint32_t flags, bool ahead)
 {
     unsigned area = pg->swap_area;
@@ -531,7 +560,11 @@ static bool is_wanted_standin(const struct page *pg, uint32_t flags, bool ahead)
     return ahead ? (flags & PG_LOCKED) == 0 : area != SWAP_AREAS && swap_areas[area].leaving;
 }
 
-/* Looks for such a stand-in at or after *index, which moves on: *out, held.  false: look again, after a rest. */
+/*
+ * Looks at some pages from *index on for a wanted stand-in; *index advances.  true: *out is the stand-in,
+ * held, or NULL if there is none up to `last`.  false: call again; the lock was released in between.  Also
+ * frees slots on areas being removed that pages in memory keep.
+ */
 static bool look_for_standin(struct vm_object *o, uint64_t *index, uint64_t last, bool ahead,
                              struct page **out)
 {
@@ -559,7 +592,10 @@ static bool look_for_standin(struct vm_object *o, uint64_t *index, uint64_t last
     return found || pg == NULL;
 }
 
-/* The first such stand-in of an object at or after *index, held.  NULL: there is none. */
+/*
+ * The first wanted stand-in of an object at or after *index, held; *index becomes its index.  NULL: there
+ * is none up to `last`.
+ */
 static struct page *next_standin(struct vm_object *o, uint64_t *index, uint64_t last, bool ahead)
 {
     struct page *pg;
@@ -569,6 +605,7 @@ static struct page *next_standin(struct vm_object *o, uint64_t *index, uint64_t 
     return pg;
 }
 
+/* Reads back all pages first .. last of an object that are on areas being removed.  0, -EIO, -ENOMEM. */
 static int swap_in_standins(struct vm_object *o, uint64_t first, uint64_t last)
 {
     struct page *pg;

@@ -10,82 +10,95 @@
 
 struct disk;
 
-#define SWAP_CLUSTER 32u /* pages of one transfer, at most */
+#define SWAP_CLUSTER 32u /* most pages of one transfer */
 
 void swap_boot(void);
-/* swap_room - is there a slot for a page?  swap_kept - pages in memory that keep the slot they came from. */
+/*
+ * swap_room - whether a slot is free.  swap_kept - number of pages in memory that keep the slot they came
+ * from.
+ */
 bool swap_room(void);
 uint64_t swap_kept(void);
-/* swap_cluster_pages - how many neighbours, aligned, leave memory together: the tunable swap_cluster. */
+/* swap_cluster_pages - size of the aligned clusters in which pages leave memory: the tunable swap_cluster. */
 unsigned swap_cluster_pages(void);
 
-/* What a page on its way out belongs to; a reference of it is held.  One of the two. */
+/* The owner of a page on its way out, with a reference to it: one of the two. */
 struct swap_owner {
     struct vm_object *obj;
     struct anon_family *family;
 };
-/* What swap_out() did: pages that needed no write, and are free; pages that are being written. */
-struct swap_out_result {
+/* Result of swap_out(): pages that needed no write and are free; pages that are being written. */
+struct swap_went {
     unsigned freed, writing;
 };
 /*
- * swap_out - write anonymous pages to swap and free them; those that keep a slot need no write, and are freed at once.
- * Each is PG_LOCKED by the caller, held, unmapped and flushed.  Those that cannot go (in use, no slot) are unlocked and
- * released.  Their order is that of the slots they get.  Does not sleep; no spin lock may be held.
+ * swap_out - write anonymous pages to swap, and free them when they are written.  A page that equals its
+ * slot (PG_SLOT) is freed at once.  Each page is PG_LOCKED by the caller, held and unmapped, and the TLBs
+ * are flushed.  Pages that cannot go (in use, no free slot) are unlocked and released.  The slots have the
+ * order of the pages.  Does not sleep; no spin lock is held.
  */
 struct swap_out_result swap_out(struct page **pages, struct swap_owner *owners, unsigned n);
 /*
- * swap_forget - a page with PG_SLOT is about to differ from what is in its slot, which is given back.  The object that
- * alone names the page is locked, or the page's family: no translation of it is writable.
+ * swap_forget - a page with PG_SLOT is about to differ from its slot: free the slot.  The only object that
+ * names the page is locked, or the page's family.  No translation of the page is writable.
  */
 void swap_forget(struct page *pg);
 /*
- * swap_in - bring back the page of `o` that `pg` (PG_SWAPPED, held by the caller) stands for, in all objects that name
- * it; and its neighbours, if they lie beside it on the disk as well and there is memory enough.
- * @pl      where the page is to lie; the others accordingly
- * @around  pages of `o` that may be read with it, of which they get PG_AHEAD; becomes those that are read
- * @wait    until it is there; else 0 says that it was begun, and the others are wanted as well: no PG_AHEAD
- * 0 (the caller looks again), -EIO, -ENOMEM.  Sleeps.
+ * swap_in - read the page of `o` that `pg` (PG_SWAPPED, held by the caller) stands for, and replace `pg` in
+ * all objects that name it.  Also reads neighbours, if they are adjacent on the disk as well and enough
+ * memory is free.
+ * @pl      placement of the page; that of the others follows from it
+ * @around  pages of `o` that may be read with it, with PG_AHEAD; becomes the pages that are read
+ * @wait    wait for the page.  Else 0 means that the read was started; the others are then wanted too and
+ *          get no PG_AHEAD
+ * 0 (the caller looks the page up again), -EIO, -ENOMEM.  Sleeps.
  */
 int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl,
             struct page_run *around, bool wait);
-/* swap_in_fault - the same for a fault at `addr` of segment `s`, which reads around (around.h). */
+/* swap_in_fault - the same for a fault at `addr` of segment `s`, with reading around (around.h). */
 int swap_in_fault(struct seg *s, uint64_t addr, struct vm_object *o, struct page *pg);
 /*
- * swap_in_range - the same for all of [start, end) of a space's private memory; as->lock is held.  0, -EIO, -ENOMEM.
- * swap_in_object - for all of an object, which also gives up slots of areas that are being removed.
+ * swap_in_range - for swapoff: read back those pages of [start, end) of a space's private memory that are
+ * on areas being removed, and free slots there that pages in memory keep.  as->lock is held.  Stops early,
+ * with 0, when the process is ending.  0, -EIO, -ENOMEM.
+ * swap_in_object - the same for a whole object.
  */
 int swap_in_range(struct as *as, uint64_t start, uint64_t end);
 int swap_in_object(struct vm_object *o);
 /*
- * swap_in_ahead - start reading what is on swap of pages first .. last of `o`, the segment's object or its space's own,
- * without waiting for it.  Ends where memory would become short, and when the process is ending.  as->lock is held.
+ * swap_in_ahead - start reading those pages first .. last of `o` that are on swap, without waiting for
+ * them.  `o` is the segment's object or its space's own.  Stops early when memory would become short or the
+ * process is ending.  as->lock is held.
  */
 void swap_in_ahead(struct seg *s, struct vm_object *o, uint64_t first, uint64_t last);
 
-/* A new area: pages 1 .. pages - 1 of a disk, or of a file on it, whose pages begin at sector[]. */
+/* A new area: pages 1 .. pages - 1 of a disk, or of a file on it; page n begins at sector[n]. */
 struct swap_new {
     struct vnode *vn;
     const char *name;
     struct disk *disk;
-    uint64_t *sector; /* kmem_alloc'ed, becomes the area's; NULL: the whole disk */
+    uint64_t *sector; /* from kmem_alloc(), the area's after success; NULL: the whole disk */
     uint64_t pages;
 };
 /*
- * swap_add - swapon(2): -EINVAL (too small) -EBUSY (is one already, or its disk is mounted) -ENOMEM.
- * swap_remove - swapoff(2): -EINVAL (is none) -ENOMEM (no room for what is on it, or promised) -EIO -EBUSY (pages are
- *               on their way out: try again).
+ * swap_add - swapon(2).  -EINVAL (too small or too large), -EBUSY (is swap already, or the disk is in use),
+ * -ENOMEM (also: too many areas).
+ * swap_remove - swapoff(2).  -EINVAL (is not swap), -ENOMEM (too little memory for the pages on it, or too
+ * much is promised), -EIO, -EBUSY (pages are on their way out: try again), -EINTR (the process is ending).
  */
 int swap_add(const struct swap_new *n);
 int swap_remove(struct vnode *vn);
 
 struct swap_info {
     char name[64];
-    uint64_t dev; /* of the disk */
+    uint64_t dev; /* device number of the disk */
     uint64_t pages, free;
     bool file;
 };
-/* swap_next - the i'th area; false: there are no more.  swap_total - pages of all, and free ones. */
+/*
+ * swap_next - describe the i'th area; false: there are no more.
+ * swap_total - number of pages of all areas that are not being removed, and of free ones.
+ */
 bool swap_next(unsigned i, struct swap_info *out);
 void swap_total(uint64_t *pages, uint64_t *free);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * swap_area.c - swap areas: adding, removing, and giving out their slots.
+ * swap_area.c - swap areas: adding and removing them, and allocating their slots.
  *
- * THEORY      A swap area is a set of page-sized slots on a disk, or in a file whose blocks are looked up once, when it
- *             is added.  Before an area is removed all that is on it is brought back, and pages in memory that kept a
- *             slot there give it up.
- *             A slot that could not be written is not tried again: so a disk that fails runs out of slots, and
- *             programs learn that there is no memory.
+ * THEORY      A swap area is a set of page-sized slots on a disk, or in a file.  The blocks of a file are
+ *             looked up once, when the area is added.  Before an area is removed, all pages on it are read
+ *             back, and pages in memory that keep a slot there free it.
+ *             A slot that could not be written is never used again.  So a disk that fails runs out of
+ *             slots, and allocations of memory fail.
  * LOCKING     areas_lock (RANK_VM_TLB) for slots and counts; areas_mutex for adding and removing
  * SEE ALSO    slots.c, swap.c, docs/paging.md
  */
@@ -48,7 +48,7 @@ unsigned swap_take(unsigned want, struct swap_place *first)
         for (n = 1; n < got && swap_follows((struct swap_place){i, first->slot + n - 1},
                                             (struct swap_place){i, first->slot + n});)
             n++;
-        for (unsigned k = n; k < got; k++) /* a file's blocks lie elsewhere from here on */
+        for (unsigned k = n; k < got; k++) /* not adjacent on the disk */
             slots_give(&a->slots, first->slot + k);
     }
     spin_unlock(&areas_lock);
@@ -121,7 +121,7 @@ int swap_add(const struct swap_new *n)
         str_copy(a->name, n->name, sizeof a->name);
         a->disk = n->disk;
         a->sector = n->sector;
-        slots_init(&a->slots, bitmap, n->pages); /* the first page keeps what it holds: a label */
+        slots_init(&a->slots, bitmap, n->pages); /* the first page keeps its contents: a label */
         a->usable = n->pages - 1;
         a->leaving = false;
         atomic_thread_fence(memory_order_seq_cst);
@@ -134,7 +134,7 @@ int swap_add(const struct swap_new *n)
     return err;
 }
 
-/* Brings back all that is on swap of a space. */
+/* Reads back all pages of a space that are on areas being removed.  0, -EIO, -ENOMEM. */
 static int swap_in_space(struct as *as)
 {
     struct seg_node *n;
@@ -154,7 +154,10 @@ static bool is_area_unused(const struct swap_area *a)
     return a->slots.free == a->usable;
 }
 
-/* Brings back all that is on an area that is being removed.  Also -EINTR: the process is ending. */
+/*
+ * Reads back all pages on an area that is being removed.  0, -EIO, -ENOMEM, or -EINTR: the process is
+ * ending.
+ */
 static int swap_in_area(const struct swap_area *a)
 {
     struct as *as, *next;
@@ -171,9 +174,9 @@ static int swap_in_area(const struct swap_area *a)
     return err;
 }
 
-#define TRIES 200 /* of 10 ms: for pages that are on their way out, and spaces on theirs */
+#define TRIES 200 /* attempts, every 10 ms: pages may be on their way out, spaces may be ending */
 
-/* Brings back what is on an area that takes no more pages.  0, -ENOMEM, -EIO, -EBUSY, -EINTR. */
+/* swap_in_area(), repeated until the area is empty.  Also -EBUSY: it is not empty after TRIES attempts. */
 static int empty_swap_area(const struct swap_area *a)
 {
     int err = swap_in_area(a);

@@ -2,11 +2,12 @@
 /*
  * victims.c - pages on their way out of memory.
  *
- * THEORY      A page that is taken is unmapped and made busy (PG_LOCKED) while its owner is locked.  Some dozens later
- *             all processors forget their translations, once for all of these pages.  Then clean file pages are freed,
- *             or go onto the cache list, and anonymous ones go to swap.
- * INVARIANTS  I1  a page is freed only when no processor can have a translation of it
- * LOCKING     the owner of a page, by scan_lock() or by the caller; nothing in victims_finish()
+ * THEORY      A page that is taken is unmapped and made busy (PG_LOCKED) while its owner is locked.  After
+ *             some dozens of such pages, the TLBs of all CPUs are flushed once.  Then clean file pages are
+ *             freed or go onto the cache list, and anonymous pages go to swap.
+ * INVARIANTS  I1  a page is freed only when no CPU's TLB can have a translation of it
+ * LOCKING     the owner of a page is locked, by scan_lock() or by the caller; for victims_finish() no lock
+ *             is held
  * SEE ALSO    pageout.c, cold.c, docs/pageout.md
  */
 #include "pages/victims.h"
@@ -28,13 +29,13 @@ void victims_take_file(struct victims *v, const struct scan_page *sp)
     scan_unlock(sp);
 }
 
-/* Keeps what an anonymous page belongs to.  false: it is about to go. */
+/* Takes a reference to the owner of an anonymous page.  false: the object is being freed. */
 static bool scan_owner_hold(const struct scan_page *sp)
 {
     uint32_t refs;
 
     if (sp->family != NULL) {
-        atomic_fetch_add(&sp->family->refs, 1); /* an object on its list has one */
+        atomic_fetch_add(&sp->family->refs, 1); /* not 0: each object on its list has one */
         return true;
     }
     refs = atomic_load(&sp->obj->refs);
@@ -77,7 +78,7 @@ struct page_seen page_seen_now(const struct scan_page *sp, struct tlb_batch *b)
     uint32_t flags = atomic_load(&sp->pg->flags);
     bool anon = (flags & PG_ANON) != 0;
     uint32_t refs =
-        sp->family != NULL ? atomic_load(&sp->pg->nsharers) + 1 : 1; /* if nobody else has it */
+        sp->family != NULL ? atomic_load(&sp->pg->share) + 1 : 1; /* without other users */
     struct page_seen s = {
         .kind = anon ? KIND_ANON : pcache_kind(sp->obj),
         .busy = (flags & (PG_LOCKED | PG_WRITEBACK | PG_CACHED)) != 0 ||
@@ -90,10 +91,13 @@ struct page_seen page_seen_now(const struct scan_page *sp, struct tlb_batch *b)
     return s;
 }
 
-/* Frees a file's page that is busy, unless somebody has got hold of it. */
+/*
+ * Frees a busy page of a file, or puts it on the cache list, unless it is in use.  Drops the reference of
+ * the caller.
+ */
 static void free_file_page_unlock(struct page *pg)
 {
-    struct vm_object *o = pg->obj; /* it cannot go: the page is busy */
+    struct vm_object *o = pg->obj; /* cannot be freed while the page is busy */
     bool exec = pcache_kind(o) == KIND_EXEC, listed = cachelist_on, gone = false;
 
     spin_lock(&o->lock);
