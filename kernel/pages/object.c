@@ -284,9 +284,8 @@ int object_page_get_overwrite(struct vm_object *o, uint64_t index, struct page *
 /* ---- taking pages away ----------------------------------------------------------------------- */
 
 /*
- * Unmaps up to DROP_BATCH pages of first .. last and moves them from the tree to `dead`.  *more tells
- * whether there may be others.  Returns a busy page that stopped it, for wait_busy_page(), or NULL.  Takes
- * o->lock.
+ * Unmaps up to DROP_BATCH pages of first .. last and moves them from the tree to `dead`.  *more: there may
+ * be others.  Returns a busy page that stopped it, for wait_busy_page(), or NULL.  Takes o->lock.
  */
 static struct page *detach_page_batch(struct vm_object *o, uint64_t first, uint64_t last,
                                       struct list *dead, struct tlb_batch *b, bool *more)

@@ -429,7 +429,7 @@ static void take_cluster_unlock(struct round *r, const struct scan_page *sp, enu
     scan_unlock(sp);
 }
 
-/* One hand looks at one page.  Returns whether it counts against the round's pages. */
+/* One hand looks at one page.  Returns whether the page counts for the goal of the round. */
 static bool check_page(struct round *r, struct page *pg, enum hand hand)
 {
     enum scan_use use = scan_use(pg);

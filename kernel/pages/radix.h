@@ -6,9 +6,9 @@
  *             though its indices may be far apart.  This is a radix tree with 64 slots per node and path
  *             compression.  A node names the bits that all indices below it share (`prefix`).  So one small
  *             region anywhere in a 52-bit range costs one leaf, and two distant regions cost two leaves and
- *             one inner node.  `present` tells which slots are in use; the others hold garbage, so a new
+ *             one inner node.  `present` shows which slots are in use; the others hold garbage, so a new
  *             node needs no clearing.
- *             An item may have tags.  For each tag a node tells which of its slots lead to an item with the
+ *             An item may have tags.  For each tag a node shows which of its slots lead to an item with the
  *             tag.  So the next one is found without looking at the others.
  * INVARIANTS  I1  a node in a tree has at least one slot in use, an inner node at least two
  *             I2  an inner node's child lies within the range of the child's slot

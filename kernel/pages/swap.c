@@ -548,8 +548,8 @@ int swap_in_fault(struct seg *s, uint64_t addr, struct vm_object *o, struct page
 #define LOOKS_PER_HOLD 128 /* most pages looked at with one hold of the lock */
 
 /*
- * Is it a stand-in that the caller wants?  @ahead  any that is not being read; else, for swapoff, one on an
- * area being removed
+ * Is it a stand-in that the caller looks for?
+ * @ahead  any that is not being read; else, for swapoff, one on an area that is being removed
  */
 static bool is_wanted_standin(const struct page *pg, uint32_t flags, bool ahead)
 {
