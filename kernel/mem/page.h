@@ -43,9 +43,8 @@ enum page_flags {
     PG_EXEC = 1 << 7,   /* [o] file page that has been mapped for execution                    */
     PG_SLAB = 1 << 8,   /* [o] frame of a slab (kmem.c)                                        */
     PG_PT = 1 << 9,     /* [o] page table                                                      */
-    PG_WRITEBACK = 1 << 11, /* [a] being written to its backing store */
-    PG_REFERENCED =
-        1 << 12, /* [a] touched by a call, or read from swap, since the front hand passed */
+    PG_WRITEBACK = 1 << 11,  /* [a] being written to its backing store                        */
+    PG_REFERENCED = 1 << 12, /* [a] touched by a call or read from swap, since the front hand */
     PG_UPTODATE = 1 << 10, /* [o] holds valid data                                                */
     PG_CACHED = 1 << 13,   /* [a] on its node's cache list (pages/cachelist.c)                    */
     PG_VIRGIN = 1 << 14,   /* [b] head of a free block whose other descriptors were never written */
@@ -74,7 +73,7 @@ struct page {
     };
     uint64_t index;         /* [o] position in the object, in 4 KiB pages                    */
     struct list link;       /* on a free list, a bin, the cache list, or a caller's own list */
-    _Atomic uint32_t share; /* private page: number of objects that name it */
+    _Atomic uint32_t share; /* private page: number of objects that name it                  */
     bool no_code; /* no code was in it since it was zeroed; kept while it is free; unlocked */
     uint32_t swap_area, swap_slot; /* PG_SWAPPED, PG_SLOT: its place on swap */
 };
