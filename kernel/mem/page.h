@@ -43,8 +43,8 @@ enum page_flags {
     PG_EXEC = 1 << 7,   /* [o] file page that has been mapped for execution                    */
     PG_SLAB = 1 << 8,   /* [o] frame of a slab (kmem.c)                                        */
     PG_PT = 1 << 9,     /* [o] page table                                                      */
-    PG_WRITEBACK = 1 << 11,  /* [a] being written to its backing store                        */
-    PG_REFERENCED = 1 << 12, /* [a] touched by a call or read from swap, since the front hand */
+    PG_WRITEBACK = 1 << 11,  /* [a] being written to its backing store                            */
+    PG_REFERENCED = 1 << 12, /* [a] touched by a call (or swapped in) since the front hand passed */
     PG_UPTODATE = 1 << 10, /* [o] holds valid data                                                */
     PG_CACHED = 1 << 13,   /* [a] on its node's cache list (pages/cachelist.c)                    */
     PG_VIRGIN = 1 << 14,   /* [b] head of a free block whose other descriptors were never written */
