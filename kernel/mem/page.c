@@ -59,7 +59,7 @@ struct page *block_take(struct mem_node *n, unsigned order)
     pg = list_pop(&n->free[o], struct page, link);
     if (list_empty(&n->free[o]))
         n->free_mask &= ~(1ull << o);
-    if (unlikely((pg->flags & PG_VIRGIN) != 0)) /* now every descriptor must be valid */
+    if (unlikely((pg->flags & PG_HEAD_ONLY) != 0)) /* now every descriptor must be valid */
         for (unsigned i = 1; i < 1u << o; i++)
             clear_descriptor(&pg[i]);
     while (o > order) { /* keep the first half, free the second */
@@ -506,7 +506,7 @@ static void free_boot_range(unsigned node, paddr_t base, paddr_t end)
         clear_descriptor(&vmemmap[pfn]);
         block_give(&mem_nodes[node], vmemmap + pfn, order);
         if (order == MAX_ORDER) /* others: clear_block_descriptors() */
-            vmemmap[pfn].flags |= PG_VIRGIN;
+            vmemmap[pfn].flags |= PG_HEAD_ONLY;
         pfn += 1ull << order;
     }
 }

@@ -47,10 +47,11 @@ enum page_flags {
     PG_REFERENCED = 1 << 12, /* [a] touched by a call (or swapped in) since the front hand passed */
     PG_UPTODATE = 1 << 10, /* [o] holds valid data                                                */
     PG_CACHED = 1 << 13,   /* [a] on its node's cache list (pages/cachelist.c)                    */
-    PG_VIRGIN = 1 << 14,   /* [b] head of a free block whose other descriptors were never written */
-    PG_SWAPPED = 1 << 15,  /* [c] stand-in without a frame for a page on swap (pages/swap.c)      */
-    PG_PRIVATE = 1 << 17,  /* [c] with PG_ANON: a private page, of a fork family                  */
-    PG_PREPARE = 1 << 18, /* [a] getting disk blocks for a store (fault.c); must stay in its file */
+    PG_HEAD_ONLY =
+        1 << 14,          /* [b] head of a free block whose other descriptors were never written */
+    PG_SWAPPED = 1 << 15, /* [c] stand-in without a frame for a page on swap (pages/swap.c)      */
+    PG_PRIVATE = 1 << 17, /* [c] with PG_ANON: a private page, of a fork family                  */
+    PG_MKWRITE = 1 << 18, /* [a] getting disk blocks for a store (fault.c); must stay in its file */
     PG_RECLAIM = 1 << 16, /* [a] the daemon wants it: free it once it is written                  */
     PG_UNPAGEABLE = 1 << 19, /* [c] head of a block that mem_unpageable() counts */
     PG_SLOT = 1 << 20,  /* [a] with PG_ANON: equals its copy in its swap slot, which it keeps */
@@ -71,9 +72,9 @@ struct page {
         struct slab *slab;
         uint64_t priv;
     };
-    uint64_t index;         /* [o] position in the object, in 4 KiB pages                    */
-    struct list link;       /* on a free list, a bin, the cache list, or a caller's own list */
-    _Atomic uint32_t share; /* private page: number of objects that name it                  */
+    uint64_t index;            /* [o] position in the object, in 4 KiB pages                    */
+    struct list link;          /* on a free list, a bin, the cache list, or a caller's own list */
+    _Atomic uint32_t nsharers; /* private page: number of objects that name it                  */
     bool no_code; /* no code was in it since it was zeroed; kept while it is free; unlocked */
     uint32_t swap_area, swap_slot; /* PG_SWAPPED, PG_SLOT: its place on swap */
 };
@@ -109,30 +110,6 @@ enum alloc_flags {
     ALLOC_UNPAGEABLE = 1 << 3, /* the pageout daemon cannot take it; mem_unpageable() counts it  */
     ALLOC_WHOLE = 1 << 4,      /* the caller overwrites all of it: old code may stay in it       */
 };
-
-/* ---- implemented by pages/ ---- */
-/*
- * pageout_low_memory - get free frames, because few of `node` are free or an allocation has failed.  With
- * interrupts on it frees pages of the cache list.  If there are none, it may wake up the pageout daemon
- * and, with `wait`, sleep until pages have been freed.  Returns whether another attempt may succeed; false
- * before the daemon has started.
- * @wait  as ALLOC_WAIT
- * @failed  an allocation has just failed
- * pageout_may_take - whether the running thread may take a frame although fewer than low_pages of a node
- * are free.
- * swap_free_slot - the last reference to a page with PG_SWAPPED or PG_SLOT was dropped.  Frees its swap
- * slot; with PG_SWAPPED also its descriptor.
- */
-bool pageout_low_memory(unsigned node, bool wait, bool failed);
-bool pageout_may_take(void);
-void swap_free_slot(struct page *pg);
-
-/* ---- implemented by vm/ ---- */
-/*
- * tlb_flush_kernel - invalidate translations of kernel stacks, which are not global, on all CPUs.  No spin
- * lock is held.
- */
-void tlb_flush_kernel(void);
 
 /*
  * page_alloc - take a block of 2^order frames, preferring memory node `node`.
@@ -227,7 +204,7 @@ uint64_t mem_total_pages(void);
 
 /*
  * mem_stretch - the i'th range of frames that were ever given to the allocator: descriptors
- * first .. end - 1.  false: there are no more.  In a free block whose head has PG_VIRGIN, only the head's
+ * first .. end - 1.  false: there are no more.  In a free block whose head has PG_HEAD_ONLY, only the head's
  * descriptor is valid.
  */
 struct mem_stretch {
@@ -254,20 +231,26 @@ void mem_node_counts_clear(unsigned node);
 
 /* ---- implemented by pages/ ---- */
 /*
- * pageout_low_memory - fewer than low_pages frames of a node are free.  Takes pages off the cache list if interrupts
- *                      are on, wakes the pageout daemon, and with `wait` sleeps until pages have been freed.
- *                      @wait  as ALLOC_WAIT.  @failed  an allocation has just failed.  Returns whether it is worth
- *                      while to try again; false before the daemon has started.
- * pageout_may_take - fewer than low_pages frames of a node are free: may the running thread take one?
- * swap_free_slot - the last reference of a page with PG_SWAPPED or PG_SLOT was dropped.  Frees its swap slot, and
- *                  with PG_SWAPPED its descriptor.
+ * pageout_low_memory - get free frames, because few of `node` are free or an allocation has failed.  With
+ * interrupts on it frees pages of the cache list.  If there are none, it may wake up the pageout daemon
+ * and, with `wait`, sleep until pages have been freed.  Returns whether another attempt may succeed; false
+ * before the daemon has started.
+ * @wait  as ALLOC_WAIT
+ * @failed  an allocation has just failed
+ * pageout_may_take - whether the running thread may take a frame although fewer than low_pages of a node
+ * are free.
+ * swap_free_slot - the last reference to a page with PG_SWAPPED or PG_SLOT was dropped.  Frees its swap
+ * slot; with PG_SWAPPED also its descriptor.
  */
 bool pageout_low_memory(unsigned node, bool wait, bool failed);
 bool pageout_may_take(void);
 void swap_free_slot(struct page *pg);
 
 /* ---- implemented by vm/ ---- */
-/* tlb_flush_kernel - invalidate the translations of kernel stacks, which are not global, on all CPUs.  No spin lock. */
+/*
+ * tlb_flush_kernel - invalidate translations of kernel stacks, which are not global, on all CPUs.  No spin
+ * lock is held.
+ */
 void tlb_flush_kernel(void);
 
 #endif

@@ -21,18 +21,19 @@ struct usermem {
     _Atomic uint64_t bytes;
 };
 
-/* usermem_init - the limit, from the size of memory; after the tunables are set. */
+/* usermem_init - set the limit from the size of memory; after the tunables are set. */
 void usermem_init(void);
 /*
- * usermem_charge - count `bytes` with the calling thread's user.  The account, for usermem_return(); NULL: the user is
- * not the superuser and would hold more than it may, or all that is left is promised.  Takes no locks.
+ * usermem_charge - charge `bytes` to the calling thread's user.  Returns the account, for
+ * usermem_return().  NULL: the caller is not the superuser, and its user would exceed the limit, or all
+ * memory that is left is promised.  Takes no locks.
  */
 struct usermem *usermem_charge(size_t bytes);
 static inline void usermem_return(struct usermem *u, size_t bytes)
 {
     atomic_fetch_sub_explicit(&u->bytes, bytes, memory_order_relaxed);
 }
-/* usermem_scarce - does the caller, an ordinary user, hold more than half of what it may? */
+/* usermem_scarce - whether the caller, an ordinary user, holds more than half of its limit. */
 bool usermem_scarce(void);
 
 /* ---- implemented by proc/ ---- */
@@ -53,20 +54,5 @@ bool oom_frees(void);
  * to programs.  It reserves nothing: another thread may take them first.
  */
 bool reserve_spares(uint64_t pages);
-
-/* usermem_init - set the limit from the size of memory; after the tunables are set. */
-void usermem_init(void);
-/*
- * usermem_charge - charge `bytes` to the calling thread's user.  Returns the account, for
- * usermem_return().  NULL: the caller is not the superuser, and its user would exceed the limit, or all
- * memory that is left is promised.  Takes no locks.
- */
-struct usermem *usermem_charge(size_t bytes);
-static inline void usermem_return(struct usermem *u, size_t bytes)
-{
-    atomic_fetch_sub_explicit(&u->bytes, bytes, memory_order_relaxed);
-}
-/* usermem_scarce - whether the caller, an ordinary user, holds more than half of its limit. */
-bool usermem_scarce(void);
 
 #endif

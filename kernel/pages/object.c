@@ -24,7 +24,7 @@
 #include "pages/reserve.h"
 #include "vm/rmap.h"
 
-#define IN_THE_WAY (PG_LOCKED | PG_WRITEBACK | PG_PREPARE) /* a page with these cannot be removed */
+#define IN_THE_WAY (PG_LOCKED | PG_WRITEBACK | PG_MKWRITE) /* a page with these cannot be removed */
 #define DROP_BATCH 64   /* most pages unmapped with one hold of the lock */
 #define DROP_WALK  4096 /* segments visited after which the lock is released sooner */
 

@@ -9,7 +9,7 @@
  *               VNODE  the pages of one file; its vnode owns it; read, write, mmap and exec share it
  *               ANON   memory without a file: a shared mapping's, or the private pages of one address space
  *             A private anonymous object is cloned at fork: the clone's tree names the same frames, and
- *             each frame's `share` counts the objects that name it.  All clones of one ancestor form an
+ *             each frame's `nsharers` counts the objects that name it.  All clones of one ancestor form an
  *             anon_family.  So the family and the index of a page lead to every mapping of it (reverse
  *             mapping).
  *             An object with an object_io is a cache of a disk (pcache.c): its pages can be dirty, read
@@ -157,7 +157,7 @@ int object_page_get(struct vm_object *o, uint64_t index, bool create, struct pag
  */
 int object_page_get_overwrite(struct vm_object *o, uint64_t index, struct page **out);
 /*
- * object_lose - remove the page from the object's tree; the caller then owns the tree's reference.  o->lock
+ * object_remove_page - remove the page from the object's tree; the caller then owns the tree's reference.  o->lock
  * is held.  page->obj becomes NULL, because a scanner may find the page until it is freed, when the object
  * may be gone (scan.c).
  */

@@ -402,6 +402,8 @@ static bool end_page_writeback(struct vm_object *o, struct page *pg)
     uint32_t reclaim = pcache_page_flags(pg) & PG_RECLAIM;
 
     page_done(pg, PG_WRITEBACK | PG_RECLAIM);
+    if (atomic_load(&o->zaps) != 0)
+        return false; /* a TLB may still lead to the frame, although no table does: as.h I8 */
     if (cachelist_on) {
         cachelist_put(pg, false);
         return false;

@@ -7,7 +7,7 @@
  *             their owner, because allocating and freeing pages must be cheap.
  *             So each scanner has a number in looking[].  It makes the number odd, reads the name, tries
  *             the lock, checks that the page is still in a tree there, and makes the number even.  A page
- *             that leaves its tree forgets the object or is freed (object_lose).  After that, before the
+ *             that leaves its tree forgets the object or is freed (object_remove_page).  After that, before the
  *             object is freed, pageout_quiesce() waits while a number is odd.  That takes some dozens of
  *             instructions, and only if a scanner is just there.
  *             The flags and the name of a descriptor are read twice, to detect that the frame changed its
@@ -80,7 +80,7 @@ enum scan_use scan_use(const struct page *pg)
     const struct page *head = vmemmap + round_down(pfn, 1ul << MAX_ORDER);
     uint32_t flags;
 
-    if ((page_flags_acquire(head) & (PG_FREE | PG_VIRGIN)) == (PG_FREE | PG_VIRGIN))
+    if ((page_flags_acquire(head) & (PG_FREE | PG_HEAD_ONLY)) == (PG_FREE | PG_HEAD_ONLY))
         return SCAN_FREE; /* only the descriptor of the head is valid */
     flags = page_flags_acquire(pg);
     if ((flags & (PG_UNPAGEABLE | PG_PT | PG_SLAB)) != 0)

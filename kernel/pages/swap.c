@@ -124,7 +124,7 @@ static bool is_private_page(const struct page *pg)
 /* ---- transfers ------------------------------------------------------------------------------- */
 
 /* Pages with adjacent slots that are being written or read. */
-struct transfer {
+struct swap_transfer {
     struct blk_req req;
     unsigned n;
     struct page *frame[SWAP_CLUSTER], *standin[SWAP_CLUSTER];
@@ -179,7 +179,7 @@ static bool release_unless_last(struct vm_object *o)
 }
 
 /* Drops the references to the owners and frees the transfer.  Called by the disk's interrupt. */
-static void transfer_end(struct transfer *t)
+static void transfer_end(struct swap_transfer *t)
 {
     unsigned last = 0;
 
@@ -207,7 +207,7 @@ static void transfer_add(struct swap_transfer *t, struct page *frame, struct pag
 }
 
 /* Submits the request for all pages of the transfer; `first` is the slot of the first one. */
-static void transfer_begin(struct transfer *t, enum blk_op op, struct swap_place first,
+static void transfer_begin(struct swap_transfer *t, enum blk_op op, struct swap_place first,
                            void (*done)(struct blk_req *r))
 {
     const struct swap_area *a = &swap_areas[first.area];

@@ -28,7 +28,7 @@ struct swap_owner {
     struct anon_family *family;
 };
 /* Result of swap_out(): pages that needed no write and are free; pages that are being written. */
-struct swap_went {
+struct swap_out_result {
     unsigned freed, writing;
 };
 /*

@@ -78,7 +78,7 @@ struct page_seen page_seen_now(const struct scan_page *sp, struct tlb_batch *b)
     uint32_t flags = atomic_load(&sp->pg->flags);
     bool anon = (flags & PG_ANON) != 0;
     uint32_t refs =
-        sp->family != NULL ? atomic_load(&sp->pg->share) + 1 : 1; /* without other users */
+        sp->family != NULL ? atomic_load(&sp->pg->nsharers) + 1 : 1; /* without other users */
     struct page_seen s = {
         .kind = anon ? KIND_ANON : pcache_kind(sp->obj),
         .busy = (flags & (PG_LOCKED | PG_WRITEBACK | PG_CACHED)) != 0 ||

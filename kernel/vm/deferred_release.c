@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * dying.c - a kernel thread that drops last references where their holder may not sleep.
+ * deferred_release.c - a kernel thread that drops last references where their holder may not sleep.
  *
  * THEORY      A thread that unmaps or protects pages of other address spaces holds references to these spaces
  *             until the flush (tlb.h).  If a process ends meanwhile, its space's last reference is among

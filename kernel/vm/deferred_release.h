@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * dying.h - lets a thread that may sleep drop last references.  See dying.c.
+ * deferred_release.h - lets a thread that may sleep drop last references.  See deferred_release.c.
  */
 #ifndef VM_DEFERRED_RELEASE_H
 #define VM_DEFERRED_RELEASE_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * place.c - chooses the board for a new page.
+ * placement.c - chooses the board for a new page.
  *
  * THEORY      A CPU reaches memory on its own board faster than memory on other boards.  So the kernel places
  *             a new page near the threads that will use it.  A policy tells how (lgrp/place.h); the usual one

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * place.h - chooses the board for a new page: the link between segments and lgrp/place.h.
+ * placement.h - chooses the board for a new page: the link between segments and lgrp/place.h.
  */
 #ifndef VM_PLACEMENT_H
 #define VM_PLACEMENT_H

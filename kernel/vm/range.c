@@ -199,16 +199,18 @@ void as_brk_init(struct as *as, uint64_t start)
 static bool heap_grow(struct as *as, uint64_t old, uint64_t end)
 {
     uint64_t pages = (end - old) >> PAGE_SHIFT;
-    struct seg *s;
+    struct seg *s = old > 0 ? seg_find(as, old - 1) : NULL;
+    bool extends =
+        s != NULL && s->what == SEG_HEAP && s->n.end == old &&
+        s->prot == (PROT_READ | PROT_WRITE) &&
+        s->locked == as->lock_future; /* mlock() of the old part does not lock the new one */
 
     if (end > USER_TOP || as->virt_pages + pages > as->limits.as_bytes >> PAGE_SHIFT ||
         (as->lock_future && !as_may_lock(as, pages)) ||
         (end - as->brk_start) > as->limits.data_bytes ||
         !segtree_is_free(&as->segs, old, end - old + PAGE_SIZE) || reserve_grow(as, pages) != 0)
         return false;
-    s = old > 0 ? seg_find(as, old - 1) : NULL;
-    if (s != NULL && s->what == SEG_HEAP && s->n.end == old &&
-        s->prot == (PROT_READ | PROT_WRITE)) {
+    if (extends) {
         seg_resize(s, s->n.start, end); /* keeps an advised policy; else s->size decides */
     } else {
         s = seg_create(as, old, end);

@@ -6,6 +6,7 @@
 #include "check.h"
 
 #include <grp.h>
+#include <stdint.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -143,6 +144,19 @@ static void everything(void)
     EXPECT_ERR(map(1, MAP_LOCKED) == NULL ? -1 : 0, EAGAIN);
 }
 
+/* The heap grows behind a part that is locked: what is new is not locked, and counts against no limit. */
+static void heap_behind_a_locked_page(void)
+{
+    char *start = (char *)(((uintptr_t)syscall(SYS_brk, 0) + PAGE - 1) & -(uintptr_t)PAGE);
+
+    become_user(8);
+    EXPECT_EQ(syscall(SYS_brk, start + 4 * PAGE), (long)(start + 4 * PAGE));
+    EXPECT_EQ(mlock(start, 4 * PAGE), 0);
+    EXPECT_EQ(syscall(SYS_brk, start + 1024 * PAGE), (long)(start + 1024 * PAGE));
+    memset(start, 1, 1024 * PAGE);
+    EXPECT_EQ(locked_pages(), 4);
+}
+
 static void segments(void)
 {
     struct shmid_ds ds;
@@ -169,6 +183,7 @@ static const struct check list[] = {
     {"ranges", ranges},
     {"without_a_limit", without_a_limit},
     {"everything", everything},
+    {"heap_behind_a_locked_page", heap_behind_a_locked_page},
     {"segments", segments},
 };
 CHECK_MAIN(list)
