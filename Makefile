@@ -8,7 +8,7 @@
 #             needs no change here.  A folder that must be built in a way of its own has a build.mk.
 #             Goals that build have build/.lock meanwhile (tools/alone.sh); goals that run something build what it needs
 #             by a make of their own ($(call build,FILES)), so that the lock is not held while a machine runs.
-# VARIABLES   CC=gcc|clang  TOOLPREFIX=  WERROR=1  TEST=1  V=1 (print commands)
+# VARIABLES   CC=gcc|clang  TOOLPREFIX=  WERROR=1  TEST=1  PROFILE=core|disk|full  V=1 (print commands)
 # SEE ALSO    user/user.mk (programs), qemu/run.mk (machines), tools/deps.txt (what must be installed)
 
 SHELL       := /bin/bash
@@ -23,7 +23,7 @@ RUN_VARS    := RUN SYSTEM RELEASE OVERLAY BOARDS MEM SEED ACPI WATCHDOG TIMEOUT 
 RUN_VARS    += MODEL MODEL_SET MODEL_PAGE DISK SWAP ROOT NET FORWARD TRACE
 KNOWN       := $(RUN_VARS) MACHINE TEST V WERROR CC TOOLPREFIX PYTHON HOSTCC MUSL_GCC KCFLAGS PYTEST PAPER LAB FILE \
                JOBS QUICK FULL SNAKEMAKE SCALE MIB RUNS ROWS RECORDS STEPS SET SEEDS STORE WINDOW PAGE GDB_ARGS CI HR_REQUIRE MIRROR DEBIAN \
-               EXPERIMENTS_OUT CRASH_LOG SERVE
+               EXPERIMENTS_OUT CRASH_LOG SERVE PROFILE
 GIVEN       := $(foreach v,$(filter-out -% .% MAKE%,$(.VARIABLES)),$(if $(filter command,$(origin $(v))),$(v)))
 ifneq ($(filter-out $(KNOWN),$(GIVEN)),)
 $(error $(firstword $(filter-out $(KNOWN),$(GIVEN)))= is no variable of this Makefile; there are: $(KNOWN))
@@ -72,6 +72,13 @@ endif
 # TEST is the name of a test to `make grade`, which asks for recipes.
 FLAGS       := V WERROR QUICK FULL STORE SERVE $(if $(filter grade host-recipe-%,$(MAKECMDGOALS)),,TEST)
 $(foreach v,$(FLAGS),$(if $(filter-out 0 1,$($(v))),$(error $(v)=$($(v)): write 0 or 1)))
+PROFILES    := core disk full
+ifneq ($(origin PROFILE),command line)
+PROFILE     := full
+endif
+ifneq ($(words $(filter $(PROFILES),$(PROFILE))),1)
+$(error PROFILE=$(PROFILE): write one of $(PROFILES))
+endif
 ifneq ($(filter-out linux,$(PEER)),)
 $(error PEER=$(PEER): there is only linux)
 endif
@@ -99,7 +106,7 @@ ifneq ($(filter-out $(BUILDS),$(MAKECMDGOALS)),)
 endif
 endif
 
-B           := $(if $(filter 1,$(TEST)),build/test,build)
+B           := build$(addprefix /,$(filter-out full,$(PROFILE)))$(if $(filter 1,$(TEST)),/test)
 Q           := $(if $(filter 1,$(V)),,@)
 PYTHON      ?= python3
 # For programs that run make themselves: its own jobs are none of theirs.
@@ -134,6 +141,7 @@ KLD         := $(CC) -nostdlib -static -Wl,--build-id=none -Wl,-z,max-page-size=
 # stubs.c is for host tests, which link a folder without those above it.
 KSRCS       := $(sort $(shell find kernel drivers boot \( -name '*.c' -o -name '*.S' \) ! -name stubs.c 2>/dev/null))
 -include $(wildcard kernel/*/build.mk)
+include kernel/profile.mk
 KOBJS       := $(patsubst %,$(B)/obj/%.o,$(basename $(KSRCS))) $(KOBJS_EXTRA)
 
 .PHONY: kernel
@@ -194,8 +202,10 @@ doctor: ## what is installed, what is missing, what to type
 test-images: deps
 	$(call build,TEST=1 iso build/boot/exit_at_once.iso)
 	$(call build,TEST= iso $(if $(filter x86_64,$(shell uname -m)),dynamic openmp) fireplane refdisk $(UONDISK))
-test: test-images ## the tests: PYTEST='-k memcopy tests/test_memcopy.py' takes some
-	$(Q)$(APART) .venv/bin/pytest -n 3 --dist loadgroup $(PYTEST)
+MARKED_core := -m core
+MARKED_disk := -m 'core or disk'
+test: test-images ## the tests: PYTEST='-k memcopy tests/test_memcopy.py' takes some; PROFILE=core: those of that kernel
+	$(Q)$(APART) HR_PROFILE=$(PROFILE) .venv/bin/pytest -n 3 --dist loadgroup $(MARKED_$(PROFILE)) $(PYTEST)
 
 test-long: test-images ## the long tests, which `make test` leaves out
 	$(Q)$(APART) .venv/bin/pytest -n 3 --dist loadgroup -m long $(PYTEST)
@@ -219,6 +229,11 @@ lint: deps ## style, layers, licence lines
 .PHONY: grade
 grade: deps ## LAB=name: points per test, logs in build/grade/name; FILE= grades another file, TEST= one test
 	$(Q)$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.grade "$$LAB" $${FILE:+--file "$$FILE"} $(if $(TEST),--test '$(TEST)')
+
+.PHONY: size
+size: ## lines of code by folder for each PROFILE, and what could still become optional
+	$(call build,PROFILE=core kernel)
+	@$(PYTHON) tools/size.py
 
 .PHONY: clean
 clean: ## remove everything that was built

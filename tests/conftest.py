@@ -22,6 +22,7 @@ import zlib
 import pytest
 
 import harness
+import size
 from homeroom import guest
 from homeroom.machine import TOP, MachineError
 
@@ -78,6 +79,10 @@ def pytest_collection_modifyitems(config, items):
     Groups come first: the others, one by one, fill the time until the last worker is done.
     Long tests are left out unless tests were chosen by name, mark or file.
     """
+    absent = size.parts((TOP / "kernel/profile.mk").read_text())[1][harness.PROFILE]
+    lacking = [item for item in items if any(mark.args[0] in absent for mark in item.iter_markers("part"))]
+    config.hook.pytest_deselected(items=lacking)
+    items[:] = [item for item in items if item not in lacking]
     if os.environ["HR_ALL"] == "0":
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
         items[:] = [item for item in items if not item.get_closest_marker("long")]

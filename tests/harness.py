@@ -24,7 +24,9 @@ from homeroom import guest
 from homeroom.machine import TOP, load
 from homeroom.verdict import escape, unescape
 
-ISO = {"test": TOP / "build/test/homeroom.iso", "normal": guest.ISO}
+PROFILE = os.environ.get("HR_PROFILE", "full")  # of the kernel under test: `make PROFILE=core test`
+BUILD = TOP / "build" / ("" if PROFILE == "full" else PROFILE)
+ISO = {"test": BUILD / "test/homeroom.iso", "normal": BUILD / "homeroom.iso"}
 WATCHDOG = 20  # seconds; the kernel's own, on in every test
 BOOT_LIMIT = 120  # seconds
 HOST_LIMIT = 1500  # seconds a program of the host may take: the last resort, for one that hangs

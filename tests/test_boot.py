@@ -29,6 +29,7 @@ def count(ranges: str) -> int:
     return sum(int(end[-1]) - int(end[0]) + 1 for end in ends)
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("name", [*machine.names(), *ODD])
 def test_machine_boots_and_powers_off(name, boot_once):
     expected = ODD.get(name)

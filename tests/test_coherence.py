@@ -10,7 +10,7 @@ import pytest
 from homeroom.machine import TOP
 
 FOLDER = TOP / "build/test-coherence"
-pytestmark = pytest.mark.xdist_group("coherence")  # one worker: the disks in FOLDER are made once
+pytestmark = [pytest.mark.disk, pytest.mark.xdist_group("coherence")]  # one worker: the disks in FOLDER are made once
 OPS, SEED = 25000, 7
 
 

@@ -14,7 +14,7 @@ from homeroom import disk
 from homeroom.machine import TOP
 
 FOLDER = TOP / "build/test-disks"
-pytestmark = pytest.mark.xdist_group("disk")  # one worker: the disks in FOLDER are made once
+pytestmark = [pytest.mark.disk, pytest.mark.xdist_group("disk")]  # one worker: the disks in FOLDER are made once
 SECTOR = 512
 BAD_READ, BAD_WRITE = 100, 200  # sectors that fail
 

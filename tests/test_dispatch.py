@@ -5,6 +5,8 @@ import pytest
 
 from homeroom import guest
 
+pytestmark = pytest.mark.core
+
 
 def figures(text: str) -> dict[str, str]:
     return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)

@@ -15,7 +15,7 @@ from homeroom.machine import TOP
 os.environ["PATH"] += ":/usr/sbin:/sbin"  # where mke2fs is for who is not root
 
 FOLDER = TOP / "build/test-ext"
-pytestmark = pytest.mark.xdist_group("ext")  # one worker: the disks in FOLDER are made once
+pytestmark = [pytest.mark.disk, pytest.mark.xdist_group("ext")]  # one worker: the disks in FOLDER are made once
 TREE = FOLDER / "tree"
 MACHINE = "sf3800"
 DISKS = tuple(f"{FOLDER}/{name}.img" for name in ("main", "small", "ext4", "rofeat", "old", "flags"))

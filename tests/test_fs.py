@@ -5,6 +5,8 @@ import pytest
 
 from homeroom.cpio import Archive
 
+pytestmark = pytest.mark.core
+
 BOARDS = "sf6800"
 TWO = pytest.mark.machine("sf280r")
 SIX = pytest.mark.machine(BOARDS)

@@ -9,6 +9,8 @@ import re
 
 import pytest
 
+pytestmark = pytest.mark.core
+
 MARGIN_KIB = 4096  # caches that grew
 
 

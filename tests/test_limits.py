@@ -7,6 +7,8 @@ import pytest
 
 from homeroom.machine import TOP
 
+pytestmark = pytest.mark.core
+
 # openssl passwd -6 secret
 SECRET = "$6$qHCLC74dykB640D6$6rfkm6RHAul2m7LqRIvAtMW7WC66z8W1LAbW7J.7bOIJg7TlKpiMGjR3LpjWxqROBP9gbqTVExFblFscg3kHb1"
 KINDS = 11  # of user/test/hoard.c

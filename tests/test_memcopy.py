@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
+pytestmark = pytest.mark.core
+
 
 @dataclass
 class Run:
@@ -112,6 +114,14 @@ def test_table_3_7(machine):
     (run,) = parse(machine.check("sleep 2; memcopy -t 24 -P 576 -i 2"))
     check_first_touch(run, 24)
     assert run.pages == {lgroup: 96 for lgroup in range(6)}
+
+
+@pytest.mark.long
+@pytest.mark.machine("sf15k")
+def test_all_cpus_of_the_largest(machine):
+    first, random = parse(machine.check("memcopy -t 72 -p both", timeout=240))
+    check_first_touch(first, 72)
+    check_random(random, 18)
 
 
 def test_homes_are_even_every_time(boot_once):

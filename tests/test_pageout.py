@@ -14,7 +14,7 @@ from homeroom.machine import TOP
 os.environ["PATH"] += ":/usr/sbin:/sbin"  # where mke2fs is for who is not root
 
 FOLDER = TOP / "build/test-pageout"
-pytestmark = pytest.mark.xdist_group("pageout")  # one worker: the disks in FOLDER are made once
+pytestmark = [pytest.mark.disk, pytest.mark.xdist_group("pageout")]  # one worker: the disks in FOLDER are made once
 MB = 1 << 20
 FILE_MB = 96
 WORN = range(1000, 1008)  # pages of a disk that cannot be written

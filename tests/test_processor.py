@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-pytestmark = pytest.mark.machine("sf6800")
+pytestmark = [pytest.mark.core, pytest.mark.machine("sf6800")]
 
 
 def states(machine) -> dict[int, str]:

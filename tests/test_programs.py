@@ -19,10 +19,16 @@ HRCC = ROOT / "tools/hrcc"
 LINUX_TOO = ["t_mem", "t_mlock", "t_proc", "t_perm", "t_signal", "t_race", "t_thread", "t_file", "t_time", "t_sys", "t_net"]
 LINUX_TOO += ["t_epoll"]
 ALL = [*LINUX_TOO, "t_lgrp", "t_pset", "t_vmrace"]
+SOCKETS = ["t_perm", "t_race", "t_sys", "t_net", "t_epoll"]
 LONG = ["t_race", "t_vmrace"]  # and two CPUs race less than eight
-# On six boards: the results of these three depend on the number of boards.
-SIX_BOARDS = ["t_race", "t_lgrp", "t_mem"]
-SIX_BOARDS += [pytest.param(p, marks=pytest.mark.long) for p in ALL if p not in (*SIX_BOARDS, "t_vmrace", "t_time")]
+SIX_BOARDS = ["t_race", "t_lgrp", "t_mem"]  # the results of these three depend on the number of boards
+
+
+def programs(names, long=()):
+    """Parameters of tests: the programs, those in `long` marked so, and those that need a part of the kernel."""
+    for name in [*names, *long]:
+        marks = [pytest.mark.long] * (name in long) + [pytest.mark.part("net")] * (name in SOCKETS)
+        yield pytest.param(name, marks=marks)
 
 
 def verdicts(output):
@@ -70,19 +76,24 @@ def test_with_glibc(boot, tmp_path):
 
 
 @pytest.mark.machine("sf280r")
-@pytest.mark.parametrize("program", [p for p in ALL if p not in LONG])
+@pytest.mark.core
+@pytest.mark.parametrize("program", programs(p for p in ALL if p not in LONG))
 def test_on_one_board(machine, program):
     check_on(machine, program)
 
 
 @pytest.mark.machine("sf3800")
-@pytest.mark.parametrize("program", [*ALL[:-1], pytest.param(ALL[-1], marks=pytest.mark.long)])
+@pytest.mark.core
+@pytest.mark.parametrize("program", programs(ALL[:-1], ALL[-1:]))
 def test_on_two_boards(machine, program):
     check_on(machine, program)
 
 
 @pytest.mark.machine("sf6800")
-@pytest.mark.parametrize("program", SIX_BOARDS)
+@pytest.mark.core
+@pytest.mark.parametrize(
+    "program", programs(SIX_BOARDS, [p for p in ALL if p not in (*SIX_BOARDS, "t_vmrace", "t_time")])
+)
 def test_on_six_boards(machine, program):
     check_on(machine, program)
 

@@ -8,6 +8,8 @@ import pytest
 
 from homeroom.machine import TOP
 
+pytestmark = pytest.mark.core
+
 VIOLATIONS = {
     "panic": r"asked for by /dev/selftest",
     "smep": r"page fault in the kernel .* error 0x11,",  # present, instruction fetch, of a page open to users

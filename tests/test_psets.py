@@ -10,6 +10,8 @@ import statistics
 
 import pytest
 
+pytestmark = pytest.mark.core
+
 STRANDS = pytest.mark.machine("t2000")
 BOARDS = pytest.mark.machine("sf6800", system="set lgrp_loadavg_tolerance=0x1000;set lgrp_mem_pset_aware=1")
 HALF = " ".join(str(cpu) for cpu in range(16))

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-pytestmark = pytest.mark.machine("sf280r")
+pytestmark = [pytest.mark.core, pytest.mark.machine("sf280r")]
 
 END = r"(\x1b\[6n)?$"  # after a prompt the shell asks the terminal where the cursor is
 LOGIN = r"homeroom:\S*[#$] " + END
@@ -213,5 +213,6 @@ def test_much_output_and_input_over_the_verdict_port(machine):
     assert machine.check(f"echo {word} | wc -c") == "5001\n"
 
 
+@pytest.mark.part("pty")
 def test_pseudo_terminals(machine):
     assert machine.check("/usr/test/ptytest").endswith("ptytest: ok\n")

@@ -28,8 +28,9 @@ from house import House
 TOP = Path(__file__).resolve().parents[1]
 
 # Rooms of equal level stand together; each may include its own level and what is below.
-ROOMS = [{"sys"}, {"procfs", "tty", "fireplane"}, {"proc", "ipc"}, {"fs", "net"}, {"vfs"}, {"vm", "pages"}, {"blk"}]
-ROOMS += [{"drivers"}, {"disp", "intr"}, {"lgrp"}, {"mem"}, {"x86", "acpi"}, {"stat", "lib"}]
+# absent/ stands in for several rooms, so it is the highest, and may include their private headers.
+ROOMS = [{"absent"}, {"sys"}, {"procfs", "tty", "fireplane"}, {"proc", "ipc"}, {"fs", "net"}, {"vfs"}, {"vm", "pages"}]
+ROOMS += [{"blk"}, {"drivers"}, {"disp", "intr"}, {"lgrp"}, {"mem"}, {"x86", "acpi"}, {"stat", "lib"}]
 LEVEL = {room: len(ROOMS) - i for i, rooms in enumerate(ROOMS) for room in rooms}
 
 # The headers of each folder that others may include; the rest are private.
@@ -123,6 +124,8 @@ def private_headers(path: Path, text: str) -> Iterator[str]:
     if path.parts[0] not in {"kernel", "drivers"} or len(path.parts) < 2 or path.suffix not in {".c", ".h", ".S"}:
         return
     own = folder_of(path)
+    if own == "absent":
+        return
     for number, line in enumerate(text.splitlines(), 1):
         match = INCLUDE.match(line)
         if match and "/" in match[1]:

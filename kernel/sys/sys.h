@@ -24,6 +24,12 @@ void shm_init(void);
 SYSCALLS(X)
 #undef X
 
+/*
+ * syscall_absent - the handler of every call that this kernel does not have: count it under its name (kstat
+ * unix:0:enosys).  -ENOSYS.  Takes enosys_lock.
+ */
+long syscall_absent(struct regs *r);
+
 /* truss_call - carry out a call of a process that is traced, and record it (truss.c). */
 long truss_call(struct regs *r, long (*handler)(struct regs *));
 /* truss_init - called once at boot, before the first process exists. */

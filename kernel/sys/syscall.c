@@ -34,23 +34,24 @@ static const handler_fn calls[SYSCALL_LINUX_MAX + SYSCALL_PRIVATE_MAX] = {
 #undef X
 };
 
-struct absent {
+struct call_name {
     uint16_t number;
     const char *name;
 };
 
-static const struct absent absent_calls[] = {
+/* All calls that have a name: a kernel that is built without a part lacks some that others have. */
+static const struct call_name call_names[] = {
 #define X(number, name) {number, #name},
-    SYSCALLS_ABSENT(X)
+    SYSCALLS_ABSENT(X) SYSCALLS(X)
 #undef X
 };
 
-#define NABSENT array_size(absent_calls)
+#define NNAMES array_size(call_names)
 
 /* One statistic per missing call, in the order of first use; "other" counts calls without a name here. */
 static struct spinlock enosys_lock = SPINLOCK_INIT(RANK_PROC_TABLE);
-static const char *enosys_names[NABSENT + 1];
-static _Atomic uint64_t enosys_counts[NABSENT + 1];
+static const char *enosys_names[NNAMES + 1];
+static _Atomic uint64_t enosys_counts[NNAMES + 1];
 static struct kstat enosys_kstat = {
     .module = "unix",
     .name = "enosys",
@@ -64,9 +65,9 @@ static void count_absent(uint64_t number)
     const char *name = "other";
     unsigned i;
 
-    for (i = 0; i < NABSENT; i++)
-        if (absent_calls[i].number == number)
-            name = absent_calls[i].name;
+    for (i = 0; i < NNAMES; i++)
+        if (call_names[i].number == number)
+            name = call_names[i].name;
     spin_lock(&enosys_lock);
     for (i = 0; i < enosys_kstat.nstat; i++)
         if (enosys_names[i] == name)
@@ -79,7 +80,7 @@ static void count_absent(uint64_t number)
     atomic_fetch_add_explicit(&enosys_counts[i], 1, memory_order_relaxed);
 }
 
-static long sys_absent(struct regs *r)
+long syscall_absent(struct regs *r)
 {
     count_absent(r->orig_rax);
     return -ENOSYS;
@@ -97,7 +98,7 @@ void syscall_dispatch(struct regs *r)
     }
     fn = calls[n];
     if (unlikely(fn == NULL))
-        fn = sys_absent;
+        fn = syscall_absent;
     if (unlikely(curproc()->truss != NULL))
         r->rax = (uint64_t)truss_call(r, fn);
     else

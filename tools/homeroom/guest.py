@@ -46,6 +46,7 @@ from homeroom.verdict import Lines
 QEMU = "qemu-system-x86_64"
 TRIED = ((7, 2), (10, 0), (11, 1))  # versions of QEMU
 ISO = TOP / "build/homeroom.iso"
+PROFILES = ("core", "disk")  # of kernels that are not built in build/ itself (kernel/profile.mk)
 
 THREADS = ("auto", "single", "multi")  # what Options.threads may be
 
@@ -442,7 +443,9 @@ class Guest:
             words.append(f"FORWARD={shlex.quote(' '.join(o.forward))}")
         if o.qemu_args:
             words.append(f"QEMU_ARGS={shlex.quote(shlex.join(o.qemu_args))}")
-        if o.iso == TOP / "build/test/homeroom.iso":
+        built = o.iso.parent.relative_to(TOP / "build").parts if o.iso.is_relative_to(TOP / "build") else ()
+        words += [f"PROFILE={part}" for part in built if part in PROFILES]
+        if "test" in built:
             words.append("TEST=1")
         return " ".join(words)
 

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+/*
+ * no_paging.c - a kernel without pageout and swap: what is in memory stays there.
+ *
+ * THEORY      Memory is promised only as far as it reaches (pages/reserve.c).  When it is short nevertheless, no
+ *             page can be written to a disk; a process can only be ended for its memory (proc/oom.c).
+ * SEE ALSO    kernel/profile.mk
+ */
+#include "absent/absent.h"
+#include "disp/thread.h"
+#include "mem/page.h"
+#include "mem/usermem.h"
+#include "pages/cachelist.h"
+#include "pages/cold.h"
+#include "pages/object.h"
+#include "pages/pageout.h"
+#include "pages/pcache.h"
+#include "pages/reserve.h"
+#include "pages/swap.h"
+#include "stat/panic.h"
+
+/* The marks that pageout has by default, as parts of memory (pages/paging.c). */
+enum { LOTSFREE_PART = 64, DESFREE_PART = 128, USER_PART = 256, ROOT_PART = 512 };
+enum { ROOM_TRIES = 1000 }; /* attempts in which other threads took the memory that became free */
+
+/* ---- free memory ---- */
+
+uint64_t freemem(void)
+{
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < nnodes; i++)
+        n += mem_nodes[i].nfree_pages;
+    return n;
+}
+
+bool pageout_is_short(void)
+{
+    return freemem() <= mem_total_pages() / LOTSFREE_PART;
+}
+
+bool pageout_low_file_memory(void)
+{
+    return false;
+}
+
+uint64_t pageout_spare_pages(void)
+{
+    uint64_t n = freemem();
+
+    return n - min_of(n, mem_total_pages() / USER_PART);
+}
+
+uint64_t pageout_promisable(void)
+{
+    return mem_total_pages() - mem_total_pages() / DESFREE_PART;
+}
+
+bool pageout_may_take(void)
+{
+    bool user = this_cpu()->irq_depth == 0 && !proc_is_superuser();
+
+    return freemem() >= mem_total_pages() / (user ? USER_PART : ROOT_PART);
+}
+
+/* No page can be freed, so only the end of a process helps. */
+bool pageout_low_memory(unsigned node, bool wait, bool failed)
+{
+    (void)node;
+    return wait && failed && spin_threads_run && oom_frees();
+}
+
+bool pageout_make_room(unsigned tries)
+{
+    return tries < ROOM_TRIES && pageout_low_memory(this_cpu()->node, true, true);
+}
+
+void pageout_quiesce(void)
+{
+}
+
+/* There are no daemons to start. */
+void pageout_start(void)
+{
+    for (unsigned i = 0; i < nnodes; i++)
+        mem_nodes[i].low_pages = mem_total_pages() / DESFREE_PART / nnodes;
+    reserve_recount();
+    pageout_stats_init();
+}
+
+struct paging pageout_now(uint64_t *share, uint64_t *waiting)
+{
+    *share = *waiting = 0;
+    return (struct paging){.physmem = mem_total_pages()};
+}
+
+/* ---- pages of files on disks: there are none, and so no cache list ---- */
+
+bool cachelist_on;
+
+void cachelist_boot(void)
+{
+}
+
+void cachelist_put(struct page *pg, bool first)
+{
+    (void)first;
+    panic("page %p: this kernel has no cache list", pg);
+}
+
+void cachelist_take(struct page *pg)
+{
+    (void)pg;
+}
+
+unsigned cachelist_reclaim(unsigned node, unsigned want)
+{
+    (void)node, (void)want;
+    return 0;
+}
+
+uint64_t cachelist_pages(void)
+{
+    return 0;
+}
+
+int object_page_read(struct vm_object *o, uint64_t index, uint64_t want, const struct placement *pl,
+                     const struct read_how *how, struct page **out)
+{
+    (void)index, (void)want, (void)pl, (void)how, (void)out;
+    panic("object %p is on a disk, but this kernel has no paging", o);
+}
+
+struct page *object_page_new(struct vm_object *o, uint64_t index)
+{
+    panic("page %lu of object %p on a disk: this kernel has no paging", index, o);
+}
+
+int object_page_insert(struct vm_object *o, uint64_t index, struct page *pg)
+{
+    panic("page %p, %lu of object %p on a disk: this kernel has no paging", pg, index, o);
+}
+
+void object_read_ahead(struct vm_object *o, uint64_t first, uint64_t last, uint64_t *budget)
+{
+    (void)o, (void)first, (void)last, (void)budget;
+}
+
+void cold_mark(struct seg *s, uint64_t start, uint64_t end)
+{
+    (void)s, (void)start, (void)end;
+}
+
+void cold_out(struct seg *s, uint64_t start, uint64_t end)
+{
+    (void)s, (void)start, (void)end;
+}
+
+/* ---- swap: no page is ever there ---- */
+
+ABSENT_CALL(swapon)
+ABSENT_CALL(swapoff)
+
+void swap_boot(void)
+{
+}
+
+void swap_total(uint64_t *pages, uint64_t *free)
+{
+    *pages = *free = 0;
+}
+
+bool swap_next(unsigned i, struct swap_info *out)
+{
+    (void)i, (void)out;
+    return false;
+}
+
+uint64_t swap_kept(void)
+{
+    return 0;
+}
+
+void swap_in_ahead(struct seg *s, struct vm_object *o, uint64_t first, uint64_t last)
+{
+    (void)s, (void)o, (void)first, (void)last;
+}
+
+static noreturn void panic_without_swap(const struct page *pg)
+{
+    panic("page %p is on swap, but this kernel has none", pg);
+}
+
+void swap_forget(struct page *pg)
+{
+    panic_without_swap(pg);
+}
+
+void swap_free_slot(struct page *pg)
+{
+    panic_without_swap(pg);
+}
+
+int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl,
+            struct page_run *around, bool wait)
+{
+    (void)o, (void)pl, (void)around, (void)wait;
+    panic_without_swap(pg);
+}
+
+int swap_in_fault(struct seg *s, uint64_t addr, struct vm_object *o, struct page *pg)
+{
+    (void)s, (void)addr, (void)o;
+    panic_without_swap(pg);
+}

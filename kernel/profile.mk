@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+#
+# profile.mk - the parts that a kernel can be built without, and the profiles that leave them out.
+#
+#   PROFILE=core    lgroups, dispatcher, frames, address spaces, processes, signals, pipes, terminal, files in memory
+#   PROFILE=disk    core, disks, the journalled file system, the page cache on disks, pageout and swap
+#   PROFILE=full    everything (the default)
+#
+# A part is files that are left out.  What the rest of the kernel calls of an absent part is in kernel/absent/no_PART.c,
+# which only kernels without the part contain.
+
+PART_net    := kernel/net/% kernel/sys/sys_net.c drivers/virtio_net.c
+PART_pty    := kernel/tty/pty.c
+PART_model  := kernel/fireplane/% drivers/fireplane.c
+PART_disk   := kernel/blk/% kernel/fs/ext/% kernel/vfs/bdev.c kernel/procfs/procfs_disk.c kernel/fs/sysfs/sysfs_block.c \
+               drivers/ide.c drivers/pci.c drivers/virtio.c drivers/virtio_blk.c
+PART_paging := $(addprefix kernel/pages/,around.c cachelist.c cold.c pageout.c paging.c pcache_read.c scan.c slots.c \
+               swap.c swap_area.c victims.c) kernel/sys/sys_swap.c
+PARTS       := net pty model disk paging
+
+ABSENT_full :=
+ABSENT_disk := net pty model
+ABSENT_core := $(PARTS)
+ABSENT      := $(ABSENT_$(PROFILE))
+
+KSRCS       := $(filter-out $(foreach p,$(ABSENT),$(PART_$(p))) \
+               $(foreach p,$(filter-out $(ABSENT),$(PARTS)),kernel/absent/no_$(p).c),$(KSRCS))
+ifneq ($(filter net,$(ABSENT)),)
+KOBJS_EXTRA :=
+endif

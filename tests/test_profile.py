@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+"""Kernels without parts: what they lack says so, and the rest does not notice."""
+
+import subprocess
+
+import pytest
+
+import harness
+import size
+from homeroom.machine import TOP
+
+pytestmark = pytest.mark.core
+SMALL = pytest.mark.machine("sf280r", memory="64M")
+PARTS, ABSENT = size.parts((TOP / "kernel/profile.mk").read_text())
+
+
+def enosys(machine):
+    return {name.rpartition(":")[2]: n for name, n in machine.kstats("unix:0:enosys:").items()}
+
+
+def free_pages(machine):
+    return int(machine.check("kstat -p unix:0:system_pages:freemem").split()[1])
+
+
+@pytest.mark.skipif("net" not in ABSENT[harness.PROFILE], reason="this kernel has a network")
+@SMALL
+def test_socket_is_absent_and_counted(machine):
+    before = enosys(machine).get("socket", 0)
+    result = machine.run("ping -c 1 127.0.0.1")
+    assert result.status != 0
+    assert "Function not implemented" in result.out
+    assert enosys(machine)["socket"] == before + 1
+
+
+@pytest.mark.skipif("disk" not in ABSENT[harness.PROFILE], reason="this kernel has disks")
+@SMALL
+def test_disks_are_absent(machine):
+    assert machine.check("cat /proc/partitions") == "major minor  #blocks  name\n\n"
+    assert machine.check("ls /sys/block") == ""
+    assert "No such device" in machine.run("mkdir -p /x; mount -t ext3 /dev/vda /x").out
+    assert "No such device or address" in machine.run("mknod /tmp/vda b 254 0; cat /tmp/vda").out
+    machine.check("sync; grep -v ext /proc/filesystems")
+    assert "Function not implemented" in machine.run("swapon /etc/passwd").out
+
+
+@SMALL
+def test_memory_that_is_not_there(machine):
+    """Less is promised than would be needed; files in memory end with ENOSPC; and the machine is well afterwards."""
+    before = free_pages(machine)
+    assert machine.run("dd if=/dev/zero of=/tmp/large bs=1M count=1000").status != 0
+    machine.check("rm /tmp/large")
+    assert machine.run("dd if=/dev/zero of=/dev/null bs=900M count=1").status != 0
+    assert machine.run("while :; do echo; done | sort", timeout=120).status != 0
+    machine.check("memcopy -t 2 -n 64k")
+    assert free_pages(machine) > before - 512, "2 MiB of caches at most"
+
+
+def test_every_part_has_its_stand_in_and_its_files():
+    names = {path.stem for path in (TOP / "kernel/absent").glob("no_*.c")}
+    assert names == {f"no_{part}" for part in PARTS}
+    for part, patterns in PARTS.items():
+        for pattern in patterns:
+            found = list(TOP.glob(pattern.replace("%", "*")))
+            assert found, f"{part}: {pattern} names no file"
+
+
+def test_wrong_profile():
+    done = subprocess.run(["make", "PROFILE=tiny", "kernel"], cwd=TOP, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "PROFILE=tiny: write one of core disk full" in done.stderr
