@@ -27,6 +27,7 @@
  */
 #include "mem/color.h"
 
+#include "mem/page_setup.h"
 #include "stat/tunable.h"
 
 enum { BINNED_MAX = 64 }; /* frames of each colour, on average */
@@ -83,7 +84,7 @@ struct page *page_alloc_colored(unsigned node, unsigned color, unsigned flags)
     struct mem_node *n = &mem_nodes[node];
     struct page *pg = NULL;
 
-    if (n->bin != NULL && n->nfree_pages >= n->low_pages) { /* else page_alloc() gets memory */
+    if (n->bin != NULL && !is_node_scarce(n)) { /* else page_alloc() gets memory */
         spin_lock(&n->lock);
         pg = take_colored_frame(n, color);
         n->n_local += pg != NULL;

@@ -26,7 +26,7 @@ void mem_unreserve(paddr_t base, uint64_t len);
 
 /* mem_cpu_init - make the magazines of a CPU, in memory of its node; before the CPU runs. */
 void mem_cpu_init(struct cpu *c);
-/* mem_boot_cpu - the magazines of the boot CPU, which are static. */
+/* mem_boot_cpu - the magazines of the boot CPU, which are static (magazine.c). */
 extern struct mem_cpu mem_boot_cpu;
 void kmem_init(void);
 

@@ -34,7 +34,9 @@ HOST_as     := $(filter-out $(addprefix kernel/vm/,check.c deferred_release.c),$
                $(filter-out $(addprefix kernel/pages/,stubs.c cold.c pageout.c scan.c swap.c swap_area.c pgstats.c victims.c),$(wildcard kernel/pages/*.c)) \
                kernel/lib/crng.c kernel/mem/usermem.c kernel/mem/stubs.c kernel/pages/stubs.c kernel/vfs/stubs.c kernel/lgrp/place.c kernel/lgrp/mempolicy.c $(TOPO_SRCS) \
                tests/host/machine.c
-HOST_buddy  := kernel/mem/page.c kernel/mem/color.c kernel/mem/kmem.c kernel/mem/stubs.c tests/host/machine.c
+HOST_buddy  := $(addprefix kernel/mem/,page.c buddy.c magazine.c count.c page_boot.c color.c kmem.c stubs.c) tests/host/machine.c
+HOST_magazine := kernel/mem/magazine.c tests/host/machine.c
+HOST_page_boot := kernel/mem/page_boot.c tests/host/machine.c
 HOST_timerq := kernel/disp/timerq.c
 HOST_route  := $(TOPO_SRCS) kernel/intr/route.c tests/host/mktopo.c
 HOST_class  := kernel/disp/class.c kernel/disp/ts_dptbl.c tests/host/machine.c
@@ -95,7 +97,7 @@ HOST_elf    := kernel/proc/elf.c
 HOST_tty    := $(addprefix kernel/tty/,tty_input.c tty_output.c)
 
 # The simulated machine's memory lies where a program may map it.
-build/host/test_as build/host/test_buddy: HOST_FLAGS += -DDIRECT_BASE=0x200000000000ul -DVMEMMAP_BASE=0x300000000000ul
+build/host/test_as build/host/test_buddy build/host/test_page_boot: HOST_FLAGS += -DDIRECT_BASE=0x200000000000ul -DVMEMMAP_BASE=0x300000000000ul
 
 HOST_TESTS  := $(patsubst tests/host/test_%.c,build/host/test_%,$(sort $(wildcard tests/host/test_*.c)))
 

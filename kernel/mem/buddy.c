@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+/*
+ * buddy.c - a buddy system per memory node.
+ *
+ * THEORY      A node's free blocks are on lists by order (buddy system, Knowlton 1965).  If there is no free
+ *             block of the wanted order, a larger one is split into halves.  Freeing a block merges it with
+ *             its buddy, the block whose number differs in one bit.
+ *             Only the head of a free block is marked as free, and merging reads only heads.  So
+ *             descriptors need no initialisation at boot, except in the 4 MiB blocks that are partly in
+ *             use: there a buddy may be a frame that was never freed (page_boot.c).
+ * INVARIANTS  page.h I1, I3
+ * LOCKING     node->lock (RANK_BUDDY).  Never two nodes' locks at once.
+ * SEE ALSO    docs/memory.md, tests/host/test_buddy.c
+ */
+#include "mem/buddy.h"
+
+struct mem_node mem_nodes[NODE_MAX];
+unsigned nnodes;
+
+void buddy_init(struct mem_node *n)
+{
+    spin_init(&n->lock, RANK_BUDDY);
+    for (unsigned o = 0; o <= MAX_ORDER; o++)
+        list_init(&n->free[o]);
+}
+
+struct page *block_take(struct mem_node *n, unsigned order)
+{
+    uint64_t usable = n->free_mask >> order << order;
+    unsigned o;
+    struct page *pg;
+
+    if (usable == 0)
+        return NULL;
+    o = (unsigned)__builtin_ctzll(usable);
+    pg = list_pop(&n->free[o], struct page, link);
+    if (list_empty(&n->free[o]))
+        n->free_mask &= ~(1ull << o);
+    if (unlikely((pg->flags & PG_HEAD_ONLY) != 0)) /* now every descriptor must be valid */
+        for (unsigned i = 1; i < 1u << o; i++)
+            clear_descriptor(&pg[i]);
+    while (o > order) { /* keep the first half, free the second */
+        struct page *half = pg + (1ul << --o);
+
+        half->flags = PG_FREE;
+        half->node = pg->node;
+        half->order = (uint8_t)o;
+        list_push_front(&n->free[o], &half->link);
+        n->free_mask |= 1ull << o;
+    }
+    pg->flags = 0; /* under the lock: its buddy, if freed, must not merge with it */
+    n->nfree_pages -= 1ull << order;
+    return pg;
+}
+
+void block_give(struct mem_node *n, struct page *pg, unsigned order)
+{
+    uint64_t pfn = (uint64_t)(pg - vmemmap);
+    uint8_t node = (uint8_t)(n - mem_nodes);
+
+    n->nfree_pages += 1ull << order;
+    while (order < MAX_ORDER) {
+        struct page *buddy = vmemmap + (pfn ^ (1ull << order));
+
+        /*
+         * A buddy on another node must not be merged, and this lock does not guard its fields.  They may be
+         * stale, but with PG_FREE set `node` is right, because it is written first.
+         */
+        if (!(buddy->flags & PG_FREE) || buddy->order != order || buddy->node != node)
+            break;
+        list_remove(&buddy->link);
+        if (list_empty(&n->free[order]))
+            n->free_mask &= ~(1ull << order);
+        buddy->flags = 0;
+        pfn &= ~(1ull << order);
+        order++;
+    }
+    pg = vmemmap + pfn;
+    pg->node = node; /* before the flag: code that frees the buddy on another node may read it */
+    pg->order = (uint8_t)order;
+    pg->flags = PG_FREE;
+    list_push_front(&n->free[order], &pg->link);
+    n->free_mask |= 1ull << order;
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+/*
+ * magazine.c - the magazines of single free frames.
+ *
+ * THEORY      Most allocations are of one frame on the CPU's own node.  They go through the CPU's magazine,
+ *             a short stack of free frames that needs no lock.  An empty magazine is filled, and a full one
+ *             emptied, by half its size at once, so a thread that allocates and frees in turn takes the
+ *             node's lock once in PAGE_MAG_BATCH times at most.
+ *             While few frames of the node are free, a magazine is filled with one frame only, and freed
+ *             frames bypass it (page.c).  The reason: every thread on that CPU may take a frame from the
+ *             magazine, and no thread on another CPU can.
+ * INVARIANTS  I1  a magazine holds at most PAGE_MAG frames, all of its CPU's node
+ * LOCKING     interrupts off; then node->lock (RANK_BUDDY)
+ * SEE ALSO    docs/memory.md, tests/host/test_magazine.c
+ */
+#include "mem/magazine.h"
+
+#include "mem/buddy.h"
+#include "mem/color.h"
+#include "mem/mem_init.h"
+
+struct mem_cpu mem_boot_cpu;
+
+bool magazine_fill(struct mem_cpu *m, unsigned node)
+{
+    struct mem_node *n = &mem_nodes[node];
+    unsigned want = is_node_scarce(n) ? 1 : PAGE_MAG_BATCH;
+
+    spin_lock(&n->lock);
+    while (m->npages < want) {
+        struct page *pg = block_take_or_bins(n, 0);
+
+        if (pg == NULL)
+            break;
+        m->page[m->npages++] = pg;
+    }
+    spin_unlock(&n->lock);
+    return m->npages > 0;
+}
+
+void magazine_drain(struct mem_cpu *m, unsigned node, unsigned keep)
+{
+    struct mem_node *n = &mem_nodes[node];
+
+    spin_lock(&n->lock);
+    while (m->npages > keep)
+        block_give(n, m->page[--m->npages], 0);
+    spin_unlock(&n->lock);
+}
