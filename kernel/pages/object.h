@@ -81,7 +81,7 @@ struct vm_object {
     _Atomic uint32_t refs;       /* [a] ANON shared: references of segments and owners           */
     struct radix tree;           /* [o] pages by index                                           */
     uint64_t npages;             /* [o] pages present, in 4 KiB                                  */
-    struct list advised;         /* [o] ranges with their own policy (vm/placement.c), sorted    */
+    struct list advised;         /* [o] ranges with their own policy (vm/advice.c), sorted       */
     unsigned nadvised;           /* [o] length of that list                                      */
     _Atomic uint64_t size_pages; /* [a] a fault at or beyond it is SIGBUS; ANON: promised pages  */
     struct list segs;            /* [o] segments that map it (not for private ANON)              */

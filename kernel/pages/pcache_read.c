@@ -25,6 +25,7 @@
 #include "stat/tunable.h"
 #include "pages/cachelist.h"
 #include "pages/pageout.h"
+#include "vm/advice.h"
 #include "vm/placement.h"
 #include "vm/rmap.h"
 

@@ -7,8 +7,8 @@
  *             is *first touch*: the page goes to the home of the thread that touches it first, even while
  *             that thread runs elsewhere.
  *             Private memory has its policy in the segment.  Shared memory has it in the object, so that it
- *             holds for all mappings: a sorted list of at most ADVISED_MAX ranges of pages, made by
- *             madvise().  Without advice, kind and size of the memory decide (lgrp_mem_default).
+ *             holds for all mappings (advice.h).  Without advice, kind and size of the memory decide
+ *             (lgrp_mem_default).
  *             First touch is decided here, in a few instructions; lgrp/place.c decides the other policies.
  *             If a thread has requested nodes itself (lgrp/mempolicy.h), its pages come from them, except
  *             where advice was given.
@@ -18,32 +18,26 @@
  *             Specific").  Solaris's third way, bin hopping in the order of touch, is missing.  With way 0
  *             the colours shift by one for each cache way (one page of every colour).  Each address space
  *             begins at another colour.
- * LOCKING     o->lock for the ranges of an object; for the fields of a segment, as in vm/as.h
+ * LOCKING     for the fields of a segment, as in vm/as.h
  * TUNABLES    consistent_coloring
  * SEE ALSO    docs/memory.md, docs/lgroups.md, lgrp/place.h
  */
 #include "vm/placement.h"
+
 #include "disp/pset.h"
 #include "disp/thread.h"
 #include "lgrp/lgrpstat.h"
-#include "lib/errno.h"
 #include "lib/rng.h"
-#include "mem/kmem.h"
-#include "mem/usermem.h"
-#include "stat/tunable.h"
 #include "pages/cachelist.h"
+#include "stat/tunable.h"
+#include "vm/advice.h"
 
-enum {
-    RECLAIM_BATCH = 64 /* pages of the cache list that are freed at once */,
-    ADVISED_MAX = 256 /* ranges with advice in one object */
-};
+enum { RECLAIM_BATCH = 64 }; /* pages of the cache list that are freed at once */
 
 uint32_t consistent_coloring = 0;
 TUNABLE(
     consistent_coloring, 0, 1,
     "color of a page by its address: 0: shifted by one each cache way; 1: as it is; placement.c");
-
-/* ---- choosing -------------------------------------------------------------------------------- */
 
 struct placement place_of_seg(struct seg *s, uint64_t addr)
 {
@@ -203,161 +197,4 @@ struct page *place_strict(unsigned lgrp, const struct page *like)
             return pg;
     }
     return NULL;
-}
-
-/* ---- advice kept in objects ------------------------------------------------------------------ */
-
-struct advised {
-    struct list link;
-    uint64_t first, last; /* pages */
-    unsigned policy;
-    struct usermem *payer;
-};
-
-static struct advised *advised_new(struct usermem *payer)
-{
-    struct advised *a = kmem_alloc(sizeof *a);
-
-    if (a == NULL)
-        usermem_return(payer, sizeof *a);
-    else
-        a->payer = payer;
-    return a;
-}
-
-static void advised_free(struct advised *a)
-{
-    if (a != NULL)
-        usermem_return(a->payer, sizeof *a);
-    kmem_free(a);
-}
-
-unsigned object_policy(struct vm_object *o, uint64_t index)
-{
-    struct advised *a;
-    unsigned policy = LGRP_MEM_POLICY_DEFAULT;
-
-    if (likely(list_empty(&o->advised)))
-        return policy;
-    spin_lock(&o->lock);
-    LIST_FOREACH (a, &o->advised, link)
-        if (index <= a->last) {
-            if (index >= a->first)
-                policy = a->policy;
-            break;
-        }
-    spin_unlock(&o->lock);
-    return policy;
-}
-
-/*
- * Removes the advice for [first, last].  If that cuts a range in two, *spare becomes its upper part, and is
- * set to NULL.  Removed ranges go to `dead`.  0, or -ENOMEM: there would be too many ranges.
- */
-static int advice_cut(struct vm_object *o, uint64_t first, uint64_t last, struct advised **spare,
-                      struct list *dead)
-{
-    struct advised *a, *next;
-
-    LIST_FOREACH_SAFE (a, next, &o->advised, link) {
-        if (a->last < first || a->first > last)
-            continue;
-        if (a->first < first && a->last > last) { /* then no other range overlaps */
-            if (o->nadvised >= ADVISED_MAX)
-                return -ENOMEM;
-            (*spare)->first = last + 1;
-            (*spare)->last = a->last;
-            (*spare)->policy = a->policy;
-            a->last = first - 1;
-            list_push_front(&a->link, &(*spare)->link);
-            *spare = NULL;
-            o->nadvised++;
-            return 0;
-        }
-        if (a->first >= first && a->last <= last) {
-            list_remove(&a->link);
-            list_push_back(dead, &a->link);
-            o->nadvised--;
-        } else if (a->first < first) {
-            a->last = first - 1;
-        } else {
-            a->first = last + 1;
-        }
-    }
-    return 0;
-}
-
-/* Inserts a range and joins it with neighbours of the same policy; ranges joined to others go to `dead`. */
-static void advice_insert(struct vm_object *o, struct advised *fresh, struct list *dead)
-{
-    struct advised *a, *prev;
-
-    LIST_FOREACH (a, &o->advised, link)
-        if (a->first > fresh->last)
-            break;
-    list_push_back(&a->link, &fresh->link); /* before `a`, or at the end */
-    o->nadvised++;
-    if (&a->link != &o->advised && a->first == fresh->last + 1 && a->policy == fresh->policy) {
-        fresh->last = a->last;
-        list_remove(&a->link);
-        list_push_back(dead, &a->link);
-        o->nadvised--;
-    }
-    prev = list_entry(fresh->link.prev, struct advised, link);
-    if (&prev->link != &o->advised && prev->last + 1 == fresh->first &&
-        prev->policy == fresh->policy) {
-        prev->last = fresh->last;
-        list_remove(&fresh->link);
-        list_push_back(dead, &fresh->link);
-        o->nadvised--;
-    }
-}
-
-int object_advise(struct vm_object *o, uint64_t first, uint64_t last, unsigned policy)
-{
-    struct usermem *payer = usermem_charge(2 * sizeof(struct advised));
-    struct advised *fresh, *spare, *a;
-    struct list dead = LIST_INIT(dead);
-    int err;
-
-    if (payer == NULL)
-        return -ENOMEM;
-    fresh = advised_new(payer);
-    spare = advised_new(payer);
-    if (fresh == NULL || spare == NULL) {
-        advised_free(fresh);
-        advised_free(spare);
-        return -ENOMEM;
-    }
-    fresh->first = first;
-    fresh->last = last;
-    fresh->policy = policy;
-    list_init(&fresh->link);
-    spin_lock(&o->lock);
-    if (policy != LGRP_MEM_POLICY_DEFAULT && o->nadvised >= ADVISED_MAX)
-        err = -ENOMEM;
-    else
-        err = advice_cut(o, first, last, &spare, &dead);
-    if (err == 0 && policy != LGRP_MEM_POLICY_DEFAULT)
-        advice_insert(o, fresh, &dead);
-    else
-        list_push_back(&dead, &fresh->link);
-    spin_unlock(&o->lock);
-    advised_free(spare);
-    while ((a = list_pop(&dead, struct advised, link)) != NULL)
-        advised_free(a);
-    return err;
-}
-
-void object_forget_advice(struct vm_object *o)
-{
-    struct advised *a;
-
-    while (!list_empty(&o->advised)) {
-        spin_lock(&o->lock);
-        a = list_pop(&o->advised, struct advised, link);
-        o->nadvised--;
-        spin_unlock(&o->lock);
-        advised_free(a);
-    }
 }

@@ -25,14 +25,4 @@ struct page *place_private(struct seg *s, uint64_t addr, unsigned order, unsigne
 /* place_strict - a block in lgroup `lgrp` with the size and colour of `like`, or NULL.  Does not sleep. */
 struct page *place_strict(unsigned lgrp, const struct page *like);
 
-/* object_policy - the policy advised for a page of an object; 0: none.  Takes o->lock if there is advice. */
-unsigned object_policy(struct vm_object *o, uint64_t index);
-/*
- * object_advise - set the policy for pages first .. last (0: no advice).  0 or -ENOMEM (no memory, or too
- * many ranges).  Takes o->lock.
- */
-int object_advise(struct vm_object *o, uint64_t first, uint64_t last, unsigned policy);
-/* object_forget_advice - remove the advice for all pages.  Takes o->lock. */
-void object_forget_advice(struct vm_object *o);
-
 #endif

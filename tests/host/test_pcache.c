@@ -16,6 +16,7 @@
 #include "lib/errno.h"
 #include "blk/blk.h"
 #include "pages/pcache.h"
+#include "vm/advice.h"
 #include "vm/placement.h"
 #include "vm/rmap.h"
 
