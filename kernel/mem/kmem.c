@@ -252,14 +252,11 @@ static void *take_object(struct kmem_cache *c)
  */
 static __attribute__((noinline)) void *retry_take_object(struct kmem_cache *c, bool wait)
 {
+    struct mem_need need = {this_cpu()->node, wait ? TRIES_WAITING : TRIES, wait, true};
     void *obj = NULL;
 
-    for (unsigned tries = wait ? TRIES_WAITING : TRIES; obj == NULL && tries > 0 && irq_enabled();
-         tries--) {
-        if (!pageout_low_memory(this_cpu()->node, wait, true))
-            break;
+    while (obj == NULL && irq_enabled() && mem_wait(&need) == MEM_FREED)
         obj = take_object(c);
-    }
     return obj;
 }
 

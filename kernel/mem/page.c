@@ -90,19 +90,21 @@ static __attribute__((noinline)) struct page *alloc_slow(unsigned node, unsigned
                                                          unsigned flags, unsigned *from)
 {
     const struct mem_node *n = &mem_nodes[node];
-    bool wait = (flags & ALLOC_WAIT) != 0, none;
-    unsigned tries = 0;
+    struct mem_need need = {.node = node,
+                            .tries = order == 0 ? UINT32_MAX : BLOCK_TRIES,
+                            .may_sleep = (flags & ALLOC_WAIT) != 0};
     struct page *pg;
+    bool refused;
 
-    if (wait)
+    if (need.may_sleep)
         spin_check_sleep(0);
     if (is_node_scarce(n))
-        pageout_low_memory(node, wait, false);
+        mem_wait(&need);
+    need.failed = true;
     do {
-        none = is_alloc_refused(n);
-        pg = none ? NULL : alloc_block_once(node, order, flags, from);
-    } while (unlikely(pg == NULL) && (wait || none) && (order == 0 || tries++ < BLOCK_TRIES) &&
-             pageout_low_memory(node, wait, true));
+        refused = is_alloc_refused(n);
+        pg = refused ? NULL : alloc_block_once(node, order, flags, from);
+    } while (unlikely(pg == NULL) && (need.may_sleep || refused) && mem_wait(&need) == MEM_FREED);
     return pg;
 }
 

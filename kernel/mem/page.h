@@ -179,7 +179,7 @@ struct mem_node {
     struct list free[HUGE_ORDER + 2]; /* [b] free blocks by order, up to MAX_ORDER          */
     uint64_t free_mask;               /* [b] bit o: free[o] is not empty                    */
     _Atomic uint64_t nfree_pages;     /* [b] to write: in free[] and bins, not in magazines */
-    uint64_t low_pages;          /* below this, pageout_low_memory() is called; set by pages/ */
+    uint64_t low_pages;          /* below this, mem_wait() is called; set by pages/            */
     uint64_t ninstalled_pages;   /* [c]                                                       */
     uint64_t navail_pages;       /* [c] of these, pages given to the allocator at boot        */
     uint8_t near[NODE_MAX];      /* [c] all nodes with memory, nearest first                  */
@@ -229,20 +229,43 @@ struct mem_counts {
 void mem_node_counts(unsigned node, struct mem_counts *out);
 void mem_node_counts_clear(unsigned node);
 
+/*
+ * One allocation, over all its attempts: what mem_wait() must know.  An allocation that may sleep waits in
+ * page_alloc() or kmem_cache_alloc_wait().  Where an allocation has failed under a spin lock, the code
+ * releases the lock, calls mem_wait(), and tries again only after MEM_FREED.
+ */
+struct mem_need {
+    uint32_t node;  /* preferred node                                                     */
+    uint32_t tries; /* attempts left: another thread may take the freed frames each time  */
+    bool may_sleep; /* as ALLOC_WAIT                                                      */
+    bool failed;    /* an attempt has failed; else only few frames of the node are free,  */
+                    /* and a thread that may sleep is slowed down                         */
+};
+enum { MEM_TRIES = 1000 };
+/* mem_need - for a thread that may sleep, and whose attempt has failed. */
+static inline struct mem_need mem_need(void)
+{
+    return (struct mem_need){this_cpu()->node, MEM_TRIES, true, true};
+}
+
+enum mem_wait {
+    MEM_FREED,        /* frames may be free now: try again                            */
+    MEM_CANNOT_SLEEP, /* none was free, and the caller may not wait for some          */
+    MEM_EXHAUSTED,    /* none could be freed, or others took them; trying again is no use */
+    MEM_ENDING,       /* likewise, and the process of the calling thread is ending    */
+};
+
 /* ---- implemented by pages/ ---- */
 /*
- * pageout_low_memory - get free frames, because few of `node` are free or an allocation has failed.  With
- * interrupts on it frees pages of the cache list.  If there are none, it may wake up the pageout daemon
- * and, with `wait`, sleep until pages have been freed.  Returns whether another attempt may succeed; false
- * before the daemon has started.
- * @wait  as ALLOC_WAIT
- * @failed  an allocation has just failed
+ * mem_wait - the only function that waits for memory.  The caller holds no spin lock if it may sleep.  With
+ * interrupts on it frees pages of the cache list.  If there are none, it may wake up the pageout daemon and,
+ * if the caller may sleep, wait until pages have been freed.  Ignores signals.
  * pageout_may_take - whether the running thread may take a frame although fewer than low_pages of a node
  * are free.
  * swap_free_slot - the last reference to a page with PG_SWAPPED or PG_SLOT was dropped.  Frees its swap
  * slot; with PG_SWAPPED also its descriptor.
  */
-bool pageout_low_memory(unsigned node, bool wait, bool failed);
+enum mem_wait mem_wait(struct mem_need *need);
 bool pageout_may_take(void);
 void swap_free_slot(struct page *pg);
 

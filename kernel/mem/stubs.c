@@ -6,10 +6,10 @@
 #include "mem/page.h"
 #include "mem/usermem.h"
 
-__attribute__((weak)) bool pageout_low_memory(unsigned node, bool wait, bool failed)
+__attribute__((weak)) enum mem_wait mem_wait(struct mem_need *need)
 {
-    (void)node, (void)wait, (void)failed;
-    return false;
+    (void)need;
+    return MEM_EXHAUSTED;
 }
 
 __attribute__((weak)) bool pageout_may_take(void)

@@ -206,8 +206,8 @@ static int find_or_create_page(struct vm_object *o, uint64_t index, const struct
     bool fill = !overwrite && o->ops != NULL && o->ops->getpage != NULL;
     uint32_t flags = fill ? PG_LOCKED : PG_UPTODATE;
     unsigned how = (overwrite || fill ? 0 : ALLOC_ZERO) |
-                   (o->kind == OBJ_ANON ? 0 : ALLOC_UNPAGEABLE),
-             tries = 0;
+                   (o->kind == OBJ_ANON ? 0 : ALLOC_UNPAGEABLE) | ALLOC_WAIT;
+    struct mem_need need = mem_need();
     struct page *pg;
     int err;
 
@@ -234,7 +234,7 @@ static int find_or_create_page(struct vm_object *o, uint64_t index, const struct
         if (err == 0)
             break;
         page_release(pg);
-        if (err != -EEXIST && (err != -ENOMEM || !pageout_make_room(tries++)))
+        if (err != -EEXIST && (err != -ENOMEM || mem_wait(&need) != MEM_FREED))
             return err;
     }
     *out = pg;

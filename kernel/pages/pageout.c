@@ -252,9 +252,8 @@ static void wait_pageout_round(void)
     spin_unlock(&sleeping_lock);
 }
 
-#define RECLAIM_BATCH 64u   /* pages taken from the cache list at once                         */
-#define HOPELESS      200u  /* waits in a row without a freed page: then the allocation fails  */
-#define ROOM_TRIES    1000u /* attempts in which other threads took the freed frames: likewise */
+#define RECLAIM_BATCH 64u  /* pages taken from the cache list at once                        */
+#define HOPELESS      200u /* waits in a row without a freed page: then the allocation fails */
 
 bool pageout_is_caller(void)
 {
@@ -283,48 +282,78 @@ bool pageout_may_take(void)
     return count_free_frames() >= frames_to_leave() || pageout_is_caller();
 }
 
-bool pageout_low_memory(unsigned node, bool wait, bool failed)
+/* Frees pages of the cache list of the node, or after a failed attempt of any node.  Returns how many. */
+static unsigned reclaim_cached_pages(const struct mem_need *need)
 {
-    const struct mem_node *n = &mem_nodes[node];
-    unsigned got = 0, i = 0;
-    uint64_t since;
+    const struct mem_node *n = &mem_nodes[need->node];
+    unsigned got = cachelist_reclaim(need->node, RECLAIM_BATCH);
 
-    if (pageout_thread == NULL)
-        return false;
-    if (cachelist_on && irq_enabled()) { /* the caller holds no spin lock */
-        got = cachelist_reclaim(node, RECLAIM_BATCH);
-        for (unsigned k = 0; failed && got == 0 && k < n->nnear; k++)
-            got = cachelist_reclaim(n->near[k], RECLAIM_BATCH);
-        if (got != 0)
-            return true;
-    }
-    if (freemem() < minfree || (cachelist_on && !wait))
-        pageout_kick();
-    if (!wait || pageout_is_caller())
-        return false;
-    since = progress;
-    while (i < HOPELESS && (failed || (freemem() < throttlefree && since != in_vain))) {
-        wait_pageout_round();
-        if (failed && freemem() > frames_to_leave())
-            return true;
-        i++;
-        if (failed && progress != since) {
-            since = progress;
-            i = 0;
-        } else if (barren >= BARREN_TURNS * scan_total()) {
-            i = HOPELESS;
-        }
-        if (i == HOPELESS && failed && oom_frees())
-            i = 0;
-    }
-    if (i == HOPELESS && progress == since)
-        in_vain = since;
+    for (unsigned k = 0; need->failed && got == 0 && k < n->nnear; k++)
+        got = cachelist_reclaim(n->near[k], RECLAIM_BATCH);
+    return got;
+}
+
+static bool is_frame_for_caller(void)
+{
     return freemem() > frames_to_leave();
 }
 
-bool pageout_make_room(unsigned tries)
+static bool has_nothing_to_take(void)
 {
-    return tries < ROOM_TRIES && pageout_low_memory(this_cpu()->node, true, true);
+    return barren >= BARREN_TURNS * scan_total();
+}
+
+/* While few frames are free, waits until the daemon has freed some, unless a thread has just waited in vain. */
+static void throttle_allocation(void)
+{
+    uint64_t since = progress;
+    unsigned i = 0;
+
+    while (i < HOPELESS && freemem() < throttlefree && since != in_vain) {
+        wait_pageout_round();
+        i = has_nothing_to_take() ? HOPELESS : i + 1;
+    }
+    if (i == HOPELESS && progress == since)
+        in_vain = since;
+}
+
+/* No frame was free: waits until one is.  false: after HOPELESS waits in a row without a freed page. */
+static bool wait_for_frame(void)
+{
+    uint64_t since = progress, now;
+    unsigned i = 0;
+
+    while (i < HOPELESS) {
+        wait_pageout_round();
+        if (is_frame_for_caller())
+            return true;
+        now = progress;
+        i = now != since ? 0 : has_nothing_to_take() ? HOPELESS : i + 1;
+        since = now;
+        if (i == HOPELESS && oom_frees())
+            i = 0;
+    }
+    if (progress == since)
+        in_vain = since;
+    return is_frame_for_caller();
+}
+
+enum mem_wait mem_wait(struct mem_need *need)
+{
+    if (pageout_thread == NULL || (need->failed && need->tries == 0))
+        return MEM_EXHAUSTED;
+    need->tries -= need->failed;
+    if (cachelist_on && irq_enabled() && reclaim_cached_pages(need) != 0)
+        return MEM_FREED;
+    if (freemem() < minfree || (cachelist_on && !need->may_sleep))
+        pageout_kick();
+    if (!need->may_sleep || pageout_is_caller())
+        return MEM_CANNOT_SLEEP;
+    if (!need->failed)
+        throttle_allocation();
+    if (need->failed ? wait_for_frame() : is_frame_for_caller())
+        return MEM_FREED;
+    return proc_is_ending() ? MEM_ENDING : MEM_EXHAUSTED;
 }
 
 /* ---- taking pages -------------------------------------------------------------------------------- */

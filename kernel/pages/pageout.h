@@ -29,12 +29,6 @@ bool pageout_is_short(void);
  */
 bool pageout_low_file_memory(void);
 /*
- * pageout_make_room - an allocation of the kernel has failed: free some memory, or wait until some is
- * free.  Returns whether the caller should try again.  The caller holds no spin lock.
- * @tries  attempts before this one
- */
-bool pageout_make_room(unsigned tries);
-/*
  * pageout_is_caller - whether the caller is the daemon.  The daemon must not wait for a thread that may
  * wait for memory.
  */

@@ -44,13 +44,15 @@ static inline uint32_t pcache_read_page_flags(const struct page *pg)
 /*
  * A page for `index`, in no tree, with one reference; NULL: no memory.  Without `pl` it is placed as for
  * read() and write().
+ * @flags  enum alloc_flags
  */
-static struct page *alloc_file_page(struct vm_object *o, uint64_t index, const struct placement *pl)
+static struct page *alloc_file_page(struct vm_object *o, uint64_t index, const struct placement *pl,
+                                    unsigned flags)
 {
     unsigned policy = pl == NULL ? object_policy(o, index) : 0;
     struct placement by_call = {policy != 0 ? policy : LGRP_MEM_POLICY_NEXT, PAGE_SIZE, index,
                                 policy != 0};
-    struct page *pg = place_page(pl != NULL ? pl : &by_call, 0, 0, index);
+    struct page *pg = place_page(pl != NULL ? pl : &by_call, 0, flags, index);
 
     if (pg != NULL) {
         pg->obj = o;
@@ -62,7 +64,7 @@ static struct page *alloc_file_page(struct vm_object *o, uint64_t index, const s
 
 struct page *object_page_new(struct vm_object *o, uint64_t index)
 {
-    struct page *pg = alloc_file_page(o, index, NULL);
+    struct page *pg = alloc_file_page(o, index, NULL, ALLOC_WAIT);
 
     if (pg != NULL)
         atomic_fetch_or_explicit(&pg->flags, PG_UPTODATE, memory_order_relaxed);
@@ -93,12 +95,12 @@ static int try_insert_page(struct vm_object *o, struct page *pg, bool below)
  */
 static int insert_file_page(struct vm_object *o, struct page *pg, bool below)
 {
-    unsigned tries = 0;
+    struct mem_need need = mem_need();
     int err;
 
     do
         err = try_insert_page(o, pg, below);
-    while (unlikely(err == -ENOMEM) && pageout_make_room(tries++));
+    while (unlikely(err == -ENOMEM) && mem_wait(&need) == MEM_FREED);
     return err;
 }
 
@@ -154,7 +156,7 @@ static bool is_page_present(struct vm_object *o, uint64_t index)
 
 /*
  * Inserts a new busy page at `index`.  0, -EEXIST, -ENXIO (beyond the end), -ENOMEM.
- * @guess  no thread waits for it: it gets PG_AHEAD, and only spare memory is used
+ * @guess  no thread waits for it: it gets PG_AHEAD, and only spare memory is used, without waiting
  */
 static int insert_busy_page(struct vm_object *o, uint64_t index, const struct placement *pl,
                             bool guess, struct page **out)
@@ -164,7 +166,8 @@ static int insert_busy_page(struct vm_object *o, uint64_t index, const struct pl
 
     if (guess && is_page_present(o, index))
         return -EEXIST;
-    if ((guess && !pageout_spare(1)) || (pg = alloc_file_page(o, index, pl)) == NULL)
+    if ((guess && !pageout_spare(1)) ||
+        (pg = alloc_file_page(o, index, pl, guess ? 0 : ALLOC_WAIT)) == NULL)
         return -ENOMEM;
     atomic_fetch_or_explicit(&pg->flags, PG_LOCKED, memory_order_relaxed);
     err = insert_file_page(o, pg, true);

@@ -133,6 +133,18 @@ struct swap_transfer {
     struct dying dying;
 };
 
+/* A transfer, after waiting for memory if necessary; NULL: no memory. */
+static struct swap_transfer *transfer_alloc_wait(void)
+{
+    struct mem_need need = mem_need();
+    struct swap_transfer *t;
+
+    do
+        t = kmem_alloc(sizeof *t);
+    while (unlikely(t == NULL) && mem_wait(&need) == MEM_FREED);
+    return t;
+}
+
 static void release_page_unlock(struct page *pg)
 {
     page_unlock(pg);
@@ -412,8 +424,8 @@ static struct page *lock_neighbour_standin(struct vm_object *o, uint64_t index,
 }
 
 /*
- * A frame for page `index` of an object; `pl` is the placement of page `of`, from which its placement
- * follows.
+ * A frame for page `index` of an object, without waiting for memory; `pl` is the placement of page `of`, from
+ * which its placement follows.
  */
 static struct page *alloc_swap_in_frame(const struct placement *pl, uint64_t index, uint64_t of)
 {
@@ -461,15 +473,16 @@ static int start_swap_in(struct vm_object *o, struct page *pg, const struct plac
                          struct page_run *around, bool guess)
 {
     uint32_t flags = guess ? PG_AHEAD | PG_REFERENCED : PG_REFERENCED;
-    struct swap_transfer *t = kmem_alloc(sizeof *t);
-    struct page *frame = t != NULL ? place_page(pl, 0, 0, pg->index) : NULL;
+    struct page *frame = place_page(pl, 0, ALLOC_WAIT, pg->index);
+    struct swap_transfer *t = frame != NULL ? transfer_alloc_wait() : NULL;
     struct page *below[SWAP_CLUSTER], *below_standin[SWAP_CLUSTER];
     struct swap_owner own = {o->family != NULL ? NULL : o, o->family};
     struct swap_place first = swap_place_of(pg);
     unsigned nbelow, nabove;
 
-    if (frame == NULL) {
-        kmem_free(t);
+    if (t == NULL) {
+        if (frame != NULL)
+            page_release(frame);
         return -ENOMEM;
     }
     around->n = min_of(around->n, (uint64_t)SWAP_CLUSTER);

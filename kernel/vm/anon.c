@@ -208,7 +208,7 @@ int anon_move(struct as *as, uint64_t from, uint64_t to, uint64_t len)
     uint64_t index = from >> PAGE_SHIFT, last = (from + len - 1) >> PAGE_SHIFT;
     uint64_t shift = (to - from) >> PAGE_SHIFT; /* wraps around if to < from */
     struct page *pg, *moved;
-    unsigned tries = 0;
+    struct mem_need need = mem_need();
     int err = 0;
 
     as->anon_all_mapped = false;
@@ -243,7 +243,7 @@ int anon_move(struct as *as, uint64_t from, uint64_t to, uint64_t len)
         spin_unlock(&o->family->lock);
         if (pg == NULL || index > last)
             break;
-        if (unlikely(err == -ENOMEM) && pageout_make_room(tries++)) {
+        if (unlikely(err == -ENOMEM) && mem_wait(&need) == MEM_FREED) {
             err = 0;
             index--;
         }

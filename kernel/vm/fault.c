@@ -47,9 +47,9 @@ struct fault {
     unsigned slot;   /* index of the entry for the address in `table` */
     uint64_t *table; /* page table; NULL: not made yet                */
     bool write;
-    bool keep_marked; /* migration failed: map the page where it is           */
-    bool refused;     /* no page table can be reserved: waiting does not help */
-    int code;         /* si_code if the result is a signal                    */
+    bool keep_marked;     /* migration failed: map the page where it is */
+    int code;             /* si_code if the result is a signal          */
+    struct mem_need need; /* for wait_for_memory()                      */
 };
 
 /* Finds the page and the page-table entry of the address; `table` is NULL if there is no table. */
@@ -72,15 +72,29 @@ static __attribute__((noinline)) void find_huge_entry(struct fault *f, uint64_t 
     f->index = f->addr >> PAGE_SHIFT;
 }
 
-/* Makes the page table if there is none.  false: no memory; f->refused tells whether waiting can help. */
+/* Makes the page table if there is none.  false: no memory; then the caller returns fail_no_table(). */
 static inline bool ensure_page_table(struct fault *f)
 {
     if (unlikely(f->table == NULL))
         f->table = f->order != 0 ? pt_pd_make(f->as, f->addr) : pt_leaf_make(f->as, f->addr);
-    if (likely(f->table != NULL))
-        return true;
-    f->refused = !reserve_spares(1);
-    return false;
+    return likely(f->table != NULL);
+}
+
+/*
+ * An allocation that could not sleep has failed: waits for memory.  No spin lock is held.  RETRY, or the
+ * error: -ENOMEM, or -EINTR.
+ */
+static __attribute__((noinline)) int wait_for_memory(struct fault *f)
+{
+    enum mem_wait end = mem_wait(&f->need);
+
+    return end == MEM_FREED ? RETRY : end == MEM_ENDING ? -EINTR : -ENOMEM;
+}
+
+/* There is no page table.  If none can be reserved, waiting does not help.  As wait_for_memory(). */
+static int fail_no_table(struct fault *f)
+{
+    return reserve_spares(1) ? wait_for_memory(f) : -ENOMEM;
 }
 
 static inline uint64_t seg_pte_bits(const struct seg *s, bool writable)
@@ -110,13 +124,13 @@ static inline bool is_private_writable(const struct page *pg)
 }
 
 /*
- * The error for a missing frame.  SIG_BUS for a 2 MiB page: there may be enough free single frames, so
- * neither waiting nor killing a process helps.
+ * The error for a missing frame; its allocation has waited for memory.  SIG_BUS for a 2 MiB page: there may be
+ * enough free single frames, so killing a process does not help.
  */
 static int fail_no_frame(struct fault *f)
 {
     f->code = CODE_ADRERR;
-    return f->order != 0 ? SIG_BUS : -ENOMEM;
+    return f->order != 0 ? SIG_BUS : proc_is_ending() ? -EINTR : -ENOMEM;
 }
 
 /* ---- private pages --------------------------------------------------------------------------- */
@@ -191,31 +205,33 @@ static void init_private_page(struct fault *f, struct page *pg)
 }
 
 /*
- * Adds a new private page at f->index, where there was none, and maps it.  0, RETRY or -ENOMEM.
+ * Adds a new private page at f->index, where there was none, and maps it.  0, or as wait_for_memory().
  * @over_file  a page of a file may be mapped there
  */
 static __attribute__((always_inline)) inline int add_private_page(struct fault *f, struct page *pg,
                                                                   bool over_file)
 {
     struct vm_object *o = &f->as->anon;
-    int err = -ENOMEM;
+    int err;
 
     init_private_page(f, pg);
-    if (ensure_page_table(f)) {
-        spin_lock(&o->lock);
-        err = radix_insert(&o->tree, f->index, pg);
-        if (likely(err == 0)) {
-            o->npages += 1ul << f->order;
-            if (over_file && f->table[f->slot] != 0)
-                map_copy_unlock(f, pg);
-            else
-                map_private_unlock(f, pg, false);
-            return 0;
-        }
-        spin_unlock(&o->lock);
+    if (!ensure_page_table(f)) {
+        page_release(pg);
+        return fail_no_table(f);
     }
+    spin_lock(&o->lock);
+    err = radix_insert(&o->tree, f->index, pg);
+    if (likely(err == 0)) {
+        o->npages += 1ul << f->order;
+        if (over_file && f->table[f->slot] != 0)
+            map_copy_unlock(f, pg);
+        else
+            map_private_unlock(f, pg, false);
+        return 0;
+    }
+    spin_unlock(&o->lock);
     page_release(pg);
-    return err == -EEXIST ? RETRY : err;
+    return err == -EEXIST ? RETRY : wait_for_memory(f);
 }
 
 /*
@@ -228,7 +244,7 @@ static int cow_private_unlock(struct fault *f, struct page *pg)
 
     page_hold(pg);
     spin_unlock(&o->lock);
-    copy = place_private(f->seg, f->addr, f->order, 0);
+    copy = place_private(f->seg, f->addr, f->order, ALLOC_WAIT);
     if (copy == NULL) {
         page_release(pg);
         return fail_no_frame(f);
@@ -295,7 +311,7 @@ static __attribute__((noinline)) int fault_present_unlock(struct fault *f, struc
     }
     if (!ensure_page_table(f)) {
         spin_unlock(&f->as->anon.lock);
-        return -ENOMEM;
+        return fail_no_table(f);
     }
     if (f->write && !is_unshared(pg))
         return cow_private_unlock(f, pg);
@@ -323,11 +339,12 @@ static __attribute__((noinline)) int copy_file_page(struct fault *f)
         page_release(from);
         return SIG_BUS;
     }
-    copy = place_private(f->seg, f->addr, 0, 0);
-    err = -ENOMEM;
+    copy = place_private(f->seg, f->addr, 0, ALLOC_WAIT);
     if (copy != NULL) {
         page_copy(copy, from, 0);
         err = add_private_page(f, copy, true);
+    } else {
+        err = fail_no_frame(f);
     }
     page_release(from); /* after the flush in add_private_page(): no CPU can read it any more */
     return err;
@@ -351,7 +368,7 @@ static int fault_private(struct fault *f)
         if (f->seg->obj != NULL)
             return f->write ? copy_file_page(f) : fault_object(f);
     }
-    pg = place_private(f->seg, f->addr, f->order, ALLOC_ZERO);
+    pg = place_private(f->seg, f->addr, f->order, ALLOC_ZERO | ALLOC_WAIT);
     return likely(pg != NULL) ? add_private_page(f, pg, false) : fail_no_frame(f);
 }
 
@@ -473,7 +490,7 @@ static int fault_object(struct fault *f)
     int err;
 
     if (!ensure_page_table(f))
-        return -ENOMEM;
+        return fail_no_table(f);
     lock_fault_objects(f);
     if (index >= atomic_load_explicit(&o->size_pages, memory_order_relaxed)) {
         /* Tested under the lock: beyond the end there may be a page that a write has not filled yet. */
@@ -623,19 +640,19 @@ int fault_resolve(struct as *as, uint64_t addr, enum fault_access access, int *c
 {
     struct thread *t = curthread;
     struct fault f;
-    unsigned tries = 0;
     uint64_t waits = t->disk_waits;
     int r = SIG_SEGV;
 
     f.as = as;
     f.write = access == FAULT_WRITE;
-    f.keep_marked = f.refused = false;
+    f.keep_marked = false;
+    f.need = mem_need();
     f.code = CODE_MAPERR;
     if (likely(addr < USER_TOP)) {
         rw_enter_read(&as->lock);
         do
             r = fault_once(&f, addr, access);
-        while (r == RETRY || (unlikely(r == -ENOMEM) && !f.refused && pageout_make_room(tries++)));
+        while (r == RETRY);
         rw_exit_read(&as->lock);
     }
     *code = f.code;

@@ -115,6 +115,24 @@ static struct page *alloc_on_node(unsigned node, unsigned order, unsigned flags,
                                          : page_alloc(node, order, flags);
 }
 
+/* From the nodes of MPOL_BIND: `node` first, then those nearest to lgroup `near`.  NULL: none has a block. */
+static struct page *alloc_bound_once(unsigned node, unsigned near, unsigned order, unsigned flags,
+                                     uint64_t index, unsigned start)
+{
+    uint64_t left = curthread->mempolicy.nodes;
+    struct page *pg;
+
+    flags = (flags & ~(unsigned)ALLOC_WAIT) | ALLOC_STRICT;
+    for (;;) {
+        do
+            pg = alloc_on_node(node, order, flags, index, start);
+        while (pg == NULL && cachelist_reclaim(node, RECLAIM_BATCH) != 0);
+        if (pg != NULL || (left &= ~(1ull << node)) == 0)
+            return pg;
+        node = mempolicy_nearest(&lgrp_topo, near, left);
+    }
+}
+
 /* As alloc_by_policy(), from the nodes that the thread has requested (set_mempolicy(2)). */
 static struct page *alloc_by_mempolicy(unsigned order, unsigned flags, uint64_t index,
                                        unsigned start)
@@ -123,20 +141,16 @@ static struct page *alloc_by_mempolicy(unsigned order, unsigned flags, uint64_t 
     struct mempolicy *mp = &t->mempolicy;
     unsigned near = t->lg.home != LGRP_NONE ? t->lg.home : this_cpu()->lgrp;
     unsigned node = mempolicy_node(mp, &lgrp_topo, near), lgrp = lgrp_topo.node_lgrp[node];
-    uint64_t left = mp->nodes;
+    struct mem_need need = mem_need();
     struct page *pg;
 
     lgrp_count(lgrp, mp->mode == MPOL_INTERLEAVE ? LGRP_STAT_ROUNDROBIN : LGRP_STAT_NEXT, 1);
     if (mp->mode != MPOL_BIND)
-        return count_if_missed(alloc_on_node(node, order, flags | ALLOC_WAIT, index, start), lgrp);
-    for (;;) {
-        do
-            pg = alloc_on_node(node, order, flags | ALLOC_STRICT, index, start);
-        while (pg == NULL && cachelist_reclaim(node, RECLAIM_BATCH) != 0);
-        if (pg != NULL || (left &= ~(1ull << node)) == 0)
-            return count_if_missed(pg, lgrp);
-        node = mempolicy_nearest(&lgrp_topo, near, left);
-    }
+        return count_if_missed(alloc_on_node(node, order, flags, index, start), lgrp);
+    do
+        pg = alloc_bound_once(node, near, order, flags, index, start);
+    while (pg == NULL && order == 0 && (flags & ALLOC_WAIT) != 0 && mem_wait(&need) == MEM_FREED);
+    return count_if_missed(pg, lgrp);
 }
 
 /* A block for page `index`, from the lgroup that the policy chooses, or from the nearest one with memory. */
@@ -151,7 +165,7 @@ static struct page *alloc_by_policy(const struct placement *pl, unsigned order, 
     node = lgrp_topo.sole_node[lgrp];
     if (unlikely(node == LGRP_NONE))
         node = lgrp_mem_node(&lgrp_topo, lgrp, (uint32_t)rng_next());
-    return count_if_missed(alloc_on_node(node, order, flags | ALLOC_WAIT, index, start), lgrp);
+    return count_if_missed(alloc_on_node(node, order, flags, index, start), lgrp);
 }
 
 struct page *place_page(const struct placement *pl, unsigned order, unsigned flags, uint64_t index)
@@ -179,7 +193,7 @@ struct page *place_private(struct seg *s, uint64_t addr, unsigned order, unsigne
     if (unlikely(node == LGRP_NONE))
         return place_private_slow(s, addr, order, flags);
     lgrp_count(home, LGRP_STAT_NEXT, 1);
-    return count_if_missed(page_alloc(node, order, flags | ALLOC_WAIT | ALLOC_WHOLE), home);
+    return count_if_missed(page_alloc(node, order, flags | ALLOC_WHOLE), home);
 }
 
 struct page *place_strict(unsigned lgrp, const struct page *like)

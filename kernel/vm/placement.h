@@ -14,8 +14,8 @@ struct placement place_of_seg(struct seg *s, uint64_t addr);
 unsigned place_lgrp(const struct placement *pl);
 /*
  * place_page - a block of 2^order frames for curthread: in the lgroup that the policy chooses, else in the
- * nearest lgroup with free memory (counted as "alloc fail").  NULL: no memory, also after waiting for it.
- * No spin lock is held.
+ * nearest lgroup with free memory (counted as "alloc fail").  NULL: no memory, with ALLOC_WAIT also after
+ * waiting for it.  No spin lock is held.
  * @flags  enum alloc_flags
  * @index  number of the page in its object, which chooses the colour
  */

@@ -117,7 +117,8 @@ void as_set_limits(struct as *as, const struct as_limits *lim);
 /*
  * as_fault - resolve a page fault of curthread at `addr`.
  * Returns 0, or the signal to send (SIGSEGV with *code SEGV_MAPERR 1 or SEGV_ACCERR 2, SIGBUS with *code
- * BUS_ADRERR 2), or -ENOMEM: the caller kills the process with a message.
+ * BUS_ADRERR 2), or -ENOMEM: the caller kills the process with a message; or -EINTR: no memory, and the process
+ * is ending.
  * May sleep.  Called by the trap handler with interrupts on.
  */
 int as_fault(struct as *as, uint64_t addr, enum fault_access access, int *code);

@@ -17,6 +17,7 @@
 #include "x86/trap.h"
 
 #include "lib/cpu.h"
+#include "lib/errno.h"
 #include "lib/park.h"
 #include "lib/string.h"
 #include "stat/cpustat.h"
@@ -113,7 +114,7 @@ static void handle_page_fault(struct regs *r)
         sig = proc_page_fault(addr, write, exec, &code);
         if (sig > 0)
             sig_fault(sig, code, addr);
-        else if (sig < 0)
+        else if (sig == -ENOMEM)
             oom_page_fault(true);
         return;
     }
@@ -126,7 +127,8 @@ static void handle_page_fault(struct regs *r)
             e++;
         if (e < __ex_table_end) {
             irq_enable();
-            while ((sig = proc_page_fault(addr, write, false, &code)) < 0 && oom_page_fault(false))
+            while ((sig = proc_page_fault(addr, write, false, &code)) == -ENOMEM &&
+                   oom_page_fault(false))
                 ;
             irq_disable();
             if (sig != 0)

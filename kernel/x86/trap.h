@@ -44,7 +44,8 @@ noreturn void x86_enter_stack(uint64_t top, void (*fn)(void));
 /* ---- implemented by proc/ ---- */
 /*
  * proc_page_fault - resolve a page fault at `addr` in the current address space.  Returns 0; a signal number,
- *                   with its si_code in *code; or -ENOMEM.  Interrupts are on; may sleep.
+ *                   with its si_code in *code; -ENOMEM; or -EINTR: the process is ending.  Interrupts are on; may
+ *                   sleep.
  * sig_fault - send a signal to the current thread for an exception in user mode: it is delivered even when it
  *             is blocked or ignored.
  * oom_page_fault - there is no memory for a page fault of the current process.  @user: the fault was in user

@@ -254,13 +254,13 @@ static const struct pager_ops pager;
 /* Memory comes back by itself. */
 unsigned host_waits;
 
-static bool make_room(unsigned tries)
+enum mem_wait mem_wait(struct mem_need *need)
 {
     host_waits++;
-    return tries < 16;
+    return need->tries-- > MEM_TRIES - 16 ? MEM_FREED : MEM_EXHAUSTED;
 }
 
-static const struct ext_up up = {&ops, &pager, write_data, drop_pages, may_evict, privileged, make_room};
+static const struct ext_up up = {&ops, &pager, write_data, drop_pages, may_evict, privileged};
 
 int host_mount(struct disk *d, bool rdonly, struct ext_fs **out)
 {

@@ -79,11 +79,6 @@ void pageout_quiesce(void)
 {
 }
 
-bool pageout_make_room(unsigned tries)
-{
-    (void)tries;
-    return false;
-}
 static uint64_t unpageable;
 
 uint64_t mem_total_pages(void)

@@ -490,11 +490,6 @@ bool pageout_may_take(void)
     return may_take;
 }
 
-bool pageout_low_memory(unsigned node, bool wait, bool failed)
-{
-    return false;
-}
-
 /* What is allocated as unpageable is counted, whichever CPU frees it, to within a batch for each CPU. */
 TEST(unpageable_frames_are_counted)
 {

@@ -134,10 +134,10 @@ void pageout_quiesce(void)
 {
 }
 
-bool pageout_make_room(unsigned tries)
+enum mem_wait mem_wait(struct mem_need *need)
 {
-    (void)tries;
-    return false;
+    (void)need;
+    return MEM_EXHAUSTED;
 }
 
 void pcache_count_in(enum page_kind kind, unsigned n)

@@ -189,13 +189,13 @@ struct buf *buf_cached(struct ext_fs *fs, uint32_t block)
 static struct buf *alloc_buf(struct ext_fs *fs)
 {
     struct buf *b = ext_alloc(fs, sizeof *b);
-    unsigned tries = 0;
+    struct mem_need need = mem_need();
 
     if (b == NULL)
         return NULL;
     do
         b->data = ext_block_alloc(fs);
-    while (unlikely(b->data == NULL) && ext_make_room(fs, tries++));
+    while (unlikely(b->data == NULL) && ext_make_room(fs, &need));
     if (b->data == NULL) {
         kmem_free(b);
         return NULL;

@@ -126,12 +126,12 @@ void ext_io_sort(struct ioblock *v, size_t n);
  * ext_block_free - free it; NULL is allowed.
  * ext_alloc - zeroed memory, to be freed with kmem_free().  If there is none, it frees unused buffers, and
  *             then waits for memory.  NULL only for the pageout daemon, and if waiting was in vain.
- * ext_make_room - an allocation has failed and was tried `tries` times before: free or wait for memory as
- *                 ext_alloc().  Returns whether to try again.
+ * ext_make_room - an allocation has failed: free or wait for memory as ext_alloc().  Returns whether to try
+ *                 again.
  */
 void *ext_block_alloc(struct ext_fs *fs);
 void *ext_alloc(struct ext_fs *fs, size_t size);
-bool ext_make_room(struct ext_fs *fs, unsigned tries);
+bool ext_make_room(struct ext_fs *fs, struct mem_need *need);
 void ext_block_free(struct ext_fs *fs, void *p);
 
 /* ---- the journal (journal.c, commit.c, recover.c) ---- */
@@ -250,7 +250,6 @@ struct ext_up {
     void (*drop_pages)(struct ext_inode *i, uint64_t size);
     bool (*may_evict)(struct ext_inode *i); /* whether it has neither dirty pages nor I/O */
     bool (*privileged)(void);               /* whether the caller may use the reserved blocks */
-    bool (*make_room)(unsigned tries);      /* free or wait for memory; whether to try again */
 };
 
 /* A part of the inode cache, with its own lock. */

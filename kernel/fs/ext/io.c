@@ -60,19 +60,19 @@ void ext_block_free(struct ext_fs *fs, void *p)
         page_free(virt_to_page(p));
 }
 
-bool ext_make_room(struct ext_fs *fs, unsigned tries)
+bool ext_make_room(struct ext_fs *fs, struct mem_need *need)
 {
-    return bufs_shrink(fs) || fs->up->make_room(tries);
+    return bufs_shrink(fs) || mem_wait(need) == MEM_FREED;
 }
 
 void *ext_alloc(struct ext_fs *fs, size_t size)
 {
-    unsigned tries = 0;
+    struct mem_need need = mem_need();
     void *p;
 
     do
         p = kmem_zalloc(size);
-    while (unlikely(p == NULL) && ext_make_room(fs, tries++));
+    while (unlikely(p == NULL) && ext_make_room(fs, &need));
     return p;
 }
 

@@ -260,12 +260,12 @@ static int build_transfer_requests(struct page_transfer *t)
 /* Memory for one block; waits for it if necessary.  NULL as ext_alloc(). */
 static uint8_t *alloc_block_may_wait(struct ext_fs *fs)
 {
-    unsigned tries = 0;
+    struct mem_need need = mem_need();
     uint8_t *p;
 
     do
         p = ext_block_alloc(fs);
-    while (p == NULL && ext_make_room(fs, tries++));
+    while (p == NULL && ext_make_room(fs, &need));
     return p;
 }
 

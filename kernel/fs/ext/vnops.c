@@ -17,7 +17,6 @@
 #include "vfs/file.h"
 #include "lib/string.h"
 #include "stat/panic.h"
-#include "pages/pageout.h"
 #include "vm/rmap.h"
 
 #define S_ISGID 02000u
@@ -246,7 +245,6 @@ const struct ext_up ext_kernel_up = {
     .drop_pages = drop_inode_pages,
     .may_evict = may_evict_inode,
     .privileged = may_use_reserved_blocks,
-    .make_room = pageout_make_room,
 };
 
 static bool is_being_written(struct ext_inode *i)
