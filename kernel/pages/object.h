@@ -191,8 +191,8 @@ struct placement {
 void object_io_init(struct vm_object *o, struct object_io *io, struct disk *disk);
 void object_io_fini(struct vm_object *o);
 /*
- * object_dirty - mark the page, which is in the tree and held by the caller, as different from the disk.
- * Without an object_io it only sets the flag.
+ * object_dirty - mark the page, which is in the tree and held by the caller, as different from the disk.  Does
+ * nothing if it is marked already.  Without an object_io it only sets PG_DIRTY.
  * object_dirty_range - the same for those of pages first .. last that are in memory; the object has an
  * object_io.
  * Any context; take o->lock.

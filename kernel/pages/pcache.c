@@ -128,12 +128,21 @@ static inline uint32_t pcache_page_flags(const struct page *pg)
 
 /* ---- dirty pages ----------------------------------------------------------------------------- */
 
-void pcache_tag_dirty(struct vm_object *o, struct page *pg)
+/*
+ * Marks a page dirty.  This is the only place that sets PG_DIRTY.  Without a disk the flag only allows writable
+ * mappings (fault.c).  With one, the object is locked, and the page is clean and in its tree.
+ */
+static void set_page_dirty(struct vm_object *o, struct page *pg)
 {
     struct object_io *io = o->io;
 
-    cachelist_take(pg);
+    if (io != NULL) {
+        cachelist_take(pg);
+        ASSERT(pg->obj == o && (pcache_page_flags(pg) & (PG_DISK | PG_DIRTY)) == PG_DISK, "I1");
+    }
     atomic_fetch_or_explicit(&pg->flags, PG_DIRTY, memory_order_relaxed);
+    if (io == NULL)
+        return;
     radix_tag(&o->tree, pg->index, RADIX_DIRTY);
     if (io->ndirty++ == 0) {
         struct dirty_set *set = dirty_set_of(o);
@@ -144,10 +153,12 @@ void pcache_tag_dirty(struct vm_object *o, struct page *pg)
     }
 }
 
-void pcache_untag_dirty(struct vm_object *o, struct page *pg)
+/* Marks a dirty page of a file on a disk clean.  o->lock is held. */
+static void set_page_clean(struct vm_object *o, struct page *pg)
 {
     struct object_io *io = o->io;
 
+    ASSERT(pg->obj == o && (pcache_page_flags(pg) & PG_DIRTY) != 0, "I1");
     atomic_fetch_and_explicit(&pg->flags, ~(uint32_t)PG_DIRTY, memory_order_relaxed);
     radix_untag(&o->tree, pg->index, RADIX_DIRTY);
     if (--io->ndirty == 0) {
@@ -163,7 +174,7 @@ void pcache_forget(struct vm_object *o, struct page *pg)
 {
     cachelist_take(pg);
     if ((pcache_page_flags(pg) & PG_DIRTY) != 0)
-        pcache_untag_dirty(o, pg);
+        set_page_clean(o, pg);
 }
 
 #define UNMAPPED_BATCH 64 /* most pages looked at with one hold of the lock */
@@ -197,17 +208,18 @@ void pcache_pin(struct vm_object *o)
 
 void object_dirty(struct vm_object *o, struct page *pg)
 {
+    if (o->io == NULL) {
+        if ((pcache_page_flags(pg) & PG_DIRTY) == 0)
+            set_page_dirty(o, pg);
+        return;
+    }
     /* A thread that clears the flag after it is read here must see the data that were stored before. */
     atomic_thread_fence(memory_order_seq_cst);
     if ((pcache_page_flags(pg) & PG_DIRTY) != 0)
         return;
-    if (o->io == NULL) {
-        atomic_fetch_or_explicit(&pg->flags, PG_DIRTY, memory_order_relaxed);
-        return;
-    }
     spin_lock(&o->lock);
     if ((pcache_page_flags(pg) & PG_DIRTY) == 0 && radix_lookup(&o->tree, pg->index) == pg)
-        pcache_tag_dirty(o, pg);
+        set_page_dirty(o, pg);
     spin_unlock(&o->lock);
 }
 
@@ -218,7 +230,7 @@ void object_dirty_range(struct vm_object *o, uint64_t first, uint64_t last)
     spin_lock(&o->lock);
     for (; (pg = radix_next(&o->tree, &first)) != NULL && first <= last; first++)
         if ((pcache_page_flags(pg) & PG_DIRTY) == 0)
-            pcache_tag_dirty(o, pg);
+            set_page_dirty(o, pg);
     spin_unlock(&o->lock);
 }
 
@@ -314,7 +326,7 @@ static void begin_writeback(struct vm_object *o, struct run *r)
     for (unsigned i = 0; i < r->n; i++) {
         struct page *pg = r->page[i];
 
-        pcache_untag_dirty(o, pg);
+        set_page_clean(o, pg);
         atomic_fetch_or_explicit(&pg->flags, PG_WRITEBACK, memory_order_relaxed);
         radix_tag(&o->tree, pg->index, RADIX_WRITEBACK);
         page_hold(pg);
@@ -436,7 +448,7 @@ void object_write_done(struct page *pg, int err)
             io->error = err;
         }
         if ((pcache_page_flags(pg) & PG_DIRTY) == 0)
-            pcache_tag_dirty(o, pg);
+            set_page_dirty(o, pg);
     }
     if (unlikely(io->nthrottled != 0) &&
         throttle_wakes(&t, before << PAGE_SHIFT, (before - 1) << PAGE_SHIFT))

@@ -12,12 +12,6 @@ void pcache_boot(void);
 /* pcache_cluster - number of pages of the largest transfer (maxphys). */
 uint64_t pcache_cluster(void);
 /*
- * pcache_tag_dirty, pcache_untag_dirty - set or clear PG_DIRTY, and the tag, of a page in the tree.  The
- * page must not have or have the flag before.  o->lock is held.
- */
-void pcache_tag_dirty(struct vm_object *o, struct page *pg);
-void pcache_untag_dirty(struct vm_object *o, struct page *pg);
-/*
  * pcache_forget - prepare a page to leave the tree: it is on no list and not dirty any more.  o->lock is
  * held.
  */

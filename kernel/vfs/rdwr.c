@@ -153,8 +153,7 @@ static int write_one_page(struct vnode *vn, struct uio *uio, loff_t off, size_t 
     *done = before - uio->resid;
     if (unlikely(fresh && *done < n))
         memset((uint8_t *)page_to_virt(pg) + *done, 0, PAGE_SIZE - *done);
-    if (!(atomic_load_explicit(&pg->flags, memory_order_relaxed) & PG_DIRTY))
-        atomic_fetch_or_explicit(&pg->flags, PG_DIRTY, memory_order_relaxed);
+    object_dirty(&vn->obj, pg);
     page_release(pg);
     return err;
 }
