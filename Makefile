@@ -5,7 +5,7 @@
 # THEORY      build/ holds the normal kernel, build/test/ the one with lock ranks, invariants and leak checks
 #             (TEST=1).  User programs and the initramfs are the same for both and live in build/user and
 #             build/.  The kernel is every .c and .S file below kernel/, drivers/ and boot/: adding a file
-#             needs no change here.  A folder that must be built in a way of its own has a build.mk.
+#             needs no change here.  A folder that must be built in a way of its own has a kernel/*/build.mk.
 #             Goals that build have build/.lock meanwhile (tools/alone.sh); goals that run something build what it needs
 #             by a make of their own ($(call build,FILES)), so that the lock is not held while a machine runs.
 # VARIABLES   CC=gcc|clang  TOOLPREFIX=  WERROR=1  TEST=1  PROFILE=core|disk|full  V=1 (print commands)
@@ -138,7 +138,7 @@ UNDEFINED   := -fsanitize=signed-integer-overflow,shift-exponent,bounds,integer-
 KCC         := $(CC) -std=gnu17 $(KFLAGS) $(WARN) $(KINCLUDE)
 KLD         := $(CC) -nostdlib -static -Wl,--build-id=none -Wl,-z,max-page-size=4096 -Wl,-z,noexecstack
 
-# stubs.c is for host tests, which link a folder without those above it.
+# kernel/*/stubs.c is for host tests, which link a folder without those above it.
 KSRCS       := $(sort $(shell find kernel drivers boot \( -name '*.c' -o -name '*.S' \) ! -name stubs.c 2>/dev/null))
 -include $(wildcard kernel/*/build.mk)
 include kernel/profile.mk

@@ -10,7 +10,7 @@
  *             The model sees only addresses of the emulator, and must learn to which board they belong.  So
  *             the kernel does one load from each memory range, and announces each to the model by a doorbell.
  * LOCKING     None: only the boot CPU calls these functions.
- * SEE ALSO    stat/modelled.h, kernel/proc/fpdev.c, docs/fireplane.md
+ * SEE ALSO    stat/modelled.h, kernel/fireplane/fpdev.c, docs/fireplane.md
  */
 #ifndef DRIVERS_FIREPLANE_H
 #define DRIVERS_FIREPLANE_H

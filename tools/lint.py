@@ -12,7 +12,7 @@
     layout    C: no tabs, no blanks at line ends, at most 120 columns, and the kernel as clang-format lays it out
               (.clang-format); ruff on Python, shellcheck on shell scripts
 
-That what docs/ name exists is tested by tests/test_docs.py.
+That what comments and docs/ name exists is tested by tests/test_docs.py.
 Prints one line for each fault, as file:line: text, and ends with status 1 if there was any.
 """
 

@@ -56,7 +56,7 @@ struct disk {
 int blk_open_queue(struct disk *d);
 
 /*
- * stats.c.  io_waitq_enter, io_waitq_exit - a request joins, or leaves, the queue of those that wait.
+ * iostat.c.  io_waitq_enter, io_waitq_exit - a request joins, or leaves, the queue of those that wait.
  * io_runq_enter, io_runq_exit - the same for the queue of those at the device.  The caller holds d->lock.
  * stats_register - create the kstat of disk `d`.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * sched.h - the scheduling policy of a disk: which request is carried out next.
+ * iosched.h - the scheduling policy of a disk: which request is carried out next.
  */
 #ifndef BLK_IOSCHED_H
 #define BLK_IOSCHED_H

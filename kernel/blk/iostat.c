@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * stats.c - the statistics of a disk: Solaris's kstat_io, and more.
+ * iostat.c - the statistics of a disk: Solaris's kstat_io, and more.
  *
  * THEORY      How busy is a disk, and how long do requests wait for it?  Two sums for each queue answer this.
  *             The length of a queue is constant between two changes.  So each change adds (length * time

@@ -10,9 +10,9 @@
  *             A reader-writer lock is held by one writer or by many readers.  On a condition variable,
  *             threads sleep until another thread signals that a condition may be true now; they are woken up
  *             in the order in which they came.
- *             The caller must hold no spin lock, except the one that cv_*_spin() releases.  Each function
- *             that can sleep checks this on every call, also if it does not sleep this time (lib/spinlock.h,
- *             I3).
+ *             The caller must hold no spin lock, except the one that cv_wait_spin() or a relative releases.
+ *             Each function that can sleep checks this on every call, also if it does not sleep this time
+ *             (lib/spinlock.h, I3).
  * LOCKING     each object has one internal spin lock of RANK_CV
  */
 #ifndef DISP_SYNC_H

@@ -4,7 +4,7 @@
  *
  * THEORY      A thread is one flow of execution: it has a kernel stack, a priority and a home lgroup.  A CPU
  *             runs one thread at a time and switches between them.  A user thread is a struct lwp
- *             (proc/lwp.h) that embeds a struct thread; a kernel thread is a struct thread alone.
+ *             (proc/proc.h) that embeds a struct thread; a kernel thread is a struct thread alone.
  *             To sleep, a thread puts itself on a list of waiters under the lock of that list, sets its
  *             state, and calls swtch().  thread_wake() makes it runnable again.
  * INVARIANTS  I1  t->state changes only under t->lock, and the lock is held during the switch away from t

@@ -24,7 +24,10 @@ struct timer {
 uint64_t clock_real_ns(void);
 /* clock_set_real - settimeofday: set clock_real_ns(). */
 void clock_set_real(uint64_t ns);
-/* The conversion for the vDSO: ns = base_ns + ((tsc - base_tsc) * mult >> shift). */
+/*
+ * The clock: monotonic ns = base_ns + ((tsc - base_tsc) * mult >> shift); real_offset_ns more since 1970.
+ * The vDSO and /proc/cpuinfo read it.
+ */
 struct clock_params {
     uint64_t base_tsc, base_ns, real_offset_ns;
     uint32_t mult, shift;

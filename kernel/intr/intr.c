@@ -191,7 +191,7 @@ static void add_intr_source(unsigned irq, unsigned wanted, void (*fn)(void *), v
     if (wanted == CPU_MAX)
         s->wanted = s->cpu;
     narrive[s->cpu]++;
-    /* Last: dispatch_vector() calls the handler from now on. */
+    /* Last: intr_dispatch() calls the handler from now on. */
     atomic_store((void (*_Atomic *)(void *))&s->fn, fn);
 }
 

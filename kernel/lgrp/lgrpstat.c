@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * stats.c - the kstats of the lgroups: see stats.h.
+ * lgrpstat.c - the kstats of the lgroups: see lgrpstat.h.
  *
  * THEORY      When a program reads the kstat, the counters are copied and the other values (CPUs, pages,
  *             load) are computed.  A privileged write sets the counters of the lgroup to 0; it does not

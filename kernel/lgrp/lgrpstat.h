@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * stats.h - the counters of each lgroup: kstat module `lgrp`, instance = lgroup, with the names of Solaris.
+ * lgrpstat.h - the counters of each lgroup: kstat module `lgrp`, instance = lgroup, with the names of Solaris.
  *
  * THEORY      Each policy counts its decisions, so that a test can check where pages came from and why.  A
  *             counter is one atomic word per lgroup.  The counters of an lgroup are in cache lines of their

@@ -69,7 +69,7 @@ static inline void spin_check_sleep(uint64_t held)
     if (unlikely(cpu_context() != held))
         spin_bad_sleep();
 #else
-    /* spin_bad_sleep_keep() preserves all registers, so that the check costs only two instructions. */
+    /* spin_bad_sleep_keep preserves all registers, so that the check costs only two instructions. */
     __asm__ volatile("cmpq %0, %%gs:%c1\n je 1f\n call spin_bad_sleep_keep\n1:" ::"er"(held),
                      "i"(offsetof(struct cpu, nlock))
                      : "cc", "memory");

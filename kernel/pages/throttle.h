@@ -15,7 +15,7 @@
  * SOURCES     Solaris 8: defaults 384 KiB and 256 KiB (Solaris Tunable Parameters Reference); the rule as in
  *             ufs_rdwr and ufs_iodone.  AIX Performance Tuning Guide, "Disk-I/O Pacing".
  * LOCKING     that of the caller: these are pure functions
- * SEE ALSO    docs/pagecache.md, tests/host/test_throttle.c
+ * SEE ALSO    docs/pagecache.md, tests/host/test_cluster.c
  */
 #ifndef PAGES_THROTTLE_H
 #define PAGES_THROTTLE_H

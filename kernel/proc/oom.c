@@ -2,7 +2,7 @@
 /*
  * oom.c - chooses the process that is killed when there is no memory for a page.
  *
- * THEORY      Some memory is promised to a program when the program maps it (vm/reserve.c).  It is then
+ * THEORY      Some memory is promised to a program when the program maps it (pages/reserve.c).  It is then
  *             always available.  Other memory is not: the kernel gives it out as long as there is some.  If
  *             it runs out, a process must be killed.  The kernel kills the process that has most memory
  *             beyond its promise; then the other processes try again.

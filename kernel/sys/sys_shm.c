@@ -11,7 +11,7 @@
  *             A segment's number consists of its place in the table and a count of how often the place was
  *             used.  So the number of a removed segment is not used again soon.
  * LOCKING     shm_lock -> address space, object
- * SEE ALSO    vm/object.h, user/preload/madv.c; semantics: Linux's manual pages shmget(2), shmat(2),
+ * SEE ALSO    pages/object.h, user/preload/madv.c; semantics: Linux's manual pages shmget(2), shmat(2),
  *             shmctl(2)
  */
 #include "disp/timer.h"

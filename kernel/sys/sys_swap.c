@@ -4,7 +4,7 @@
  *
  * THEORY      A swap area is a disk or a file.  For a file, the kernel asks the file system once for the disk
  *             address of each page (bmap), so that paging out needs no file system.  Holes are refused.
- * SEE ALSO    kernel/vm/swap.c, docs/pageout.md
+ * SEE ALSO    kernel/pages/swap.c, docs/pageout.md
  */
 #include "blk/blk.h"
 #include "lib/errno.h"

@@ -164,7 +164,7 @@ loff_t file_seek(struct file *f, loff_t off, int whence);
 int file_readdir(struct file *f, dirent_fn fn, void *arg);
 
 /*
- * Record locks (lock.c).  A lock set by fcntl belongs to a descriptor table, a lock set by flock to an open
+ * Record locks (filelock.c).  A lock set by fcntl belongs to a descriptor table, a lock set by flock to an open
  * file.  It covers the bytes start .. end, both included; type F_UNLCK removes locks.
  * file_lock, file_flock - set or remove a lock.  0, -EAGAIN: another owner's lock is in the way and `wait` is
  *                         false; -ERESTARTSYS; -ENOLCK: the user has too many; -ENOMEM -EBADF -EINVAL;

@@ -15,7 +15,7 @@
  *             could see it.  During the copy the writer may fault, even on the same page of the same file; it
  *             then holds no lock but vn->lock.
  *             Write-behind: a write that completes a block of MAXBSIZE bytes hands it over for writing.
- *             Blocks that follow each other are gathered and written with one transfer (vm/cluster.h).
+ *             Blocks that follow each other are gathered and written with one transfer (pages/cluster.h).
  *             Free-behind: a program that reads a file from start to end rarely reads it again soon.  When
  *             memory is short, the pages that it has passed are freed first (freebehind).
  *             If there is no room for bytes beyond the end, they are zeroed again, and a page without other
@@ -23,7 +23,7 @@
  * INVARIANTS  I1  a page that becomes dirty here has blocks for all of its bytes below the end of the file
  * TUNABLES    freebehind, smallfile, maxcontig
  * LOCKING     vn->lock is held for writing around cache_write(); reads take no lock
- * SEE ALSO    rdwr.c, vm/pcache.c, docs/pagecache.md
+ * SEE ALSO    rdwr.c, pages/pcache.c, docs/pagecache.md
  */
 #include "vfs/filecache.h"
 

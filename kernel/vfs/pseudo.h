@@ -4,7 +4,7 @@
  *
  * THEORY      The files of /proc and /sys are stored nowhere.  They show the state of the kernel as text, and
  *             the text is made when a program reads the file.
- *             A tree is described by constant struct pseudo_nodes.  A directory has children listed in a
+ *             A tree is described by constants of type struct pseudo_node.  A directory has children listed in a
  *             table, and may also have computed entries (processes, CPUs, descriptors), each with a number as
  *             its key.
  *             A vnode exists only while it is in use.  It has a pointer to its node and two numbers, `arg`,

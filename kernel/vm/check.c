@@ -11,7 +11,7 @@
  *             I2  no kernel page is accessible to users
  *             I3  a user page has no right that its segment does not have
  * LOCKING     as->lock for reading
- * SEE ALSO    tests/test_vm.py
+ * SEE ALSO    tests/test_protection.py, kernel/sys/selftest.c
  */
 #include "stat/panic.h"
 #include "vm/pt.h"

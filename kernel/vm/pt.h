@@ -55,12 +55,12 @@ void pt_top_free(uint64_t *pml4);
 /* Lowest address bit that a table of each level decodes. */
 enum { PT_L4 = 39, PT_L3 = 30, PT_L2 = 21 };
 
+/* The entry for `addr` in a table of a level. */
 static inline uint64_t *pt_entry(uint64_t *table, uint64_t addr, unsigned level)
 {
     return &table[(addr >> level) % PT_ENTRIES];
 }
 
-/* The entry for `addr` in a table of a level. */
 /*
  * pt_pd - the level-2 table that covers addr, or NULL.  pt_leaf - the leaf table; NULL also for a 2 MiB page.
  */

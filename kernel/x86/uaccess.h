@@ -49,7 +49,7 @@ struct uio {
     enum uio_dir dir;
     bool user;            /* iovec bases are user addresses                             */
     bool no_sigpipe;      /* a write without a reader fails, but sends no SIGPIPE       */
-    uint8_t advice;       /* enum read_advice (vm/cluster.h) of the open file           */
+    uint8_t advice;       /* enum read_advice (pages/cluster.h) of the open file           */
     struct readahead *ra; /* readahead state of the open file; NULL: there is no file   */
 };
 

@@ -123,7 +123,7 @@ class Options:
     watchdog: int | None = None  # seconds
     agent: str | None = None  # start the test agent; "shell": and a shell on the console
     icount: bool = False
-    threads: str = "single"  # of the host that run CPUs: "single", "multi" (one for each CPU), "auto" (host_threads)
+    threads: str = "single"  # of the host that run CPUs: "single", "multi" (one for each CPU), "auto" (_host_threads)
     model: str | None = None  # "fireplane": attach the interconnect model
     model_page: Path | None = None  # keep its shared page here
     model_set: str | None = None  # parameters, "name=value; name=value"

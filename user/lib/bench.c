@@ -37,7 +37,7 @@
 
 #define PS_PER_S    1e12
 #define STACK_BYTES (64 * 1024)
-#define FUTEX_WAIT  0 /* linux/futex.h, which musl does not have */
+#define FUTEX_WAIT  0 /* <linux/futex.h>, which musl does not have */
 #define FUTEX_WAKE  1
 
 struct team {

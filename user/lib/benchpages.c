@@ -27,7 +27,7 @@
 #define P_ALARM  1e-6       /* chi-square: less likely is an error        */
 #define NODES    64         /* Linux: at most so many                     */
 #define SEED     1          /* Linux: of the random nodes                 */
-#define MPOL_DEFAULT_   0   /* linux/mempolicy.h, which musl does not have */
+#define MPOL_DEFAULT_   0   /* <linux/mempolicy.h>, which musl does not have */
 #define MPOL_PREFERRED_ 1
 
 const char *const bench_placement_name[BENCH_PLACEMENTS] = {"first", "random", "any"};

@@ -3,7 +3,7 @@
  * call.c - the library's two doors to the kernel.
  *
  * Kept in a file of its own so that a test program which defines hr_call and hr_path itself
- * leaves this object out of the link (homeroom.h, I1).
+ * leaves this object out of the link (user/include/homeroom.h, I1).
  */
 #include "homeroom.h"
 

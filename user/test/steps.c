@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 enum { PAGE = 4096, TIMES = 8 };
-enum { FUTEX_WAIT_PRIVATE = 128, FUTEX_WAKE_PRIVATE }; /* linux/futex.h */
+enum { FUTEX_WAIT_PRIVATE = 128, FUTEX_WAKE_PRIVATE }; /* <linux/futex.h> */
 
 static _Atomic uint32_t word;
 static _Atomic int sleeps;

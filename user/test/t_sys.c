@@ -481,7 +481,7 @@ static void futex_operations(void)
     pthread_t t;
     void *none;
 
-    /* WAKE_OP: word2 = 5, wake one of word1; word2 was 0, so nobody of word2 */
+    /* FUTEX_WAKE_OP: word2 = 5, wake one of word1; word2 was 0, so nobody of word2 */
     start_waiter(&t, FUTEX_WAIT);
     EXPECT_EQ(
         futex(&word1, FUTEX_WAKE_OP, 1, (void *)1, &word2, FUTEX_OP(OP_SET, 5, CMP_GT, 0)), 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * init.h - the public interface of the ext file system.
+ * ext_init.h - the public interface of the ext file system.
  */
 #ifndef FS_EXT_EXT_INIT_H
 #define FS_EXT_EXT_INIT_H

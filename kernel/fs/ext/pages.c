@@ -19,7 +19,7 @@
  *             I4  the bytes of a page below the end of the file are zero where there is no block (pcache.c,
  *                 I2)
  * LOCKING     map_lock for the look-up.  Requests end in interrupts.
- * SEE ALSO    vnops.c, vm/pcache.c
+ * SEE ALSO    vnops.c, pages/pcache.c
  */
 #include "fs/ext/vnops.h"
 
