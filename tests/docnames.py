@@ -5,7 +5,7 @@ THEORY      Four kinds of names are looked for.
             file      `kernel/vm/as.c`; `vm/as.c`, the end of a path; `as.c`, in the folder of the comment or the only
                       file of this name; `tests/test_*.py`; `kernel/vm/`
             function  `as_query()`: an identifier of the code
-            word      `page_alloc_on`: a name with an underscore; an identifier, or a word of a string of the code
+            word      `page_alloc_colored`: a name with an underscore; an identifier, or a word of a string of the code
             tunable   the words of a paragraph TUNABLES in a comment; `set x=1`, `x/W 1`, "tunable x"
             A comment is one of C, Python (docstrings included), make or the shell.  In a page, what stands between
             backquotes counts; in its blocks of code only tunables do.

@@ -95,6 +95,30 @@ def test_tunables_are_listed(tree):
     assert listed == sorted(tree.tunables)
 
 
+def calls_of_page(text):
+    """The system calls that docs/syscalls.md lists, by the file that answers them."""
+    section = text.partition("## What is where\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^- `(\w+\.c)`(.*?)(?=^- |\Z)", section, re.M | re.S)
+    return {file: sorted(re.findall(r"`(\w+)`", row)) for file, row in rows}
+
+
+def calls_of_kernel():
+    table = (ROOT / "kernel/sys/syscalls.tbl.h").read_text().partition("#define SYSCALLS(X)")[2].partition("#define")[0]
+    there = set(re.findall(r"X\(\d+, (\w+)\)", table))
+    found = {file.name: re.findall(r"^long sys_(\w+)\(", file.read_text(), re.M) for file in ROOT.glob("kernel/sys/*.c")}
+    assert there == {name for names in found.values() for name in names}
+    return {file: sorted(names) for file, names in found.items() if names}
+
+
+def test_system_calls_are_listed():
+    """docs/syscalls.md has every call of the table, in the file that answers it, and no other."""
+    text = (ROOT / "docs/syscalls.md").read_text()
+    assert calls_of_page(text) == calls_of_kernel()
+    assert (
+        calls_of_page(text.replace("`mremap`, ", "")) != calls_of_kernel() != calls_of_page(text.replace("`futex`", "`futile`"))
+    )
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_make_lines_can_be_typed(page):
     """The variables of each `make ...` are known to the Makefile, and a name after -k is one of a test."""
