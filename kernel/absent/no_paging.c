@@ -21,7 +21,6 @@
 
 /* The marks that pageout has by default, as parts of memory (pages/paging.c). */
 enum { LOTSFREE_PART = 64, DESFREE_PART = 128, USER_PART = 256, ROOT_PART = 512 };
-enum { ROOM_TRIES = 1000 }; /* attempts in which other threads took the memory that became free */
 
 /* ---- free memory ---- */
 
@@ -64,15 +63,16 @@ bool pageout_may_take(void)
 }
 
 /* No page can be freed, so only the end of a process helps. */
-bool pageout_low_memory(unsigned node, bool wait, bool failed)
+enum mem_wait mem_wait(struct mem_need *need)
 {
-    (void)node;
-    return wait && failed && spin_threads_run && oom_frees();
-}
-
-bool pageout_make_room(unsigned tries)
-{
-    return tries < ROOM_TRIES && pageout_low_memory(this_cpu()->node, true, true);
+    if (!need->failed || need->tries == 0 || !spin_threads_run)
+        return MEM_EXHAUSTED;
+    need->tries--;
+    if (!need->may_sleep)
+        return MEM_CANNOT_SLEEP;
+    if (oom_frees())
+        return MEM_FREED;
+    return proc_is_ending() ? MEM_ENDING : MEM_EXHAUSTED;
 }
 
 void pageout_quiesce(void)
