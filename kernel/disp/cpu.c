@@ -15,7 +15,8 @@
  *             there, unless the thread has lgroup affinities: then its home is chosen by them again.
  * INVARIANTS  I1  at least one CPU is P_ONLINE, and so takes interrupts
  * LOCKING     cpu_lock serialises changes of state; then thread locks and cpupart_lock
- * SEE ALSO    pset.c; p_online(2), processor_bind(2) of Solaris 9; docs/psets.md, docs/dispatcher.md
+ * SEE ALSO    pset.c; p_online(2), processor_bind(2) of Solaris 9; docs/psets.md, docs/dispatcher.md,
+ *             tests/host/test_pset.c
  */
 #include "disp/disp.h"
 #include "disp/sync.h"

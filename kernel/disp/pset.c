@@ -11,23 +11,18 @@
  *             When a set is destroyed, its CPUs join the default set before they leave the old one, and its
  *             threads move in between.  So each thread has a CPU at all times, and keeps its home.
  * LOCKING     pset.h
- * SEE ALSO    tests/test_psets.py, docs/psets.md
+ * SEE ALSO    tests/host/test_pset.c, tests/test_psets.py, docs/psets.md
  */
 #include "disp/pset.h"
 
 #include "disp/disp.h"
-#include "disp/loadavg.h"
-#include "lgrp/lgrp.h"
 #include "lib/errno.h"
-#include "lib/printf.h"
 #include "lib/rng.h"
-#include "lib/string.h"
 #include "mem/kmem.h"
 #include "stat/panic.h"
 #include "uapi/homeroom.h"
-#include "lgrp/lgrpstat.h"
 
-enum { MAX_SETS = 2 * CPU_MAX, NBASE = 6, NPERLGRP = 3 };
+enum { MAX_SETS = 2 * CPU_MAX };
 
 struct cpupart cpupart_default = {
     .id = PS_NONE, .live = true, .attr = PSET_NOESCAPE, .rt.maxpri = -1};
@@ -54,81 +49,6 @@ struct cpupart *pset_find(int id)
 int pset_of_cpu(unsigned cpu)
 {
     return cpus[cpu]->disp->part->id;
-}
-
-/* ---- kstats ---- */
-
-static char lgrp_stat[LGRP_MAX * NPERLGRP][16];
-static const char *stat_names[NBASE + LGRP_MAX * NPERLGRP] = {
-    "cpus", "runnable", "avenrun_1min", "avenrun_5min", "avenrun_15min", "attributes"};
-
-static void pset_stats_snapshot(struct kstat *ks, uint64_t *out)
-{
-    const struct cpupart *p = ks->arg;
-
-    *out++ = cpumask_weight(&p->cpus);
-    *out++ = p->nrunnable;
-    for (unsigned i = 0; i < array_size(p->loadavg); i++)
-        *out++ = p->loadavg[i];
-    *out++ = p->attr;
-    spin_lock(&cpupart_lock);
-    for (unsigned g = 0; g < nlgrps; g++) {
-        const struct lpl *l = &p->lgrps.lpl[g];
-
-        *out++ = l->ncpus;
-        *out++ = l->ncpus != 0 ? lpl_load(l) : 0;
-        *out++ = l->homed;
-    }
-    spin_unlock(&cpupart_lock);
-}
-
-static void register_pset_stats(struct cpupart *p)
-{
-    p->ks = (struct kstat){.module = "pset",
-                           .instance = max_of(p->id, 0),
-                           .name = "pset",
-                           .kclass = "misc",
-                           .nstat = NBASE + NPERLGRP * nlgrps,
-                           .names = stat_names,
-                           .snapshot = pset_stats_snapshot,
-                           .arg = p};
-    kstat_register(&p->ks);
-}
-
-void pset_stats_init(void)
-{
-    static const char *const what[NPERLGRP] = {"cpus", "load", "homes"};
-
-    for (unsigned i = 0; i < nlgrps * NPERLGRP; i++) {
-        snprintf(lgrp_stat[i], sizeof lgrp_stat[i], "lgrp%u %s", i / NPERLGRP, what[i % NPERLGRP]);
-        stat_names[NBASE + i] = lgrp_stat[i];
-    }
-    register_pset_stats(&cpupart_default);
-}
-
-uint32_t pset_lgrp_load(unsigned lgrp)
-{
-    uint64_t sum = 0;
-    unsigned n = 0;
-
-    spin_lock(&cpupart_lock);
-    for (unsigned i = 0; i < cpupart_end; i++) {
-        const struct lpl *l = cpuparts[i] != NULL ? &cpuparts[i]->lgrps.lpl[lgrp] : NULL;
-
-        if (l != NULL && l->ncpus != 0) {
-            sum += (uint64_t)lpl_load(l) * l->ncpus;
-            n += l->ncpus;
-        }
-    }
-    spin_unlock(&cpupart_lock);
-    return n != 0 ? (uint32_t)(sum / n) : 0;
-}
-
-unsigned pset_lgrp_cpus(unsigned lgrp)
-{
-    struct cpumask online = cpumask_and(&lgrp_topo.lgrp_cpus[lgrp], &cpu_online_mask);
-
-    return cpumask_weight(&online);
 }
 
 /* ---- threads ---- */
@@ -279,7 +199,7 @@ int pset_create(void)
     p->live = true;
     cpupart_end = max_of(cpupart_end, (unsigned)id + 1);
     spin_unlock(&cpupart_lock);
-    register_pset_stats(p);
+    pset_stats_register(p);
     mutex_exit(&cpu_lock);
     return id;
 }

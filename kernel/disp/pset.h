@@ -63,8 +63,12 @@ extern struct mutex cpu_lock;
 
 /* pset_init - initialise the default set; before the first CPU joins it. */
 void pset_init(void);
-/* pset_stats_init - register the kstat of the default set. */
+/*
+ * pset_stats_init - register the kstat of the default set, once the lgroups are known.
+ * pset_stats_register - register the kstat of new set `p`.
+ */
 void pset_stats_init(void);
+void pset_stats_register(struct cpupart *p);
 
 /* pset_create, pset_destroy, pset_assign, pset_attr and pset_set_attr take cpu_lock and may sleep. */
 /*

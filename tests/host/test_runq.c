@@ -1,188 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * test_runq.c - the run queues with CPUs that come when the test says so.
- *
- * THEORY      The test is the processors: intr_poke() only notes who was poked, and a CPU looks at its queue when it is
- *             told to (come()).  So a CPU can be late, as virtual CPUs are, and what the others do meanwhile is fixed.
- * INVARIANTS  what switch_to() and disp_idle_loop() of disp/thread.c keep: runpri, idle,
- *             steal_requested, the mask of idle CPUs
+ * test_runq.c - the run queues, on the processors of dispmachine.c: CPUs come when the test says so.
  */
 #include "tests/host/check.h"
-#include "tests/host/machine.h"
-#include "tests/host/mktopo.h"
+#include "tests/host/dispmachine.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "disp/disp.h"
-#include "stat/cpustat.h"
-#include "stat/panic.h"
-#include "uapi/homeroom.h"
+enum { THREADS = 40 };
 
-enum { BOARDS = 3, EACH = 4, CPUS = BOARDS * EACH, THREADS = 40, THREADS_MAX = 100 };
-
-static struct cpu_counted counted[CPUS];
-static struct disp_cpu    disp[CPUS];
-static struct thread      idle[CPUS], t[THREADS_MAX];
-static struct lwp        *program = (struct lwp *)t; /* not a kernel thread's */
-static bool               poked[CPUS];
-
-#define CPU(i) (&counted[i].cpu)
-
-struct cpu      *cpus[CPU_MAX];
-unsigned         ncpu = CPUS;
-struct cpupart   cpupart_default;
-uint32_t         halt_fenced_cpus = 1, trace_enable;
-_Atomic uint64_t lbolt = 1000;
-struct list      all_threads = LIST_INIT(all_threads);
-struct spinlock  all_threads_lock = SPINLOCK_INIT(RANK_VM_TLB);
-
-void panic(const char *fmt, ...)
-{
-    fprintf(stderr, "panic: %s\n", fmt);
-    abort();
-}
-
-void trace_put(enum trace_type type, uint32_t tid, unsigned info, uint64_t a, uint64_t b)
-{
-}
-
-void timer_program(struct cpu *c)
-{
-}
-
-uint64_t clock_tsc_per_ms(void)
-{
-    return 1;
-}
+struct cpupart cpupart_default;
 
 bool disp_cpu_online(const struct cpu *c)
 {
     return true;
-}
-
-void intr_poke(unsigned id, enum intr_poke why)
-{
-    poked[id] = true;
-}
-
-/* ---- processors ---- */
-
-/* From now on the code runs on CPU `id`. */
-static void on(unsigned id)
-{
-    static const struct machine_ops none;
-
-    machine_start(&counted[id], &none);
-}
-
-/* This CPU runs `next`, which disp_next() has chosen. */
-static void run(struct thread *next)
-{
-    struct cpu *c = this_cpu();
-    bool        to_idle = next == c->disp->idle_thread;
-
-    c->thread->last_ran = lbolt;
-    if (to_idle)
-        c->disp->runpri = -1;
-    c->idle = to_idle;
-    if (to_idle)
-        cpumask_set(&cpu_idle_mask, c->id);
-    else
-        cpumask_clear(&cpu_idle_mask, c->id);
-    next->ast = disp_waiting(c) > c->disp->runpri ? AST_RESCHED : 0;
-    c->thread = next;
-}
-
-/* CPU `id` looks at its queue, poked or not; what it runs then. */
-static struct thread *come(unsigned id)
-{
-    struct disp_cpu *d = &disp[id];
-    struct thread   *was, *next;
-
-    on(id);
-    poked[id] = false;
-    was = CPU(id)->thread;
-    was->ast = 0;
-    if (was == d->idle_thread) {
-        d->steal_requested = !cpumask_test(&cpu_idle_mask, id);
-        cpumask_set(&cpu_idle_mask, id);
-        if ((next = disp_next(CPU(id))) != was)
-            run(next);
-    } else if (!disp_may_run(was, CPU(id))) {
-        was->state = TS_RUNNABLE;
-        run(disp_next(CPU(id)));
-        disp_enqueue(was, QUEUE_AGAIN);
-    } else if ((next = disp_next_above(CPU(id), was->pri + 1)) != NULL) {
-        was->state = TS_RUNNABLE;
-        was->at_front = true;
-        run(next);
-        disp_enqueue(was, QUEUE_AGAIN);
-    }
-    return CPU(id)->thread;
-}
-
-/* The thread of CPU `id` goes to sleep; what the CPU runs then, once the idle thread has looked too. */
-static struct thread *block(unsigned id)
-{
-    on(id);
-    CPU(id)->thread->state = TS_SLEEP;
-    run(disp_next(CPU(id)));
-    return CPU(id)->thread == &idle[id] ? come(id) : CPU(id)->thread;
-}
-
-/* The thread wakes by an interrupt of CPU `id`. */
-static void wake(struct thread *th, unsigned id)
-{
-    on(id);
-    th->state = TS_RUNNABLE;
-    disp_enqueue(th, QUEUE_WOKEN);
-}
-
-/* Thread i sleeps, at home on `board`, where it ran last on CPU `last`, just now. */
-static struct thread *sleeper(unsigned i, unsigned board, unsigned last)
-{
-    t[i].lg.home = lgrp_topo.cpu_lgrp[board * EACH];
-    t[i].cpu = CPU(last);
-    t[i].last_ran = lbolt;
-    return &t[i];
-}
-
-/* A machine: all CPUs are idle, all threads sleep. */
-static void start_as(unsigned boards, unsigned each)
-{
-    static const struct machine_ops none;
-
-    mk_topo(&lgrp_topo, boards, each, 0, NULL);
-    ncpu = boards * each;
-    list_init(&all_threads);
-    memset(&cpupart_default, 0, sizeof cpupart_default);
-    memset(&cpu_queued_mask, 0, sizeof cpu_queued_mask);
-    memset(&cpu_idle_mask, 0, sizeof cpu_idle_mask);
-    memset(disp, 0, sizeof disp);
-    memset(counted, 0, sizeof counted);
-    memset(poked, 0, sizeof poked);
-    memset(t, 0, sizeof t);
-    machine_start(&counted[0], &none);
-    disp_queue_init(&cpupart_default.rt, NULL);
-    disp_rt_active = 0;
-    for (unsigned i = 0; i < ncpu; i++) {
-        *CPU(i) = (struct cpu){.self = CPU(i), .id = i, .lgrp = lgrp_topo.cpu_lgrp[i], .thread = &idle[i],
-                               .disp = &disp[i], .stat = &counted[i].stat, .idle = true};
-        disp[i] = (struct disp_cpu){.runpri = -1, .promised = -1, .idle_thread = &idle[i], .part = &cpupart_default,
-                                    .state = P_ONLINE};
-        idle[i] = (struct thread){.pri = -1, .state = TS_ONPROC, .cpu = CPU(i)};
-        disp_queue_init(&disp[i].q, CPU(i));
-        cpus[i] = CPU(i);
-        cpumask_set(&cpupart_default.cpus, i);
-        cpumask_set(&cpu_idle_mask, i);
-    }
-    for (unsigned i = 0; i < THREADS_MAX; i++) {
-        t[i] = (struct thread){.tid = i + 1, .state = TS_SLEEP, .pri = 30, .bound_cpu = -1, .part = &cpupart_default,
-                               .lwp = program};
-        list_init(&t[i].runq_link);
-        sleeper(i, 0, 0);
-    }
 }
 
 static void start(void)
@@ -290,14 +121,7 @@ TEST(nobody_waits_for_nothing)
             else if (check_below(2) == 0)
                 come(id);
         }
-        for (bool any = true; any;) {
-            any = false;
-            for (unsigned i = 0, id = (unsigned)check_below(CPUS); i < CPUS; i++, id = (id + 1) % CPUS)
-                if (poked[id] || CPU(id)->thread->ast != 0) {
-                    come(id);
-                    any = true;
-                }
-        }
+        poked_come((unsigned)check_below(CPUS));
         for (unsigned i = 0; i < THREADS; i++)
             for (unsigned id = 0; id < CPUS && t[i].queued_on != NULL; id++)
                 CHECK(!CPU(id)->idle || !disp_may_run(&t[i], CPU(id)));
@@ -440,14 +264,7 @@ TEST(no_real_time_thread_waits_for_less)
             else if (check_below(2) == 0)
                 come(id);
         }
-        for (bool any = true; any;) {
-            any = false;
-            for (unsigned i = 0, id = (unsigned)check_below(CPUS); i < CPUS; i++, id = (id + 1) % CPUS)
-                if (poked[id] || CPU(id)->thread->ast != 0) {
-                    come(id);
-                    any = true;
-                }
-        }
+        poked_come((unsigned)check_below(CPUS));
         check_real_time();
     }
 }
