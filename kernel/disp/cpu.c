@@ -137,12 +137,7 @@ static void drain_cpu_queue(struct cpu *c)
     spin_unlock(&all_threads_lock);
 }
 
-/*
- * CPUs of `part` have come or gone.  So an affinity mask may have got its first CPU of the set, or lost its
- * last, and counts again, or no longer (disp_may_run).  Moves the threads that are now on a CPU which they
- * may not use.
- */
-static void recheck_affinities(struct cpupart *part)
+void disp_recheck_affinities(struct cpupart *part)
 {
     struct disp_queue *q;
     struct thread *t;
@@ -175,7 +170,7 @@ void disp_cpu_leave(struct cpu *c, struct cpupart *from)
     if (last)
         rehome_threads(from, c->lgrp);
     drain_cpu_queue(c);
-    recheck_affinities(from);
+    disp_recheck_affinities(from);
 }
 
 /* The nearest CPU other than `c` that takes interrupts; NULL: there is none. */
@@ -214,7 +209,7 @@ static void unfence_cpu_intr(struct cpu *c)
 static void bring_cpu_online(struct cpu *c)
 {
     disp_cpu_join(c);
-    recheck_affinities(c->disp->part);
+    disp_recheck_affinities(c->disp->part);
     disp_poke(c, POKE_STEAL); /* a thread may wait on another CPU */
 }
 

@@ -133,6 +133,12 @@ void disp_poked(void);
 void disp_cpu_leave(struct cpu *c, struct cpupart *from);
 void disp_cpu_enter(struct cpu *c, struct cpupart *to);
 /*
+ * disp_recheck_affinities - CPUs of `part` have come or gone.  So an affinity mask may have got its first CPU of
+ * the set, or lost its last, and counts again, or no longer (disp_may_run).  Moves the threads that are now on a
+ * CPU which they may not use.
+ */
+void disp_recheck_affinities(struct cpupart *part);
+/*
  * disp_cpu_unbind - wait until no thread is bound to CPU `c`; with `forced`, unbind all.  0, or -EBUSY: some
  * thread is still bound after BOUND_TRIES waits of BOUND_WAIT_NS.  Sleeps.
  */

@@ -134,6 +134,7 @@ static void give_cpu_to_part(struct cpu *c, struct cpupart *to)
     c->disp->part = to;
     disp_cpu_leave(c, from);
     disp_cpu_enter(c, to);
+    disp_recheck_affinities(to);
     disp_poke(c, POKE_MOVE);
     if (this_cpu() == c && !disp_may_run(curthread, c))
         thread_leave_cpu();
@@ -143,6 +144,7 @@ static void give_cpu_to_part(struct cpu *c, struct cpupart *to)
 static void return_cpu_to_part(struct cpu *c, struct cpupart *from)
 {
     cpumask_set_atomic(&from->cpus, c->id);
+    disp_recheck_affinities(from);
     disp_poke(c, POKE_STEAL);
 }
 
@@ -239,6 +241,7 @@ static int dissolve_part(struct cpupart *p)
                 disp_poke(cpus[i], POKE_STEAL); /* the default set has another real-time queue */
             }
         }
+    disp_recheck_affinities(&cpupart_default);
     kstat_unregister(&p->ks);
     spin_lock(&cpupart_lock);
     p->live = false;

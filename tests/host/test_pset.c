@@ -237,8 +237,7 @@ static void settle(void)
     LIST_FOREACH(th, &all_threads, all_link) {
         if (th->state == TS_ONPROC) {
             CHECK(th->cpu->thread == th);
-            CHECK(disp_may_run(th, th->cpu) || th->restricted); /* a mask may have got its first CPU of the set */
-            CHECK(is_online(th->cpu->id));
+            CHECK(disp_may_run(th, th->cpu) && is_online(th->cpu->id));
         } else if (th->state == TS_RUNNABLE) {
             CHECK(th->queued_on != NULL);
             for (unsigned i = 0; i < CPUS && !th->restricted; i++)
