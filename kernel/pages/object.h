@@ -51,6 +51,18 @@ struct pager_ops {
      */
     int (*page_mkwrite)(struct vm_object *obj, struct page *pg);
     /*
+     * Allocate disk blocks for bytes off .. off+len-1, which lie in one page and are already in it.  The caller
+     * holds the file's lock for writing (vnode.h).  A file system that orders data before metadata must mark
+     * the page dirty (object_dirty_range) before the change of metadata can be committed.  The caller marks it
+     * when this function has returned.  0, -ENOSPC, -EIO, -EROFS, -ENOMEM.  NULL: nothing to do.
+     */
+    int (*prepare_write)(struct vm_object *obj, uint64_t off, uint64_t len);
+    /*
+     * Whether page `index` has all its blocks, so that prepare_write will not fail for it.  false is allowed
+     * if that is not known.  NULL: never known.
+     */
+    bool (*has_blocks)(struct vm_object *obj, uint64_t index);
+    /*
      * Start reading `n` pages of consecutive indices; they are PG_LOCKED and in the tree.
      * 0: object_read_done() is called once for each of them, in any context.  An error: for none of them.
      * NULL: getpage reads them one by one.

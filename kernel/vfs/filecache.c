@@ -7,13 +7,13 @@
  *             page and marks it dirty.  The page goes to the disk later.  The difficulty is the order of the
  *             steps, because a write may need new disk blocks and the disk may be full.
  *             Bytes that make the file longer are copied into the page first.  Then the file system allocates
- *             blocks for them (prepare_write), and the page becomes dirty.  So the size on the disk never
+ *             blocks for them (pager_ops.prepare_write), and the page becomes dirty.  So the size on the disk never
  *             covers bytes that were not written.  Inside the file, blocks are allocated first, so that a
  *             write for which there is no room changes nothing.
  *             A page is not read from the disk if it has its blocks and is written as a whole, or if it lies
  *             beyond the end.  Its new frame is filled before it goes into the tree, where other threads
  *             could see it.  During the copy the writer may fault, even on the same page of the same file; it
- *             then holds no lock but vn->lock.
+ *             then holds no lock but the file's (vn->lock).
  *             Write-behind: a write that completes a block of MAXBSIZE bytes hands it over for writing.
  *             Blocks that follow each other are gathered and written with one transfer (pages/cluster.h).
  *             Free-behind: a program that reads a file from start to end rarely reads it again soon.  When
@@ -22,7 +22,7 @@
  *             bytes is dropped.  A mapping may have shown these bytes for a moment.
  * INVARIANTS  I1  a page that becomes dirty here has blocks for all of its bytes below the end of the file
  * TUNABLES    freebehind, smallfile, maxcontig
- * LOCKING     vn->lock is held for writing around cache_write(); reads take no lock
+ * LOCKING     The file's lock is held for writing around cache_write(); reads take no lock
  * SEE ALSO    rdwr.c, pages/pcache.c, docs/pagecache.md
  */
 #include "vfs/filecache.h"
@@ -44,23 +44,23 @@ static uint32_t maxcontig = 16;
 TUNABLE_M("ufs", maxcontig, 1, 32,
           "default 16 blocks of 8 KiB: what write-behind gathers, up to maxphys; read at each");
 
-int cache_page_get(struct vnode *vn, uint64_t off, const struct uio *uio, struct page **pg)
+int cache_page_get(struct vm_object *o, uint64_t off, const struct uio *uio, struct page **pg)
 {
     uint64_t want = ((off & (PAGE_SIZE - 1)) + uio->resid + PAGE_SIZE - 1) >> PAGE_SHIFT;
     struct read_how how = {uio->ra, uio->advice};
     int err;
 
-    if (vn->obj.io == NULL)
-        return object_page_get(&vn->obj, off >> PAGE_SHIFT, true, pg);
+    if (o->io == NULL)
+        return object_page_get(o, off >> PAGE_SHIFT, true, pg);
     *pg = NULL;
-    err = object_page_read(&vn->obj, off >> PAGE_SHIFT, want, NULL, &how, pg);
+    err = object_page_read(o, off >> PAGE_SHIFT, want, NULL, &how, pg);
     return err == -ENXIO ? 0 : err;
 }
 
-void cache_read_end(struct vnode *vn, const struct readahead *ra, uint64_t off, size_t n)
+void cache_read_end(struct vm_object *o, const struct readahead *ra, uint64_t off, size_t n)
 {
-    if (freebehind != 0 && vn->obj.io != NULL && off > smallfile && off >= PAGE_SIZE && n != 0)
-        object_free_behind(&vn->obj, ra, (off - n) >> PAGE_SHIFT, (off >> PAGE_SHIFT) - 1);
+    if (freebehind != 0 && o->io != NULL && off > smallfile && off >= PAGE_SIZE && n != 0)
+        object_free_behind(o, ra, (off - n) >> PAGE_SHIFT, (off >> PAGE_SHIFT) - 1);
 }
 
 /* The number of pages that write-behind gathers before it writes them. */
@@ -71,46 +71,47 @@ static uint64_t max_cluster_pages(void)
 }
 
 /* A write has ended before byte `end` of the file: if it has completed a block, gathers or writes it. */
-static void write_behind(struct vnode *vn, uint64_t end)
+static void write_behind(struct vm_object *o, uint64_t end)
 {
     uint64_t first = (end - 1) / MAXBSIZE * (MAXBSIZE >> PAGE_SHIFT);
     struct page_run run;
 
     if (end % MAXBSIZE != 0)
         return;
-    run = writebehind_put(&vn->obj.io->wb, first, MAXBSIZE >> PAGE_SHIFT, max_cluster_pages());
+    run = writebehind_put(&o->io->wb, first, MAXBSIZE >> PAGE_SHIFT, max_cluster_pages());
     if (run.n != 0) /* the next fsync returns an error of this */
-        object_writeback(&vn->obj, run.first, run.first + run.n - 1, false);
+        object_writeback(o, run.first, run.first + run.n - 1, false);
+}
+
+/* Where the bytes of the step go in the page. */
+static uint8_t *step_bytes(const struct file_write *w, struct page *pg)
+{
+    return (uint8_t *)page_to_virt(pg) + (w->off & (PAGE_SIZE - 1));
 }
 
 /*
- * Fills a new frame with n bytes from the program and zeros around them, and puts it into the tree.
- * @beyond  the page lies beyond the end of the file: put it there even if fewer than n bytes could be copied
- * *done is the number of bytes copied.  *out is the page in the tree, held; it stays as it is if there is
- * none.  0, -EFAULT, -ENOMEM, -EIO.
+ * Fills a new frame with the bytes of the step and zeros around them, and puts it into the tree: w->pg.
+ * @beyond  the page lies beyond the end of the file: put it there even if not all bytes could be copied
+ * 0, -EFAULT, -ENOMEM, -EIO; w->pg stays NULL if the page is not in the tree.
  */
-static int write_new_page(struct vnode *vn, struct uio *uio, uint64_t off, size_t n, bool beyond,
-                          size_t *done, struct page **out)
+static int write_new_page(struct file_write *w, bool beyond)
 {
-    struct vm_object *o = &vn->obj;
-    uint64_t index = off >> PAGE_SHIFT, in = off & (PAGE_SIZE - 1);
-    size_t before = uio->resid;
-    struct page *pg = object_page_new(o, index), *there;
-    uint8_t *bytes;
+    uint64_t index = w->off >> PAGE_SHIFT, in = w->off & (PAGE_SIZE - 1);
+    size_t before = w->uio->resid;
+    struct page *pg = object_page_new(w->obj, index);
     int err, insert;
 
     if (pg == NULL)
         return -ENOMEM;
-    bytes = page_to_virt(pg);
-    err = uio_move(bytes + in, n, uio);
-    *done = before - uio->resid;
-    if (n < PAGE_SIZE || *done < n) {
-        memset(bytes, 0, in);
-        memset(bytes + in + *done, 0, PAGE_SIZE - in - *done);
+    err = uio_move(step_bytes(w, pg), w->n, w->uio);
+    w->done = before - w->uio->resid;
+    if (w->n < PAGE_SIZE || w->done < w->n) {
+        memset(page_to_virt(pg), 0, in);
+        memset(step_bytes(w, pg) + w->done, 0, PAGE_SIZE - in - w->done);
     }
-    insert = *done == n || beyond ? object_page_insert(o, index, pg) : -EEXIST;
+    insert = w->done == w->n || beyond ? object_page_insert(w->obj, index, pg) : -EEXIST;
     if (insert == 0) {
-        *out = pg;
+        w->pg = pg;
         return err;
     }
     /*
@@ -118,134 +119,124 @@ static int write_new_page(struct vnode *vn, struct uio *uio, uint64_t off, size_
      * bytes into the old page.
      */
     if (insert == -EEXIST)
-        insert = object_page_read(o, index, 1, NULL, NULL, &there);
-    if (insert == 0) {
-        memcpy((uint8_t *)page_to_virt(there) + in, bytes + in, *done);
-        *out = there;
-    }
+        insert = object_page_read(w->obj, index, 1, NULL, NULL, &w->pg);
+    if (insert == 0)
+        memcpy(step_bytes(w, w->pg), step_bytes(w, pg), w->done);
     page_release(pg);
     return insert != 0 ? insert : err;
 }
 
-/* Allocates blocks for bytes off .. off+n-1, which lie in page `pg`. */
-static int prepare_page_write(struct vnode *vn, uint64_t off, uint64_t n, struct page *pg)
+/* Allocates blocks for n bytes from `off` on, which lie in page `pg`. */
+static int prepare_page_write(struct vm_object *o, struct page *pg, uint64_t off, uint64_t n)
 {
     int err;
 
-    if (vn->op->prepare_write == NULL)
+    if (o->ops->prepare_write == NULL)
         return 0;
     object_prepare_begin(pg);
-    err = vn->op->prepare_write(vn, off, n);
-    object_prepare_end(&vn->obj, pg, err);
+    err = o->ops->prepare_write(o, off, n);
+    object_prepare_end(o, pg, err);
     return err;
 }
 
 /* The same for bytes that are in the page already; marks the page dirty. */
-static int prepare_and_dirty(struct vnode *vn, uint64_t off, uint64_t n, struct page *pg)
+static int prepare_and_dirty(struct vm_object *o, struct page *pg, uint64_t off, uint64_t n)
 {
-    int err = prepare_page_write(vn, off, n, pg);
+    int err = prepare_page_write(o, pg, off, n);
 
     if (err == 0)
-        object_dirty(&vn->obj, pg);
+        object_dirty(o, pg);
     return err;
 }
 
-int cache_page_allocate(struct vnode *vn, uint64_t index, size_t n, struct page **pg)
+int cache_page_allocate(struct vm_object *o, uint64_t index, size_t n, struct page **pg)
 {
-    int err = object_page_read(&vn->obj, index, 1, NULL, NULL, pg);
+    int err = object_page_read(o, index, 1, NULL, NULL, pg);
 
     if (err == -ENXIO) { /* beyond the end */
-        *pg = object_page_new(&vn->obj, index);
+        *pg = object_page_new(o, index);
         if (*pg == NULL)
             return -ENOMEM;
         page_zero(*pg, 0);
-        err = object_page_insert(&vn->obj, index, *pg);
+        err = object_page_insert(o, index, *pg);
         if (err != 0)
             page_release(*pg);
     }
-    if (err == 0 && (err = prepare_and_dirty(vn, index << PAGE_SHIFT, n, *pg)) != 0)
+    if (err == 0 && (err = prepare_and_dirty(o, *pg, index << PAGE_SHIFT, n)) != 0)
         page_release(*pg);
     return err;
 }
 
-/*
- * Writes n bytes into page `pg`, which is in the tree.  They lie all inside the file, or all beyond its end.
- */
-static int write_present_page(struct vnode *vn, struct uio *uio, uint64_t off, size_t n,
-                              size_t *done, struct page *pg)
+/* Writes to page w->pg, which is in the tree.  The bytes lie all inside the file, or all beyond its end. */
+static int write_present_page(struct file_write *w)
 {
-    bool longer = off >= vn->size;
-    size_t before = uio->resid;
-    uint8_t *to = (uint8_t *)page_to_virt(pg) + (off & (PAGE_SIZE - 1));
-    int err = longer ? 0 : prepare_page_write(vn, off, n, pg), prepared = 0;
+    bool longer = w->off >= w->size;
+    size_t before = w->uio->resid;
+    int err = longer ? 0 : prepare_page_write(w->obj, w->pg, w->off, w->n), prepared = 0;
 
     if (err != 0)
         return err;
-    err = uio_move(to, n, uio);
-    *done = before - uio->resid;
-    if (*done != 0 && longer)
-        prepared = prepare_and_dirty(vn, off, *done, pg);
-    else if (*done != 0)
-        object_dirty(&vn->obj, pg);
-    if (prepared != 0) {
-        /* Zero what lies beyond the end.  The page's other bytes stay; they may be newer than the disk. */
-        memset(to, 0, *done);
-        *done = 0;
-    }
-    return prepared != 0 ? prepared : err;
+    err = uio_move(step_bytes(w, w->pg), w->n, w->uio);
+    w->done = before - w->uio->resid;
+    if (w->done != 0 && longer)
+        prepared = prepare_and_dirty(w->obj, w->pg, w->off, w->done);
+    else if (w->done != 0)
+        object_dirty(w->obj, w->pg);
+    if (prepared == 0)
+        return err;
+    /* Zero what lies beyond the end.  The page's other bytes stay; they may be newer than the disk. */
+    memset(step_bytes(w, w->pg), 0, w->done);
+    w->done = 0;
+    return prepared;
 }
 
-/* Writes n bytes of a page that is not in the tree and need not be read: see THEORY. */
-static int write_absent_page(struct vnode *vn, struct uio *uio, uint64_t off, size_t n, bool beyond,
-                             size_t *done)
+/* Writes to a page that is not in the tree and need not be read: see THEORY. */
+static int write_absent_page(struct file_write *w, bool beyond)
 {
-    struct page *pg = NULL;
+    const struct pager_ops *ops = w->obj->ops;
     int err, prepared = 0;
 
-    if (!beyond && vn->op->prepare_write != NULL && (err = vn->op->prepare_write(vn, off, n)) != 0)
+    if (!beyond && ops->prepare_write != NULL &&
+        (err = ops->prepare_write(w->obj, w->off, w->n)) != 0)
         return err; /* fail before the page shows bytes that cannot reach the disk */
-    err = write_new_page(vn, uio, off, n, beyond, done, &pg);
-    if (pg != NULL && *done != 0 && beyond)
-        prepared = prepare_and_dirty(vn, off, *done, pg);
-    else if (pg != NULL && *done != 0)
-        object_dirty(&vn->obj, pg);
-    if (pg != NULL)
-        page_release(pg);
-    if (pg == NULL || prepared != 0)
-        *done = 0;
+    err = write_new_page(w, beyond);
+    if (w->pg != NULL && w->done != 0 && beyond)
+        prepared = prepare_and_dirty(w->obj, w->pg, w->off, w->done);
+    else if (w->pg != NULL && w->done != 0)
+        object_dirty(w->obj, w->pg);
+    if (w->pg == NULL || prepared != 0)
+        w->done = 0;
     return prepared != 0 ? prepared : err;
 }
 
-bool cache_has_blocks(struct vnode *vn, uint64_t index)
+bool cache_has_blocks(struct vm_object *o, uint64_t index)
 {
-    struct disk *disk;
-    uint64_t sector;
-
-    return vn->op->prepare_write == NULL ||
-           (vn->op->bmap != NULL && vn->op->bmap(vn, index, &disk, &sector) == 0);
+    return o->ops->prepare_write == NULL ||
+           (o->ops->has_blocks != NULL && o->ops->has_blocks(o, index));
 }
 
-int cache_write(struct vnode *vn, struct uio *uio, loff_t at, size_t n, size_t *done)
+int cache_write(struct file_write *w)
 {
-    uint64_t off = (uint64_t)at, index = off >> PAGE_SHIFT;
-    bool beyond = round_down(off, PAGE_SIZE) >= vn->size;
-    struct page *pg = NULL;
-    int err = object_page_get(&vn->obj, index, false, &pg);
+    uint64_t index = w->off >> PAGE_SHIFT;
+    bool beyond = round_down(w->off, PAGE_SIZE) >= w->size;
+    int err = object_page_get(w->obj, index, false, &w->pg);
 
-    *done = 0;
-    if (off < vn->size) /* bytes beyond the end are left to the next call */
-        n = min_of(n, vn->size - off);
-    if (err == 0 && pg == NULL && (beyond || (n == PAGE_SIZE && cache_has_blocks(vn, index)))) {
-        err = write_absent_page(vn, uio, off, n, beyond, done);
+    w->done = 0;
+    w->n = min_of(w->left, PAGE_SIZE - (w->off & (PAGE_SIZE - 1)));
+    if (w->off < w->size) /* bytes beyond the end are left to the next call */
+        w->n = min_of(w->n, w->size - w->off);
+    if (err == 0 && w->pg == NULL &&
+        (beyond || (w->n == PAGE_SIZE && cache_has_blocks(w->obj, index)))) {
+        err = write_absent_page(w, beyond);
     } else {
-        if (err == 0 && pg == NULL)
-            err = object_page_read(&vn->obj, index, 1, NULL, NULL, &pg);
+        if (err == 0 && w->pg == NULL)
+            err = object_page_read(w->obj, index, 1, NULL, NULL, &w->pg);
         if (err == 0)
-            err = write_present_page(vn, uio, off, n, done, pg);
-        if (pg != NULL)
-            page_release(pg);
+            err = write_present_page(w);
     }
-    if (*done != 0)
-        write_behind(vn, off + *done);
+    if (w->pg != NULL)
+        page_release(w->pg);
+    if (w->done != 0)
+        write_behind(w->obj, w->off + w->done);
     return err;
 }

@@ -52,7 +52,7 @@ long vn_read_pages(struct vnode *vn, struct uio *uio, loff_t off)
         n = min_of(n, uio->resid);
         n = min_of(n, size - (uint64_t)off);
         err = vn->holes ? object_page_get(&vn->obj, (uint64_t)off >> PAGE_SHIFT, false, &pg)
-                        : cache_page_get(vn, (uint64_t)off, uio, &pg);
+                        : cache_page_get(&vn->obj, (uint64_t)off, uio, &pg);
         if (unlikely(err != 0))
             break;
         if (unlikely((uint64_t)off + n > atomic_load_explicit(&vn->size, memory_order_acquire))) {
@@ -72,7 +72,7 @@ long vn_read_pages(struct vnode *vn, struct uio *uio, loff_t off)
         off += (loff_t)n;
     }
     if (!vn->holes)
-        cache_read_end(vn, uio->ra, (uint64_t)off, start - uio->resid);
+        cache_read_end(&vn->obj, uio->ra, (uint64_t)off, start - uio->resid);
     start -= uio->resid;
     return start != 0 ? (long)start : err;
 }
@@ -129,32 +129,31 @@ static void clear_setid(struct vnode *vn)
 }
 
 /*
- * Writes up to n bytes at `off`, within one page; *done is the number of bytes written.
- * @fresh  the page lies beyond the end of the file, and all of it will be written
+ * One step of a write to a file in memory: up to the end of the page.  A new page that lies beyond the end and
+ * will be overwritten entirely is not zeroed.  As cache_write().
  */
-static int write_one_page(struct vnode *vn, struct uio *uio, loff_t off, size_t n, bool fresh,
-                          size_t *done)
+static int write_memory_page(struct vnode *vn, struct file_write *w)
 {
-    uint64_t index = (uint64_t)off >> PAGE_SHIFT, in = (uint64_t)off & (PAGE_SIZE - 1);
-    size_t before = uio->resid;
-    struct page *pg;
+    uint64_t index = w->off >> PAGE_SHIFT, in = w->off & (PAGE_SIZE - 1);
+    size_t before = w->uio->resid;
+    bool fresh;
     int err;
 
-    *done = 0;
-    if (vn->obj.io != NULL)
-        return cache_write(vn, uio, off, n, done);
+    w->done = 0;
+    w->n = min_of(w->left, PAGE_SIZE - in);
+    fresh = w->n == PAGE_SIZE && w->off >= w->size;
     if (fresh && vn->op->reserve != NULL && (err = vn->op->reserve(vn, 1)) != 0)
         return err;
-    err = fresh ? object_page_get_overwrite(&vn->obj, index, &pg)
-                : object_page_get(&vn->obj, index, true, &pg);
+    err = fresh ? object_page_get_overwrite(w->obj, index, &w->pg)
+                : object_page_get(w->obj, index, true, &w->pg);
     if (unlikely(err != 0))
         return err;
-    err = uio_move((uint8_t *)page_to_virt(pg) + in, n, uio);
-    *done = before - uio->resid;
-    if (unlikely(fresh && *done < n))
-        memset((uint8_t *)page_to_virt(pg) + *done, 0, PAGE_SIZE - *done);
-    object_dirty(&vn->obj, pg);
-    page_release(pg);
+    err = uio_move((uint8_t *)page_to_virt(w->pg) + in, w->n, w->uio);
+    w->done = before - w->uio->resid;
+    if (unlikely(fresh && w->done < w->n))
+        memset((uint8_t *)page_to_virt(w->pg) + w->done, 0, PAGE_SIZE - w->done);
+    object_dirty(w->obj, w->pg);
+    page_release(w->pg);
     return err;
 }
 
@@ -185,51 +184,57 @@ static bool call_must_end(void)
  */
 static void drop_pages_beyond_end(struct vnode *vn)
 {
-    if (vn->op->prepare_write != NULL)
-        vn->op->prepare_write(vn, vn->size, 0);
+    if (vn->op->trim != NULL)
+        vn->op->trim(vn);
     object_truncate(&vn->obj, vn->obj.size_pages);
     if (vn->op->reserve != NULL)
         vn->op->reserve(vn, 0);
 }
 
+/* Makes the steps of a write until all bytes are written.  0, or the reason why not all of them are.  [W] */
+static int write_steps(struct vnode *vn, struct file_write *w)
+{
+    int err = 0;
+
+    while (w->left != 0 && err == 0) {
+        err = vn->obj.io != NULL ? cache_write(w) : write_memory_page(vn, w);
+        w->left -= w->done;
+        w->off += w->done;
+        if (w->off > w->size && w->done != 0)
+            set_vnode_size(vn, w->size = w->off);
+        if (w->left != 0 && err == 0 && call_must_end())
+            err = -EINTR;
+    }
+    return err;
+}
+
 long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t *offp)
 {
-    size_t total = uio->resid, left = total, done;
-    loff_t off;
-    bool fresh = false;
+    struct file_write w = {.obj = &vn->obj, .uio = uio, .left = uio->resid};
+    size_t total;
     int err;
 
     rw_enter_write(&vn->lock);
     if (vn->obj.io != NULL)
         object_throttle(&vn->obj);
-    off = *offp == -1 ? (loff_t)vn->size : *offp;
-    err = left == 0 ? 0 : check_write_limits(off, &left);
-    total = left;
-    if (left != 0 && err == 0) {
+    w.size = vn->size;
+    w.off = *offp == -1 ? w.size : (uint64_t)*offp;
+    err = w.left == 0 ? 0 : check_write_limits((loff_t)w.off, &w.left);
+    total = w.left;
+    if (w.left != 0 && err == 0) {
         clear_setid(vn);
-        zero_last_page_tail(vn, (uint64_t)off);
-    }
-    while (left != 0 && err == 0) {
-        size_t n = min_of(PAGE_SIZE - ((uint64_t)off & (PAGE_SIZE - 1)), left);
-
-        fresh = n == PAGE_SIZE && (uint64_t)off >= vn->size;
-        err = write_one_page(vn, uio, off, n, fresh, &done);
-        left -= done;
-        off += (loff_t)done;
-        if ((uint64_t)off > vn->size && done != 0)
-            set_vnode_size(vn, (uint64_t)off);
-        if (left != 0 && err == 0 && call_must_end())
-            err = -EINTR;
+        zero_last_page_tail(vn, w.off);
+        err = write_steps(vn, &w);
     }
     if (unlikely(err != 0))
         drop_pages_beyond_end(vn); /* a page may have been made there and not filled */
-    if (left != total) {
+    if (w.left != total) {
         vn_times_now(vn, VA_MTIME);
         dirty_inode(vn);
-        *offp = off;
+        *offp = (loff_t)w.off;
     }
     rw_exit_write(&vn->lock);
-    return left != total ? (long)(total - left) : err;
+    return w.left != total ? (long)(total - w.left) : err;
 }
 
 /*
@@ -254,8 +259,8 @@ static int zero_within_page(struct vnode *vn, uint64_t from, uint64_t to)
         object_prepare_begin(pg); /* waits for one that still uses the old size */
     bytes = (uint8_t *)page_to_virt(pg) + (from & (PAGE_SIZE - 1));
     if (vn->obj.io == NULL || memcmp(bytes, zeros, to - from) != 0) {
-        whole =
-            vn->obj.io == NULL || (pg->flags & PG_DIRTY) != 0 || cache_has_blocks(vn, pg->index);
+        whole = vn->obj.io == NULL || (pg->flags & PG_DIRTY) != 0 ||
+                cache_has_blocks(&vn->obj, pg->index);
         memset(bytes, 0, to - from);
         object_dirty(&vn->obj, pg);
     }
@@ -328,7 +333,7 @@ static int preallocate_pages(struct vnode *vn, uint64_t from, uint64_t to)
         struct page *pg;
         size_t n = min_of(PAGE_SIZE, to - (i << PAGE_SHIFT));
         int err = call_must_end()      ? -EINTR
-                  : vn->obj.io != NULL ? cache_page_allocate(vn, i, n, &pg)
+                  : vn->obj.io != NULL ? cache_page_allocate(&vn->obj, i, n, &pg)
                                        : object_page_get(&vn->obj, i, true, &pg);
 
         if (err != 0) {

@@ -146,14 +146,10 @@ struct vnodeops {
      */
     int (*reserve)(struct vnode *vn, uint64_t pages);
     /*
-     * [W] Allocate disk blocks for bytes off .. off+len-1, which lie in one page and are already in it.  A
-     * file system that orders data before metadata must mark the page dirty (object_dirty_range) before the
-     * change of metadata can be committed.  The caller marks it when this function has returned.
-     * len 0: a write has failed half way.  Free the blocks beyond vn->size, and zero the bytes beyond it that
-     * the last block may have received.
-     * 0, -ENOSPC, -EIO, -EROFS, -ENOMEM.  NULL: nothing to do.
+     * [W] A write has failed half way, after pager_ops.prepare_write.  Free the blocks beyond vn->size, and zero
+     * the bytes beyond it that the last block may have received.  NULL: nothing to do.
      */
-    int (*prepare_write)(struct vnode *vn, uint64_t off, uint64_t len);
+    void (*trim)(struct vnode *vn);
     /* Generic code has changed size, times, mode, owner or link count, which must be written to the disk. */
     void (*dirty_inode)(struct vnode *vn);
     /* The last reference is gone: free the vnode, or keep it in a cache. */

@@ -175,26 +175,26 @@ void object_prepare_end(struct vm_object *o, struct page *pg, int err)
 }
 
 /* filecache.c */
-int cache_page_get(struct vnode *vn, uint64_t off, const struct uio *uio, struct page **pg)
+int cache_page_get(struct vm_object *o, uint64_t off, const struct uio *uio, struct page **pg)
 {
-    return object_page_get(&vn->obj, off >> PAGE_SHIFT, true, pg);
+    return object_page_get(o, off >> PAGE_SHIFT, true, pg);
 }
 
-void cache_read_end(struct vnode *vn, const struct readahead *ra, uint64_t off, size_t n)
+void cache_read_end(struct vm_object *o, const struct readahead *ra, uint64_t off, size_t n)
 {
 }
 
-int cache_write(struct vnode *vn, struct uio *uio, loff_t off, size_t n, size_t *done)
-{
-    abort();
-}
-
-int cache_page_allocate(struct vnode *vn, uint64_t index, size_t n, struct page **pg)
+int cache_write(struct file_write *w)
 {
     abort();
 }
 
-bool cache_has_blocks(struct vnode *vn, uint64_t index)
+int cache_page_allocate(struct vm_object *o, uint64_t index, size_t n, struct page **pg)
+{
+    abort();
+}
+
+bool cache_has_blocks(struct vm_object *o, uint64_t index)
 {
     abort();
 }

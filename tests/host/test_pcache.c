@@ -276,18 +276,20 @@ static int writepages(struct vm_object *o, struct page **pages, unsigned n, bool
 
 static const uint8_t *behind; /* a byte that is zero when a page gets blocks; NULL: none */
 
-static int prepare_write(struct vnode *v, uint64_t off, uint64_t len)
+static void trim(struct vnode *v)
 {
-    struct page *pg = radix_lookup(&v->obj.tree, off >> PAGE_SHIFT);
+    CHECK(behind == NULL || *behind == 0);
+    for (uint64_t i = (v->size + PAGE_SIZE - 1) >> PAGE_SHIFT; i < PAGES; i++) {
+        nblocks -= block[i];
+        block[i] = false;
+    }
+}
+
+static int prepare_write(struct vm_object *o, uint64_t off, uint64_t len)
+{
+    struct page *pg = radix_lookup(&o->tree, off >> PAGE_SHIFT);
 
     CHECK(behind == NULL || *behind == 0);
-    if (len == 0) {
-        for (uint64_t i = (v->size + PAGE_SIZE - 1) >> PAGE_SHIFT; i < PAGES; i++) {
-            nblocks -= block[i];
-            block[i] = false;
-        }
-        return 0;
-    }
     CHECK(off >> PAGE_SHIFT == (off + len - 1) >> PAGE_SHIFT);
     if (block[off >> PAGE_SHIFT])
         return 0;
@@ -300,8 +302,9 @@ static int prepare_write(struct vnode *v, uint64_t off, uint64_t len)
     return 0;
 }
 
-static const struct pager_ops pager = {.readpages = readpages, .writepages = writepages};
-static const struct vnodeops  ops = {.prepare_write = prepare_write};
+static const struct pager_ops pager = {
+    .readpages = readpages, .writepages = writepages, .prepare_write = prepare_write};
+static const struct vnodeops  ops = {.trim = trim};
 static struct vfs             vfs;
 
 static void start(void)
@@ -365,7 +368,7 @@ static void do_truncate(uint64_t size)
 
     rw_enter_write(&vn.lock);
     err = vn_truncate_pages(&vn, size);
-    prepare_write(&vn, vn.size, 0);
+    trim(&vn);
     rw_exit_write(&vn.lock);
     CHECK(err == 0 || (err == -EIO && error_every != 0));
     CHECK_EQ(vn.size, size);

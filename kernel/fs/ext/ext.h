@@ -396,7 +396,7 @@ int ext_ino_used(struct ext_fs *fs, uint32_t ino);
  * disksize  ext_iwrite, load_inode_fields   table_lock   in a handle: the size that the table now has
  * growing   prepare_chunk;                  vn.lock W    in a handle; beyond vn.size only during a write
  *           shrink_inode_size (0)
- * writing   ext_vn_prepare;                 vn.lock W    before the page is dirty: the bytes below it count
+ * writing   ext_prepare_write;              vn.lock W    before the page is dirty: the bytes below it count
  *           ext_trim, shrink_inode_size (0)              as part of the file
  * cutting   ext_truncate                    vn.lock W    no commit needs the blocks behind it any more, and
  *                                                        they will be freed: write-back leaves them out

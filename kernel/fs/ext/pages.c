@@ -468,25 +468,41 @@ static void rewrite_last_page(struct ext_inode *i)
     page_release(pg);
 }
 
-/* A write has ended early: frees the blocks beyond the size, and restores I3 if the write was beyond it. */
-static int trim_short_write(struct ext_inode *i)
+void ext_vn_trim(struct vnode *vn)
 {
-    bool failed = atomic_load(&i->writing) > i->vn.size;
-    int err = ext_trim(i);
+    struct ext_inode *i = ext_i(vn);
+    bool failed = atomic_load(&i->writing) > vn->size;
 
-    if (failed)
+    ext_trim(i);
+    if (failed) /* it was beyond the end, where I3 must hold */
         rewrite_last_page(i);
-    return err;
 }
 
-int ext_vn_prepare(struct vnode *vn, uint64_t off, uint64_t len)
+int ext_page_block(struct ext_inode *i, uint64_t index, uint32_t *pblk)
 {
+    uint32_t per = (uint32_t)(PAGE_SIZE >> i->fs->bshift), n;
+
+    if (ext_map(i, index * per, per, pblk, &n) != 0)
+        return -EIO;
+    if (n < per)
+        *pblk = 0;
+    return 0;
+}
+
+static bool ext_has_blocks(struct vm_object *obj, uint64_t index)
+{
+    uint32_t pblk;
+
+    return ext_page_block(ext_i(obj->owner), index, &pblk) == 0 && pblk != 0;
+}
+
+static int ext_prepare_write(struct vm_object *obj, uint64_t off, uint64_t len)
+{
+    struct vnode *vn = obj->owner;
     struct ext_inode *i = ext_i(vn);
     uint64_t from = off, end = off + len;
     int err;
 
-    if (len == 0)
-        return trim_short_write(i);
     if (i->fs->rdonly)
         return -EROFS;
     if (end > vn->size)
@@ -533,6 +549,8 @@ static void ext_hurry(struct vm_object *obj, bool write)
 const struct pager_ops ext_pager = {
     .getpage = ext_getpage,
     .page_mkwrite = ext_page_mkwrite,
+    .prepare_write = ext_prepare_write,
+    .has_blocks = ext_has_blocks,
     .readpages = ext_readpages,
     .writepages = ext_writepages,
     .hurry = ext_hurry,

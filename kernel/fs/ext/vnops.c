@@ -89,18 +89,15 @@ static uint64_t ext_vn_blocks(struct vnode *vn)
 
 static int ext_vn_bmap(struct vnode *vn, uint64_t index, struct disk **disk, uint64_t *sector)
 {
-    struct ext_inode *i = ext_i(vn);
-    struct ext_fs *fs = i->fs;
-    uint32_t per = (uint32_t)(PAGE_SIZE >> fs->bshift), pblk, n;
-    int err = ext_map(i, index * per, per, &pblk, &n);
+    struct ext_fs *fs = ext_i(vn)->fs;
+    uint32_t pblk;
+    int err = ext_page_block(ext_i(vn), index, &pblk);
 
     if (err != 0)
-        return -EIO;
-    if (pblk == 0 || n < per)
-        return -ENOENT;
+        return err;
     *disk = fs->disk;
     *sector = (uint64_t)pblk * fs->spb;
-    return 0;
+    return pblk != 0 ? 0 : -ENOENT;
 }
 
 /* Makes the file longer or shorter.  [W]  0 or an error. */
@@ -181,7 +178,7 @@ const struct vnodeops ext_ops = {
     .bmap = ext_vn_bmap,
     .setattr = ext_vn_setattr,
     .shrink = ext_vn_shrink,
-    .prepare_write = ext_vn_prepare,
+    .trim = ext_vn_trim,
     .dirty_inode = ext_vn_dirty_inode,
     .fsync = ext_vn_fsync,
     .inactive = ext_inactive,

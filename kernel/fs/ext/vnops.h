@@ -10,8 +10,10 @@
 extern const struct pager_ops ext_pager;
 extern const struct vnodeops ext_ops;
 
-/* ext_vn_prepare - vnode operation prepare_write. */
-int ext_vn_prepare(struct vnode *vn, uint64_t off, uint64_t len);
+/* ext_vn_trim - vnode operation trim. */
+void ext_vn_trim(struct vnode *vn);
+/* ext_page_block - the block of page `index`; 0: the page is a hole, or its blocks are not consecutive; -EIO. */
+int ext_page_block(struct ext_inode *i, uint64_t index, uint32_t *pblk);
 /*
  * ext_vn_fill_page - call it before a file whose end lies inside a page grows to `size`.  If blocks are
  *                    smaller than pages, it allocates blocks for the rest of that page, up to `size`.  This
