@@ -20,7 +20,7 @@
  */
 #include "vfs/file.h"
 
-#include "vfs/filecache.h"
+#include "pages/filecache.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "vm/rmap.h"

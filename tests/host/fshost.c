@@ -13,7 +13,7 @@
 
 #include "disp/timer.h"
 #include "fs/ext/ext_init.h"
-#include "vfs/filecache.h"
+#include "pages/filecache.h"
 #include "fs/devfs/statdev.h"
 #include "fs/sysfs/sysfs.h"
 #include "fs/tmpfs/tmpfs.h"

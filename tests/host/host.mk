@@ -31,7 +31,7 @@ HOST_home   := $(TOPO_SRCS) kernel/lgrp/home.c
 HOST_mempolicy := $(TOPO_SRCS) kernel/lgrp/mempolicy.c tests/host/mktopo.c
 HOST_place  := $(TOPO_SRCS) kernel/lgrp/place.c tests/host/mktopo.c
 HOST_as     := $(filter-out $(addprefix kernel/vm/,check.c deferred_release.c),$(wildcard kernel/vm/*.c)) \
-               $(filter-out $(addprefix kernel/pages/,stubs.c cold.c pageout.c scan.c swap.c swap_area.c pgstats.c victims.c),$(wildcard kernel/pages/*.c)) \
+               $(filter-out $(addprefix kernel/pages/,stubs.c cold.c filecache.c pageout.c scan.c swap.c swap_area.c pgstats.c victims.c),$(wildcard kernel/pages/*.c)) \
                kernel/lib/crng.c kernel/mem/usermem.c kernel/mem/stubs.c kernel/pages/stubs.c kernel/vfs/stubs.c kernel/lgrp/place.c kernel/lgrp/mempolicy.c $(TOPO_SRCS) \
                tests/host/machine.c
 HOST_buddy  := $(addprefix kernel/mem/,page.c buddy.c magazine.c count.c page_boot.c color.c kmem.c stubs.c) tests/host/machine.c
@@ -56,8 +56,8 @@ HOST_fs     := $(addprefix kernel/vfs/,vnode.c rdwr.c name.c nameop.c vfs.c file
                kernel/mem/usermem.c kernel/mem/stubs.c tests/host/fshost.c tests/host/floor.c
 build/host/test_fs: HOST_FLAGS += -include tests/host/fshost.h -Wno-unused-parameter
 
-HOST_pcache := $(addprefix kernel/pages/,pcache.c pcache_read.c cluster.c around.c radix.c object.c) kernel/vfs/rdwr.c \
-               kernel/vfs/filecache.c kernel/vfs/stubs.c tests/host/fshost.c tests/host/floor.c
+HOST_pcache := $(addprefix kernel/pages/,pcache.c pcache_read.c filecache.c cluster.c around.c radix.c object.c) kernel/vfs/rdwr.c \
+               kernel/vfs/stubs.c tests/host/fshost.c tests/host/floor.c
 build/host/test_pcache: HOST_FLAGS += -include tests/host/fshost.h -DHOST_REAL_OBJECTS
 HOST_paging := kernel/pages/paging.c
 HOST_cluster := kernel/pages/cluster.c

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * filecache.h - read and write of files on a disk, one page at a time; used by rdwr.c.
+ * filecache.h - read and write of files on a disk, one page at a time; used by vfs/rdwr.c.
  */
-#ifndef VFS_FILECACHE_H
-#define VFS_FILECACHE_H
+#ifndef PAGES_FILECACHE_H
+#define PAGES_FILECACHE_H
 
 #include "pages/object.h"
 #include "x86/uaccess.h"

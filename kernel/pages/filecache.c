@@ -23,9 +23,9 @@
  * INVARIANTS  I1  a page that becomes dirty here has blocks for all of its bytes below the end of the file
  * TUNABLES    freebehind, smallfile, maxcontig
  * LOCKING     The file's lock is held for writing around cache_write(); reads take no lock
- * SEE ALSO    rdwr.c, pages/pcache.c, docs/pagecache.md
+ * SEE ALSO    vfs/rdwr.c, pcache.c, docs/pagecache.md
  */
-#include "vfs/filecache.h"
+#include "pages/filecache.h"
 
 #include "lib/errno.h"
 #include "lib/string.h"
