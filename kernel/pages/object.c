@@ -17,6 +17,7 @@
 #include "lib/errno.h"
 #include "mem/kmem.h"
 #include "stat/panic.h"
+#include "pages/busy.h"
 #include "pages/cachelist.h"
 #include "pages/pageout.h"
 #include "pages/pcache.h"

@@ -35,6 +35,7 @@
 #include "lib/errno.h"
 #include "stat/panic.h"
 #include "stat/tunable.h"
+#include "pages/busy.h"
 #include "pages/cachelist.h"
 #include "pages/pageout.h"
 #include "vm/rmap.h"

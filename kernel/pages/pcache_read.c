@@ -23,11 +23,11 @@
 #include "blk/blk.h"
 #include "stat/panic.h"
 #include "stat/tunable.h"
+#include "pages/busy.h"
 #include "pages/cachelist.h"
 #include "pages/pageout.h"
 #include "vm/advice.h"
 #include "vm/placement.h"
-#include "vm/rmap.h"
 
 static uint32_t file_readaround = 32;
 TUNABLE(

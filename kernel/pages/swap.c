@@ -32,6 +32,7 @@
 #include "mem/kmem.h"
 #include "stat/cpustat.h"
 #include "stat/tunable.h"
+#include "pages/busy.h"
 #include "pages/pageout.h"
 #include "pages/pcache.h"
 #include "vm/placement.h"

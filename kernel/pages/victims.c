@@ -13,6 +13,7 @@
 #include "pages/victims.h"
 
 #include "stat/cpustat.h"
+#include "pages/busy.h"
 #include "pages/cachelist.h"
 #include "pages/pageout.h"
 #include "pages/pcache.h"

@@ -23,7 +23,6 @@
 #include "pages/filecache.h"
 #include "lib/errno.h"
 #include "lib/string.h"
-#include "vm/rmap.h"
 
 #define SIZE_LIMIT (INT64_MAX & PAGE_MASK)
 

@@ -27,7 +27,6 @@
 #include "mem/kmem.h"
 #include "stat/panic.h"
 #include "stat/tunable.h"
-#include "vm/vm.h"
 
 struct vnode *vfs_root;
 

@@ -25,6 +25,7 @@
 #include "stat/panic.h"
 #include "vm/pt.h"
 #include "vm/rmap.h"
+#include "pages/busy.h"
 #include "pages/reserve.h"
 #include "pages/swap.h"
 
@@ -47,7 +48,7 @@ void vm_init(void)
     radix_boot();
     object_boot();
     seg_boot();
-    rmap_boot();
+    busy_boot();
     swap_boot();
 }
 

@@ -25,6 +25,7 @@
 #include "lib/errno.h"
 #include "stat/cpustat.h"
 #include "stat/trace.h"
+#include "pages/busy.h"
 #include "pages/cachelist.h"
 #include "vm/migrate.h"
 #include "pages/pageout.h"

@@ -21,6 +21,7 @@
 #include "disp/thread.h"
 #include "lgrp/lgrpstat.h"
 #include "stat/trace.h"
+#include "pages/busy.h"
 #include "pages/cachelist.h"
 #include "vm/pt.h"
 #include "vm/rmap.h"

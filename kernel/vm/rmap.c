@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * rmap.c - from a page to all its mappings, and waiting for a busy page.
+ * rmap.c - from a page to all its mappings.
  *
  * THEORY      Page tables lead from an address to a page.  To move a page, to write it to swap or to truncate
  *             a file, the kernel needs the opposite: all page-table entries that map a page (reverse
@@ -9,9 +9,6 @@
  *             A private page can be mapped by each address space whose private object names it.  These
  *             objects are on the family's list, and the address is index * 4 KiB.
  *             So nothing has to be stored per page or per mapping.
- *             A page with PG_LOCKED is busy: it is being filled or replaced by another frame, or it is on its
- *             way to swap.  A page with PG_WRITEBACK is being written to its file.  A thread that must wait
- *             for a page sleeps on one of a few condition variables, chosen by the frame number.
  * LOCKING     family, then object.  While an object's lock is held, no segment leaves its list and no page
  *             its tree, so the page tables for them cannot be freed (pt.h).
  * SEE ALSO    docs/memory.md
@@ -22,8 +19,6 @@
 #include "vm/pt.h"
 
 enum { COUNTS_SOON = 100000000 }; /* turns to wait for mapcount: far more than pt_zap() needs */
-
-/* ---- mappings -------------------------------------------------------------------------------- */
 
 /*
  * Drops the translation of `pg` at `addr` of `as`, if there is one.  Adds `as` to the batch also if another
@@ -243,46 +238,4 @@ void page_replace(struct vm_object *o, struct anon_family *f, struct page *from,
         page_release(from);
     }
     spin_unlock(&o->lock);
-}
-
-/* ---- busy pages ------------------------------------------------------------------------------ */
-
-#define WAIT_BUCKETS 32
-
-static struct {
-    struct spinlock lock;
-    struct cv cv;
-} waiting[WAIT_BUCKETS];
-
-static unsigned page_wait_bucket(const struct page *pg)
-{
-    return (unsigned)(page_to_phys(pg) >> PAGE_SHIFT) % WAIT_BUCKETS;
-}
-
-void page_wait(struct page *pg, uint32_t mask)
-{
-    unsigned i = page_wait_bucket(pg);
-
-    spin_lock(&waiting[i].lock);
-    while ((atomic_load(&pg->flags) & mask) != 0)
-        cv_wait_disk(&waiting[i].cv, &waiting[i].lock, "busy page");
-    spin_unlock(&waiting[i].lock);
-}
-
-void page_done(struct page *pg, uint32_t mask)
-{
-    unsigned i = page_wait_bucket(pg);
-
-    spin_lock(&waiting[i].lock);
-    atomic_fetch_and(&pg->flags, ~mask);
-    cv_broadcast(&waiting[i].cv);
-    spin_unlock(&waiting[i].lock);
-}
-
-void rmap_boot(void)
-{
-    for (unsigned i = 0; i < WAIT_BUCKETS; i++) {
-        spin_init(&waiting[i].lock, RANK_VM_TLB);
-        cv_init(&waiting[i].cv);
-    }
 }

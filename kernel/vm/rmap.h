@@ -44,18 +44,4 @@ bool rmap_referenced_shared(struct vm_object *o, uint64_t index, struct page *pg
 bool rmap_referenced_private(struct anon_family *f, struct page *pg, bool clear,
                              struct tlb_batch *b);
 
-/* page_wait - sleep until all flags of `mask` (of PG_LOCKED, PG_WRITEBACK, PG_MKWRITE) are clear. */
-void page_wait(struct page *pg, uint32_t mask);
-/* page_done - clear the flags of `mask` and wake up the threads in page_wait().  Any context. */
-void page_done(struct page *pg, uint32_t mask);
-static inline void page_lock_wait(struct page *pg)
-{
-    page_wait(pg, PG_LOCKED);
-}
-static inline void page_unlock(struct page *pg)
-{
-    page_done(pg, PG_LOCKED);
-}
-void rmap_boot(void);
-
 #endif

@@ -17,7 +17,7 @@
 #include "vfs/file.h"
 #include "lib/string.h"
 #include "stat/panic.h"
-#include "vm/rmap.h"
+#include "pages/busy.h"
 
 #define S_ISGID 02000u
 

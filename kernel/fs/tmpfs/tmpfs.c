@@ -28,7 +28,6 @@
 #include "mem/kmem.h"
 #include "stat/tunable.h"
 #include "pages/reserve.h"
-#include "vm/vm.h"
 #include "mem/usermem.h"
 
 #define TMPFS_MAGIC 0x01021994
