@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * net.h - the interface between the network and the drivers of network cards.
+ * nic.h - the interface between the network and the drivers of network cards.
  *
  * THEORY      At boot, a driver describes each card that it finds once, with a struct nic_dev.  The network
  *             fills in receive(), which the driver calls for each frame that arrives, and calls send() for

@@ -99,7 +99,7 @@ unsigned pci_cap(struct pci_fn f, unsigned id, unsigned after)
     if (!(pci_read(f, PCI_COMMAND) >> 16 & HAS_CAPS))
         return 0;
     at = after == 0 ? pci_read(f, PCI_CAPS) & 0xfc : pci_read(f, after) >> 8 & 0xfc;
-    while (at >= 0x40 && seen++ < 48) { /* 48 fit; a broken device may link them to a ring */
+    while (at >= 0x40 && seen++ < PCI_CAPS_MAX) {
         uint32_t head = pci_read(f, at);
 
         if ((head & 0xff) == id)

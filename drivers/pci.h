@@ -31,6 +31,7 @@ enum {                     /* registers, byte offsets; the types follow the spec
        PCI_IRQ = 0x3c,  /* line, pin << 8                    */
 };
 enum { PCI_CMD_IO = 1, PCI_CMD_MEMORY = 2, PCI_CMD_MASTER = 4 };
+enum { PCI_CAPS_MAX = 48 }; /* so many fit; a broken device may link them to a ring */
 
 struct pci_bar {
     uint64_t base, len; /* bytes; ports if `io` */

@@ -90,9 +90,9 @@ static void add_device_status(struct virtio_dev *d, unsigned bits)
 static volatile uint8_t *map_virtio_structure(struct pci_fn f, unsigned type, uint32_t least,
                                               uint32_t *len, unsigned *at)
 {
-    unsigned cap = 0;
+    unsigned cap = pci_cap(f, CAP_VENDOR, 0);
 
-    while ((cap = pci_cap(f, CAP_VENDOR, cap)) != 0) {
+    for (unsigned n = 0; cap != 0 && n < PCI_CAPS_MAX; n++, cap = pci_cap(f, CAP_VENDOR, cap)) {
         uint32_t off = pci_read(f, cap + 8);
         struct pci_bar bar;
 

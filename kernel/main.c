@@ -199,7 +199,7 @@ static void seed_generators(void)
 /* Maps ACPI tables for the parser; NULL: beyond the first 4 GiB, which are all that boot.S maps. */
 static const void *map_low_memory(uint64_t phys, size_t len)
 {
-    return phys + len <= 1ul << 32 ? phys_to_virt(phys) : NULL;
+    return len <= 1ul << 32 && phys <= (1ul << 32) - len ? phys_to_virt(phys) : NULL;
 }
 
 /*
@@ -240,17 +240,21 @@ static void acpi_read(void)
 static unsigned number_cpus(uint32_t *ids)
 {
     uint32_t self, r[4];
-    unsigned n = 1;
+    unsigned n = 1, left_out = madt.ndropped;
 
     cpuid(1, 0, r);
     self = r[1] >> 24;
     ids[0] = self;
-    for (unsigned i = 0; i < madt.ncpus; i++)
-        if (madt.cpu[i].enabled && madt.cpu[i].apic_id != self && madt.cpu[i].apic_id < 255 &&
-            n < CPU_MAX)
+    for (unsigned i = 0; i < madt.ncpus; i++) {
+        if (!madt.cpu[i].enabled || madt.cpu[i].apic_id == self)
+            continue;
+        if (madt.cpu[i].apic_id < 255 && n < CPU_MAX)
             ids[n++] = madt.cpu[i].apic_id;
-    if (madt.ndropped > 0)
-        warn("%u CPUs beyond the limit are not used", madt.ndropped);
+        else
+            left_out++;
+    }
+    if (left_out > 0)
+        warn("%u CPUs beyond the limit are not used", left_out);
     return n;
 }
 

@@ -24,7 +24,7 @@ static void print_sleeping_thread(const struct thread *t)
     const struct thread *owner = m != NULL ? (const struct thread *)(m->owner & ~1ul) : NULL;
 
     kprintf("thread %u %s waits for %s%s%s", t->tid, t->name,
-            t->wait_what != NULL ? t->wait_what : "its start", owner != NULL ? ", which has " : "",
+            t->wait_what != NULL ? t->wait_what : "its start", owner != NULL ? "; held by " : "",
             owner != NULL ? owner->name : "");
     backtrace_from(saved[AT_RIP], saved[AT_RBP]);
 }

@@ -33,9 +33,8 @@ void spin_bad_sleep(void)
     uint64_t context = cpu_context();
 
     if (spin_threads_run)
-        panic(
-            "spinlock.h: invariant I3 broken: somebody would sleep with %u spin locks, in %u interrupts",
-            (unsigned)context, (unsigned)(context >> 32));
+        panic("spinlock.h: invariant I3 broken: a sleep with %u spin locks held, in %u interrupts",
+              (unsigned)context, (unsigned)(context >> 32));
 }
 
 #ifdef HR_TEST

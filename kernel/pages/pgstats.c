@@ -48,11 +48,6 @@ static void swap_snapshot(struct kstat *ks, uint64_t *out)
     out[4] = swap_kept();
 }
 
-static void no_clear(struct kstat *ks)
-{
-    (void)ks;
-}
-
 static struct kstat pages_stat = {
     .module = "unix",
     .name = "system_pages",
@@ -60,7 +55,6 @@ static struct kstat pages_stat = {
     .nstat = array_size(page_names),
     .names = page_names,
     .snapshot = pages_snapshot,
-    .clear = no_clear,
 };
 static struct kstat swap_stat = {
     .module = "unix",
@@ -69,7 +63,6 @@ static struct kstat swap_stat = {
     .nstat = array_size(swap_names),
     .names = swap_names,
     .snapshot = swap_snapshot,
-    .clear = no_clear,
 };
 
 void pageout_stats_init(void)

@@ -18,7 +18,7 @@
 #include "lib/string.h"
 #include "stat/panic.h"
 
-enum { KSTAT_MAX = 256, LINE_MAX = 192 };
+enum { LINE_MAX = 192 };
 
 static struct spinlock kstat_lock = SPINLOCK_INIT(RANK_KSTAT);
 static struct list kstats = LIST_INIT(kstats);
@@ -107,7 +107,7 @@ int kstat_clear(const char *spec)
     spin_lock(&kstat_lock);
     LIST_FOREACH (ks, &kstats, link)
         if (kstat_matches_spec(ks, spec)) {
-            err = 0;
+            err = ks->clear != NULL || ks->values != NULL ? 0 : -EOPNOTSUPP;
             if (ks->clear != NULL)
                 ks->clear(ks);
             else

@@ -14,6 +14,8 @@
 #include "lib/list.h"
 #include "lib/types.h"
 
+enum { KSTAT_MAX = 512 }; /* most values of one kstat */
+
 struct kstat {
     const char *module;
     int instance;
@@ -39,7 +41,10 @@ void kstat_unregister(struct kstat *ks);
  */
 size_t kstat_text(char *buf, size_t size);
 
-/* kstat_clear - zero the counters of `module:instance:name`.  -ENOENT if there is none. */
+/*
+ * kstat_clear - zero the counters of `module:instance:name`.  -ENOENT: there is no such kstat; -EOPNOTSUPP: it
+ * shows states, or counters of others, which cannot be zeroed.
+ */
 int kstat_clear(const char *spec);
 
 #endif

@@ -41,30 +41,40 @@ const char *ksym_lookup(uint64_t addr, uint64_t *off)
     return ksyms_text + ksyms_name[lo];
 }
 
-static void print_stack_frame(uint64_t rip)
+/*
+ * Prints one line.  A return address is looked up by the call before it: the call may be the last instruction of
+ * its function, if what it calls does not return.
+ */
+static void print_stack_frame(uint64_t rip, bool is_return)
 {
     uint64_t off = 0;
-    const char *name = ksym_lookup(rip, &off);
+    const char *name = ksym_lookup(rip - is_return, &off);
 
-    kprintf("  [%016lx] %s+%#lx", rip, name != NULL ? name : "?", off);
+    kprintf("  [%016lx] %s+%#lx", rip, name != NULL ? name : "?", off + is_return);
 }
 
 #define FAR 16384 /* bytes (KSTACK_SIZE): two frames of one stack are closer than this */
 
-void backtrace_from(uint64_t rip, uint64_t rbp)
+/* Prints the callers of a function, from its frame pointer on. */
+static void print_callers(uint64_t rbp)
 {
-    print_stack_frame(rip);
     for (int depth = 0; depth < 24 && rbp >= 0xffff800000000000ul && (rbp & 7) == 0; depth++) {
         const uint64_t *frame = (const uint64_t *)rbp;
 
         if (frame[1] < (uint64_t)__text_start || frame[1] >= (uint64_t)__text_end)
             break;
-        print_stack_frame(frame[1]);
+        print_stack_frame(frame[1], true);
         if (frame[0] <= rbp ||
             frame[0] - rbp >= FAR) /* the last frame's is a value of the program's */
             break;
         rbp = frame[0];
     }
+}
+
+void backtrace_from(uint64_t rip, uint64_t rbp)
+{
+    print_stack_frame(rip, false);
+    print_callers(rbp);
 }
 
 void panic(const char *fmt, ...)
@@ -80,7 +90,7 @@ void panic(const char *fmt, ...)
     vsnprintf(reason, sizeof reason, fmt, ap);
     va_end(ap);
     kprintf("panic: %s", reason);
-    backtrace_from((uint64_t)__builtin_return_address(0), (uint64_t)__builtin_frame_address(0));
+    print_callers((uint64_t)__builtin_frame_address(0));
     trace_panic();
     verdict("@panic %s", reason);
     machine_exit(EXIT_PANIC);

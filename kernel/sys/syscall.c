@@ -47,6 +47,7 @@ static const struct call_name call_names[] = {
 };
 
 #define NNAMES array_size(call_names)
+_Static_assert(NNAMES + 1 <= KSTAT_MAX, "one statistic can show them all");
 
 /* One statistic per missing call, in the order of first use; "other" counts calls without a name here. */
 static struct spinlock enosys_lock = SPINLOCK_INIT(RANK_PROC_TABLE);
@@ -88,7 +89,7 @@ long syscall_absent(struct regs *r)
 
 void syscall_dispatch(struct regs *r)
 {
-    uint32_t n = (uint32_t)r->orig_rax; /* as on Linux, only 32 bits count */
+    uint32_t n = (uint32_t)r->orig_rax;
     handler_fn fn;
 
     CPUSTAT_INC(syscl);

@@ -63,6 +63,7 @@ syscall_entry:
     pushq $0x23                     /* cs: SEL_UCODE */
     pushq %rcx
     pushq $0
+    movl %eax, %eax                 /* as on Linux, only 32 bits of the number count */
     pushq %rax
     SAVE_REGS
     movb $0, %gs:OFF_CPU_IN_USER
@@ -158,7 +159,11 @@ trap_common:
     movq 15 * 8(%rsp), %rsi
     movq $-1, 15 * 8(%rsp)
     movq %rsp, %rdi
+    pushq 17 * 8(%rsp)              /* rip and rbp: a frame of the interrupted function, for backtraces */
+    pushq %rbp
+    movq %rsp, %rbp
     call trap
+    addq $16, %rsp
     testb $3, 18 * 8(%rsp)
     jz 2f
     cli
