@@ -42,7 +42,7 @@ $(call for_goals,qemu-% gdb experiment%,PEER)
 $(call for_goals,gdb model-speed,MACHINE)
 $(call for_goals,gdb,GDB_ARGS)
 $(call for_goals,grade,LAB FILE)
-$(call for_goals,watch,PAGE)
+$(call for_goals,watch docs-record,PAGE)
 $(call for_goals,fresh,DEBIAN MIRROR)
 $(call for_goals,docs,SERVE)
 $(call for_goals,test test-long,PYTEST PAPER HR_REQUIRE CRASH_LOG)
@@ -186,7 +186,7 @@ include tools/experiments/experiments.mk
 # What this command lacks is installed in one step before anything is built; when nothing is missing, the check costs some
 # milliseconds.  `called` gives the groups of tools/deps.txt in its first argument if one of these goals is wanted.
 called      = $(if $(filter $(2),$(MAKECMDGOALS)),$(1))
-DEPS        = $(if $(filter-out lint grade docs,$(MAKECMDGOALS)),run) $(call called,test dynamic experiments,test test-long test-images) \
+DEPS        = $(if $(filter-out lint grade docs,$(MAKECMDGOALS)),run) $(call called,test dynamic experiments,test test-long test-images docs-record) \
               $(call called,lint,lint) $(call called,docs,docs) $(call called,grade,grade) $(RUN_DEPS) $(EXPERIMENT_GROUPS)
 .PHONY: deps
 deps:
@@ -196,12 +196,15 @@ deps:
 doctor: ## what is installed, what is missing, what to type
 	@tools/doctor.sh
 
+# The disk that blocks of docs/ boot from, if one does.
+TRIED_ROOT  = $(if $(call called,1,test-long docs-record),$(if $(shell grep -l 'make qemu-.*ROOT=ext' docs/*.md),root))
+
 # PYTEST= takes any of pytest's arguments; PAPER= is the text of the white paper, for the test of its listing.
 # Three machines at a time keep two cores busy: one of them often waits for a clock.
 .PHONY: test test-long test-images
 test-images: deps
 	$(call build,TEST=1 iso build/boot/exit_at_once.iso)
-	$(call build,TEST= iso $(if $(filter x86_64,$(shell uname -m)),dynamic openmp) fireplane refdisk $(UONDISK))
+	$(call build,TEST= iso $(if $(filter x86_64,$(shell uname -m)),dynamic openmp) fireplane refdisk $(UONDISK) $(TRIED_ROOT))
 MARKED_core := -m core
 MARKED_disk := -m 'core or disk'
 test: test-images ## the tests: PYTEST='-k memcopy tests/test_memcopy.py' takes some; PROFILE=core: those of that kernel
@@ -221,6 +224,10 @@ fresh: ## the README's two commands in bare Debians, as root and as an ordinary 
 .PHONY: docs
 docs: deps ## the book, from docs/ into build/docs/index.html; SERVE=1: on http://127.0.0.1:8000
 	$(Q)NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs $(if $(filter 1,$(SERVE)),serve -a 127.0.0.1:8000,build --strict --quiet)
+
+.PHONY: docs-record
+docs-record: test-images ## run the blocks of Try it, and write what they print into docs/; PAGE=docs/lgroups.md: of one page
+	$(Q)$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.tryit $${PAGE:+"$$PAGE"}
 
 .PHONY: lint
 lint: deps ## style, layers, licence lines

@@ -41,8 +41,8 @@ def say(text: str) -> None:
     print(f"homeroom: {text}", file=sys.stderr, flush=True)
 
 
-def arguments() -> argparse.Namespace:
-    """Options come from the command line, or with --make from the variables of make."""
+def arguments(given: list[str] | None = None) -> argparse.Namespace:
+    """Options come from the command line, or from `given`; with --make also from the variables of make."""
     parser = argparse.ArgumentParser(
         prog="launch.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -79,7 +79,7 @@ def arguments() -> argparse.Namespace:
     add("--print", action="store_true", help="print the QEMU command instead of running it")
     add("--check", action="store_true", help="only say what is wrong with the options; what make builds need not be there")
     add("--make", action="store_true", help=argparse.SUPPRESS)
-    args = parser.parse_args()
+    args = parser.parse_args(given)
     if args.make:
         for name, value in vars(args).items():
             if value is None and os.environ.get(name.upper()):

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: MIT
+"""The blocks of *Try it* in docs/: what a reader types works, and prints what the page shows."""
+
+import pytest
+
+from homeroom import machine, tryit
+from homeroom.machine import TOP
+
+
+def found_blocks():
+    """All blocks, and the fault of a page in their place."""
+    for page in sorted(TOP.glob("docs/*.md")):
+        try:
+            for number, block in enumerate(tryit.blocks_of(f"docs/{page.name}", page.read_text()), 1):
+                yield pytest.param(block, id=f"{page.stem}-{number}")
+        except tryit.Fault as fault:
+            yield pytest.param(fault, id=page.stem)
+
+
+BLOCKS = list(found_blocks())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("block", BLOCKS)
+def test_a_block(block, speed, guests):
+    if isinstance(block, tryit.Fault):
+        pytest.fail(str(block), pytrace=False)
+    if not tryit.has_outputs(block):
+        pytest.fail(tryit.how_to_record(block), pytrace=False)
+    try:
+        faults = [fault for done in tryit.outputs(block, speed, guests.append) for fault in tryit.faults_of(*done)]
+    except tryit.Fault as fault:
+        faults = [str(fault)]
+    if faults:
+        pytest.fail("\n".join([block.name, *faults]), pytrace=False)
+
+
+def test_pages_have_blocks_of_machines_that_exist():
+    blocks = [param.values[0] for param in BLOCKS]
+    assert len(blocks) > 25 and not [block for block in blocks if isinstance(block, tryit.Fault)]
+    assert {block.machine for block in blocks} <= set(machine.names())
+
+
+# ---- the runner itself -------------------------------------------------------------------------
+
+PAGE = """Text.
+
+```sh
+truncate -s 1M build/odd.img
+make dynamic
+```
+
+```console title="make qemu-sf280r MEM=64M SYSTEM='set x=1; set y=2'"
+# one
+1 line
+# two | three
+```
+
+```console title="make gdb"
+# not one of ours
+```
+
+??? tip "Hint"
+
+    ```console title="make qemu-sf3800"
+    # four
+      five
+
+    # six
+    ```
+"""
+
+
+def test_blocks_of_a_page():
+    one, two = tryit.blocks_of("docs/odd.md", PAGE)
+    assert (one.name, one.machine, one.variables) == ("docs/odd.md:8", "sf280r", {"MEM": "64M", "SYSTEM": "set x=1; set y=2"})
+    assert one.host == two.host == ["truncate -s 1M build/odd.img"]
+    assert one.commands == [tryit.Command("one", ["1 line"]), tryit.Command("two | three")]
+    assert two.commands == [tryit.Command("four", ["  five", ""]), tryit.Command("six")]
+    for block in (one, two):
+        assert PAGE[block.start : block.end] == block.text()
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ('```console title="make qemu-sf280r"\nno command\n```', "docs/odd.md:1: a block begins with a command"),
+        ('```console title="make qemu-sf280r RUN"\n# a\n```', "docs/odd.md:1: the title is no command of make"),
+    ],
+)
+def test_a_bad_block(text, said):
+    with pytest.raises(tryit.Fault, match=said):
+        list(tryit.blocks_of("docs/odd.md", text))
+
+
+def test_a_block_without_outputs():
+    (block,) = tryit.blocks_of("docs/odd.md", '```console title="make qemu-sf280r"\n# nproc\n```')
+    assert not tryit.has_outputs(block)
+    assert tryit.how_to_record(block) == "docs/odd.md:1: this block has no outputs yet: make docs-record PAGE=docs/odd.md"
+
+
+@pytest.mark.parametrize(
+    "shown, printed",
+    [
+        ("CPU 3 is   on", "CPU 12 is on "),
+        ("at 0xffffffff80001000", "at 0x1f"),
+        ("00400000    4K r----", "7ffffef1e000  120K r----"),
+        ("rate: 1.5 MB/s", "rate: 104 MB/s"),
+        ("lgrp:0:lgrp0:x\t-1", "lgrp:4:lgrp4:x 7"),
+        ("a long line ...", "a long line of words"),
+    ],
+)
+def test_lines_that_fit(shown, printed):
+    assert tryit.fits(shown, printed)
+
+
+@pytest.mark.parametrize(
+    "shown, printed", [("CPU 3 is on", "CPU 3 is off"), ("CPU 3", "CPU"), ("a b ...", "a c d"), ("4K", "4M")]
+)
+def test_lines_that_do_not_fit(shown, printed):
+    assert not tryit.fits(shown, printed)
+
+
+@pytest.mark.parametrize(
+    "shown, printed, lines",
+    [
+        ("", "", []),
+        ("a 1", "a 2", [0]),
+        ("", "a", None),
+        ("a", "", None),
+        ("a", "b", None),
+        ("...", "a", [None]),
+        ("a ... b", "a b", [0, None, 1]),
+        ("a ... b", "a x y b", [0, None, 3]),
+        ("a ... b", "a x", None),
+        ("a ... b", "b", None),
+        ("... b ... c", "a b b d c", [None, 1, None, 4]),
+        ("... b c", "b d b c", [None, 2, 3]),
+        ("... b ...", "a", None),
+    ],
+)
+def test_outputs_are_aligned(shown, printed, lines):
+    def words(text):
+        return ["a 1"] if text == "a 1" else ["a 2"] if text == "a 2" else text.split()
+
+    assert tryit.align(words(shown), words(printed)) == lines
+
+
+def test_what_is_wrong_with_an_output():
+    busy = tryit.Command("psradm -f 0", ["psradm: processor 0: Device busy"])
+    assert not list(tryit.faults_of(busy, 1, ["psradm: processor 7: Device busy", ""]))
+    silent = tryit.Command("grep x y")
+    assert list(tryit.faults_of(silent, 1, [])) == ["'grep x y' ended with status 1, and the page shows no error"]
+    (fault,) = tryit.faults_of(tryit.Command("nproc", ["2"]), 0, ["two"])
+    assert "does not print what the page shows" in fault and "    two" in fault
+
+
+def test_what_is_recorded():
+    many = [f"line {number}" for number in range(30)]
+    short = tryit.recorded([], many)
+    assert len(short) <= tryit.LINES_MAX and short[0] == "line 0" and short[-1] == "line 29" and tryit.ANY in short
+    assert tryit.align(short, many)
+    assert tryit.recorded(["line 7", "...", "line 8"], many) == ["line 0", "...", "line 29"]  # the lines that the page chose
+    assert tryit.recorded(["other"], ["# a", "", "word " * 40]) == [" # a", "word " * 23 + "..."]
+
+
+def test_the_hosts_files_stay():
+    """Commands of the host work in a copy: what they write is not in the checkout."""
+    with tryit.copy_of_top(["truncate -s 1M build/odd.img", "test -f qemu/launch.py"], False) as top:
+        assert (top / "build/odd.img").stat().st_size == 1 << 20
+    assert not top.exists() and not (TOP / "build/odd.img").exists()
+    with pytest.raises(tryit.Fault, match="'false' ended with status 1"), tryit.copy_of_top(["false"], False):
+        pass

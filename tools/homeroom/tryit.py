@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: MIT
+"""tryit.py - the blocks of *Try it* in the pages of docs/: run them, compare what they print, and write that into the pages.
+
+THEORY      A block is a fenced one of the language console whose title is what a reader types to get the machine:
+
+                ```console title="make qemu-sf3800 SYSTEM='set mpo_enable=0'"
+                # lgrpinfo -c
+                lgroup 0 (leaf):
+                ...
+                ```
+
+            A line that begins with "# " is a command for the guest's shell; the lines below it are what it prints.  The
+            commands of a block run in this order in one shell on the console of one machine, booted with seed 1.
+            The output must have the shape of the page's.  Numbers, also hexadecimal, count as "a number", spaces as one
+            space, and blank lines not at all; the words must agree.  A line "..." stands for any lines, and " ..." at the
+            end of one for any words.
+            A command may end with another status than 0 only if the page shows why: a line that begins with a program's
+            name and a colon, or has FAILED in it.
+            What the host must do first is in a block of the language sh above, in the same page.  It is run in a copy of
+            the checkout's top that has links in it and goes with the machine, so that disk images of the reader stay as
+            they are.  Lines with make are left out: what they build is there.
+USAGE       python3 -m homeroom.tryit PAGE...     records; `make docs-record` types it
+SEE ALSO    tests/test_try_it.py, CONTRIBUTING.md
+"""
+
+import contextlib
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from homeroom import guest
+from homeroom.machine import TOP, MachineError
+
+FENCE = re.compile(r"^( *)```(\w+)?([^\n]*)\n(.*?)^\1```$", re.M | re.S)
+TITLE = re.compile(r'title="make qemu-([\w-]+)([^"]*)"')
+ANY = "..."
+LINES_MAX, WIDTH_MAX = 12, 120  # of what is recorded for a command
+BOOT_LIMIT, COMMAND_LIMIT = 120, 180  # seconds
+MARK = "\x1e"  # around the status of a command, on the console
+SEED = 1
+PROMPT = r"# (?:\x1b\[6n)?$"  # the shell may ask the terminal where the cursor is
+
+# The shell reads commands with the terminal's echo off, so that nothing but their output is printed.
+DRIVER = (
+    "stty -echo; printf '\\036ready\\036'; while IFS= read -r try_it; do eval \"$try_it\"; printf '\\036%d\\036' $?; done\n"
+)
+
+
+class Fault(Exception):
+    """What is wrong with a block, or with what it printed."""
+
+
+@dataclass
+class Command:
+    text: str
+    shown: list[str] = field(default_factory=list)  # the lines below it in the page
+
+
+@dataclass
+class Block:
+    page: str  # its path from the top
+    line: int
+    machine: str
+    variables: dict[str, str]
+    host: list[str]  # commands of the host that come first
+    commands: list[Command]
+    start: int  # where its text begins in the page, and ends
+    end: int
+    indent: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.page}:{self.line}"
+
+    def text(self) -> str:
+        lines = [line for command in self.commands for line in (f"# {command.text}", *command.shown)]
+        return "".join(f"{self.indent}{line}".rstrip() + "\n" for line in lines)
+
+
+def variables_of(words: str, where: str) -> dict[str, str]:
+    pairs = [word.partition("=") for word in shlex.split(words)]
+    if any(not re.fullmatch("[A-Z_]+", name) or not equals for name, equals, _ in pairs):
+        raise Fault(f"{where}: the title is no command of make: {words}")
+    return {name: value for name, _, value in pairs}
+
+
+def blocks_of(page: str, text: str) -> Iterator[Block]:
+    """The blocks of a page that boot a machine."""
+    host: list[str] = []
+    for fence in FENCE.finditer(text):
+        indent, language, rest, body = fence.groups()
+        lines = [line.removeprefix(indent) for line in body.splitlines()]
+        line = text.count("\n", 0, fence.start()) + 1
+        if language == "sh":
+            host += [line for line in lines if not re.match(r"make\b", line)]
+        title = TITLE.search(rest)
+        if language != "console" or title is None:
+            continue
+        commands: list[Command] = []
+        for written in lines:
+            if written.startswith("# "):
+                commands.append(Command(written[2:]))
+            elif commands:
+                commands[-1].shown.append(written)
+            else:
+                raise Fault(f"{page}:{line}: a block begins with a command, in a line that begins with '# '")
+        variables = variables_of(title[2], f"{page}:{line}")
+        yield Block(page, line, title[1], variables, list(host), commands, fence.start(4), fence.end(4), indent)
+
+
+# ---- shapes ------------------------------------------------------------------------------------
+
+
+def shape(line: str) -> str:
+    """The line with numbers, also hexadecimal, as `#` and runs of spaces as one."""
+    line = re.sub(r"(?<!\w)(?:0x)?[0-9a-fA-F]*\d[0-9a-fA-F]*(?!\w)", "#", line)
+    line = re.sub(r"(?<!\w)-#", "#", re.sub(r"\d+|#", "#", line))
+    return " ".join(re.sub(r"#(?:\.#)+", "#", line).split())
+
+
+def fits(shown: str, printed: str) -> bool:
+    if shown.endswith(f" {ANY}"):
+        return shape(printed).startswith(shape(shown.removesuffix(f" {ANY}")))
+    return shape(shown) == shape(printed)
+
+
+def align(shown: list[str], printed: list[str]) -> list[int | None] | None:
+    """For each line of `shown` the line of `printed` that it fits, None for "..."; None if they do not agree.
+
+    Neither has blank lines.
+    """
+    if ANY not in shown:
+        agree = len(shown) == len(printed) and all(map(fits, shown, printed))
+        return list(range(len(shown))) if agree else None
+    first = shown.index(ANY)
+    found = align(shown[:first], printed[:first])
+    if found is None or len(printed) < first:
+        return None
+    rest = shown[first + 1 :]
+    if ANY not in rest:  # what follows the last "..." is at the end
+        starts = [len(printed) - len(rest)] if len(printed) - len(rest) >= first else []
+    else:
+        starts = list(range(first, len(printed) + 1))
+    for start in starts:
+        tail = align_from(rest, printed, start)
+        if tail is not None:
+            return [*found, None, *tail]
+    return None
+
+
+def align_from(shown: list[str], printed: list[str], start: int) -> list[int | None] | None:
+    found = align(shown, printed[start:])
+    return None if found is None else [None if at is None else at + start for at in found]
+
+
+def without_blanks(lines: list[str]) -> list[str]:
+    return [line for line in lines if line.strip()]
+
+
+def shortened(lines: list[str]) -> list[str]:
+    """At most LINES_MAX lines, the middle left out, of at most WIDTH_MAX characters; none looks like a command."""
+    if len(lines) > LINES_MAX:
+        lines = [*lines[: LINES_MAX - 4], ANY, *lines[-3:]]
+    return [narrowed(f" {line}" if line.startswith("# ") else line) for line in lines]
+
+
+def narrowed(line: str) -> str:
+    if len(line) <= WIDTH_MAX:
+        return line
+    return line[: WIDTH_MAX - len(ANY)].rpartition(" ")[0].rstrip() + f" {ANY}"
+
+
+def recorded(shown: list[str], printed: list[str]) -> list[str]:
+    """What the page is to show: the lines that it chose already if they fit what was printed, with what they are now."""
+    printed = without_blanks(printed)
+    found = align(without_blanks(shown), printed) if without_blanks(shown) else None
+    if found is None:
+        return shortened(printed)
+    return [ANY if at is None else narrowed(printed[at]) for at in found]
+
+
+def shows_a_failure(shown: list[str]) -> bool:
+    return any(re.match(r"[\w./-]+: \S", line) or "FAILED" in line for line in shown)
+
+
+# ---- running -----------------------------------------------------------------------------------
+
+
+def launcher():
+    """The module qemu/launch.py, which must not change what Ctrl-C does here."""
+    before = signal.getsignal(signal.SIGINT)
+    sys.path.insert(0, str(TOP / "qemu"))
+    try:
+        import launch
+    finally:
+        sys.path.pop(0)
+        signal.signal(signal.SIGINT, before)
+    return launch
+
+
+@contextlib.contextmanager
+def copy_of_top(host: list[str], root: bool) -> Iterator[Path]:
+    """A folder with links to what the top and build/ have, in which the commands of the host have run.
+
+    With `root` the root's image is copied, because the run writes to it.
+    """
+    with tempfile.TemporaryDirectory(prefix="homeroom.") as name:
+        top = Path(name)
+        for folder in ("build", "build/test"):
+            (top / folder).mkdir()
+            for path in (TOP / folder).glob("*"):
+                if path.suffix != ".img" and path.name != "test" and not path.name.startswith("."):
+                    (top / folder / path.name).symlink_to(path)
+                elif root and path.name == "root.img":
+                    subprocess.run(["cp", "--sparse=always", path, top / folder / path.name], check=True)
+        for path in TOP.iterdir():
+            if path.name != "build" and not path.name.startswith("."):
+                (top / path.name).symlink_to(path)
+        for line in host:
+            done = subprocess.run(["bash", "-c", line], cwd=top, capture_output=True, text=True)
+            if done.returncode != 0:
+                raise Fault(f"the host's '{line}' ended with status {done.returncode}: {done.stderr.strip()}")
+        yield top
+
+
+def make_guest(block: Block, speed: float = 1.0) -> guest.Guest:
+    """The machine that the title names, as `make` would start it; its files are found from the current folder."""
+    launch = launcher()
+    given = dict(block.variables)
+    build = (Path() if "ROOT" in given else TOP) / ("build/test" if given.pop("TEST", "0") == "1" else "build")
+    words = [block.machine, f"--iso={build}/homeroom.iso", f"--seed={given.pop('SEED', SEED)}"]
+    for name, value in given.items():
+        for part in shlex.split(value) if name in ("DISK", "FORWARD") else [value]:
+            words.append(f"--{name.lower().replace('_', '-')}={part}")
+    try:
+        run = launch.make_guest(launch.arguments(words))
+    except SystemExit:
+        raise Fault(f"{block.name}: the title is no command of make") from None
+    run.options.piped, run.options.terminal = "", None
+    run.options.speed = speed
+    return run
+
+
+class Session:
+    """The shell on the console of a machine that runs."""
+
+    def __init__(self, run: guest.Guest) -> None:
+        self._run, self._read_to = run, 0
+        self._wait(PROMPT, BOOT_LIMIT, "the shell")
+        run.send(DRIVER.encode())
+        self._wait(f"{MARK}ready{MARK}", BOOT_LIMIT, "the shell")
+
+    def _wait(self, pattern: str, limit: float, what: str) -> re.Match:
+        wanted = re.compile(pattern)
+
+        def found() -> re.Match | None:
+            return wanted.search(self._run.console[self._read_to :].decode(errors="replace").replace("\r", ""))
+
+        match = self._run.wait_until(found, limit)
+        if not match:
+            ended = "the machine ended" if not self._run.running else f"no end in {limit} s"
+            raise Fault(f"{what}: {ended}; the console's end is\n{self._run.tail(20)}")
+        self._read_to = len(self._run.console)
+        return match
+
+    def do(self, command: str) -> tuple[int, list[str]]:
+        """The status of the command, and the lines that were printed until it ended."""
+        self._run.send(command.encode() + b"\n")
+        match = self._wait(f"{MARK}([0-9]+){MARK}", COMMAND_LIMIT, f"'{command}'")
+        return int(match[1]), match.string[: match.start()].expandtabs().splitlines()
+
+
+def outputs(block: Block, speed: float = 1.0, started=lambda run: None) -> Iterator[tuple[Command, int, list[str]]]:
+    """Boot the block's machine and run its commands: (command, status, lines) for each.
+
+    `started` gets the guest before it starts.
+    """
+    with copy_of_top(block.host, "ROOT" in block.variables) as top, contextlib.chdir(top):
+        run = make_guest(block, speed)
+        started(run)
+        try:
+            session = Session(run.start())
+            for command in block.commands:
+                yield command, *session.do(command.text)
+        finally:
+            run.close()
+
+
+def faults_of(command: Command, status: int, printed: list[str]) -> Iterator[str]:
+    """What is wrong with what a command did, as lines."""
+    shown, printed = without_blanks(command.shown), without_blanks(printed)
+    if align(shown, printed) is None:
+        yield f"'{command.text}' does not print what the page shows.  The page:\n{lines(shown)}\nThe machine:\n{lines(printed)}"
+    if status != 0 and not shows_a_failure(shown):
+        yield f"'{command.text}' ended with status {status}, and the page shows no error"
+
+
+def lines(texts: list[str]) -> str:
+    return "\n".join(f"    {text}" for text in texts) or "    (nothing)"
+
+
+def has_outputs(block: Block) -> bool:
+    return any(command.shown for command in block.commands)
+
+
+def how_to_record(block: Block) -> str:
+    return f"{block.name}: this block has no outputs yet: make docs-record PAGE={block.page}"
+
+
+def record(page: str) -> list[str]:
+    """Run all blocks of a page and write what they print into it; what is wrong with them."""
+    path, faults = TOP / page, []
+    text = path.read_text()
+    for block in reversed(list(blocks_of(page, text))):
+        print(f"  TRY     {block.name}", flush=True)
+        try:
+            for command, status, printed in outputs(block):
+                command.shown = recorded(command.shown, printed)
+                faults += [f"{block.name}: {fault}" for fault in faults_of(command, status, printed)]
+            text = text[: block.start] + block.text() + text[block.end :]
+            path.write_text(text)
+        except Fault as fault:
+            faults.append(f"{block.name}: {fault}")
+    return faults
+
+
+def main() -> int:
+    pages = sys.argv[1:] or [str(page.relative_to(TOP)) for page in sorted(TOP.glob("docs/*.md"))]
+    try:
+        faults = [fault for page in pages for fault in record(str(Path(page)))]
+    except (MachineError, Fault, OSError) as error:
+        faults = [str(error)]
+    print("\n".join(faults), end="\n" if faults else "")
+    return int(bool(faults))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
