@@ -229,6 +229,10 @@ docs: deps ## the book, from docs/ into build/docs/index.html; SERVE=1: on http:
 docs-record: test-images ## run the blocks of Try it, and write what they print into docs/; PAGE=docs/lgroups.md: of one page
 	$(Q)$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.tryit $${PAGE:+"$$PAGE"}
 
+.PHONY: generated
+generated: deps ## what tools make for docs/ and is committed: figures of machines and layers
+	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.draw
+
 .PHONY: lint
 lint: deps ## style, layers, licence lines
 	$(Q).venv/bin/python tools/lint.py

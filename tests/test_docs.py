@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import subprocess
+import xml.etree.ElementTree
 
 import pytest
 
@@ -12,6 +13,7 @@ import docnames
 import harness
 import house
 import lint
+from homeroom import draw, machine
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 NAMES = [str(path) for path in lint.tracked()]
@@ -140,6 +142,32 @@ def test_the_reading_order_is_short():
     """The files that docs/index.md has a newcomer read have at most 4,500 lines of code."""
     files = re.findall(r"^\| +\d+ \| `([\w/.]+)` \|", (ROOT / "docs/index.md").read_text(), re.M)
     assert 12 <= len(files) <= 20 and sum(house.count_lines((ROOT / file).read_text())[0] for file in files) <= 4500
+
+
+def test_figures_are_as_made():
+    """The figures that are made from tables are those that the tables make now."""
+    old = [path.name for path, text in draw.figures().items() if not path.is_file() or path.read_text() != text]
+    assert not old, "make generated, and commit what it changes"
+
+
+@pytest.mark.parametrize("name", machine.names())
+def test_every_machine_can_be_drawn(name):
+    """As wide as the page, with each CPU once."""
+    svg = xml.etree.ElementTree.fromstring(draw.draw_machine(name))
+    space = "{http://www.w3.org/2000/svg}"
+    words = [text.text for text in svg.iter(f"{space}text")]
+    assert svg.get("width") == "760" and svg.findtext(f"{space}title")
+    assert sorted(int(word) for word in words if word.isdigit()) == list(range(machine.load(name).cpus))
+
+
+def test_layers_are_explained():
+    """docs/layers.md has each folder of lint.ROOMS once, from the highest layer down, in one sentence."""
+    rows = draw.ROW.findall((ROOT / "docs/layers.md").read_text())
+    names = [name for _, name, _, _ in rows]
+    assert sorted(names) == sorted(lint.LEVEL)
+    assert [lint.LEVEL[name] for name in names] == sorted(lint.LEVEL.values(), reverse=True)
+    assert all((ROOT / path).is_dir() for path, *_ in rows)
+    assert not [row for row in rows if not re.fullmatch(r"It [^.]*(?:\.md[^.]*)*\.", row[3])]
 
 
 def test_the_book_is_built(tmp_path):
