@@ -455,6 +455,31 @@ def test_small_files_are_written_together(machine):
     fsck("slow")
 
 
+@SLOW
+def test_time_of_access_of_a_directory_is_kept(machine):
+    machine.check("mkdir -p /mnt && mount -t ext3 /dev/vda /mnt && mkdir /mnt/read && touch -d 2001-01-01 /mnt/read && sync")
+    machine.check("ls /mnt/read && umount /mnt && mount -t ext3 /dev/vda /mnt")
+    assert int(machine.check("stat -c %X /mnt/read")) > 1_000_000_000
+    machine.check("umount /mnt")
+
+
+@SLOW
+def test_seconds_between_commits(machine):
+    for text in ("abc", "5x", "", "200000"):
+        assert machine.run(f"mkdir -p /mnt && mount -t ext3 -o commit={text} /dev/vda /mnt").status != 0, text
+
+    def flushes(options: str) -> int:
+        """Of the disk's cache in seven seconds after a change: each commit has one or two."""
+        machine.check(f"mount -t ext3 -o {options} /dev/vda /mnt && echo x > /mnt/late && rm /mnt/late")
+        before, after = machine.check("grep vda /proc/diskstats; sleep 7; grep vda /proc/diskstats").splitlines()
+        machine.check("umount /mnt")
+        return int(after.split()[-2]) - int(before.split()[-2])
+
+    assert flushes("commit=1000") == 0
+    assert flushes("commit=0") > 0  # the default, five seconds
+    assert flushes("commit=1") > 0
+
+
 @BAD
 def test_errors_of_the_disk(machine):
     """EIO to who reads and to who syncs; the rest goes on."""

@@ -5,7 +5,7 @@
  * THEORY      A request is what a file system wants; a command is what the driver gives to the device.  One
  *             command may carry several requests, and a large request may need several commands.
  *             A submitted request goes into the queue of its disk.  As long as the driver has room, the
- *             scheduling policy (sched.c) chooses the next requests and they become a command.  When a
+ *             scheduling policy (iosched.c) chooses the next requests and they become a command.  When a
  *             command ends, its requests end and the next commands are started, in the same interrupt.
  *             A flush does not wait for other requests: it is started before all requests in the queue.
  *             The commands are allocated when the disk is attached, as many as the device takes at a time.
@@ -14,7 +14,7 @@
  * INVARIANTS  those of blk.h;
  *             I3  a request is in the queue, in one command, or done
  * LOCKING     d->lock (RANK_BLK)
- * SEE ALSO    sched.c (order), disks.c (list of disks), drivers/disk.h, docs/disks.md, tests/test_disk.py
+ * SEE ALSO    iosched.c (order), disks.c (list of disks), drivers/disk.h, docs/disks.md, tests/test_disk.py
  */
 #include "blk/blkpriv.h"
 
@@ -30,7 +30,7 @@
 struct command {
     struct disk_cmd c;
     struct list reqs; /* the requests that it carries out, in the order of their sectors */
-    int flow;         /* argument of sched_done(); FLUSH: a flush, unknown to sched.c */
+    int flow;         /* argument of sched_done(); FLUSH: a flush, unknown to iosched.c */
     uint64_t begun_ns;
 };
 

@@ -6,7 +6,7 @@
  *             driver: they submit requests here, and the block layer chooses the order in which the disk
  *             carries them out.  A request moves consecutive sectors from or to pieces of page frames.  It
  *             names the file and the process that it serves.  Requests wait in the disk's queue until the
- *             driver has room for them; the tunable disk_sched selects the order of the queue (sched.c).
+ *             driver has room for them; the tunable disk_sched selects the order of the queue (iosched.c).
  *             A partition is also a struct disk.  The start of the partition is added to the sector of its
  *             requests, and the requests go into the queue of the whole disk.
  * INVARIANTS  I1  done() is called exactly once for each submitted request, with `error` (0 or -EIO) and
@@ -72,7 +72,7 @@ struct blk_req {
     uint32_t sdone; /* sectors that are finished, from the first on */
     bool alone;     /* never merge it again: a command that it was part of has failed */
     bool split;     /* send one piece at a time: it has failed as a whole */
-    struct blk_req *child, *next, *prev; /* links of the heap of waiting requests: sched.c */
+    struct blk_req *child, *next, *prev; /* links of the heap of waiting requests: iosched.c */
     uint64_t pass;                       /* number of the sweep that will carry it out */
     uint64_t seq;                        /* commands that had ended when it was submitted */
 };

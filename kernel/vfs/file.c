@@ -195,8 +195,7 @@ static int vnode_readdir(struct file *f, dirent_fn fn, void *arg)
     rw_enter_read(&vn->lock);
     err = vn->op->readdir(vn, (uint64_t)f->off, emit_dir_entry, &s);
     rw_exit_read(&vn->lock);
-    if (vn_wants_atime(vn, f->flags))
-        vn_times_now(vn, VA_ATIME);
+    vn_note_read(vn, f->flags);
     return err;
 }
 

@@ -307,7 +307,6 @@ struct ext_fs {
 
     struct icache_part part[ICACHE_PARTS];
     uint32_t max_inodes;             /* of each part */
-    void *thread;                    /* unused */
     _Atomic uint32_t n_write_errors; /* writes of pages that have failed so far */
     _Atomic uint64_t n_commits, n_revokes, n_checkpoints, n_replayed, n_buf_reads, n_ordered;
 };

@@ -64,13 +64,20 @@ static bool is_ignored_option(const char *p, size_t n)
     return false;
 }
 
-static uint32_t parse_option_number(const char *p, size_t n)
+/* Sets *s to the seconds of "commit=SECONDS", at most 100,000; 0: as if not given.  false: p[n] is not that. */
+static bool parse_commit_option(const char *p, size_t n, uint32_t *s)
 {
     uint32_t v = 0;
 
-    for (; n != 0 && *p >= '0' && *p <= '9' && v < 100000; n--)
-        v = v * 10 + (uint32_t)(*p++ - '0');
-    return v;
+    if (n <= 7 || memcmp(p, "commit=", 7) != 0)
+        return false;
+    for (size_t i = 7; i < n; i++) {
+        if (p[i] < '0' || p[i] > '9' || v > 100000)
+            return false;
+        v = v * 10 + (uint32_t)(p[i] - '0');
+    }
+    *s = v;
+    return v <= 100000;
 }
 
 /* Parses a comma-separated list of mount options into *o.  0 or -EINVAL. */
@@ -88,9 +95,7 @@ static int parse_ext_options(const char *p, struct options *o)
             o->errors = EXT_ERRORS_CONTINUE;
         else if (option_equals(p, n, "errors=remount-ro"))
             o->errors = EXT_ERRORS_RO;
-        else if (n > 7 && memcmp(p, "commit=", 7) == 0)
-            o->commit_s = parse_option_number(p + 7, n - 7);
-        else if (n != 0 && !is_ignored_option(p, n)) {
+        else if (n != 0 && !parse_commit_option(p, n, &o->commit_s) && !is_ignored_option(p, n)) {
             kprintf("ext3: mount option '%.*s' is not known", (int)n, p);
             return -EINVAL;
         }
@@ -371,15 +376,16 @@ static int mount_ext_type(const char *type, const char *source, const char *text
     vfs->data = m;
     list_init(&m->link);
     m->commit_s = COMMIT_SECONDS;
-    m->next_commit_ns = clock_mono_ns() + COMMIT_SECONDS * 1000000000ul;
     mutex_enter(&mounts_mutex);
-    if ((err = mount_on_disk(vfs, m, d, &o)) == 0)
+    if ((err = mount_on_disk(vfs, m, d, &o)) == 0) {
+        apply_mount_options(m, &o);
+        m->next_commit_ns = clock_mono_ns() + m->commit_s * 1000000000ul;
         list_push_back(&mounted, &m->link);
+    }
     mutex_exit(&mounts_mutex);
     if (err != 0)
         goto fail;
     vfs->readonly = m->fs->rdonly;
-    apply_mount_options(m, &o);
     *out = vfs;
     return 0;
 fail:
