@@ -428,12 +428,22 @@ static bool end_page_writeback(struct vm_object *o, struct page *pg)
     return true;
 }
 
+/* A page has been written, of `before` pages in flight: wakes up writers that need not wait any longer. */
+static void wake_throttled_writers(struct object_io *io, uint64_t before)
+{
+    struct throttle t = {ufs_WRITES != 0, ufs_HW, ufs_LW};
+    struct pacing p = {maxpout, minpout};
+
+    if (io->nthrottled != 0 && throttle_wakes(&t, before << PAGE_SHIFT, (before - 1) << PAGE_SHIFT))
+        cv_broadcast(&io->throttled);
+    if (io->npaced != 0 && pacing_wakes(&p, before - 1))
+        cv_broadcast(&io->paced);
+}
+
 void object_write_done(struct page *pg, int err)
 {
     struct vm_object *o = pg->obj;
     struct object_io *io = o->io;
-    struct throttle t = {ufs_WRITES != 0, ufs_HW, ufs_LW};
-    struct pacing p = {maxpout, minpout};
     uint64_t before;
     bool drop;
 
@@ -451,11 +461,8 @@ void object_write_done(struct page *pg, int err)
         if ((pcache_page_flags(pg) & PG_DIRTY) == 0)
             set_page_dirty(o, pg);
     }
-    if (unlikely(io->nthrottled != 0) &&
-        throttle_wakes(&t, before << PAGE_SHIFT, (before - 1) << PAGE_SHIFT))
-        cv_broadcast(&io->throttled);
-    if (unlikely(io->npaced != 0) && pacing_wakes(&p, before - 1))
-        cv_broadcast(&io->paced);
+    if (unlikely((io->nthrottled | io->npaced) != 0))
+        wake_throttled_writers(io, before);
     drop = end_page_writeback(o, pg);
     spin_unlock(&o->lock);
     if (drop)

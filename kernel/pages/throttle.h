@@ -28,34 +28,17 @@ struct throttle {
     uint64_t hw, lw; /* bytes      */
 };
 
-/* throttle_blocks - must a write wait while `bytes` bytes of the file are in flight? */
-static inline bool throttle_blocks(const struct throttle *t, uint64_t bytes)
-{
-    return t->on && bytes > t->hw;
-}
-
-/*
- * throttle_wakes - must the sleepers wake up when the count falls from `before` to `after` bytes?
- * At 0 they always wake up: with `before >= lw && after <= lw` alone, they might sleep for ever if hw < lw.
- */
-static inline bool throttle_wakes(const struct throttle *t, uint64_t before, uint64_t after)
-{
-    return (t->on && before >= t->lw && after <= t->lw) || after == 0;
-}
+/* throttle_blocks - whether a write must wait while `bytes` bytes of the file are in flight. */
+bool throttle_blocks(const struct throttle *t, uint64_t bytes);
+/* throttle_wakes - whether the sleepers must wake up when the count falls from `before` to `after` bytes. */
+bool throttle_wakes(const struct throttle *t, uint64_t before, uint64_t after);
 
 struct pacing {
     uint64_t maxpout, minpout; /* pages; maxpout 0: off */
 };
 
-/* pacing_blocks, pacing_wakes - the same for in-flight pages of the file. */
-static inline bool pacing_blocks(const struct pacing *p, uint64_t pages)
-{
-    return p->maxpout != 0 && pages >= p->maxpout;
-}
-
-static inline bool pacing_wakes(const struct pacing *p, uint64_t pages)
-{
-    return p->maxpout == 0 || pages <= p->minpout || pages == 0;
-}
+/* pacing_blocks, pacing_wakes - the same for in-flight pages of the file, of which there are `pages` now. */
+bool pacing_blocks(const struct pacing *p, uint64_t pages);
+bool pacing_wakes(const struct pacing *p, uint64_t pages);
 
 #endif

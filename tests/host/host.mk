@@ -56,12 +56,13 @@ HOST_fs     := $(addprefix kernel/vfs/,vnode.c rdwr.c name.c nameop.c vfs.c file
                kernel/mem/usermem.c kernel/mem/stubs.c tests/host/fshost.c tests/host/floor.c
 build/host/test_fs: HOST_FLAGS += -include tests/host/fshost.h -Wno-unused-parameter
 
-HOST_pcache := $(addprefix kernel/pages/,pcache.c pcache_read.c filecache.c cluster.c around.c radix.c object.c) kernel/vfs/rdwr.c \
-               kernel/vfs/stubs.c tests/host/fshost.c tests/host/floor.c
+HOST_pcache := $(addprefix kernel/pages/,pcache.c pcache_read.c filecache.c throttle.c cluster.c around.c radix.c object.c) \
+               kernel/vfs/rdwr.c kernel/vfs/stubs.c tests/host/fshost.c tests/host/floor.c
 build/host/test_pcache: HOST_FLAGS += -include tests/host/fshost.h -DHOST_REAL_OBJECTS
 HOST_paging := kernel/pages/paging.c
 HOST_cluster := kernel/pages/cluster.c
 HOST_around := kernel/pages/around.c
+HOST_throttle := kernel/pages/throttle.c
 HOST_slots  := kernel/pages/slots.c
 
 # The file system, without its kernel side, over a disk in memory.

@@ -5,7 +5,6 @@
 #include "tests/host/check.h"
 
 #include "pages/cluster.h"
-#include "pages/throttle.h"
 
 enum { LIMIT = 32 };
 
@@ -137,41 +136,6 @@ TEST(write_behind_loses_nothing)
         CHECK_EQ(put, pushed + wb.n);
         CHECK(wb.n <= 33);
     }
-}
-
-/* Solaris 8's marks: a writer stops above 393216 bytes, and goes on at 262144. */
-TEST(throttle)
-{
-    struct throttle t = {true, 393216, 262144};
-    unsigned        woken = 0;
-
-    CHECK(!throttle_blocks(&t, 393216));
-    CHECK(throttle_blocks(&t, 393217));
-    for (uint64_t left = 524288; left > 0; left -= 8192)
-        if (throttle_wakes(&t, left, left - 8192)) {
-            CHECK(left - 8192 == 262144 || left - 8192 == 262144 - 8192 || left == 8192);
-            woken++;
-        }
-    CHECK_EQ(woken, 3); /* reaching the mark, leaving it (>= before, <= after), and the end */
-    t.on = false;
-    CHECK(!throttle_blocks(&t, 1u << 30));
-    CHECK(!throttle_wakes(&t, 393216, 262144)); /* turned off: those who sleep stay until the end */
-    t = (struct throttle){true, 100000, 200000};
-    CHECK(throttle_wakes(&t, 8192, 0)); /* marks the wrong way round stop nobody for ever */
-}
-
-/* AIX's: at maxpout or more, until minpout or fewer. */
-TEST(pacing)
-{
-    struct pacing p = {33, 24};
-
-    CHECK(!pacing_blocks(&p, 32));
-    CHECK(pacing_blocks(&p, 33));
-    CHECK(!pacing_wakes(&p, 25));
-    CHECK(pacing_wakes(&p, 24));
-    p = (struct pacing){0, 0};
-    CHECK(!pacing_blocks(&p, 1000000));
-    CHECK(pacing_wakes(&p, 1000000));
 }
 
 /* A reader that has said how it goes on: nothing ahead; or full windows at once, each started from the one before. */

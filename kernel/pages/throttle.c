@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+/*
+ * throttle.c - when a writer must wait for the disk: see throttle.h.
+ */
+#include "pages/throttle.h"
+
+bool throttle_blocks(const struct throttle *t, uint64_t bytes)
+{
+    return t->on && bytes > t->hw;
+}
+
+/* At 0 they always wake up: with `before >= lw && after <= lw` alone, they might sleep for ever if hw < lw. */
+bool throttle_wakes(const struct throttle *t, uint64_t before, uint64_t after)
+{
+    return (t->on && before >= t->lw && after <= t->lw) || after == 0;
+}
+
+bool pacing_blocks(const struct pacing *p, uint64_t pages)
+{
+    return p->maxpout != 0 && pages >= p->maxpout;
+}
+
+bool pacing_wakes(const struct pacing *p, uint64_t pages)
+{
+    return p->maxpout == 0 || pages <= p->minpout || pages == 0;
+}
