@@ -29,7 +29,7 @@
  * LOCKING     cpupart_lock (disp/pset.h) guards all partitions, processes and threads here.  The caller of
  *             every function holds it
  * TUNABLES    lgrp_loadavg_max_effect, lgrp_min_nsec, lgrp_create_hold
- * SEE ALSO    docs/lgroups.md, tests/host/test_load.c, lgrp/home.h
+ * SEE ALSO    load.c, promise.c, homing.c, home.h; docs/lgroups.md, tests/host/test_load.c, test_promise.c
  */
 #ifndef LGRP_LOAD_H
 #define LGRP_LOAD_H

@@ -43,11 +43,11 @@ TUNABLE(lgrp_expand_proc_diff, 0, LOAD_MAX,
 TUNABLE(lgrp_loadavg_tolerance, 0, LOAD_MAX,
         "load * CPUs of the lgroup: closer loads are equal; 0x10000, for HPC 0x1000; home.c");
 TUNABLE(lgrp_loadavg_max_effect, 0, LOAD_MAX,
-        "load * CPUs of the lgroup charged in advance for one thread; 32767; load.c");
+        "load * CPUs of the lgroup charged in advance for one thread; 32767; promise.c");
 TUNABLE(lgrp_min_nsec, 0, 60000000000,
-        "ns: a thread that leaves sooner has its charge refunded; 100000000; load.c");
+        "ns: a thread that leaves sooner has its charge refunded; 100000000; promise.c");
 TUNABLE(lgrp_create_hold, 0, 36000,
-        "1/10 s: after a new thread its process counts as creating threads; 20; load.c");
+        "1/10 s: after a new thread its process counts as creating threads; 20; promise.c");
 TUNABLE(lgrp_mem_default_policy, LGRP_MEM_POLICY_NEXT, LGRP_MEM_POLICY_COUNT - 1,
         "LGRP_MEM_POLICY_*; 1: first touch; place.c");
 TUNABLE(lgrp_privm_random_thresh, 0, UINT64_MAX,

@@ -23,10 +23,12 @@ endef
 
 ACPI_SRCS   := $(addprefix kernel/acpi/,tables.c madt.c numa.c power.c)
 TOPO_SRCS   := $(addprefix kernel/lgrp/,topo.c distance.c tune.c)
+LOAD_SRCS   := $(addprefix kernel/lgrp/,load.c promise.c homing.c home.c)
 
 HOST_acpi   := $(ACPI_SRCS) tests/host/mktables.c
 HOST_topo   := $(ACPI_SRCS) $(TOPO_SRCS) tests/host/mktables.c
-HOST_load   := $(TOPO_SRCS) kernel/lgrp/load.c kernel/lgrp/home.c
+HOST_load   := $(TOPO_SRCS) $(LOAD_SRCS)
+HOST_promise := kernel/lgrp/promise.c
 HOST_home   := $(TOPO_SRCS) kernel/lgrp/home.c
 HOST_mempolicy := $(TOPO_SRCS) kernel/lgrp/mempolicy.c tests/host/mktopo.c
 HOST_place  := $(TOPO_SRCS) kernel/lgrp/place.c tests/host/mktopo.c
@@ -49,7 +51,7 @@ HOST_choose := $(TOPO_SRCS) kernel/disp/choose.c tests/host/mktopo.c
 DISP_SRCS   := $(TOPO_SRCS) $(addprefix kernel/disp/,choose.c runq.c class.c ts_dptbl.c balance.c) \
                $(addprefix tests/host/,mktopo.c machine.c dispmachine.c)
 HOST_runq   := $(DISP_SRCS)
-HOST_pset   := $(DISP_SRCS) $(addprefix kernel/disp/,pset.c pset_kstats.c cpu.c) kernel/lgrp/load.c kernel/lgrp/home.c
+HOST_pset   := $(DISP_SRCS) $(addprefix kernel/disp/,pset.c pset_kstats.c cpu.c) $(LOAD_SRCS)
 HOST_cpio   := kernel/fs/initramfs/cpio.c
 HOST_fs     := $(addprefix kernel/vfs/,vnode.c rdwr.c name.c nameop.c vfs.c file.c fdtable.c filelock.c) kernel/ipc/pipe.c \
                $(addprefix kernel/fs/,root.c tmpfs/tmpfs.c tmpfs/tmpfs_dir.c devfs/devfs.c initramfs/cpio.c initramfs/initramfs.c) \

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+/*
+ * promise.h - private to lgrp/: the load that threads are expected to add which are too young to appear in an
+ * average, and what promises and averages need from each other.
+ *
+ * LOCKING     cpupart_lock, as in load.h
+ */
+#ifndef LGRP_PROMISE_H
+#define LGRP_PROMISE_H
+
+#include "lgrp/load.h"
+
+enum { AVG_FULL = 65536 }; /* lpl.avg of an lgroup whose every CPU has one runnable thread */
+
+/* promise_creation - thread `creator` of process `p` creates another thread of p, in `part`. */
+void promise_creation(struct lgrp_part *part, struct lgrp_proc *p, struct lgrp_thread *creator);
+/*
+ * promise_load - `t` has just got its home: hold it while its process creates threads in its partition, else
+ * charge it as a single arrival.
+ * promise_take_back - end the promise for `t`, which leaves its home.
+ */
+void promise_load(struct lgrp_thread *t);
+void promise_take_back(struct lgrp_thread *t, uint64_t now_ns);
+/* promises_expire - end the creations whose last thread is more than lgrp_create_hold updates old. */
+void promises_expire(struct lgrp_part *part);
+
+/* ---- load.c ---- */
+/* lgrp_threads_seen - number of threads that seem to run in `lgrp`, less `excluded` ones that are counted elsewhere. */
+uint16_t lgrp_threads_seen(const struct lgrp_part *part, unsigned lgrp, unsigned excluded);
+/* lpl_load_of_halves - the load of `halves` half threads, in units of LGRP_LOAD_FULL. */
+uint32_t lpl_load_of_halves(const struct lpl *l, uint64_t halves);
+
+#endif
