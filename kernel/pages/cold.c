@@ -67,7 +67,7 @@ static void cold_private_pages(struct as *as, uint64_t first, uint64_t last, boo
     do {
         spin_lock(&o->family->lock);
         for (unsigned n = 0; n < COLD_PER_HOLD && !victims_full(&v); n++, first++) {
-            struct scan_page sp = {.family = o->family, .in = o};
+            struct scan_page sp = {.own = page_owner_of(o), .in = o};
 
             pg = sp.pg = cold_next_private(o, &first, last);
             if (pg == NULL)
@@ -114,7 +114,7 @@ static bool cold_object_batch(struct seg *s, uint64_t *first, uint64_t last, boo
 
     spin_lock(&o->lock);
     for (unsigned n = 0; n < COLD_PER_HOLD && !victims_full(v); n++, ++*first) {
-        struct scan_page sp = {.obj = o, .in = o};
+        struct scan_page sp = {.own = page_owner_of(o), .in = o};
 
         sp.pg = radix_next(&o->tree, first);
         if (sp.pg == NULL || *first > last) {
@@ -129,7 +129,7 @@ static bool cold_object_batch(struct seg *s, uint64_t *first, uint64_t last, boo
         } else if (o->kind == OBJ_ANON) {
             cold_take_anon(v, &sp);
         } else {
-            rmap_unmap_shared(o, *first, sp.pg, &v->tlb);
+            rmap_unmap(sp.own, sp.pg, &v->tlb);
             if ((atomic_load(&sp.pg->flags) & PG_DIRTY) != 0)
                 atomic_fetch_or_explicit(&sp.pg->flags, PG_RECLAIM, memory_order_relaxed);
         }

@@ -308,7 +308,7 @@ static struct page *detach_page_batch(struct vm_object *o, uint64_t first, uint6
             *more = true;
             break;
         }
-        walked += rmap_unmap_shared(o, first, pg, b);
+        walked += rmap_unmap(page_owner_of(o), pg, b);
         if (o->io != NULL)
             pcache_forget(o, pg);
         object_remove_page(o, pg);

@@ -382,10 +382,10 @@ static void finish_scan_round(struct round *r)
  */
 static void push_file_unlock(struct round *r, const struct scan_page *sp)
 {
-    struct vm_object *o = sp->obj;
+    struct vm_object *o = sp->own.obj;
     uint64_t cluster = pcache_cluster(), first = sp->pg->index - sp->pg->index % cluster;
 
-    rmap_unmap_shared(o, sp->pg->index, sp->pg, &r->v.tlb);
+    rmap_unmap(sp->own, sp->pg, &r->v.tlb);
     atomic_fetch_or_explicit(&sp->pg->flags, PG_RECLAIM, memory_order_relaxed);
     pcache_pin(o);
     spin_unlock(&o->lock);
@@ -420,7 +420,7 @@ static enum page_verdict judge_page(const struct round *r, const struct page_see
  */
 static bool is_in_few_spaces(const struct scan_page *sp)
 {
-    const struct list *all = sp->family != NULL ? &sp->family->objs : &sp->obj->segs,
+    const struct list *all = sp->own.family != NULL ? &sp->own.family->objs : &sp->own.obj->segs,
                       *l = all->next;
 
     for (unsigned n = 0; l != all; l = l->next)
@@ -451,7 +451,7 @@ static void take_cluster_unlock(struct round *r, const struct scan_page *sp, enu
         s = page_seen_now(&near, &r->v.tlb);
         if (judge_page(r, &s, near.pg, hand) == PAGE_PUSH)
             victims_take_anon(&r->v, &near);
-        if (near.family != NULL)
+        if (near.own.family != NULL)
             page_release(near.pg);
     }
     scan_unlock(sp);
@@ -578,7 +578,7 @@ static void flush_cluster(struct page *pg)
         scan_unlock(&sp);
         return;
     }
-    o = sp.obj;
+    o = sp.own.obj;
     first = resident = dirty = pg->index - pg->index % cluster;
     if (radix_next(&o->tree, &resident) != pg ||
         radix_next_tagged(&o->tree, &dirty, RADIX_DIRTY) == NULL || dirty >= first + cluster) {

@@ -17,7 +17,6 @@
  */
 #include "pages/scan.h"
 
-#include "vm/as.h"
 #include "pages/pageout.h"
 
 static _Atomic uint32_t looking[SCANNERS]; /* odd: between reading a name and holding its lock */
@@ -130,7 +129,7 @@ static bool trylock_page_owner(struct page *pg, uint64_t owner, bool private, st
 
         if (!spin_trylock(&f->lock))
             return false;
-        out->family = f;
+        out->own.family = f;
         out->in = find_naming_object(f, pg);
         if (out->in != NULL)
             return true;
@@ -140,7 +139,7 @@ static bool trylock_page_owner(struct page *pg, uint64_t owner, bool private, st
 
         if (!spin_trylock(&o->lock))
             return false;
-        out->obj = out->in = o;
+        out->own.obj = out->in = o;
         if (radix_lookup(&o->tree, pg->index) == pg)
             return true;
         spin_unlock(&o->lock);
@@ -173,14 +172,14 @@ bool scan_neighbour(const struct scan_page *sp, uint64_t index, struct scan_page
 {
     struct page *pg;
 
-    if (sp->family != NULL)
+    if (sp->own.family != NULL)
         spin_lock(&sp->in->lock);
     pg = radix_lookup(&sp->in->tree, index);
     if (pg != NULL && ((page_flags_acquire(pg) & PG_SWAPPED) != 0 || pg->order != 0))
         pg = NULL;
-    if (pg != NULL && sp->family != NULL)
+    if (pg != NULL && sp->own.family != NULL)
         page_hold(pg);
-    if (sp->family != NULL)
+    if (sp->own.family != NULL)
         spin_unlock(&sp->in->lock);
     *out = *sp;
     out->pg = pg;
@@ -189,10 +188,7 @@ bool scan_neighbour(const struct scan_page *sp, uint64_t index, struct scan_page
 
 void scan_unlock(const struct scan_page *sp)
 {
-    if (sp->obj != NULL) {
-        spin_unlock(&sp->obj->lock);
-    } else {
-        spin_unlock(&sp->family->lock);
+    page_owner_unlock(sp->own);
+    if (sp->own.family != NULL)
         page_release(sp->pg);
-    }
 }

@@ -5,7 +5,7 @@
 #ifndef PAGES_SCAN_H
 #define PAGES_SCAN_H
 
-#include "pages/object.h"
+#include "pages/owner.h"
 #include "pages/paging.h"
 
 /* A position in the circle of all frames. */
@@ -37,9 +37,8 @@ enum scan_use scan_use(const struct page *pg);
 /* A page whose owner is locked.  A private page is also held. */
 struct scan_page {
     struct page *pg;
-    struct vm_object *obj;      /* locked; NULL for a private page                               */
-    struct anon_family *family; /* locked; NULL for another page                                 */
-    struct vm_object *in;       /* an object that names it; not freed while the family is locked */
+    struct page_owner own; /* locked                                                        */
+    struct vm_object *in;  /* an object that names it; not freed while the family is locked */
 };
 /*
  * scan_lock - lock the owner of a page, so that the page stays in its tree.  false: a lock is not free, or

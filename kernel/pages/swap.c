@@ -103,23 +103,17 @@ void swap_free_slot(struct page *pg)
     kmem_cache_free(standin_cache, pg);
 }
 
-/* Makes a stand-in for `pg` at a slot, with one reference, in no object; NULL: no memory. */
+/* A stand-in for `pg` at a slot, with one reference; NULL: no memory.  page_replace_unlock() fills in the rest. */
 static struct page *standin_new(const struct page *pg, struct swap_place p)
 {
     struct page *s = kmem_cache_alloc(standin_cache);
 
     if (s == NULL)
         return NULL;
-    *s = (struct page){.node = pg->node, .refs = 1, .index = pg->index};
+    *s = (struct page){.node = pg->node, .refs = 1};
     s->flags = PG_SWAPPED | PG_ANON | (pg->flags & PG_PRIVATE);
-    s->priv = pg->priv;
     set_swap_place(s, p);
     return s;
-}
-
-static bool is_private_page(const struct page *pg)
-{
-    return (atomic_load(&pg->flags) & PG_PRIVATE) != 0;
 }
 
 /* ---- transfers ------------------------------------------------------------------------------- */
@@ -129,7 +123,7 @@ struct swap_transfer {
     struct blk_req req;
     unsigned n;
     struct page *frame[SWAP_CLUSTER], *standin[SWAP_CLUSTER];
-    struct swap_owner owner[SWAP_CLUSTER];
+    struct page_owner owner[SWAP_CLUSTER];
     struct blk_vec vec[SWAP_CLUSTER];
     struct dying dying;
 };
@@ -150,22 +144,6 @@ static void release_page_unlock(struct page *pg)
 {
     page_unlock(pg);
     page_release(pg);
-}
-
-static void swap_owner_hold(struct swap_owner own)
-{
-    if (own.family != NULL)
-        atomic_fetch_add(&own.family->refs, 1);
-    else
-        object_hold(own.obj);
-}
-
-static void swap_owner_release(struct swap_owner own)
-{
-    if (own.family != NULL)
-        anon_family_release(own.family);
-    else
-        object_release(own.obj);
 }
 
 /*
@@ -210,7 +188,7 @@ static void transfer_end(struct swap_transfer *t)
 }
 
 static void transfer_add(struct swap_transfer *t, struct page *frame, struct page *standin,
-                         struct swap_owner own)
+                         struct page_owner own)
 {
     t->frame[t->n] = frame;
     t->standin[t->n] = standin;
@@ -255,31 +233,24 @@ static void swap_write_done(struct blk_req *r)
         if ((r->bad >> i & 1) != 0) {
             swap_retire(t->standin[i]->swap_area);
             t->standin[i]->swap_area = SWAP_AREAS; /* so that the bad slot stays in use */
-        } else {
-            page_replace(t->owner[i].obj, t->owner[i].family, t->frame[i], t->standin[i]);
+            page_release(t->standin[i]);
+            release_page_unlock(t->frame[i]);
+        } else { /* if no object names the page any more, this frees the slot */
+            page_replace_unlock(t->owner[i], t->frame[i], t->standin[i], 0);
             count_anon_freed();
             freed++;
         }
-        page_release(t->standin[i]); /* if no object names it, this frees the slot */
-        release_page_unlock(t->frame[i]);
     }
     transfer_end(t);
     if (freed != 0)
         pageout_freed();
 }
 
-/* Is the busy page used only by the objects that name it and by the caller? */
-static bool has_no_other_user(const struct page *pg)
-{
-    return atomic_load(&pg->mapcount) == 0 &&
-           atomic_load(&pg->refs) == (is_private_page(pg) ? atomic_load(&pg->nsharers) : 1u) + 1u;
-}
-
 /*
- * If the page, which has no other user, equals a slot that it keeps, replaces it by a stand-in.  false: it
- * must be written.
+ * If the page, which has no other user, equals a slot that it keeps, replaces it by a stand-in, and drops the
+ * caller's reference.  false: it must be written.
  */
-static bool swap_out_unwritten(struct page *pg, struct swap_owner own)
+static bool swap_out_unwritten(struct page *pg, struct page_owner own)
 {
     struct swap_place p;
     struct page *standin;
@@ -291,8 +262,7 @@ static bool swap_out_unwritten(struct page *pg, struct swap_owner own)
         swap_give(p);
         return false;
     }
-    page_replace(own.obj, own.family, pg, standin);
-    page_release(standin);
+    page_replace_unlock(own, pg, standin, 0);
     count_anon_freed();
     return true;
 }
@@ -301,7 +271,7 @@ static bool swap_out_unwritten(struct page *pg, struct swap_owner own)
  * Starts writing the first of n pages to adjacent slots.  Returns how many pages that were, or were
  * released for lack of memory; 0: no free slot, or no memory for the transfer.
  */
-static unsigned swap_out_cluster(struct page **pages, struct swap_owner *owners, unsigned n,
+static unsigned swap_out_cluster(struct page **pages, struct page_owner *owners, unsigned n,
                                  struct swap_out_result *went)
 {
     struct swap_transfer *t = kmem_alloc(sizeof *t);
@@ -322,7 +292,7 @@ static unsigned swap_out_cluster(struct page **pages, struct swap_owner *owners,
             used++;
         } else {
             release_page_unlock(pages[i]);
-            swap_owner_release(owners[i]);
+            page_owner_release(owners[i]);
         }
     }
     for (unsigned i = used; i < got; i++)
@@ -337,29 +307,30 @@ static unsigned swap_out_cluster(struct page **pages, struct swap_owner *owners,
     return got;
 }
 
-struct swap_out_result swap_out(struct page **pages, struct swap_owner *owners, unsigned n)
+struct swap_out_result swap_out(struct page **pages, struct page_owner *owners, unsigned n)
 {
     struct swap_out_result went = {0};
     unsigned left = 0, done = 0, did = 1;
 
     for (unsigned i = 0; i < n; i++) {
-        bool usable = has_no_other_user(pages[i]),
-             gone = usable && swap_out_unwritten(pages[i], owners[i]);
+        bool usable = atomic_load(&pages[i]->mapcount) == 0 && page_has_only(pages[i], 1);
 
-        went.freed += gone;
-        if (usable && !gone) {
+        if (usable && swap_out_unwritten(pages[i], owners[i])) {
+            went.freed++;
+            page_owner_release(owners[i]);
+        } else if (usable) {
             pages[left] = pages[i];
             owners[left++] = owners[i];
         } else {
             release_page_unlock(pages[i]);
-            swap_owner_release(owners[i]);
+            page_owner_release(owners[i]);
         }
     }
     for (; done < left && did != 0; done += did)
         did = swap_out_cluster(pages + done, owners + done, left - done, &went);
     for (; done < left; done++) {
         release_page_unlock(pages[done]);
-        swap_owner_release(owners[done]);
+        page_owner_release(owners[done]);
     }
     return went;
 }
@@ -368,22 +339,19 @@ struct swap_out_result swap_out(struct page **pages, struct swap_owner *owners, 
 
 /*
  * The contents of a frame have been read: it replaces the stand-in, and takes over the slot if it may keep
- * it.
+ * it.  Drops the references to both.
  */
-static void install_read_frame(struct page *frame, struct page *standin, struct swap_owner own)
+static void install_read_frame(struct page *frame, struct page *standin, struct page_owner own)
 {
     uint32_t flags = PG_ANON | PG_UPTODATE | (standin->flags & PG_PRIVATE);
 
-    frame->priv = standin->priv;
-    frame->index = standin->index;
     if (swap_keep != 0 && swap_plenty(standin->swap_area)) {
         set_swap_place(frame, swap_place_of(standin));
         standin->swap_area = SWAP_AREAS;
         flags |= PG_SLOT;
         atomic_fetch_add_explicit(&kept, 1, memory_order_relaxed);
     }
-    atomic_fetch_or(&frame->flags, flags);
-    page_replace(own.obj, own.family, standin, frame);
+    page_replace_unlock(own, standin, frame, flags);
 }
 
 /* Called by the disk's interrupt. */
@@ -392,12 +360,13 @@ static void swap_read_done(struct blk_req *r)
     struct swap_transfer *t = container_of(r, struct swap_transfer, req);
 
     for (unsigned i = 0; i < t->n; i++) {
-        if ((r->bad >> i & 1) != 0)
+        if ((r->bad >> i & 1) != 0) {
             atomic_fetch_or(&t->standin[i]->flags, PG_BAD);
-        else
+            page_release(t->frame[i]);
+            release_page_unlock(t->standin[i]);
+        } else {
             install_read_frame(t->frame[i], t->standin[i], t->owner[i]);
-        page_release(t->frame[i]);
-        release_page_unlock(t->standin[i]);
+        }
     }
     transfer_end(t);
 }
@@ -477,7 +446,7 @@ static int start_swap_in(struct vm_object *o, struct page *pg, const struct plac
     struct page *frame = place_page(pl, 0, ALLOC_WAIT, pg->index);
     struct swap_transfer *t = frame != NULL ? transfer_alloc_wait() : NULL;
     struct page *below[SWAP_CLUSTER], *below_standin[SWAP_CLUSTER];
-    struct swap_owner own = {o->family != NULL ? NULL : o, o->family};
+    struct page_owner own = page_owner_of(o);
     struct swap_place first = swap_place_of(pg);
     unsigned nbelow, nabove;
 
@@ -503,7 +472,7 @@ static int start_swap_in(struct vm_object *o, struct page *pg, const struct plac
     for (unsigned i = 0; i < nabove; i++)
         transfer_add(t, t->frame[t->n], t->standin[t->n], own);
     for (unsigned i = 0; i < t->n; i++)
-        swap_owner_hold(own);
+        page_owner_hold(own);
     pcache_count_in(KIND_ANON, t->n);
     pcache_count_around(guess ? t->n - 1 : 0);
     *around = (struct page_run){pg->index - nbelow, t->n};

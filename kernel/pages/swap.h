@@ -22,22 +22,17 @@ uint64_t swap_kept(void);
 /* swap_cluster_pages - size of the aligned clusters in which pages leave memory: the tunable swap_cluster. */
 unsigned swap_cluster_pages(void);
 
-/* The owner of a page on its way out, with a reference to it: one of the two. */
-struct swap_owner {
-    struct vm_object *obj;
-    struct anon_family *family;
-};
 /* Result of swap_out(): pages that needed no write and are free; pages that are being written. */
 struct swap_out_result {
     unsigned freed, writing;
 };
 /*
  * swap_out - write anonymous pages to swap, and free them when they are written.  A page that equals its
- * slot (PG_SLOT) is freed at once.  Each page is PG_LOCKED by the caller, held and unmapped, and the TLBs
- * are flushed.  Pages that cannot go (in use, no free slot) are unlocked and released.  The slots have the
- * order of the pages.  Does not sleep; no spin lock is held.
+ * slot (PG_SLOT) is freed at once.  Each page is PG_LOCKED by the caller, held and unmapped, the TLBs are
+ * flushed, and a reference to its owner is held; both references are dropped.  Pages that cannot go (in use, no
+ * free slot) are unlocked.  The slots have the order of the pages.  Does not sleep; no spin lock is held.
  */
-struct swap_out_result swap_out(struct page **pages, struct swap_owner *owners, unsigned n);
+struct swap_out_result swap_out(struct page **pages, struct page_owner *owners, unsigned n);
 /*
  * swap_forget - a page with PG_SLOT is about to differ from its slot: free the slot.  The only object that
  * names the page is locked, or the page's family.  No translation of the page is writable.

@@ -23,67 +23,45 @@ void victims_take_file(struct victims *v, const struct scan_page *sp)
 {
     struct page *pg = sp->pg;
 
-    rmap_unmap_shared(sp->obj, pg->index, pg, &v->tlb);
+    rmap_unmap(sp->own, pg, &v->tlb);
     atomic_fetch_or_explicit(&pg->flags, PG_LOCKED, memory_order_relaxed);
     page_hold(pg);
     v->file[v->nfile++] = pg;
     scan_unlock(sp);
 }
 
-/* Takes a reference to the owner of an anonymous page.  false: the object is being freed. */
-static bool scan_owner_hold(const struct scan_page *sp)
-{
-    uint32_t refs;
-
-    if (sp->family != NULL) {
-        atomic_fetch_add(&sp->family->refs, 1); /* not 0: each object on its list has one */
-        return true;
-    }
-    refs = atomic_load(&sp->obj->refs);
-    while (refs != 0 && !atomic_compare_exchange_weak(&sp->obj->refs, &refs, refs + 1))
-        ;
-    return refs != 0;
-}
-
 bool victims_take_anon(struct victims *v, const struct scan_page *sp)
 {
     struct page *pg = sp->pg;
 
-    if (!scan_owner_hold(sp))
+    if (!page_owner_hold(sp->own))
         return false;
     atomic_fetch_or(&pg->flags, PG_LOCKED);
     page_hold(pg);
-    if (sp->family != NULL)
-        rmap_unmap_private(sp->family, pg, &v->tlb);
-    else
-        rmap_unmap_shared(sp->obj, pg->index, pg, &v->tlb);
-    v->owner[v->nanon] = (struct swap_owner){sp->obj, sp->family};
+    rmap_unmap(sp->own, pg, &v->tlb);
+    v->owner[v->nanon] = sp->own;
     v->anon[v->nanon++] = pg;
     return true;
 }
 
 bool page_referenced(const struct scan_page *sp, bool clear, struct tlb_batch *b)
 {
-    bool called = (atomic_load_explicit(&sp->pg->flags, memory_order_relaxed) & PG_REFERENCED) != 0,
-         mapped;
+    bool called = (atomic_load_explicit(&sp->pg->flags, memory_order_relaxed) & PG_REFERENCED) != 0;
 
     if (clear && called)
         atomic_fetch_and_explicit(&sp->pg->flags, ~(uint32_t)PG_REFERENCED, memory_order_relaxed);
-    mapped = sp->family != NULL ? rmap_referenced_private(sp->family, sp->pg, clear, b)
-                                : rmap_referenced_shared(sp->obj, sp->pg->index, sp->pg, clear, b);
-    return called || mapped;
+    return rmap_referenced(sp->own, sp->pg, clear, b) || called;
 }
 
 struct page_seen page_seen_now(const struct scan_page *sp, struct tlb_batch *b)
 {
     uint32_t flags = atomic_load(&sp->pg->flags);
     bool anon = (flags & PG_ANON) != 0;
-    uint32_t refs =
-        sp->family != NULL ? atomic_load(&sp->pg->nsharers) + 1 : 1; /* without other users */
     struct page_seen s = {
-        .kind = anon ? KIND_ANON : pcache_kind(sp->obj),
+        .kind = anon ? KIND_ANON : pcache_kind(sp->own.obj),
         .busy = (flags & (PG_LOCKED | PG_WRITEBACK | PG_CACHED)) != 0 ||
-                atomic_load(&sp->pg->refs) != refs || (sp->obj != NULL && sp->obj->locked),
+                !page_has_only(sp->pg, sp->own.family != NULL) || /* a private page is held */
+                (sp->own.obj != NULL && sp->own.obj->locked),
         .dirty = anon || (flags & PG_DIRTY) != 0,
         .spaces = atomic_load(&sp->pg->mapcount),
     };
@@ -105,7 +83,7 @@ static void free_file_page_unlock(struct page *pg)
     if (listed) {
         page_unlock(pg);
         cachelist_put(pg, false);
-    } else if (atomic_load(&pg->refs) == 2 && (atomic_load(&pg->flags) & PG_DIRTY) == 0) {
+    } else if (page_has_only(pg, 1) && (atomic_load(&pg->flags) & PG_DIRTY) == 0) {
         pcache_forget(o, pg);
         object_remove_page(o, pg);
         gone = true;

@@ -16,7 +16,7 @@
 struct victims {
     unsigned nfile, nanon;
     struct page *file[VICTIMS], *anon[VICTIMS + SWAP_CLUSTER]; /* room for a whole cluster */
-    struct swap_owner owner[VICTIMS + SWAP_CLUSTER];           /* of anon[]                */
+    struct page_owner owner[VICTIMS + SWAP_CLUSTER];           /* of anon[]                */
     struct tlb_batch tlb;
 };
 

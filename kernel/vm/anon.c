@@ -23,7 +23,6 @@
  */
 #include "lib/errno.h"
 #include "mem/kmem.h"
-#include "pages/pageout.h"
 #include "vm/placement.h"
 #include "vm/pt.h"
 #include "pages/swap.h"
@@ -76,14 +75,6 @@ void anon_fini(struct as *as)
     spin_unlock(&f->lock);
     radix_destroy(&as->anon.tree, decref_anon_item, NULL); /* unlocked: no thread can find it */
     anon_family_release(f);
-}
-
-void anon_family_release(struct anon_family *f)
-{
-    if (atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) != 1)
-        return;
-    pageout_quiesce();
-    kmem_free(f);
 }
 
 /* Write-protects the parent's translations of a leaf's pages. */

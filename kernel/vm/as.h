@@ -28,7 +28,7 @@
 #include "lib/cpumask.h"
 #include "pages/around.h"
 #include "vm/deferred_release.h"
-#include "pages/object.h"
+#include "pages/owner.h"
 #include "vm/segtree.h"
 #include "vm/vm.h"
 #include "x86/uaccess.h"
@@ -56,12 +56,6 @@ struct seg {
     struct vnode *vn;      /* [c] a reference is held; NULL for anonymous memory            */
     struct usermem *payer; /* [c] account charged for it; NULL: none (SEG_COUNT_FREE)       */
     struct around around;  /* history of reads from swap around faulting pages              */
-};
-
-struct anon_family {
-    struct spinlock lock;  /* RANK_VM_FAMILY                                  */
-    struct list objs;      /* private objects that descend from one exec      */
-    _Atomic uint32_t refs; /* objects on the list, and pages on their way out */
 };
 
 struct as {
@@ -192,8 +186,6 @@ static inline struct seg *seg_next(struct seg *s)
 int anon_init(struct as *as, struct anon_family *family);
 /* anon_fini - drop all private pages of `as`, none of which is mapped by `as`, and leave the family. */
 void anon_fini(struct as *as);
-/* anon_family_release - drop a reference: that of an object, or of a page on its way to swap. */
-void anon_family_release(struct anon_family *f);
 /* anon_clone - share the private pages of `parent` with `child`, copy-on-write.  0 or -ENOMEM. */
 int anon_clone(struct as *child, struct as *parent);
 /* anon_drop - drop the private pages of [start, end), which `as` does not map any more. */

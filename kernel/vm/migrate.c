@@ -36,14 +36,6 @@ static inline uint64_t base_pages(const struct page *pg)
     return 1ul << pg->order;
 }
 
-/* Are there references to the page besides those of its objects and `ours` of the caller? */
-static bool has_other_holders(struct page *pg, bool private, uint32_t ours)
-{
-    uint32_t named = private ? atomic_load(&pg->nsharers) : 1;
-
-    return atomic_load(&pg->refs) != named + ours;
-}
-
 /* ---- marking --------------------------------------------------------------------------------- */
 
 /*
@@ -66,8 +58,8 @@ static void mark_object_pages(struct vm_object *o, uint64_t first, uint64_t last
             return;
         }
         step = base_pages(pg);
-        if ((atomic_load(&pg->flags) & (PG_LOCKED | PG_SWAPPED)) != 0 ||
-            has_other_holders(pg, private, 0) || (!private && rmap_locked_shared(o, first, pg))) {
+        if ((atomic_load(&pg->flags) & (PG_LOCKED | PG_SWAPPED)) != 0 || !page_has_only(pg, 0) ||
+            (!private && rmap_locked_shared(o, pg))) {
             lgrp_count(lgrp_of_page(pg), LGRP_STAT_MARK_FAIL, step);
             pg = NULL;
         } else {
@@ -75,13 +67,13 @@ static void mark_object_pages(struct vm_object *o, uint64_t first, uint64_t last
             lgrp_count(lgrp_of_page(pg), LGRP_STAT_MARKED, step);
             page_hold(pg);
             if (!private)
-                rmap_unmap_shared(o, first, pg, b);
+                rmap_unmap(page_owner_of(o), pg, b);
         }
         spin_unlock(&o->lock);
         if (pg != NULL) {
             if (private && atomic_load_explicit(&pg->nsharers, memory_order_relaxed) > 1) {
                 spin_lock(&o->family->lock);
-                rmap_unmap_private(o->family, pg, b);
+                rmap_unmap(page_owner_of(o), pg, b);
                 spin_unlock(&o->family->lock);
             }
             page_release(pg);
@@ -112,24 +104,18 @@ void migrate_mark(struct seg *s, uint64_t start, uint64_t end)
 /* Drops all translations of a busy page and flushes.  Returns whether the page has no other user then. */
 static bool unmap_busy_page(struct vm_object *o, struct page *pg)
 {
+    struct page_owner own = page_owner_of(o);
     struct tlb_batch b;
     bool idle;
 
     tlb_batch_init(&b);
-    if (o->family != NULL) {
-        spin_lock(&o->family->lock);
-        rmap_unmap_private(o->family, pg, &b);
-        idle = !has_other_holders(pg, true, 1) && atomic_load(&pg->mapcount) == 0;
-        spin_unlock(&o->family->lock);
-    } else {
-        spin_lock(&o->lock);
-        idle = !rmap_locked_shared(o, pg->index, pg);
-        if (idle) {
-            rmap_unmap_shared(o, pg->index, pg, &b);
-            idle = !has_other_holders(pg, false, 1);
-        }
-        spin_unlock(&o->lock);
+    page_owner_lock(own);
+    idle = own.family != NULL || !rmap_locked_shared(o, pg);
+    if (idle) {
+        rmap_unmap(own, pg, &b);
+        idle = page_has_only(pg, 1) && atomic_load(&pg->mapcount) == 0;
     }
+    page_owner_unlock(own);
     tlb_batch_done(&b);
     return idle;
 }
@@ -168,14 +154,8 @@ bool migrate_touch(struct vm_object *o, struct page *pg, const struct placement 
     }
     page_copy(fresh, pg, order);
     flags = atomic_load(&pg->flags) & ~(uint32_t)(PG_LOCKED | PG_MARKED | PG_HEAD | PG_SLOT);
-    atomic_fetch_or(&fresh->flags, flags);
-    fresh->obj = pg->obj; /* or its family: they share a union */
-    fresh->index = pg->index;
-    page_replace(o, o->family, pg, fresh);
     TRACE(PAGE, pg->node, pg->index << PAGE_SHIFT, fresh->node);
-    page_unlock(pg);
-    page_release(pg);
-    page_release(fresh);
+    page_replace_unlock(page_owner_of(o), pg, fresh, flags);
     lgrp_count(from, LGRP_STAT_MIGR_FROM, 1ul << order);
     lgrp_count(to, LGRP_STAT_MIGR_TO, 1ul << order);
     return true;

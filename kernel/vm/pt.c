@@ -292,7 +292,7 @@ bool pt_zap(struct as *as, uint64_t start, uint64_t end)
         unsigned last = huge ? slot + 1 : slot + (unsigned)((stop - a) >> PAGE_SHIFT);
         uint16_t *live = &pt_page(table)->pt_live, n = 0;
 
-        irq_push(); /* no delay: rmap_unmap_shared() may spin until mapcount is adjusted */
+        irq_push(); /* no delay: rmap_unmap() may spin until mapcount is adjusted */
         for (; slot < last && n < __atomic_load_n(live, __ATOMIC_RELAXED); slot++)
             if (table[slot] != 0 && clear_pt_entry(as, &table[slot]))
                 n++;

@@ -43,9 +43,10 @@ static bool is_locked_at(struct as *as, uint64_t addr, const struct page *pg)
     return (e & PTE_LOCKED) != 0 && pte_page(e) == pg;
 }
 
-unsigned rmap_unmap_shared(struct vm_object *o, uint64_t index, struct page *pg,
-                           struct tlb_batch *b)
+/* rmap_unmap() for a page of a file or shared object. */
+static unsigned unmap_shared_page(struct vm_object *o, struct page *pg, struct tlb_batch *b)
 {
+    uint64_t index = pg->index;
     unsigned walked = 0;
     struct seg *s;
 
@@ -66,8 +67,9 @@ unsigned rmap_unmap_shared(struct vm_object *o, uint64_t index, struct page *pg,
     return walked;
 }
 
-bool rmap_locked_shared(struct vm_object *o, uint64_t index, struct page *pg)
+bool rmap_locked_shared(struct vm_object *o, struct page *pg)
 {
+    uint64_t index = pg->index;
     struct seg *s;
 
     if (atomic_load_explicit(&pg->mapcount, memory_order_relaxed) == 0)
@@ -112,7 +114,8 @@ void rmap_protect_shared(struct vm_object *o, uint64_t first, uint64_t last, str
     }
 }
 
-void rmap_unmap_private(struct anon_family *f, struct page *pg, struct tlb_batch *b)
+/* The same for a private page; locked translations stay. */
+static void unmap_private_page(struct anon_family *f, struct page *pg, struct tlb_batch *b)
 {
     struct vm_object *o;
     uint32_t found = 0;
@@ -130,6 +133,14 @@ void rmap_unmap_private(struct anon_family *f, struct page *pg, struct tlb_batch
         }
         spin_unlock(&o->lock);
     }
+}
+
+unsigned rmap_unmap(struct page_owner own, struct page *pg, struct tlb_batch *b)
+{
+    if (own.family == NULL)
+        return unmap_shared_page(own.obj, pg, b);
+    unmap_private_page(own.family, pg, b);
+    return 0;
 }
 
 /* Whether the entry of `pg` at `addr` of `as` has the accessed bit (which `clear` clears), or is locked. */
@@ -155,9 +166,10 @@ static bool test_referenced_at(struct as *as, uint64_t addr, struct page *pg, bo
     return true;
 }
 
-bool rmap_referenced_shared(struct vm_object *o, uint64_t index, struct page *pg, bool clear,
-                            struct tlb_batch *b)
+static bool is_shared_page_referenced(struct vm_object *o, struct page *pg, bool clear,
+                                      struct tlb_batch *b)
 {
+    uint64_t index = pg->index;
     struct seg *s;
     bool yes = false;
 
@@ -175,8 +187,8 @@ bool rmap_referenced_shared(struct vm_object *o, uint64_t index, struct page *pg
     return yes;
 }
 
-bool rmap_referenced_private(struct anon_family *f, struct page *pg, bool clear,
-                             struct tlb_batch *b)
+static bool is_private_page_referenced(struct anon_family *f, struct page *pg, bool clear,
+                                       struct tlb_batch *b)
 {
     struct vm_object *o;
     uint32_t found = 0;
@@ -195,47 +207,8 @@ bool rmap_referenced_private(struct anon_family *f, struct page *pg, bool clear,
     return yes;
 }
 
-/*
- * Replaces `from` by `to` in each object of the family, which is locked.  A space can use `to` as soon
- * as its object names it, and if `nsharers` were 1 then, it would store into it.  So `nsharers` counts all
- * objects from the beginning.
- */
-static void replace_private(struct anon_family *f, struct page *from, struct page *to)
+bool rmap_referenced(struct page_owner own, struct page *pg, bool clear, struct tlb_batch *b)
 {
-    uint32_t left = atomic_load(&from->nsharers); /* it may fall, but cannot rise: anon.c I1 */
-    struct vm_object *o;
-
-    atomic_fetch_add(&to->nsharers, left);
-    LIST_FOREACH (o, &f->objs, family_link) {
-        spin_lock(&o->lock);
-        if (radix_lookup(&o->tree, from->index) == from) {
-            radix_replace(&o->tree, from->index, to);
-            page_hold(to);
-            atomic_fetch_sub_explicit(&from->nsharers, 1, memory_order_relaxed);
-            page_release(from); /* not the last one: the caller holds a reference */
-            left--;
-        }
-        spin_unlock(&o->lock);
-    }
-    atomic_fetch_sub(&to->nsharers, left); /* objects that no longer named `from` */
-}
-
-void page_replace(struct vm_object *o, struct anon_family *f, struct page *from, struct page *to)
-{
-    if (f != NULL) {
-        spin_lock(&f->lock);
-        to->index = from->index;
-        replace_private(f, from, to);
-        spin_unlock(&f->lock);
-        return;
-    }
-    spin_lock(&o->lock);
-    ASSERT((atomic_load(&from->flags) & (PG_LOCKED | PG_CACHED)) == PG_LOCKED,
-           "rmap: a page that is replaced is busy");
-    if (radix_lookup(&o->tree, from->index) == from) {
-        radix_replace(&o->tree, from->index, to);
-        page_hold(to);
-        page_release(from);
-    }
-    spin_unlock(&o->lock);
+    return own.family != NULL ? is_private_page_referenced(own.family, pg, clear, b)
+                              : is_shared_page_referenced(own.obj, pg, clear, b);
 }

@@ -943,7 +943,7 @@ static struct {
 
 static void *mover(void *unused)
 {
-    page_replace(NULL, move.family, move.from, move.to);
+    page_replace_unlock((struct page_owner){NULL, move.family}, move.from, move.to, PG_ANON | PG_PRIVATE | PG_UPTODATE);
     return unused;
 }
 
@@ -968,9 +968,9 @@ TEST(a_frame_has_all_its_sharers_before_one_can_store_into_it)
     move.from = radix_lookup(&as->anon.tree, addr >> PAGE_SHIFT);
     move.to = page_alloc(0, 0, 0);
     page_copy(move.to, move.from, 0);
-    move.to->flags |= PG_ANON | PG_PRIVATE | PG_UPTODATE;
-    move.to->family = move.family;
+    page_hold(move.to);
     atomic_fetch_or(&move.from->flags, PG_LOCKED);
+    page_hold(move.from); /* the mover's */
     page_hold(move.from);
     l = &child->anon.lock;
     atomic_fetch_add(&l->next, 1); /* somebody has the child's lock: the mover stops there */
@@ -985,7 +985,7 @@ TEST(a_frame_has_all_its_sharers_before_one_can_store_into_it)
     CHECK(radix_lookup(&child->anon.tree, addr >> PAGE_SHIFT) == move.to);
     CHECK_EQ(atomic_load(&move.to->nsharers), 2);
     CHECK_EQ(atomic_load(&move.from->nsharers), 0);
-    atomic_fetch_and(&move.from->flags, ~PG_LOCKED);
+    CHECK_EQ(atomic_load(&move.from->flags) & PG_LOCKED, 0);
     page_release(move.from);
     page_release(move.to);
     word = 6;

@@ -69,9 +69,9 @@ struct page *place_page(const struct placement *pl, unsigned order, unsigned fla
     return page_alloc(0, order, flags);
 }
 
-unsigned rmap_unmap_shared(struct vm_object *o, uint64_t index, struct page *pg, struct tlb_batch *b)
+unsigned rmap_unmap(struct page_owner own, struct page *pg, struct tlb_batch *b)
 {
-    (void)o, (void)index, (void)pg, (void)b;
+    (void)own, (void)pg, (void)b;
     return 0;
 }
 
