@@ -250,15 +250,6 @@ int object_page_make(struct vm_object *o, uint64_t index, const struct placement
     return find_or_create_page(o, index, pl, false, out);
 }
 
-/* Placement of a page that read() or write() makes: first touch, unless madvise() has set a policy. */
-static struct placement placement_for_call(struct vm_object *o, uint64_t index)
-{
-    unsigned policy = object_policy(o, index);
-
-    return (struct placement){policy != 0 ? policy : LGRP_MEM_POLICY_NEXT, PAGE_SIZE, index,
-                              policy != 0};
-}
-
 int object_page_get(struct vm_object *o, uint64_t index, bool create, struct page **out)
 {
     struct placement pl;
@@ -268,7 +259,7 @@ int object_page_get(struct vm_object *o, uint64_t index, bool create, struct pag
     *out = hold_present_page(o, round_down(index, 1ul << o->order));
     if (*out != NULL || !create)
         return 0;
-    pl = placement_for_call(o, index);
+    pl = place_of_object(o, index);
     return find_or_create_page(o, index, &pl, false, out);
 }
 
@@ -279,7 +270,7 @@ int object_page_get_overwrite(struct vm_object *o, uint64_t index, struct page *
     *out = hold_present_page(o, index);
     if (*out != NULL)
         return 0;
-    pl = placement_for_call(o, index);
+    pl = place_of_object(o, index);
     return find_or_create_page(o, index, &pl, true, out);
 }
 

@@ -49,10 +49,8 @@ static inline uint32_t pcache_read_page_flags(const struct page *pg)
 static struct page *alloc_file_page(struct vm_object *o, uint64_t index, const struct placement *pl,
                                     unsigned flags)
 {
-    unsigned policy = pl == NULL ? object_policy(o, index) : 0;
-    struct placement by_call = {policy != 0 ? policy : LGRP_MEM_POLICY_NEXT, PAGE_SIZE, index,
-                                policy != 0};
-    struct page *pg = place_page(pl != NULL ? pl : &by_call, 0, flags, index);
+    struct placement at = pl != NULL ? *pl : place_of_object(o, index);
+    struct page *pg = place_page(&at, 0, flags, index);
 
     if (pg != NULL) {
         pg->obj = o;

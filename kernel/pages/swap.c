@@ -35,7 +35,7 @@
 #include "pages/busy.h"
 #include "pages/pageout.h"
 #include "pages/pcache.h"
-#include "vm/placement.h"
+#include "vm/segplace.h"
 #include "vm/rmap.h"
 
 static uint32_t swap_cluster = SWAP_CLUSTER, swap_readaround = SWAP_CLUSTER, swap_keep = 1;

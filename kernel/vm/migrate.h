@@ -5,7 +5,7 @@
 #ifndef VM_MIGRATE_H
 #define VM_MIGRATE_H
 
-#include "vm/placement.h"
+#include "vm/segplace.h"
 
 /*
  * migrate_mark - mark the pages of [start, end) of a segment, and drop their translations.  Pages

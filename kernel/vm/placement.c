@@ -6,19 +6,16 @@
  *             a new page near the threads that will use it.  A policy tells how (lgrp/place.h); the usual one
  *             is *first touch*: the page goes to the home of the thread that touches it first, even while
  *             that thread runs elsewhere.
- *             Private memory has its policy in the segment.  Shared memory has it in the object, so that it
- *             holds for all mappings (advice.h).  Without advice, kind and size of the memory decide
- *             (lgrp_mem_default).
- *             First touch is decided here, in a few instructions; lgrp/place.c decides the other policies.
+ *             Private memory has its policy in the segment (segplace.c).  Shared memory has it in the object, so
+ *             that it holds for all mappings (advice.h).  First touch is decided here; lgrp/place.c decides the
+ *             other policies.
  *             If a thread has requested nodes itself (lgrp/mempolicy.h), its pages come from them, except
  *             where advice was given.
  *             Where frames have colours (mem/page.h), the page's number chooses one, so that consecutive
  *             pages use different places of the external cache.  The tunable consistent_coloring selects one
  *             of two ways to choose, as in Solaris (Solaris Tunable Parameters Reference Manual, "sun4u
  *             Specific").  Solaris's third way, bin hopping in the order of touch, is missing.  With way 0
- *             the colours shift by one for each cache way (one page of every colour).  Each address space
- *             begins at another colour.
- * LOCKING     for the fields of a segment, as in vm/as.h
+ *             the colours shift by one for each cache way (one page of every colour).
  * TUNABLES    consistent_coloring
  * SEE ALSO    docs/memory.md, docs/lgroups.md, lgrp/place.h
  */
@@ -39,15 +36,12 @@ TUNABLE(
     consistent_coloring, 0, 1,
     "color of a page by its address: 0: shifted by one each cache way; 1: as it is; placement.c");
 
-struct placement place_of_seg(struct seg *s, uint64_t addr)
+struct placement place_of_object(struct vm_object *o, uint64_t index)
 {
-    unsigned policy = seg_shared(s) ? object_policy(s->obj, seg_index(s, addr)) : s->policy;
+    unsigned policy = object_policy(o, index);
 
-    bool advised = policy != LGRP_MEM_POLICY_DEFAULT;
-
-    if (!advised)
-        policy = lgrp_mem_default(seg_shared(s), s->size);
-    return (struct placement){policy, s->size, (addr - s->n.start) >> PAGE_SHIFT, advised};
+    return (struct placement){policy != LGRP_MEM_POLICY_DEFAULT ? policy : LGRP_MEM_POLICY_NEXT,
+                              PAGE_SIZE, index, policy != LGRP_MEM_POLICY_DEFAULT};
 }
 
 static const uint8_t policy_stat[LGRP_MEM_POLICY_COUNT] = {
@@ -99,14 +93,6 @@ static struct page *alloc_colored(unsigned node, unsigned flags, uint64_t index,
     return page_alloc_colored(node, (unsigned)color & (page_colors - 1), flags);
 }
 
-/* Counts a page that does not lie in `lgrp`, or is NULL, as a failed allocation of `lgrp`.  Returns `pg`. */
-static inline struct page *count_if_missed(struct page *pg, unsigned lgrp)
-{
-    if (unlikely(pg == NULL || lgrp_topo.node_lgrp[pg->node] != lgrp))
-        lgrp_count(lgrp, LGRP_STAT_ALLOC_FAIL, 1);
-    return pg;
-}
-
 static struct page *alloc_on_node(unsigned node, unsigned order, unsigned flags, uint64_t index,
                                   unsigned start)
 {
@@ -133,7 +119,7 @@ static struct page *alloc_bound_once(unsigned node, unsigned near, unsigned orde
     }
 }
 
-/* As alloc_by_policy(), from the nodes that the thread has requested (set_mempolicy(2)). */
+/* As place_page_colored(), from the nodes that the thread has requested (set_mempolicy(2)). */
 static struct page *alloc_by_mempolicy(unsigned order, unsigned flags, uint64_t index,
                                        unsigned start)
 {
@@ -146,16 +132,15 @@ static struct page *alloc_by_mempolicy(unsigned order, unsigned flags, uint64_t 
 
     lgrp_count(lgrp, mp->mode == MPOL_INTERLEAVE ? LGRP_STAT_ROUNDROBIN : LGRP_STAT_NEXT, 1);
     if (mp->mode != MPOL_BIND)
-        return count_if_missed(alloc_on_node(node, order, flags, index, start), lgrp);
+        return place_count_missed(alloc_on_node(node, order, flags, index, start), lgrp);
     do
         pg = alloc_bound_once(node, near, order, flags, index, start);
     while (pg == NULL && order == 0 && (flags & ALLOC_WAIT) != 0 && mem_wait(&need) == MEM_FREED);
-    return count_if_missed(pg, lgrp);
+    return place_count_missed(pg, lgrp);
 }
 
-/* A block for page `index`, from the lgroup that the policy chooses, or from the nearest one with memory. */
-static struct page *alloc_by_policy(const struct placement *pl, unsigned order, unsigned flags,
-                                    uint64_t index, unsigned start)
+struct page *place_page_colored(const struct placement *pl, unsigned order, unsigned flags,
+                                uint64_t index, unsigned start)
 {
     unsigned lgrp, node;
 
@@ -165,35 +150,12 @@ static struct page *alloc_by_policy(const struct placement *pl, unsigned order, 
     node = lgrp_topo.sole_node[lgrp];
     if (unlikely(node == LGRP_NONE))
         node = lgrp_mem_node(&lgrp_topo, lgrp, (uint32_t)rng_next());
-    return count_if_missed(alloc_on_node(node, order, flags, index, start), lgrp);
+    return place_count_missed(alloc_on_node(node, order, flags, index, start), lgrp);
 }
 
 struct page *place_page(const struct placement *pl, unsigned order, unsigned flags, uint64_t index)
 {
-    return alloc_by_policy(pl, order, flags, index, 0);
-}
-
-/* The uncommon cases: other policies, a thread without a home, a home of several nodes, colours. */
-static __attribute__((noinline)) struct page *place_private_slow(struct seg *s, uint64_t addr,
-                                                                 unsigned order, unsigned flags)
-{
-    struct placement pl = place_of_seg(s, addr);
-
-    return alloc_by_policy(&pl, order, flags, addr >> PAGE_SHIFT, s->as->color_start);
-}
-
-struct page *place_private(struct seg *s, uint64_t addr, unsigned order, unsigned flags)
-{
-    unsigned home = curthread->lg.touch, node;
-    unsigned policy = s->policy != 0 ? s->policy : lgrp_mem_default(false, s->size);
-
-    if (unlikely(policy != LGRP_MEM_POLICY_NEXT || home == LGRP_NONE || page_colors > 1))
-        return place_private_slow(s, addr, order, flags);
-    node = lgrp_topo.sole_node[home];
-    if (unlikely(node == LGRP_NONE))
-        return place_private_slow(s, addr, order, flags);
-    lgrp_count(home, LGRP_STAT_NEXT, 1);
-    return count_if_missed(page_alloc(node, order, flags | ALLOC_WHOLE), home);
+    return place_page_colored(pl, order, flags, index, 0);
 }
 
 struct page *place_strict(unsigned lgrp, const struct page *like)

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * placement.h - chooses the board for a new page: the link between segments and lgrp/place.h.
+ * placement.h - chooses the board for a new page: the link between objects and lgrp/place.h.
  */
 #ifndef VM_PLACEMENT_H
 #define VM_PLACEMENT_H
 
+#include "lgrp/lgrpstat.h"
 #include "lgrp/place.h"
-#include "vm/as.h"
+#include "pages/object.h"
 
-/* place_of_seg - the placement of a new page at `addr` of a segment. */
-struct placement place_of_seg(struct seg *s, uint64_t addr);
 /* place_lgrp - the lgroup that the policy chooses for curthread; counted under the policy really used. */
 unsigned place_lgrp(const struct placement *pl);
 /*
@@ -18,11 +17,22 @@ unsigned place_lgrp(const struct placement *pl);
  * waiting for it.  No spin lock is held.
  * @flags  enum alloc_flags
  * @index  number of the page in its object, which chooses the colour
+ * place_page_colored - the same; the colours of the object begin at `start`.
  */
 struct page *place_page(const struct placement *pl, unsigned order, unsigned flags, uint64_t index);
-/* place_private - the same for a new private page at `addr` of a segment. */
-struct page *place_private(struct seg *s, uint64_t addr, unsigned order, unsigned flags);
+struct page *place_page_colored(const struct placement *pl, unsigned order, unsigned flags,
+                                uint64_t index, unsigned start);
+/* place_count_missed - count a page that is not in `lgrp`, or is NULL, as a failed allocation there.  Returns it. */
+static inline struct page *place_count_missed(struct page *pg, unsigned lgrp)
+{
+    if (unlikely(pg == NULL || lgrp_topo.node_lgrp[pg->node] != lgrp))
+        lgrp_count(lgrp, LGRP_STAT_ALLOC_FAIL, 1);
+    return pg;
+}
 /* place_strict - a block in lgroup `lgrp` with the size and colour of `like`, or NULL.  Does not sleep. */
 struct page *place_strict(unsigned lgrp, const struct page *like);
+
+/* place_of_object - the placement of a page that read() or write() makes: first touch, unless there is advice. */
+struct placement place_of_object(struct vm_object *o, uint64_t index);
 
 #endif

@@ -12,7 +12,7 @@
 #include "lib/errno.h"
 #include "lib/number.h"
 #include "lib/string.h"
-#include "vm/placement.h"
+#include "vm/segplace.h"
 #include "vm/pt.h"
 #include "pages/reserve.h"
 

@@ -52,10 +52,10 @@ void vn_times_now(struct vnode *v, unsigned mask)
     (void)v, (void)mask;
 }
 
-unsigned object_policy(struct vm_object *o, uint64_t index)
+struct placement place_of_object(struct vm_object *o, uint64_t index)
 {
-    (void)o, (void)index;
-    return 0;
+    (void)o;
+    return (struct placement){.index = index};
 }
 
 void object_forget_advice(struct vm_object *o)
