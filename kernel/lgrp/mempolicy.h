@@ -8,7 +8,7 @@
  *             tried first; with interleaving, the nodes take turns.  New threads and child processes inherit
  *             the policy.
  * LOCKING     none: it is the thread's own
- * SEE ALSO    vm/placement.c, sys/sys_numa.c, docs/lgroups.md, tests/host/test_mempolicy.c
+ * SEE ALSO    pages/placement.c, sys/sys_numa.c, docs/lgroups.md, tests/host/test_mempolicy.c
  */
 #ifndef LGRP_MEMPOLICY_H
 #define LGRP_MEMPOLICY_H

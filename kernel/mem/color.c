@@ -7,7 +7,7 @@
  *             number modulo the pages of a way.  Kernels colour user pages for two reasons: consecutive
  *             pages then do not displace each other, and a program has the same conflicts in every run
  *             (Kessler and Hill, "Page Placement Algorithms for Large Real-Indexed Caches", ACM TOCS 10,
- *             1992).  The caller chooses the colour of a page: vm/placement.c.
+ *             1992).  The caller chooses the colour of a page: pages/placement.c.
  *             A block of as many frames as there are colours has one frame of each colour.  If the bin of a
  *             colour is empty, such a block is opened: the frame of that colour is allocated, and the
  *             others go to their bins.

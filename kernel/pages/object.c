@@ -21,8 +21,8 @@
 #include "pages/cachelist.h"
 #include "pages/pageout.h"
 #include "pages/pcache.h"
-#include "vm/advice.h"
-#include "vm/placement.h"
+#include "pages/advice.h"
+#include "pages/placement.h"
 #include "pages/reserve.h"
 #include "vm/rmap.h"
 

@@ -85,16 +85,16 @@ struct pager_ops {
 
 struct vm_object {
     struct spinlock lock;
-    uint8_t kind;                /* [c] enum obj_kind                                            */
-    uint8_t order;               /* [c] order of its pages: 0 or HUGE_ORDER; indices count 4 KiB */
-    bool shared;                 /* [c] ANON: shared between address spaces (MAP_SHARED, shm)    */
-    bool sysv;                   /* [c] ANON shared: made by shmget                              */
-    _Atomic bool locked;         /* [a] ANON shared: must not go to swap (SHM_LOCK)              */
-    _Atomic uint32_t refs;       /* [a] ANON shared: references of segments and owners           */
-    struct radix tree;           /* [o] pages by index                                           */
-    uint64_t npages;             /* [o] pages present, in 4 KiB                                  */
-    struct list advised;         /* [o] ranges with their own policy (vm/advice.c), sorted       */
-    unsigned nadvised;           /* [o] length of that list                                      */
+    uint8_t kind;          /* [c] enum obj_kind                                            */
+    uint8_t order;         /* [c] order of its pages: 0 or HUGE_ORDER; indices count 4 KiB */
+    bool shared;           /* [c] ANON: shared between address spaces (MAP_SHARED, shm)    */
+    bool sysv;             /* [c] ANON shared: made by shmget                              */
+    _Atomic bool locked;   /* [a] ANON shared: must not go to swap (SHM_LOCK)              */
+    _Atomic uint32_t refs; /* [a] ANON shared: references of segments and owners           */
+    struct radix tree;     /* [o] pages by index                                           */
+    uint64_t npages;       /* [o] pages present, in 4 KiB                                  */
+    struct list advised;   /* [o] ranges with their own policy (pages/advice.c), sorted       */
+    unsigned nadvised;     /* [o] length of that list                                      */
     _Atomic uint64_t size_pages; /* [a] a fault at or beyond it is SIGBUS; ANON: promised pages  */
     struct list segs;            /* [o] segments that map it (not for private ANON)              */
     _Atomic uint32_t zaps;       /* [a] as->zaps (as.h I8), of segments that map it              */

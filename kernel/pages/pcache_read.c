@@ -26,8 +26,8 @@
 #include "pages/busy.h"
 #include "pages/cachelist.h"
 #include "pages/pageout.h"
-#include "vm/advice.h"
-#include "vm/placement.h"
+#include "pages/advice.h"
+#include "pages/placement.h"
 
 static uint32_t file_readaround = 32;
 TUNABLE(

@@ -24,7 +24,7 @@
 #include "lib/errno.h"
 #include "mem/usermem.h"
 #include "pages/cold.h"
-#include "vm/advice.h"
+#include "pages/advice.h"
 #include "vm/migrate.h"
 #include "pages/pageout.h"
 #include "vm/pt.h"

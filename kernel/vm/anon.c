@@ -23,7 +23,7 @@
  */
 #include "lib/errno.h"
 #include "mem/kmem.h"
-#include "vm/placement.h"
+#include "pages/placement.h"
 #include "vm/pt.h"
 #include "pages/swap.h"
 

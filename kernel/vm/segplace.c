@@ -6,14 +6,14 @@
  *             it holds for all mappings.  Without advice, kind and size of the memory decide
  *             (lgrp_mem_default).  Each address space begins at another colour.
  *             Almost every new page is private and goes to the home of the thread that touches it first (*first
- *             touch*).  That is decided here, in a few instructions; vm/placement.c decides the rest.
+ *             touch*).  That is decided here, in a few instructions; pages/placement.c decides the rest.
  * LOCKING     for the fields of a segment, as in as.h
  * SEE ALSO    placement.c, docs/memory.md
  */
 #include "vm/segplace.h"
 
 #include "disp/thread.h"
-#include "vm/advice.h"
+#include "pages/advice.h"
 
 struct placement place_of_seg(struct seg *s, uint64_t addr)
 {

@@ -6,7 +6,7 @@
 #define VM_SEGPLACE_H
 
 #include "vm/as.h"
-#include "vm/placement.h"
+#include "pages/placement.h"
 
 /* place_of_seg - the placement of a new page at `addr` of a segment. */
 struct placement place_of_seg(struct seg *s, uint64_t addr);

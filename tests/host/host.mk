@@ -37,7 +37,7 @@ HOST_as     := $(filter-out $(addprefix kernel/vm/,check.c deferred_release.c),$
                kernel/lib/crng.c kernel/mem/usermem.c kernel/mem/stubs.c kernel/pages/stubs.c kernel/vfs/stubs.c kernel/lgrp/place.c kernel/lgrp/mempolicy.c $(TOPO_SRCS) \
                tests/host/machine.c
 HOST_buddy  := $(addprefix kernel/mem/,page.c buddy.c magazine.c count.c page_boot.c color.c kmem.c stubs.c) tests/host/machine.c
-HOST_advice := kernel/vm/advice.c tests/host/machine.c
+HOST_advice := kernel/pages/advice.c tests/host/machine.c
 HOST_magazine := kernel/mem/magazine.c tests/host/machine.c
 HOST_page_boot := kernel/mem/page_boot.c tests/host/machine.c
 HOST_timerq := kernel/disp/timerq.c

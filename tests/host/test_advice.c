@@ -18,7 +18,7 @@
 #include "mem/usermem.h"
 #include "pages/object.h"
 #include "stat/cpustat.h"
-#include "vm/advice.h"
+#include "pages/advice.h"
 
 enum { PAGES = 200, POLICIES = 4, MOST = 256 /* ranges */ };
 

@@ -16,8 +16,8 @@
 #include "lib/errno.h"
 #include "blk/blk.h"
 #include "pages/pcache.h"
-#include "vm/advice.h"
-#include "vm/placement.h"
+#include "pages/advice.h"
+#include "pages/placement.h"
 #include "vm/rmap.h"
 
 enum { PAGES = 150, MAX_BYTES = PAGES * PAGE_SIZE, QUEUE = 256 };

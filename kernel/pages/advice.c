@@ -14,7 +14,7 @@
  * LOCKING     o->lock
  * SEE ALSO    placement.c, which uses the advice; advise.c, which gets it; tests/host/test_advice.c
  */
-#include "vm/advice.h"
+#include "pages/advice.h"
 
 #include "lgrp/place.h"
 #include "lib/errno.h"

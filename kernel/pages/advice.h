@@ -5,8 +5,8 @@
  * THEORY      Advice on private memory is kept in the segment.  On shared memory and files it is kept in the
  *             object, so that it holds for all mappings.
  */
-#ifndef VM_ADVICE_H
-#define VM_ADVICE_H
+#ifndef PAGES_ADVICE_H
+#define PAGES_ADVICE_H
 
 #include "lib/types.h"
 

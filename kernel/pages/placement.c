@@ -19,7 +19,7 @@
  * TUNABLES    consistent_coloring
  * SEE ALSO    docs/memory.md, docs/lgroups.md, lgrp/place.h
  */
-#include "vm/placement.h"
+#include "pages/placement.h"
 
 #include "disp/pset.h"
 #include "disp/thread.h"
@@ -27,7 +27,7 @@
 #include "lib/rng.h"
 #include "pages/cachelist.h"
 #include "stat/tunable.h"
-#include "vm/advice.h"
+#include "pages/advice.h"
 
 enum { RECLAIM_BATCH = 64 }; /* pages of the cache list that are freed at once */
 

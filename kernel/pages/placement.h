@@ -2,8 +2,8 @@
 /*
  * placement.h - chooses the board for a new page: the link between objects and lgrp/place.h.
  */
-#ifndef VM_PLACEMENT_H
-#define VM_PLACEMENT_H
+#ifndef PAGES_PLACEMENT_H
+#define PAGES_PLACEMENT_H
 
 #include "lgrp/lgrpstat.h"
 #include "lgrp/place.h"
