@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
 #
-# Makefile - every command a person types; `make help` lists them.
+# Makefile - builds the kernel and its programs, runs machines and tests; `make help` lists the commands.
 #
-# THEORY      build/ holds the normal kernel, build/test/ the one with lock ranks, invariants and leak checks
-#             (TEST=1).  User programs and the initramfs are the same for both and live in build/user and
-#             build/.  The kernel is every .c and .S file below kernel/, drivers/ and boot/: adding a file
-#             needs no change here.  A folder that must be built in a way of its own has a kernel/*/build.mk.
-#             Goals that build have build/.lock meanwhile (tools/alone.sh); goals that run something build what it needs
-#             by a make of their own ($(call build,FILES)), so that the lock is not held while a machine runs.
+# THEORY      build/ holds the normal kernel.  build/test/ holds the test kernel (TEST=1), which also checks lock
+#             ranks, invariants and leaks.  User programs are the same for both, in build/user.  Each kernel has an
+#             initramfs beside it; the one of the test kernel also contains the test programs.
+#             The kernel is every .c and .S file below kernel/, drivers/ and boot/, so a new file needs no change
+#             here.  A folder that needs other rules for its files has a kernel/*/build.mk.
+#             Two makes that build at the same time would write the same files.  So a goal that builds holds
+#             build/.lock while it works (tools/alone.sh).  A goal that runs something first builds what it needs
+#             with a second make ($(call build,FILES)); the lock is free again while the machine runs.
 # VARIABLES   CC=gcc|clang  TOOLPREFIX=  WERROR=1  TEST=1  PROFILE=core|disk|full  V=1 (print commands)
 # SEE ALSO    user/user.mk (programs), qemu/run.mk (machines), tools/deps.txt (what must be installed)
 
@@ -18,7 +20,7 @@ MAKEFLAGS   += --no-builtin-rules
 .DEFAULT_GOAL := help
 
 # ---- mistakes ----------------------------------------------------------------------------------
-# The variables that a person may give.  What is wrong with those of a machine, qemu/launch.py --check says.
+# The variables that a user may set.  qemu/launch.py --check checks the values of those for machines (RUN_VARS).
 RUN_VARS    := RUN SYSTEM RELEASE OVERLAY BOARDS MEM SEED ACPI WATCHDOG TIMEOUT ICOUNT THREADS QEMU_ARGS PEER BALANCING PEER_SCHED PEER_DEPTH
 RUN_VARS    += MODEL MODEL_SET MODEL_PAGE DISK SWAP ROOT NET FORWARD TRACE
 KNOWN       := $(RUN_VARS) MACHINE TEST V WERROR CC TOOLPREFIX PYTHON HOSTCC MUSL_GCC KCFLAGS PYTEST PAPER LAB FILE \
@@ -28,12 +30,14 @@ GIVEN       := $(foreach v,$(filter-out -% .% MAKE%,$(.VARIABLES)),$(if $(filter
 ifneq ($(filter-out $(KNOWN),$(GIVEN)),)
 $(error $(firstword $(filter-out $(KNOWN),$(GIVEN)))= is no variable of this Makefile; there are: $(KNOWN))
 endif
-# Programs and recipes get them from the environment, unexpanded, so that RUN='echo $$HOME' and quotes need nothing but the
-# shell's own rules.  This comes before anything that starts a shell: since make 4.4 shells get them, too.
+# Programs and recipes read these variables from the environment.  make does not expand their values, so RUN='echo $$HOME'
+# needs only the quotes that the shell itself requires.  These lines must stand before the first use of a shell: since
+# make 4.4, shells that make starts get exported variables, too.
 AS_TYPED    := $(RUN_VARS) MACHINE LAB FILE PAGE
 $(foreach v,$(AS_TYPED),$(if $(filter command line,$(origin $(v))),$(eval override $(v) := $$(value $(v)))))
 export $(AS_TYPED)
-# What a variable is for: those of other goals would do nothing, without a word.
+# for_goals GOALS, VARIABLES: stop if one of the variables was given and none of the goals was.  Without this check such
+# a variable would have no effect, and the user would get no message.
 for_goals    = $(if $(filter $(1),$(MAKECMDGOALS)),,$(foreach v,$(filter $(2),$(GIVEN)),$(error $(v)= is of no use here; \
                it is for make $(subst %,<name>,$(1)))))
 ifeq ($(MAKELEVEL),0)
@@ -56,12 +60,13 @@ $(call for_goals,experiment-mkeyed,RECORDS)
 $(call for_goals,experiment-ddt,STEPS)
 $(call for_goals,experiment-psrset,WINDOW)
 endif
-# A folder's name is no goal; and quotes would end those of recipes.
+# make takes the name of an existing folder for a goal that is up to date, so refuse it.  A quote or another special
+# character in the name of a goal would change the commands of the recipes.
 $(foreach g,$(filter-out kernel user docs,$(MAKECMDGOALS)),$(if $(wildcard $(g)/.),$(error $(g) is a folder, no goal: \
     make help lists the goals)))
 $(foreach c,' " ` ; & | < > $$,$(if $(findstring $(c),$(MAKECMDGOALS)$(TEST)),$(error $(firstword $(MAKECMDGOALS) \
     TEST=$(TEST)): no name of a goal or test has a $(c): make help lists the goals)))
-# Programs that were named must be there; those that were not are found, or installed.
+# A program that the user has named must exist.  The others are found in PATH, or installed.
 $(foreach v,PYTHON CC HOSTCC MUSL_GCC,$(if $(filter command environment,$(firstword $(origin $(v)))),$(if \
     $(shell command -v '$(subst ','\'',$(firstword $($(v))))'),,$(error $(v)=$($(v)): there is no such program here))))
 ifdef TOOLPREFIX
@@ -69,7 +74,7 @@ ifeq ($(shell command -v '$(subst ','\'',$(TOOLPREFIX))objcopy'),)
 $(error TOOLPREFIX=$(TOOLPREFIX): there is no program $(TOOLPREFIX)objcopy here)
 endif
 endif
-# TEST is the name of a test to `make grade`, which asks for recipes.
+# For `make grade`, TEST is the name of a test.  It may be set in the environment when the grader asks for a host-recipe.
 FLAGS       := V WERROR QUICK FULL STORE SERVE $(if $(filter grade host-recipe-%,$(MAKECMDGOALS)),,TEST)
 $(foreach v,$(FLAGS),$(if $(filter-out 0 1,$($(v))),$(error $(v)=$($(v)): write 0 or 1)))
 PROFILES    := core disk full
@@ -83,7 +88,7 @@ ifneq ($(filter-out linux,$(PEER)),)
 $(error PEER=$(PEER): there is only linux)
 endif
 
-# As many compilers at a time as there are CPUs, unless -j says otherwise; a make that make runs shares the jobs of the first.
+# Without -j, run as many compilers at a time as the host has CPUs.  A make that this make starts shares its jobs.
 ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
 MAKEFLAGS   += -j$(shell nproc 2>/dev/null || echo 2)
 endif
@@ -99,7 +104,7 @@ $(ALONE): alone ;
 alone:
 	+@tools/alone.sh $(MAKE) $(QUIET) $(ALONE)
 else
-# Of several goals, those that run something each build what they need: not at the same time.
+# Several goals of which one runs something: one after the other, because each of them builds what it needs.
 ifneq ($(word 2,$(MAKECMDGOALS)),)
 ifneq ($(filter-out $(BUILDS),$(MAKECMDGOALS)),)
 .NOTPARALLEL:
@@ -109,11 +114,11 @@ endif
 B           := build$(addprefix /,$(filter-out full,$(PROFILE)))$(if $(filter 1,$(TEST)),/test)
 Q           := $(if $(filter 1,$(V)),,@)
 PYTHON      ?= python3
-# For programs that run make themselves: its own jobs are none of theirs.
+# Prefix for programs that start a make of their own: it must not use the job slots of this make.
 APART       := env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL
 
 # ---- tools -------------------------------------------------------------------------------------
-# A cross compiler is needed only where the native one does not make x86-64 ELF (a Mac, an ARM laptop).
+# A cross compiler is needed only where the native compiler does not produce x86-64 ELF files (a Mac, an ARM laptop).
 ifndef TOOLPREFIX
 TOOLPREFIX  := $(shell if command -v x86_64-elf-gcc >/dev/null 2>&1; then echo x86_64-elf-; \
                  elif [ "$$(uname -sm)" = "Linux x86_64" ]; then :; \
@@ -132,13 +137,14 @@ KINCLUDE    := -Ikernel -I. -Iinclude
 KFLAGS      := -ffreestanding -mcmodel=kernel -mno-red-zone -mgeneral-regs-only -fno-pic -fno-pie \
                -fno-stack-protector -fno-strict-aliasing -fno-omit-frame-pointer -fno-asynchronous-unwind-tables \
                -fno-common -O2 -g $(if $(filter 1,$(TEST)),-DHR_TEST=1 $(UNDEFINED)) $(KCFLAGS)
-# What C leaves undefined ends the test kernel: an invalid opcode, whose backtrace names the place.
+# Undefined behaviour of C stops the test kernel: the compiler inserts an invalid instruction there, and the backtrace of
+# that trap names the place.
 UNDEFINED   := -fsanitize=signed-integer-overflow,shift-exponent,bounds,integer-divide-by-zero,unreachable,return,bool,enum,vla-bound \
                -fsanitize-undefined-trap-on-error
 KCC         := $(CC) -std=gnu17 $(KFLAGS) $(WARN) $(KINCLUDE)
 KLD         := $(CC) -nostdlib -static -Wl,--build-id=none -Wl,-z,max-page-size=4096 -Wl,-z,noexecstack
 
-# kernel/*/stubs.c is for host tests, which link a folder without those above it.
+# kernel/*/stubs.c is for host tests only: they link one folder without the folders that use it.
 KSRCS       := $(sort $(shell find kernel drivers boot \( -name '*.c' -o -name '*.S' \) ! -name stubs.c 2>/dev/null))
 -include $(wildcard kernel/*/build.mk)
 include kernel/profile.mk
@@ -147,7 +153,7 @@ KOBJS       := $(patsubst %,$(B)/obj/%.o,$(basename $(KSRCS))) $(KOBJS_EXTRA)
 .PHONY: kernel
 kernel: $(B)/kernel.elf ## the kernel alone (build/kernel.elf)
 
-# Objects are rebuilt when the compiler or its flags change; -Werror alone changes no object.
+# All objects are rebuilt when the compiler or its flags change.  -Werror is not part of these flags: it changes no object.
 $(B)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(KCC)' | cmp -s - $@ || echo '$(KCC)' > $@
@@ -162,8 +168,9 @@ $(B)/obj/%.o: %.S $(B)/flags | deps
 	@echo '  AS      $<'
 	$(Q)$(KCC) -MMD -MP -c -o $@ $<
 
-# Linked twice: the names of the first link become the table that backtraces read (section .ksyms, last in
-# the image, so that it moves nothing); the third command proves that it did not.
+# The kernel contains a table of its own function names, which backtraces print (section .ksyms).  So it is linked twice:
+# the symbols of the first link fill the table of the second.  .ksyms is the last section, so filling it moves no
+# function; the last comparison (cmp) checks this.
 $(B)/kernel.elf: $(KOBJS) boot/kernel.ld tools/ksyms.py
 	@echo '  LD      $@'
 	$(Q)$(PYTHON) tools/ksyms.py --empty > $(B)/ksyms0.S
@@ -183,8 +190,9 @@ include user/user.mk
 include qemu/run.mk
 include tools/experiments/experiments.mk
 
-# What this command lacks is installed in one step before anything is built; when nothing is missing, the check costs some
-# milliseconds.  `called` gives the groups of tools/deps.txt in its first argument if one of these goals is wanted.
+# Before anything is built, tools/deps.sh installs all packages that the goals need and that are missing.  If none is
+# missing, this takes some milliseconds.  DEPS: the groups of tools/deps.txt to check.
+# called GROUPS, GOALS: the groups, if one of the goals was given.
 called      = $(if $(filter $(2),$(MAKECMDGOALS)),$(1))
 DEPS        = $(if $(filter-out lint grade docs,$(MAKECMDGOALS)),run) $(call called,test dynamic experiments,test test-long test-images docs-record) \
               $(call called,lint,lint) $(call called,docs,docs) $(call called,grade,grade) $(RUN_DEPS) $(EXPERIMENT_GROUPS)
@@ -193,36 +201,36 @@ deps:
 	@tools/deps.sh $(DEPS)
 
 .PHONY: doctor
-doctor: ## what is installed, what is missing, what to type
+doctor: ## what is installed, what is missing, and the command that installs it
 	@tools/doctor.sh
 
 # The disk that blocks of docs/ boot from, if one does.
 TRIED_ROOT  = $(if $(call called,1,test-long docs-record),$(if $(shell grep -l 'make qemu-.*ROOT=ext' docs/*.md),root))
 
-# PYTEST= takes any of pytest's arguments; PAPER= is the text of the white paper, for the test of its listing.
-# Three machines at a time keep two cores busy: one of them often waits for a clock.
+# PYTEST= is passed to pytest.  PAPER= names the text of the white paper, for the test of its program listing.
+# Three tests run at a time: a machine often waits for its clock, so three of them keep two cores busy.
 .PHONY: test test-long test-images
 test-images: deps
 	$(call build,TEST=1 iso build/boot/exit_at_once.iso)
 	$(call build,TEST= iso $(if $(filter x86_64,$(shell uname -m)),dynamic openmp) fireplane refdisk $(UONDISK) $(TRIED_ROOT))
 MARKED_core := -m core
 MARKED_disk := -m 'core or disk'
-test: test-images ## the tests: PYTEST='-k memcopy tests/test_memcopy.py' takes some; PROFILE=core: those of that kernel
+test: test-images ## the tests; PYTEST='-k memcopy tests/test_memcopy.py': some of them; PROFILE=core: those of that kernel
 	$(Q)$(APART) HR_PROFILE=$(PROFILE) .venv/bin/pytest -n 3 --dist loadgroup $(MARKED_$(PROFILE)) $(PYTEST)
 
 test-long: test-images ## the long tests, which `make test` leaves out
 	$(Q)$(APART) .venv/bin/pytest -n 3 --dist loadgroup -m long $(PYTEST)
 
 .PHONY: crash
-crash: test-images ## 2,800 power cuts of threads that work side by side; THREADS=multi: on two CPUs at once
+crash: test-images ## 2,800 power cuts while several threads write; THREADS=multi: on two CPUs at the same time
 	$(Q)CRASH_CUTS=2000 $(APART) .venv/bin/pytest -n 3 --dist loadgroup tests/test_crash.py -k company
 
 .PHONY: fresh
-fresh: ## the README's two commands in bare Debians, as root and as an ordinary user; DEBIAN=12, 13 or sid, with all tests
+fresh: ## the README's two commands in minimal Debian systems, as root and as a user; DEBIAN=12, 13 or sid: one release, all tests
 	@$(APART) tools/fresh.sh
 
 .PHONY: docs
-docs: deps ## the book, from docs/ into build/docs/index.html; SERVE=1: on http://127.0.0.1:8000
+docs: deps ## the book: build/docs/index.html, from docs/; SERVE=1: on http://127.0.0.1:8000
 	$(Q)NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs $(if $(filter 1,$(SERVE)),serve -a 127.0.0.1:8000,build --strict --quiet)
 
 .PHONY: docs-record
@@ -234,15 +242,15 @@ generated: deps ## what tools make for docs/ and is committed: figures of machin
 	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.draw
 
 .PHONY: lint
-lint: deps ## style, layers, licence lines
+lint: deps ## check style, layers, licence lines
 	$(Q).venv/bin/python tools/lint.py
 
 .PHONY: grade
-grade: deps ## LAB=name: points per test, logs in build/grade/name; FILE= grades another file, TEST= one test
+grade: deps ## LAB=name: points per test, logs in build/grade/name; FILE=: another file; TEST=: one test
 	$(Q)$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.grade "$$LAB" $${FILE:+--file "$$FILE"} $(if $(TEST),--test '$(TEST)')
 
 .PHONY: size
-size: ## lines of code by folder for each PROFILE, and what could still become optional
+size: ## lines of code by folder for each PROFILE, and which parts could become optional
 	$(call build,PROFILE=core kernel)
 	@$(PYTHON) tools/size.py
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 #
-# profile.mk - the parts that a kernel can be built without, and the profiles that leave them out.
+# profile.mk - the optional parts of the kernel, and the profiles that leave some of them out.
 #
 #   PROFILE=core    lgroups, dispatcher, frames, address spaces, processes, signals, pipes, terminal, files in memory
-#   PROFILE=disk    core, disks, the journalled file system, the page cache on disks, pageout and swap
+#   PROFILE=disk    core and disks, the journalled file system, the page cache of disk files, pageout and swap
 #   PROFILE=full    everything (the default)
 #
-# A part is files that are left out.  What the rest of the kernel calls of an absent part is in kernel/absent/no_PART.c,
-# which only kernels without the part contain.
+# A part is a list of files (PART_NAME).  A kernel without the part contains kernel/absent/no_NAME.c instead: short
+# versions of those functions of the part that the rest of the kernel calls.
 
 PART_net    := kernel/net/% kernel/sys/sys_net.c drivers/virtio_net.c
 PART_pty    := kernel/tty/pty.c

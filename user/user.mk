@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: MIT
 #
-# user.mk - programs that run on Homeroom: static musl executables, one per file.
+# user.mk - the programs that run on Homeroom: static executables with musl as C library, each from one file.
 #
-#   user/lib/*.c     -> build/user/lib/libhomeroom.a    the calls that only Solaris has
-#   user/cmd/*.c     -> build/user/bin/NAME             commands, installed in every image
-#   user/bench/*.c   -> build/user/bench/NAME           benchmarks, installed in every image; but ddt, whose code is
-#                                                       large on purpose and which runs from a disk: build/user/ondisk
-#                        -> build/user/openmp/NAME-omp  two of them again, by the host's compiler with OpenMP, for glibc: build/openmp
-#   user/test/*.c    -> build/user/test/NAME            test programs, in the tests' images only
-#   user/preload/*.c -> build/user/dynamic/NAME.so.1    objects for LD_PRELOAD, and beside them benchmarks that are linked
-#                                                       with musl at run time: in build/dynamic (qemu/run.mk)
+#   user/lib/*.c     -> build/user/lib/libhomeroom.a    the functions that only Solaris has, and those that commands share
+#   user/cmd/*.c     -> build/user/bin/NAME             commands, in every image
+#   user/bench/*.c   -> build/user/bench/NAME           benchmarks, in every image
+#   user/bench/ddt.c -> build/user/ondisk/ddt           a benchmark that runs from a disk, because its code is large on
+#                                                       purpose
+#   user/bench/      -> build/user/openmp/NAME-omp      two benchmarks again, compiled with OpenMP by the host's compiler
+#                                                       and linked with glibc; for build/openmp (qemu/run.mk)
+#   user/bench/      -> build/user/dynamic/NAME         one benchmark again, linked with musl at run time
+#   user/preload/*.c -> build/user/dynamic/NAME.so.1    objects for LD_PRELOAD; both for build/dynamic (qemu/run.mk)
+#   user/test/*.c    -> build/user/test/NAME            test programs, only in images of the test build
 #
-# A command that needs a second file keeps it in user/lib.
-# Functions have sections of their own, and what a program does not call is left out: the boot loader reads each byte.
+# A command that needs a second file has it in user/lib.
+# Each function has its own section, and the linker leaves out functions that a program does not call
+# (--gc-sections): the boot loader must read every byte of the image.
 
 MUSL_GCC   ?= tools/musl-gcc
 UFLAGS     := -std=gnu17 -O2 -g -ffunction-sections -D_GNU_SOURCE -Wall -Wextra -Wconversion -Wno-sign-conversion -Wno-unused-parameter \
@@ -31,7 +34,7 @@ UOPENMP    := $(U)/openmp/memcopy-omp $(U)/openmp/fdiff-omp
 UTESTS     := $(patsubst user/test/%.c,$(U)/test/%,$(sort $(wildcard user/test/*.c)))
 
 .PHONY: user user-tests
-user: $(UCMDS) $(UBENCH) $(UONDISK) $(UPRELOAD) $(UDYNAMIC) ## the programs of the image (build/user/bin)
+user: $(UCMDS) $(UBENCH) $(UONDISK) $(UPRELOAD) $(UDYNAMIC) ## commands (build/user/bin) and benchmarks (build/user/bench)
 user-tests: $(UTESTS)
 
 $(U)/obj/%.o: user/%.c | deps
@@ -64,14 +67,14 @@ $(UDYNAMIC): $(U)/dynamic/%: $(U)/obj/bench/%.o $(ULIB)
 	@echo '  ULD     $@'
 	$(Q)$(UCC) -o $@ $< $(ULIB) -lm -lpthread
 
-# They name no C library: they take the one of the program they come into.
+# These objects are linked without a C library: they use that of the program into which they are loaded.
 $(UPRELOAD): $(U)/dynamic/%.so.1: user/preload/%.c | deps
 	@mkdir -p $(@D)
 	@echo '  ULD     $@'
 	$(Q)$(UCC) $(if $(filter 1,$(WERROR)),-Werror) -MMD -MP -MF $(U)/dynamic/$*.d -fPIC -fvisibility=hidden -shared \
 	    -nostdlib -Wl,-soname,$(@F) -o $@ $<
 
-# The compiler's threads: its run time is libgomp, which wants glibc, so the library is compiled for that as well.
+# OpenMP programs need libgomp, and libgomp needs glibc.  So libhomeroom's files are compiled for glibc as well.
 $(U)/obj/openmp/%.o: user/%.c | deps
 	@mkdir -p $(@D)
 	@echo '  HOSTCC  $< (OpenMP)'

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 #
-# The TCP/IP stack is lwIP, of Debian's source package: unpacked at build time (tools/net/lwip.sh fetches it),
-# compiled with the kernel's flags, with the settings in kernel/net/port.
+# net/build.mk - the rules for kernel/net/ and for lwIP, the TCP/IP stack that it uses.
+#
+# lwIP is not in this repository.  tools/net/lwip.sh fetches the archive of Debian's source package; it is unpacked
+# when the kernel is built.  lwIP is compiled with the kernel's flags, but without warnings (-w), and with the
+# settings in kernel/net/port.
 
 LWIP        := build/lwip/lwip-2.1.3/src
 LWIP_FILES  := $(addprefix core/,def inet_chksum init ip mem netif pbuf raw stats tcp tcp_in tcp_out udp) \

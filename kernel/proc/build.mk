@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: MIT
 #
-# The vDSO is user code inside the kernel's tree: compiled apart, linked to a shared object, embedded.
+# proc/build.mk - the rules for the vDSO.
+#
+# The vDSO is a small shared object that the kernel maps into every process; it reads the clock without a system call.
+# It runs in user mode, so it has flags of its own and is linked separately.  The kernel contains the finished file
+# (kernel/proc/vdso_image.S).
 
 KSRCS       := $(filter-out kernel/proc/vdso/%,$(KSRCS))
 

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: MIT
 #
-# host.mk - unit tests of policy code, built for this machine with the sanitizers.
+# host.mk - unit tests of kernel code, built as programs for the host, with the sanitizers.
 #
-# THEORY      A host test is tests/host/test_NAME.c plus the kernel files that it tests, unchanged: HOST_NAME
-#             lists them.  Each becomes a program build/host/test_NAME (tests/host/check.h says how it behaves).
-#             Sources that several tests share, with the same flags, are compiled once (shared_objects).
+# THEORY      Much of the kernel is policy: code that decides, and touches no hardware.  A host test links such
+#             files, unchanged, with tests/host/test_NAME.c and runs without a machine.  HOST_NAME lists the kernel
+#             files.  The result is the program build/host/test_NAME; tests/host/check.h describes its options and
+#             output.  Sources that several tests need with the same flags are compiled once (shared_objects).
 # USAGE       make host-tests; build/host/test_load -l; build/host/test_load -s 7 step_response
 
 HOSTCC      ?= gcc
 HOST_FLAGS  := -std=gnu17 -O0 -g -DHR_HOST -Wall -Wextra -Wconversion -Wno-sign-conversion -Wno-unused-parameter -Ikernel -I. -Iinclude \
                -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer $(if $(filter 1,$(WERROR)),-Werror)
 
-# shared_objects NAME, SOURCES, FLAGS: the objects build/host/NAME/*.o.  Several makes may run at once, so each is moved into
-# place when it is whole.
+# shared_objects NAME, SOURCES, FLAGS: the rule for build/host/NAME/*.o, and NAME_OBJS, their list.  Several makes may run
+# at the same time, so each object is compiled under another name and then renamed.
 define shared_objects
 build/host/$(1)/%.o: %.c $$(wildcard tests/host/*.h kernel/*/*.h kernel/fs/ext/*.h qemu/fireplane/*.h) | deps
 	@mkdir -p $$(@D)
@@ -67,7 +68,7 @@ HOST_around := kernel/pages/around.c
 HOST_throttle := kernel/pages/throttle.c
 HOST_slots  := kernel/pages/slots.c
 
-# The file system, without its kernel side, over a disk in memory.
+# The file system on a disk in memory, without the files that connect it to vnodes, pages and mounting.
 EXT_SRCS    := $(filter-out $(addprefix kernel/fs/ext/,vnops.c pages.c mount.c),$(wildcard kernel/fs/ext/*.c)) kernel/vfs/vnode.c kernel/vfs/stubs.c \
                tests/host/exthost.c tests/host/floor.c
 EXT_FLAGS   := -include tests/host/exthost.h -O2
@@ -80,12 +81,12 @@ build/host/ext-replay: tests/host/ext_replay.c $(ext_OBJS)
 	@echo '  HOSTCC  $@'
 	$(Q)$(HOSTCC) $(HOST_FLAGS) -o $@ $(filter %.c %.o,$^)
 
-# The network: our sockets and driver, and lwIP as the kernel has it.
+# The network: our sockets and driver, and lwIP with the kernel's settings.
 HOST_net    := $(wildcard kernel/net/*.c) drivers/virtio_net.c kernel/mem/usermem.c kernel/mem/stubs.c kernel/vfs/stubs.c $(LWIP_SRCS) tests/host/nethost.c
 build/host/test_net: HOST_FLAGS += -include tests/host/nethost.h $(LWIP_FLAGS) -w
 build/host/test_net: $(wildcard kernel/net/port/*.h kernel/net/port/arch/*.h)
 
-# The interconnect model: caches and clocks; resources; floating-point waits.
+# The interconnect model.
 FP_SRCS     := $(addprefix qemu/fireplane/,model.c cache.c wire.c crossbar.c params.c decode.c) tests/host/fpmachine.c
 FP_FLAGS    := -O1 -Iqemu/fireplane
 $(eval $(call shared_objects,fireplane,$(FP_SRCS),$(FP_FLAGS)))
@@ -102,7 +103,7 @@ HOST_trace  := kernel/stat/trace.c
 HOST_elf    := kernel/proc/elf.c
 HOST_tty    := $(addprefix kernel/tty/,tty_input.c tty_output.c)
 
-# The simulated machine's memory lies where a program may map it.
+# In these tests the kernel's direct map and page array are at addresses that a program may map.
 build/host/test_as build/host/test_buddy build/host/test_page_boot: HOST_FLAGS += -DDIRECT_BASE=0x200000000000ul -DVMEMMAP_BASE=0x300000000000ul
 
 HOST_TESTS  := $(patsubst tests/host/test_%.c,build/host/test_%,$(sort $(wildcard tests/host/test_*.c)))
@@ -113,7 +114,8 @@ build/host/test_%: tests/host/test_%.c tests/host/check.c $$(HOST_$$*) $(wildcar
 	@echo '  HOSTCC  $@'
 	$(Q)$(HOSTCC) $(HOST_FLAGS) -o $@ $(filter %.c %.o,$^)
 
-# What tools/homeroom/grade.py needs to build test_NAME itself, around a submitted file: three lines.
+# Three lines with the compiler, the flags and the sources of test_NAME.  tools/homeroom/grade.py builds the test from
+# them, with a submitted file in place of one of the sources.
 host-recipe-%:
 	@echo '$(HOSTCC)'
 	@echo '$(HOST_FLAGS)'
