@@ -4,18 +4,21 @@
 
     qemu/launch.py sf15k --run 'lgrpinfo'       or    make qemu-sf15k RUN=lgrpinfo
 
-Exit status: that of the command given with --run, or of the shell that has read what is piped into us;
-0 when the machine was shut down otherwise; 141 when nothing reads our output any more (a pipe to head); and
+The launcher starts QEMU with the machine of a file in qemu/machines, shows the guest's console on standard output,
+and waits for the end.  On a terminal, keys go to the guest: Ctrl-C, too; Ctrl-A X ends the run.  If standard input is
+a file or a pipe, the command of --run reads it; without --run, a shell in the guest executes it, and its end ends the run.
+
+Exit status: that of the command or of this shell; 0 if the machine was shut down in another way; 141 if the reader of
+our standard output has ended (a pipe to head); and
     120  a wrong option, a missing tool, QEMU failed     121  the machine ended without a verdict
     122  the kernel panicked    123  the kernel hung     124  the time limit (--timeout) is over
-The last line on standard error says which.  On a terminal, Ctrl-C goes to the guest and Ctrl-A X ends the run.
-A standard input that is no terminal is that of the command, or of the shell, and ends with it.
+After an error, a line on standard error says which.
 """
 
 import signal
 
 if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until there is something to end, Ctrl-C needs no traceback
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until main() handles it, Ctrl-C ends this program without a traceback
 
 import argparse
 import contextlib
@@ -34,7 +37,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 from homeroom import guest, machine, peer
 
 ESCAPE = 0x01  # Ctrl-A
-DLE, END_OF_INPUT = b"\x10", b"\x10\x04"  # user/lib/console.c: DLE is doubled in what is piped, and DLE EOT ends it
+DLE, END_OF_INPUT = b"\x10", b"\x10\x04"  # user/lib/console.c: each DLE of piped input is sent twice; DLE EOT is its end
 
 
 def say(text: str) -> None:
@@ -42,42 +45,42 @@ def say(text: str) -> None:
 
 
 def arguments(given: list[str] | None = None) -> argparse.Namespace:
-    """Options come from the command line, or from `given`; with --make also from the variables of make."""
+    """The options of the command line, or of `given`; with --make, those not given there come from make's variables."""
     parser = argparse.ArgumentParser(
         prog="launch.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
     add("machine", help=f"one of {', '.join(machine.names())}, or a .toml file")
-    add("--run", help="command line to run in the guest; its status becomes ours")
+    add("--run", help="command line to run in the guest; the launcher exits with its status")
     add("--system", help="/etc/system lines, separated by semicolons")
-    add("--release", help="9/02: what this release of Solaris set otherwise, as the machine's file says; before --system")
-    add("--overlay", help="directory whose tree is laid over the root file system")
-    add("--boards", help="take the first BOARDS boards only")
+    add("--release", help="9/02: the settings of this Solaris release, from the machine's file; before those of --system")
+    add("--overlay", help="directory whose files are added to the root file system, or replace files there")
+    add("--boards", help="only the first BOARDS boards")
     add("--mem", help="memory of each board: 256M, 1G")
-    add("--seed", help="boot seed; by default a new one for each run")
+    add("--seed", help="boot seed, from which the kernel derives its random choices; by default a new one for each run")
     add("--acpi", help="file of replacement ACPI tables")
     add("--watchdog", help="seconds without progress after which the kernel counts as hung")
     add("--timeout", help="seconds after which the run is killed")
     add("--icount", help="1: one CPU, and time counted in instructions")
-    add("--threads", help="single: one host thread for all CPUs; multi: one for each; auto: what the host has cores for")
+    add("--threads", help="single: one host thread for all CPUs; multi: one for each; auto: multi if the host has enough cores")
     add("--model", help="fireplane: attach the interconnect model")
     add("--model-page", help="keep the model's shared page in this file")
     add("--model-set", help="parameters of the model, separated by semicolons")
-    add("--disk", action="append", help="a disk: FILE[,bus=ide][,readonly]...; may be given several times")
-    add("--net", help="network cards, each with a user network of QEMU's (docs/network.md)")
-    add("--forward", action="append", help="PORT[/udp][@CARD] of the guest: the host reaches it; may be given several times")
-    add("--trace", help="trace the command of --run, into this file for ui.perfetto.dev (docs/trace.md)")
-    add("--swap", help="a disk of these, or a partition, where the guest swaps: /dev/vdb")
-    add("--root", help="ext: the root file system is build/root.img, the first disk; what is written stays there")
+    add("--disk", action="append", help="a disk: FILE[,bus=ide][,readonly]...; may be given several times (docs/disks.md)")
+    add("--net", help="number of network cards; behind each is a user network of QEMU (docs/network.md)")
+    add("--forward", action="append", help="PORT[/udp][@CARD] of the guest that the host can reach; may be given several times")
+    add("--trace", help="trace the command of --run into this file, for ui.perfetto.dev (docs/trace.md)")
+    add("--swap", help="swap space of the guest: one of the disks, or a partition: /dev/vdb")
+    add("--root", help="ext: the root file system is build/root.img, the first disk; it keeps what a run writes")
     add("--qemu-args", help="more arguments for QEMU")
-    add("--iso", help="image to boot (build/homeroom.iso); QEMU itself loads the kernel.elf and initramfs.cpio beside it")
+    add("--iso", help="image to boot (build/homeroom.iso); QEMU loads kernel.elf and initramfs.cpio from the same folder")
     add("--peer", help="linux: boot Linux instead, with the same benchmarks (docs/peer.md)")
     add("--balancing", help="0: Linux without NUMA balancing")
-    add("--peer-sched", help="Linux's scheduler for every disk: mq-deadline, bfq, kyber or none")
-    add("--peer-depth", help="commands that Linux gives a disk at a time, as disk_depth of Homeroom")
-    add("--gdb", help="port on which QEMU waits for GDB, the machine stopped")
+    add("--peer-sched", help="Linux's I/O scheduler for every disk: mq-deadline, bfq, kyber or none")
+    add("--peer-depth", help="number of commands that Linux gives a disk at a time, like disk_depth of Homeroom")
+    add("--gdb", help="port on which QEMU waits for GDB; the machine is stopped until GDB continues it")
     add("--print", action="store_true", help="print the QEMU command instead of running it")
-    add("--check", action="store_true", help="only say what is wrong with the options; what make builds need not be there")
+    add("--check", action="store_true", help="only check the options; the files that make builds may be missing")
     add("--make", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args(given)
     if args.make:
@@ -91,7 +94,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     return args
 
 
-# Least and greatest of what is written as a number.  How many boards there may be, the machine says.
+# The range of each option that is a number.  machine.load() compares BOARDS with the number that the machine has.
 RANGES = {
     "BOARDS": (1, 255),
     "NET": (0, machine.CARD_LIMIT),
@@ -106,7 +109,7 @@ RANGES = {
 
 
 def number(args: argparse.Namespace, name: str) -> int | None:
-    """An option's number; None without one.  MachineError for what is none, or outside its range."""
+    """The number of an option; None if it was not given.  MachineError if it is not a number, or outside its range."""
     text, (least, most) = getattr(args, name.lower()), RANGES[name]
     if not text:
         return None
@@ -116,7 +119,7 @@ def number(args: argparse.Namespace, name: str) -> int | None:
 
 
 def words(name: str, text: str) -> list[str]:
-    """The words of an option that has several."""
+    """The words of an option, split as a shell does.  MachineError if a quote is not closed."""
     try:
         return shlex.split(text)
     except ValueError as error:
@@ -124,6 +127,7 @@ def words(name: str, text: str) -> list[str]:
 
 
 def root_disk(args: argparse.Namespace) -> list[str]:
+    """The disk of ROOT=ext: root.img in the folder of the image; none without ROOT.  MachineError if it is missing."""
     if not args.root:
         return []
     image = (Path(args.iso).parent if args.iso else machine.TOP / "build") / "root.img"  # of the same build
@@ -137,6 +141,7 @@ def root_disk(args: argparse.Namespace) -> list[str]:
 
 
 def overlay(args: argparse.Namespace) -> Path | None:
+    """The directory of OVERLAY; None with --check for one that make builds, because it may be missing then."""
     made = args.check and any(tree in (args.overlay or "") for tree in ("build/dynamic", "build/openmp"))
     return Path(args.overlay) if args.overlay and not made else None
 
@@ -146,13 +151,14 @@ def root_lines(kind: str | None) -> str:
 
 
 def piped_input() -> str:
-    """What the guest is to read in place of its console (guest.Options.piped)."""
+    """The kind of our standard input, as guest.Options.piped wants it: "" for a terminal."""
     if os.isatty(0):
         return ""
     return "nothing" if os.fstat(0).st_rdev == os.stat(os.devnull).st_rdev else "pipe"
 
 
 def make_guest(args: argparse.Namespace) -> guest.Guest:
+    """The run that the options describe, not started yet.  MachineError if an option is wrong."""
     chosen = machine.load(args.machine, number(args, "BOARDS"), args.mem, number(args, "NET"))
     lines = [root_lines(args.root), chosen.release(args.release) if args.release and not args.peer else "", args.system or ""]
     options = guest.Options(
@@ -174,7 +180,7 @@ def make_guest(args: argparse.Namespace) -> guest.Guest:
         qemu_args=words("QEMU_ARGS", args.qemu_args or ""),
         gdb_port=number(args, "GDB"),
         terminal=terminal_size() if os.isatty(0) else None,
-        piped="" if args.gdb else piped_input(),  # a debugger's machine goes on when there is no input
+        piped="" if args.gdb else piped_input(),  # a machine that is debugged must not end with its input
     )
     if args.iso:
         options.iso = Path(args.iso)
@@ -193,7 +199,7 @@ def make_guest(args: argparse.Namespace) -> guest.Guest:
 
 
 def relay_keyboard(run: guest.Guest) -> None:
-    """Pass what is typed to the guest; Ctrl-A X ends the run, Ctrl-A Ctrl-A types a Ctrl-A."""
+    """Pass keys from the terminal to the guest; Ctrl-A X ends the run, Ctrl-A Ctrl-A sends one Ctrl-A."""
     escaped, typed = False, bytearray()
     while run.running:
         if select.select([0], [], [], 0.2)[0]:
@@ -212,15 +218,17 @@ def relay_keyboard(run: guest.Guest) -> None:
                     escaped = True
                 else:
                     typed.append(key)
-        if typed and run.console:  # before it prints, the kernel has not set up its port, which loses what it holds
+        # The kernel's set-up of the serial port clears its buffers: keys sent before that would be lost.  After the
+        # first output the port is set up.
+        if typed and run.console:
             run.send(bytes(typed))
             typed.clear()
 
 
 def relay_input(run: guest.Guest) -> None:
-    """Pass standard input, a file or a pipe, and its end to the guest, once that reads it (user/lib/console.c)."""
+    """Pass standard input (a file or a pipe) and its end to the guest, once the guest reads it (user/lib/console.c)."""
     run.wait_until(lambda: "input" in run.lines, 10**8)
-    with contextlib.suppress(OSError):  # a standard input that is closed has ended
+    with contextlib.suppress(OSError):  # an error in reading is an end of the input, too
         while run.running and (data := os.read(0, 65536)):
             run.send(data.replace(DLE, DLE + DLE))
     run.send(END_OF_INPUT)
@@ -233,9 +241,10 @@ def terminal_size() -> tuple[int, int] | None:
 
 
 class Screen:
-    """Standard output.  `plain`: \\r\\n becomes a newline, also where the two come in different pieces.
+    """Writes the guest's console to standard output.
 
-    When it cannot be written any more, the run ends; `error` says why.  `unread`: nothing reads it (a pipe to head).
+    `plain`: each \\r\\n becomes a newline, also if the two bytes arrive in different pieces.
+    If a write fails, the run ends and `error` is the reason; `unread`: it failed because the reader of a pipe has ended.
     """
 
     def __init__(self, run: guest.Guest, plain: bool) -> None:
@@ -258,7 +267,10 @@ class Screen:
 
 
 def standard_streams() -> None:
-    """Make sure that no file of ours gets the number of a standard stream that is closed.  MachineError without an output."""
+    """Open /dev/null for each standard stream that is closed, so that no file that we open gets its number.
+
+    MachineError if standard output was closed.
+    """
     closed = []
     for fd in range(3):
         try:
@@ -298,7 +310,7 @@ def main() -> int:
             signal.signal(sig, lambda *_: run.kill("signal"))
     try:
         if saved:
-            tty.setraw(0, termios.TCSADRAIN)  # what was typed already is kept
+            tty.setraw(0, termios.TCSADRAIN)  # keys typed before now are kept
         run.start()
         for note in run.notes:
             print(f"homeroom: {note}", end="\r\n" if saved else "\n", file=sys.stderr, flush=True)

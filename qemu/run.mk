@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 #
-# run.mk - images, and the commands that run machines.
+# run.mk - builds the images that machines boot, and runs machines.
 #
-# PEER=linux boots Linux instead, with the same benchmarks (docs/peer.md).
+# A machine boots the kernel with an initramfs, an archive that becomes the root file system in memory.  The CD image
+# (homeroom.iso) contains both.  qemu/launch.py starts QEMU.  PEER=linux boots Linux instead, with the same benchmarks
+# (docs/peer.md).
 
 MACHINES   := $(basename $(notdir $(wildcard qemu/machines/*.toml)))
 IMAGE      := PYTHONPATH=tools STRIP=$(TOOLPREFIX)strip $(PYTHON) -m homeroom.image
@@ -22,7 +24,8 @@ $(ISO): $(B)/kernel.elf $(B)/initramfs.cpio boot/grub.cfg $(IMAGE_DEPS)
 	@echo '  ISO     $@'
 	$(Q)$(IMAGE) iso $@ $(B)/kernel.elf $(B)/initramfs.cpio
 
-# Debian's programs and ours that are linked at run time, as a tree for OVERLAY=build/dynamic; the file says it is whole.
+# Debian's programs, and ours that are linked at run time, as a tree for OVERLAY=build/dynamic.  The file build/dynamic.made
+# exists only if the tree is complete.
 DYNAMIC    := build/dynamic.made
 .PHONY: dynamic
 dynamic: $(DYNAMIC) ## iperf, sqlite3, numactl, madv.so.1, ...: a tree for OVERLAY=build/dynamic
@@ -31,7 +34,7 @@ $(DYNAMIC): $(UDYNAMIC) $(UPRELOAD) tools/homeroom/dynamic.py | deps
 	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.dynamic build/dynamic --debian $(UDYNAMIC:%=--bin %) $(UPRELOAD:%=--lib %)
 	$(Q)touch $@
 
-# Benchmarks whose threads are OpenMP's, with Debian's libgomp; the file says that the tree is whole.
+# The benchmarks that use OpenMP, with Debian's libgomp.  build/openmp.made exists only if the tree is complete.
 OPENMP     := build/openmp.made
 .PHONY: openmp
 openmp: $(OPENMP) ## memcopy-omp and fdiff-omp: a tree for OVERLAY=build/openmp
@@ -40,7 +43,8 @@ $(OPENMP): $(UOPENMP) tools/homeroom/dynamic.py | deps
 	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.dynamic build/openmp $(UOPENMP:%=--glibc %)
 	$(Q)touch $@
 
-# All of it as a disk, for ROOT=ext; what a run writes on it stays until it is made again.
+# The same root file system and build/dynamic as a disk, for ROOT=ext.  What a run writes stays there, until one of the files
+# on which the image depends changes: then make builds it anew.
 ROOT_IMAGE := $(B)/root.img
 .PHONY: root
 root: $(ROOT_IMAGE) ## the root file system as a disk (build/root.img), for ROOT=ext
@@ -49,14 +53,14 @@ $(ROOT_IMAGE): $(B)/initramfs.cpio $(DYNAMIC) $(IMAGE_DEPS) | deps
 	$(Q)$(IMAGE) root $@ --etc user/etc --bin $(U)/bin $(if $(UBENCH),--bin $(U)/bench) --tree build/dynamic \
 	    $(if $(and $(filter 1,$(TEST)),$(UTESTS)),--test $(U)/test)
 
-# An image that ends at once: what the firmware and GRUB cost.
+# An image that exits at once: it shows the time that the firmware and GRUB take (`make boot-time`).
 build/boot/exit_at_once.elf: tests/boot/exit_at_once.S
 	@mkdir -p $(@D)
 	$(Q)$(CC) -nostdlib -static -Wl,--build-id=none -Wl,-Ttext=0x100000 -Wl,-e,start -Wl,-n -o $@ $<
 build/boot/exit_at_once.iso: build/boot/exit_at_once.elf boot/grub.cfg $(IMAGE_DEPS)
 	$(Q)$(IMAGE) iso $@ $<
 
-# Linux for comparison: its kernel is Debian's, downloaded once; the rest of it is ours.
+# Linux for comparison: Debian's kernel, downloaded once (tools/deps.sh peer), with an initramfs of ours.
 PEER_BIN   := $(patsubst tools/peer/%.c,build/peer/bin/%,$(wildcard tools/peer/*.c))
 $(PEER_BIN): build/peer/bin/%: tools/peer/%.c include/uapi/fireplane.h $(ULIB) | deps
 	@mkdir -p $(@D)
@@ -68,7 +72,7 @@ build/peer/initramfs.cpio: $(PEER_BIN) $(UBENCH) $(wildcard user/etc/* user/etc/
 .PHONY: peer
 peer: deps build/peer/initramfs.cpio ## Linux for PEER=linux (build/peer)
 
-# The interconnect model as a plugin of QEMU; it needs nothing but a compiler.
+# The interconnect model, a plugin of QEMU.  It needs only a compiler: qemu/fireplane/qemu_api.h declares QEMU's interface.
 FIREPLANE      := build/fireplane.so
 FIREPLANE_SRCS := $(wildcard qemu/fireplane/*.c)
 .PHONY: fireplane
@@ -88,22 +92,22 @@ $(REFDISK): qemu/refdisk/refdisk.c | deps
 	@mkdir -p $(@D)
 	$(Q)$(HOSTCC) -std=gnu17 -O2 -g -fPIC -shared $(WARN) $(if $(filter 1,$(WERROR)),-Werror) -o $@ $< -lm
 
-# What tools/deps.sh installs for the commands of this file.
+# The groups of tools/deps.txt that the commands of this file need.
 RUN_DEPS    = $(call called,gdb,gdb) $(if $(PEER)$(call called,1,peer),peer) \
               $(if $(ROOT)$(findstring build/dynamic,$(OVERLAY))$(call called,1,dynamic root),dynamic) \
               $(if $(findstring refdisk:,$(DISK))$(call called,1,refdisk test test-images),refdisk)
 
-# What must be there before a machine runs.
+# The files that must be built before a machine can run.
 BOOTED     := $(if $(PEER),peer,$(ISO)) $(if $(MODEL),$(FIREPLANE)) $(if $(ROOT),$(ROOT_IMAGE)) \
               $(if $(findstring build/dynamic,$(OVERLAY)),$(DYNAMIC)) $(if $(findstring build/openmp,$(OVERLAY)),$(OPENMP)) \
               $(if $(findstring refdisk:,$(DISK)),$(REFDISK))
 
-# $(call check,MACHINE), a word of the shell: refuse wrong variables before anything is built.  Where Python must be installed first, the
-# run itself refuses them.
+# $(call check,MACHINE): stop with a message if a variable has a wrong value, before anything is built.  MACHINE is a word of
+# the shell.  If Python is not installed yet, nothing is checked here: the launcher checks again when it runs the machine.
 check       = @! command -v $(PYTHON) >/dev/null || $(PYTHON) qemu/launch.py $(1) --make --check --iso $(ISO)
 
 # qemu-<machine>: ## run sf280r v880 t2000 sf3800 sf4800 sf6800 sf12k sf15k sf15k-76 sf15k-maxcpu
-# Others are the tests' machines, and wrong names.
+# Any other name is a machine of the tests, or wrong: the launcher knows.
 define run_machine
 	$(call check,'$(@:qemu-%=%)')
 	@tools/deps.sh $(DEPS)
@@ -124,17 +128,17 @@ gdb: ## MACHINE=sf6800: GDB, stopped in kmain, with lgrps, runq, threads, pages
 	@tools/gdb/run.sh "$${MACHINE:-sf6800}" $(ISO) $(B)/kernel.elf
 
 .PHONY: boot-time
-boot-time: ## boot cost beside that of firmware and GRUB alone
+boot-time: ## CPU time of a boot, compared with that of the firmware and GRUB alone
 	$(call build,$(ISO) build/boot/exit_at_once.iso)
 	@$(PYTHON) tools/boot_time.py
 
 .PHONY: osbench
-osbench: ## what kernel paths cost, beside Linux: writes docs/performance.md
+osbench: ## instructions of kernel paths, compared with Linux: writes docs/performance.md
 	$(call build,$(ISO))
 	@PYTHONPATH=tools $(PYTHON) tools/osbench_report.py
 
 .PHONY: model-speed
-model-speed: ## MACHINE=sf15k: what the interconnect model costs, in CPU time of QEMU
+model-speed: ## MACHINE=sf15k: the cost of the interconnect model, in CPU time of QEMU
 	$(call check,"$${MACHINE:-sf15k}")
 	$(call build,$(ISO) $(FIREPLANE))
 	@$(PYTHON) tools/model_speed.py "$${MACHINE:-sf15k}"
