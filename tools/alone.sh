@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# alone.sh COMMAND... - run a command while no other one of this checkout runs so: two makes that build would write
-# the same files.  What it starts knows by HR_ALONE that it need not ask again.
+# alone.sh COMMAND... - run a command with the lock build/.lock: in one checkout only one such command runs at a time.
+#
+# make builds with this lock, because two makes would write the same files.  HR_ALONE in the environment tells a make
+# below this command that the lock is already held.  Without flock(1) the command runs without the lock.
 set -eu
 
 export HR_ALONE=1

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""boot_time.py - what booting Homeroom costs beside what firmware and GRUB cost alone.
+"""boot_time.py - the cost of booting Homeroom, compared with that of the firmware and GRUB alone.
 
-From the CD.  For each machine: QEMU's CPU time (user + system seconds) from start to a finished RUN=true, and that of a
-multiboot2 image that exits at once, with the same arguments; medians of 5 runs each, taken in turn.
-CPU time, not wall time, so that other work on the host matters little.  Exit status 1 if a limit is exceeded.
+For each machine, two images boot from the CD with the same arguments: Homeroom with RUN=true, and a multiboot2 image
+that exits at once.  The figures are QEMU's CPU time (user + system seconds) from its start to its end: medians of 5
+runs of each image, alternating.  Other work on the host changes CPU time less than elapsed time.
+Exit status: 1 if a ratio exceeds its limit, or a run failed; otherwise 0.
 """
 
 import argparse
@@ -17,10 +18,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from homeroom import guest, machine
 from homeroom.machine import TOP
 
-LIMITS = {"sf280r": 1.9, "sf15k": 2.3}  # times the time of the image that exits at once
+LIMITS = {"sf280r": 1.9, "sf15k": 2.3}  # greatest ratio to the time of the image that exits at once
 
 
 def cpu_seconds(name: str, iso: Path, run: str | None) -> float:
+    """QEMU's CPU time for one boot of a machine; the program ends with a message if the run failed."""
     options = guest.Options(run=run, iso=iso, cd=True, seed=1)
     outcome = guest.Guest(machine.load(name), options).start().wait(300)
     wrong = outcome.kind != "clean" or (run is not None and outcome.status != 0)
@@ -32,7 +34,7 @@ def cpu_seconds(name: str, iso: Path, run: str | None) -> float:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("machine", nargs="*", default=list(LIMITS))
-    parser.add_argument("-n", type=int, default=5, help="runs of each (5)")
+    parser.add_argument("-n", type=int, default=5, help="runs of each image (5)")
     parser.add_argument("--iso", type=Path, default=guest.ISO)
     args = parser.parse_args()
     slow = False

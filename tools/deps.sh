@@ -1,7 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# deps.sh - install what a command lacks: deps.sh [-n] GROUP...     (make calls it; so may you)
+# deps.sh - install the packages and files that a command needs: deps.sh [-n] GROUP...
+#
+# make calls this script before a goal runs; it can also be called by hand.  -n only lists what is missing.
 #
 #   run          build the image and run machines  (Debian packages, and the sources of lwIP in build/lwip)
 #   dynamic      Debian's programs for images      (packages)
@@ -12,18 +14,18 @@
 #   gdb          debug the kernel                  (packages)
 #   refdisk      the reference disk                (packages)
 #   docs         build the book                    (.venv-docs with requirements-docs.txt)
-#   peer         run Linux on the same machines    (build/peer/vmlinux and modules.cpio, of a package that is not installed)
-#   browser      test the report in Chromium       (package; only when asked for: it is large)
+#   peer         run Linux on the same machines    (build/peer/vmlinux and modules.cpio, from a package that is not installed)
+#   browser      test the report in Chromium       (a large package)
 #   fresh        make fresh                        (package)
 #   all          all of these but browser, peer and fresh
 #
-# THEORY      tools/deps.txt says which programs and packages a group needs.  With everything in place this takes some
-#             milliseconds and prints nothing.  Only one deps.sh works in a checkout at a time: the others wait for
-#             build/deps.lock, and then find everything in place.  apt's own lock is waited for, too.
-#             Where installing is not allowed, the command that is printed installs what *any* command lacks, so that
-#             a person who must ask an administrator asks once.
-# EXIT        0: everything is there.  1: with -n, something is missing; otherwise, it could not be installed, and the
-#             last lines printed say what to type.  2: no such group.
+# THEORY      tools/deps.txt lists the programs and packages of each group.  If nothing is missing, the script takes some
+#             milliseconds and prints nothing.  In one checkout only one deps.sh installs at a time: the others wait
+#             for build/deps.lock and then find nothing missing.  The script also waits for the lock of apt.
+#             A user who may not install gets a command for root.  That command installs the packages of all usual
+#             groups, not only of this one, so the user has to ask an administrator only once.
+# EXIT        0: nothing is missing (any more).  1: with -n, something is missing; otherwise, an installation failed,
+#             and the last lines show the command to type.  2: no such group.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -32,7 +34,7 @@ GROUPS_OTHER="peer browser fresh"
 APT="apt-get update && apt-get install -y --no-install-recommends"
 LOG=build/deps.log
 
-# Where programs for x86-64 are not native, some packages are those of another architecture to apt.
+# On a host that is not x86-64, some packages must come from Debian's amd64 architecture.
 HOST=x86_64 FOREIGN=
 if [ "$(uname -m)" != x86_64 ]; then
     HOST=other FOREIGN="--add-architecture amd64"
@@ -41,15 +43,15 @@ fi
 
 say() { echo "deps.sh: $*"; }
 
-# A program of an administrator's is often not in an ordinary user's PATH.
+# Programs for administrators (mke2fs) are often not in the PATH of an ordinary user.
 PATH=$PATH:/usr/sbin:/sbin
 
-has_word() { # WORD LIST: whether the list, separated by blanks, has the word
+has_word() { # WORD LIST: status 0 if the list, separated by blanks, contains the word
     case " $2 " in *" $1 "*) return 0 ;; esac
     return 1
 }
 
-# packages_missing GROUP...: the packages that these groups need and that are not there.
+# packages_missing GROUP...: print the packages that these groups need and that are not installed.
 packages_missing() {
     list=
     while read -r groups host tool _ _ packages; do
@@ -73,7 +75,8 @@ packages_missing() {
     done | sort -u | tr '\n' ' '
 }
 
-# venvs_missing GROUP...: the Python environments to make, as FOLDER:REQUIREMENTS; one whose list has changed is made anew.
+# venvs_missing GROUP...: print the Python environments to make, as FOLDER:REQUIREMENTS.  An environment is also made anew if
+# its list of packages has changed.
 venvs_missing() {
     for group in "$@"; do
         case $group in
@@ -86,7 +89,7 @@ venvs_missing() {
     done
 }
 
-# files_missing GROUP...: what is to be fetched or unpacked.
+# files_missing GROUP...: print the files to download.
 files_missing() {
     for group in "$@"; do
         case $group in
@@ -96,18 +99,18 @@ files_missing() {
     done
 }
 
-# type_as_root: what a person must have typed, for all commands at once; then the end.
+# type_as_root GROUPS: print one command that installs all missing packages, those of GROUPS included; exit 1.
 type_as_root() {
     # shellcheck disable=SC2086,SC2048 # groups are words of their own
     packages=$(packages_missing $GROUPS_ALL $*)
-    # An installation that was killed half-way must be completed first.
+    # An installation that was interrupted must be completed first.
     [ -z "$(dpkg --audit 2>/dev/null)" ] || APT="dpkg --configure -a && $APT"
     say "type this as root, then repeat your command:" >&2
     echo "    $APT $packages" | sed 's/ $//' >&2
     exit 1
 }
 
-install_packages() { # PACKAGES, GROUPS
+install_packages() { # PACKAGES GROUPS: install as root or with sudo; exits 1 with a message if that is not possible
     if ! command -v apt-get >/dev/null 2>&1; then
         # shellcheck disable=SC2086
         say "there is no apt-get here; install what these packages of Debian hold:" \
@@ -117,7 +120,7 @@ install_packages() { # PACKAGES, GROUPS
     root=
     if [ "$(id -u)" != 0 ]; then
         root=sudo
-        # sudo asks for the password on the terminal, whatever standard input is.
+        # sudo reads the password from the terminal, even if standard input is a file or a pipe.
         if ! command -v sudo >/dev/null 2>&1 || ! { sudo -n true || (: </dev/tty); } 2>/dev/null; then
             say "some tools are missing, and only root may install them." >&2
             type_as_root "$2"
@@ -135,7 +138,7 @@ install_packages() { # PACKAGES, GROUPS
     fi
 }
 
-make_venv() { # FOLDER REQUIREMENTS
+make_venv() { # FOLDER REQUIREMENTS: make a Python environment anew; exits 1 with a message if pip fails
     say "making $1 with the packages of $2"
     log=${LOG%.log}$1.log
     rm -rf "$1"
@@ -201,7 +204,7 @@ fi
 
 [ -z "$packages" ] || install_packages "$packages" "$*" 9>&-
 made=
-for pair in $venvs; do # side by side: much of the time is the network's
+for pair in $venvs; do # at the same time: downloads take most of the time
     make_venv "${pair%:*}" "${pair#*:}" 9>&- &
     made="$made $!"
 done

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# doctor.sh - what is installed, what is missing, and the command that installs it (`make doctor`).
+# doctor.sh - list what is installed and what is missing, and the command that installs it (`make doctor`).
 #
-# THEORY      It needs nothing but a POSIX shell, because the first thing that may be missing is Python.  The programs and
-#             their least versions are those of tools/deps.txt.
-# EXIT        0: machines can be built and run.  1: something for that is missing or too old.
+# THEORY      The script needs only a POSIX shell, because even Python may be missing.  The programs and their oldest
+#             versions are in tools/deps.txt.
+# EXIT        0: the host can build and run machines.  1: something needed for that is missing or too old.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 PATH=$PATH:/usr/sbin:/sbin
@@ -14,24 +14,24 @@ HOST=other # see tools/deps.txt
 
 row() { printf '%-36s %-12s %s\n' "$1" "$2" "$3"; }
 
-# at_least FOUND LEAST: compares versions, number by number.
+# at_least FOUND LEAST: status 0 if version FOUND is LEAST or newer; numbers are compared one by one.  - as LEAST: always 0.
 at_least() {
     [ "$2" = - ] || [ "$(printf '%s\n%s\n' "$1" "$2" | sort -t. -k1,1n -k2,2n -k3,3n | head -n 1)" = "$2" ]
 }
 
-# What a program says, at most 10 seconds long.
-asked() { # PROGRAM ARGUMENT
+asked() { # PROGRAM ARGUMENT: run the program with an empty input, for at most 10 seconds
     if command -v timeout >/dev/null 2>&1; then timeout -k 1 10 "$@"; else "$@"; fi </dev/null
 }
 
-version_of() { # PROGRAM ARGUMENT: the first version number that it prints, or ?
+version_of() { # PROGRAM ARGUMENT: print the first version number in its output; ? if there is none; - if ARGUMENT is -
     [ "$2" != - ] || { echo -; return; }
     found=$(asked "$1" "$2" 2>&1 |
         LC_ALL=C awk '!n && match($0, /[0-9]+\.[0-9.]*[0-9]/) { print substr($0, RSTART, RLENGTH); n = 1 }')
     echo "${found:-?}"
 }
 
-# The same rule as the launcher's (tools/homeroom/guest.py): nothing: it is missing; !: it cannot be run; ?: it does not say.
+# qemu_version: print QEMU's version, found as the launcher does (tools/homeroom/guest.py).  Prints nothing if QEMU is missing,
+# ! if it cannot be run, ? if its output contains no version.
 qemu_version() {
     command -v qemu-system-x86_64 >/dev/null 2>&1 || return 0
     said=$(asked "$(command -v qemu-system-x86_64)" --version 2>/dev/null) || { echo '!'; return; }
@@ -41,7 +41,7 @@ qemu_version() {
 
 bad=0
 missing=
-lack() { # GROUPS: note that something of theirs is missing
+lack() { # GROUPS: record that something is missing that these groups need
     case $1 in browser | peer | fresh) ;; *) missing=1 ;; esac
     case ,$1, in *,run,*) bad=1 ;; esac
 }
@@ -56,7 +56,7 @@ while read -r groups host tool argument least packages; do
     fi
     found=-
     case $tool in
-    qemu-system-x86_64) found=$(qemu_version) least=- ;; # below
+    qemu-system-x86_64) found=$(qemu_version) least=- ;; # an old version is a row of its own, below
     /*) [ -e "${tool%|*}" ] || [ -e "${tool#*|}" ] || found= ;;
     *) if command -v "$tool" >/dev/null 2>&1; then found=$(version_of "$tool" "$argument"); else found=; fi ;;
     esac
@@ -121,7 +121,7 @@ row "free memory" "$((${memory:-0} / 1024)) MiB" "sf15k takes 4864"
 space=$(df -Pk . | awk 'NR == 2 { print int($4 / 1024) }')
 row "free space here" "$space MiB" "build takes 600, the tests' files in ${TMPDIR:-/tmp} 2000"
 row "CPUs" "$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo '?')" ""
-# QEMU's own translator is used everywhere: counts must not depend on the host's processor.
+# Machines always run in QEMU's own translator (TCG), so that their counts do not depend on the host's processor.
 row "KVM" - "$([ -e /dev/kvm ] && echo there || echo 'not there'), not used"
 if [ -n "$missing" ]; then
     echo

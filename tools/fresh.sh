@@ -1,21 +1,23 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# fresh.sh - the README's two commands as a newcomer types them, in a bare Debian: fresh.sh [USER:STEP,STEP...]...
+# fresh.sh - run the README's two commands as a new user does, in a minimal Debian: fresh.sh [USER:STEP,STEP...]...
 #
-#   USER    root, or student: an ordinary user without sudo, for whom root types what the first message asks for
-#   STEP    run: make qemu-sf15k with a command in it     test: a short make test     suite: make test
+#   USER    root, or student: an ordinary user without sudo; root then types the command that the first message shows
+#   STEP    run: make qemu-sf15k with a command     test: make test with some files     suite: make test
 #
-# THEORY      debootstrap makes a root file system with make and git and nothing else; a tar of it is kept in the user's
-#             cache for a month.  For each argument it is unpacked, this checkout's last commit is cloned into it, and
-#             the steps are typed in a login shell, in namespaces of their own, so that nothing stays behind.  Everything
-#             else (packages, Python environments, sources) must come by the project's own scripts.
-#             The host lends the network only: its name servers, its proxy and its certificates.
-# VARIABLES   DEBIAN=13  one release, with the whole suite as well: 12, 13 or sid; otherwise 12 and 13
-#             MIRROR=http://deb.debian.org/debian   where Debian's packages come from
-# EXIT        0: all steps did what they should.  1: one did not; its log is in build/fresh.
-#             Where no root file system can be made (not root, no mount namespaces) it says so in one line: status 0, but
-#             1 with CI=true, or if a step did not do what it should before.
+# THEORY      A developer's machine has most packages, so a package that tools/deps.txt lacks would not be noticed there.
+#             debootstrap makes a root file system with only make and git; the script keeps it as a tar file in the
+#             user's cache for a month.  Each argument is one scenario: the tar file is unpacked, the last commit of
+#             this checkout is cloned into it, and a login shell there executes the steps.  The shell has its own
+#             mount and process namespaces, so nothing of it remains.  The project's scripts must install everything
+#             else (packages, Python environments, sources).  From the host come only the settings for the network:
+#             name servers, proxy, certificates.
+# VARIABLES   DEBIAN=13  one release (12, 13 or sid), with the whole test suite; without it, 12 and 13
+#             MIRROR=http://deb.debian.org/debian   the source of Debian's packages
+# EXIT        0: all steps passed.  1: a step failed; its log is in build/fresh.
+#             If no root file system can be made here (not root, no mount namespaces), one line says so.  The status is
+#             then 0; it is 1 with CI=true, or if a step has failed before.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -38,11 +40,12 @@ case ${DEBIAN:-12} in 12 | 13 | sid) ;; *) say "DEBIAN=$DEBIAN: write 12, 13 or 
 unshare --mount --pid --fork true 2>/dev/null || cannot "no mount and process namespaces can be made here"
 
 folder=$(mktemp -d "${TMPDIR:-/tmp}/homeroom-fresh.XXXXXX")
-trap 'rm -rf --one-file-system "$folder"; chown -R --reference=. build' EXIT # with sudo, build stays the user's
+# With sudo, files in build/ would belong to root: give them to the owner of the checkout.
+trap 'rm -rf --one-file-system "$folder"; chown -R --reference=. build' EXIT
 mkdir -p "$LOGS" "$CACHE"
-printf '[safe]\n\tdirectory = *\n' >"$folder/gitconfig" # the checkout may be another user's
+printf '[safe]\n\tdirectory = *\n' >"$folder/gitconfig" # the checkout may belong to another user
 
-# bare DEBIAN: the tar of that release's bare root file system, made if there is none.
+# bare DEBIAN: make the tar file of a minimal root file system of that release, unless there is one of the last month.
 bare() {
     local suite=$1 kept=$CACHE/debian-$1-bare.tar
     case $1 in 12) suite=bookworm ;; 13) suite=trixie ;; esac
@@ -56,9 +59,9 @@ bare() {
     rm -rf "$folder/base"
 }
 
-# inside FOLDER USER COMMAND: type a command in a login shell of USER in the root file system.  Status: the command's.
+# inside FOLDER USER COMMAND: run a command in a login shell of USER, with the root file system FOLDER.  Status: the command's.
 inside() {
-    # The devices are those of a container; /proc is that of the new process namespace.
+    # /dev has only the devices that containers have; /proc shows the new process namespace.
     # shellcheck disable=SC2016 # expanded by the inner shell
     unshare --mount --pid --fork --kill-child bash -c '
         set -e
@@ -74,7 +77,8 @@ inside() {
         exec chroot . su - "$2" -c "$3"' - "$@" </dev/null
 }
 
-# lend ROOT: the network as this host reaches it.  The certificates get a place that no package writes to.
+# lend ROOT: copy the host's network settings into a root file system: name servers, proxy, certificates.  Certificates get
+# names that no package uses.
 lend() {
     local name
     cp /etc/resolv.conf "$1/etc/resolv.conf"
@@ -90,7 +94,7 @@ lend() {
 }
 
 failed=0
-# try NAME ROOT USER COMMAND: one step; its minutes and the lines that a person sees.
+# try NAME ROOT USER COMMAND: run one step with its output in build/fresh/NAME.log; print its status, its time, and its lines.
 try() {
     local began=$SECONDS status=0
     inside "$2" "$3" "$4" >"$LOGS/$1.log" 2>&1 || status=$?
@@ -98,13 +102,15 @@ try() {
         "$(wc -l <"$LOGS/$1.log") lines"
     return "$status"
 }
-wrong() {
+wrong() { # NAME TEXT: report that a step failed, with the end of its log
     say "$1: $2; the log's end ($LOGS/$1.log):"
     tail -n 25 "$LOGS/$1.log"
     failed=1
 }
 
-scenario() { # DEBIAN USER STEPS
+# scenario DEBIAN USER STEPS: run the steps in a new root file system.  For an ordinary user the first step must fail and print
+# one command for root; after root has run it, the steps must pass and ask for nothing more.
+scenario() {
     local debian=$1 user=$2 steps=$3 root=$folder/$1-$2 first=1 step command name asked
     bare "$debian"
     mkdir "$root"

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""house.py - the kernel's house in figures: what lies where, how long functions are, what looks into whose rooms.
+"""house.py - figures about the kernel's source: sizes of folders, lengths of functions, calls between folders.
 
     tools/house.py [REVISION]      of the working tree, or of a commit; Markdown on standard output
 
-THEORY   Files are read as text, in the layout that lint demands: a function's head begins in the first column, and its body
-         ends with a brace there.  Lines of code are those that have more than a comment and blanks.  A function has a comment
-         if one ends on the line above it, or if its declaration in a header has one above it.  Static inline functions of
-         headers count as functions, but their names need not be unique.
-         An upward call is a function that a header declares for a higher folder, under "implemented by X/"; or a pointer, or
-         a table of pointers, that a folder declares for others to fill in.
+THEORY   Files are read as text, not parsed.  This works because lint checks the layout: the head of a function begins in
+         the first column, and its body ends with a brace there.
+         A line of code has more than blanks and comments.  A function has a comment if a comment ends on the line above
+         it, or above its declaration in a header.  Static inline functions of headers count as functions, but their
+         names need not be unique.
+         Folders form layers, and a folder may use only those below it (tools/lint.py).  An upward call goes the other
+         way: to a function that a header declares under "implemented by X/", or through a pointer, or a table of
+         pointers, that a higher folder fills in.
 """
 
 import collections
@@ -36,43 +38,47 @@ FILES_MAX = 25  # .c files of a folder
 
 
 def bare(text: str) -> str:
-    """The text without strings, and each line of a comment as a NUL."""
+    """The text with s for each string, and a NUL for each line of a comment."""
     return COMMENT.sub(lambda m: "\0" + "\n\0" * m[0].count("\n"), STRING.sub("s", text))
 
 
 def count_lines(text: str) -> tuple[int, int]:
-    """Lines with code, and lines with nothing but a comment."""
+    """(lines with code, lines with only a comment)"""
     lines = bare(text).splitlines()
     code = sum(1 for line in lines if line.replace("\0", "").strip())
     return code, sum(1 for line in lines if "\0" in line and not line.replace("\0", "").strip())
 
 
 def commented(text: str, at: int) -> bool:
-    """Whether a comment ends on the line above, or above lines that follow one another without a blank."""
+    """Whether a comment ends on the line above position `at`."""
     above = text[:at].rstrip("\n")
     return len(text[:at]) - len(above) <= 1 and above.endswith("*/")
 
 
 class House:
+    """The source files of the kernel, below `top`, and what can be found in their text."""
+
     def __init__(self, top: Path) -> None:
         paths = sorted([*top.glob("kernel/**/*.[ch]"), *top.glob("drivers/*.[ch]")])
         self.texts = {path.relative_to(top): path.read_text() for path in paths}
 
     def folders(self) -> dict[Path, list[Path]]:
+        """The files of each folder."""
         found = collections.defaultdict(list)
         for path in self.texts:
             found[path.parent].append(path)
         return found
 
     def functions(self):
-        """(path, match) of each function's definition."""
+        """(path, match of FUNCTION) for the definition of each function."""
         for path, text in self.texts.items():
             for match in FUNCTION.finditer(text):
-                if match["name"].isupper():  # PROCFS_SHOW and the like
+                if match["name"].isupper():  # a macro such as PROCFS_SHOW
                     continue
                 yield path, match
 
     def declared_with_comment(self) -> set[str]:
+        """The functions that have a comment above their declaration in a header."""
         return {
             match["name"]
             for path, text in self.texts.items()
@@ -82,7 +88,7 @@ class House:
         }
 
     def statics(self) -> dict[str, list[Path]]:
-        """The files of each static function's name, one for each definition."""
+        """For each name of static functions, the files that define one; a file appears once for each definition."""
         found = collections.defaultdict(list)
         for path, match in self.functions():
             if path.suffix == ".c" and match["head"].startswith("static"):
@@ -90,7 +96,7 @@ class House:
         return found
 
     def implemented_above(self) -> list[tuple[Path, str, str]]:
-        """(header, folder or file that implements it, name) of each function that is called upwards."""
+        """(header, folder or file that implements it, name) of each function under "implemented by"."""
         return [
             (path, section["by"], match["name"])
             for path, text in self.texts.items()
@@ -100,6 +106,7 @@ class House:
         ]
 
     def upward(self) -> list[tuple[Path, str]]:
+        """(header, name) of each pointer and each table of pointers that a higher folder fills in."""
         return [
             (path, match["name"])
             for path, text in self.texts.items()
@@ -109,7 +116,7 @@ class House:
         ]
 
     def visited(self) -> dict[Path, set[Path]]:
-        """For each header the folders other than its own that include it."""
+        """For each header, the other folders that include it."""
         found = collections.defaultdict(set)
         for path, text in self.texts.items():
             for name in INCLUDE.findall(text):
@@ -120,6 +127,7 @@ class House:
 
 
 def table(head: str, rows: list[list]) -> str:
+    """A Markdown table; `head` has the titles, separated by |."""
     names = head.split("|")
     lines = [f"| {' | '.join(names)} |", "|" + "|".join("---" if i == 0 else "--:" for i in range(len(names))) + "|"]
     return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows])

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""ksyms.py - from `nm -n kernel` on stdin, the assembly of the kernel's own symbol table.
+"""ksyms.py - make the table with which the kernel prints function names in a backtrace.
 
-The table holds functions only, sorted by address:
+Reads `nm -n kernel` on standard input and writes assembly.  The table contains the functions, sorted by address:
 
     ksyms_count    u32, number of functions
     ksyms_addr[]   u32, address minus __kernel_start
     ksyms_name[]   u32, offset of the name in ksyms_text
-    ksyms_text     the names, each ended by a NUL
+    ksyms_text     the names, each followed by a NUL
 
-It lies in section .ksyms, which the linker script puts last, so that filling it moves no function.
-With --empty the same symbols are made with nothing in them, for the first of the two links.
+The table is in the section .ksyms.  The linker script puts this section last, so the size of the table does not change
+the address of any function.  With --empty the table has no entries: for the first of the kernel's two links (Makefile).
 """
 
 import sys
@@ -24,7 +24,7 @@ ksyms_count:
 
 
 def table(symbols: list[tuple[int, str]]) -> str:
-    """Return the assembly for functions given as (offset, name), sorted by offset."""
+    """The assembly for functions, given as (offset, name) and sorted by offset."""
     out = [HEAD.format(count=len(symbols)), "ksyms_addr:\n"]
     out += [f"\t.long {offset:#x}\n" for offset, _ in symbols]
     out.append("ksyms_name:\n")
@@ -39,7 +39,7 @@ def table(symbols: list[tuple[int, str]]) -> str:
 
 
 def functions(nm_output) -> list[tuple[int, str]]:
-    """Pick the functions out of `nm -n`: one name for each address, offsets from __kernel_start."""
+    """The functions in the output of `nm -n`, as (offset from __kernel_start, name).  Each address has one name, the first."""
     start, found = None, {}
     for line in nm_output:
         fields = line.split()

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""model_speed.py - what the interconnect model costs, in CPU time of the QEMU process.  `make model-speed`.
+"""model_speed.py - the cost of the interconnect model, in CPU time of the QEMU process (`make model-speed`).
 
-THEORY      A boot with the model attached and not armed is set against one without it, and against one without it whose
-            clock counts instructions as well, which the launcher asks for with the model.  Then the program `sweep`
-            goes through memory, watched and unwatched by turns, in one boot; the CPU time of QEMU is read when it
-            prints "begin" and "end".  The least of several runs counts: others on this host only add.  Boots are too
-            short for that; their median counts.
+THEORY      The model runs inside QEMU and slows the guest down.  Two costs are measured.
+            Boots: with the model attached but not armed; without it; and without it, but with a clock that counts
+            instructions, because the launcher uses this clock together with the model.  The medians are compared.
+            Accesses: in one boot the program `sweep` reads or copies memory, alternating between armed ("watched") and
+            disarmed.  It prints "begin" and "end"; QEMU's CPU time is read at these lines.  The least of several runs
+            counts, because other work on the host only adds time.
 SEE ALSO    user/bench/sweep.c, docs/fireplane.md
 """
 
@@ -21,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from homeroom import guest, machine
 
-# Name, options of sweep, rounds unwatched, rounds watched.
+# Name, options of sweep, number of rounds disarmed, number of rounds armed.
 PATTERNS = [
     ("reads that hit level 1 (8 KB each)", "-n 1024", 500000, 120000),
     ("copies that hit level 1 (2 x 8 KB each)", "-c -n 1024", 250000, 60000),
@@ -32,7 +33,10 @@ PATTERNS = [
 
 
 class Meter:
-    """CPU seconds of a guest's QEMU at the lines of `sweep`."""
+    """Records QEMU's CPU time at each line "begin" and "end" of `sweep`.
+
+    `marks`: (CPU seconds, number of accesses of each thread), with 0 accesses for "begin".
+    """
 
     def __init__(self, run: guest.Guest) -> None:
         self.run, self.seen, self.marks = run, b"", []
@@ -50,6 +54,7 @@ class Meter:
 
 
 def boot(name: str, **how: object) -> float:
+    """QEMU's CPU seconds for a boot with more options of guest.Options; ends the program if the run failed."""
     options = guest.Options(run="true", seed=1, **how)
     run = guest.Guest(machine.load(name), options).start()
     outcome = run.wait(300)
@@ -59,6 +64,7 @@ def boot(name: str, **how: object) -> float:
 
 
 def sweeps(name: str, threads: int, repeat: int, scale: float) -> list[tuple[str, float, float]]:
+    """For each pattern (name, CPU seconds per access disarmed, the same armed); ends the program if the run failed."""
     commands = []
     for _, options, plain, watched in PATTERNS:
         for _ in range(repeat):
@@ -84,11 +90,11 @@ def sweeps(name: str, threads: int, repeat: int, scale: float) -> list[tuple[str
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="what the interconnect model costs, in CPU time of QEMU")
+    parser = argparse.ArgumentParser(description="the cost of the interconnect model, in CPU time of QEMU")
     parser.add_argument("machine", nargs="?", default="sf15k")
-    parser.add_argument("--threads", type=int, default=0, help="by default one for each CPU")
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--scale", type=float, default=1.0, help="1: about a second for each measurement")
+    parser.add_argument("--threads", type=int, default=0, help="threads of sweep; by default one for each CPU")
+    parser.add_argument("--repeat", type=int, default=3, help="measurements of each pattern (3)")
+    parser.add_argument("--scale", type=float, default=1.0, help="factor for the length of a measurement; 1: about a second")
     args = parser.parse_args()
     try:
         threads = args.threads or machine.load(args.machine).cpus

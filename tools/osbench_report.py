@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""osbench_report.py - what each kernel path costs, beside Linux: writes the table of docs/performance.md.
+"""osbench_report.py - the cost of each kernel path, compared with Linux; writes the table in docs/performance.md.
 
     make osbench
 
-THEORY      osbench (user/bench/osbench.c) runs twice under -icount shift=0, where the time-stamp counter is the
-            number of instructions: on one CPU, where counts are exact and the same on every run, and on two,
-            which QEMU 7.2 serves in turn, so that a waiting CPU's instructions are in the count.  Linux's
-            figures were taken in the same way and are data (tests/data/linux-instructions.txt).
-            The comparison that counts is one CPU, Linux with mitigations off.
-INVARIANTS  I1  the table lies between the two marks in docs/performance.md; nothing else there is touched
-EXIT        0 when every line meets its goal (GOALS), 1 when one does not, 2 when a run gave no figures
+THEORY      osbench (user/bench/osbench.c) runs twice with -icount shift=0: then the time-stamp counter counts
+            instructions.  On one CPU the counts are exact and the same in every run.  On two CPUs, QEMU 7.2 runs the
+            CPUs in turn, so the counts include the instructions of a CPU that waits.  The figures for Linux were
+            measured in the same way and are stored in tests/data/linux-instructions.txt.
+            The goals compare one CPU with Linux on one CPU with mitigations off.
+INVARIANTS  I1  the table is between the two marks in docs/performance.md; nothing else there changes
+EXIT        0: every line meets its goal (GOALS).  1: one does not.  2: a run gave no figures.
 SEE ALSO    docs/performance.md, tests/test_osbench.py
 """
 
@@ -26,7 +26,7 @@ PAGE = TOP / "docs/performance.md"
 BEGIN, END = "<!-- osbench: begin -->", "<!-- osbench: end -->"
 SECONDS = 600
 
-# GOALS: at most this part of Linux's count.  Lines not named: at most Linux's.
+# GOALS: the greatest ratio to Linux's count.  HALF: 0.5.  All lines that are not named here: 1.
 HALF = {"null", "pipe_pp", "futex_pp", "fork", "forkexec", "thread", "pf_anon", "cow", "stat"}
 USER_ONLY = {"empty": 1.02, "mutex4": 1.02, "malloc1": 1.02, "malloc4": 1.02}
 NO_GOAL = {"yield_thr", "yield_proc", "sleep1ms"}
@@ -34,7 +34,7 @@ NO_GOAL = {"yield_thr", "yield_proc", "sleep1ms"}
 
 @dataclass
 class Linux:
-    """A line of Linux's figures."""
+    """A line of Linux's figures: instructions per operation."""
 
     one: float  # one CPU, mitigations off
     two: float  # two CPUs, mitigations off

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""size.py - how large the kernel of each profile is, and what could still become optional.
+"""size.py - the size of the kernel in each profile, and the parts that could become optional.
 
     make size                       Markdown on standard output
 
-THEORY   Lines of code have more than a comment and blanks (tools/house.py).  Which files a profile has, kernel/profile.mk
-         says.  CANDIDATES are the parts of the core that a kernel could do without.  Each function or variable of a part
-         that others use needs a stand-in where the part is absent (kernel/absent/); the core's object files say how many
-         those are.  The ten largest are shown.
+THEORY   Lines of code are counted as in tools/house.py: without blank lines and without lines that have only a comment.
+         kernel/profile.mk lists the files of each profile.
+         CANDIDATES are parts of the core without which a kernel could be useful.  If a part became optional, each of
+         its functions and variables that other files use would need a replacement in kernel/absent/.  The number of
+         these comes from the object files of the core.  The second table shows the ten largest candidates.
 """
 
 import collections
@@ -21,7 +22,7 @@ from house import count_lines
 TOP = Path(__file__).resolve().parents[1]
 PROFILES = ("core", "disk", "full")
 SHOWN = 10
-CANDIDATES = {  # what, and the beginnings of its files' names
+CANDIDATES = {  # name of the part: how the names of its files begin
     "/proc": ["kernel/procfs/"],
     "/sys": ["kernel/fs/sysfs/"],
     "processor sets": ["kernel/disp/pset.", "kernel/sys/sys_pset."],
@@ -44,7 +45,7 @@ CANDIDATES = {  # what, and the beginnings of its files' names
 
 
 def parts(text: str) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """From the text of profile.mk: the patterns of each part's files, and the parts that each profile lacks."""
+    """From the text of profile.mk: the file patterns of each part, and the parts that each profile leaves out."""
     text = re.sub(r"\\\n\s*", "", text)
     text = re.sub(r"\$\(addprefix ([^,]+),([^)]*)\)", lambda m: " ".join(m[1] + name for name in m[2].split()), text)
     variables = dict(re.findall(r"^(\w+)[ \t]*:=[ \t]*(.*)$", text, re.M))
@@ -54,7 +55,7 @@ def parts(text: str) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
 
 
 def left_out(path: Path, lacking: list[str], files: dict[str, list[str]]) -> bool:
-    """Whether a kernel without these parts lacks the file.  A header goes with the .c file of its name."""
+    """Whether a kernel without these parts does not contain the file.  A header belongs to the .c file of the same name."""
     name = str(path.with_suffix(".c"))
     if path.parts[:2] == ("kernel", "absent"):
         return path.stem.removeprefix("no_") not in lacking
@@ -63,13 +64,13 @@ def left_out(path: Path, lacking: list[str], files: dict[str, list[str]]) -> boo
 
 
 def sources() -> dict[Path, int]:
-    """Lines of code of each file of the kernel, but those for host tests."""
+    """Lines of code of each file of the kernel, without the files for host tests."""
     found = [p for folder in ("kernel", "drivers", "boot") for p in (TOP / folder).rglob("*") if p.suffix in (".c", ".h", ".S")]
     return {p.relative_to(TOP): count_lines(p.read_text())[0] for p in sorted(found) if p.name != "stubs.c"}
 
 
 def seams(objects: Path) -> dict[str, dict[str, set[str]]]:
-    """For each object file below `objects` (its path without .o) its symbols that others use, and who does."""
+    """For each object file below `objects`, by its path without .o: its symbols that other files use, and these files."""
     defined, wanted = {}, collections.defaultdict(set)
     for path in objects.rglob("*.o"):
         name = str(path.relative_to(objects).with_suffix(""))

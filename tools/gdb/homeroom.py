@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""homeroom.py - GDB commands over the kernel's own types; `make gdb MACHINE=sf6800` loads them.
+"""homeroom.py - GDB commands that print the kernel's data structures; `make gdb MACHINE=sf6800` loads them.
 
     lgrps            the locality groups: CPUs, memory, load, distances
-    runq [CPU]       what each CPU runs and what waits on its queues
+    runq [CPU]       the thread that each CPU runs, and the threads that wait on its queues
     threads [WORD]   all threads, or those whose name, state or number contains WORD
     pages            free memory by memory node and block size
     pages ADDRESS    the frame behind a physical or kernel address
 
-They read the machine as it stands; nothing is locked, so a list that is changing just then may be cut short.
-tests/test_gdb.py runs each of them.
+GDB stops the machine at any instruction and takes no locks.  So a list may be in the middle of a change, and appear too
+short.  tests/test_gdb.py runs each command.
 """
 
 import gdb
@@ -27,6 +27,7 @@ def value(expression: str) -> gdb.Value:
 
 
 def enum_name(type_name: str, number: int, prefix: str) -> str:
+    """The name of an enum's value, without `prefix`; the number if the enum has no such value."""
     for field in gdb.lookup_type(f"enum {type_name}").fields():
         if field.enumval == number:
             return field.name.removeprefix(prefix)
@@ -34,7 +35,7 @@ def enum_name(type_name: str, number: int, prefix: str) -> str:
 
 
 def list_items(head: gdb.Value, type_name: str, link: str):
-    """The structs on a circular list, as pointers."""
+    """Pointers to the structs on a circular list; `link` is the field of the struct that is in the list."""
     kind = gdb.lookup_type(f"struct {type_name}")
     offset = next(f.bitpos // 8 for f in kind.fields() if f.name == link)
     here, end, count = head["next"], int(head.address), 0
@@ -61,6 +62,7 @@ def thread_name(thread: gdb.Value) -> str:
 
 
 def cpus():
+    """The kernel's struct cpu of each CPU."""
     for i in range(int(value("ncpu"))):
         cpu = value(f"cpus[{i}]")
         if int(cpu) != 0:
@@ -94,7 +96,7 @@ class Lgrps(gdb.Command):
 
 
 class Runq(gdb.Command):
-    """What each CPU runs and what waits on its queues, and on the real-time queues of sets: runq [CPU]."""
+    """The thread that each CPU runs, and those that wait on its queues and on the real-time queues of sets: runq [CPU]."""
 
     def __init__(self) -> None:
         super().__init__("runq", gdb.COMMAND_DATA)
@@ -121,6 +123,7 @@ class Runq(gdb.Command):
                 self.waiting(part["rt"])
 
     def waiting(self, queue: gdb.Value) -> None:
+        """Print the threads on a run queue, highest priority first."""
         for pri in range(int(value("(int)NPRI")) - 1, -1, -1):
             if not int(queue["mask"][pri // 64]) >> (pri % 64) & 1:
                 continue
@@ -163,6 +166,7 @@ class Pages(gdb.Command):
             self.nodes()
 
     def nodes(self) -> None:
+        """Print the free memory of each node."""
         orders = int(value("sizeof(mem_nodes[0].free) / sizeof(mem_nodes[0].free[0])"))
         sizes = " ".join(f"{4 << o}K" if 4 << o < 1024 else f"{4 << o >> 10}M" for o in range(orders))
         print(f"{'node':>4} {'pages':>9} {'free':>9}  free blocks of {sizes}")
@@ -173,6 +177,7 @@ class Pages(gdb.Command):
             print(f"{n:4} {int(node['ninstalled_pages']):9} {int(node['nfree_pages']):9}  {counts}")
 
     def one(self, address: int) -> None:
+        """Print the frame behind an address.  GdbError if there is no memory."""
         if DIRECT_BASE <= address < DIRECT_END:
             address -= DIRECT_BASE
         elif address >= KERNEL_BASE:

@@ -1,18 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# lwip.sh - lwIP's sources, of Debian's source package: lwip.sh ARCHIVE     (tools/deps.sh calls it)
+# lwip.sh - download the sources of lwIP, from Debian's source package: lwip.sh ARCHIVE     (tools/deps.sh calls it)
 #
-# The archive is fetched from the mirrors that apt uses here, then from Debian's own, with apt's helper (which knows
-# of proxies and compares the checksum, that of the package's signed description, lwip_2.1.3+dfsg1-2.dsc).  A copy is
-# kept in the user's cache, so that `make clean` costs no download.
+# The mirrors that apt uses on this host are tried first, then Debian's own.  apt's helper uses the proxy settings of apt and
+# compares the checksum (from the signed description of the package, lwip_2.1.3+dfsg1-2.dsc).  Without apt's helper, curl
+# downloads the file.  A copy stays in the user's cache, so `make clean` does not cause another download.
 set -eu
 out=$1
 path=pool/main/l/lwip/lwip_2.1.3+dfsg1.orig.tar.xz
 sum=0a8276d09fc4e97bbba2f953d74af2388fc2195ea156be9d7589e297a68fde24
 kept=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/homeroom/${path##*/}
 
-is_it() {
+is_it() { # FILE: status 0 if it is the archive, by its checksum
     [ -f "$1" ] && echo "$sum  $1" | sha256sum -c --status 2>/dev/null
 }
 
@@ -22,7 +22,7 @@ if is_it "$kept"; then
     exit 0
 fi
 echo "deps.sh: fetching the sources of lwIP (Debian's package lwip)"
-# shellcheck disable=SC2016 # the format is apt's
+# shellcheck disable=SC2016 # apt, not the shell, expands the format
 mirrors=$(apt-get indextargets --format '$(REPO_URI)' 2>/dev/null | grep -i debian | sort -u || true)
 archived=https://snapshot.debian.org/archive/debian/20230601T000000Z/
 for mirror in $mirrors https://deb.debian.org/debian/ http://deb.debian.org/debian/ "$archived"; do

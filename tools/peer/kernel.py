@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""kernel.py - Debian's Linux kernel for comparisons: kernel.py OUT     (tools/deps.sh peer calls it)
+"""kernel.py - download Debian's Linux kernel, for comparisons (PEER=linux): kernel.py OUT     (tools/deps.sh peer calls it)
 
-THEORY      The package that linux-image-amd64 depends on is downloaded, not installed.  Two things are taken out of it:
-              OUT           the kernel.  A bzImage holds it as a compressed ELF file, which a machine without a
-                            real-mode loader can boot as it is (PVH); its place is in the setup header, by the boot
-                            protocol of Linux (Documentation/x86/boot.rst: setup_sects, payload_offset, payload_length)
-              modules.cpio  beside it: the modules for disks, uncompressed, and modules/order, their names in an order
-                            in which they can be loaded.  Each module names those it needs in its section .modinfo.
-                            A module that this kernel has built in is left out.
-            Copies are kept in the user's cache, so that `make clean` and another checkout cost no download.
+THEORY      The script downloads the package on which linux-image-amd64 depends, and does not install it.  It makes two
+            files from it:
+              OUT           the kernel.  The package has it as a bzImage, which contains a compressed ELF file.  QEMU can
+                            boot this ELF file directly (PVH), without the code that unpacks it.  The setup header of
+                            the bzImage gives its place (Documentation/x86/boot.rst: setup_sects, payload_offset,
+                            payload_length)
+              modules.cpio  in the same folder: the modules for disks, uncompressed, and modules/order, which lists
+                            them in an order in which they can be loaded.  A module names the modules that it needs
+                            in its section .modinfo.  Modules that are built into this kernel are left out.
+            Copies stay in the user's cache, so neither `make clean` nor another checkout causes a download.
 EXIT        0; 1 with one line that says what to do
 """
 
@@ -30,9 +32,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from homeroom.cpio import Archive
 
 PACKAGE = "linux-image-amd64"
-# What a disk needs; what these need is found.  crc32c_generic is asked for by the name of an algorithm, so no module names it.
+# The modules for disks; modules that these need are added.  crc32c_generic is requested by the name of an algorithm, so no
+# module names it in .modinfo.
 MODULES = ("virtio_pci", "virtio_blk", "crc32c_generic", "ext4", "bfq", "kyber-iosched")
-# After the stream come four bytes, the unpacked length; gzip's reader would stumble over them.
+# The compressed kernel by its first bytes.  After the compressed data come four bytes with the unpacked length, which gzip
+# and zstd would report as an error.
 UNPACK = {
     b"\xfd7zXZ": lambda data: lzma.LZMADecompressor().decompress(data),
     b"\x1f\x8b": lambda data: gzip.decompress(data[:-4]),
@@ -42,10 +46,12 @@ UNPACK = {
 
 
 def fail(text: str) -> None:
+    """End the program with status 1 and one line."""
     sys.exit(f"deps.sh: no Linux to compare with (PEER=linux): {text}")
 
 
 def output(*command: str, cwd: str | None = None, stdin: bytes | None = None) -> bytes:
+    """Standard output of a command; ends the program if it is missing or fails."""
     try:
         return subprocess.run(command, cwd=cwd, input=stdin, capture_output=True, check=True).stdout
     except FileNotFoundError:
@@ -56,7 +62,7 @@ def output(*command: str, cwd: str | None = None, stdin: bytes | None = None) ->
 
 
 def package_name() -> str:
-    """The package that the newest kernel of this Debian is in."""
+    """The package with the newest kernel of this Debian release."""
     names = re.findall(r"Depends: (linux-image-[0-9]\S+)", output("apt-cache", "depends", PACKAGE).decode())
     if not names:
         fail(f"apt-cache knows no {PACKAGE}; try apt-get update")
@@ -64,7 +70,7 @@ def package_name() -> str:
 
 
 def unpack_package(package: str, folder: Path) -> Path:
-    """Download a Debian package into a folder; where its files are then."""
+    """Download and unpack a Debian package below a folder.  Returns the folder with its files."""
     output("apt-get", "-q", "-o", "APT::Sandbox::User=", "download", package, cwd=str(folder))
     (archive,) = folder.glob("*.deb")
     output("dpkg-deb", "-x", str(archive), str(folder / "files"))
@@ -72,19 +78,19 @@ def unpack_package(package: str, folder: Path) -> Path:
 
 
 def bzimage(files: Path) -> bytes:
-    """The kernel of a package, as it is installed in /boot."""
+    """The bzImage in a package's /boot."""
     for path in files.glob("boot/vmlinuz-*"):
         return path.read_bytes()
     fail("the package has no /boot/vmlinuz")
 
 
 def plain_name(name: str) -> str:
-    """A module's name: files and lists write either - or _."""
+    """The name of a module, with _ for -: file names and lists use either."""
     return name.split(".ko")[0].replace("-", "_")
 
 
 def module_data(path: Path) -> bytes:
-    """A module as the kernel loads it; Debian compresses them since 13."""
+    """The uncompressed module; since Debian 13 modules are compressed."""
     data = path.read_bytes()
     if path.suffix == ".xz":
         return lzma.decompress(data)
@@ -94,13 +100,13 @@ def module_data(path: Path) -> bytes:
 
 
 def needs(module: bytes) -> list[str]:
-    """The modules that a module says it depends on."""
+    """The modules that a module needs, from its section .modinfo."""
     found = re.search(rb"\0depends=([^\0]*)\0", module)
     return found[1].decode().split(",") if found and found[1] else []
 
 
 def module_archive(files: Path) -> bytes:
-    """The archive of the modules for disks, from the files of a package."""
+    """modules.cpio, from the files of a package."""
     folder = next((f for where in ("lib", "usr/lib") for f in files.glob(f"{where}/modules/*") if f.is_dir()), None)
     if folder is None:
         fail("the package has no modules")
@@ -139,6 +145,7 @@ def unpacked(image: bytes) -> bytes:
 
 
 def put(data: bytes, out: Path) -> None:
+    """Write a file under another name, then rename it: a file with the name `out` is always complete."""
     out.parent.mkdir(parents=True, exist_ok=True)
     part = out.with_name(f"{out.name}.{os.getpid()}")
     part.write_bytes(data)
