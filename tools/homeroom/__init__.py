@@ -1,2 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What Homeroom's commands, launcher and tests share on the host side; the standard library only."""
+"""The code that the launcher, the make commands and the tests share on the host.  It uses only the standard library.
+
+experiments/ and watch.py are exceptions: they need the packages of requirements-experiments.txt.
+"""

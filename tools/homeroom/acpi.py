@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""acpi.py - make ACPI tables that replace the firmware's (fw_cfg file opt/homeroom/acpi).
+"""acpi.py - make ACPI tables that replace those of the firmware (the fw_cfg file opt/homeroom/acpi).
 
-The file is whole tables one after the other.  `removed` makes the short record that takes a table away.
-Used for sparse proximity domains and by the tests of bad and missing tables.
+The firmware describes the machine to the kernel in ACPI tables: the SRAT gives the proximity domain of each CPU and each
+range of memory, the SLIT the distances between domains.  QEMU numbers the domains 0, 1, 2, ...  Machines with other
+numbers need tables of ours, and so do the tests with wrong or missing tables.
+The file contains complete tables, one after the other; removed() makes a short record that removes a table.
 """
 
 import struct
@@ -10,13 +12,13 @@ import struct
 from homeroom.machine import Machine
 
 MIB = 1 << 20
-LOW_LIMIT = 0xE0000000  # pc-i440fx: with this much memory or more ...
-LOW_SPLIT = 0xC0000000  # ... what is above 3 GiB moves up to 4 GiB
+LOW_LIMIT = 0xE0000000  # pc-i440fx: a machine with this much memory or more ...
+LOW_SPLIT = 0xC0000000  # ... has all memory beyond the first 3 GiB at HIGH_BASE
 HIGH_BASE = 1 << 32
 
 
 def table(signature: bytes, body: bytes, revision: int = 1) -> bytes:
-    """A table with its standard header and a right checksum."""
+    """A table with the standard header and its checksum."""
     head = struct.pack(
         "<4sIBB6s8sI4sI", signature, 36 + len(body), revision, 0, b"HRTEST", b"HOMEROOM", 1, b"HRM ", 1
     )
@@ -26,6 +28,7 @@ def table(signature: bytes, body: bytes, revision: int = 1) -> bytes:
 
 
 def removed(signature: bytes) -> bytes:
+    """The record that removes the firmware's table with this signature."""
     return struct.pack("<4sI", signature, 8)
 
 
@@ -51,7 +54,7 @@ def slit(matrix: list[list[int]]) -> bytes:
 
 
 def memory_ranges(machine: Machine) -> list[tuple[int, int, int]]:
-    """(domain, base, length) in bytes as the pc-i440fx machine lays out the domains' memory."""
+    """(domain, base, length in bytes) of each range of memory, at the addresses where QEMU's pc-i440fx has it."""
     total = machine.memory_mib * MIB
     low = total if total < LOW_LIMIT else LOW_SPLIT
     out, at = [], 0
@@ -67,7 +70,7 @@ def memory_ranges(machine: Machine) -> list[tuple[int, int, int]]:
 
 
 def tables(machine: Machine, numbers: list[int]) -> bytes:
-    """SRAT and SLIT of a machine whose domains are called `numbers` instead of 0, 1, 2, ..."""
+    """SRAT and SLIT of a machine, with numbers[i] as the number of domain i."""
     entries = [processor(numbers[d], machine.apic_id(c)) for d in range(machine.domains) for c in machine.domain_cpus(d)]
     entries += [memory(numbers[d], base, length) for d, base, length in memory_ranges(machine)]
     if machine.slit is None:

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""cpio.py - archives in cpio's "newc" format, the format of the initramfs and of overlays.
+"""cpio.py - archives in cpio's "newc" format: the format of the initramfs and of overlays.
 
-Everything belongs to root and carries one fixed time, and names are sorted, so that the same files give
-the same bytes.  No privilege is needed: owners are written into the archive, not taken from the disk.
+All files belong to root unless pack() is told otherwise, all have the same time, and names are sorted.  So the same files
+always give the same archive.  The owner of the files on the host does not matter, so no privilege is needed.
 """
 
 import os
 import stat
 from pathlib import Path
 
-MTIME = 1017619200  # 1 April 2002, when the Sun Fire 15K's operating system first knew locality groups
+MTIME = 1017619200  # 1 April 2002, when Solaris on the Sun Fire 15K first had locality groups
 
 
 class Archive:
-    """Files by their path in the target, without the leading slash."""
+    """Files, directories and symbolic links, by their path without the leading slash; parent directories are added."""
 
     def __init__(self) -> None:
         self.entries: dict[str, tuple[int, bytes]] = {}
@@ -37,7 +37,7 @@ class Archive:
     def tree(self, top: Path, at: str = "") -> None:
         """Add everything below the host directory `top`; modes and symbolic links are kept.
 
-        Raises ValueError for what an archive of plain files cannot hold (a socket, a device).
+        Raises ValueError for a file of another kind (a socket, a device).
         """
         for path in sorted(top.rglob("*")):
             name = f"{at}/{path.relative_to(top)}"
@@ -52,7 +52,7 @@ class Archive:
                 raise ValueError(f"{path} is neither a file, a directory nor a symbolic link")
 
     def extract(self, top: Path) -> None:
-        """Write the files below the host directory `top`, without what needs a privilege: owners, set-id bits."""
+        """Write the files below the host directory `top`, without owners and set-id bits, which would need a privilege."""
         top.mkdir(mode=0o755, exist_ok=True)
         for path in sorted(self.entries):
             mode, data = self.entries[path]
@@ -68,11 +68,11 @@ class Archive:
                 os.utime(target, (MTIME, MTIME))
 
     def special(self) -> list[tuple[str, tuple[int, bytes]]]:
-        """What has set-id or sticky bits."""
+        """The entries with set-id or sticky bits."""
         return [item for item in self.entries.items() if not stat.S_ISLNK(item[1][0]) and item[1][0] & 0o7000]
 
     def pack(self, owners: dict[str, int] | None = None) -> bytes:
-        """Return the archive.  `owners` gives the uid (and gid) of paths that are not root's."""
+        """The archive's bytes.  `owners` has the uid, which is also the gid, of paths that do not belong to root."""
         out = bytearray()
         for number, path in enumerate(sorted(self.entries), start=1):
             mode, data = self.entries[path]

@@ -4,25 +4,25 @@
 A disk is written  WHAT[,option]...  where WHAT is
 
     FILE                a raw image
-    nbd:SOCKET          what a server of network block devices offers on a Unix socket
-    refdisk:FILE        a raw image, served as slowly as the reference disk (qemu/refdisk)
+    nbd:SOCKET          the device of a server for network block devices, on a Unix socket
+    refdisk:FILE        a raw image that is as slow as the reference disk (qemu/refdisk)
 
 and the options are
 
-    bus=virtio|ide      the controller (virtio); QEMU's PIIX takes four disks
-    readonly            the guest may not write (virtio)
-    queues=N            of a virtio disk; by default one for each CPU, at most four
+    bus=virtio|ide      the controller (virtio); at most four disks are IDE
+    readonly            the guest cannot write (virtio only)
+    queues=N            number of queues of a virtio disk; by default one for each CPU, at most four
     blkdebug=FILE       inject the errors that FILE describes (QEMU's blkdebug)
     blklogwrites=FILE   record all writes and flushes in FILE (format of Linux's dm-log-writes)
 
-of a refdisk also
+and for a refdisk
 
-    scale=N             all times divided by N (1)
-    model=NAME          its parameters: qemu/refdisk/NAME.toml (ibm0661)
-    log=FILE            a line for each request
+    scale=N             divide all times by N (1)
+    model=NAME          use the parameters in qemu/refdisk/NAME.toml (ibm0661)
+    log=FILE            write a line for each request
 
-The i-th virtio disk is /dev/vda, /dev/vdb, ...; the i-th IDE disk /dev/hda, /dev/hdb, ...  Errors of the image reach
-the guest as errors of the disk.
+In the guest, virtio disks are /dev/vda, /dev/vdb, ... in this order, and IDE disks /dev/hda, /dev/hdb, ...  An error in
+reading or writing the image is an error of the disk to the guest.
 """
 
 import fcntl
@@ -41,7 +41,7 @@ from homeroom.machine import TOP, MachineError, check_writable
 BUSES = ("virtio", "ide")
 IDE_LIMIT, VIRTIO_LIMIT, QUEUES_USUAL, QUEUES_LIMIT = 4, 16, 4, 64
 PLUGIN = TOP / "build/refdisk.so"
-SERVER_SECONDS = 20  # in which nbdkit has to be ready
+SERVER_SECONDS = 20  # nbdkit must be ready after this time
 USAGE = "DISK='FILE[,bus=ide][,readonly][,queues=N][,blkdebug=FILE][,blklogwrites=FILE]'"
 
 
@@ -59,12 +59,12 @@ class Disk:
 
     @property
     def reference(self) -> str | None:
-        """The image of a reference disk."""
+        """The image, if this is a reference disk; otherwise None."""
         return self.source.removeprefix("refdisk:") if self.source.startswith("refdisk:") else None
 
 
 def parse(text: str) -> Disk:
-    """A disk from its description.  MachineError says what is wrong with it."""
+    """The disk that `text` describes.  MachineError if the description is wrong, or names a file that cannot be used."""
     source, *options = text.split(",")
     disk = Disk(source)
     for option in options:
@@ -86,6 +86,7 @@ def parse(text: str) -> Disk:
 
 
 def _model(disk: Disk) -> Path:
+    """The parameter file of a reference disk."""
     return TOP / f"qemu/refdisk/{disk.model or 'ibm0661'}.toml"
 
 
@@ -123,7 +124,7 @@ def _check(text: str, disk: Disk) -> None:
 
 
 def files(text: str) -> list[tuple[str, Path, bool]]:
-    """The files of a disk: what each is, where, and whether the run writes it."""
+    """The files of a disk, as (description, path, whether the run writes it)."""
     disk = parse(text)
     image = disk.reference or ("" if disk.source.startswith("nbd:") else disk.source)
     found = [("a disk", image, not disk.readonly), ("a disk's errors", disk.blkdebug, False)]
@@ -132,14 +133,14 @@ def files(text: str) -> list[tuple[str, Path, bool]]:
 
 
 def check_all(disks: list[str], others: int = 0) -> None:
-    """Raise MachineError if one of these is wrong, or if they are too many beside `others` virtio disks."""
+    """Raise MachineError if a description is wrong, or if there are too many disks.  `others`: further virtio disks."""
     buses = [parse(text).bus for text in disks]
     if buses.count("ide") > IDE_LIMIT or buses.count("virtio") + others > VIRTIO_LIMIT:
         raise MachineError(f"DISK: there may be {IDE_LIMIT} IDE and {VIRTIO_LIMIT} virtio disks, ROOT= and TRACE= included")
 
 
 def check_swap(name: str, disks: list[str]) -> None:
-    """Raise MachineError if SWAP= does not name one of these disks, or a partition, as the guest will."""
+    """Raise MachineError unless `name` (SWAP=) is the guest's name of one of these disks, or of a partition."""
     found = re.fullmatch(r"/dev/([vh])d([a-z])\d{0,3}", name)
     if not found:
         raise MachineError(f"SWAP={name}: write a disk of DISK=, or a partition of one: /dev/vdb, /dev/vda2")
@@ -149,7 +150,7 @@ def check_swap(name: str, disks: list[str]) -> None:
 
 
 def check_built(disks: list[str]) -> None:
-    """Raise MachineError if what make builds and installs for these disks is not there."""
+    """Raise MachineError if a disk needs nbdkit or the plugin for reference disks, and it is missing."""
     if any(parse(text).reference for text in disks):
         if shutil.which("nbdkit") is None:
             raise MachineError("nbdkit is missing: tools/deps.sh refdisk")
@@ -158,7 +159,10 @@ def check_built(disks: list[str]) -> None:
 
 
 def lock(disks: list[str]) -> list[int]:
-    """Take the images for one run: file descriptors, which hold the locks until unlock().  MachineError: one is taken."""
+    """Lock the images of a run: shared for a disk that is only read, otherwise exclusive.
+
+    Returns the file descriptors that hold the locks, for unlock().  MachineError if another run has an image.
+    """
     held: list[int] = []
     for text in disks:
         for what, path, writes in files(text):
@@ -182,7 +186,10 @@ def _socket(folder: Path, number: int) -> Path:
 
 
 def serve(disks: list[str], folder: Path) -> tuple[list[subprocess.Popen], list[str]]:
-    """Start the servers of the reference disks, with their sockets in `folder`.  They, and a line to print for each."""
+    """Start a server (nbdkit) for each reference disk, with its socket in `folder`, and wait until it is ready.
+
+    Returns the servers, for stop(), and a line to print for each.  MachineError with nbdkit's message if one fails.
+    """
     servers, notes = [], []
     for number, text in enumerate(disks):
         disk = parse(text)
@@ -210,6 +217,7 @@ def serve(disks: list[str], folder: Path) -> tuple[list[subprocess.Popen], list[
 
 
 def stop(servers: list[subprocess.Popen]) -> None:
+    """End the servers of serve(), after at most 5 seconds each."""
     for server in servers:
         server.terminate()
         try:
@@ -241,7 +249,7 @@ def _node(disk: Disk, name: str, socket: Path) -> dict:
 
 
 def qemu_args(disks: list[str], cpus: int, folder: Path) -> list[str]:
-    """The arguments for all disks of a run on a machine with so many CPUs; `folder` as for serve()."""
+    """QEMU's arguments for all disks of a run; `cpus` of the machine, `folder` as for serve()."""
     args: list[str] = []
     counts = dict.fromkeys(BUSES, 0)
     for number, text in enumerate(disks):

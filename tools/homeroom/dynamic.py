@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""dynamic.py - gather the programs that are linked at run time: Debian's, unmodified, and ours.
+"""dynamic.py - make a tree of programs that are linked at run time: Debian's, unmodified, and ours.
 
     python3 -m homeroom.dynamic OUT [--debian] [--bin FILE]... [--lib FILE]... [--glibc FILE]...
 
-THEORY   OUT becomes a tree to lay over the root file system (OVERLAY=build/dynamic), and `make root` puts it on the disk.
-         With --debian it holds each program of DEBIAN, the libraries that the dynamic loader of this machine finds for
-         it, and that loader, all under the paths they have here, for these paths are written in the programs.  Debian's
-         ncurses wants a description of the terminal.  Ours (--bin, --lib) want musl's loader, which is its C library as
-         well.  Those of --glibc are ours and want what a program of Debian's wants: glibc, and libgomp beside it.
-         Nothing of this is in the initramfs, whose size every boot pays for.
+THEORY   A program that is linked at run time needs a loader and shared libraries, at the paths that are written in the
+         program.  The tree OUT contains programs together with these files.  It is added to the root file system
+         (OVERLAY=build/dynamic), and `make root` puts it on the disk.  It is not part of the initramfs, because each boot
+         takes longer with a larger initramfs.
+           --debian      each program of DEBIAN, with the loader and the libraries that the loader of this host finds for
+                         it, at the same paths as on this host; and the description of the console's terminal, which
+                         Debian's ncurses needs
+           --bin, --lib  our programs and objects for musl, with musl's loader, which is also musl's C library
+           --glibc       our programs for glibc, with its loader and libraries, as for Debian's programs
 SEE ALSO tools/deps.sh (group dynamic: the packages), THIRD_PARTY, docs/userland.md, tests/test_dynamic.py
 """
 
@@ -20,7 +23,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# Where each program goes: what it is here.
+# Path in the tree: name of the program on this host.
 DEBIAN = {
     "usr/bin/iperf": "iperf",
     "usr/bin/iperf3": "iperf3",
@@ -29,7 +32,7 @@ DEBIAN = {
     "usr/bin/numactl": "numactl",
     "usr/bin/lstopo": "lstopo-no-graphics",
 }
-TERMINFO = ("/lib/terminfo/v/vt100", "/usr/share/terminfo/v/vt100")  # of the console: Debian 12, and 13
+TERMINFO = ("/lib/terminfo/v/vt100", "/usr/share/terminfo/v/vt100")  # the console's terminal, in Debian 12 and in 13
 MUSL = Path("/lib/ld-musl-x86_64.so.1")
 
 
@@ -38,7 +41,7 @@ def fail(message: str) -> None:
 
 
 def libraries(program: str) -> list[str]:
-    """What the loader of this machine would map beside the program, itself included."""
+    """The loader and the libraries that this host would load for a program."""
     done = subprocess.run(["ldd", program], capture_output=True, text=True)
     if done.returncode != 0 or "not found" in done.stdout:
         fail(f"{program}: ldd does not find all it needs:\n{done.stdout}{done.stderr}")
@@ -46,7 +49,7 @@ def libraries(program: str) -> list[str]:
 
 
 def put(source: str | Path, tree: Path, target: str) -> None:
-    """Copy what a path here leads to."""
+    """Copy a file of this host into the tree; a link is followed."""
     to = tree / target.lstrip("/")
     to.parent.mkdir(parents=True, exist_ok=True)
     if not Path(source).is_file():
@@ -64,10 +67,10 @@ def put_with_libraries(program: str, tree: Path, target: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="dynamic")
     parser.add_argument("out", type=Path)
-    parser.add_argument("--bin", action="append", default=[], type=Path, help="a program of ours")
-    parser.add_argument("--lib", action="append", default=[], type=Path, help="a shared object of ours")
-    parser.add_argument("--glibc", action="append", default=[], type=Path, help="a program of ours that is linked with glibc")
-    parser.add_argument("--debian", action="store_true", help="Debian's programs as well")
+    parser.add_argument("--bin", action="append", default=[], type=Path, help="a program linked with musl")
+    parser.add_argument("--lib", action="append", default=[], type=Path, help="a shared object")
+    parser.add_argument("--glibc", action="append", default=[], type=Path, help="a program linked with glibc")
+    parser.add_argument("--debian", action="store_true", help="also copy Debian's programs")
     args = parser.parse_args()
     if platform.machine() != "x86_64":
         fail("programs of this machine are copied: it must be an x86-64 (make dynamic, ROOT=ext, OVERLAY=build/dynamic)")

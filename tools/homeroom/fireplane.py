@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""fireplane.py - the page that the interconnect model shares with the guest, read from outside.
+"""fireplane.py - read the counters of the interconnect model from outside the guest.
 
-THEORY      The layout is that of include/uapi/fireplane.h, said a second time with ctypes; tests/test_fireplane_page.py
-            compiles a C program and compares every offset.  The page is a file: while a guest runs it is
-            build/fireplane/MACHINE.PID.page, where PID is the launcher's, and afterwards build/fireplane/MACHINE.last;
-            MODEL_PAGE= keeps it elsewhere.
+THEORY      The model and the guest share a region of memory (the "page"), and the model writes its counters there.  The
+            region is a file, so programs on the host can read it, too.  While a guest runs, the file is
+            build/fireplane/MACHINE.PID.page with the PID of the launcher; afterwards it is build/fireplane/MACHINE.last.
+            With MODEL_PAGE= it has that name instead.
+            The layout is defined in include/uapi/fireplane.h; this file repeats it with ctypes.
+            tests/test_fireplane_page.py compiles a C program and compares all offsets.
 INVARIANTS  I1  the file is only read, never written
-            I2  a file that is too short, or of another version, is refused with one line
+            I2  a file that is too short, or has another version, raises an error with one line
 SEE ALSO    docs/fireplane.md, tools/homeroom/watch.py, tools/homeroom/experiments
 """
 
@@ -25,11 +27,11 @@ VERSION = 4
 SHARED_BYTES = 1 << 20
 MAX_CPUS, MAX_BOARDS = 256, 64
 RESOURCES = ("port", "memory", "bus", "request", "response", "crossbar")
-PAGES = (TOP / "build/fireplane", TOP / "build/experiments/runs")  # where guests that run have theirs
+PAGES = (TOP / "build/fireplane", TOP / "build/experiments/runs")  # folders with the pages of running guests
 
 
 class PageError(Exception):
-    """A file that is no page of the model; the text is one line."""
+    """A file is not a page of the model; the text is one line."""
 
 
 class Header(ctypes.LittleEndianStructure):
@@ -86,7 +88,7 @@ TRAFFIC_ROW = c_uint64 * MAX_BOARDS
 
 
 class Page:
-    """A shared page, as it was when it was read."""
+    """A copy of a shared page."""
 
     def __init__(self, data: bytes, name: str = "page") -> None:
         if len(data) < TRAFFIC_OFFSET + MAX_BOARDS * ctypes.sizeof(TRAFFIC_ROW):
@@ -112,13 +114,13 @@ class Page:
         return [list(TRAFFIC_ROW.from_buffer_copy(self._data, TRAFFIC_OFFSET + i * size))[: len(boards)] for i in boards]
 
     def params(self) -> dict[str, str]:
-        """The model's parameters, as it tells them."""
+        """The parameters that the model uses, as it wrote them into the page."""
         pairs = (line.partition("=") for line in self.header.params.decode(errors="replace").splitlines())
         return {key.strip(): value.strip() for key, equals, value in pairs if equals}
 
 
 def read(path: Path) -> Page:
-    """The page in a file (I1, I2)."""
+    """Read the page in a file (I1).  PageError as in I2, or if the file cannot be read."""
     try:
         return Page(path.read_bytes(), path.name)
     except OSError as error:
@@ -126,7 +128,7 @@ def read(path: Path) -> Page:
 
 
 class Live:
-    """The page of a guest that runs, mapped: each read() is a copy of that moment."""
+    """The page of a running guest, mapped into memory: each read() copies its current contents."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -140,11 +142,12 @@ class Live:
         return Page(self._map[:SHARED_BYTES], self.path.name)
 
     def ended(self) -> bool:
-        """The launcher has gone, or its file has."""
+        """Whether the launcher has ended, or the file was removed."""
         return not self.path.exists() or not _launcher_lives(self.path)
 
 
 def _launcher_lives(path: Path) -> bool:
+    """Whether the process in the name of a page still runs; True for a name without a PID."""
     match = re.fullmatch(r".*\.(\d+)\.page", path.name)
     if match is None:
         return True
@@ -157,7 +160,7 @@ def _launcher_lives(path: Path) -> bool:
 
 
 def newest(folders: tuple[Path, ...] = PAGES) -> Path | None:
-    """The page of the guest that was started last, None if none runs."""
+    """The page of the running guest that was started last; None if no guest runs."""
     found = []
     for path in (path for folder in folders for path in folder.glob("*.page")):
         with contextlib.suppress(OSError):
@@ -167,5 +170,5 @@ def newest(folders: tuple[Path, ...] = PAGES) -> Path | None:
 
 
 def newest_ended(folder: Path = PAGES[0]) -> Path | None:
-    """The page of the guest that ended last, None if none is kept."""
+    """The page of the guest that ended last; None if there is none."""
     return max(folder.glob("*.last"), key=lambda path: path.stat().st_ctime, default=None)

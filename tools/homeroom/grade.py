@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Grades one lab: points per test, a log per test, and Gradescope's results.json.
+"""grade.py - grade one lab: points per test, a log per test, and Gradescope's results.json.
 
 THEORY
-    A lab (labs/NAME/lab.toml) takes one policy file out of the kernel.  Its tests are the ones
-    that the kernel has anyway.  The grader compiles everything but the submitted file, then
-    the submitted file, then links them and runs each test case in a process of its own.
-    What goes wrong in the first step, or because a tool or a test is missing, is the harness's
-    fault: no results.json is left behind, so nobody gets a zero for it.  What goes wrong from the
-    second step on is the submission's: it does not compile or link, crashes, hangs, or is wrong.
+    In a lab (labs/NAME/lab.toml) the student writes one policy file of the kernel anew.  The tests of
+    the lab are host tests of the kernel.  The grader compiles all other files, then the submitted
+    file, links them, and runs each test case in a process of its own.
+    An error in the first step, or a missing tool or test, is a fault of the harness: then there is
+    no results.json, so the student does not get zero points for it.  Any later error is a fault of the
+    submission: it does not compile or link, crashes, does not end, or gives a wrong result.
 EXIT STATUS
     0 full points   1 some test failed   2 wrong usage   3 the harness failed, nothing graded
 FILES
@@ -30,11 +30,11 @@ EXIT_FAILED, EXIT_USAGE, EXIT_HARNESS = 1, 2, 3
 
 
 class HarnessError(Exception):
-    """The grader itself cannot do its work; says nothing about the submission."""
+    """The grader itself has failed; this is no judgement of the submission."""
 
 
 class SubmissionError(Exception):
-    """The submission does not compile or link; carries the compiler's words."""
+    """The submission does not compile or link; the text contains the compiler's output."""
 
 
 def find_labs():
@@ -126,9 +126,9 @@ class Grader:
         return f"make grade LAB={self.name} TEST={case}" + ("" if own else f" FILE={file}")
 
     def run_case(self, test):
-        """One entry of results.json; writes the log."""
+        """Run a test case and write its log.  Returns its entry for results.json."""
         case = test["case"]
-        # Time of the CPU, for the host may be busy; one that sleeps for ever meets the other limit.
+        # The limit counts CPU time, because the host may be busy.  A second limit stops a test that only sleeps.
         limit = self.lab["cpu_seconds"]
         status, text = run(
             [str(self.program), case],
@@ -143,6 +143,7 @@ class Grader:
         return self.entry(test, passed, text)
 
     def entry(self, test, passed, text):
+        """Write the log of a test.  Returns its entry for results.json."""
         case = test["case"]
         log = f"test {case}: {test['title']}\n{text}"
         if not passed:
@@ -158,7 +159,7 @@ class Grader:
         }
 
     def grade(self, only):
-        """The list of entries.  HarnessError: nothing can be said about the submission."""
+        """Grade all tests, or the one that `only` names.  Returns the entries; HarnessError if the grader has failed."""
         tests = [t for t in self.lab["test"] if only in (None, t["case"])]
         if not tests:
             cases = ", ".join(t["case"] for t in self.lab["test"])
@@ -172,13 +173,14 @@ class Grader:
 
 
 def reason(entry):
-    """The line of a failed test's log that tells most, and the one that repeats it."""
+    """Two lines of a failed test's log: the first with an error, and the command that repeats the test."""
     lines = [line for line in entry["output"].splitlines() if line.strip()]
     telling = [line for line in lines if " FAIL " in line or "error:" in line or "ERROR:" in line]
     return [(telling or lines[-2:-1])[0], lines[-1]]
 
 
 def print_table(entries, out):
+    """Print the points.  Returns whether there are full points."""
     for e in entries:
         print(f"{e['score']:>4} /{e['max_score']:>3}  {e['status']:<7} {e['number']}: {e['name']}")
         if e["status"] == "failed":

@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""guest.py - one run of Homeroom in QEMU, from start to verdict.  The launcher and the tests both use it.
+"""guest.py - one run of Homeroom in QEMU, from its start to its verdict.  The launcher and the tests use it.
 
-THEORY      QEMU is started with its standard input and output as the console (COM1), and two sockets of ours: the verdict
-            port (COM2) and QMP.  The console's output is a pipe because a socket is full with some 280 writes of one byte:
-            then QEMU would wait, and the guest's transmitter be ready, by the host's clock.
-            What the run adds to the image reaches the kernel as fw_cfg files.  QEMU's exit code says how the
-            machine ended (isa-debug-exit); the status of the run's command comes over the verdict port.
-            With a watchdog of W seconds the kernel writes @alive every second and ends the machine itself when
-            nothing in it makes progress.  When even the @alive lines stop, it is not slow but hung: we inject an
-            NMI, on which the kernel prints what each CPU does; and kill QEMU if nothing comes of that.
-            All time limits grow while the host keeps QEMU waiting (patience.py).
+THEORY      A run is one QEMU process.  Options says what the run needs besides the machine and the image; Guest starts
+            QEMU, reads its output, watches it and ends it; Outcome says how it ended.
+            QEMU's standard input and output are the console (COM1).  Two sockets of ours are the verdict port (COM2),
+            with lines for programs (verdict.py), and QMP, QEMU's control interface.  The console's output is a pipe and
+            not a socket: a socket is full after some 280 writes of one byte, and then QEMU would wait for us, so that
+            the guest's serial port would be ready at times that depend on the host.
+            Files of the run (command, /etc/system lines, overlay) reach the kernel through QEMU's fw_cfg device.
+            QEMU's exit code tells how the machine ended (isa-debug-exit).  The status of the run's command comes over
+            the verdict port.
+            With a watchdog of W seconds the kernel writes @alive every second, and ends the machine when nothing in it
+            makes progress.  If the @alive lines stop too, the kernel itself hangs.  Then we inject an NMI, on which the
+            kernel prints what each CPU does, and kill QEMU if it has not ended NMI_GRACE seconds later.
+            On a busy host all time limits become longer (patience.py).
 INVARIANTS  I1  after wait() or close() no process and no file of the run is left
-            I2  a run that gave no verdict is never reported as a success
+            I2  a run without a verdict is never reported as a success
 SEE ALSO    qemu/launch.py, tests/conftest.py, docs/boot.md
 """
 
@@ -44,30 +48,30 @@ from homeroom.patience import Limit
 from homeroom.verdict import Lines
 
 QEMU = "qemu-system-x86_64"
-TRIED = ((7, 2), (10, 0), (11, 1))  # versions of QEMU
+TRIED = ((7, 2), (10, 0), (11, 1))  # versions of QEMU with which Homeroom was tried
 ISO = TOP / "build/homeroom.iso"
-PROFILES = ("core", "disk")  # of kernels that are not built in build/ itself (kernel/profile.mk)
+PROFILES = ("core", "disk")  # profiles (kernel/profile.mk) whose kernels are built in folders of their own below build/
 
 THREADS = ("auto", "single", "multi")  # what Options.threads may be
 
-# Guest time is counted in instructions, one a nanosecond, and passes at once while nothing runs.  ICOUNT=1 also cuts the
-# machine down to one CPU, whose instructions are then those of one path; with these alone several CPUs take turns, and
-# while the model is armed its clock is the guest's (qemu/fireplane/clock.c).
+# With these options an instruction takes one nanosecond of guest time; while all CPUs sleep, time jumps to the next timer.
+# Several CPUs take turns.  ICOUNT=1 also reduces the machine to one CPU, so that the count is that of one path through the
+# code.  While the interconnect model is armed, its clock replaces this one (qemu/fireplane/clock.c).
 ICOUNT = ["-icount", "shift=0,sleep=off", "-rtc", "clock=vm"]
 
 # isa-debug-exit: QEMU exits with twice the value written, plus one.
 EXIT_CLEAN, EXIT_PANIC, EXIT_WATCHDOG = 33, 35, 37
 
-# What the launcher exits with when there is no status of a command to pass on.
+# The launcher's exit statuses, if there is no command whose status it can return.
 STATUS_SETUP, STATUS_NO_VERDICT, STATUS_PANIC, STATUS_HUNG, STATUS_TIMEOUT = range(120, 125)
 
-BOOT_GRACE = 60  # seconds a boot may take before its first @alive, times the speed factor
-ALIVE_FACTOR = 4  # this many watchdog periods without @alive: hung
-SYSTEM_BYTES, ACPI_BYTES = 4095, 65536  # what kernel/main.c has room for
+BOOT_GRACE = 60  # seconds that a boot may take until its first @alive, times the speed factor
+ALIVE_FACTOR = 4  # after this many watchdog periods without @alive, the guest counts as hung
+SYSTEM_BYTES, ACPI_BYTES = 4095, 65536  # sizes of the kernel's buffers (kernel/main.c)
 PR_SET_THP_DISABLE = 41  # <sys/prctl.h>
-TRACE_DISK, TRACE_BYTES = "trace.img", 4 << 20  # what a CPU's largest ring holds
-CONSOLE_BYTES = 1 << 20  # that the guest may print before they are read: the most that Linux gives without privileges
-NMI_GRACE = 20  # seconds the kernel has for its report after the NMI
+TRACE_DISK, TRACE_BYTES = "trace.img", 4 << 20  # bytes of a CPU's largest trace buffer
+CONSOLE_BYTES = 1 << 20  # size of the console's pipe: the largest that Linux allows without privileges
+NMI_GRACE = 20  # seconds that the kernel has for its report after the NMI
 
 
 @dataclass
@@ -76,11 +80,11 @@ class Outcome:
 
     kind: str  # clean, reboot, reset, panic, watchdog, hung, timeout, quit, signal, qemu
     status: int | None  # of the command, if there was a verdict
-    detail: str = ""  # the kernel's reason, or QEMU's last words
+    detail: str = ""  # the kernel's reason, or QEMU's last message
     cpu_seconds: float = 0.0  # user + system time of QEMU
 
     def exit_code(self, wants_verdict: bool) -> int:
-        """What the launcher exits with (I2)."""
+        """The launcher's exit status (I2); `wants_verdict`: the run had a command."""
         if self.kind in ("clean", "reboot", "reset"):
             if self.status is not None:
                 return self.status
@@ -93,7 +97,7 @@ class Outcome:
         return table.get(self.kind, STATUS_TIMEOUT if self.kind == "timeout" else STATUS_SETUP)
 
     def message(self, wants_verdict: bool) -> str:
-        """One line for a person; empty when there is nothing to say."""
+        """One line for the user; empty after a normal end.  `wants_verdict`: the run had a command."""
         texts = {
             "panic": f"the kernel panicked: {self.detail or 'no reason given'}",
             "watchdog": f"the kernel's watchdog ended the run: {self.detail or 'no progress'}",
@@ -113,34 +117,34 @@ class Outcome:
 
 @dataclass
 class Options:
-    """What a run adds to the machine and the image."""
+    """What a run needs besides the machine."""
 
     run: str | None = None  # command line
     system: str | None = None  # /etc/system lines, separated by ; or newlines
     overlay: Path | bytes | None = None  # directory, or a cpio archive
     seed: int | None = None
-    acpi: Path | bytes | None = None  # replacement tables: a file, or what would be in it
+    acpi: Path | bytes | None = None  # replacement tables: a file, or its contents
     watchdog: int | None = None  # seconds
-    agent: str | None = None  # start the test agent; "shell": and a shell on the console
+    agent: str | None = None  # start the test agent; "shell": also a shell on the console
     icount: bool = False
-    threads: str = "single"  # of the host that run CPUs: "single", "multi" (one for each CPU), "auto" (_host_threads)
+    threads: str = "single"  # host threads that run the CPUs: "single", "multi" (one for each CPU), "auto" (_host_threads)
     model: str | None = None  # "fireplane": attach the interconnect model
-    model_page: Path | None = None  # keep its shared page here
+    model_page: Path | None = None  # file for its shared page
     model_set: str | None = None  # parameters, "name=value; name=value"
-    disks: list[str] = field(default_factory=list)  # disk.py says how they are written
-    swap: str | None = None  # a disk of these, or a partition: where the guest swaps, as /dev/vdb
-    forward: list[str] = field(default_factory=list)  # ports of the guest that the host reaches (net.py)
-    trace: Path | None = None  # trace the command; this becomes a file for Perfetto (trace.py)
+    disks: list[str] = field(default_factory=list)  # descriptions as in disk.py
+    swap: str | None = None  # the guest's swap space: one of these disks, or a partition, as /dev/vdb
+    forward: list[str] = field(default_factory=list)  # ports of the guest that are forwarded to the host (net.py)
+    trace: Path | None = None  # trace the command, and write this file for Perfetto (trace.py)
     qemu_args: list[str] = field(default_factory=list)
     iso: Path = ISO
-    cd: bool = False  # boot from the image through GRUB, also where its kernel lies beside it
+    cd: bool = False  # boot from the CD through GRUB, even if QEMU could load the kernel directly (boot_args)
     gdb_port: int | None = None
     terminal: tuple[int, int] | None = None  # rows and columns of the terminal that shows the console
-    piped: str = ""  # the command or shell reads a "pipe" that we fill by way of the console, or "nothing" (user/lib/console.c)
-    speed: float = 1.0  # times limits are multiplied by it
+    piped: str = ""  # standard input of the command or shell: "" the console, "pipe" (user/lib/console.c), "nothing" /dev/null
+    speed: float = 1.0  # factor for all time limits
 
     def check(self) -> None:
-        """Raise MachineError for what is written wrong; check_built() looks for what make builds and installs."""
+        """Raise MachineError if an option is wrong.  check_built() checks the files that make builds and installs."""
         if self.run is not None and len(os.fsencode(self.run)) > 60000:
             raise MachineError("RUN: a command line has at most 60000 bytes; put a script into OVERLAY")
         if len(os.fsencode(self.system or "")) > SYSTEM_BYTES:
@@ -169,7 +173,7 @@ class Options:
         self._check_apart()
 
     def acpi_tables(self) -> bytes:
-        """The replacement tables, none if there are none.  MachineError if the file holds something else."""
+        """The replacement tables; empty without any.  MachineError if the file does not contain tables."""
         if not isinstance(self.acpi, Path):
             return self.acpi or b""
         if not self.acpi.is_file():
@@ -180,13 +184,13 @@ class Options:
         return tables
 
     def one_thread(self) -> str:
-        """What asks for one host thread, so that runs are alike: a variable's name, or nothing."""
+        """The option that needs one host thread for all CPUs, because its runs must be repeatable; empty if none does."""
         wants = {"MODEL": self.model, "ICOUNT": self.icount, "TRACE": self.trace}
         wants["QEMU_ARGS=-icount"] = "-icount" in self.qemu_args
         return next((name for name, value in wants.items() if value), "")
 
     def _check_apart(self) -> None:
-        """Raise MachineError if a file that the run writes is used by it in another way as well."""
+        """Raise MachineError if the run would write a file that it also uses for something else."""
         uses = [use for text in self.disks for use in disk.files(text)]
         uses += [(name, path, True) for name, path in (("TRACE", self.trace), ("MODEL_PAGE", self.model_page)) if path]
         uses += [("the image", path, False) for path in (self.iso, *direct_files(self.iso))]
@@ -197,7 +201,7 @@ class Options:
                 raise MachineError(f"{path} is {one} and {two} at once: name another file for one of them")
 
     def check_built(self) -> None:
-        """Raise MachineError if something that make builds or installs is not there."""
+        """Raise MachineError if QEMU is missing or too old for the options, or if a file that make builds is missing."""
         if shutil.which(QEMU) is None:
             raise MachineError(f"{QEMU} is missing: tools/deps.sh run")
         qemu_version()
@@ -209,30 +213,34 @@ class Options:
 
 
 def direct_files(iso: Path) -> tuple[Path, Path]:
-    """The kernel and the initramfs of which `make` makes this image; they may not be there."""
+    """The kernel and the initramfs from which make builds this image; they may be missing."""
     return iso.with_name("kernel.elf"), iso.with_name("initramfs.cpio")
 
 
 @functools.cache
 def qemu_version() -> str:
-    """What QEMU says its version is, "7.2.22"; "unknown" if it says none.  MachineError if it cannot be run."""
+    """QEMU's version, as "7.2.22"; "unknown" if its output contains none.  MachineError if it cannot be run."""
     found = re.search(r"version (\d+\.\d+\S*)", ask_program(QEMU, "--version"), re.ASCII)
     return found[1] if found else "unknown"
 
 
 @functools.cache
 def _version() -> tuple[int, int] | None:
+    """(major, minor) of QEMU's version; None if it is unknown."""
     found = re.match(r"(\d+)\.(\d+)", qemu_version(), re.ASCII)
     return (int(found[1]), int(found[2])) if found else None
 
 
 def too_old() -> bool:
-    """Whether QEMU is older than all on which Homeroom was tried, or does not say: it may lack the board, and the model."""
+    """Whether QEMU is older than all versions in TRIED, or unknown.
+
+    Such a QEMU may lack the board pc-i440fx-7.2, and the model was not tried with it.
+    """
     return (version := _version()) is None or version < TRIED[0]
 
 
 def untried() -> str:
-    """A line about a version of QEMU on which Homeroom was not tried; nothing for the others."""
+    """A line for the user if Homeroom was not tried with this version of QEMU; otherwise empty."""
     if _version() in TRIED:
         return ""
     names = ", ".join(f"{major}.{minor}" for major, minor in TRIED)
@@ -241,7 +249,10 @@ def untried() -> str:
 
 
 class Guest:
-    """A machine that runs.  start() it, then talk to it, then wait() for its end or close() it."""
+    """One run: start() it, use it, then wait() for its end, or close() it.
+
+    Three threads work for it: they read the console, read the verdict port, and wait for QEMU's end.
+    """
 
     def __init__(self, machine: Machine, options: Options) -> None:
         options.check()
@@ -252,18 +263,18 @@ class Guest:
         self.options = options
         self.threads = self._host_threads()
         self.seed = options.seed if options.seed is not None else int.from_bytes(os.urandom(4), "little")
-        self.console = bytearray()  # all the console has printed
-        self.lines: list[str] = []  # verdict lines, without the @
-        self.notes: list[str] = []  # what the person who starts it should know of its disks
-        self.on_console: Callable[[bytes], None] | None = None
-        self.on_line: Callable[[bytes], None] | None = None
+        self.console = bytearray()  # all output of the console
+        self.lines: list[str] = []  # lines of the verdict port, without the @
+        self.notes: list[str] = []  # lines for the user about disks and forwarded ports
+        self.on_console: Callable[[bytes], None] | None = None  # called with each piece of console output
+        self.on_line: Callable[[bytes], None] | None = None  # called with each line of the verdict port
         self.changed = threading.Condition()  # console or lines grew, or QEMU ended
         self._ended = False
-        self._kill_kind: str | None = None
-        self._ran = False  # QEMU has greeted us, which it does not when QEMU_ARGS holds -help
-        self._last_life = 0.0
+        self._kill_kind: str | None = None  # why we killed QEMU, as in Outcome.kind
+        self._ran = False  # QEMU has greeted us over QMP; with -help in QEMU_ARGS it does not
+        self._last_life = 0.0  # host time of the last line of the verdict port
         self._started = 0.0
-        self._host_too_busy = False  # a time limit's last resort has struck
+        self._host_too_busy = False  # a limit was ended by LAST_RESORT (patience.py)
         self._saw_alive = False
         self._threads: list[threading.Thread] = []
         self._process: subprocess.Popen | None = None
@@ -275,13 +286,16 @@ class Guest:
         self.notes += [f.note() for f in self.forwards]
         self._qmp_lock = threading.Lock()
         self._outcome: Outcome | None = None
-        self.traced = ""  # what came of the trace, at the end
+        self.traced = ""  # at the end, a line for the user about the trace
         self.trace_failed = False
         self._servers: list[subprocess.Popen] = []
-        self._locks: list[int] = []  # on the images of disks, and on the model's page
+        self._locks: list[int] = []  # file descriptors that lock the images of disks and the model's page
 
     def _host_threads(self) -> int:
-        """How many host threads run the CPUs: one, or one for each where that many cores are free for it."""
+        """The number of host threads that run the CPUs: 1, or one for each CPU.
+
+        "auto" gives each CPU a thread if the host has a core for each, no seed was given, and no option needs one thread.
+        """
         o, cpus = self.options, self.machine.cpus
         if o.threads == "auto" and (o.one_thread() or o.seed is not None or cpus > len(os.sched_getaffinity(0))):
             return 1
@@ -289,27 +303,27 @@ class Guest:
 
     # ---- starting ------------------------------------------------------------------------------
 
-    # What another system than Homeroom boots from is the matter of these three (tools/homeroom/peer.py).
+    # A subclass that boots another system overrides these three (tools/homeroom/peer.py).
 
     def check_image(self) -> None:
-        """Raise MachineError if there is nothing to boot."""
+        """Raise MachineError if the image is missing."""
         if not self.options.iso.is_file():
             raise MachineError(f"{self.options.iso} is missing: make iso")
 
     def run_files(self) -> dict[str, bytes]:
-        """The files that start() writes for QEMU, by name."""
+        """The files that start() writes for QEMU: name and contents."""
         return self._fw_cfg()
 
     def boot_args(self, files: Path) -> list[str]:
-        """The arguments that name what is booted; `files` is the directory with the run's files."""
+        """QEMU's arguments for the boot.  `files`: the directory with the run's files."""
         iso = self.options.iso
         kernel, initramfs = direct_files(iso)
-        # The loader of an old QEMU does not find the firmware's tables for the kernel; GRUB does.
+        # An old QEMU does not pass the address of the firmware's tables to a kernel that it loads itself; GRUB does.
         if not self.options.cd and not too_old() and kernel.is_file() and initramfs.is_file():
-            args = ["-kernel", str(kernel)]  # GRUB takes longer than the rest of a boot
+            args = ["-kernel", str(kernel)]  # without GRUB, which takes longer than the rest of a boot
             args += ["-fw_cfg", f"name=opt/homeroom/initramfs,file={quoted(initramfs)}"]
         else:
-            # The CD is a SCSI one because SeaBIOS reads IDE ones without DMA, which triples GRUB's time.
+            # A SCSI drive: SeaBIOS reads IDE drives without DMA, and then GRUB takes three times as long.
             args = ["-device", "virtio-scsi-pci,id=scsi", "-device", "scsi-cd,drive=cd,bootindex=0"]
             args += ["-drive", f"if=none,id=cd,format=raw,readonly=on,file={quoted(iso)}"]
         for name in self._fw_cfg():
@@ -317,6 +331,7 @@ class Guest:
         return args
 
     def _fw_cfg(self) -> dict[str, bytes]:
+        """The fw_cfg files of the run: name below opt/homeroom and contents.  MachineError if the overlay is not usable."""
         o, files = self.options, {}
         files["seed"] = f"{self.seed:#x}".encode()
         if o.run is not None:
@@ -333,7 +348,7 @@ class Guest:
             except ValueError as error:
                 raise MachineError(f"OVERLAY: {error}") from error
             files["overlay"] = archive.pack()
-            # The kernel's limit is half of the largest piece of memory, of which firmware takes some at an end.
+            # The kernel allows half of the largest range of memory; the firmware uses a part of that range.
             most = (max(length for _, _, length in acpi.memory_ranges(self.machine)) >> 20) // 2 - 1
             if len(files["overlay"]) > most << 20:
                 size = len(files["overlay"]) >> 20
@@ -359,26 +374,27 @@ class Guest:
         return files | self._console_files()
 
     def _console_files(self) -> dict[str, bytes]:
-        """What the first process is to know of the console, by name."""
+        """The files about the console that the first process reads: name and contents."""
         files = {"piped": self.options.piped.encode()} if self.options.piped else {}
         if self.options.terminal:
             files["terminal"] = "{} {}\n".format(*self.options.terminal).encode()
         return files
 
     def _traced(self, run: str) -> str:
-        """The command line, with the trace of it on the last disk if one is wanted."""
+        """The run's command line; with TRACE, a command that traces it to the last disk."""
         if self.options.trace is None:
             return run
         number = sum(disk.parse(text).bus == "virtio" for text in self.options.disks)
         return f"trace -o /dev/vd{chr(ord('a') + number)} sh -c {shlex.quote(run)}"
 
     def _disks(self, files: Path) -> list[str]:
+        """The run's disks, with the disk for the trace as the last one."""
         return [*self.options.disks, *([str(files / TRACE_DISK)] if self.options.trace is not None else [])]
 
     def command(self, fds: tuple[int, int] = (3, 4), files: Path = Path(".")) -> list[str]:
-        """The whole QEMU command line."""
+        """The QEMU command line.  `fds`: our sockets for the verdict port and for QMP.  `files`: the run's files."""
         o = self.options
-        board = "pc" if too_old() else "pc-i440fx-7.2"  # the same on every QEMU that has it
+        board = "pc" if too_old() else "pc-i440fx-7.2"  # the same board in every version of QEMU that has it
         args = [QEMU, "-machine", board, *self.machine.qemu_args()]
         args += ["-accel", f"tcg,thread={'single' if self.threads == 1 else 'multi'}"]
         args += ["-display", "none", "-no-reboot", "-seed", str(self.seed & 0xFFFFFFFF)]
@@ -399,14 +415,17 @@ class Guest:
         return args + disk.qemu_args(self._disks(files), self.machine.cpus, files) + o.qemu_args
 
     def counted(self) -> bool:
-        """Whether guest time is counted in instructions: with ICOUNT=1, and for a command under the model unless something
-        around it goes by the host's clock, on the QEMU where the plugin's clock was tried (7.2)."""
+        """Whether guest time is counted in instructions.
+
+        With ICOUNT=1 it is.  With the model it is for a run with a command, unless a part of the run depends on the host's
+        time (disks, network, watchdog, agent, GDB), and only with QEMU 7.2, where the plugin's clock was tried.
+        """
         o = self.options
         outside = o.watchdog or o.agent is not None or o.disks or self.machine.cards or o.gdb_port is not None
         return o.icount or bool(o.model and o.run is not None and not outside and _version() == TRIED[0])
 
     def repeat(self) -> str:
-        """The make command that repeats this run."""
+        """The make command that repeats this run.  Tables that are not in a file are written to one below build/."""
         o, words = self.options, [f"make qemu-{self.machine.name}", *self.machine.changes, f"SEED={self.seed:#x}"]
         if o.run is not None:
             words.append(f"RUN={shlex.quote(o.run)}")
@@ -450,12 +469,12 @@ class Guest:
         return " ".join(words)
 
     def check_built(self) -> None:
-        """Raise MachineError if something that make builds or installs is not there."""
+        """Raise MachineError if QEMU, or a file that make builds, is missing or cannot be used."""
         self.options.check_built()
         self.check_image()
 
     def start(self) -> "Guest":
-        """Start QEMU.  MachineError says what is missing, or why not; then nothing of the run is left (I1)."""
+        """Start QEMU.  After a MachineError no process and no file of the run is left (I1)."""
         self.check_built()
         _no_huge_pages()
         try:
@@ -467,7 +486,7 @@ class Guest:
         return self
 
     def _write_files(self) -> Path:
-        """The run's folder, with all files that QEMU reads."""
+        """Make the run's folder with all files that QEMU reads.  MachineError if there is no room."""
         files = self.run_files()
         if self._model_text is not None:
             files["fireplane"] = self._model_text.encode()
@@ -494,10 +513,10 @@ class Guest:
         self.notes += notes
         pairs = [socket.socketpair() for _ in range(2)]
         pipes = [os.pipe() for _ in range(2)]
-        with contextlib.suppress(OSError):  # an administrator's limit
+        with contextlib.suppress(OSError):  # an administrator may have set a lower limit
             fcntl.fcntl(pipes[1][1], fcntl.F_SETPIPE_SZ, CONSOLE_BYTES)
         fds = tuple(theirs.fileno() for _, theirs in pairs)
-        # QEMU ends with us, however we end.
+        # With setpriv, Linux kills QEMU when this process ends, even if it is killed itself.
         with_us = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
         self._process = subprocess.Popen(
             [*with_us, *self.command(fds, folder)],
@@ -545,7 +564,7 @@ class Guest:
                     self.on_line(line)
 
     def _watch(self) -> None:
-        """Wait for QEMU's end, and look after a guest that shows no more signs of life."""
+        """Wait for QEMU's end.  With a watchdog, inject an NMI when the guest hangs, and kill QEMU if that does not end it."""
         watchdog, speed, nmi = self.options.watchdog, self.options.speed, None
         life, limit = self._last_life, Limit(self.pid, BOOT_GRACE * speed)
         while True:
@@ -589,19 +608,19 @@ class Guest:
 
     def send(self, data: bytes) -> None:
         """Type on the console."""
-        with contextlib.suppress(OSError, ValueError):  # QEMU has just ended, or we have closed it; wait() tells how
+        with contextlib.suppress(OSError, ValueError):  # QEMU has ended, or the pipe was closed
             self._console_in.write(data)
 
     def send_verdict(self, data: bytes) -> None:
-        """Write to the verdict port (for the test agent)."""
+        """Write to the verdict port, which the test agent reads."""
         with contextlib.suppress(OSError):
             self._verdict.sendall(data)
 
     def wait_until(self, condition: Callable[[], object], timeout: float) -> object:
-        """Wait until condition() is true, QEMU ends, or `timeout` seconds (times the speed factor) pass; a host that keeps
-        QEMU waiting stretches them (patience.py).
+        """Wait until condition() is true, QEMU ends, or `timeout` seconds (times the speed factor) have passed; on a busy
+        host the time is longer (patience.py).
 
-        Returns the last value of condition().  It is called whenever console or verdict lines have grown.
+        Returns the last value of condition(), which is called each time the console or the verdict lines have grown.
         """
         limit = Limit(self.pid, timeout * self.options.speed)
         with self.changed:
@@ -614,7 +633,7 @@ class Guest:
 
     @property
     def pid(self) -> int:
-        """Of QEMU, once it was started."""
+        """The process id of QEMU; only after start()."""
         return self._process.pid
 
     @property
@@ -622,37 +641,35 @@ class Guest:
         return self._process is not None and not self._ended
 
     def text(self) -> str:
-        """All the console has printed, without carriage returns."""
+        """All output of the console, without carriage returns."""
         return self.console.decode(errors="replace").replace("\r", "")
 
     def tail(self, lines: int = 40) -> str:
+        """The last lines of the console's output."""
         return "\n".join(self.text().splitlines()[-lines:])
 
     # ---- the end -------------------------------------------------------------------------------
 
     def ask(self) -> None:
-        """Have the kernel print what its CPUs do and its threads wait for, which ends it; wait() says the rest."""
+        """Inject an NMI: the kernel prints what its CPUs do and what its threads wait for, and ends.  Call wait() then."""
         if self.running:
             self.qmp("inject-nmi")
             self.wait_until(lambda: False, NMI_GRACE)
 
     def kill(self, kind: str) -> None:
-        """End QEMU now, or as soon as it starts; wait() will say that it was for the reason `kind`.
-
-        A signal handler may call it.
-        """
+        """End QEMU now, or as soon as it starts.  The run's Outcome then has this `kind`.  Signal handlers may call it."""
         if not self._ended:
             self._kill_kind = self._kill_kind or kind
             self._kill_qemu()
 
     def _kill_qemu(self) -> None:
-        # Popen.kill() would wait for the process itself, which is the business of _watch().
+        # Not Popen.kill(): it would wait for the process, and _watch() does that.
         if self._process is not None and self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._process.pid, signal.SIGKILL)
 
     def wait(self, timeout: float | None = None) -> Outcome:
-        """Wait for the end of the run (I1); after `timeout` seconds (times the speed factor) kill it."""
+        """Wait for the end of the run and clean up (I1); after `timeout` seconds (times the speed factor) kill it."""
         if self._outcome is not None:
             return self._outcome
         self.wait_until(lambda: False, timeout if timeout is not None else 10**8)
@@ -669,13 +686,13 @@ class Guest:
             end.close()
         self._convert_trace()
         self._clean_up()
-        # The model says why it refuses before QEMU says that it was refused.
+        # If the model refuses to start, it prints the reason, and QEMU a message after it: prefer the model's.
         words = [line for line in words if line.startswith("fireplane: ")][-1:] + words[-1:]
         self._outcome = self._judge(words[0] if words else "")
         return self._outcome
 
     def _clean_up(self) -> None:
-        """Stop the servers and remove the run's files (I1); the model's page stays for `make watch`."""
+        """Stop the servers and remove the run's files (I1).  The model's page is kept for `make watch`."""
         disk.stop(self._servers)
         disk.unlock(self._locks)
         if self._files is not None:
@@ -684,6 +701,7 @@ class Guest:
             model.keep_last(self.page, self.machine)
 
     def _convert_trace(self) -> None:
+        """Convert the trace, if there is one; sets `traced` and `trace_failed`."""
         if self.options.trace is None:
             return
         try:
@@ -692,6 +710,7 @@ class Guest:
             self.traced, self.trace_failed = f"no trace: {error}", True
 
     def _judge(self, last_words: str) -> Outcome:
+        """How the run ended, from QEMU's exit code and the verdict lines.  `last_words`: QEMU's last message."""
         code, detail, status, rebooted = self._process.returncode, "", None, False
         for line in self.lines:
             word, _, rest = line.partition(" ")
@@ -714,35 +733,36 @@ class Guest:
         return Outcome(kind, status, detail, self._usage)
 
     def close(self) -> None:
-        """End the run if it still goes on."""
+        """End the run if it has not ended yet."""
         if self._process is not None:
             self.kill("quit")
             self.wait()
 
 
 def _same_file(one: Path, other: Path) -> bool:
-    """Whether two names are of one file, also by a hard link; neither file need be there."""
+    """Whether two paths name one file, also through links; the files may be missing."""
     with contextlib.suppress(OSError):
         return os.path.samefile(one, other)
     return os.path.realpath(one) == os.path.realpath(other)
 
 
 def quoted(path: Path) -> str:
-    """A path as QEMU wants it inside of an option, where a comma ends a value."""
+    """A path inside an option of QEMU: a comma, which would end the value, is doubled."""
     return str(path).replace(",", ",,")
 
 
 def _no_huge_pages() -> None:
-    """Forbid this process and its children transparent huge pages.
+    """Turn off transparent huge pages for this process and its children.
 
-    The kernel's first touches are spread over all boards; the host would clear 2 MiB for each of them, which
-    took a fifth of the CPU time of booting 72 CPUs.
+    The kernel first touches pages on all boards, and for each of these the host would clear 2 MiB.  That took a fifth of
+    the CPU time of a boot with 72 CPUs.
     """
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)
 
 
 def _receive(end: socket.socket | io.FileIO) -> bytes:
+    """The next bytes; empty at the end, or after an error."""
     try:
         return os.read(end.fileno(), 65536)
     except OSError:
@@ -750,7 +770,7 @@ def _receive(end: socket.socket | io.FileIO) -> bytes:
 
 
 def _wait4(pid: int, period: float | None) -> tuple:
-    """os.wait4() that raises TimeoutError after `period` seconds; without one it waits for ever."""
+    """os.wait4(), but TimeoutError after `period` seconds; None: no limit."""
     if period is None:
         return os.wait4(pid, 0)
     end = time.monotonic() + period

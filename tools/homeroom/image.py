@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""image.py - build the initramfs and the bootable ISO.
+"""image.py - build the initramfs, the root disk and the bootable CD image.
 
     python3 -m homeroom.image initramfs OUT --etc DIR [--bin DIR]... [--test DIR]
     python3 -m homeroom.image root OUT --etc DIR [--bin DIR]... [--test DIR] [--tree DIR]
     python3 -m homeroom.image iso OUT KERNEL [INITRAMFS]
 
-THEORY   The initramfs is busybox under the name of each of its applets, our own commands in /usr/bin, and
-         /etc.  The kernel provides /dev, /proc and /sys, and reads the archive from fw_cfg or, from the CD, as
-         a multiboot2 module.
-         `root` makes a disk of the same tree: an ext3 file system, everything root's, without being root; --tree is
-         laid over it (dynamic.py).
-         What a run adds comes by fw_cfg (qemu/launch.py), so these files are the same for every run.
-         Each file is made under another name and then renamed, so that a machine that has the old one open keeps it.
-         How the ISO is made is a matter of boot time and was measured; docs/boot.md has the figures.
+THEORY   The initramfs is an archive that becomes the root file system in memory.  It contains busybox, with a link for
+         each of its commands (applets), our commands in /usr/bin, and /etc.  The kernel itself provides /dev, /proc and
+         /sys.  It gets the archive from QEMU's fw_cfg device or, when it boots from the CD, as a multiboot2 module.
+         `root` makes a disk with the same tree: an ext3 file system in which all files belong to root; it needs no
+         privilege.  --tree adds a second tree (dynamic.py).
+         A run adds its own files through fw_cfg (qemu/launch.py), so the files made here are the same for all runs.
+         Each file is made under another name and then renamed: a running machine keeps the old file.
+         The options of the ISO were chosen for a short boot; docs/boot.md has the measurements.
 """
 
 import argparse
@@ -37,12 +37,13 @@ ROOT_UUID = "686f6d65-726f-6f6d-8000-000000000001"
 
 
 def fail(message: str) -> None:
+    """End the program with status 1 and one line."""
     sys.exit(f"image: {message}")
 
 
 @contextlib.contextmanager
 def made(name: str) -> Iterator[Path]:
-    """Where to make a file, which then gets its name; if making it fails, nothing is left."""
+    """A temporary name under which to make a file.  At the end it is renamed to `name`; after an error it is removed."""
     out = Path(f"{name}.{os.getpid()}.part")
     try:
         yield out
@@ -52,7 +53,7 @@ def made(name: str) -> Iterator[Path]:
 
 
 def busybox() -> tuple[bytes, list[str]]:
-    """The static busybox for x86-64 of this machine, and where its applets' names belong."""
+    """This host's static busybox for x86-64, and the paths of its applets."""
     path = shutil.which("busybox")
     if path is None:
         fail("busybox is missing: apt-get install busybox-static")
@@ -67,14 +68,14 @@ def busybox() -> tuple[bytes, list[str]]:
 
 
 def stripped(path: Path) -> bytes:
-    """A program without its symbols: what GRUB has to copy counts."""
+    """A program without its symbols, because GRUB needs time for each byte."""
     with tempfile.NamedTemporaryFile() as out:
         subprocess.run([os.environ.get("STRIP", "strip"), "-o", out.name, str(path)], check=True)
         return Path(out.name).read_bytes()
 
 
 def tree(args: argparse.Namespace) -> Archive:
-    """The root file system."""
+    """The tree of the root file system."""
     archive = Archive()
     for name in ("bin", "sbin", "usr/bin", "usr/sbin", "dev", "proc", "sys", "var", "mnt", "home"):
         archive.directory(name)
@@ -83,11 +84,11 @@ def tree(args: argparse.Namespace) -> Archive:
     for name in ("tmp", "var/tmp"):
         archive.directory(name, 0o1777)
     program, applets = busybox()
-    # Set-uid root so that su works; busybox gives the privilege up before it runs any other applet.
+    # Set-uid root, because su needs it; for other applets busybox drops the privilege first.
     archive.file("bin/busybox", program, 0o4755)
     for name in applets:
         archive.symlink(name, "/bin/busybox")
-    # A command of ours takes the place of the applet of that name, wherever the applet was.
+    # A command of ours replaces the applet of the same name, in whatever folder the applet is.
     where = {Path(name).name: name for name in applets}
     for source in [p for directory in args.bin for p in sorted(Path(directory).iterdir())]:
         target = "sbin/init" if source.name == "init" else f"usr/bin/{source.name}"
@@ -114,7 +115,7 @@ def initramfs(args: argparse.Namespace) -> None:
 
 
 def tool(name: str) -> str:
-    """A program that may be where only root looks for it."""
+    """The path of a program, also if it is in a folder that only root has in PATH."""
     path = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
     if path is None:
         fail(f"{name} is missing: tools/deps.sh run")
@@ -122,12 +123,12 @@ def tool(name: str) -> str:
 
 
 def temporary(folder: str) -> dict[str, str]:
-    """The environment of a tool that has its temporary files in a folder of ours, where there was room just now."""
+    """The environment for a tool that must write its temporary files into `folder`."""
     return {**os.environ, "TMPDIR": folder}
 
 
 def root(args: argparse.Namespace) -> None:
-    """mke2fs copies a folder; fakeroot lets it see other owners than us, and set-id bits."""
+    """Make the root disk: mke2fs copies a folder; under fakeroot it sees root as the owner of the files, and set-id bits."""
     archive = tree(args)
     with tempfile.TemporaryDirectory() as scratch, made(args.out) as out:
         top = Path(scratch) / "root"
@@ -143,7 +144,7 @@ def root(args: argparse.Namespace) -> None:
 
 
 def iso(args: argparse.Namespace) -> None:
-    """Kernel, initramfs and grub.cfg on a CD.  Fonts, themes and translations are left out."""
+    """Make the CD with kernel, initramfs and grub.cfg, without GRUB's fonts, themes and translations."""
     with tempfile.TemporaryDirectory() as scratch, made(args.out) as out:
         top = Path(scratch) / "cd"
         boot = top / "boot"

@@ -1,26 +1,29 @@
 # SPDX-License-Identifier: MIT
-"""machine.py - machine files: what a machine is made of, checked, and as QEMU arguments.
+"""machine.py - read and check machine files, and turn a machine into arguments for QEMU.
+
+A machine consists of boards with CPUs and memory.  Boards form proximity domains: to the kernel, the CPUs and the memory
+of a domain are near each other, and each domain becomes a leaf lgroup.
 
 A machine file (qemu/machines/NAME.toml) has
 
     title              text
-    [[board]]          groups of equal boards, in the order of their CPU numbers:
-      count            how many (1)
-      cpus             CPUs on each, 0 to 255
-      memory           memory of each: "256M", "1G", "0M"
+    [[board]]          a group of equal boards; groups are in the order of their CPU numbers:
+      count            number of boards (1)
+      cpus             CPUs of each board, 0 to 255
+      memory           memory of each board: "256M", "1G", "0M"
       domain           "own": each board is a domain (the default); "expander": the i-th board of this group
-                       belongs to the i-th domain; a number: all belong to that domain
-    cores              cores of a socket (2, the dual-CPU pair of a Uniboard)
-    threads            CPUs of a core (1)
+                       belongs to the i-th domain; a number: all boards belong to that domain
+    cores              cores of a socket (2, for the pair of CPUs of a Uniboard)
+    threads            CPUs (hardware threads) of a core (1)
     remote_distance    SLIT distance between any two domains, 11 to 254
-    slit               instead: the whole matrix; with neither, QEMU makes no SLIT
+    slit               in place of remote_distance: the whole matrix; with neither, QEMU makes no SLIT
     srat = false       no SRAT (and no SLIT)
-    cards              network cards (0); net.py says what is behind them
-    [releases]         "9/02" = /etc/system lines: what an older release of Solaris did otherwise on this machine (RELEASE=)
-    proximity_domains  numbers that stand for domains 0, 1, ... in the tables the kernel sees
+    cards              number of network cards (0); net.py describes the networks behind them
+    [releases]         "9/02" = /etc/system lines with the settings of an older Solaris release on this machine (RELEASE=)
+    proximity_domains  the numbers of domains 0, 1, ... in the tables that the kernel reads
     [fireplane]        parameters of the interconnect model (model.py)
 
-QEMU's memory node i is domain i.  A domain may lack memory or CPUs.
+QEMU's memory node i is domain i.  A domain may have no memory, or no CPUs.
 """
 
 import contextlib
@@ -38,22 +41,22 @@ TOP = Path(__file__).resolve().parents[2]
 PLACES = (TOP / "qemu/machines", TOP / "tests/machines")
 
 CPU_MODEL = "qemu64,+smep,+smap,+fsgsbase,+rdrand,+pdpe1gb,+erms,+umip,+rdtscp"
-CPU_LIMIT = 255  # ids of the xAPIC; TCG in QEMU 7.2 has no x2APIC
-APIC_LIMIT = 254  # 255 is the broadcast
+CPU_LIMIT = 255  # number of xAPIC ids; TCG in QEMU 7.2 has no x2APIC
+APIC_LIMIT = 254  # id 255 addresses all CPUs
 DOMAIN_LIMIT = 64
-PROXIMITY_LIMIT = 200  # a SLIT of so many rows fits into what the kernel has for replaced tables (kernel/main.c)
+PROXIMITY_LIMIT = 200  # the kernel's buffer for replaced tables (kernel/main.c) has room for a SLIT with so many rows
 CARD_LIMIT = 8  # NIC_MAX of drivers/nic.h
 
 
 class MachineError(Exception):
-    """A wrong machine file or option; the text is one line that says what to do."""
+    """A machine file or an option is wrong; the text is one line that says what to do."""
 
 
-ANSWER_LIMIT = 10  # seconds that a program has to say what it is
+ANSWER_LIMIT = 10  # seconds in which a program must print its version
 
 
 def ask_program(program: str, argument: str) -> str:
-    """What a program prints when it is asked for its version or its options; MachineError if it cannot say."""
+    """The output of a program called with --version or -help.  MachineError if it cannot be run, fails, or does not end."""
     path = shutil.which(program) or program
     try:
         child = subprocess.Popen(
@@ -63,7 +66,7 @@ def ask_program(program: str, argument: str) -> str:
             stderr=subprocess.DEVNULL,
             text=True,
             errors="replace",
-            start_new_session=True,  # so that what it has started ends with it
+            start_new_session=True,  # so that killpg() ends the processes that it has started, too
         )
     except OSError as error:
         raise MachineError(f"{path} cannot be run: {error.strerror}; tools/deps.sh run installs one if it is gone") from error
@@ -121,7 +124,11 @@ class Machine:
         return sum(b.memory_mib for b in self.boards if b.domain == domain)
 
     def apic_id(self, cpu: int) -> int:
-        """What QEMU calls a CPU: the numbers of core and thread take as many bits as the largest one needs."""
+        """The APIC id that QEMU gives a CPU.
+
+        It consists of the numbers of socket, core and thread; core and thread have as many bits as their largest
+        number needs, so ids have gaps unless `cores` and `threads` are powers of two.
+        """
         socket, rest = divmod(cpu, self.socket_cpus)
         core, thread = divmod(rest, self.threads)
         thread_bits, core_bits = (self.threads - 1).bit_length(), (self.cores - 1).bit_length()
@@ -142,14 +149,14 @@ class Machine:
         )
 
     def release(self, name: str) -> str:
-        """The /etc/system lines that make it behave as under a release.  MachineError for one that is not in its file."""
+        """The /etc/system lines for a Solaris release.  MachineError if the machine's file does not have this release."""
         if name not in self.releases:
             known = f"there is {', '.join(self.releases)}" if self.releases else "its file has no releases: leave it out"
             raise MachineError(f"RELEASE={name}: {self.name} does not know it; {known}")
         return self.releases[name]
 
     def qemu_args(self) -> list[str]:
-        """The arguments that make the machine itself, without disks and consoles."""
+        """QEMU's arguments for CPUs, memory and domains; not those for disks and consoles."""
         sockets = -(-self.cpus // self.socket_cpus)
         # QEMU's AMD CPUs have threads only with topoext, which TCG lacks.
         cpu = CPU_MODEL if self.threads == 1 else f"{CPU_MODEL},vendor=GenuineIntel"
@@ -181,11 +188,12 @@ def parse_size_mib(text: str) -> int:
     return int(match[1]) * (1024 if match[2] == "G" else 1)
 
 
-# ---- what may stand in a machine file ----------------------------------------------------------
+# ---- the keys of a machine file ----------------------------------------------------------------
 
 
 def _number(least: int, most: int) -> tuple[Callable[[object], bool], str]:
-    # A boolean is an int to Python, and no number in a machine file.
+    """An entry of KEYS for a number from `least` to `most`."""
+    # type(v) and not isinstance(): in Python, True and False are instances of int.
     return lambda v: type(v) is int and least <= v <= most, f"write a number from {least} to {most}"
 
 
@@ -197,7 +205,7 @@ def _text(value: object) -> bool:
     return isinstance(value, str) and value.isprintable() and value != ""
 
 
-# What each value must be, and what to write instead of a wrong one.
+# For each key a function that checks its value, and the advice for a wrong value.
 KEYS = {
     "title": (_text, "write a line of text in quotes"),
     "board": (
@@ -238,6 +246,7 @@ BOARD_KEYS = {
 
 
 def _check_keys(where: str, table: dict, keys: dict, required: tuple[str, ...]) -> None:
+    """Raise MachineError for an unknown key, a missing one, or a wrong value; `where` begins the message."""
     if unknown := set(table) - set(keys):
         raise MachineError(f"{where}: unknown key '{min(unknown)}'; there are: {', '.join(keys)}")
     for key in required:
@@ -250,7 +259,7 @@ def _check_keys(where: str, table: dict, keys: dict, required: tuple[str, ...]) 
 
 
 def _read(path: Path) -> dict:
-    """The contents of a machine file, each value of the right type and in its range."""
+    """The contents of a machine file.  MachineError if it cannot be read, or if a value has a wrong type or range."""
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -268,11 +277,12 @@ def _read(path: Path) -> dict:
 
 
 def names() -> list[str]:
-    """The machines that `make qemu-NAME` knows."""
+    """The names of the machines in qemu/machines, which messages list; tests/machines has more."""
     return sorted(p.stem for p in PLACES[0].glob("*.toml"))
 
 
 def find(name: str) -> Path:
+    """The file of a machine, by its name or its path.  MachineError if there is none."""
     if name.endswith(".toml"):
         path = Path(name)
         if path.is_file():
@@ -285,7 +295,7 @@ def find(name: str) -> Path:
 
 
 def _boards(raw: dict, path: Path, limit: int | None, memory: str | None) -> list[Board]:
-    """The boards in the first `limit` slots; a board in an expander's second slot counts with the first."""
+    """The boards of the first `limit` slots.  A MaxCPU board (domain "expander") belongs to the slot of its CPU board."""
     boards, slots, domains = [], 0, 0
     for group in raw["board"]:
         where, size = group.get("domain", "own"), parse_size_mib(group["memory"])
@@ -304,7 +314,11 @@ def _boards(raw: dict, path: Path, limit: int | None, memory: str | None) -> lis
 
 
 def load(name: str, boards: int | None = None, memory: str | None = None, cards: int | None = None) -> Machine:
-    """Read and check a machine; `boards` takes its first boards only, `memory` is that of each board, `cards` are there."""
+    """Read and check a machine.  MachineError says in one line what is wrong.
+
+    `boards`: only the first boards.  `memory`: of each board that has memory, in place of the file's.  `cards`: number of
+    network cards, in place of the file's.
+    """
     path = find(name)
     raw = _read(path)
     machine = Machine(path.stem, raw["title"], _boards(raw, path, boards, memory))
@@ -329,6 +343,7 @@ def load(name: str, boards: int | None = None, memory: str | None = None, cards:
 
 
 def _check(m: Machine) -> None:
+    """Raise MachineError if QEMU or the kernel cannot run the machine."""
     if not 1 <= m.cpus <= CPU_LIMIT:
         raise MachineError(f"{m.name}: {m.cpus} CPUs; there may be 1 to {CPU_LIMIT}")
     if m.domains > DOMAIN_LIMIT:
@@ -359,7 +374,7 @@ def _check(m: Machine) -> None:
 
 
 def check_writable(what: str, path: Path) -> None:
-    """Raise MachineError unless a file can be written at `path`; leaves nothing behind.  `what` names the option."""
+    """Raise MachineError unless `path` can be written as a file.  No file is left there.  `what` is the option's name."""
     if path.is_dir():
         raise MachineError(f"{what}={path}: it is a directory; name a file")
     if path.exists() and not path.is_file():
@@ -377,14 +392,14 @@ def check_writable(what: str, path: Path) -> None:
 
 
 def one_cpu(m: Machine) -> Machine:
-    """The machine cut down to CPU 0 of its first board, for counting instructions."""
+    """The machine with only CPU 0 and the memory of its first board, for counting instructions."""
     first = m.boards[0]
     boards = [Board(1, first.memory_mib, 0)]
     return Machine(m.name, m.title, boards, cores=1, srat=m.srat, fireplane=m.fireplane, cards=m.cards, changes=m.changes)
 
 
 def check_host_memory(m: Machine) -> None:
-    """Raise MachineError if the host cannot give the machine's memory."""
+    """Raise MachineError if the host has not enough free memory for the machine."""
     try:
         info = Path("/proc/meminfo").read_text()
     except OSError:

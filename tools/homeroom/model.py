@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""model.py - the parameters of the interconnect model: from the machine file to the file that the plugin reads.
+"""model.py - the parameters and the shared page of the interconnect model, a plugin of QEMU.
 
-A machine's [fireplane] table names a family of qemu/fireplane.toml and may override its values; MODEL_SET overrides
-them for one run.  What comes out is "key = value" lines, all of them, in a fixed order; qemu/fireplane/params.c reads
-them and checks the same again.
+The [fireplane] table of a machine names a family of qemu/fireplane.toml and may override values; MODEL_SET overrides
+values for one run.  parameters() joins them into the plugin's parameter file: a line "key = value" for each parameter,
+in a fixed order.  qemu/fireplane/params.c reads the file and makes the same checks again.
 
 SEE ALSO    docs/fireplane.md, qemu/fireplane/plugin.c, guest.py
 """
@@ -25,7 +25,7 @@ PAGES = TOP / "build/fireplane"
 PAGE_BYTES = 1 << 20  # FP_SHARED_BYTES
 FAMILIES = TOP / "qemu/fireplane.toml"
 
-# The limits of qemu/fireplane/params.c: least and greatest number, or the two words.
+# The limits, the same as in qemu/fireplane/params.c: the least and the greatest number, or the two words.
 CLOCKS, LATENCY, RATE = (1, 1000), (1000, 100_000_000), (100, 10_000_000)
 LIMITS = {
     "clock_ps": (10, 1_000_000),
@@ -67,6 +67,7 @@ LIMITS = {
 
 
 def _check(where: str, key: str, value: object) -> None:
+    """Raise MachineError if there is no such parameter, or its value is outside its limits."""
     limits = LIMITS.get(key)
     if limits is None:
         raise MachineError(f"{where}: no parameter '{key}'; there are: {', '.join(LIMITS)}")
@@ -78,7 +79,7 @@ def _check(where: str, key: str, value: object) -> None:
 
 
 def _settings(text: str) -> dict:
-    """The dictionary of "ecache_kib=256; write_allocate=always"."""
+    """A text such as "ecache_kib=256; write_allocate=always" as a dictionary.  MachineError if a part has no =."""
     out = {}
     for part in filter(None, (p.strip() for p in text.replace("\n", ";").split(";"))):
         key, equals, value = (p.strip() for p in part.partition("="))
@@ -89,6 +90,7 @@ def _settings(text: str) -> dict:
 
 
 def _contradictions(name: str, p: dict) -> None:
+    """Raise MachineError if parameters contradict each other."""
     lines, ways = p["ecache_kib"] * 16, p["ecache_ways"]
     sets = lines // ways
     if sets * ways != lines or sets & (sets - 1):
@@ -108,7 +110,10 @@ def _contradictions(name: str, p: dict) -> None:
 
 
 def _cpus(machine: Machine) -> str:
-    """Boards in the order of CPU numbers; "m": a MaxCPU board, one without memory in a domain that has some."""
+    """The plugin's description of boards, in the order of CPU numbers: DOMAIN:CPUS for each.
+
+    "m" after it marks a MaxCPU board: a board without memory in a domain that has memory.
+    """
     words = []
     for board in machine.boards:
         extra = board.memory_mib == 0 and machine.domain_memory_mib(board.domain) > 0
@@ -117,7 +122,7 @@ def _cpus(machine: Machine) -> str:
 
 
 def parameters(machine: Machine, settings: str | None = None) -> str:
-    """The text of the plugin's parameter file; MachineError in one line if anything is wrong."""
+    """The text of the plugin's parameter file.  MachineError if a value is wrong."""
     if machine.fireplane is None:
         raise MachineError(f"{machine.name}: the machine file has no [fireplane] table, so MODEL= cannot be used")
     try:
@@ -145,17 +150,18 @@ def parameters(machine: Machine, settings: str | None = None) -> str:
 
 @functools.cache
 def _takes_plugins(qemu: str) -> bool:
+    """Whether this QEMU was built with support for plugins."""
     return "-plugin" in ask_program(qemu, "-help")
 
 
 def check(name: str) -> None:
-    """Raise MachineError unless `name` is the model."""
+    """Raise MachineError unless `name` is the name of the model."""
     if name != "fireplane":
         raise MachineError(f"MODEL={name}: the only model is fireplane")
 
 
 def check_built(qemu: str) -> None:
-    """Raise MachineError unless the model is built and can be attached to this QEMU."""
+    """Raise MachineError if the plugin is not built, or this QEMU takes no plugins."""
     if not PLUGIN.is_file():
         raise MachineError(f"{PLUGIN.relative_to(TOP)} is missing: make fireplane")
     if shutil.which(qemu) and not _takes_plugins(qemu):
@@ -163,9 +169,10 @@ def check_built(qemu: str) -> None:
 
 
 def new_page(machine: Machine, wanted: Path | None, locks: list[int]) -> Path:
-    """An empty shared page, under the name wanted or one in build/fireplane that no other run has.
+    """Make an empty shared page: the file `wanted`, or a new one in build/fireplane.
 
-    The lock that keeps it from other runs is added to `locks` (file descriptors).  MachineError: another run has it.
+    Adds the file descriptor that holds its lock to `locks`.  MachineError if another run has the file, or it cannot be
+    written.
     """
     try:
         if wanted is None:
@@ -187,12 +194,14 @@ def new_page(machine: Machine, wanted: Path | None, locks: list[int]) -> Path:
 
 
 def keep_last(page: Path, machine: Machine) -> None:
-    """Keep the page of a run that has ended, instead of the one before, for `make watch` (fireplane.newest_ended)."""
+    """Rename the page of a run that has ended to MACHINE.last, for `make watch`; it replaces the page of an earlier run."""
     with contextlib.suppress(OSError):
         page.replace(page.with_name(f"{machine.name}.last"))
 
 
 def qemu_args(config: Path, page: Path) -> list[str]:
+    """QEMU's arguments for the model: the plugin, and a PCI device through which the guest reaches the page."""
+
     def quoted(path):
         return str(path).replace(",", ",,")
 

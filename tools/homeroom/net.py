@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""net.py - the network cards of a run, and what is behind them.
+"""net.py - the network cards of a run, and the networks behind them.
 
-THEORY      Each card has a user network of QEMU's of its own: card i is 10.0.(2+i).15, and 10.0.(2+i).2 is the host, whose
-            loopback the guest reaches there.  Nothing reaches the guest but through ports that are forwarded: PORT, PORT/udp,
-            PORT@CARD.  The host's end of one is on its loopback, at a port that was free just now, or at HOST of HOST:PORT.
+THEORY      Each card is in a user network of its own, which QEMU simulates.  Card i has the address 10.0.(2+i).15; the
+            host is 10.0.(2+i).2, and a program that listens on the host's loopback can be reached there.
+            The host reaches the guest only through forwarded ports: PORT, PORT/udp, PORT@CARD.  A forwarded port of the
+            guest appears on the host's loopback, at a free port, or for HOST:PORT at the port HOST.
 SEE ALSO    docs/network.md, kernel/net/iface.c (configure), QEMU's manual, "Using the user mode network stack"
 """
 
@@ -20,7 +21,7 @@ FIRST_NET = 2
 
 @dataclass(frozen=True)
 class Forward:
-    """A port of the guest that the host reaches."""
+    """A port of the guest that is forwarded to the host."""
 
     kind: str  # tcp, udp
     guest: int
@@ -32,15 +33,16 @@ class Forward:
 
 
 def free_port(kind: str) -> int:
+    """A port ("tcp" or "udp") of the host's loopback that is free at this moment."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM if kind == "tcp" else socket.SOCK_DGRAM) as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
 def check_port(what: str, kind: str, port: int, taken: list[int] | None = None) -> None:
-    """Raise MachineError unless a port of the host's loopback is free; `taken` are those that this run uses itself."""
+    """Raise MachineError unless a port of the host's loopback is free.  `taken`: ports that this run already uses."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM if kind == "tcp" else socket.SOCK_DGRAM) as probe:
-        if kind == "tcp":  # as QEMU does: connections that have just ended do not count
+        if kind == "tcp":  # as QEMU does: a connection that has just ended does not block the port
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             if port in (taken or []):
@@ -51,7 +53,7 @@ def check_port(what: str, kind: str, port: int, taken: list[int] | None = None) 
 
 
 def parse(texts: list[str], cards: int) -> list[Forward]:
-    """The forwarded ports; raise MachineError for one that is written wrong."""
+    """The forwarded ports.  MachineError if one is written wrong, its card does not exist, or its host port is not free."""
     out = []
     for text in texts:
         match = re.fullmatch(r"(?:(\d+):)?(\d+)(?:/(tcp|udp))?(?:@(\d+))?", text, re.ASCII)
@@ -67,22 +69,24 @@ def parse(texts: list[str], cards: int) -> list[Forward]:
 
 
 def address(card: int, host: int) -> str:
+    """An address in the network of a card."""
     return f"10.0.{FIRST_NET + card}.{host}"
 
 
 def config(cards: int) -> bytes:
-    """What the kernel is told: a line for each card, its address and its gateway."""
+    """The kernel's network settings (a fw_cfg file): for each card a line with its address and its gateway."""
     return "".join(f"{address(card, 15)}/24 {address(card, 2)}\n" for card in range(cards)).encode()
 
 
 def qemu_args(cards: int, forwards: list[Forward]) -> list[str]:
+    """QEMU's arguments for the cards, their networks and the forwarded ports."""
     args = []
     for card in range(cards):
         back = f"user,id=net{card},net={address(card, 0)}/24,host={address(card, 2)},dhcpstart={address(card, 15)}"
         for f in forwards:
             if f.card == card:
                 back += f",hostfwd={f.kind}:127.0.0.1:{f.host}-:{f.guest}"
-        # Without its ROM: the firmware would spend time on it.
+        # No ROM (romfile=): the firmware would need time to run it.
         mac = f"52:54:00:12:34:{0x56 + card:02x}"
         args += ["-netdev", back, "-device", f"virtio-net-pci,netdev=net{card},mac={mac},romfile=,disable-legacy=on"]
     return args

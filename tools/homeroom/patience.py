@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""patience.py - time limits that a busy host stretches.
+"""patience.py - time limits that become longer on a busy host.
 
-THEORY      A limit is for what the guest does, and the guest does nothing while QEMU waits for a CPU of the host.  So a
-            limit counts host time minus the time that QEMU's busiest thread, the one that runs the guest's CPUs, was
-            ready to run but did not.  On an idle host the two are equal, also for a guest that sleeps.
-            LAST_RESORT times the limit of plain host time ends the run nevertheless.
+THEORY      A time limit should end a guest that makes no progress.  On a busy host, a guest may make none because QEMU
+            waits for a CPU of the host.  So a limit does not count the time in which QEMU's busiest thread (the one that
+            runs the guest's CPUs) was ready to run but had no CPU.  On an idle host this time is 0, also if the guest
+            sleeps.  When LAST_RESORT times the limit of host time has passed, the limit ends in any case.
 SEE ALSO    Linux, Documentation/scheduler/sched-stats.rst (schedstat), tools/homeroom/guest.py
 """
 
@@ -17,7 +17,7 @@ LAST_RESORT = 10
 
 
 def kept_waiting(pid: int) -> float:
-    """Seconds that a process's busiest thread has waited for a CPU so far; 0 if it has ended or Linux does not tell."""
+    """Seconds for which a process's busiest thread has waited for a CPU so far; 0 if it has ended, or Linux does not count."""
     wanted, waited = 0, 0
     threads = Path(f"/proc/{pid}/task")
     with contextlib.suppress(OSError):  # it may end at any time
@@ -30,7 +30,7 @@ def kept_waiting(pid: int) -> float:
 
 
 class Limit:
-    """A time limit for a process, from now on."""
+    """A time limit for a process, which starts now."""
 
     def __init__(self, pid: int, seconds: float) -> None:
         self.seconds = seconds
@@ -39,7 +39,7 @@ class Limit:
         self._waited_before = kept_waiting(pid)
 
     def left(self) -> float:
-        """So many seconds of host time it still has at least; 0 or less: it has passed."""
+        """Seconds of host time until the limit can end; 0 or less if it has ended."""
         passed = time.monotonic() - self._began
         if passed < self.seconds:
             return self.seconds - passed
@@ -47,5 +47,5 @@ class Limit:
         return min(self.seconds - (passed - waited), LAST_RESORT * self.seconds - passed)
 
     def host_too_busy(self) -> bool:
-        """Whether the last resort has struck rather than the limit itself."""
+        """Whether LAST_RESORT has ended the limit, and not the limit itself."""
         return time.monotonic() - self._began >= LAST_RESORT * self.seconds

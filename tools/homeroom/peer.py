@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: MIT
 """peer.py - one run of Linux on the same machine, for comparison with Homeroom.
 
-THEORY      A Peer is a Guest that boots something else: Debian's kernel, unmodified, and an initramfs with busybox
-            and the benchmark binaries of Homeroom's image.  Machine, tables, model and devices are the same code.
-            The kernel is booted as an ELF file (PVH), already unpacked: unpacking it in the guest takes longer than
-            the rest of the boot.  The run's command is the file /command of a second archive after the initramfs; /piped and
-            /terminal are of the console (user/lib/console.c).
-            With disks a third archive has the modules that they need; they come from the kernel's package.  The second
-            archive then has their parameters and what is set of each disk's queue.
-INVARIANTS  I1  as in guest.py: no verdict, no success.  A Linux that panics resets the machine (panic=-1), which
-                ends QEMU; what it said on the console tells a panic from another reset
+THEORY      A Peer is a Guest that boots another system: Debian's unmodified kernel, with an initramfs of busybox and the
+            benchmark programs of Homeroom's image.  The code for the machine, its tables, the model and the devices is
+            that of Guest, so both systems run on the same machine.
+            QEMU boots the kernel as an ELF file (PVH) that was unpacked before; unpacking it in the guest would take
+            longer than the rest of the boot.
+            The initrd consists of several archives.  First comes the initramfs.  With disks, the modules for them
+            follow.  The last one has the files of the run: /command, the console's /piped and /terminal
+            (user/lib/console.c), and with disks the settings of modules and disk queues.
+INVARIANTS  I1  as in guest.py: no success without a verdict.  A Linux that panics resets the machine (panic=-1), which
+                ends QEMU; the text on the console distinguishes a panic from another reset
 SEE ALSO    docs/peer.md, tools/peer/init.c (process 1), tools/peer/kernel.py (where the kernel is from)
 """
 
@@ -25,28 +26,28 @@ from homeroom.machine import TOP, MachineError
 
 FOLDER = TOP / "build/peer"
 KERNEL, INITRAMFS, MODULES = FOLDER / "vmlinux", FOLDER / "initramfs.cpio", FOLDER / "modules.cpio"
-SCHEDULERS = ("mq-deadline", "bfq", "kyber", "none")  # of Debian's kernel; tools/peer/kernel.py has the modules
+SCHEDULERS = ("mq-deadline", "bfq", "kyber", "none")  # those of Debian's kernel; tools/peer/kernel.py gets their modules
 DEPTH_LIMIT = 256  # commands that QEMU's virtio disk takes at a time
-# Requests that a scheduler holds.  Linux takes twice the depth, which of a disk with one command at a time would leave two
-# to choose from; these are what it gives to a disk that takes many.
+# Number of requests that an I/O scheduler holds and can reorder.  Linux uses twice the depth of the disk: only two requests
+# for a disk that takes one command at a time.  This is the number that Linux uses for a disk that takes many.
 REQUESTS = 256
 
 # Linux's command line, besides numa_balancing.
 COMMAND_LINE = (
     "console=ttyS0,115200 quiet rdinit=/sbin/init panic=-1",
-    "transparent_hugepage=never",  # pages of 4 KiB, as Homeroom gives for the same mmap
-    "mitigations=off nokaslr rodata=off",  # the model has no speculation to protect from; the same addresses each time
+    "transparent_hugepage=never",  # pages of 4 KiB, as Homeroom uses for the same mmap
+    "mitigations=off nokaslr rodata=off",  # the machine does not speculate; the same addresses in each boot
     "nowatchdog rcupdate.rcu_cpu_stall_suppress=1",  # 72 CPUs take turns in one thread of the host
     "tsc=reliable lpj=4000000 no_timer_check",  # no calibration against other clocks, which take turns as well
-    "apparmor=0 audit=0 cryptomgr.notests",  # nothing that this machine has no use for
+    "apparmor=0 audit=0 cryptomgr.notests",  # without services that this machine does not need
 )
 
 
 class Peer(Guest):
-    """A Linux machine that runs.
+    """One run of Linux.
 
-    `balancing`: Linux's NUMA balancing, which is on by default.  `scheduler`: of every disk, Linux's own choice if None.
-    `depth`: commands that a disk is given at a time, as many as it takes if None.
+    `balancing`: NUMA balancing, which Linux has on by default.  `scheduler`: the I/O scheduler of every disk; None: as Linux
+    chooses.  `depth`: number of commands that a disk gets at a time; None: as many as it takes.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class Peer(Guest):
                 raise MachineError(f"DISK={text}: bus={one.bus}: only Homeroom has it, not PEER=linux")
             if depth is not None and (one.queues or 1) != 1:
                 raise MachineError(f"DISK={text}: PEER_DEPTH counts the commands of a queue: leave queues= out")
-        if depth is not None:  # so that the depth is the disk's
+        if depth is not None:  # one queue, so that the depth of the queue is that of the disk
             options = replace(options, disks=[t if "queues=" in t else f"{t},queues=1" for t in options.disks])
         if machine.proximity_domains is not None:
             raise MachineError(f"{machine.name}: PEER=linux cannot renumber proximity domains")
@@ -95,11 +96,11 @@ class Peer(Guest):
         return {"initrd": INITRAMFS.read_bytes() + modules + archive.pack()}
 
     def _disk_files(self) -> dict[str, bytes]:
-        """What the first process is to know of disks, by name."""
+        """The files about disks that the first process reads: name and contents."""
         files = {"scheduler": self.scheduler, "swap": self.options.swap}
         if self.depth is not None:
             files["modules/virtio_blk.options"] = f"queue_depth={self.depth}"
-            if self.scheduler != "none":  # without a scheduler there is nothing that could hold requests
+            if self.scheduler != "none":  # only a scheduler holds requests
                 files["requests"] = str(REQUESTS)
         return {name: text.encode() for name, text in files.items() if text is not None}
 
@@ -108,7 +109,7 @@ class Peer(Guest):
         return ["-kernel", str(KERNEL), "-initrd", str(files / "initrd"), "-append", line]
 
     def counted(self) -> bool:
-        return self.options.icount  # with several CPUs that take turns by instructions, Linux does not get through its boot
+        return self.options.icount  # Linux does not complete its boot if several CPUs take turns by instructions
 
     def repeat(self) -> str:
         words = f" PEER=linux BALANCING={int(self.balancing)}"

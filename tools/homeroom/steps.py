@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""steps.py - which functions of which files the kernel goes through for one thing that it does.
+"""steps.py - list the functions that the kernel executes for one operation, with their files.
 
     PYTHONPATH=tools python3 -m homeroom.steps [touch] [write] [wake]        Markdown on standard output
 
-THEORY      user/test/steps.c does one thing between two calls of getppid.  QEMU writes down the address of each piece of
-            code that it begins to execute (its log "exec", with nochain); of the pieces between the two calls, instruction
-            by instruction, the debugging information says the function and the file, also where the compiler has put a
-            function into another.  kernel/lib/, locks and the trace are left out, for they are everywhere; so are the inline
-            functions of headers, which read or set a field.
-            touch: a page of private memory for the first time, with free frames.  write: 4 KiB and fsync, on one CPU.
-            wake: from the waker's futex call to the first call of the thread that it wakes on another board, each CPU's
-            steps by themselves.  Interrupts of the clock are left out, and of several rounds the shortest counts.
-            A change of folder is a step from a function to one of another folder; a call through a pointer is a step to a
-            function's first instruction from an indirect call.
+THEORY      The program user/test/steps.c does an operation between two calls of getppid:
+              touch  the first access to a page of private memory, with free frames
+              write  a write of 4 KiB and an fsync, on one CPU
+              wake   a futex call that wakes a thread on another board, up to the first call of that thread; the steps of
+                     each CPU are listed separately
+            QEMU executes code in pieces and can log the address of each piece before it executes it (its log "exec",
+            with nochain).  For each instruction of a piece, the debugging information gives the function and the file,
+            also if the compiler has inlined the function into another one.
+            Left out are kernel/lib/, locks and the trace, because almost every operation uses them, inline functions of
+            headers, because most of them only read or set a field, and clock interrupts.
+            The program repeats the operation several times (rounds); the shortest round counts.
+            A change of folder is a step from a function to a function of another folder.  A call through a pointer is
+            an indirect call to the first instruction of a function.
 """
 
 import bisect
@@ -29,7 +32,7 @@ from homeroom.experiments import storage
 from homeroom.machine import TOP
 
 KERNEL = TOP / "build/kernel.elf"
-THINGS = {  # the machine, the arguments of user/test/steps.c, a function that is gone through
+THINGS = {  # operation: machine, arguments of user/test/steps.c, a function that the operation executes
     "touch": ("cpu1", "touch", "as_fault"),
     "write": ("cpu1", "write /mnt/f", "sys_fsync"),
     "wake": ("sf3800", "wake 4", "sys_futex"),
@@ -60,7 +63,7 @@ class Code:
         return cls([at for at, _ in found], [text for _, text in found], entry)
 
     def piece(self, at: int) -> list[int]:
-        """Indices of the instructions from `at` to the next that may go elsewhere."""
+        """Indices of the instructions of a piece: from `at` to the first that may jump, or to the end of the function."""
         first = bisect.bisect_left(self.at, at)
         last = first
         while last + 1 < len(self.at) and not ENDS.match(self.text[last]) and self.at[last + 1] not in self.entry:
@@ -68,7 +71,7 @@ class Code:
         return list(range(first, last + 1))
 
     def look_up(self, addresses: set[int]) -> None:
-        """Fill in `where` for these."""
+        """Fill in `where` for these addresses."""
         wanted = sorted(addresses - self.where.keys())
         asked = "\n".join(f"{at:#x}" for at in wanted)
         done = subprocess.run(["addr2line", "-f", "-e", KERNEL], input=asked, capture_output=True, text=True, check=True)
@@ -80,6 +83,8 @@ class Code:
 
 @dataclass
 class Walk:
+    """The steps of one round."""
+
     steps: list[tuple[str, str]]  # (function, file), each different from the one before
     pointers: list[str]  # functions called through a pointer
 
@@ -94,29 +99,32 @@ class Walk:
 
 
 def rounds(log: str, code: Code, function: str) -> list[list[tuple[int, int]]]:
-    """(CPU, address) of the pieces of each round: what lies between two calls of getppid, and goes through the function."""
+    """The kernel's pieces of each round, as lists of (CPU, address).
+
+    A round is the code between two calls of getppid, if it executes `function`.
+    """
     mark, through = ({at for at, name in code.entry.items() if name == wanted} for wanted in ("sys_getppid", function))
     pieces = [(int(cpu), int(at, 16)) for cpu, at in PIECE.findall(log)]
     calls = [i for i, (_, at) in enumerate(pieces) if at in mark]
     found = []
     for first, last in itertools.pairwise(calls):
         user = [i for i in range(first, last) if pieces[i][1] < USER_END]
-        if user:  # the rest of the one call, and the beginning of the other, are no steps
+        if user:  # without the end of the first call of getppid and the begin of the second
             found.append([p for p in pieces[user[0] : user[-1]] if p[1] >= USER_END])
     return [one for one in found if any(at in through for _, at in one)]
 
 
 def without_ticks(addresses: list[int], code: Code) -> list[int]:
-    """One CPU's pieces without those of interrupts that the clock's timer makes, if they go back to where they came from."""
+    """The pieces of one CPU without clock interrupts; interrupts after which another thread runs stay."""
     out: list[int] = []
-    begun: list[int] = []  # where in `out` each trap begins that is not over
+    begun: list[int] = []  # index in `out` of the begin of each trap that has not ended
     for at in addresses:
         name = code.where[at][0]
         if name == "trap_stubs":
             begun.append(len(out))
         out.append(at)
         if name == "switch_to":
-            begun.clear()  # another thread goes on
+            begun.clear()  # another thread continues
         if begun and code.text[code.piece(at)[-1]].startswith("iret"):
             first = begun.pop()
             if any(code.where[a][0] == "timer_interrupt" for a in out[first:]):
@@ -125,6 +133,7 @@ def without_ticks(addresses: list[int], code: Code) -> list[int]:
 
 
 def walk(pieces: list[tuple[int, int]], code: Code) -> Walk:
+    """The steps of a round, from its pieces; first those of one CPU, then those of the next."""
     by_cpu = collections.defaultdict(list)
     for cpu, at in pieces:
         by_cpu[cpu].append(at)
@@ -146,6 +155,7 @@ def walk(pieces: list[tuple[int, int]], code: Code) -> Walk:
 
 
 def record(thing: str, code: Code) -> Walk:
+    """Run the operation in a machine and return the steps of its shortest round."""
     machine, words, function = THINGS[thing]
     with tempfile.TemporaryDirectory(prefix="homeroom.") as name:
         folder = Path(name)

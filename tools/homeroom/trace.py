@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: MIT
-"""trace.py - the kernel's trace as a file for ui.perfetto.dev.
+"""trace.py - convert the kernel's trace into a file for ui.perfetto.dev.
 
     python3 -m homeroom.trace FILE OUT.json
 
-FILE is what `trace -o` wrote: a file, or a whole disk.  OUT is in Chrome's trace-event format (JSON), which Perfetto
-reads:
+The kernel's trace is a list of events with their times: thread switches, wake-ups, page faults, disk requests, ...
+FILE is the output of `trace -o`: a file, or a whole disk.  OUT is in Chrome's trace-event format (JSON), which Perfetto
+shows as bars on a time axis:
 
-    board            a process, its CPUs the threads of it
-    switch           a slice from there to the CPU's next switch, with the thread's name; none while it is idle
-    name             another slice, with the new name
-    wake             a mark, and an arrow from it to where the thread runs next
-    io, iodone       one asynchronous slice in the process "disks", lock and locked one in "locks"
-    all others       marks
+    a board          a process, with its CPUs as threads
+    switch           a slice (bar) with the thread's name, until the next switch of the CPU; none while the CPU is idle
+    name             ends the slice, and begins one with the thread's new name
+    wake             a mark, and an arrow to the slice in which the thread runs next
+    io, iodone       begin and end of an asynchronous slice in the process "disks"
+    lock, locked     begin and end of an asynchronous slice in the process "locks"
+    other events     marks
 
-THEORY      Times are microseconds from the first event.  Who ran on a CPU before its first switch is known if another
-            event names it.  What began and did not end goes on to the last event.
+THEORY      Times are microseconds since the first event.  The thread that runs on a CPU before its first switch is known
+            only if another event on this CPU names it.  A slice that has not ended is shown up to the last event.
 SEE ALSO    include/uapi/trace.h (the format; the events' names are read from it), docs/trace.md
 """
 
@@ -46,7 +48,7 @@ SECTOR = (1 << 56) - 1
 
 
 class TraceError(Exception):
-    """A file that is no trace; the text is one line."""
+    """A file is not a trace, or cannot be read or written; the text is one line."""
 
 
 @dataclass(frozen=True)
@@ -61,22 +63,22 @@ class Event:
 
 
 def text(*numbers: int) -> str:
-    """The name that arguments carry, 8 bytes each."""
+    """The name in the arguments of an event, 8 bytes in each."""
     return b"".join(n.to_bytes(8, "little") for n in numbers).rstrip(b"\0").decode(errors="replace")
 
 
 @dataclass
 class Trace:
     boards: dict[int, int] = field(default_factory=dict)  # by CPU: memory node of its board
-    events: list[Event] = field(default_factory=list)  # by time; those of one CPU in their order
-    lost: Counter = field(default_factory=Counter)  # by CPU
+    events: list[Event] = field(default_factory=list)  # sorted by time; those of one CPU in their order
+    lost: Counter = field(default_factory=Counter)  # by CPU: number of events that did not fit
 
     def of(self, name: str) -> list[Event]:
         return [e for e in self.events if e.name == name]
 
 
 def read(file: BinaryIO, name: str = "trace") -> Trace:
-    """The trace in a file, up to its TRACE_END or the file's end."""
+    """Read a trace, up to its TRACE_END or the end of the file.  TraceError if it is not a trace, or damaged."""
     head = file.read(HEADER.size)
     if head and not any(head):
         raise TraceError("the run ended before the trace was written")
@@ -103,7 +105,7 @@ def read(file: BinaryIO, name: str = "trace") -> Trace:
 
 
 def describe(e: Event) -> tuple[str, dict]:
-    """What a mark is called, and its details."""
+    """The name of a mark, and its details."""
     if e.name == "wake":
         how = "new" if e.b & WAKE_NEW else "again" if e.b & WAKE_AGAIN else "slept"
         return f"wake {e.a}", {"thread": e.a, "queue of CPU": e.info, "it": how, "by an interrupt": bool(e.b & WAKE_INTR)}
@@ -122,23 +124,24 @@ def describe(e: Event) -> tuple[str, dict]:
 
 
 class Converter:
-    """Makes the list of trace events; see the head of this file."""
+    """Makes the list of trace-event objects, as described at the head of this file."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace, self.out = trace, []
         self.begin = trace.events[0].time if trace.events else 0
         self.end = trace.events[-1].time if trace.events else 0
         self.running: dict[int, dict] = {}  # by CPU: the slice that has not ended
-        self.woken: dict[int, int] = {}  # by thread: the arrow that comes to it
+        self.woken: dict[int, int] = {}  # by thread: the number of the arrow to its next slice
         self.spans: dict[tuple, dict] = {}  # asynchronous slices that have not ended
         self.arrows = 0
         self.known = {e.tid: text(e.a, e.b) for e in reversed(trace.of("switch"))}
 
     def at(self, time: int) -> float:
+        """Microseconds since the first event."""
         return (time - self.begin) / 1000
 
     def place(self, cpu: int) -> dict:
-        return {"pid": self.trace.boards[cpu] + 1, "tid": cpu + 1}  # 0 means idle to Perfetto
+        return {"pid": self.trace.boards[cpu] + 1, "tid": cpu + 1}  # thread 0 is the idle thread to Perfetto
 
     def add(self, phase: str, name: str, time: int, **rest) -> dict:
         self.out.append({"ph": phase, "name": name, "ts": self.at(time), **rest})
@@ -159,7 +162,7 @@ class Converter:
                 mine["args"]["then it"] = state
 
     def span(self, e: Event, pid: int, key: tuple, name: str, args: dict) -> None:
-        """An asynchronous slice begins."""
+        """Begin an asynchronous slice."""
         identity = {"cat": e.name, "id": ":".join(map(str, key)), "pid": pid, "tid": pid}
         self.add("b", name, e.time, args=args, **identity)
         self.spans[key] = {"name": name, **identity}
@@ -224,12 +227,12 @@ class Converter:
 
 
 def convert(trace: Trace) -> dict:
-    """The trace as the object that a .json file for Perfetto holds."""
+    """The trace as the JSON object for Perfetto."""
     return Converter(trace).convert()
 
 
 def write(source: Path, target: Path) -> str:
-    """Convert a file.  Returns a line that says what came of it."""
+    """Convert a file.  Returns a line for the user.  TraceError: a target that is not written completely is removed."""
     try:
         with open(source, "rb") as file:
             trace = read(file, str(source))

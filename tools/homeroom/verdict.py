@@ -1,28 +1,32 @@
 # SPDX-License-Identifier: MIT
-"""verdict.py - the line protocol of the verdict port (the guest's second serial port).
+"""verdict.py - the line protocol of the verdict port, the guest's second serial port.
 
-Every line begins with @.  The kernel writes some (@boot, @alive, @panic, @test), init one (@exit), the test
-agent the others (user/cmd/verdictd.c describes them).  The kernel may write at any moment, even inside a line
-that a process is writing, so an @ in the middle of a line begins a line of its own, after whose end the first
-one goes on; the agent escapes every other @.
+The verdict port tells the host in a machine-readable way what happens in the guest.  Each line begins with @.  The kernel
+writes @boot, @alive, @panic and @test, the first process writes @exit, and the test agent writes the others
+(user/cmd/verdictd.c).  The kernel may write at any moment, also in the middle of a line of a process.  So an @ inside a
+line begins another line; after the end of that line the first one continues.  The agent escapes each @ in its own data.
 """
 
 import re
 
 
 def escape(data: bytes) -> bytes:
-    """What verdictd.c's unescape() undoes."""
+    """Data as verdictd.c's unescape() reads it: bytes that are not printable, @ and % become %XX."""
     return b"".join(
         bytes([c]) if 0x20 <= c < 0x7F and c not in b"@%" else b"%%%02x" % c for c in data
     )
 
 
 def unescape(data: bytes) -> bytes:
+    """The reverse of escape()."""
     return re.sub(rb"%([0-9a-f]{2})", lambda m: bytes([int(m[1], 16)]), data)
 
 
 class Lines:
-    """Takes bytes as they come, gives whole lines without the leading @."""
+    """Splits the bytes of the verdict port into lines.
+
+    feed() takes bytes in pieces of any size and returns the lines that they complete, without the leading @.
+    """
 
     def __init__(self) -> None:
         self._open: list[bytearray] = []

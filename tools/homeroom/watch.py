@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""watch.py - the boards of a machine that runs, refreshed each second (`make watch`, in a second terminal).
+"""watch.py - show the boards of a running machine, every second (`make watch`, in a second terminal).
 
-    make watch                     the guest that was started last; if none runs, what the last one counted, then the next
-    make watch PAGE=file           a certain one, or a page that MODEL_PAGE kept
-    python -m homeroom.watch --once    one picture, without rates: what was counted since the start
+    make watch                     the guest that was started last; if none runs, the totals of the last one, then the next
+    make watch PAGE=file           the guest with this page, or a page that MODEL_PAGE has kept
+    python -m homeroom.watch --once    the totals since the start, once, without rates
 
-THEORY      Two readings of the shared page, a second apart, give the rates.  The file is only read, so the guest
-            pays nothing.  Rates are per second of this clock; off-board traffic also per second of modelled time,
-            where it can be held against what a board's port can carry.
+THEORY      The interconnect model counts instructions, misses and traffic in a page that the host can read
+            (fireplane.py).  The difference of two readings, a second apart, gives the rates.  Reading does not slow the
+            guest down.  Rates are per second of the host's clock.  Traffic between boards is also given per second of
+            modelled time: that rate can be compared with the rate of a board's port.
 SEE ALSO    tools/homeroom/fireplane.py, docs/experiments.md
 """
 
@@ -30,25 +31,25 @@ START = "start one in another terminal: make qemu-sf6800 MODEL=fireplane RUN='me
 
 @dataclass
 class Board:
-    """What one board has done by now."""
+    """The counts of one board."""
 
     cpus: int = 0
     active: int = 0
     instr: int = 0
     local: int = 0
     remote: int = 0
-    out: int = 0  # bytes of its memory that other boards' CPUs moved
-    into: int = 0  # bytes that its CPUs moved from and to other boards' memory
+    out: int = 0  # bytes moved from it to other boards
+    into: int = 0  # bytes moved from other boards to it
 
     def since(self, old: "Board") -> "Board":
-        """What was added; `active` is of now."""
+        """The counts since an older reading; `cpus` and `active` are those of this reading."""
         changed = {k: v - getattr(old, k) for k, v in vars(self).items() if k not in ("cpus", "active")}
         return Board(self.cpus, self.active, **changed)
 
 
 @dataclass
 class Reading:
-    """A page, added up by board."""
+    """The counts of a page, summed for each board."""
 
     machine: str
     armed: bool
@@ -79,7 +80,7 @@ def reading(page: fireplane.Page, name: str) -> Reading:
 
 
 def short(value: float) -> str:
-    """Three digits or four and a unit."""
+    """A number with two to four digits and a unit: 12.3M."""
     for unit in ("", "k", "M", "G", "T"):
         if abs(value) < 1000:
             return f"{value:.0f}{unit}" if unit == "" or value >= 100 else f"{value:.1f}{unit}"
@@ -88,11 +89,12 @@ def short(value: float) -> str:
 
 
 def bar(active: int, cpus: int) -> Text:
+    """A square for each active CPU of a board, a dot for each other one."""
     return Text("■" * active, style="green") + Text("·" * (cpus - active), style="dim")
 
 
 def draw(now: Reading, old: Reading | None, seconds: float) -> Group:
-    """The picture: rates since `old`, or totals where there is none."""
+    """The picture: rates since `old`, or without it the totals."""
     rates = old is not None
     modelled = (now.time_ps - old.time_ps if old else now.time_ps) / 1e12
     state = "watching" if now.armed else "disarmed: nothing is being counted"
@@ -138,14 +140,14 @@ def watch(path: Path, console: Console) -> None:
                 now, at = reading(page.read(), path.name), time.monotonic()
                 live.update(draw(now, old, max(at - then, 1e-3) if old else 1.0), refresh=True)
                 old, then = now, at
-            except fireplane.PageError as error:  # the guest has not yet come to the model
+            except fireplane.PageError as error:  # the model has not started yet
                 live.update(Text(str(error)), refresh=True)
             time.sleep(1)
     console.print(f"{path.name}: the run has ended")
 
 
 def totals(path: Path) -> None:
-    """One picture of what was counted since the start."""
+    """Print the totals since the start."""
     Console(width=120).print(draw(reading(fireplane.read(path), path.name), None, 1.0))
 
 
@@ -158,7 +160,7 @@ def next_guest(console: Console) -> Path:
 
 
 def without_guest(console: Console, wait: bool) -> int:
-    """No guest runs: show what the last one counted, and watch the next one if there is a terminal."""
+    """No guest runs: show the totals of the last one; with `wait`, watch the next one.  Returns the exit status."""
     last = fireplane.newest_ended()
     if last is not None:
         with contextlib.suppress(fireplane.PageError):  # it ended before the model started
@@ -173,9 +175,9 @@ def without_guest(console: Console, wait: bool) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="watch", description="the boards of a guest that runs with the model")
-    parser.add_argument("page", nargs="?", help="page file (default: of the guest that was started last)")
-    parser.add_argument("--once", action="store_true", help="one picture of what was counted since the start")
+    parser = argparse.ArgumentParser(prog="watch", description="show the boards of a guest that runs with the model")
+    parser.add_argument("page", nargs="?", help="page file (default: that of the guest that was started last)")
+    parser.add_argument("--once", action="store_true", help="print the totals since the start, once")
     args = parser.parse_args()
     console = Console()
     path = Path(args.page) if args.page else fireplane.newest()
