@@ -396,7 +396,7 @@ def test_a_damaged_result(suite, text):
     path.write_text(text)
     case = results.read_case(suite, e, "base")
     assert case.value is None
-    assert re.match(r"out/runs/\S+ is damaged .*: remove it, and the next sweep runs it again", case.faults[0])
+    assert re.match(r"out/runs/\S+ is damaged .*: remove it, and the next sweep repeats the run", case.faults[0])
 
 
 def test_what_the_kernel_refused_is_no_result():

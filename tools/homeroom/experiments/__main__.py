@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""make experiments.
+"""The command behind `make experiments`.
 
-    python -m homeroom.experiments sweep [--name NAME]... [--quick] [--peer linux]     all of it
-    python -m homeroom.experiments report ...                                          the report, from what was run
-    python -m homeroom.experiments run KEY REPETITION ...                              one boot (the Snakefile's jobs)
-    python -m homeroom.experiments list
+    python -m homeroom.experiments sweep [--name NAME]... [--quick] [--peer linux]     do the missing runs, then report
+    python -m homeroom.experiments report ...                                          report, from the runs so far
+    python -m homeroom.experiments run KEY REPETITION ...                              one boot (a job of the Snakefile)
+    python -m homeroom.experiments list                                                the names of the experiments
 
-Exit status of sweep: 0 when every run ended well, 1 when one failed (the report says which), 2 for bad input.
+Exit status of sweep: 0 if every run succeeded, 1 if one failed (the report shows which), 2 for a wrong option or file.
 """
 
 import argparse
@@ -27,14 +27,14 @@ from homeroom.machine import TOP, MachineError
 
 
 def host_memory(least: int) -> list[str]:
-    """Snakemake's limit on how much memory the runs of this host take together; at least one of them may run."""
+    """Snakemake's limit on the memory of all runs at a time: the host's free memory, but not less than `least` MiB."""
     found = re.search(r"MemAvailable:\s+(\d+)", Path("/proc/meminfo").read_text())
     return ["--resources", f"mem_mb={max(least, int(found[1]) // 1024 if found else 0)}"]
 
 
 @contextlib.contextmanager
 def alone() -> Iterator[None]:
-    """One sweep at a time: the next finds what this one has run."""
+    """Wait until no other sweep runs; the next sweep then finds the results of this one."""
     run.OUT.mkdir(parents=True, exist_ok=True)
     with open(run.OUT / ".lock", "w") as file:
         try:
@@ -46,7 +46,7 @@ def alone() -> Iterator[None]:
 
 
 def sweep(asked: Settings, snakemake: list[str]) -> int:
-    """Have Snakemake do the runs that are not there, then make the report, whether or not all went well."""
+    """Let Snakemake do the missing runs, then make the report, also if some failed.  Returns 0, or 1 if one failed."""
     for one, _ in asked.runs():
         for path in run.inputs(one):
             if not path.is_file():
@@ -63,6 +63,7 @@ def sweep(asked: Settings, snakemake: list[str]) -> int:
 
 
 def one_run(asked: Settings, name: str, repetition: int) -> int:
+    """Do the run with this key.  Returns the exit status."""
     wanted = [(one, i + 1) for one, repeats in asked.runs() for i in range(repeats)]
     for one, i in wanted:
         if run.key(one) == name and i == repetition:

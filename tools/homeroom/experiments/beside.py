@@ -1,24 +1,27 @@
 # SPDX-License-Identifier: MIT
-"""beside.py - the same work on Homeroom and on Linux, on the same machine with the same disks: docs/results/beside.md.
+"""beside.py - compare Homeroom with Linux: the same programs on the same machine with the same disks.
 
-THEORY      tools/experiments/beside.toml has the parts.  A part has a machine, disks and runs; a run is one boot, with the
-            part's `setup` and its own `command` in the guest's shell, once on each system.
+THEORY      Both systems boot in QEMU and run the same static programs.  tools/experiments/beside.toml lists the parts.  A
+            part has a machine, disks and runs.  A run is one boot of each system; the guest's shell executes the `setup`
+            of the part and the `command` of the run.  The result is the page docs/results/beside.md.
               part     title, about (for the page), disks (names of [disk.*], in order), machine (sf280r),
                        memory = {homeroom=, linux=}, system (more lines of /etc/system), swap, threads (single),
                        timeout (600 s), setup
-              run      title, command, quick (the command of QUICK=1; without it the run is left out then), figures (names
-                       of [part.X.figure]), rows (of result lines, or the name of a list of the part), quick_rows
+              run      title, command, quick (the command with QUICK=1; a run without it is left out then), figures (names
+                       of [part.X.figure]), rows (row= of result lines, or the name of a list of the part), quick_rows
               figure   title, unit, better ("less", or "more"), factor, bench (or that of all figures of the part)
-            Each disk is given one command at a time (disk_depth=1, PEER_DEPTH=1) and has one queue, so that the order of
-            requests is the guest's.  Linux has its own defaults otherwise.
-            A result's file is named by a digest of all that the run depends on, titles and figures not among it, so a run
-            that ended is not repeated; a report shows all results that are there.  Without Linux's kernel its columns show
-            the figures of tools/experiments/beside-linux.json, which STORE=1 writes, and say so.
-            Times are the guest's.  A disk with scale=N is N times as fast as its model.
-            A kernel that measures its clock on a busy host can get it wrong, and then all its times.  So each run prints
-            its uptime before and after its command, and one whose clock disagrees with the host's has failed.
+            Each disk gets one command at a time (disk_depth=1, PEER_DEPTH=1) and has one queue, so the guest determines
+            the order of requests.  Otherwise Linux has its own defaults.
+            The name of a result's file contains a digest of everything on which the run depends; titles and figures
+            are not part of it.  So a run that has succeeded is not repeated, and the page shows all results that
+            exist.  Without Linux's kernel, the page shows the figures of tools/experiments/beside-linux.json (written
+            with STORE=1), and marks them.
+            Times are those of the guest.  A disk with scale=N is N times as fast as its model.
+            A kernel that calibrates its clock on a busy host may get a wrong result, and then all its times are wrong.
+            So each run prints its uptime before and after its command, and fails if the difference does not agree
+            with the host's clock.
 INVARIANTS  I1  a run that failed leaves a log and no result
-            I2  a figure without a result is shown as not measured
+            I2  the page shows a figure without a result as not measured
 USAGE       make experiment-beside [SEEDS=3] [QUICK=1] [ROWS='stream ddt'] [STORE=1]
 SEE ALSO    docs/experiments.md, docs/peer.md, user/bench/beside.c, fsio.c, latency.c, callcost.c
 """
@@ -47,10 +50,10 @@ PAGE = TOP / "docs/results/beside.md"
 OUT = run.OUT / "beside"
 SYSTEMS = {"homeroom": "Homeroom", "linux": "Linux"}
 COLOURS = {"homeroom": "#1f5f99", "linux": "#d9a55b"}
-EQUAL = 0.03  # a difference that counts as none
+EQUAL = 0.03  # figures that differ by less count as equal
 PLUGIN = TOP / "build/refdisk.so"
-CLOCK = 0.05  # part by which the guest's clock may differ from the host's
-CLOCK_SECONDS = 1.0  # and in seconds: a line may wait so long for the host
+CLOCK = 0.05  # share by which the guest's clock may differ from the host's
+CLOCK_SECONDS = 1.0  # and seconds in addition, because the host may read a line late
 
 
 @dataclass
@@ -93,7 +96,7 @@ class Part:
 
 
 def expand_figures(part: dict, one: dict, rows: list[str]) -> list[Figure]:
-    """The figures of a run, of each of its rows."""
+    """The figures of a run, for each of its rows."""
     table = dict(part["figure"])
     common = table.pop("bench", None)
     found = []
@@ -108,7 +111,7 @@ def expand_figures(part: dict, one: dict, rows: list[str]) -> list[Figure]:
 
 
 def load(quick: bool, path: Path = DEFINITION) -> tuple[dict, list[Part]]:
-    """The definition's disks and parts, with the runs of this size."""
+    """The disks and parts of the definition; with `quick`, only the runs with a quick command, and this command."""
     raw = tomllib.loads(path.read_text())
     parts = []
     for name, part in raw["part"].items():
@@ -133,7 +136,7 @@ def load(quick: bool, path: Path = DEFINITION) -> tuple[dict, list[Part]]:
 
 
 def parse(text: str) -> dict[str, str]:
-    """What result lines say, as BENCH.key, or BENCH.row.key for a line with row=."""
+    """The values of result lines, as BENCH.key, or BENCH.row.key for a line with row=."""
     found = {}
     for line in text.splitlines():
         if not line.startswith("result: "):
@@ -145,7 +148,7 @@ def parse(text: str) -> dict[str, str]:
 
 
 def read_figures(found: dict[str, str], figures: list[Figure]) -> dict[str, float]:
-    """A run's figures, from what parse() found.  MachineError names those that it did not print."""
+    """The figures of a run, from the values of parse().  MachineError if the run did not print all of them."""
     if missing := [f.name for f in figures if f.name not in found]:
         raise MachineError(f"it printed no {', '.join(missing[:3])}{' and more' if len(missing) > 3 else ''}")
     try:
@@ -158,11 +161,12 @@ def read_figures(found: dict[str, str], figures: list[Figure]) -> dict[str, floa
 
 
 def have_linux() -> bool:
+    """Whether Linux's kernel, modules and initramfs are there."""
     return all(path.is_file() for path in (peer.KERNEL, peer.MODULES, peer.INITRAMFS))
 
 
 def depends(one: Run, system: str) -> list[Path]:
-    """The files on whose contents a run depends, besides its definition."""
+    """The files on whose contents the result of a run depends, besides its definition."""
     files = [TOP / "build/user/bench" / word for word in dict.fromkeys(re.findall(r"[\w-]+", one.command))]
     files = [path for path in files if path.is_file()]
     if "ddt" in one.command:
@@ -175,6 +179,7 @@ def depends(one: Run, system: str) -> list[Path]:
 
 
 def key(one: Run, system: str, disks: dict) -> str:
+    """The name of a run's result, with the digest of everything on which it depends."""
     models = [TOP / f"qemu/refdisk/{disks[name].get('model', 'ibm0661')}.toml" for name in one.disks]
     shape = {name: value for name, value in asdict(one).items() if name not in ("title", "figures")}
     words = json.dumps([shape, system, [disks[name] for name in one.disks]], sort_keys=True)
@@ -183,7 +188,7 @@ def key(one: Run, system: str, disks: dict) -> str:
 
 
 def build_disk(name: str, words: dict, folder: Path) -> Path:
-    """The image of a disk; made once in the folder."""
+    """The image of a disk; it is made only once in the folder."""
     image = folder / f"{name}.img"
     if image.exists():
         return image
@@ -205,13 +210,14 @@ def build_disk(name: str, words: dict, folder: Path) -> Path:
 
 
 def describe_disk(words: dict, image: Path) -> str:
+    """The description of a disk for guest.Options.disks."""
     if "scale" not in words:
         return f"{image},queues=1"
     return f"refdisk:{image},model={words.get('model', 'ibm0661')},scale={words['scale']},queues=1"
 
 
 def boot(one: Run, system: str, seed: int, disks: dict, folder: Path) -> tuple[guest.Outcome, str]:
-    """Run it on fresh disks: how it ended, and what the console printed."""
+    """Boot a system with new copies of the disks and do a run.  Returns how it ended, and the console's output."""
     described = []
     for number, name in enumerate(one.disks):
         image = folder / f"now{number}.img"
@@ -227,7 +233,7 @@ def boot(one: Run, system: str, seed: int, disks: dict, folder: Path) -> tuple[g
     else:
         options.system = "; ".join(filter(None, ("set disk_depth=1" if described else "", one.system))) or None
         started = guest.Guest(chosen, options)
-    seen: list[float] = []  # the host's time when each of the two lines came
+    seen: list[float] = []  # the host's time at which each of the two lines came
 
     def watch(_: bytes) -> None:
         seen.extend([time.monotonic()] * (started.console.count(b"bench=system ") - len(seen)))
@@ -243,7 +249,7 @@ def boot(one: Run, system: str, seed: int, disks: dict, folder: Path) -> tuple[g
 
 
 def check_clock(values: dict[str, str], seen: list[float]) -> None:
-    """Raise MachineError if the guest's clock went faster or slower than the host's."""
+    """Raise MachineError if the guest's clock was faster or slower than the host's."""
     if len(seen) != 2 or "system.begin" not in values or "system.end" not in values:
         raise MachineError("it did not print its uptime twice")
     theirs, real = float(values["system.end"]) - float(values["system.begin"]), seen[1] - seen[0]
@@ -252,7 +258,7 @@ def check_clock(values: dict[str, str], seen: list[float]) -> None:
 
 
 def execute(one: Run, system: str, repetition: int, disks: dict, folder: Path) -> str:
-    """Run it and leave its result; nothing, or why there is none (I1)."""
+    """Do a run and write its result.  Returns "", or the reason why there is no result (I1)."""
     base = OUT / f"{key(one, system, disks)}.{repetition}"
     log = base.with_suffix(f"{base.suffix}.log")
     text = ""
@@ -289,16 +295,17 @@ def execute(one: Run, system: str, repetition: int, disks: dict, folder: Path) -
 
 @dataclass
 class Result:
-    """What was measured in a run on one system; `figures` has a value for each repetition."""
+    """The result of a run on one system; `figures` has a value for each repetition."""
 
     figures: dict[str, list[float]]
     dates: list[str]
     kernels: list[str]
-    loads: list[float] = field(default_factory=list)  # of the host, as far as they are known
+    loads: list[float] = field(default_factory=list)  # load averages of the host, if they were recorded
     stored: bool = False
 
 
 def collect(one: Run, system: str, seeds: int, disks: dict) -> Result | None:
+    """The measured result of a run, from its files; None if there are none."""
     paths = [OUT / f"{key(one, system, disks)}.{i}.json" for i in range(1, seeds + 1)]
     files = [json.loads(path.read_text()) for path in paths if path.is_file()]
     if not files:
@@ -310,7 +317,7 @@ def collect(one: Run, system: str, seeds: int, disks: dict) -> Result | None:
 
 
 def stored(one: Run, quick: bool, path: Path = STORED) -> Result | None:
-    """Linux's stored figures of this size; none if the command is another by now."""
+    """Linux's stored figures of a run; None if there are none, or if its command has changed since then."""
     if not path.is_file():
         return None
     found = json.loads(path.read_text()).get("quick" if quick else "full", {}).get(one.label)
@@ -320,7 +327,7 @@ def stored(one: Run, quick: bool, path: Path = STORED) -> Result | None:
 
 
 def store(runs: list[Run], results: dict, quick: bool, path: Path = STORED) -> int:
-    """Put Linux's figures of these runs into the file; how many runs."""
+    """Store Linux's measured figures of these runs in the file.  Returns the number of runs."""
     held = json.loads(path.read_text()) if path.is_file() else {}
     size, count = held.setdefault("quick" if quick else "full", {}), 0
     for one in runs:
@@ -341,7 +348,7 @@ def number(value: float) -> str:
 
 
 def shown(result: Result | None, name: str, spread: bool = True) -> str:
-    """A figure of a result: the median, and in brackets the smallest and the largest of several (I2)."""
+    """A figure as text: the median, and with several values the smallest and the largest in brackets (I2)."""
     if result is None:
         return "not measured"
     values = result.figures[name]
@@ -352,7 +359,7 @@ def shown(result: Result | None, name: str, spread: bool = True) -> str:
 
 
 def worse(figure: Figure, ours: float, theirs: float) -> float | None:
-    """How many times as bad ours is; None if it is not worse by more than EQUAL."""
+    """The factor by which our value is worse; None if it is not worse by more than EQUAL."""
     bad, good = (ours, theirs) if figure.better == "less" else (theirs, ours)
     if bad <= good * (1 + EQUAL):
         return None
@@ -360,7 +367,7 @@ def worse(figure: Figure, ours: float, theirs: float) -> float | None:
 
 
 def losses(part: Part, results: dict) -> list[str]:
-    """A sentence for each figure in which Homeroom loses."""
+    """A sentence for each figure that is worse on Homeroom."""
     found = []
     for one in part.runs:
         ours, theirs = (results.get((one.label, system)) for system in SYSTEMS)
@@ -380,6 +387,7 @@ def _bad(figure: Figure) -> str:
 
 
 def table(part: Part, results: dict) -> list[str]:
+    """The lines of a part's Markdown table."""
     lines = ["| run | figure | Homeroom | Linux | unit |", "|---|---|--:|--:|---|"]
     for one in part.runs:
         ours, theirs = (results.get((one.label, system)) for system in SYSTEMS)
@@ -390,7 +398,7 @@ def table(part: Part, results: dict) -> list[str]:
 
 
 def plot(part: Part, results: dict, folder: Path) -> Path | None:
-    """Bars of both systems, a panel for each unit; none if nothing was measured."""
+    """Draw the medians of both systems as bars, a panel for each unit.  Returns the file; None if nothing was measured."""
     bars: dict[str, list[tuple[str, dict[str, float]]]] = {}
     for one in part.runs:
         have = {system: results[one.label, system] for system in SYSTEMS if results.get((one.label, system))}
@@ -427,7 +435,7 @@ def plot(part: Part, results: dict, folder: Path) -> Path | None:
 
 
 def page(parts: list[Part], results: dict, quick: bool, seeds: int, faults: list[str], figures: dict[str, str]) -> str:
-    """The whole page.  `figures`: the name of each part's plot."""
+    """The text of the page.  `faults`: sentences about failed runs; `figures`: the name of each part's plot."""
     measured = [r for r in results.values() if r is not None]
     systems = {s: [r for (_, system), r in results.items() if system == s and r is not None] for s in SYSTEMS}
     lines = ["# Beside Linux", "", "`make experiment-beside" + (" QUICK=1" if quick else "") + "` writes this page.", ""]
@@ -435,9 +443,9 @@ def page(parts: list[Part], results: dict, quick: bool, seeds: int, faults: list
         lines += ["**A quick run: small sizes and few runs. It shows that the experiment works, and compares nothing.**", ""]
     lines += [
         "The same programs on Homeroom and on Linux, on the same machine with the same disks. Each disk gets one command at a "
-        "time. Times are the guest's; a disk with a scale is that many times as fast as its model, an IBM 0661 of 1990 if "
-        "nothing else is said, so times of the slow disk are to be multiplied by its scale (`tools/experiments/beside.toml`). "
-        f"What differs by less than {round(100 * EQUAL)} % counts as equal.",
+        "time. Times are those of the guest. A disk with a scale is that many times as fast as its model, usually an IBM 0661 "
+        "of 1990; multiply its times by the scale to get those of the real disk (`tools/experiments/beside.toml`). "
+        f"Figures that differ by less than {round(100 * EQUAL)} % count as equal.",
         "",
     ]
     lines += [f"Seeds: {seeds}. Each figure is the median; brackets show the smallest and the largest of several.", ""]
@@ -466,10 +474,11 @@ def page(parts: list[Part], results: dict, quick: bool, seeds: int, faults: list
     return "\n".join(lines).rstrip() + "\n"
 
 
-# ---- all of it ---------------------------------------------------------------------------------------------------------------
+# ---- the whole experiment ----------------------------------------------------------------------------------------------------
 
 
 def all_results(parts: list[Part], quick: bool, seeds: int, disks: dict, linux: bool) -> dict:
+    """The result of each run on each system, or None, by (label, system); for Linux, stored figures if none was measured."""
     results = {}
     for one in (r for part in parts for r in part.runs):
         results[one.label, "homeroom"] = collect(one, "homeroom", seeds, disks)
@@ -479,7 +488,7 @@ def all_results(parts: list[Part], quick: bool, seeds: int, disks: dict, linux: 
 
 
 def measure(parts: list[Part], wanted: list[str], seeds: int, disks: dict, linux: bool, folder: Path) -> list[str]:
-    """Do the runs that have no result; what failed."""
+    """Do the runs that have no result yet.  Returns a sentence for each run that failed."""
     systems = list(SYSTEMS) if linux else ["homeroom"]
     todo = [(r, s, i) for p in parts if p.name in wanted for i in range(1, seeds + 1) for r in p.runs for s in systems]
     todo = [(r, s, i) for r, s, i in todo if not (OUT / f"{key(r, s, disks)}.{i}.json").is_file()]

@@ -1,29 +1,35 @@
 # SPDX-License-Identifier: MIT
-"""ddt.py - memory against files: a program like the AIPS package's DDT test, with every policy of the pageout daemon.
+"""ddt.py - a program and its files compete for memory, with each policy of the pageout daemon.
 
-THEORY      user/bench/ddt.c goes through its memory again and again and reads and writes files meanwhile.  Its memory and
-            code are swept from 0.6 to 1.3 of the memory that programs can have, which is 256 MiB ("you should not
-            expect them to help if you only have 64 megabytes"): a file in tmpfs takes what else is free when the
-            machine is up.  There is one disk, as in a workstation, with a partition for the program and the files and
-            one for swap.  It is of 1999 (qemu/refdisk/dnes309170.toml), as the advice is of 2000, and as the processor whose
-            computing it sees.
+THEORY      When free memory is short, the pageout daemon must choose between pages of programs and pages of files.  A
+            paper advises how to set Solaris for the DDT test of the AIPS package; here a similar program runs with each
+            setting.  user/bench/ddt.c visits all its memory again and again, and reads and writes files.
+              size      memory and code of the program, from 0.6 to 1.3 of the memory for programs and files.  That is
+                        256 MiB ("you should not expect them to help if you only have 64 megabytes"): after the boot a
+                        file in tmpfs uses the rest
               policies  0 (before Solaris 7), 1 without and with priority_paging (Solaris 7), 2 (Solaris 8)
-              marks     of the write throttle: the defaults, 393216/262144, and the paper's 6291456/4194304
-            A policy is one boot, on a machine with one processor at work; its runs follow each other.  Before each the files
-            are mounted anew and the program is read.
-            The first, after which the hands of the clock have been everywhere, is not counted.
-            The scale makes the disk faster.  So that the daemons have the time that they would have beside a slow one, their
-            clocks go as much faster (pageout_timescale); nothing else of pageout is set.
-            All times are until what the program has written is on the disk: else large marks would seem to save what they
-            only put off.  elapsed is the guest's time, times the scale; the emulator is a part of it.  busy is what the disk
-            took for all that was asked of it, unscaled, from its log.
-            Each visit of a page computes for work_us on a machine of the disk's time, an eighth of that at SCALE=8: DDT
-            does, its times go with SPECfp (NRAO, "Relationships between the AIPSmark and the SPECmark",
-            aips.nrao.edu/ddt-vs-spec.html).  CHOICE: an FFT of the 512 complex numbers of a page, 5 n log2 n = 23,040
-            operations, at some 50 million in a second.  OTHERS are other times, and a memory of 64 MiB.
-            What large marks save is that the program stands still while it could compute, so what is compared is elapsed.
-            The paper: with priority paging the large DDT is about 25 % faster by Solaris 7, with large marks 10 to 30 %;
-            by Solaris 8 without them "about 2 %" slower.
+              marks     of the write throttle: the defaults, 393216/262144, and those of the paper, 6291456/4194304
+            There is one disk, as in a workstation, with a partition for the program and the files and one for swap.
+            Its model is of 1999 (qemu/refdisk/dnes309170.toml): the advice is of 2000, and the time for computing (below)
+            is that of a processor of these years.
+            A policy is one boot, on a machine with one CPU on-line.  Before each run the files are mounted anew and the
+            program is read into memory.  The first run of a boot is not counted: after it, the pageout daemon has scanned
+            all of memory.
+            The scale makes the disk faster.  The clocks of the daemons become faster by the same factor
+            (pageout_timescale), so that the daemons have as much time as with the slow disk.  No other setting of
+            pageout changes.
+            A run ends when the data that the program has written are on the disk.  Otherwise large marks would seem to
+            save time that they only postpone.  elapsed is the guest's time, multiplied by the scale; it includes the
+            time of the emulator.  busy is the time that the disk took for all requests, unscaled, from its log.
+            At each visit of a page the program computes for work_us microseconds, on a processor as old as the disk; at
+            SCALE=8 it computes an eighth of that.  The real DDT computes, too: its times depend on SPECfp (NRAO,
+            "Relationships between the AIPSmark and the SPECmark", aips.nrao.edu/ddt-vs-spec.html).  CHOICE: an FFT of
+            the 512 complex numbers of a page, 5 n log2 n = 23,040 operations, at about 50 million per second.  OTHERS
+            are other times of computing, and a memory of 64 MiB.
+            With small marks the program is stopped while it could compute.  Large marks save this time, so elapsed times
+            are compared.
+            The paper: with priority paging the large DDT is about 25 % faster under Solaris 7, with large marks 10 to
+            30 %; under Solaris 8 it is "about 2 %" slower without them.
 USAGE       make experiment-ddt [SCALE=8] [STEPS='0.6 1.0'] [ROWS='policy0 policy1 policy1-pp policy2'] [JOBS=2] [RUNS=1]
             make experiment-ddt FULL=1   OTHERS as well, three runs a point
 SEE ALSO    user/bench/ddt.c, docs/pageout.md, docs/benchmarks.md, qemu/refdisk
@@ -45,9 +51,9 @@ from homeroom.machine import TOP, MachineError
 
 MACHINE, SEED, SCALE, DISK = "sf280r", 4, 8, "dnes309170"
 STEPS = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3)
-KERNEL_MIB = 64  # of memory beside that for programs and their files; a file in tmpfs takes what is left of it
+KERNEL_MIB = 64  # memory in addition to that for programs and files; what the kernel does not use goes to a file in tmpfs
 IMAGE_MIB, FILES_MIB, SWAP_MIB = 4, 192, 384
-WARM_UP = 0.7  # step of the run that is not counted
+WARM_UP = 0.7  # size in the run that is not counted
 JOBS = 2  # policies measured at a time
 POLICIES = {
     "policy0": ("0, before Solaris 7", {"pageout_policy": 0}),
@@ -56,7 +62,7 @@ POLICIES = {
     "policy2": ("2, Solaris 8", {"pageout_policy": 2}),
 }
 MARKS = {"default": (393216, 262144), "large": (6291456, 4194304)}
-# Nothing of the files is in memory, and all of the program is: so epi counts what has been taken away.
+# Before a run: no file page in memory, and all code of the program.  So epi counts code pages that were taken from it.
 CLEAN = (
     "cd /mnt && rm -f t.* scratch*; "
     "cd / && umount /mnt && mount -t ext3 /dev/vda1 /mnt && cat /mnt/ddt > /dev/null"
@@ -67,8 +73,8 @@ PAPER_GAIN = 25  # %, of priority paging
 
 @dataclass(frozen=True)
 class Setting:
-    work_us: int  # of computing for each visit of a page, on a machine of the disk's time
-    room_mib: int  # for programs and their files
+    work_us: int  # time of computing at each visit of a page, on a processor as old as the disk
+    room_mib: int  # memory for programs and files
 
     @property
     def memory(self) -> str:
@@ -86,9 +92,9 @@ OTHERS, OTHER_STEPS, OTHER_RUNS = [Setting(us, 256) for us in (100, 250, 1000)] 
 class Point:
     policy: str
     marks: str
-    step: float  # memory and code / memory that programs can have
+    step: float  # memory and code of the program / memory for programs and files
     elapsed: float  # seconds of the guest, times the scale
-    sync: float  # of which after the program's last step
+    sync: float  # the part of elapsed after the program's last step
     epi: int
     api: int
     fpi: int
@@ -98,10 +104,10 @@ class Point:
     low: float  # % of the samples in which less than lotsfree was free
     between: float  # % between lotsfree and cachefree
     throttles: int = 0
-    begun: float = 0  # of the host's clock
+    begun: float = 0  # time of the host's clock
     ended: float = 0
     busy: float = 0  # seconds of the disk, unscaled
-    spread: float = 0  # of elapsed, where it is the mean of several runs
+    spread: float = 0  # largest minus smallest elapsed, for the mean of several runs
     runs: int = 1
 
     @property
@@ -110,6 +116,7 @@ class Point:
 
 
 def parse(text: str, policy: str, marks: str, step: float, scale: float) -> Point:
+    """The point that ddt has printed.  MachineError if it printed no result."""
     lines = storage.result_lines(text, "ddt")
     if not lines:
         raise MachineError(f"ddt printed no result:\n{text}")
@@ -121,11 +128,13 @@ def parse(text: str, policy: str, marks: str, step: float, scale: float) -> Poin
 
 
 def settings(policy: str, scale: float) -> str:
+    """The /etc/system lines for a policy."""
     pairs = {"pageout_timescale": round(scale), "disk_depth": 1, "tmpfs_max_percent": 75}
     return storage.system(storage.PLAIN | POLICIES[policy][1] | pairs)
 
 
 def number(guest: storage.Machine, variable: str) -> int:
+    """The value of a kernel variable of 8 bytes."""
     return int(guest.check(f"echo {variable}/E | mdb -k").split()[-1])
 
 
@@ -135,7 +144,7 @@ def partition(kind: int, begin_mib: int, mib: int) -> bytes:
 
 
 def build_disk(folder: Path) -> None:
-    """disk.img: behind its first MiB a file system with the program, then room for swap."""
+    """Make disk.img: after its first MiB a file system with the program, then room for swap."""
     (folder / "tree").mkdir()
     shutil.copy(TOP / "build/user/ondisk/ddt", folder / "tree/ddt")
     files = storage.make_disk(folder / "files.img", FILES_MIB, folder / "tree")
@@ -148,11 +157,12 @@ def build_disk(folder: Path) -> None:
 
 
 def one_run(guest: storage.Machine, policy: str, marks: str, step: float, scale: float, setting: Setting) -> Point:
+    """Run ddt once in a running machine."""
     high, low = MARKS[marks]
     guest.check(f"echo ufs_HW/W 0t{high} | mdb -kw; echo ufs_LW/W 0t{low} | mdb -kw")
     guest.check(CLEAN)
     throttled = number(guest, "ufs_throttles")
-    begun: list[float] = []  # first of all the program says that it begins
+    begun: list[float] = []  # times of the program's lines; it prints the first one when it begins
     memory = round(setting.room_mib * 1024 * step) - 512  # KiB; the code is the rest
     command = f"/mnt/ddt -g {IMAGE_MIB} -m {memory} -w {round(setting.work_us / scale)} /mnt"
     point = parse(guest.check(command, 1500, lambda _: begun.append(time.monotonic())), policy, marks, step, scale)
@@ -164,7 +174,7 @@ def one_run(guest: storage.Machine, policy: str, marks: str, step: float, scale:
 
 
 def mean(same: list[Point]) -> Point:
-    """One point for several runs of it: means, and how far elapsed times are apart."""
+    """The mean of several runs of one point, with the spread of elapsed."""
     first = same[0]
     names = [f.name for f in fields(Point) if f.name not in ("policy", "marks", "step", "spread", "runs")]
     means = {name: statistics.mean(getattr(p, name) for p in same) for name in names}
@@ -173,7 +183,7 @@ def mean(same: list[Point]) -> Point:
 
 
 def measure(policy: str, folder: Path, steps: list[float], scale: float, setting: Setting, runs: int) -> list[Point]:
-    """All points of a policy, in one boot on a fresh disk; runs of a point are not next to each other."""
+    """All points of a policy, in one boot with a new copy of the disk.  Two runs of a point do not follow each other."""
     image = folder / f"{policy}-{setting.work_us}-{setting.room_mib}.img"
     shutil.copy(folder / "disk.img", image)
     log = storage.DiskLog(image, scale, DISK)
@@ -193,11 +203,12 @@ def measure(policy: str, folder: Path, steps: list[float], scale: float, setting
 
 
 def pick(points: list[Point], policy: str, marks: str) -> list[Point]:
+    """The points of one curve."""
     return [p for p in points if p.policy == policy and p.marks == marks]
 
 
 def saved(a: Point, b: Point) -> float:
-    """% of elapsed time that b needs less than a."""
+    """The percentage of a's elapsed time that b saves."""
     return 100 * (1 - b.elapsed / a.elapsed)
 
 
@@ -207,7 +218,7 @@ def pairs(points: list[Point], first: tuple[str, str], second: tuple[str, str]) 
 
 
 def judge(points: list[Point]) -> list[str]:
-    """What the curves are to show."""
+    """Compare the curves with the claims of the paper.  Returns a line for each claim."""
     judged = storage.Judgement()
     for marks in MARKS:
         both = pairs(points, ("policy1", marks), ("policy1-pp", marks))
@@ -256,6 +267,7 @@ def plot(points: list[Point]) -> Path:
 
 
 def values(points: list[Point], scale: float, setting: Setting) -> list[Value]:
+    """The rows for results.csv."""
     out, before = [], "" if setting == USUAL else f"{setting}: "
     for p in points:
         name = f"{before}{p.policy}, {p.marks} marks, {p.step}"
@@ -279,6 +291,7 @@ def values(points: list[Point], scale: float, setting: Setting) -> list[Value]:
 
 
 def report(points: list[Point], scale: float, setting: Setting) -> None:
+    """Print a table for each policy and pair of marks."""
     head = ["set / memory", "elapsed", "spread", "busy", "sync", "epi", "api", "fpi", "apo", "scanned", "least free",
             "< lotsfree", "< cachefree", "throttled"]  # fmt: skip
     for policy, (title, _) in POLICIES.items():
@@ -292,10 +305,10 @@ def report(points: list[Point], scale: float, setting: Setting) -> None:
             if rows:
                 print(storage.table(f"policy {title}; {marks} marks ({'/'.join(map(str, MARKS[marks]))})", head, rows) + "\n")
     runs = f"mean of {points[0].runs} runs; " if points[0].runs > 1 else ""
-    print(f"{MACHINE} with {setting.memory}, {setting.room_mib} MiB of them for programs, files of {IMAGE_MIB} MiB; "
-          f"{setting.work_us} us of computing for each visit of a page; {runs}"
-          f"times of the disk, {DISK}, divided by {scale:g}, the daemons' clocks multiplied; seconds unscaled.")  # fmt: skip
-    print("The paper: priority paging saves about 25 % by Solaris 7, large marks 10 to 30 %; by Solaris 8 they make 2 %.")
+    print(f"{MACHINE} with {setting.memory}, {setting.room_mib} MiB of them for programs and files; files of {IMAGE_MIB} MiB; "
+          f"{setting.work_us} us of computing at each visit of a page; {runs}"
+          f"times of the disk ({DISK}) divided by {scale:g}, daemons' clocks multiplied by it; seconds unscaled.")  # fmt: skip
+    print("The paper: under Solaris 7 priority paging saves about 25 %, large marks 10 to 30 %; under Solaris 8 they save 2 %.")
 
 
 def main() -> int:

@@ -1,50 +1,53 @@
 # SPDX-License-Identifier: MIT
-"""definition.py - what the experiments are: tools/experiments/*.toml, read and checked.
+"""definition.py - read and check the definition of the experiments: tools/experiments/paper.toml.
 
-A file has, at its head, what all its experiments share (seed, repeat, and keys of [[group.experiment]]), and
+An experiment is a row of a table.  It runs a benchmark once for each variant (with and without memory placement), reads a
+number from each run, and compares them.  The head of the file has settings for all experiments (seed, repeat, and keys
+of [[group.experiment]]).  Then follow
 
-    [variant.NAME]      one of the things compared:
-      title, system     as printed; /etc/system lines it adds
-      os, balancing     "homeroom" (the default) or "linux"; for linux, its NUMA balancing: true or false
-    [condition.NAME]    how the compared rows are run, side by side; an experiment names some, its headline first:
+    [variant.NAME]      something to compare:
+      title, system     as printed; /etc/system lines that it adds
+      os, balancing     "homeroom" (the default) or "linux"; for linux, NUMA balancing: true or false
+    [condition.NAME]    circumstances under which all variants are run; an experiment lists some, its headline first:
       title, why        as printed
-      option            added to the command, for all variants
-      system            /etc/system lines, for all variants but the first, which is the base
-    [hypothesis.NAME]   title, set (model parameters), why: run beside the default where an experiment names it
-      sensitivity       true: no reading of the sources, but how far the result depends on a parameter: a table of its own
-    [[fitted]]          parameter, what, source: a default that was chosen with a number of the paper in hand
-    [table.NUMBER]      title, text: a table of the paper (or a claim of its text)
-      curve             true: it is drawn over the number of threads
-    [[group]]           keys that the experiments after it share
+      option            is added to the command, for all variants
+      system            /etc/system lines, for all variants except the first, the base
+    [hypothesis.NAME]   title, set (model parameters), why: a change of the model that is also run, for experiments that
+                        list it
+      sensitivity       true: it only shows how much results depend on a parameter; these have a table of their own
+    [[fitted]]          parameter, what, source: a default value that was chosen so that it fits a number of the paper
+    [table.NUMBER]      title, text: a table of the paper (or a claim in its text)
+      curve             true: draw it over the number of threads
+    [[group]]           keys for all experiments of the group
     [[group.experiment]]
-      name, row         make experiment-NAME; what the row is called in the tables
-      threads           numbers: an experiment for each, with -N behind the name; {threads} in `run` is replaced
-      full              true: only under FULL=1, or when it is named
-      tables            the tables it belongs to; the first is its place in results.csv
-      overlay           a tree that is laid over the root file system: build/openmp
-      machine, boards, mem, run, system, set       what is run, as make knows it (set: MODEL_SET)
-      model             false: without the model (page counts need none)
-      starts            how often it is started in a boot, one after the other; the median of what it printed counts
-      variants          two names: the base, and what is compared with it; `more` names others to show beside
-      bench, select     which `result:` line counts, where a run prints several: its bench= and other keys
-      metric, unit      what is read from it (metrics.py)
-      times             what is read is multiplied by it: the paper's problem is so many times ours
-      compare           "rate": higher is better; "time": lower is better; "points": percentage points it falls;
+      name, row         name for make experiment-NAME; name of the row in the tables
+      threads           numbers: an experiment for each, with -N after its name; the number replaces {threads} in `run`
+      full              true: run it only with FULL=1, or if it is named
+      tables            the tables to which it belongs; the first is its place in results.csv
+      overlay           a tree that is added to the root file system: build/openmp
+      machine, boards, mem, run, system, set       the run, with the names of make's variables (set: MODEL_SET)
+      model             false: without the interconnect model (for counts of pages)
+      starts            number of times that a boot starts the program, one after the other; the median counts
+      variants          two names: the base, and the variant that is compared with it; `more`: names of others to show
+      bench, select     the `result:` line to use, if a run prints several: its bench= and other keys
+      metric, unit      the number to read from it (metrics.py)
+      times             factor for the number, because the paper's problem is so many times as large as ours
+      compare           "rate": higher is better; "time": lower is better; "points": percentage points by which it falls;
                         "none": nothing is compared
-      conditions        names of [condition]; the first is the row's headline
-      paper             the paper's numbers, by variant and `compare`; results.py has the rule by which ours are judged
+      conditions        names of [condition]; the first is the headline of the row
+      paper             the paper's numbers, by variant, and `compare`; results.py has the rule that judges ours
       lgroups           the paper's pages in each lgroup, with MPO
-      known             true: the paper's program is known, so that absolute values are judged
-      band              least and most that is accepted, for what has no number in the paper; `linux`: of the gain on
-                        the better Linux
-      hypotheses        names of [hypothesis] to run beside its headline, under FULL=1
+      known             true: the paper's program is known, so absolute values are judged
+      band              [least, most] that are accepted, if the paper has no number; `linux`: for the gain over the
+                        better Linux
+      hypotheses        names of [hypothesis] that are also run with the headline, with FULL=1
       map               true: draw the traffic between boards
-      repeat            how often, instead of the file's `repeat`, each time with another seed
+      repeat            number of runs, in place of the file's `repeat` if it is less; each has another seed
       quick             true: part of `make experiments QUICK=1`
-      timeout           seconds a boot may take; Linux has three times as many
-      note              one sentence for the report
+      timeout           seconds that a boot may take; Linux gets three times as many
+      note              a sentence for the report
 
-Nothing about a machine is here: that is in qemu/machines/*.toml.
+Facts about machines are in qemu/machines/*.toml.
 """
 
 import hashlib
@@ -60,7 +63,7 @@ from homeroom.machine import TOP
 
 FOLDER = TOP / "tools/experiments"
 COMPARE = {"rate": "%", "time": "%", "points": "points", "none": ""}
-LINUX_PATIENCE = 3  # its boot alone takes as long as most of our runs
+LINUX_PATIENCE = 3  # factor for time limits: a boot of Linux takes as long as most runs of Homeroom
 OPTIONAL = {
     "boards": int, "mem": str, "system": str, "set": str, "model": bool, "more": list, "bench": str, "select": dict,
     "paper": dict, "band": dict, "hypotheses": list, "map": bool, "quick": bool, "note": str, "timeout": int,
@@ -74,7 +77,7 @@ REQUIRED = {
 
 
 class DefinitionError(Exception):
-    """A wrong definition; the text is one line that says where and what."""
+    """The definition is wrong; the text is one line that says where and how."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Run:
-    """One boot: all that its outcome depends on, besides the image and the plugin."""
+    """One boot: everything on which its result depends, except the contents of files."""
 
     machine: str
     command: str
@@ -129,8 +132,10 @@ class Run:
     timeout: int = 300
 
     def key(self, inputs: str = "") -> str:
-        """Names the run's files: the same for two experiments that need the same run; `inputs` is the digest of
-        the files it depends on."""
+        """The name of the run's files.  Experiments that need the same run get the same name.
+
+        `inputs`: the digests of the files on which the run depends.
+        """
         digest = hashlib.sha256(json.dumps([vars(self), inputs], sort_keys=True).encode()).hexdigest()
         words = re.sub(r"[^A-Za-z0-9]+", "-", self.command).strip("-")
         return f"{self.machine}-{words[:40].rstrip('-')}-{digest[:12]}"
@@ -177,7 +182,7 @@ class Experiment:
 
 
 def _started(command: str, starts: int) -> str:
-    """What the shell is given to run a command `starts` times, one after the other; the first that fails ends it."""
+    """A command line that runs a command `starts` times, one after the other, until one fails."""
     return command if starts == 1 else f"for i in {' '.join(map(str, range(1, starts + 1)))}; do {command} || exit; done"
 
 
@@ -196,7 +201,8 @@ class Suite:
     experiments: list[Experiment]
 
     def pick(self, names: list[str] | None = None, quick: bool = False, full: bool = True) -> list[Experiment]:
-        """The experiments asked for: all, or without `full` all but those that are only for that; those named; quick ones."""
+        """The experiments to run: those in `names`, or without names all; without `full` only those that are not marked
+        full, with `quick` only those marked quick.  DefinitionError for an unknown name."""
         known = [e.name for e in self.experiments]
         for name in names or []:
             if name not in known:
@@ -206,7 +212,7 @@ class Suite:
         return [e for e in chosen if e.quick] if quick and not names else chosen
 
     def run_of(self, e: Experiment, variant: str, hypothesis: str | None = None, condition: str | None = None) -> Run:
-        """The run behind a number; without a condition, that of the headline.  Linux has none."""
+        """The run for a variant of an experiment.  Without a condition it is that of the headline; Linux has no conditions."""
         v = self.variants[variant]
         name = condition or e.headline
         c = self.conditions[name] if name and v.os == "homeroom" else None
@@ -229,22 +235,22 @@ class Suite:
         )
 
     def variants_of(self, e: Experiment, peer: bool) -> list[str]:
-        """The variants to run: those of Linux only with a peer."""
+        """The variants to run; variants of Linux only with `peer`."""
         return [v for v in [*e.variants, *e.more] if peer or self.variants[v].os == "homeroom"]
 
     def cases(self, e: Experiment, peer: bool, full: bool) -> list[tuple[str, str | None, str | None]]:
-        """What is run for an experiment: (variant, hypothesis, condition), the headline without the name of its condition."""
+        """All runs of an experiment, as (variant, hypothesis, condition); the headline's condition is None."""
         found: list[tuple[str, str | None, str | None]] = [(v, None, None) for v in self.variants_of(e, peer)]
         found += [(v, None, c) for c in e.conditions[1:] for v in e.variants]
         return found + [(v, h, None) for h in e.hypotheses if full for v in e.variants]
 
     def repeats(self, e: Experiment, variant: str, hypothesis: str | None, condition: str | None = None) -> int:
-        """The spread is measured on the headline; all else runs once, and so does Linux, which takes long."""
+        """The number of repetitions of a run.  Only the headline is repeated, to measure the spread; Linux is too slow."""
         once = hypothesis or condition or self.variants[variant].os == "linux"
         return 1 if once else min(e.repeat or self.repeat, self.repeat)
 
     def runs(self, experiments: list[Experiment], peer: bool = False, full: bool = True) -> list[tuple[Run, int]]:
-        """Every boot that is needed, once, with how often it is repeated; `full`: hypotheses as well."""
+        """All different runs that the experiments need, with their number of repetitions; `full`: also hypotheses."""
         found: dict[str, tuple[Run, int]] = {}
         for e in experiments:
             for case in self.cases(e, peer, full):
@@ -254,6 +260,7 @@ class Suite:
 
 
 def _made(kind: type, where: str, *name: str, **value: str) -> object:
+    """kind(*name, **value), with DefinitionError for a missing or unknown key."""
     try:
         return kind(*name, **value)
     except TypeError as error:
@@ -261,7 +268,7 @@ def _made(kind: type, where: str, *name: str, **value: str) -> object:
 
 
 def _dicts(raw: dict, name: str, where: str) -> list[dict]:
-    """The elements of an array of tables, [[name]]."""
+    """Take the array of tables [[name]] out of `raw`."""
     several = raw.pop(name, [])
     if not isinstance(several, list) or not all(isinstance(one, dict) for one in several):
         raise DefinitionError(f"{where}: write [[{name}]], and below it what it has")
@@ -269,7 +276,7 @@ def _dicts(raw: dict, name: str, where: str) -> list[dict]:
 
 
 def _named(raw: dict, name: str, where: str) -> dict[str, dict]:
-    """The tables [name.key], by their keys."""
+    """Take the tables [name.KEY] out of `raw`, by KEY."""
     several = raw.pop(name, {})
     if not isinstance(several, dict) or not all(isinstance(one, dict) for one in several.values()):
         raise DefinitionError(f"{where}: write [{name}.NAME], and below it what it has")
@@ -295,7 +302,7 @@ def _is_number(value: object) -> bool:
 
 
 def _each_thread(raw: dict) -> list[dict]:
-    """An experiment with `threads`, once for each number."""
+    """The experiments for each number in `threads`; without this key, the one experiment."""
     numbers = raw.pop("threads", None)
     if numbers is None:
         return [raw]
@@ -309,6 +316,7 @@ def _each_thread(raw: dict) -> list[dict]:
 
 
 def _experiment(raw: dict, suite: Suite, where: str) -> Experiment:
+    """Check the keys of an experiment.  DefinitionError for the first fault; `where` begins its text."""
     for key, value in raw.items():
         kind = REQUIRED.get(key) or OPTIONAL.get(key)
         if kind is None:
@@ -356,7 +364,7 @@ def _experiment(raw: dict, suite: Suite, where: str) -> Experiment:
 
 
 def load(path: Path) -> Suite:
-    """Read a definition file; DefinitionError tells what is wrong with it."""
+    """Read and check a definition file.  DefinitionError for the first fault."""
     try:
         raw = tomllib.loads(path.read_text())
     except OSError as error:

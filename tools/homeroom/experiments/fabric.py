@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""fabric.py - plateaus: each latency and each rate of the interconnect model alone, measured by a program in the guest.
+"""fabric.py - measure each latency and each rate of the interconnect model separately, with a program in the guest.
 
-THEORY      `fabric` (user/bench/fabric.c) goes through memory in ways that each use one thing of the model.  What a line
-            takes, or how many bytes a second move, follows from the parameters of the machine (qemu/fireplane.toml, the
-            machine file): expect() of a row computes it from them, and nothing else.  So a row does not show that the model is
-            like a Sun Fire, but that it does what it is told, in the guest and with all its parts.  Where the value is
-            one of the paper's, Table B-2 or B-3, it is an input that comes out again; the others check the model
-            against itself.
-            Latencies are pin to pin: what the loop and the external cache take, rows of their own, is taken off.
-            Then one parameter after the other is changed by -10 %, and every row is compared with what it must be now.
+THEORY      Each row runs `fabric` (user/bench/fabric.c), which accesses memory in a way that depends on one property of the
+            model: the latency of a line, or a rate.  The expected value follows from the parameters of the machine
+            (qemu/fireplane.toml and the machine file); expect() of the row computes it from nothing else.
+            So a row does not show that the model is like a Sun Fire.  It shows that the complete model, used by a real
+            guest, does what its parameters say.  If the expected value is a number of the paper (Table B-2 or B-3), that
+            number was an input of the model; all other rows check the model against itself.
+            Latencies are pin to pin: the time of the loop and of the external cache, which are rows of their own, is
+            subtracted.
+            Then each parameter in turn is reduced by 10 %, and all rows are compared with their new expected values.
 USAGE       make experiment-fabric             (QUICK=1: without the changes)
 SEE ALSO    docs/fireplane.md, tests/test_fabric.py
 """
@@ -33,7 +34,7 @@ WITHIN, WITHIN_B3 = 2.0, 1.0  # percent
 
 
 class Parameters:
-    """Of a machine, by name, and what follows from them.  Times in ns, rates in MB/s."""
+    """The model's parameters of a machine, and values that follow from them.  Times are in ns, rates in MB/s."""
 
     def __init__(self, name: str, settings: str) -> None:
         one = machine.load(name)
@@ -44,7 +45,7 @@ class Parameters:
             for key in ("own_ps", "pair_ps", "board_ps", "expander_ps", "remote_ps", "remote_miss_ps")
         )
         hits = self.number("cdc_hit_percent")
-        self.local = (self.own + self.pair + 2 * self.board) / 4  # four CPUs control a board's lines in turn
+        self.local = (self.own + self.pair + 2 * self.board) / 4  # each of a board's four CPUs controls a quarter of its lines
         self.remote = (hits * self.remote_hit + (100 - hits) * self.remote_miss) / 100
         self.clock = self.number("clock_ps") / 1000
         self.ask = self.number("ecache_latency") * self.clock
@@ -53,29 +54,30 @@ class Parameters:
         )
         self.shared_bus = self.values["bus"] == "machine"
         messages = min(self.number("request_mbps"), self.number("response_mbps"))
-        self.requests = float("inf") if self.shared_bus else messages  # a mid-range server has no crossbar for them
+        self.requests = float("inf") if self.shared_bus else messages  # a mid-range server has no crossbar for requests
 
     def number(self, key: str) -> int:
         return int(self.values[key])
 
     def cpu(self, latency: float) -> float:
-        """What a CPU moves: its port, or as many lines at a time as may be in flight."""
+        """The rate of one CPU: that of its port, or less if the number of lines in flight limits it."""
         return min(self.port, self.number("misses_in_flight") * LINE * 1000 / latency)
 
     def board_local(self) -> float:
-        """What a board's CPUs read of its memory."""
+        """The rate at which a board's CPUs read their board's memory."""
         return min(self.memory, self.bus, 4 * self.cpu(self.local))
 
     def all_local(self) -> float:
+        """The sum of board_local() of all boards."""
         return min(self.bus if self.shared_bus else float("inf"), self.boards * self.board_local())
 
     def one_way(self) -> float:
-        """What a board's CPUs read of one other board's memory while nothing goes the other way."""
+        """The rate at which a board's CPUs read another board, without traffic in the other direction."""
         return min(self.crossbar, self.memory, self.bus, 4 * self.cpu(self.remote), self.requests)
 
     def both_ways(self, boards: int) -> float:
-        """What a board's CPUs read of another's when so many boards do, each as much as is read of its own."""
-        bus = self.bus / (boards if self.shared_bus else 2)  # a remote transaction is on two of the boards' buses
+        """The rate at which a board's CPUs read another board while `boards` boards do so, and each is read as much."""
+        bus = self.bus / (boards if self.shared_bus else 2)  # a remote transaction uses the buses of two boards
         return min(self.crossbar / 2, self.memory, bus, 4 * self.cpu(self.remote), self.requests)
 
 
@@ -85,21 +87,22 @@ class Row:
     title: str
     machine: str
     command: str  # options of fabric
-    unit: str  # ns: for a line; MB/s
-    expect: Callable[[Parameters], float | None]  # None: no value is expected
-    paper: str = ""  # the table of the paper that has this value as an input; else it is a self-check
-    less: str = ""  # the row that is taken off
-    less_clocks: int = 0  # and so many instructions
-    share: float = 1.0  # of what was measured
+    unit: str  # ns: time of a line; MB/s
+    expect: Callable[[Parameters], float | None]  # the expected value; None: none is known
+    paper: str = ""  # the table of the paper with this value, an input of the model; empty: a self-check
+    less: str = ""  # the row whose value is subtracted
+    less_clocks: int = 0  # clocks that are subtracted as well
+    share: float = 1.0  # factor for the measured value
     set: str = ""
 
     @property
     def within(self) -> float:
+        """The accepted error, in percent."""
         return WITHIN_B3 if self.paper == "B-3" else WITHIN
 
 
 def _latencies(name: str, prefix: str) -> list[Row]:
-    """Memory of the CPU's own board, by the CPU that controls it (Table B-2)."""
+    """Latencies of the own board's memory, for each CPU that can control the line (Table B-2)."""
     kinds = [("own", "own memory", 0), ("pair", "the pair's memory", 1), ("board", "the other pair's memory", 2),
              ("board", "the other pair's memory, other CPU", 3)]  # fmt: skip
     return [
@@ -110,7 +113,7 @@ def _latencies(name: str, prefix: str) -> list[Row]:
 
 
 def _common(name: str, prefix: str, last: int) -> list[Row]:
-    """Rows of any machine with boards of four CPUs; `last`: its last CPU."""
+    """Rows for any machine with boards of four CPUs; `last`: the number of its last CPU."""
     ecache, many = f"{prefix}-ecache", "-l 16384"
     rows = [
         Row(f"{prefix}-loop", "loop of five instructions, level 1", name, "-w hit -t 100", "ns", lambda p: 5 * p.clock),
@@ -159,7 +162,7 @@ def _common(name: str, prefix: str, last: int) -> list[Row]:
 
 
 def _bandwidths(name: str, prefix: str) -> list[Row]:
-    """Table B-3."""
+    """The rates of Table B-3."""
     return [
         Row(f"{prefix}-local-1", "one Uniboard reads its memory", name, "-w stream -c 0-3 -l 16384", "MB/s",
             lambda p: p.board_local(), "B-3"),
@@ -200,8 +203,8 @@ ROWS = [
     *_bandwidths("sf12k", "12k"),
 ]
 
-# Parameters that are changed together, so that they do not contradict each other: latencies must not decrease from near
-# to far, and a mid-range server has one for all remote memory.
+# The parameters to change.  Those of a group change together, because they would contradict each other otherwise: latencies
+# must not decrease from near to far, and all remote memory of a mid-range server has the same latency.
 CHANGES = [
     ("clock_ps",), ("ecache_latency",), ("misses_in_flight",),
     ("own_ps",), ("own_ps", "pair_ps"), ("own_ps", "pair_ps", "board_ps"), ("expander_ps",), ("expander_ps", "remote_ps"),
@@ -209,7 +212,8 @@ CHANGES = [
     ("memory_mbps",), ("bus_mbps",), ("crossbar_mbps",), ("request_mbps", "response_mbps"), ("skew_ps",), ("order_ps",),
     ("bucket_ps",),
 ]  # fmt: skip
-# Not among them: numbers that a tenth does not change, the cache's size, which no row depends on, and hypotheses.
+# Parameters that are not changed: small integers that 10 % does not change, the size of the cache, on which no row depends,
+# and floating-point latencies.
 UNCHANGED = {
     "stores_in_flight", "store_queue", "writebacks_in_flight", "streams", "crossbar_queue", "ecache_kib", "ecache_ways",
     "fp_latency", "fp_move_latency", "fp_div_latency", "fp_sqrt_latency", "fp_divs_latency", "fp_sqrts_latency",
@@ -225,7 +229,7 @@ class Outcome:
 
     @property
     def error(self) -> float | None:
-        """Percent; None where nothing is expected."""
+        """The difference from the expected value, in percent; None without an expected value."""
         return None if self.ours is None or self.expected is None else 100 * (self.ours / self.expected - 1)
 
     @property
@@ -234,11 +238,12 @@ class Outcome:
 
 
 def settings(row: Row, change: str) -> str:
+    """MODEL_SET for a row."""
     return "; ".join(filter(None, (SET, change, row.set)))
 
 
 def boots(rows: list[Row], change: str) -> dict[Run, list[Row]]:
-    """Rows of one machine with the same parameters share a boot."""
+    """The runs for these rows.  Rows of one machine with the same parameters share a boot."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((row.machine, settings(row, change)), []).append(row)
@@ -249,7 +254,7 @@ def boots(rows: list[Row], change: str) -> dict[Run, list[Row]]:
 
 
 def measure(wanted: list[Run]) -> None:
-    """Boot what has not been run, as many at a time as JOBS says."""
+    """Do the runs that have no result yet, JOBS at a time."""
     missing = [one for one in wanted if not run.paths(one, 1)[0].exists()]
     done = iter(range(1, len(missing) + 1))
     with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("JOBS") or os.cpu_count() or 1)) as pool:
@@ -257,7 +262,7 @@ def measure(wanted: list[Run]) -> None:
 
 
 def outcomes(rows: list[Row], change: str) -> list[Outcome]:
-    """What was measured, beside what must be, with the parameters of a change; a run that failed says so."""
+    """The measured and the expected value of each row, with changed parameters; `note` tells why a run failed."""
     raw: dict[str, float] = {}
     notes: dict[str, str] = {}
     for one, group in boots(rows, change).items():
@@ -279,7 +284,7 @@ def outcomes(rows: list[Row], change: str) -> list[Outcome]:
 
 
 def changed(name: str, keys: tuple[str, ...]) -> str | None:
-    """Those parameters of a machine less a tenth, as MODEL_SET; None: its other parameters would contradict that."""
+    """MODEL_SET with these parameters of a machine reduced by 10 %; None if they would contradict its other parameters."""
     p = Parameters(name, SET)
     text = "; ".join(f"{key}={round(p.number(key) * 0.9)}" for key in keys)
     try:
@@ -327,6 +332,7 @@ def experiment(_: Path) -> int:
 
 
 def record(found: list[Outcome]) -> None:
+    """Write the rows into results.csv."""
     values = [
         storage.Value(f"{o.row.machine}: {o.row.title}", "modelled", o.row.unit, o.ours, o.expected,
                       note=f"paper is Table {o.row.paper}" if o.row.paper else "paper is the value expected: a self-check")

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""idedma.py - the same work on an IDE disk with PIO and with DMA: what it costs the processor, and how long it takes.
+"""idedma.py - compare PIO and DMA of an IDE disk: the cost for the CPU, and the time.
 
-THEORY      iocost (user/bench/iocost.c) reads and writes the disk in order and here and there, beside a process that
-            counts on the same CPU: what this one does not get is the cost of the transfer.  With one CPU and time
-            counted in instructions the cost is exact.  A rep string instruction counts once for each word.
-            Time is wall time of the guest without the counting, as a ratio in one boot, the two taking turns: QEMU's
-            disk has no speed of its own, so this is what the two ways cost the host, and no figure of a real disk.
-            The paper (AIPS on a Celeron) has one number for each way: AIPSmark 9.1 with DMA, 5.7 without.
+THEORY      With PIO, the CPU itself copies each word between disk and memory; with DMA the controller does.
+            iocost (user/bench/iocost.c) reads and writes the disk, sequentially and at random, while another process
+            counts on the same CPU.  The CPU time that this process loses is the cost of the transfers.  With one CPU and
+            guest time counted in instructions, the cost is exact.  A rep string instruction counts once for each word.
+            Times are measured in another boot without counting instructions, alternating between both modes, and given
+            as a ratio.  QEMU's disk has no speed of its own, so the ratio compares what the two modes cost the host.
+            It says nothing about a real disk.
+            The paper (AIPS on a Celeron) gives one number for each mode: AIPSmark 9.1 with DMA, 5.7 without.
 USAGE       make experiment-idedma
 SEE ALSO    drivers/ide.c, docs/disks.md
 """
@@ -30,7 +32,7 @@ def set_mode(guest: storage.Machine, mode: str) -> None:
 
 
 def costs(image: Path) -> dict[tuple[str, str], dict[str, float]]:
-    """(mode, work) -> instructions and interrupts for each MiB."""
+    """(mode, work) -> instructions per MiB; for sequential reads also interrupts per MiB."""
     out = {}
     system = storage.system(storage.PLAIN)
     with storage.Machine(MACHINE, seed=SEED, icount=True, disks=[f"{image},bus=ide"], system=system) as guest:
@@ -48,11 +50,12 @@ def costs(image: Path) -> dict[tuple[str, str], dict[str, float]]:
 
 
 def interrupts(guest: storage.Machine) -> int:
+    """The number of interrupts of the IDE controller so far."""
     return int(re.search(r"^ *14: +(\d+)", guest.check("cat /proc/interrupts"), re.M)[1])
 
 
 def times(image: Path) -> dict[str, list[float]]:
-    """Work -> the ratios of the time with PIO to that with DMA, the two taking turns."""
+    """Work -> the ratio of the time with PIO to that with DMA, for each of TURNS measurements."""
     ratios: dict[str, list[float]] = {work: [] for work in WORKS}
     system = storage.system(storage.PLAIN)
     with storage.Machine(MACHINE, seed=SEED, disks=[f"{image},bus=ide"], system=system) as guest:

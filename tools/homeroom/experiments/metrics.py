@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""metrics.py - from what a benchmark printed to the number of a table.
+"""metrics.py - compute the numbers of tables from the output of benchmarks.
 
-A benchmark prints `result: key=value ...` for each measurement and, with the model attached, `counters: ...` after it.
-A metric is a function of the two; its kind says what sort of evidence it is (docs/experiments.md).
+For each measurement, a benchmark prints a line `result: key=value ...` and, with the interconnect model, a line
+`counters: ...` after it.  A metric is a function of these two lines.  Its kind tells what the number means: modelled time,
+counts, instructions or elapsed ("wall") time (docs/experiments.md).
 """
 
 import re
@@ -11,16 +12,16 @@ from dataclasses import dataclass, field
 
 
 class MetricError(Exception):
-    """A run did not print what a metric needs; the text is one line."""
+    """The output of a run lacks something that a metric needs; the text is one line."""
 
 
 @dataclass
 class Measurement:
-    """One `result:` line, with the `counters:` line and the lgroup breakdown that go with it."""
+    """One `result:` line, with its `counters:` line and its pages in each lgroup."""
 
     result: dict[str, str]
     counters: dict[str, int] = field(default_factory=dict)
-    pages: dict[int, int] = field(default_factory=dict)  # lgroup -> pages, as printed before the result
+    pages: dict[int, int] = field(default_factory=dict)  # lgroup -> pages, from the lines before the result
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def parse(log: str) -> list[Measurement]:
 
 
 def select(measurements: list[Measurement], bench: str | None, wanted: dict, starts: int = 1) -> list[Measurement]:
-    """The measurements that have these keys: one for each start of the program."""
+    """The measurements with these keys.  MetricError unless there are `starts` of them, one for each start of the program."""
     want = {k: str(v) for k, v in ({"bench": bench} | wanted if bench else wanted).items()}
     fits = [m for m in measurements if all(m.result.get(k) == v for k, v in want.items())]
     if len(fits) != starts:
@@ -62,6 +63,7 @@ def select(measurements: list[Measurement], bench: str | None, wanted: dict, sta
 
 
 def _result(key: str) -> Callable[[Measurement], float]:
+    """The metric that is a value of the result line."""
     def value(m: Measurement) -> float:
         if key not in m.result:
             raise MetricError(f"the result line has no {key}= (was the model attached?)")
@@ -77,7 +79,7 @@ def _counters(m: Measurement, *keys: str) -> list[int]:
 
 
 def _share(part: str, *rest: str) -> Callable[[Measurement], float]:
-    """Percentage of a counter in its sum with others."""
+    """The metric that is the percentage of a counter in the sum of it and others."""
 
     def value(m: Measurement) -> float:
         values = _counters(m, part, *rest)
@@ -89,11 +91,12 @@ def _share(part: str, *rest: str) -> Callable[[Measurement], float]:
 
 
 def _local_beyond_home(m: Measurement) -> float:
-    """Points by which the share of local load misses is above the share of run time at home."""
+    """Percentage points by which the share of local load misses exceeds the share of run time at home."""
     return _share("load_miss_local", "load_miss_remote")(m) - (100.0 - _result("off_home_time_pct")(m))
 
 
 def _pages(choose: Callable) -> Callable[[Measurement], float]:
+    """The metric that is `choose` (min or max) of the pages in each lgroup."""
     def value(m: Measurement) -> float:
         if not m.pages:
             raise MetricError("no lgroup breakdown before the result line")
@@ -126,7 +129,11 @@ METRICS: dict[str, Metric] = {
 
 
 def compare(how: str, base: float, new: float) -> float:
-    """What `new` gains on `base`: percent of a rate, percent of a time, or points that a percentage falls."""
+    """The gain of `new` over `base`.
+
+    `how`: "rate", percent by which a rate grows; "time", percent of a time that is saved; "points", percentage points by
+    which a percentage falls.
+    """
     if how == "points":
         return base - new
     if base == 0:

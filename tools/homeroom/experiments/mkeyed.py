@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: MIT
-"""mkeyed.py - a keyed file with nine indexes grows to several times the size of memory: user, system and real time per batch.
+"""mkeyed.py - a file with nine indexes grows to several times the size of memory: user, system and real time per batch.
 
-THEORY      user/bench/mkeyed.c inserts 14 batches of records into one file on the reference disk.  The article's keys of a
-            batch are larger than all before; beside them stands the same with keys that are uniform over the whole
-            range.  A batch of the first kind works on the leaves at the right edge of each tree, as many as a batch
-            needs, so once the file is larger than memory nothing changes any more from batch to batch.  A batch of
-            the second kind works on all leaves, so what has to be read and written grows with the file.
-            A file in tmpfs takes away memory until 20 MiB are free, so that a small file is several times as large; what
-            counts for "larger than memory" is these.  fsflush and pageout run as much more often as the disk is quicker.
-            Real time is that of the guest times the disk's scale.  User and system time are the guest's as they are, in
-            ticks of 10 ms; their sum is judged by the process's own clock.
-            The disk's own time comes from its log: what it took for each request that a batch made, unscaled.
-            A batch here is short beside what fsflush and the journal do at their own times, so the curve that is to be flat
-            is the mean of several runs, each with other keys.  Each run is shown, and what iostat -xn would show of the disk
-            in each batch: rates are per second of a machine with the disk's own speed.
-            The article has curves without numbers: consistent from run 3, when the file has 1 GB, to run 14, 7.2 GB.
+THEORY      user/bench/mkeyed.c inserts 14 batches of records into a file on the reference disk.  Each index is a tree, so
+            the time of a batch depends on its keys:
+              batch    the keys of a batch are larger than all keys before, as in the article.  A batch changes only
+                       leaves at the right edge of each tree.  So when the file is larger than memory, all batches
+                       should take the same time
+              uniform  keys are uniform over the whole range.  A batch changes all leaves, so the pages to read and write
+                       become more as the file grows
+            A file in tmpfs uses memory until only 20 MiB are free.  So a small file is already larger than memory, and
+            "memory" here means these 20 MiB.  The clocks of fsflush and pageout are faster by the scale of the disk.
+            Real time is the guest's time, multiplied by the disk's scale.  User and system time are the guest's,
+            unscaled, in ticks of 10 ms; for the judgement their sum is taken from the process's own, finer clock.
+            The disk's own time is the time for the requests of a batch, unscaled, from its log.
+            fsflush and the journal work at their own times, and a batch is short in comparison.  So the curve that
+            should be flat is the mean of several runs with different keys.  Each run is printed too, with the columns
+            of iostat -xn for each batch; their rates are per second of a machine with an unscaled disk.
+            The article shows curves without numbers: "reasonably consistent" from run 3 (1 GB) to run 14 (7.2 GB).
 USAGE       make experiment-mkeyed [SCALE=20] [ROWS='batch uniform'] [RECORDS=3500]
 SEE ALSO    user/bench/mkeyed.c, docs/benchmarks.md, qemu/refdisk
 """
@@ -31,12 +33,12 @@ from homeroom.experiments.storage import Value
 from homeroom.machine import MachineError
 
 MACHINE, MEMORY, SEED, BATCHES, RECORDS, SCALE = "sf280r", "64M", 4, 14, 3500, 20
-ROOM_MIB = 20  # of memory that are free when it begins: the rest is taken away
+ROOM_MIB = 20  # free memory at the begin; a file in tmpfs uses the rest
 LOOKUPS = 100  # records that are looked up at the end
 DISK_MIB = 160
-MOST = 0.10  # a batch may take so much longer at the end than when the file outgrew memory
+MOST = 0.10  # share by which the last batch may take longer than the first with a file larger than memory
 KINDS = {"batch": "keys of each batch above all before", "uniform": "keys uniform over the whole range"}
-REPEATS = {"batch": 3, "uniform": 1}  # runs that a curve is the mean of, with seeds that follow each other
+REPEATS = {"batch": 3, "uniform": 1}  # runs for a curve, which is their mean; each has the next seed
 
 
 @dataclass
@@ -45,7 +47,7 @@ class Batch:
     file_bytes: float
     user: float
     system: float
-    processor: float  # user and system, by a finer clock
+    processor: float  # user and system, measured with a finer clock
     real: float  # seconds, scaled
     pgin: float
     pgout: float
@@ -53,13 +55,13 @@ class Batch:
     writes: float
     read_kib: float
     written_kib: float
-    waited: float  # seconds times requests that waited for the disk, scaled
-    served: float  # and that it had
+    waited: float  # sum of the seconds that requests waited for the disk, scaled
+    served: float  # sum of the seconds that the disk had requests, scaled
     disk: float | None = None  # seconds of the disk, unscaled
 
 
 def disk(f: dict[str, str], scale: float) -> tuple[float, ...]:
-    """What the system's statistics say of the disk; 0 on a system that does not count (Linux)."""
+    """The fields reads to served of a Batch, from a result line; 0 on a system that does not count them (Linux)."""
     counts = [float(f.get(f"disk_{name}", 0)) for name in ("reads", "writes", "read_bytes", "written_bytes", "wait_s", "run_s")]
     return tuple(n * unit for n, unit in zip(counts, (1, 1, 1 / 1024, 1 / 1024, scale, scale), strict=True))
 
@@ -73,7 +75,7 @@ def parse(text: str, scale: float) -> list[Batch]:
 
 
 def measure(kind: str, folder: Path, records: int, scale: float, seed: int) -> list[Batch]:
-    """One boot on a fresh disk.  MachineError if the program finds its file wrong."""
+    """The batches of one boot with a new disk.  MachineError if the program fails, or finds a fault in its file."""
     log = storage.DiskLog(storage.make_disk(folder / f"{kind}.img", DISK_MIB), scale)
     system = storage.system(
         storage.PLAIN
@@ -101,19 +103,20 @@ def measure(kind: str, folder: Path, records: int, scale: float, seed: int) -> l
 
 
 def mean(runs: list[list[Batch]]) -> list[Batch]:
-    """Each batch's means."""
+    """The mean of several runs, batch by batch."""
     return [Batch(*map(statistics.mean, zip(*map(astuple, same), strict=True))) for same in zip(*runs, strict=True)]
 
 
 def growth(batches: list[Batch], memory: int, what: str) -> tuple[int, float]:
-    """The first batch that ends with a file larger than memory is followed by: its number, and how much more the last takes."""
+    """(number of the batch after the first that ends with a file larger than memory, share by which the last takes more)"""
     base = next(i for i, b in enumerate(batches) if b.file_bytes > memory) + 1
     first, last = (getattr(batches[i], what) for i in (base, -1))
     return base + 1, last / first - 1
 
 
 def slope(batches: list[Batch], memory: int, what: str) -> float:
-    """The same by the straight line through all batches that follow: not moved by one batch that was disturbed."""
+    """The share as in growth(), but along the least-squares line through all these batches: one disturbed batch matters
+    less."""
     base = next(i for i, b in enumerate(batches) if b.file_bytes > memory) + 1
     y = [getattr(b, what) for b in batches[base:]]
     middle, mean = (len(y) - 1) / 2, sum(y) / len(y)
@@ -122,7 +125,7 @@ def slope(batches: list[Batch], memory: int, what: str) -> float:
 
 
 def plot(runs: dict[str, list[list[Batch]]], memory: int) -> Path:
-    """The mean of a kind's runs, and each of several as a thin line."""
+    """Draw the mean of each kind's runs; if there are several, each of them as a thin line."""
     fig, axes = storage.figure("mkeyed")
     for kind, colour in (("batch", "#1f5f99"), ("uniform", "#b3382c")):
         if kind not in runs:
@@ -146,7 +149,7 @@ def plot(runs: dict[str, list[list[Batch]]], memory: int) -> Path:
 
 
 def judge(runs: dict[str, list[Batch]], memory: int) -> list[str]:
-    """What the curves are to show."""
+    """Compare the curves with the claims.  Returns a line for each claim."""
     judged = storage.Judgement()
     if "batch" in runs:
         for what, title in (("real", "real time"), ("processor", "user + system"), ("disk", "disk busy")):
@@ -163,10 +166,12 @@ def judge(runs: dict[str, list[Batch]], memory: int) -> list[str]:
 
 
 def spread(same: Iterable[float]) -> float:
+    """The largest value minus the smallest."""
     return max(same := list(same)) - min(same)
 
 
 def values(all_runs: dict[str, list[list[Batch]]], memory: int) -> list[Value]:
+    """The rows for results.csv."""
     out = []
     for kind, runs in all_runs.items():
         batches = mean(runs)
@@ -189,7 +194,7 @@ def values(all_runs: dict[str, list[list[Batch]]], memory: int) -> list[Value]:
 
 
 def columns(b: Batch) -> list[str]:
-    """A batch in the tables: first what it took, then the columns of iostat -xn."""
+    """The columns of a batch: its size, times and pages, then those of iostat -xn."""
     rates = (b.reads / b.real, b.writes / b.real, b.read_kib / b.real, b.written_kib / b.real)
     queues = (b.waited / b.real, b.served / b.real, 100 * b.disk / b.real)
     return [f"{b.file_bytes / 2**20:.0f}", f"{b.user:.2f}", f"{b.system:.2f}", f"{b.processor:.3f}", f"{b.real:.1f}",
@@ -197,6 +202,7 @@ def columns(b: Batch) -> list[str]:
 
 
 def report(all_runs: dict[str, list[list[Batch]]], scale: float, records: int) -> None:
+    """Print a table for each run, and for the mean."""
     head = ["batch", "MiB", "user", "sys", "both", "real", "disk", "pages in", "out", "r/s", "w/s", "kr/s", "kw/s", "wait",
             "actv", "%b"]  # fmt: skip
     for kind, runs in all_runs.items():
@@ -207,8 +213,8 @@ def report(all_runs: dict[str, list[list[Batch]]], scale: float, records: int) -
             rows = [[str(i), *columns(b)] for i, b in enumerate(batches, 1)]
             print(storage.table(f"{kind}: {KINDS[kind]}, {records} records a batch, seconds, {title}", head, rows))
             print()
-    print(f"{MACHINE} with {MEMORY}, {ROOM_MIB} MiB of them free; disk times divided by {scale:g}: real is multiplied by that, "
-          "user and sys are not.  Columns from r/s on: iostat -xn for the batch.")  # fmt: skip
+    print(f"{MACHINE} with {MEMORY}, {ROOM_MIB} MiB of them free; disk times divided by {scale:g}; real is multiplied by it, "
+          "user and sys are not.  The columns from r/s on are those of iostat -xn for the batch.")  # fmt: skip
     print("The article: 305,000 records a batch, 1 GB after 2 batches, 7.2 GB after 14; consistent from batch 3 to batch 14.")
 
 

@@ -1,19 +1,26 @@
 # SPDX-License-Identifier: MIT
-"""pacing.py - AIX's table of disk-I/O pacing: a large copy, and an editor that starts from the copy's target.
+"""pacing.py - the paper's table of AIX disk-I/O pacing: an editor starts while a large file is copied.
 
-THEORY      A file of 64 MiB is copied from one reference disk to another, 4 KiB with each write, while vi starts, whose
-            program file lies on the target, cold; so it is paged in, a few pages at a time, between the copy's writes.
-            Both disks are given one command at a time, so that whatever waits, waits in the guest's queue.
-            The rows of the paper: order of arrival, requests that continue each other joined up to 64 KiB as by AIX's SCSI
-            driver, no write throttle, AIX's write-behind of four pages and read-ahead of eight, the paper's pairs of
-            marks.  Then automatic mode, disk_sched=2, without any mark; and once more with everything else as it comes
-            (write throttle on, clusters of maxphys), and the elevator like this; all without read-around and deadlines.
-            Seconds are those of the guest times the disks' scale: what the processor does is stretched as well.  Beside
-            them stands the target disk's own time for all that it was asked, from its log, unscaled; and counts: for the
-            reads of vi, how many commands the target carried out between a read's coming and its turn.  The copy is
-            over when its last write(2) returns, and on the disk after a sync.
-            Beside the paper's high marks of 4n + 1 stand 4n and 4n + 2, and a copy that writes 64 KiB at a time.  Each row
-            is run RUNS times: the median counts, and the largest minus the smallest is its spread.
+THEORY      A program that writes much fills the queue of a disk, and all other requests wait behind its writes.  Pacing
+            stops the program when a file has as many pages to write as the high mark, until only as many as the low mark
+            are left.  The paper measures the cost for the program, and the gain for others.
+            Here a file of 64 MiB is copied from one reference disk to another, 4 KiB with each write(2).  Meanwhile vi
+            starts from the second disk (the target).  No page of vi is in memory, so its pages are read, a few at a
+            time, between the writes of the copy.  Both disks get one command at a time, so requests wait in the guest's
+            queue.
+              rows of the paper   with the paper's pairs of marks and AIX's settings: requests in order of arrival,
+                                  adjacent ones joined up to 64 KiB as by its SCSI driver, write-behind of four pages,
+                                  read-ahead of eight, no write throttle
+              other marks         4n and 4n + 2 beside the paper's high marks of 4n + 1; a copy that writes 64 KiB at a
+                                  time
+              automatic           disk_sched=2 without marks; with AIX's settings, and with Homeroom's defaults
+              elevator            disk_sched=1 with Homeroom's defaults (write throttle on, clusters of maxphys)
+            All are without read-around and deadlines.
+            Times are the guest's, multiplied by the scale of the disks, so the time of the processor is multiplied as
+            well.  The target's own time for all its requests, unscaled, comes from its log.  Counts show the number of
+            commands that the target executed between the arrival of a read of vi and its turn.  The copy ends when its
+            last write(2) returns; its data are on the disk after a sync.
+            Each row is measured RUNS times: the median counts, and the spread is the largest value minus the smallest.
 USAGE       make experiment-pacing [SCALE=4] [MIB=64] [RUNS=3] [ROWS='17/8 auto']
 SEE ALSO    kernel/blk/iosched.c, kernel/pages/throttle.h, qemu/refdisk, docs/disks.md
 """
@@ -35,8 +42,8 @@ DISK_MIB = 160
 # AIX: read-ahead of 8 pages (maxpgahead), write-behind of 4 (numclust=1), the SCSI driver joins up to 64 KB (max_coalesce).
 ONE_AT_A_TIME = storage.PLAIN | {"disk_depth": 1}
 AIX = ONE_AT_A_TIME | {"disk_sched": 0, "disk_coalesce": 65536, "ufs:ufs_WRITES": 0, "maxphys": 32768, "ufs:maxcontig": 2}
-SAME = 0.03  # between two runs of one row
-STARTS_AFTER = 0.2  # of the time that the copy takes unpaced, by the paper
+SAME = 0.03  # times that differ by less count as equal: so much do two runs of a row differ
+STARTS_AFTER = 0.2  # when vi starts, as a share of the time that the copy takes without pacing in the paper
 
 
 @dataclass
@@ -86,7 +93,7 @@ ROWS = [
 
 
 def build_images(folder: Path, mib: int) -> None:
-    """The source with the file, the target with vi: file systems that mke2fs makes and fills."""
+    """Make the source disk with the file, and the target disk with vi."""
     for name in ("source", "target"):
         (folder / name).mkdir()
     (folder / "source/big").write_bytes(random.Random(SEED).randbytes(mib << 20))
@@ -96,7 +103,7 @@ def build_images(folder: Path, mib: int) -> None:
 
 
 def boot(folder: Path, row: Row, scale: float) -> tuple[storage.Machine, storage.DiskLog]:
-    """Fresh disks, mounted; the target's log."""
+    """Boot with a new copy of the target, and mount both disks.  Returns the machine and the target's log."""
     shutil.copy(folder / "target.img", folder / "now.img")
     source, target = (storage.DiskLog(folder / f"{name}.img", scale) for name in ("source", "now"))
     guest = storage.Machine(MACHINE, seed=SEED, disks=[source.disk, target.disk], system=storage.system(row.settings))
@@ -105,7 +112,7 @@ def boot(folder: Path, row: Row, scale: float) -> tuple[storage.Machine, storage
 
 
 def start_vi(guest: storage.Machine) -> tuple[float, dict[str, int]]:
-    """Seconds of the guest, and what was counted of the target disk meanwhile."""
+    """Start vi.  Returns the guest's seconds, and the counts of the target disk meanwhile."""
     guest.check("echo sd:1:vdb > /dev/kstat")  # all counts from 0
     text = guest.check("vistart /dst/vi /dst/new", 1200)
     after = guest.kstats("sd:1:vdb")
@@ -114,6 +121,7 @@ def start_vi(guest: storage.Machine) -> tuple[float, dict[str, int]]:
 
 
 def unloaded(folder: Path, scale: float) -> tuple[float, int]:
+    """The time of vi's start without a copy (seconds, scaled), and its number of reads."""
     guest, _ = boot(folder, ROWS[0], scale)
     with guest:
         took, counts = start_vi(guest)
@@ -121,7 +129,7 @@ def unloaded(folder: Path, scale: float) -> tuple[float, int]:
 
 
 def check_writes(guest: storage.Machine, row: Row) -> None:
-    """truss shows how much the copy's program writes at a time."""
+    """Check with truss that the copy's program writes row.block KiB at a time; otherwise add a fault."""
     text = guest.check(f"truss dd if=/src/big of=/dst/few bs={row.block}k count=3 2>&1; rm /dst/few; sync")
     size = row.block * 1024
     if len(re.findall(rf"write\(1, .*\b{size}\) *= {size}\b", text)) != 3:
@@ -129,7 +137,7 @@ def check_writes(guest: storage.Machine, row: Row) -> None:
 
 
 def repeat(folder: Path, row: Row, scale: float, runs: int) -> None:
-    """Measure a row so often: medians, and how far the runs are apart."""
+    """Measure a row `runs` times; sets its values to the medians, and `spread`."""
     found: dict[str, list[float]] = {name: [] for name in MEASURED}
     for _ in range(runs):
         measure(folder, row, scale)
@@ -141,6 +149,7 @@ def repeat(folder: Path, row: Row, scale: float, runs: int) -> None:
 
 
 def measure(folder: Path, row: Row, scale: float) -> None:
+    """Measure a row once, in one boot; sets its values."""
     guest, target = boot(folder, row, scale)
     clock = time.monotonic()
     with guest:
@@ -188,7 +197,7 @@ def plot(rows: list[Row], alone: float) -> Path:
 
 
 def judge(rows: list[Row], alone: float) -> list[str]:
-    """What the table is to show."""
+    """Compare the table with the claims.  Returns a line for each claim."""
     by_name = {r.name: r for r in rows}
     judged = storage.Judgement()
     say = judged.say
@@ -222,6 +231,7 @@ def judge(rows: list[Row], alone: float) -> list[str]:
 
 
 def values(rows: list[Row], alone: float, alone_reads: int, runs: int) -> list[Value]:
+    """The rows for results.csv."""
     out = [Value("vi alone", "wall", "s", alone, 0.71), Value("vi alone, reads", "counters", "reads", alone_reads, 50)]
     for r in rows:
         note = "; ".join([*(f"{k}={v}" for k, v in r.settings.items()), *r.faults])
@@ -253,7 +263,7 @@ def report(rows: list[Row], alone: float, alone_reads: int, scale: float, mib: i
 
 
 def main() -> int:
-    args = storage.arguments("pacing", scale=float(SCALE), mib=64, runs=3, rows="")  # rows: names, or beginnings of them
+    args = storage.arguments("pacing", scale=float(SCALE), mib=64, runs=3, rows="")  # rows: names, or how names begin
     names = storage.chosen("pacing", args.rows, [r.name for r in ROWS], str.startswith)
     wanted = [r for r in ROWS if not args.rows or r.name in names]
 

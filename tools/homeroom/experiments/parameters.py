@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""parameters.py - where each of the model's parameters is from: the comment above it in qemu/fireplane.toml.
+"""parameters.py - find the source of each of the model's parameters: the comment above it in qemu/fireplane.toml.
 
     # Memory of one Uniboard [WP, Table B-3].
     memory_mbps = 6700
 
-A comment holds for all the parameters that follow it without another between them.
+A comment is that of all parameters between it and the next comment.
 """
 
 import re
@@ -12,11 +12,11 @@ import re
 from homeroom import machine
 from homeroom.experiments.run import FAMILIES
 
-TOPOLOGY = ("cpus", "memory_mib")  # what only says where CPUs and memory are
+TOPOLOGY = ("cpus", "memory_mib")  # parameters that only describe the boards; they have no source
 
 
 def parse(text: str) -> dict[tuple[str, str], str]:
-    """(part of the file, parameter) -> source."""
+    """(table of the file, parameter) -> comment."""
     found: dict[tuple[str, str], str] = {}
     comment: list[str] = []
     part, fresh = "", True
@@ -34,7 +34,7 @@ def parse(text: str) -> dict[tuple[str, str], str]:
 
 
 def source(key: str, machines: list[str]) -> str:
-    """Where a parameter of these machines is from."""
+    """The source of a parameter on these machines; if families differ in it, the sources of all."""
     sources = parse(FAMILIES.read_text())
     families = [(machine.load(name).fireplane or {}).get("family", "") for name in machines]
     return " / ".join(dict.fromkeys(sources[f, key] for f in ["common", *families] if (f, key) in sources))

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""plots.py - the report's figures, as SVG text that stands in the page itself.
+"""plots.py - the figures of the report, as SVG elements that are part of the HTML page.
 
-Text stays text (the page's fonts draw it), and every figure has names of its own, so that several fit in one page.
+Text in a figure remains text, in the fonts of the page.  The ids in each figure begin with the figure's name, so that the ids
+of several figures in one page differ.
 """
 
 import io
@@ -39,7 +40,7 @@ plt.rcParams |= {
 
 
 def _svg(figure, name: str) -> str:
-    """The figure's <svg> element; `name` keeps its ids apart from other figures'."""
+    """The <svg> element of a figure; its ids begin with `name`."""
     out = io.StringIO()
     with plt.rc_context({"svg.hashsalt": name}):
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
@@ -57,7 +58,10 @@ def _text(value: float) -> str:
 
 
 def _gain(axes, rows: list[Row]) -> None:
-    """Horizontal bars, the paper's above ours, the band behind; other conditions as circles, hypotheses as diamonds."""
+    """Draw gains as horizontal bars: the paper's above ours, the accepted band behind both.
+
+    Other conditions are circles, hypotheses diamonds.
+    """
     main = [r for r in rows if r.headline]
     ends = []
     for at, row in enumerate(main):
@@ -81,7 +85,7 @@ def _gain(axes, rows: list[Row]) -> None:
         for value, shift in ((row.paper, 0.19), (row.ours, -0.19)):
             if value is not None:
                 x = max(value, 0) + 0.012 * widest
-                for mark in marks if shift < 0 else []:  # the number stands where it hides no mark
+                for mark in marks if shift < 0 else []:  # the number must not hide a mark
                     if x - 0.012 * widest <= mark <= x + 0.06 * widest:
                         x = mark + 0.012 * widest
                 text = f"{value:.0f}" if abs(value) >= 99.5 else f"{value:.1f}"
@@ -94,7 +98,7 @@ def _gain(axes, rows: list[Row]) -> None:
 
 
 def gains(rows: list[Row]) -> str | None:
-    """What placement gains, the paper's and ours: large gains and small ones on scales of their own."""
+    """The gains from memory placement, the paper's and ours.  Gains above 50 are in a panel of their own."""
     rows = [r for r in rows if r.what == "compare" and r.paper is not None]
     if not rows:
         return None
@@ -123,7 +127,7 @@ def gains(rows: list[Row]) -> str | None:
 
 
 def _colours(row: Row) -> tuple[str, str]:
-    """Of a variant: the paper's bar and ours.  One that stands alone is what is compared with the base elsewhere."""
+    """The colours of a variant: of the paper's bar and of ours.  A single variant has the colour of the compared one."""
     e = row.experiment
     if row.what not in e.variants:
         return PAPER, LINUX[e.more.index(row.what) % 2]
@@ -132,14 +136,17 @@ def _colours(row: Row) -> tuple[str, str]:
 
 
 def _shares(row: Row) -> bool:
-    """Whether a row's values can be compared with the paper's only as shares of those without placement."""
+    """Whether a row's values can be compared with the paper's only as shares of the value without placement.
+
+    This is so if the paper gives only the gain, or the times of a problem of another size.
+    """
     e = row.experiment
     other_size = e.compare == "time" and e.times == 1
     return e.compare in ("rate", "time") and "compare" in e.paper and (row.paper is None or other_size)
 
 
 def _papers(row: Row) -> float | None:
-    """The paper's value of a variant as such a share, from the gain that it gives."""
+    """The paper's value of a variant as a share of the value without placement, in percent, from the paper's gain."""
     e = row.experiment
     if row.what not in e.variants:
         return None
@@ -147,7 +154,7 @@ def _papers(row: Row) -> float | None:
 
 
 def _bars(axes, rows: list[Row], legend: dict[str, str]) -> None:
-    """Bars of rows that have one unit; `legend` gets the colour of each title."""
+    """Draw rows with the same unit as bars; adds the colour of each title to `legend`."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(row.experiment.name, []).append(row)
@@ -181,9 +188,9 @@ def _bars(axes, rows: list[Row], legend: dict[str, str]) -> None:
 
 
 def table(name: str, rows: list[Row]) -> str | None:
-    """One table's numbers as bars, an experiment below the other: each variant, ours below the paper's; a part for each unit.
+    """The numbers of a table as bars, with a panel for each unit: for each variant our value below the paper's.
 
-    Where the paper gives the gain alone, or times of a problem whose size is not ours, shares of the base are shown.
+    Rows for which _shares() is true are shown as shares of the value without placement.
     """
     parts: dict[str, list[Row]] = {}
     for row in rows:
@@ -204,7 +211,7 @@ def table(name: str, rows: list[Row]) -> str | None:
 
 
 def pages(name: str, ours: dict[int, int], paper: list[int]) -> str | None:
-    """Pages in each lgroup, where there are several: the paper's beside ours."""
+    """The pages in each lgroup, the paper's beside ours; None for a single lgroup."""
     if len(ours) <= 1:
         return None
     series = [("paper", PAPER_NEW, dict(enumerate(paper)))] if paper else []
@@ -231,7 +238,10 @@ def pages(name: str, ours: dict[int, int], paper: list[int]) -> str | None:
 
 
 def speed_up(name: str, rows: list[Row]) -> str | None:
-    """Speed over the number of threads, that of the fewest of the first variant being their number; a part for each program."""
+    """Speed over the number of threads, with a panel for each program.
+
+    The unit is chosen so that the first variant with the fewest threads has their number as its speed.
+    """
     found: dict[str, dict[str, list[tuple[int, float]]]] = {}
     for row in rows:
         if row.what in row.experiment.variants and row.headline and row.ours:
@@ -259,7 +269,7 @@ def speed_up(name: str, rows: list[Row]) -> str | None:
 
 
 def _board(axes, x: float, y: float, up: bool, number: int, cpus: int, cells: tuple[float, float, float]) -> None:
-    """A board's box, its CPUs and memory, and its link to the crossbar; cells: width of the link, MiB on and off board."""
+    """Draw a board with its CPUs, and its link to the crossbar.  `cells`: width of the link, MiB on and off the board."""
     width, own, away = cells
     axes.add_patch(plt.Rectangle((x - 0.42, y - 0.5), 0.84, 1.0, facecolor="white", edgecolor=QUIET, lw=0.8, zorder=3))
     for i in range(cpus):
@@ -272,7 +282,7 @@ def _board(axes, x: float, y: float, up: bool, number: int, cpus: int, cells: tu
 
 
 def drawing(name: str, switch: str, cpus: list[int], parts: list[tuple[str, list[list[int]]]]) -> str:
-    """The machine as in the paper's Figures B-5 and B-6: boards, and the links to the switch, as thick as they are used."""
+    """The machine as in the paper's Figures B-5 and B-6: boards, and links to the switch whose width shows their traffic."""
     n = len(cpus)
     row = (n + 1) // 2
     sums = [[(sum(m[i]) - m[i][i] + sum(line[i] for line in m) - m[i][i]) / 2**20 for i in range(n)] for _, m in parts]
@@ -292,7 +302,7 @@ def drawing(name: str, switch: str, cpus: list[int], parts: list[tuple[str, list
 
 
 def traffic(name: str, parts: list[tuple[str, list[list[int]]]]) -> str:
-    """Heat maps of the bytes moved between boards, with one colour scale."""
+    """Heat maps of the bytes moved between boards, all with the same colour scale."""
     top = max((cell for _, matrix in parts for line in matrix for cell in line), default=0) / 2**20 or 1.0
     figure, axes = plt.subplots(1, len(parts), figsize=(3.6 * len(parts) + 0.6, 3.5), squeeze=False)
     for one, (title, matrix) in zip(axes[0], parts, strict=True):

@@ -1,23 +1,26 @@
 # SPDX-License-Identifier: MIT
-"""psrset.py - the paper's processor set: a network benchmark outside and inside a set of CPUs without interrupts.
+"""psrset.py - the paper's experiment with a processor set: a network benchmark outside and inside a set without interrupts.
 
-THEORY      Debian's iperf sends both ways at once (--dualtest) between the guest and a server on the host's loopback, behind
-            QEMU's user network; the server's way back goes through a forwarded port.  The steps are the paper's: all CPUs;
-            CPUs 0 to 15 in a set, interrupts fenced off, iperf outside; iperf inside; the set removed.  For each: the
-            throughput, what mpstat shows meanwhile, and which interrupt arrived on which CPU (/proc/interrupts and the
-            kstats intr:N:cpu, which count pokes by their reason).
-            The paper ends with a question: why do CPUs in the set take interrupts when iperf runs there?  The counts by
-            source answer it.  One more step is the consequence: with halt_fenced_cpus=0 idle CPUs of the set look for work
-            all the time, so nothing has to poke them, and the set is quiet with iperf inside.
-            Last come the first three steps with an iperf on each of the machine's four cards, and beside them a process
-            that makes system calls all the time, as in the paper's first two listings: the cards' interrupts are spread
-            over the CPUs that take any (as Solaris's intrd does), and threads that are forced off a CPU are counted.
-            For these steps each CPU has a host thread: in a single one QEMU would let the busy CPU run for 100 ms at a
-            time, and iperf, which gives up reading two seconds after its time, would leave bytes behind.
-            iperf also gives up when its server's connection has not come after a few seconds; such a step is run again, which
-            is said, up to three times in all.
-            The server's window is the paper's: what it has sent and the guest not received when time is up stays small.
-            Throughput is the guest's wall time under QEMU; compare steps of one run.  Rates are counts a second.
+THEORY      A processor set is a group of CPUs that only chosen processes use.  Its CPUs can also be fenced: device
+            interrupts then go to other CPUs.  The paper measures the network benchmark iperf beside such a set.
+            Debian's iperf sends in both directions at the same time (--dualtest) between the guest and a server on the
+            host's loopback, through QEMU's user network; the server connects back through a forwarded port.
+            The steps of the paper: all CPUs; CPUs 0 to 15 in a fenced set, and iperf outside it; iperf inside; the set
+            removed.  Each step gives the throughput, the output of mpstat, and the number of interrupts on each CPU by
+            source (/proc/interrupts; the kstats intr:N:cpu count pokes, interrupts from one CPU to another, by reason).
+            The paper ends with a question: why do CPUs of the set take interrupts when iperf runs there?  The counts by
+            source answer it.  A further step shows the consequence: with halt_fenced_cpus=0, idle CPUs of the set do not
+            halt but look for work, so other CPUs need not poke them, and there are no interrupts with iperf inside.
+            The last steps are the first three again, with an iperf on each of the machine's four cards and a process that
+            makes system calls all the time, as in the first two listings of the paper.  The interrupts of the cards are
+            then spread over the CPUs that take interrupts (as Solaris's intrd does), and threads are forced off CPUs.
+            In these steps each CPU has a host thread.  With one thread for all, QEMU would run the busy CPU for 100 ms at a
+            time; iperf stops reading two seconds after its end, and would not receive all bytes.
+            iperf also gives up if its server does not connect back within a few seconds.  Then the step is repeated, with
+            a message, up to three times in all.
+            The server's TCP window is that of the paper; it limits the bytes that are still under way at the end.
+            Throughput is per second of the guest's clock under QEMU: compare only steps of the same run.  Rates are counts
+            per second.
 USAGE       make experiment-psrset [WINDOW=10]
 SEE ALSO    docs/experiments.md, kernel/intr/intr.c, tools/homeroom/experiments/psrset_report.py
 """
@@ -38,15 +41,15 @@ MACHINE, SEED, SET = "t2000", 11, range(16)
 CARDS = 4
 WINDOW = "48K"  # the paper's TCP window
 LEAD = 2  # seconds of iperf before counting begins
-PATIENCE = 30  # seconds for the server's report
-TRIES = 3  # of a step whose iperf gave up waiting
-GAVE_UP = "expected reverse connect did not occur"  # iperf's words
+PATIENCE = 30  # seconds to wait for the server's report
+TRIES = 3  # attempts for a step whose iperf gave up waiting
+GAVE_UP = "expected reverse connect did not occur"  # iperf's message
 EFFECTIVE = "for f in /proc/irq/*/effective_affinity_list; do echo $f $(cat $f); done"
 
 
 @dataclass
 class Flow:
-    """One direction of a run: bytes sent and received, bits a second as the guest saw it."""
+    """One direction of a run: bytes sent and received, and bits per second as measured in the guest."""
 
     sent: int
     received: int
@@ -56,18 +59,18 @@ class Flow:
 @dataclass
 class Step:
     title: str
-    prefix: str = ""  # of the command
-    before: tuple[str, ...] = ()  # commands
-    cards: int = 1  # an iperf on each
+    prefix: str = ""  # before the command
+    before: tuple[str, ...] = ()  # commands that are executed first
+    cards: int = 1  # number of network cards, with an iperf on each
     busy: bool = False  # with a process that makes system calls all the time
     out: Flow | None = None  # guest to host
-    back: Flow | None = None
+    back: Flow | None = None  # host to guest
     mpstat: dict[int, dict[str, int]] = field(default_factory=dict)  # by CPU and column
-    sources: dict[str, dict[int, float]] = field(default_factory=dict)  # a second, by source and CPU; devices by name
-    pokes: dict[str, dict[int, float]] = field(default_factory=dict)  # pokes sent to a CPU, a second, by reason
-    senders: dict[int, float] = field(default_factory=dict)  # pokes that a CPU sent, a second
-    devices: set[str] = field(default_factory=set)  # the sources that are devices
-    targets: dict[str, str] = field(default_factory=dict)  # device: the CPU where its interrupt arrives
+    sources: dict[str, dict[int, float]] = field(default_factory=dict)  # interrupts per second, by source and CPU
+    pokes: dict[str, dict[int, float]] = field(default_factory=dict)  # pokes to a CPU per second, by reason and CPU
+    senders: dict[int, float] = field(default_factory=dict)  # pokes per second that a CPU sent
+    devices: set[str] = field(default_factory=set)  # the names in `sources` that are devices
+    targets: dict[str, str] = field(default_factory=dict)  # device -> the CPU that takes its interrupt
 
 
 def steps() -> list[Step]:
@@ -89,7 +92,7 @@ def steps() -> list[Step]:
 
 
 def parse_mpstat(text: str) -> dict[int, dict[str, int]]:
-    """The last report of several."""
+    """mpstat's last report: for each CPU, its columns."""
     head, rows = [], {}
     for line in text.splitlines():
         words = line.split()
@@ -101,7 +104,7 @@ def parse_mpstat(text: str) -> dict[int, dict[str, int]]:
 
 
 def parse_interrupts(text: str) -> dict[str, dict[int, int]]:
-    """/proc/interrupts: counts by source and CPU; a device's source is "number name", others have their label."""
+    """The counts of /proc/interrupts by source and CPU.  A source is "number name" for a device, otherwise the label."""
     head, *lines = text.splitlines()
     cpus = [int(word.removeprefix("CPU")) for word in head.split()]
     out = {}
@@ -114,7 +117,7 @@ def parse_interrupts(text: str) -> dict[str, dict[int, int]]:
 
 
 def parse_pokes(text: str) -> dict[str, dict[int, int]]:
-    """The kstats intr:N:cpu: pokes sent to each CPU, by reason."""
+    """The pokes sent to each CPU, by reason, from the kstats intr:N:cpu."""
     out: dict[str, dict[int, int]] = {}
     for cpu, reason, count in re.findall(r"^intr:(\d+):cpu:poke (\w+)\t(\d+)$", text, re.M):
         out.setdefault(reason, {})[int(cpu)] = int(count)
@@ -122,10 +125,12 @@ def parse_pokes(text: str) -> dict[str, dict[int, int]]:
 
 
 def parse_senders(text: str) -> dict[int, int]:
+    """The pokes that each CPU has sent, from the kstats cpu:N:sys."""
     return {int(cpu): int(count) for cpu, count in re.findall(r"^cpu:(\d+):sys:pokes\t(\d+)$", text, re.M)}
 
 
 def rates(before: dict, after: dict, seconds: float) -> dict[str, dict[int, float]]:
+    """The increase of each count per second."""
     return {
         name: {cpu: (count - before.get(name, {}).get(cpu, 0)) / seconds for cpu, count in row.items()}
         for name, row in after.items()
@@ -133,13 +138,13 @@ def rates(before: dict, after: dict, seconds: float) -> dict[str, dict[int, floa
 
 
 def parse_csv(text: str) -> dict[int, tuple[int, float]]:
-    """iperf's lines, in which data goes from the first address to the second: bytes and bits a second, by the second's port."""
+    """iperf's CSV lines, each for one direction: (bytes, bits per second) by the port of the receiver."""
     rows = [line.split(",") for line in text.splitlines() if line.count(",") == 8]
     return {int(r[4]): (int(r[7]), float(r[8])) for r in rows}
 
 
 def flows(guest: str, server: str, port: int, back: int) -> tuple[Flow, Flow]:
-    """The two directions, from what both ends have printed.  MachineError when a line is missing."""
+    """Both directions, from the output of iperf in the guest and of the server.  MachineError if a line is missing."""
     here, there = parse_csv(guest), parse_csv(server)
     if not {port, back} <= here.keys() & there.keys():
         raise MachineError(f"iperf has not reported all four ends; in the guest:\n{guest}\nserver:\n{server}")
@@ -150,13 +155,14 @@ def flows(guest: str, server: str, port: int, back: int) -> tuple[Flow, Flow]:
 
 
 def free_port() -> int:
+    """A TCP port of the host's loopback that is free at this moment."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
 
 
 class Server:
-    """iperf on the host's loopback; its report comes line by line."""
+    """An iperf server on the host's loopback."""
 
     def __init__(self, folder: Path, card: int) -> None:
         self.port, self.file = free_port(), folder / f"server{card}.csv"
@@ -166,7 +172,7 @@ class Server:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
 
     def report(self) -> str:
-        """What it says when both connections have ended."""
+        """Its output, after both connections have ended, or PATIENCE seconds later."""
         end = time.monotonic() + PATIENCE
         while len(parse_csv(self.file.read_text())) < 2 and time.monotonic() < end and self.process.poll() is None:
             time.sleep(0.1)
@@ -178,11 +184,15 @@ class Server:
 
 
 def together(parts: list[Flow]) -> Flow:
-    """What several flows carry side by side."""
+    """The sum of several flows."""
     return Flow(sum(f.sent for f in parts), sum(f.received for f in parts), sum(f.rate for f in parts))
 
 
 def measure(guest: storage.Machine, step: Step, folder: Path, backs: list[int], seconds: int) -> None:
+    """Run iperf on each card and set the step's results.  `backs`: the forwarded port of each card.
+
+    MachineError if iperf fails or does not report both directions.
+    """
     servers = [Server(folder, card) for card in range(step.cards)]
     try:
         snap = "cat /proc/uptime /proc/interrupts > /tmp/{0}; grep -E '^intr:|:sys:pokes' /dev/kstat > /tmp/{0}.kstat"
@@ -225,7 +235,7 @@ def measure(guest: storage.Machine, step: Step, folder: Path, backs: list[int], 
 
 
 def attempt(guest: storage.Machine, step: Step, folder: Path, backs: list[int], seconds: int) -> None:
-    """Prepares a step and measures it, again when iperf gave up waiting for its server's connection."""
+    """Execute the commands before a step, and measure it; again, up to TRIES times, if iperf gave up waiting."""
     for command in step.before:
         guest.check(command)
     for again in range(TRIES - 1, -1, -1):
@@ -239,6 +249,7 @@ def attempt(guest: storage.Machine, step: Step, folder: Path, backs: list[int], 
 
 
 def execute(seconds: int) -> list[Step]:
+    """Measure all steps, in two boots: one host thread for all CPUs, then one for each."""
     todo, backs = steps(), [free_port() for _ in range(CARDS)]
     forward = [f"{port}:{port}@{card}" for card, port in enumerate(backs)]
     options = {"seed": SEED, "overlay": TOP / "build/dynamic", "forward": forward}

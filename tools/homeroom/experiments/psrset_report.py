@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""psrset_report.py - what experiment-psrset prints, records and draws.
+"""psrset_report.py - print, record and draw the results of experiment-psrset, and compare them with the paper.
 
-The paper's numbers are from "Playing with Solaris processor sets" (2009): a Sun Fire T2000 with a second machine at the other
-end of gigabit Ethernet.  Of its third run it gives no throughput: the lines repeat those of the second.
+The paper's numbers are from "Playing with Solaris processor sets" (2009): a Sun Fire T2000 and a second machine, connected by
+gigabit Ethernet.  The paper gives no throughput for its third run: those lines repeat the lines of the second.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from pathlib import Path
 from homeroom.experiments import run, storage
 from homeroom.experiments.storage import Value
 
-# Step: Mbit/s from and to the machine, and mpstat's columns by CPU.
+# By step: Mbit/s from and to the machine; mpstat's column intr for each CPU.
 PAPER_RATE = {"all CPUs": (540, 518), "outside the fenced set": (481, 436)}
 PAPER_INTR = {
     "all CPUs": [
@@ -26,9 +26,9 @@ PAPER_INTR = {
         1346, 687, 653, 509, 47201, 757, 1055, 791, 1033, 804, 584, 519, 726, 428, 812, 675,
     ],
 }  # fmt: skip
-PAPER_ICSW = {"all CPUs": 41, "outside the fenced set": 104, "inside the fenced set": 27}  # sum of the column
+PAPER_ICSW = {"all CPUs": 41, "outside the fenced set": 104, "inside the fenced set": 27}  # sum of mpstat's column icsw
 WORDS = {
-    "LOC": "the CPU's own timer", "RES": "pokes", "TLB": "cross-calls: forget translations",
+    "LOC": "the CPU's own timer", "RES": "pokes", "TLB": "cross-calls to flush translations",
     "SET": "settling, once when it is fenced", "SPU": "spurious",
 }  # fmt: skip
 COLOURS = {"device": "#b3382c", "RES": "#1f5f99", "LOC": "#8fb8de", "TLB": "#d9a441", "SPU": "#7d8894"}
@@ -48,6 +48,7 @@ def total(step) -> float:
 
 
 def source_in(step, name: str, cpus: Iterable[int]) -> float:
+    """Interrupts per second from a source on these CPUs."""
     return sum(step.sources.get(name, {}).get(cpu, 0) for cpu in cpus)
 
 
@@ -60,6 +61,7 @@ def outside(step, inside: range) -> list[int]:
 
 
 def summary(done: list, inside: range) -> str:
+    """The table of throughput and interrupts, the paper's numbers beside ours."""
     lines = []
     for step in done:
         rate, intr, others = PAPER_RATE.get(step.title), PAPER_INTR.get(step.title), outside(step, inside)
@@ -77,14 +79,14 @@ def summary(done: list, inside: range) -> str:
 
 
 def targets(done: list) -> str:
-    """Where each device's interrupt arrives, step by step."""
+    """The table of the CPUs that take each device's interrupt, by step."""
     names = sorted({name for step in done for name in step.targets}, key=lambda n: int(n.split()[0]))
     rows = [[name, *(f"{s.targets.get(name, '-')} ({source_in(s, name, s.mpstat):.0f}/s)" for s in done)] for name in names]
     return storage.table("Device interrupts: the CPU, and how often", ["interrupt", *(s.title for s in done)], rows)
 
 
 def named(step, cpus: range) -> list[tuple[str, float, str]]:
-    """What interrupts these CPUs: source, a second, and where most of it."""
+    """The interrupts of these CPUs: (source, number per second, the CPUs with the most)."""
     out = []
     for name, row in step.sources.items():
         there = {cpu: row[cpu] for cpu in cpus if row.get(cpu)}
@@ -96,7 +98,7 @@ def named(step, cpus: range) -> list[tuple[str, float, str]]:
 
 
 def answer(done: list, inside: range) -> list[str]:
-    """Why CPUs of the set take interrupts, by the counts."""
+    """The counts that show why CPUs of the set take interrupts."""
     lines = []
     for step in (*done[1:4], *done[6:]):
         lines.append(f"{step.title}: what interrupted CPUs 0-15, a second")
@@ -111,12 +113,12 @@ def answer(done: list, inside: range) -> list[str]:
 
 
 def cards_of(step) -> dict[str, str]:
-    """The CPU where each network card's interrupt arrives."""
+    """The CPU that takes the interrupt of each network card."""
     return {name: cpu for name, cpu in step.targets.items() if "vnet" in name}
 
 
 def judge(done: list, inside: range) -> list[tuple[bool, str]]:
-    """What the experiment is to show."""
+    """The claims of the experiment, each with whether it holds."""
     _, out, within, quiet, _, free, *many = done
     fenced = [out, within, quiet, *many]
     lost = [s.title for s in done if any(f.sent != f.received or f.sent == 0 for f in (s.out, s.back))]
@@ -138,6 +140,7 @@ def judge(done: list, inside: range) -> list[tuple[bool, str]]:
 
 
 def values(done: list, inside: range) -> list[Value]:
+    """The rows for results.csv."""
     out = []
     for step in done:
         rate, intr, others = PAPER_RATE.get(step.title), PAPER_INTR.get(step.title), outside(step, inside)
@@ -163,7 +166,7 @@ def values(done: list, inside: range) -> list[Value]:
 
 
 def plot(done: list) -> Path:
-    """Interrupts of each CPU, by source, a panel for each step; the paper's as dots."""
+    """Draw the interrupts of each CPU by source, with a panel for each step; the paper's numbers are dots."""
     from homeroom.experiments import plots
 
     fig, panels = plots.plt.subplots(len(done), 1, figsize=(7.6, 1.7 * len(done)), sharex=True)
@@ -187,7 +190,7 @@ def plot(done: list) -> Path:
 
 
 def report(done: list, machine: str, seed: int, inside: range, seconds: int) -> int:
-    """Print and record everything.  0 if all is shown that is to be."""
+    """Print, record and draw everything.  Returns 0 if all claims hold, otherwise 1."""
     print(summary(done, inside))
     print(f"({machine}; ours: wall time under QEMU, its user network, {seconds} s counted; the paper: gigabit Ethernet.")
     print(" The paper gives no throughput for its third run.)")

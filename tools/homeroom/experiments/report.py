@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""report.py - the report: one HTML file that needs nothing else, the paper's numbers and ours side by side.
+"""report.py - write the report: one HTML file with the paper's numbers and ours side by side.
 
-THEORY      results.collect() gives the rows; here they are only laid out: how far off they are, a summary, a section for
-            each table of the paper, the traffic between boards, the parameters with their sources, and the runs themselves.
-            A line of a table is a row's headline; what other conditions gave stands in columns of the same line.
-INVARIANTS  I1  nothing is loaded from elsewhere: styles and figures stand in the page, and there is no script
+THEORY      results.collect() computes the rows; this file only formats them.  The page has a table of errors, a summary, a
+            section for each table of the paper, the traffic between boards, the parameters with their sources, and the
+            runs.  Each row of a table shows the headline of an experiment; results under other conditions are further
+            columns.
+INVARIANTS  I1  the page loads nothing: it contains styles and figures, and has no script
             I2  every figure has a table beside it with the same numbers
 SEE ALSO    tests/test_report.py opens one in a browser
 """
@@ -27,7 +28,7 @@ def esc(text: object) -> str:
 
 
 def number(value: float | None, row: Row) -> str:
-    """A value of a row: gains with their sign, percentages to a tenth, others to three digits or more."""
+    """A value as text: gains with their sign, percentages with one decimal, others with three digits or more."""
     if value is None:
         return "–"
     if row.what in ("compare", "linux") or row.unit == "points":
@@ -40,6 +41,7 @@ def number(value: float | None, row: Row) -> str:
 
 
 def chip(row: Row) -> str:
+    """The coloured label with a row's verdict."""
     if row.ours is None:
         return '<span class="chip failed">failed</span>'
     if row.inside is None:
@@ -49,6 +51,7 @@ def chip(row: Row) -> str:
 
 
 def band(row: Row) -> str:
+    """The accepted band of a row as text; empty without one."""
     if row.band is None:
         return ""
     least, most = row.band
@@ -59,12 +62,12 @@ def band(row: Row) -> str:
 
 
 def comparable(row: Row) -> bool:
-    """Whether paper and ours measure the same amount of work: times depend on the size of the problem."""
+    """Whether the paper's value and ours can be compared: times cannot if the problems have different sizes."""
     return row.experiment.compare != "time" or row.experiment.times != 1 or row.what in ("compare", "linux")
 
 
 def line(row: Row, others: list[Row | None], place: bool = False) -> str:
-    """A row of a table, with those of other conditions; with `place`, it says which table and machine it is of."""
+    """A line of a table: a row, and the rows of other conditions.  `place`: also show its table and machine."""
     table = row.experiment.tables[0]
     lead = f'<a href="#table-{table}">{table}</a> {row.experiment.machine}: ' if place else ""
     kind = "hypothesis" if row.hypothesis else ("compare" if row.what in ("compare", "linux") else "")
@@ -88,7 +91,7 @@ def line(row: Row, others: list[Row | None], place: bool = False) -> str:
 
 
 def grid(rows: list[Row], settings: Settings, place: bool = False) -> str:
-    """A table of rows; those of conditions that are not the headline are columns beside it."""
+    """A table of rows.  Rows of conditions other than the headline become columns."""
     beside = {(r.experiment.name, r.what, r.condition): r for r in rows if r.condition}
     conditions = [name for name in settings.suite.conditions if any(name == r.condition for r in beside.values())]
     titles = [settings.suite.conditions[name].title for name in conditions]
@@ -103,7 +106,7 @@ def grid(rows: list[Row], settings: Settings, place: bool = False) -> str:
 
 
 def _off(rows: list[Row]) -> str:
-    """Mean and worst of the errors of rows, in words."""
+    """The mean and the largest error of these rows, as text."""
     found = [(abs(r.error), r) for r in rows if r.error is not None]
     if not found:
         return "–"
@@ -113,7 +116,7 @@ def _off(rows: list[Row]) -> str:
 
 
 def accuracy(rows: list[Row], settings: Settings) -> str:
-    """The first table: how far ours are from the paper's, by condition."""
+    """The table of errors: the difference between our values and the paper's, by condition."""
     rows = [r for r in rows if not r.hypothesis and r.experiment.conditions and r.ours is not None]
     kinds = (
         ("gains, as time or rate with placement over without", lambda r: r.what == "compare"),
@@ -135,9 +138,9 @@ def accuracy(rows: list[Row], settings: Settings) -> str:
 
 
 def fitted(settings: Settings) -> str:
-    """Which defaults were chosen with a number of the paper in hand."""
+    """The list of defaults that were chosen so that they fit a number of the paper."""
     lines = [f"<li><code>{esc(f.what)}</code>: {esc(f.source)}</li>" for f in settings.suite.fitted]
-    return f"<p>Fitted, that is, chosen with a number of the paper in hand:</p><ul>{''.join(lines)}</ul>" if lines else ""
+    return f"<p>Fitted, that is, chosen so that they fit a number of the paper:</p><ul>{''.join(lines)}</ul>" if lines else ""
 
 
 def figure(svg: str | None, caption: str) -> str:
@@ -145,6 +148,7 @@ def figure(svg: str | None, caption: str) -> str:
 
 
 def summary(rows: list[Row], settings: Settings) -> str:
+    """The line of facts about the whole sweep."""
     judged = [r for r in rows if r.inside is not None and r.headline]
     inside, failed = sum(bool(r.inside) for r in judged), sum(r.ours is None for r in rows)
     boots = {f["log"]: f for r in rows for f in [r.file] if f}
@@ -168,7 +172,7 @@ def left_out(settings: Settings) -> list[Experiment]:
 
 
 def quick_run(settings: Settings) -> str:
-    """What a quick run is, in a line; empty for another."""
+    """A line that explains a quick run; empty for another run."""
     if not settings.quick:
         return ""
     number, out = len(settings.experiments()), len(left_out(settings))
@@ -179,7 +183,7 @@ def quick_run(settings: Settings) -> str:
 
 
 def breakdown(rows: list[Row]) -> str:
-    """Where the pages are, lgroup by lgroup, as the paper's Tables 3-4 and 3-7 tell it: for each number of threads."""
+    """The pages in each lgroup for each number of threads, as in the paper's Tables 3-4 and 3-7."""
     found: dict[str, dict[str, dict[int, int]]] = {}
     papers: dict[str, list[int]] = {}
     ours: dict[str, dict[int, int]] = {}
@@ -211,15 +215,16 @@ def breakdown(rows: list[Row]) -> str:
 
 
 def described(one: Hypothesis) -> str:
+    """A paragraph about a hypothesis."""
     return f"<p class=quiet><b>{esc(one.title)}</b> (<code>{esc(one.set)}</code>): {esc(one.why)}.</p>"
 
 
 def section(name: str, rows: list[Row], settings: Settings) -> str:
-    """One table of the paper."""
+    """The section of one table of the paper."""
     info, suite = settings.suite.tables[name], settings.suite
     title = f"Table {name}. {info['title']}" if name[0].isdigit() else info["title"]
     parts = [f'<section id="table-{name}"><h2>{esc(title)}</h2><p>{esc(info.get("text", ""))}</p>']
-    # A row that the paper has in two tables is shown once.
+    # A row that is in two tables of the paper is shown only in the first.
     if other := [t for t in dict.fromkeys(r.experiment.tables[0] for r in rows) if t != name]:
         links = ", ".join(f'<a href="#table-{t}">Table {esc(t)}</a>' for t in other)
         same = dict.fromkeys(r.experiment.row for r in rows if r.experiment.tables[0] != name)
@@ -252,7 +257,7 @@ def section(name: str, rows: list[Row], settings: Settings) -> str:
 
 
 def sensitivity(rows: list[Row], settings: Settings) -> str:
-    """How far gains depend on parameters: a line for each row, a column for each parameter that was changed."""
+    """The section that shows how gains depend on parameters: a line for each row, a column for each changed parameter."""
     hypotheses = settings.suite.hypotheses
     found = {(r.experiment.name, r.hypothesis): r for r in rows if r.what == "compare" and not r.condition}
     names = [h for h, one in hypotheses.items() if one.sensitivity and any(h == key for _, key in found)]
@@ -274,6 +279,7 @@ def sensitivity(rows: list[Row], settings: Settings) -> str:
 
 
 def heat_maps(rows: list[Row], settings: Settings) -> str:
+    """The section with the traffic between boards, for the experiments with `map`."""
     out = []
     for e in {r.experiment.name: r.experiment for r in rows if r.experiment.map}.values():
         parts = []
@@ -300,7 +306,7 @@ def heat_maps(rows: list[Row], settings: Settings) -> str:
 
 
 def parameter_table(rows: list[Row], settings: Settings) -> str:
-    """What the model was given, machine by machine, and where each value is from."""
+    """The section with the model's parameters on each machine, and their sources."""
     found: dict[str, dict[str, str]] = {}
     for row in rows:
         page = row.file.get("page")
@@ -327,7 +333,7 @@ def parameter_table(rows: list[Row], settings: Settings) -> str:
 
 
 def run_table(rows: list[Row], settings: Settings) -> str:
-    """Every boot behind the rows: what it counted, and what it cost."""
+    """The section with every boot: its accesses, its CPU time, its log."""
     suite, lines, seen = settings.suite, [], set()
     for row in rows:
         file = row.file
@@ -359,10 +365,10 @@ def page(rows: list[Row], settings: Settings) -> str:
     quick = f"<p><b>{esc(quick_run(settings))}.</b>" if settings.quick else ""
     quick += f" Tables without any row: {esc(', '.join(without))}.</p>" if without else "</p>" if quick else ""
     intro = (
-        "Times and rates are modelled time: what the interconnect model's clocks say, not this computer's. Misses and pages "
-        "are counted. One rule judges all rows: gains of less than 30 % in the paper within 3 points, larger ones within "
-        "10 % of the time or rate with placement over that without, pages exactly, the copies' absolute values within 20 %. "
-        "What does not hold is shown as it is. The residual is ours minus the paper's."
+        "Times and rates are in modelled time: that of the interconnect model's clocks, not of this computer. Misses and pages "
+        "are counted. One rule judges all rows: a gain of less than 30 % in the paper must be met within 3 points, a larger "
+        "one within 10 % of the ratio of times or rates with and without placement, pages exactly, absolute values of copies "
+        "within 20 %. Values outside are shown like the others. The residual is our value minus the paper's."
     )
     gains = figure(plots.gains(rows), "The gain of memory placement, the paper's and ours.")
     summed = grid(judged, settings, place=True) if judged and not quick else ""
@@ -382,7 +388,7 @@ def page(rows: list[Row], settings: Settings) -> str:
 
 
 def say(rows: list[Row], path: Path, settings: Settings) -> None:
-    """The end of the sweep, for a person at a terminal."""
+    """Print the rows, at the end of the sweep."""
     if settings.quick:
         print(f"experiments: {quick_run(settings)}")
     for row in rows:
@@ -396,7 +402,7 @@ def say(rows: list[Row], path: Path, settings: Settings) -> None:
 
 
 def make(settings: Settings) -> int:
-    """Write results.csv and the report.  Returns 0, or 1 when a row has no number."""
+    """Write results.csv and the report.  Returns 0, or 1 if a row has no value."""
     rows = results.collect(settings)
     results.write_csv(rows, settings.suite.seed, keep=bool(settings.names) or settings.quick or not settings.full)
     names = settings.names

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""results.py - from the runs' files to the rows of results.csv and of the report.
+"""results.py - compute the rows of results.csv and of the report from the files of the runs.
 
-THEORY      One rule judges all rows that have a number of the paper (accepted(); docs/experiments.md, "One rule for all
-            rows").  An experiment's first condition is its headline; rows of the others stand beside it.
-INVARIANTS  I1  every row that was asked for is there: one without a number says why, with the log's path
-            I2  results.csv has exactly COLUMNS; rows of experiments that were not asked for stay as they were
+THEORY      A row is a number of ours, beside that of the paper.  One rule judges all rows for which the paper has a number
+            (accepted(); docs/experiments.md, "One rule for all rows").  The first condition of an experiment is its
+            headline; rows of other conditions are shown beside it.
+INVARIANTS  I1  there is a row for everything that was requested; a row without a number has the reason and the log's path
+            I2  results.csv has exactly the columns COLUMNS; rows of experiments that were not requested do not change
 """
 
 import csv
@@ -19,7 +20,7 @@ from homeroom.experiments.settings import Settings
 from homeroom.machine import MachineError
 
 CSV = run.OUT / "results.csv"
-# Tables of experiments that are programs of their own.
+# Names of the experiments that are separate programs (storage.py).
 DISKS = ("idedma", "pacing", "mkeyed", "ddt")
 SETS = ("psrset",)
 PLATEAUS = ("fabric",)
@@ -47,12 +48,12 @@ class Case:
 
 
 def _sign(e: Experiment) -> int:
-    """Which way a gain moves what is measured."""
+    """1 if a gain makes the measured value larger, -1 if smaller."""
     return 1 if e.compare == "rate" else -1
 
 
 def accepted(e: Experiment, what: str) -> list[float] | None:
-    """Least and most that holds for a variant or a comparison; None: it is shown and not judged."""
+    """The accepted band [least, most] for a variant or a comparison; None: it is not judged."""
     paper = e.paper.get(what)
     if paper is None:
         return e.band.get(what)
@@ -67,7 +68,7 @@ def accepted(e: Experiment, what: str) -> list[float] | None:
 
 @dataclass
 class Row:
-    """A number beside the paper's."""
+    """A value of ours, with the paper's and the accepted band."""
 
     experiment: Experiment
     what: str  # variant, or "compare", or "linux"
@@ -82,12 +83,12 @@ class Row:
     spread: float | None = None
     runs: int = 0
     faults: list[str] = field(default_factory=list)
-    file: dict = field(default_factory=dict)  # of the first run behind it
-    quick: bool = False  # of a quick run, which shows that it works and no more
+    file: dict = field(default_factory=dict)  # contents of the file of its first run
+    quick: bool = False  # from a quick run, which is not judged
 
     @property
     def inside(self) -> bool | None:
-        """Whether ours is in the band; None where that is not judged: `verdict` says why."""
+        """Whether our value is in the band; None if it is not judged (`verdict` tells why)."""
         if self.band is None or self.quick:
             return None
         return self.ours is not None and self.band[0] <= self.ours <= self.band[1]
@@ -106,7 +107,10 @@ class Row:
 
     @property
     def error(self) -> float | None:
-        """Percent by which ours is off the paper's: of a gain, the time or rate with placement over that without."""
+        """The difference from the paper's value in percent; None if they cannot be compared.
+
+        For a gain, the ratios of the time or rate with placement to that without are compared.
+        """
         if self.ours is None or self.paper is None:
             return None
         if self.what != "compare":
@@ -118,6 +122,7 @@ class Row:
 
     @property
     def note(self) -> str:
+        """The column "note": faults, the verdict with its limits, and the note of the experiment."""
         parts = [f"FAILED: {fault}" for fault in dict.fromkeys(self.faults)]
         if self.band is not None and self.ours is not None:
             least, most = self.band
@@ -129,7 +134,7 @@ class Row:
 def read_case(
     suite: Suite, e: Experiment, variant: str, hypothesis: str | None = None, condition: str | None = None
 ) -> Case:
-    """All repetitions of a run that are there; what lacks is a fault."""
+    """Read all repetitions of a run; for each that is missing or not usable, a fault is added."""
     case = Case(suite.run_of(e, variant, hypothesis, condition))
     for i in range(1, suite.repeats(e, variant, hypothesis, condition) + 1):
         try:
@@ -145,7 +150,7 @@ def read_case(
             stored = json.loads(path.read_text())
             read = measurements(stored)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            case.faults.append(f"{run.shown(path)} is damaged ({error}): remove it, and the next sweep runs it again")
+            case.faults.append(f"{run.shown(path)} is damaged ({error}): remove it, and the next sweep repeats the run")
             continue
         try:
             found = metrics.select(read, e.bench, e.select, e.starts)
@@ -157,7 +162,7 @@ def read_case(
 
 
 def measurements(file: dict) -> list[metrics.Measurement]:
-    """What a run's file holds, as metrics.parse() gave it."""
+    """The measurements in a run's file, as metrics.parse() returned them."""
     parts = ((m["result"], m["counters"], m["pages"]) for m in file["measurements"])
     return [metrics.Measurement(r, c, {int(lgroup): n for lgroup, n in p.items()}) for r, c, p in parts]
 
@@ -198,7 +203,8 @@ def _compared(
 
 
 def rows_of(suite: Suite, e: Experiment, peer: bool, full: bool) -> list[Row]:
-    """The rows of one experiment: each variant, their comparison, Linux; each condition; with `full`, each hypothesis."""
+    """The rows of one experiment: for each condition, and with `full` for each hypothesis, a row for each variant, one for
+    their comparison, and one for the comparison with Linux."""
     cases = {case: read_case(suite, e, *case) for case in suite.cases(e, peer, full)}
     rows = []
     for kind in dict.fromkeys(case[1:] for case in cases):  # hypothesis and condition
@@ -215,7 +221,7 @@ def rows_of(suite: Suite, e: Experiment, peer: bool, full: bool) -> list[Row]:
 
 
 def collect(settings: Settings) -> list[Row]:
-    """Every row that was asked for (I1)."""
+    """All rows that were requested (I1)."""
     suite = settings.suite
     rows = [r for e in settings.experiments() for r in rows_of(suite, e, bool(settings.peer), settings.full)]
     for row in rows:
@@ -224,7 +230,7 @@ def collect(settings: Settings) -> list[Row]:
 
 
 def scale(file: dict, e: Experiment) -> str:
-    """The external cache of the run, as the model says it."""
+    """The size of the external cache in the run, and the factor for its times."""
     page = file.get("page")
     if not e.model:
         return "no model"
@@ -236,6 +242,7 @@ def _number(value: float | None) -> str:
 
 
 def as_csv(row: Row, seed: int) -> dict[str, str]:
+    """A row of results.csv."""
     e = row.experiment
     return dict(zip(COLUMNS, (
         e.tables[0], row.label, row.kind, row.unit, _number(row.paper), _number(row.ours), _number(row.spread),
@@ -245,7 +252,7 @@ def as_csv(row: Row, seed: int) -> dict[str, str]:
 
 
 def read_csv(path: Path = CSV) -> list[dict[str, str]]:
-    """The rows of a results.csv, none if there is none.  MachineError for a file that is something else."""
+    """The rows of a results.csv; empty if the file is missing.  MachineError if it has other contents."""
     if not path.exists():
         return []
     try:
@@ -256,11 +263,11 @@ def read_csv(path: Path = CSV) -> list[dict[str, str]]:
         why = "has other columns"
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         why = f"cannot be read: {error}"
-    raise MachineError(f"{run.shown(path)} {why}: move it away, for rows are added to it")
+    raise MachineError(f"{run.shown(path)} {why}: move it away, because rows are added to it")
 
 
 def write_csv(rows: list[Row], seed: int, keep: bool, path: Path = CSV) -> None:
-    """Write results.csv; with `keep`, rows of other experiments stay (I2), and those of experiments with disks always."""
+    """Write results.csv.  With `keep`, rows of other experiments stay (I2); those of separate programs always stay."""
     new = [as_csv(row, seed) for row in rows]
     names = {(r["table"], r["row"], r["machine"]) for r in new}
     old: list[dict] = []

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""run.py - one boot of an experiment, and the files it leaves.
+"""run.py - one boot of an experiment, and its files.
 
-THEORY      A run's files are named by a digest of all it depends on: its definition, the parts of the image that it uses
-            (kernel, init, the benchmarks its command names), the plugin, the machine file, and the parameters all
-            machines share.  So a result is found again as long as nothing of that has changed, on any computer, and a
-            changed input makes another name.  A command that names no benchmark depends on the whole image.
-            KEY.REP.json is written last and only by a run that ended well; KEY.REP.log is there in any case.
+THEORY      The name of a run's files contains a digest of everything on which the result depends: the definition of the
+            run, the parts of the image that it uses (kernel, init, the benchmarks that its command names), the plugin,
+            the machine file, and qemu/fireplane.toml.  A command that names no benchmark depends on the whole image.
+            So a result can be used again, also on another computer, until one of these changes; then the name is
+            another one.
+            KEY.REP.log is written in any case, and KEY.REP.json at the end of a run that has succeeded.
 INVARIANTS  I1  a run that failed leaves no .json
 SEE ALSO    tools/experiments/Snakefile, qemu/launch.py
 """
@@ -40,18 +41,18 @@ PEER = (TOP / "build/peer/vmlinux", TOP / "build/peer/initramfs.cpio")
 
 
 def inputs(run: Run) -> list[Path]:
-    """The files that must be there for a run."""
+    """The files that a run needs."""
     files = [*PEER] if run.os == "linux" else [ISO]
     return [*files, machine.find(run.machine), *([PLUGIN, FAMILIES] if run.model else [])]
 
 
 def overlaid(run: Run) -> list[Path]:
-    """What a run lays over the root file system."""
+    """The files that a run adds to the root file system."""
     return sorted((TOP / run.overlay).rglob("*")) if run.overlay else []
 
 
 def depends(run: Run) -> list[Path]:
-    """The files whose contents a run depends on: its inputs, with the parts of the image for the image."""
+    """The files on whose contents the result depends: the inputs, with the parts that are used in place of the image."""
     files = inputs(run)
     programs = [TOP / "build/user/bench" / word for word in dict.fromkeys(re.findall(r"[\w-]+", run.command))]
     programs = [path for path in [*programs, *overlaid(run)] if path.is_file()]
@@ -74,13 +75,13 @@ def key(run: Run) -> str:
 
 
 def paths(run: Run, repetition: int) -> tuple[Path, Path]:
-    """Where result and log of a repetition are."""
+    """The files for the result and the log of a repetition."""
     name = f"{key(run)}.{repetition}"
     return RUNS / f"{name}.json", RUNS / f"{name}.log"
 
 
 def options(run: Run, repetition: int = 1) -> list[str]:
-    """The launcher's arguments; each repetition has a seed of its own."""
+    """The arguments for the launcher; each repetition has another seed."""
     args = [run.machine, "--run", run.command, "--seed", str(run.seed + repetition - 1)]
     for name, value in (
         ("--boards", run.boards), ("--mem", run.mem), ("--overlay", run.overlay), ("--system", run.system)
@@ -108,7 +109,7 @@ def by_hand(run: Run) -> str:
 
 
 def describe(run: Run) -> str:
-    """A run in a line of progress."""
+    """A short description of a run."""
     words = [f"{run.machine}{f' BOARDS={run.boards}' if run.boards else ''}: {run.command}"]
     words += [text for text in (run.system, run.model_set) if text]
     words += [f"Linux, balancing {'on' if run.balancing else 'off'}"] if run.os == "linux" else []
@@ -116,7 +117,7 @@ def describe(run: Run) -> str:
 
 
 def revision() -> str:
-    """The commit that is checked out, with + when files differ from it."""
+    """The commit that is checked out, with + if files differ from it."""
     git = ["git", "-C", str(TOP)]
     with contextlib.suppress(OSError, subprocess.CalledProcessError):
         rev = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
@@ -126,7 +127,7 @@ def revision() -> str:
 
 
 def _page(path: Path) -> dict | None:
-    """What the report needs of the model's page; None without one."""
+    """The values of the model's page that the report needs; removes the page.  None if there is no page."""
     if not path.exists():
         return None
     page = fireplane.read(path)
@@ -140,7 +141,7 @@ def _page(path: Path) -> dict | None:
 
 
 def execute(run: Run, repetition: int, progress: Callable[[], str] = str) -> int:
-    """Boot, run, and leave the files; `progress` says how many are there.  Returns 0, or 1 when it failed (I1)."""
+    """Do a run and write its files.  Returns 0, or 1 if it failed (I1).  `progress`: a text such as "3 of 20"."""
     result, log = paths(run, repetition)
     RUNS.mkdir(parents=True, exist_ok=True)
     page = log.with_suffix(f".{os.getpid()}.page")
@@ -192,12 +193,12 @@ def execute(run: Run, repetition: int, progress: Callable[[], str] = str) -> int
 
 
 def shown(path: Path) -> str:
-    """A file's name for people: from the top folder, when it is below that."""
+    """A file's name for messages: relative to the top folder, if it is below it."""
     return str(path.relative_to(TOP) if path.is_relative_to(TOP) else path)
 
 
 def failure(log: Path) -> str | None:
-    """Why a run left no result, from its log; None if it was never started."""
+    """The reason why a run has no result, from its log; None if it was not started."""
     if not log.exists():
         return None
     said = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
@@ -206,11 +207,11 @@ def failure(log: Path) -> str | None:
 
 
 def refused(text: str) -> str | None:
-    """The first line of SYSTEM that the kernel did not carry out, which it warns of and goes on; what it said."""
+    """The kernel's first warning about a line of /etc/system that it ignored; None if there is none."""
     found = re.search(r"^WARNING: (.* on line \d+ of etc/system.*?)\r?$", text, re.M)
     return found[1] if found else None
 
 
 def memory_mib(run: Run) -> int:
-    """What a run takes of the host, for a cluster's scheduler."""
+    """The memory that a run needs on the host, for Snakemake."""
     return machine.load(run.machine, run.boards, run.mem).memory_mib + 600

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""settings.py - what one call of `make experiments` asks for, in the forms in which it travels.
+"""settings.py - the settings of one call of `make experiments`, and their forms.
 
-make -> __main__.py -> Snakemake's --config -> Snakefile -> the jobs' command lines: all four name the same five things.
+The settings go from make to __main__.py, from there to Snakemake (--config), which reads the Snakefile, and from there to the
+command line of each job.  Each step has the same five settings, in another form.
 """
 
 import argparse
@@ -38,18 +39,19 @@ class Settings:
         return self.suite.runs(self.experiments(), bool(self.peer), self.full)
 
     def arguments(self) -> str:
-        """As a command line, for the shell."""
+        """The settings as command-line options, quoted for the shell."""
         words = ["--file", self.file, "--peer", self.peer]
         words += [f"--{name}" for name in ("quick", "full") if getattr(self, name)]
         return shlex.join([*words, *(word for name in self.names for word in ("--name", name))])
 
     def config(self) -> list[str]:
-        """As Snakemake's --config."""
+        """The settings as arguments for Snakemake."""
         words = [f"file={self.file}", f"names={','.join(self.names)}", f"peer={self.peer}"]
         return ["--config", *words, f"quick={int(self.quick)}", f"full={int(self.full)}"]
 
 
 def from_config(config: dict) -> Settings:
+    """The settings in Snakemake's `config`."""
     names = tuple(filter(None, str(config.get("names", "") or "").split(",")))
     file = config.get("file") or Settings.file
     quick, full = (bool(int(config.get(name) or 0)) for name in ("quick", "full"))
@@ -58,10 +60,10 @@ def from_config(config: dict) -> Settings:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--file", help="definition of the experiments")
-    parser.add_argument("--name", action="append", default=[], help="take this experiment (may be repeated)")
-    parser.add_argument("--quick", action="store_true", help="the few marked quick, once each")
-    parser.add_argument("--full", action="store_true", help="hypotheses as well")
-    parser.add_argument("--peer", default="", choices=PEERS, help="run the same on Linux")
+    parser.add_argument("--name", action="append", default=[], help="only this experiment (may be repeated)")
+    parser.add_argument("--quick", action="store_true", help="only the experiments marked quick, once each")
+    parser.add_argument("--full", action="store_true", help="also hypotheses, and the experiments marked full")
+    parser.add_argument("--peer", default="", choices=PEERS, help="also run the benchmarks on Linux")
 
 
 def from_arguments(args: argparse.Namespace) -> Settings:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""storage.py - what experiments of their own share: options, a machine, disks and their logs, tables, results.csv, a plot.
+"""storage.py - the common code of experiments that are separate programs.
 
-These experiments are programs of their own, not rows of paper.toml: what they measure is not one number of a benchmark but
-a table with a setting in each row, or a curve.
+These experiments are not rows of paper.toml, because their result is not one number of a benchmark, but a table with a setting
+in each row, or a curve.  Here are their options, a machine that executes commands, disks with their logs, tables, rows for
+results.csv, and plots.
 """
 
 import argparse
@@ -27,7 +28,7 @@ from homeroom.machine import MachineError
 
 @dataclass
 class Value:
-    """A row of results.csv; the rest of its columns comes from the run."""
+    """A row of results.csv, without the columns that are the same for the whole experiment."""
 
     row: str
     kind: str  # counters, instructions, modelled, wall
@@ -40,7 +41,10 @@ class Value:
 
 
 class Machine:
-    """A machine at work, as in the tests: commands go to the agent, answers come back over the verdict port."""
+    """A running machine, as in the tests: the guest's agent executes commands and answers over the verdict port.
+
+    MachineError if it does not boot.
+    """
 
     def __init__(self, name: str, *, boards: int | None = None, memory: str | None = None, **options) -> None:
         speed = float(os.environ.get("HR_SPEED", "4"))
@@ -54,7 +58,7 @@ class Machine:
             raise MachineError(f"{name} did not come up: {self.guest.wait().message(False)}")
 
     def run(self, command: str, timeout: float = 600, watch: Callable[[str], None] | None = None) -> tuple[int, str]:
-        """Status and output of a command; MachineError when it does not end in time.  `watch` sees lines as they come."""
+        """Status and output of a command.  MachineError if it does not end in time.  `watch` is called with each line."""
         from homeroom.verdict import escape, unescape
 
         self.number += 1
@@ -73,13 +77,14 @@ class Machine:
         return int(last.split()[2]), text
 
     def check(self, command: str, timeout: float = 600, watch: Callable[[str], None] | None = None) -> str:
+        """Like run(), but MachineError if the status is not 0; returns the output."""
         status, text = self.run(command, timeout, watch)
         if status != 0:
             raise MachineError(f"'{command}' ended with status {status}:\n{text}")
         return text
 
     def kstats(self, prefix: str) -> dict[str, int]:
-        """Statistics of one kstat ("sd:0:vda"), by their names."""
+        """The statistics of one kstat ("sd:0:vda"), by name."""
         rows = [line.split("\t") for line in self.check("cat /dev/kstat").splitlines() if line.startswith(prefix + ":")]
         return {name.rsplit(":", 1)[1]: int(value) for name, value in rows}
 
@@ -94,13 +99,13 @@ class Machine:
 
 
 def wrong(prog: str, text: str) -> NoReturn:
-    """End a program in whose variables something is wrong; status 2."""
+    """End the program with status 2, because a variable is wrong."""
     print(f"{prog}: {text}", file=sys.stderr)
     sys.exit(2)
 
 
 def number(prog: str, name: str, text: str, kind: type = float) -> float:
-    """A number of the given type over 0; otherwise wrong()."""
+    """A number of the given type, larger than 0; otherwise wrong()."""
     with contextlib.suppress(ValueError):
         if 0 < (value := kind(text)) <= 1e9:
             return value
@@ -108,7 +113,10 @@ def number(prog: str, name: str, text: str, kind: type = float) -> float:
 
 
 def arguments(prog: str, **defaults) -> argparse.Namespace:
-    """An option --name for each default, of its type; without it the variable NAME of the environment counts."""
+    """Parse the command line: an option --NAME for each default, with its type.
+
+    Without the option, the environment variable NAME counts.  wrong() for a wrong value, also of SET.
+    """
     parser = argparse.ArgumentParser(prog=prog)
     for name, default in defaults.items():
         parser.add_argument(f"--{name}", default=os.environ.get(name.upper()) or str(default))
@@ -123,7 +131,7 @@ def arguments(prog: str, **defaults) -> argparse.Namespace:
 
 
 def chosen(prog: str, text: str, names: Iterable[str], fits: Callable[[str, str], bool] = str.__eq__) -> list[str]:
-    """Those of the names that a word of ROWS= fits; wrong() for a word that fits none."""
+    """The names that a word of ROWS= matches; wrong() for a word that matches none."""
     words, names = text.split(), list(names)
     for word in words:
         if not any(fits(name, word) for name in names):
@@ -132,7 +140,7 @@ def chosen(prog: str, text: str, names: Iterable[str], fits: Callable[[str, str]
 
 
 def program(name: str, body: Callable[[Path], int]) -> int:
-    """Status of an experiment that works in a folder of its own: what body says, 2 when a machine failed."""
+    """Call `body` with a temporary folder.  Returns its exit status, or 2 after a MachineError, which is printed."""
     try:
         with tempfile.TemporaryDirectory(prefix="homeroom.") as folder:
             return body(Path(folder))
@@ -146,29 +154,30 @@ def progress(text: str) -> None:
 
 
 def result_lines(text: str, bench: str) -> list[dict[str, str]]:
-    """What a program printed in lines that begin with "result: bench=NAME"."""
+    """The key=value pairs of each line that begins with "result: bench=NAME"."""
     start = f"result: bench={bench} "
     return [dict(word.split("=", 1) for word in line.split()[1:]) for line in text.splitlines() if line.startswith(start)]
 
 
-# Rows of papers, whatever the defaults are: requests in sorted sweeps, without deadlines; a page goes and comes by itself.
+# Settings for the rows of papers, in place of Homeroom's defaults: the disk scheduler sorts requests and has no deadlines;
+# pages are swapped and read one at a time.
 PLAIN = {"disk_sched": 1, "disk_read_expire": 0, "disk_write_expire": 0}
 PLAIN |= {"swap_cluster": 1, "swap_readaround": 1, "swap_keep": 0, "file_readaround": 1}
 
 
 def system(pairs: dict[str, int]) -> str:
-    """Lines of /etc/system, for a machine; those of SET='name=value ...' come last, and so count."""
+    """The /etc/system lines for these settings; those of SET='name=value ...' follow, and override them."""
     return "; ".join(f"set {pair}" for pair in [*(f"{n}={v}" for n, v in pairs.items()), *os.environ.get("SET", "").split()])
 
 
 def leave_room(guest: "Machine", mib: int) -> None:
-    """A file in tmpfs takes memory until so much is free."""
+    """Write a file in tmpfs so that only `mib` MiB of memory remain free."""
     free = int(guest.check("grep MemFree /proc/meminfo").split()[1])  # KiB
     guest.check(f"dd if=/dev/zero of=/tmp/taken bs=1k count={free - mib * 1024} 2>/dev/null")
 
 
 class Judgement:
-    """What an experiment is to show, each as a line that begins with yes or no."""
+    """The claims of an experiment: a line for each, which begins with "yes" or "NO"."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -181,7 +190,7 @@ class Judgement:
 
 
 def make_disk(image: Path, mib: int, tree: Path | None = None) -> Path:
-    """A new image with an ext3 file system of so many MiB, filled from a directory."""
+    """Make an image with an ext3 file system of `mib` MiB, filled from a directory.  MachineError if mke2fs fails."""
     with open(image, "wb") as file:
         file.truncate(mib << 20)
     command = ["mke2fs", "-q", "-F", "-t", "ext3", "-b", "4096", "-E", "root_owner=0:0"]
@@ -193,22 +202,22 @@ def make_disk(image: Path, mib: int, tree: Path | None = None) -> Path:
 
 @dataclass
 class Request:
-    """Of a reference disk; times of time.monotonic()."""
+    """A request of a reference disk."""
 
-    ended: float  # when it was answered, s
-    took: float  # what it takes, s, unscaled
+    ended: float  # when it was answered, as time.monotonic(), s
+    took: float  # time for the request, s, unscaled
 
 
 class DiskLog:
-    """The log of a reference disk with an image; it is whole when the machine is closed."""
+    """A reference disk with an image, and its log.  The log is complete only after the machine was closed."""
 
     def __init__(self, image: Path, scale: float, model: str = "ibm0661") -> None:
         self.path = image.with_suffix(".log")
-        self.disk = f"refdisk:{image},model={model},scale={scale:g},log={self.path}"  # for a machine
+        self.disk = f"refdisk:{image},model={model},scale={scale:g},log={self.path}"  # description, as in disk.py
         self.requests: list[Request] | None = None
 
     def between(self, begin: float, end: float) -> list[Request]:
-        """Requests answered between two times of time.monotonic()."""
+        """The requests that were answered between two times of time.monotonic()."""
         if self.requests is None:
             head, *lines = self.path.read_text().splitlines()
             started = float(re.search(r"started at (\d+)", head)[1])
@@ -217,12 +226,12 @@ class DiskLog:
         return [r for r in self.requests if begin <= r.ended < end]
 
     def busy(self, begin: float, end: float) -> float:
-        """Seconds that the disk was busy, unscaled."""
+        """The seconds for which the disk was busy between two times, unscaled."""
         return sum(r.took for r in self.between(begin, end))
 
 
 def table(title: str, head: list[str], rows: list[list[str]]) -> str:
-    """Columns of text: the first to the left, the others to the right."""
+    """A table as text; the first column is left-aligned, the others right-aligned."""
     widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
 
     def line(row: list[str]) -> str:
@@ -233,7 +242,7 @@ def table(title: str, head: list[str], rows: list[list[str]]) -> str:
 
 
 def record(name: str, values: list[Value], machine_name: str, scale: str, seed: int | str) -> Path:
-    """Put the rows into results.csv, in place of those that had the same names."""
+    """Write the rows into results.csv, in place of all earlier rows of this experiment."""
     new = [
         dict(zip(COLUMNS, (
             name, v.row, v.kind, v.unit, *("" if n is None else f"{n:.10g}" for n in (v.paper, v.ours, v.spread)),
@@ -252,16 +261,16 @@ def record(name: str, values: list[Value], machine_name: str, scale: str, seed: 
 
 SECTIONS = [
     ("plateaus", "Plateaus", PLATEAUS,
-     "Each latency and each rate of the model alone, beside the value that follows from its parameters."),
+     "Each latency and each rate of the model, measured separately, beside the value that follows from its parameters."),
     ("disks", "Disks", DISKS,
-     "Times are the guest's, multiplied by the disk's scale (wall), or the disk's own, from its log (modelled)."),
+     "Times are those of the guest, multiplied by the disk's scale (wall), or those of the disk, from its log (modelled)."),
     ("sets", "Processor sets", SETS,
-     "Throughput is the guest's wall time under QEMU; rates are counts for each second of it."),
+     "Throughput and rates are per second of the guest's clock under QEMU."),
 ]  # fmt: skip
 
 
 def sections() -> str:
-    """What these experiments have left, for the report: their plots and all of their rows."""
+    """The sections of these experiments for the report: their plots and all their rows."""
     return "".join(_section(*words) for words in SECTIONS)
 
 
