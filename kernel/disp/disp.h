@@ -190,6 +190,7 @@ uint64_t clock_tsc_per_ms(void);
 /* clock.c */
 void clock_start(void);
 
+/* thread_home.c */
 /*
  * thread_choose_home - choose the home of `t` in set `part` again; its lgroup affinities count first.  t is
  * counted in some load record, and cpupart_lock is held.
@@ -199,8 +200,11 @@ void clock_start(void);
 void thread_choose_home(struct thread *t, struct cpupart *part);
 void thread_follow_affinity(struct thread *t);
 
+/* class.c */
 /* thread_inherit - lend `t` (t->lock held) priority `pri` of a waiter; -1: take it back. */
 void thread_inherit(struct thread *t, int pri);
+
+/* preempt.c */
 /* thread_leave_cpu - give this CPU away and queue curthread anew, because another CPU must run it. */
 void thread_leave_cpu(void);
 

@@ -20,7 +20,7 @@
  * LOCKING     The thread's lock guards its struct modelled.  Exception: the CPU that the thread comes to sets
  *             `since` and `on` without the lock, while `coming` is set.  A CPU's slot of the page is used
  *             only by that CPU, with interrupts off.
- * SEE ALSO    include/uapi/fireplane.h, drivers/fireplane.c, disp/thread.c, docs/concurrency.md
+ * SEE ALSO    include/uapi/fireplane.h, drivers/fireplane.c, disp/switch.c, docs/concurrency.md
  */
 #ifndef STAT_MODELLED_H
 #define STAT_MODELLED_H

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "disp/switch.h"
 #include "stat/panic.h"
 #include "tests/host/machine.h"
 #include "tests/host/mktopo.h"
@@ -51,6 +52,22 @@ void intr_poke(unsigned id, enum intr_poke why)
     poked[id] = true;
 }
 
+/*
+ * disp/switch.c: here both threads go on, `prev` in the code that called.  The idle thread looks at the queues once
+ * more, as in its loop.
+ */
+void switch_to(struct thread *prev, struct thread *next)
+{
+    unsigned id = this_cpu()->id;
+
+    run(next);
+    if (prev->state == TS_RUNNABLE)
+        disp_enqueue(prev, QUEUE_AGAIN);
+    spin_unlock(&prev->lock);
+    if (next == &idle[id])
+        come(id);
+}
+
 /* ---- processors ---- */
 
 void on(unsigned id)
@@ -80,28 +97,18 @@ void run(struct thread *next)
 struct thread *come(unsigned id)
 {
     struct disp_cpu *d = &disp[id];
-    struct thread   *was, *next;
+    struct thread   *next;
 
     on(id);
     poked[id] = false;
-    was = CPU(id)->thread;
-    was->ast = 0;
-    if (was == d->idle_thread) {
+    if (curthread != d->idle_thread) {
+        disp_preempt();
+    } else {
+        curthread->ast = 0;
         d->steal_requested = !cpumask_test(&cpu_idle_mask, id);
         cpumask_set(&cpu_idle_mask, id);
-        if ((next = disp_next(CPU(id))) != was)
+        if ((next = disp_next(CPU(id))) != curthread)
             run(next);
-    } else if (!disp_may_run(was, CPU(id))) {
-        was->state = TS_RUNNABLE;
-        run(disp_next(CPU(id)));
-        disp_enqueue(was, QUEUE_AGAIN);
-        if (CPU(id)->idle)
-            return come(id); /* the idle thread looks, too */
-    } else if ((next = disp_next_above(CPU(id), was->pri + 1)) != NULL) {
-        was->state = TS_RUNNABLE;
-        was->at_front = true;
-        run(next);
-        disp_enqueue(was, QUEUE_AGAIN);
     }
     return CPU(id)->thread;
 }
@@ -162,8 +169,8 @@ void start_as(unsigned boards, unsigned each)
         *CPU(i) = (struct cpu){.self = CPU(i), .id = i, .lgrp = lgrp_topo.cpu_lgrp[i], .thread = &idle[i],
                                .disp = &disp[i], .stat = &counted[i].stat, .idle = true};
         disp[i] = (struct disp_cpu){.runpri = -1, .promised = -1, .idle_thread = &idle[i], .part = &cpupart_default,
-                                    .state = P_ONLINE};
-        idle[i] = (struct thread){.pri = -1, .state = TS_ONPROC, .cpu = CPU(i)};
+                                    .state = P_ONLINE, .quantum_end = UINT64_MAX};
+        idle[i] = (struct thread){.pri = -1, .state = TS_ONPROC, .cpu = CPU(i), .bound_cpu = (int)i};
         disp_queue_init(&disp[i].q, CPU(i));
         cpus[i] = CPU(i);
         cpumask_set(&cpupart_default.cpus, i);

@@ -5,8 +5,8 @@
  * THEORY      intr_poke() only notes which CPU was poked, and a CPU looks at its queue when the test calls come().
  *             So a CPU can be late, as virtual CPUs are, and what the others do meanwhile is fixed.
  *             The test defines what differs: cpupart_default and disp_cpu_online(), or it links pset.c and cpu.c.
- * INVARIANTS  what switch_to() and disp_idle_loop() of disp/thread.c keep: runpri, idle, steal_requested, the mask of
- *             idle CPUs
+ * INVARIANTS  what switch_to() of disp/switch.c and disp_idle_loop() of disp/idle.c keep: runpri, idle,
+ *             steal_requested, the mask of idle CPUs
  */
 #ifndef TESTS_HOST_DISPMACHINE_H
 #define TESTS_HOST_DISPMACHINE_H

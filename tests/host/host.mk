@@ -49,10 +49,10 @@ HOST_mbr    := kernel/blk/mbr.c
 HOST_radix  := kernel/pages/radix.c
 HOST_segtree := kernel/vm/segtree.c
 HOST_choose := $(TOPO_SRCS) kernel/disp/choose.c tests/host/mktopo.c
-DISP_SRCS   := $(TOPO_SRCS) $(addprefix kernel/disp/,choose.c runq.c class.c ts_dptbl.c balance.c) \
+DISP_SRCS   := $(TOPO_SRCS) $(addprefix kernel/disp/,choose.c runq.c class.c ts_dptbl.c balance.c preempt.c) \
                $(addprefix tests/host/,mktopo.c machine.c dispmachine.c)
 HOST_runq   := $(DISP_SRCS)
-HOST_pset   := $(DISP_SRCS) $(addprefix kernel/disp/,pset.c pset_kstats.c cpu.c) $(LOAD_SRCS)
+HOST_pset   := $(DISP_SRCS) $(addprefix kernel/disp/,pset.c pset_kstats.c cpu.c thread_home.c) $(LOAD_SRCS)
 HOST_cpio   := kernel/fs/initramfs/cpio.c
 HOST_fs     := $(addprefix kernel/vfs/,vnode.c rdwr.c name.c nameop.c vfs.c file.c fdtable.c filelock.c) kernel/ipc/pipe.c \
                $(addprefix kernel/fs/,root.c tmpfs/tmpfs.c tmpfs/tmpfs_dir.c devfs/devfs.c initramfs/cpio.c initramfs/initramfs.c) \

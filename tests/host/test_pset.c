@@ -35,6 +35,11 @@ void *kmem_zalloc(size_t size)
     return no_memory ? NULL : calloc(1, size);
 }
 
+void kmem_free(void *p)
+{
+    free(p);
+}
+
 void mutex_enter(struct mutex *m)
 {
     CHECK(m == &cpu_lock && !has_cpu_lock);
@@ -59,33 +64,6 @@ void thread_sleep_ns(uint64_t ns)
     unbinds = NULL;
     poked_come(0);
     on(id);
-}
-
-void thread_leave_cpu(void)
-{
-    struct thread *was = curthread;
-
-    CHECK_EQ(this_cpu()->nlock, 0);
-    if (was == this_cpu()->disp->idle_thread)
-        return;
-    was->state = TS_RUNNABLE;
-    run(disp_next(this_cpu()));
-    disp_enqueue(was, QUEUE_AGAIN);
-}
-
-void thread_choose_home(struct thread *th, struct cpupart *part)
-{
-    lgrp_thread_rehome(&part->lgrps, &th->lg, th->lgrp_aff, now_ns, (uint32_t)check_random());
-}
-
-void thread_rehome(struct thread *th, unsigned lgrp)
-{
-    lgrp_thread_leave(&th->lg, now_ns);
-    lgrp_thread_join(&th->part->lgrps, &th->lg, lgrp, now_ns);
-}
-
-void thread_follow_affinity(struct thread *th)
-{
 }
 
 uint64_t clock_mono_ns(void)
@@ -656,6 +634,8 @@ static void change_something(void)
         (void)thread_bind(th, check_below(2) == 0 ? -1 : (int)cpu);
         break;
     case 7:
+        if (curthread == &idle[cpu]) /* the idle thread makes no call, and so cannot stop its CPU */
+            break;
         (void)disp_cpu_set_state(cpu, check_below(3) == 0 ? P_OFFLINE : check_below(2) ? P_ONLINE : P_NOINTR, forced);
         break;
     case 8:

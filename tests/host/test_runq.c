@@ -286,7 +286,7 @@ static void begin_slice(unsigned id, struct thread *was, unsigned end)
     slice_end[id] = now + (unsigned)min_of(th->slice_left != 0 ? th->slice_left : UINT64_MAX, class_quantum(th));
 }
 
-/* The slice of CPU `id` is over: what disp_preempt() of disp/thread.c does then. */
+/* The slice of CPU `id` is over: what disp_preempt() of disp/preempt.c does then. */
 static void expire(unsigned id)
 {
     struct thread *was = CPU(id)->thread, *next;

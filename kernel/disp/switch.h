@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+/*
+ * switch.h - private to disp/: the switch from one thread to the next.
+ */
+#ifndef DISP_SWITCH_H
+#define DISP_SWITCH_H
+
+#include "disp/thread.h"
+
+#define STACK_GUARD 0x57acc0de57acc0deull /* the lowest word of each kernel stack */
+
+/*
+ * switch_to - switch from curthread `prev` (its lock held, and no other) to `next`, which is ONPROC here.
+ * If prev is RUNNABLE, it is queued.  Returns when prev runs again, with its lock released.
+ */
+void switch_to(struct thread *prev, struct thread *next);
+
+/* ---- entry.S ---- */
+/*
+ * context_switch - save prev's registers on its stack and continue `next`.  Returns in next's context, with the
+ * thread that it has replaced.
+ * context_begin - where a new thread continues; calls thread_begin() (switch.c) with that thread.
+ */
+struct thread *context_switch(struct thread *prev, struct thread *next);
+void context_begin(void);
+void thread_begin(struct thread *prev);
+
+#endif
