@@ -18,11 +18,11 @@
  *             the kernel needs much, could take the last part.
  *             A space reserves some pages more than it needs, so that most changes touch only its own
  *             counter.
- * INVARIANTS  I1  as->need_pages is the sum of what its segments need (seg.c); outside of changes it is <=
- *                 resv_pages
- *             I2  promised is the sum, over spaces, of resv_pages, RESERVE_TABLES and charged_tables, and
+ * INVARIANTS  I1  need_pages of a space is the sum of what its segments need (seg.c); outside of changes it is
+ *                 <= pages
+ *             I2  promised is the sum, over spaces, of pages, RESERVE_TABLES and charged_tables, and
  *                 of shared objects; the page tables that all this needs are added in fits_commit_limit()
- * LOCKING     as->lock held for writing; `promised` and `pageable` are atomic
+ * LOCKING     r->lock held for writing; `promised` and `pageable` are atomic
  * SEE ALSO    docs/memory.md, docs/pageout.md
  */
 #include "pages/reserve.h"
@@ -31,8 +31,9 @@
 #include "mem/page.h"
 #include "mem/usermem.h"
 #include "pages/pageout.h"
-#include "vm/pt.h"
 #include "pages/swap.h"
+#include "stat/panic.h"
+#include "x86/mmu.h"
 
 static _Atomic int64_t promised; /* pages */
 /* The limit in pages of memory and swap, before mem_unpageable() is subtracted. */
@@ -88,28 +89,39 @@ int reserve_pages(uint64_t pages)
     return -ENOMEM;
 }
 
-bool reserve_table(struct as *as)
+int reserve_space(struct reservation *r)
 {
-    int n = atomic_fetch_add_explicit(&as->tables, 1, memory_order_relaxed) + 1;
+    *r = (struct reservation){.tables = 1};
+    return reserve_pages(RESERVE_TABLES);
+}
 
-    if (likely(n <=
-               RESERVE_TABLES + (int)min_of(as->resv_pages / PT_ENTRIES, (uint64_t)INT32_MAX / 2)))
+void reserve_end(struct reservation *r)
+{
+    ASSERT(r->tables == 1 && r->charged_tables == 0, "I2");
+    reserve_return(r->pages + RESERVE_TABLES);
+}
+
+bool reserve_table(struct reservation *r)
+{
+    int n = atomic_fetch_add_explicit(&r->tables, 1, memory_order_relaxed) + 1;
+
+    if (likely(n <= RESERVE_TABLES + (int)min_of(r->pages / PT_ENTRIES, (uint64_t)INT32_MAX / 2)))
         return true;
     if (reserve_pages(1) != 0) {
-        atomic_fetch_sub_explicit(&as->tables, 1, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&r->tables, 1, memory_order_relaxed);
         return false;
     }
-    atomic_fetch_add_explicit(&as->charged_tables, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&r->charged_tables, 1, memory_order_relaxed);
     return true;
 }
 
-void reserve_table_gone(struct as *as)
+void reserve_table_gone(struct reservation *r)
 {
-    int n = atomic_load_explicit(&as->charged_tables, memory_order_relaxed);
+    int n = atomic_load_explicit(&r->charged_tables, memory_order_relaxed);
 
-    atomic_fetch_sub_explicit(&as->tables, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&r->tables, 1, memory_order_relaxed);
     while (n > 0)
-        if (atomic_compare_exchange_weak(&as->charged_tables, &n, n - 1)) {
+        if (atomic_compare_exchange_weak(&r->charged_tables, &n, n - 1)) {
             reserve_return(1);
             return;
         }
@@ -120,9 +132,9 @@ void reserve_return(uint64_t pages)
     atomic_fetch_sub_explicit(&promised, (int64_t)pages, memory_order_relaxed);
 }
 
-int reserve_slow(struct as *as, uint64_t pages)
+int reserve_slow(struct reservation *r, uint64_t pages)
 {
-    uint64_t more = as->need_pages + pages - as->resv_pages, extra = RESERVE_SLACK / 4;
+    uint64_t more = r->need_pages + pages - r->pages, extra = RESERVE_SLACK / 4;
 
     if (pages > INT64_MAX / 2)
         return -ENOMEM;
@@ -131,14 +143,14 @@ int reserve_slow(struct as *as, uint64_t pages)
         if (reserve_pages(more) != 0)
             return -ENOMEM;
     }
-    as->resv_pages += more + extra;
+    r->pages += more + extra;
     return 0;
 }
 
-void reserve_give(struct as *as, uint64_t keep)
+void reserve_give(struct reservation *r, uint64_t keep)
 {
-    reserve_return(as->resv_pages - as->need_pages - keep);
-    as->resv_pages = as->need_pages + keep;
+    reserve_return(r->pages - r->need_pages - keep);
+    r->pages = r->need_pages + keep;
 }
 
 void reserve_state(uint64_t *out, uint64_t *lim)

@@ -5,27 +5,42 @@
 #ifndef PAGES_RESERVE_H
 #define PAGES_RESERVE_H
 
-#include "vm/as.h"
+#include "lib/types.h"
 
 #define RESERVE_SLACK 64u /* pages that a space may keep reserved for later */
 
 /*
- * reserve_grow - reserve `pages` more pages, which the caller then adds to as->need_pages.  0, or -ENOMEM:
- * they cannot be promised, or only to the superuser.
- * as->lock is held for writing, or the space is not published yet.
+ * What is promised to one address space.  Lock key: [r] its user's lock, held for writing  [a] atomic
  */
-int reserve_slow(struct as *as, uint64_t pages);
-static inline int reserve_grow(struct as *as, uint64_t pages)
+struct reservation {
+    uint64_t need_pages;        /* [r] pages that it needs now                            */
+    uint64_t pages;             /* [r] pages reserved for it                              */
+    _Atomic int tables;         /* [a] page tables                                        */
+    _Atomic int charged_tables; /* [a] of these, tables reserved one by one: reserve.c    */
+};
+
+/*
+ * reserve_grow - reserve `pages` more pages, which the caller then adds to r->need_pages.  0, or -ENOMEM:
+ * they cannot be promised, or only to the superuser.
+ */
+int reserve_slow(struct reservation *r, uint64_t pages);
+static inline int reserve_grow(struct reservation *r, uint64_t pages)
 {
-    return likely(as->need_pages + pages <= as->resv_pages) ? 0 : reserve_slow(as, pages);
+    return likely(r->need_pages + pages <= r->pages) ? 0 : reserve_slow(r, pages);
 }
-/* reserve_settle - end the reservation of pages that the space does not need any more.  Same locks. */
-void reserve_give(struct as *as, uint64_t keep);
-static inline void reserve_settle(struct as *as)
+/* reserve_settle - end the reservation of pages that the space does not need any more. */
+void reserve_give(struct reservation *r, uint64_t keep);
+static inline void reserve_settle(struct reservation *r)
 {
-    if (unlikely(as->resv_pages > as->need_pages + RESERVE_SLACK))
-        reserve_give(as, RESERVE_SLACK / 4);
+    if (unlikely(r->pages > r->need_pages + RESERVE_SLACK))
+        reserve_give(r, RESERVE_SLACK / 4);
 }
+/*
+ * reserve_space - make the reservation of a new space, which has one page table.  0 or -ENOMEM.
+ * reserve_end - return all of it; that table is the only one left.
+ */
+int reserve_space(struct reservation *r);
+void reserve_end(struct reservation *r);
 /*
  * reserve_pages, reserve_return - reserve pages that belong to no space (shared objects), and end that.  0
  * or -ENOMEM.
@@ -41,8 +56,8 @@ void reserve_return(uint64_t pages);
  * tables are charged one by one.
  */
 enum { RESERVE_TABLES = 8 };
-bool reserve_table(struct as *as);
-void reserve_table_gone(struct as *as);
+bool reserve_table(struct reservation *r);
+void reserve_table_gone(struct reservation *r);
 
 /* reserve_state - pages that are promised, and pages that can be: memory that programs may have, and swap. */
 void reserve_state(uint64_t *promised, uint64_t *limit);

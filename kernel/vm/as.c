@@ -26,7 +26,6 @@
 #include "vm/pt.h"
 #include "vm/rmap.h"
 #include "pages/busy.h"
-#include "pages/reserve.h"
 #include "pages/swap.h"
 
 #define STACK_ROOM   (256ul << 20) /* bytes below USER_TOP that mappings avoid    */
@@ -67,9 +66,8 @@ static struct as *as_new(struct anon_family *family)
     rw_init(&as->lock, SLEEP_AS);
     segtree_init(&as->segs);
     list_init(&as->dead);
-    if (reserve_pages(RESERVE_TABLES) != 0)
+    if (reserve_space(&as->resv) != 0)
         goto no_promise;
-    as->tables = 1;
     as->pml4 = pt_top();
     if (as->pml4 == NULL)
         goto no_top;
@@ -81,7 +79,7 @@ static struct as *as_new(struct anon_family *family)
 no_anon:
     pt_top_free(as->pml4);
 no_top:
-    reserve_return(RESERVE_TABLES);
+    reserve_end(&as->resv);
 no_promise:
     kmem_cache_free(as_cache, as);
     return NULL;
@@ -195,10 +193,8 @@ static void as_destroy(struct as *as)
         list_remove(&n->link);
         seg_free(s);
     }
-    ASSERT(as->tables == 1, "as I7");
     pt_top_free(as->pml4);
-    ASSERT(as->charged_tables == 0, "reserve I2");
-    reserve_return(as->resv_pages + RESERVE_TABLES);
+    reserve_end(&as->resv); /* I7 */
     kmem_cache_free(as_cache, as);
 }
 
@@ -299,7 +295,7 @@ static int place_segment(struct as *as, struct request *q, struct seg *s)
     if (as->lock_future && !as_may_lock(as, q->len >> PAGE_SHIFT))
         return -EAGAIN;
     if (exceeds_map_limits(as, q) ||
-        reserve_grow(as, seg_need(q->prot, s->flags, q->len >> PAGE_SHIFT)) != 0)
+        reserve_grow(&as->resv, seg_need(q->prot, s->flags, q->len >> PAGE_SHIFT)) != 0)
         return -ENOMEM;
     s->n.start = q->addr;
     s->n.end = q->addr + q->len;

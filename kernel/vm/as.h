@@ -15,7 +15,7 @@
  *             I5  while `anon_all_mapped` is set, every page of anon is mapped: in private memory without a file, an
  *                 empty entry means that there is no page
  *             I6  a segment lies in the user half
- *             I7  while no segment is being changed, `tables` is the number of page tables, with the top one
+ *             I7  while no segment is being changed, resv.tables is the number of page tables, with the top one
  *             I8  while `zaps` is not 0, a CPU's TLB may hold translations that are in no table any more.  So
  *                 code that takes a page away must flush the TLBs even if the page is not mapped
  * LOCKING     [r] written with as->lock held for writing, read with as->lock held either way
@@ -29,6 +29,7 @@
 #include "pages/around.h"
 #include "vm/deferred_release.h"
 #include "pages/owner.h"
+#include "pages/reserve.h"
 #include "vm/segtree.h"
 #include "vm/vm.h"
 #include "x86/uaccess.h"
@@ -78,10 +79,7 @@ struct as {
     uint64_t locked_pages;      /* [r] in locked segments                                 */
     uint64_t lock_limit;        /* [r] bytes that may be locked, as of the last mlock()   */
     bool lock_future;           /* [r] mlockall(MCL_FUTURE): new segments are locked      */
-    uint64_t need_pages;        /* [r] pages to reserve for its segments: reserve.h       */
-    _Atomic int tables;         /* [a] page tables                                        */
-    _Atomic int charged_tables; /* [a] of these, tables reserved one by one: reserve.c    */
-    uint64_t resv_pages;        /* [r] pages reserved for it                              */
+    struct reservation resv;    /* memory promised to it                                  */
     struct as_limits limits;    /* [r]                                                    */
     uint64_t brk_start, brk;    /* [r] start and end of the heap, byte addresses          */
     uint64_t map_top;           /* [r] new mappings are placed below this address         */

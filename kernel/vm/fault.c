@@ -31,7 +31,6 @@
 #include "pages/pageout.h"
 #include "pages/pcache.h"
 #include "vm/pt.h"
-#include "pages/reserve.h"
 #include "vm/rmap.h"
 #include "pages/swap.h"
 #include "mem/usermem.h"
@@ -561,7 +560,7 @@ static bool grow_stack(struct as *as, uint64_t addr)
     if ((s->flags & MAP_GROWSDOWN) == 0 || s->n.end - start > as->limits.stack_bytes ||
         as->virt_pages + more > as->limits.as_bytes >> PAGE_SHIFT ||
         start < USER_LOW + STACK_GUARD || (s->locked && !as_may_lock(as, more)) ||
-        (prev != NULL && prev->n.end > start - STACK_GUARD) || reserve_grow(as, more) != 0)
+        (prev != NULL && prev->n.end > start - STACK_GUARD) || reserve_grow(&as->resv, more) != 0)
         return false;
     seg_resize(s, start, s->n.end);
     s->size = s->n.end - start;

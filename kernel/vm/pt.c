@@ -15,7 +15,6 @@
 #include "disp/thread.h"
 #include "lib/string.h"
 #include "stat/panic.h"
-#include "pages/reserve.h"
 
 #define KERNEL_HALF 256u /* first top-level entry of the kernel */
 
@@ -120,7 +119,7 @@ static uint64_t *make_table_below(struct as *as, uint64_t *table, uint64_t *e)
     fresh = pt_table_alloc();
     if (fresh == NULL)
         return NULL;
-    if (unlikely(!reserve_table(as))) {
+    if (unlikely(!reserve_table(&as->resv))) {
         pt_table_free(fresh);
         return NULL;
     }
@@ -129,7 +128,7 @@ static uint64_t *make_table_below(struct as *as, uint64_t *table, uint64_t *e)
         __atomic_fetch_add(&pt_page(table)->pt_live, 1, __ATOMIC_RELAXED);
         return fresh;
     }
-    reserve_table_gone(as);
+    reserve_table_gone(&as->resv);
     pt_table_free(fresh);
     return pt_table_of(seen);
 }
@@ -390,6 +389,6 @@ void pt_free_range(struct as *as, uint64_t start, uint64_t end, uint64_t lo, uin
     tlb_flush_tables(as); /* because processors cache entries of upper levels too */
     while ((pg = list_pop(&x.freed, struct page, link)) != NULL) {
         pt_table_free(page_to_virt(pg));
-        reserve_table_gone(as);
+        reserve_table_gone(&as->resv);
     }
 }

@@ -23,7 +23,6 @@
 #include "vm/tlb.h"
 #include "x86/mmu.h"
 
-#define PT_ENTRIES 512u
 #define PTE_LOCKED (1ul << 9) /* in a locked segment (mlock.c): pageout must leave the page */
 #define PTE_TABLE  (PTE_P | PTE_W | PTE_U | PTE_A)
 #define PT_SPAN    HUGE_SIZE /* bytes that one leaf table covers */

@@ -14,7 +14,6 @@
 #include "lib/string.h"
 #include "vm/segplace.h"
 #include "vm/pt.h"
-#include "pages/reserve.h"
 
 static void fill_page_info(struct as_page_info *out, const struct page *pg, uint64_t addr)
 {
@@ -185,7 +184,7 @@ static int64_t count_private_frames(struct seg *s)
 int64_t as_unpromised(struct as *as, int64_t *own, uint64_t *rss)
 {
     int64_t all = max_of(atomic_load_explicit(&as->rss_pages, memory_order_relaxed), (int64_t)0);
-    int64_t resv = (int64_t)as->resv_pages, n = (int64_t)as->anon.npages - resv;
+    int64_t resv = (int64_t)as->resv.pages, n = (int64_t)as->anon.npages - resv;
     struct seg_node *node;
 
     if (rw_tryenter_read(&as->lock)) {
@@ -198,7 +197,8 @@ int64_t as_unpromised(struct as *as, int64_t *own, uint64_t *rss)
         }
         rw_exit_read(&as->lock);
     }
-    *own = max_of(n, 0l) + max_of((int64_t)as->tables - RESERVE_TABLES - resv / PT_ENTRIES, 0l);
+    *own =
+        max_of(n, 0l) + max_of((int64_t)as->resv.tables - RESERVE_TABLES - resv / PT_ENTRIES, 0l);
     /* Locked pages of files count as the space's own, because pageout cannot take them. */
     *own += max_of(min_of((int64_t)as->locked_pages, all - resv - *own), 0l);
     *rss = (uint64_t)all;

@@ -11,7 +11,6 @@
  */
 #include "lib/errno.h"
 #include "vm/pt.h"
-#include "pages/reserve.h"
 
 /* Adds `by` to as->zaps, and to obj->zaps of each segment in [start, end) (as.h I8). */
 static void adjust_zap_counts(struct as *as, uint64_t start, uint64_t end, uint32_t by)
@@ -146,7 +145,7 @@ static int check_and_reserve_protect(struct as *as, uint64_t start, uint64_t end
         return -ENOMEM;
     if (!is_huge_aligned(as, start, end))
         return -EINVAL;
-    return reserve_grow(as, more);
+    return reserve_grow(&as->resv, more);
 }
 
 /* as_protect() for a checked range; as->lock is held for writing. */
@@ -208,7 +207,8 @@ static bool heap_grow(struct as *as, uint64_t old, uint64_t end)
     if (end > USER_TOP || as->virt_pages + pages > as->limits.as_bytes >> PAGE_SHIFT ||
         (as->lock_future && !as_may_lock(as, pages)) ||
         (end - as->brk_start) > as->limits.data_bytes ||
-        !segtree_is_free(&as->segs, old, end - old + PAGE_SIZE) || reserve_grow(as, pages) != 0)
+        !segtree_is_free(&as->segs, old, end - old + PAGE_SIZE) ||
+        reserve_grow(&as->resv, pages) != 0)
         return false;
     if (extends) {
         seg_resize(s, s->n.start, end); /* keeps an advised policy; else s->size decides */

@@ -11,7 +11,6 @@
  */
 #include "lib/errno.h"
 #include "vm/pt.h"
-#include "pages/reserve.h"
 
 enum { MREMAP_MAYMOVE = 1, MREMAP_FIXED = 2 };
 
@@ -120,7 +119,7 @@ static int remap_range(struct remap *m)
         return -EAGAIN;
     if (m->new_len > m->old_len &&
         (exceeds_grow_limits(m->as, s, m->new_len - m->old_len) ||
-         reserve_grow(m->as,
+         reserve_grow(&m->as->resv,
                       seg_need(s->prot, s->flags, (m->new_len - m->old_len) >> PAGE_SHIFT)) != 0))
         return -ENOMEM;
     if ((m->flags & MREMAP_FIXED) == 0 && s->n.end == end &&

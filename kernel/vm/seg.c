@@ -17,7 +17,6 @@
  */
 #include "vm/as.h"
 #include "pages/pcache.h"
-#include "pages/reserve.h"
 #include "lib/errno.h"
 #include "mem/kmem.h"
 #include "mem/usermem.h"
@@ -39,7 +38,7 @@ static void account_segment(struct seg *s, int64_t sign)
     uint64_t pages = (uint64_t)sign * ((s->n.end - s->n.start) >> PAGE_SHIFT);
 
     as->virt_pages += pages;
-    as->need_pages += seg_need(s->prot, s->flags, pages);
+    as->resv.need_pages += seg_need(s->prot, s->flags, pages);
     if ((s->flags & MAP_GROWSDOWN) != 0)
         as->stack_pages += pages;
     else if ((s->prot & PROT_WRITE) != 0 && !seg_shared(s))
@@ -159,7 +158,7 @@ void as_unlock(struct as *as)
     struct list dead = LIST_INIT(dead);
     struct seg_node *n;
 
-    reserve_settle(as);
+    reserve_settle(&as->resv);
     if (likely(list_empty(&as->dead))) {
         rw_exit_write(&as->lock);
         return;
@@ -319,7 +318,7 @@ int seg_clone_all(struct as *to, struct as *from)
 {
     struct seg_node *n;
 
-    if (reserve_grow(to, from->need_pages) != 0)
+    if (reserve_grow(&to->resv, from->resv.need_pages) != 0)
         return -ENOMEM;
     if (!segtree_clone(&to->segs, &from->segs, clone_segment, to)) {
         while ((n = list_pop(&to->segs.order, struct seg_node, link)) != NULL)
@@ -333,6 +332,6 @@ int seg_clone_all(struct as *to, struct as *from)
     to->data_pages = from->data_pages;
     to->stack_pages = from->stack_pages;
     to->text_pages = from->text_pages;
-    to->need_pages = from->need_pages;
+    to->resv.need_pages = from->resv.need_pages;
     return 0;
 }

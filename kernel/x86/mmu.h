@@ -28,6 +28,8 @@
 #define PTE_NX   (1ul << 63)
 #define PTE_ADDR 0x000ffffffffff000ul
 
+#define PT_ENTRIES 512u /* entries of a page table of any level */
+
 #define MMIO_BASE   0xffffc90000000000ul
 /* The window of kernel stacks (mem/kstack.c), under the same top-level entry as MMIO_BASE. */
 #define KSTACK_BASE 0xffffc94000000000ul

@@ -696,8 +696,8 @@ static void verify(void)
         if (space[i].as != NULL) {
             count_table(space[i].as->pml4, 0, 256, 39);
             count_tree(&space[i].as->anon);
-            CHECK(space[i].as->need_pages <= space[i].as->resv_pages);
-            CHECK_EQ(space[i].as->need_pages, space[i].as->data_pages + space[i].as->stack_pages);
+            CHECK(space[i].as->resv.need_pages <= space[i].as->resv.pages);
+            CHECK_EQ(space[i].as->resv.need_pages, space[i].as->data_pages + space[i].as->stack_pages);
         }
     count_tree(&file);
     for (unsigned i = 0; i < NSHARED; i++)
