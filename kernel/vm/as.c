@@ -204,6 +204,21 @@ void as_release(struct as *as)
         as_destroy(as);
 }
 
+static void release_dying_as(struct dying *d)
+{
+    as_release(container_of(d, struct as, dying));
+}
+
+void as_release_later(struct as *as)
+{
+    uint32_t n = as->refs;
+
+    while (n > 1 && !atomic_compare_exchange_weak(&as->refs, &n, n - 1))
+        ;
+    if (n <= 1)
+        dying_later(&as->dying, release_dying_as);
+}
+
 void as_set_limits(struct as *as, const struct as_limits *lim)
 {
     rw_enter_write(&as->lock);

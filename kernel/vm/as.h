@@ -213,6 +213,8 @@ bool range_zap(struct as *as, uint64_t start, uint64_t end);
 int fault_resolve(struct as *as, uint64_t addr, enum fault_access access, int *code);
 
 /* as.c */
+/* as_release_later - as as_release(), but does not sleep: a thread drops the last reference (deferred_release.c). */
+void as_release_later(struct as *as);
 /* as_hold_living - take a reference if one is left; false: none is.  `as` must not be freed meanwhile. */
 bool as_hold_living(struct as *as);
 /*

@@ -18,8 +18,6 @@
 #include "disp/sync.h"
 #include "disp/thread.h"
 #include "stat/panic.h"
-#include "vm/as.h"
-#include "vm/tlb.h"
 
 static struct spinlock dying_lock = SPINLOCK_INIT(RANK_VM_TLB);
 static struct list dying = LIST_INIT(dying);
@@ -32,21 +30,6 @@ void dying_later(struct dying *d, void (*end)(struct dying *d))
     list_push_back(&dying, &d->link);
     cv_signal(&dying_cv);
     spin_unlock(&dying_lock);
-}
-
-static void release_dying_as(struct dying *d)
-{
-    as_release(container_of(d, struct as, dying));
-}
-
-void as_release_later(struct as *as)
-{
-    uint32_t n = as->refs;
-
-    while (n > 1 && !atomic_compare_exchange_weak(&as->refs, &n, n - 1))
-        ;
-    if (n <= 1)
-        dying_later(&as->dying, release_dying_as);
 }
 
 static void dying_main(void *arg)

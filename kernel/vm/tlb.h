@@ -68,7 +68,5 @@ static inline void tlb_batch_init(struct tlb_batch *b)
 void tlb_batch_add(struct tlb_batch *b, struct as *as);
 /* tlb_batch_done - flush the collected spaces; the batch is empty afterwards.  No spin lock may be held. */
 void tlb_batch_done(struct tlb_batch *b);
-/* as_release_later - as as_release(), but does not sleep: a thread drops the last reference (deferred_release.c). */
-void as_release_later(struct as *as);
 
 #endif

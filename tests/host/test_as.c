@@ -70,9 +70,9 @@ bool pageout_low_file_memory(void)
 {
     return false;
 }
-void as_release_later(struct as *as)
+void dying_later(struct dying *d, void (*end)(struct dying *d))
 {
-    as_release(as);
+    end(d);
 }
 
 void pageout_quiesce(void)
