@@ -53,7 +53,7 @@
 #include "sys/selftest.h"
 #include "sys/sys.h"
 #include "pages/pageout.h"
-#include "vm/deferred_release.h"
+#include "pages/deferred_release.h"
 #include "vm/vm.h"
 #include "x86/apic.h"
 #include "x86/arch.h"

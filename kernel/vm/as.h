@@ -27,7 +27,7 @@
 #include "disp/sync.h"
 #include "lib/cpumask.h"
 #include "pages/around.h"
-#include "vm/deferred_release.h"
+#include "pages/deferred_release.h"
 #include "pages/owner.h"
 #include "pages/reserve.h"
 #include "vm/segtree.h"

@@ -13,7 +13,7 @@
  * LOCKING     dying_lock (RANK_VM_TLB)
  * SEE ALSO    tlb.c, as.c, swap.c
  */
-#include "vm/deferred_release.h"
+#include "pages/deferred_release.h"
 
 #include "disp/sync.h"
 #include "disp/thread.h"

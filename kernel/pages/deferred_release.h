@@ -2,8 +2,8 @@
 /*
  * deferred_release.h - lets a thread that may sleep drop last references.  See deferred_release.c.
  */
-#ifndef VM_DEFERRED_RELEASE_H
-#define VM_DEFERRED_RELEASE_H
+#ifndef PAGES_DEFERRED_RELEASE_H
+#define PAGES_DEFERRED_RELEASE_H
 
 #include "lib/list.h"
 
