@@ -86,7 +86,7 @@ struct vm_object *object_create_sysv(uint64_t pages, bool huge)
     return o;
 }
 
-int object_each_sysv(int (*fn)(struct vm_object *))
+int object_each_sysv(int (*fn)(struct vm_object *o, void *arg), void *arg)
 {
     struct vm_object *o;
     int err = 0;
@@ -94,7 +94,7 @@ int object_each_sysv(int (*fn)(struct vm_object *))
     mutex_enter(&sysv_lock);
     LIST_FOREACH (o, &sysv_objects, family_link)
         if (err == 0)
-            err = fn(o);
+            err = fn(o, arg);
     mutex_exit(&sysv_lock);
     return err;
 }

@@ -143,10 +143,11 @@ void object_init_vnode(struct vm_object *o, const struct pager_ops *ops, void *v
 struct vm_object *object_create_anon(uint64_t pages, bool huge);
 /*
  * object_create_sysv - the same for shmget(): such an object may have pages while no address space maps it.
- * object_each_sysv - call fn for each such object until a call fails.  Returns 0 or that error.  Sleeps.
+ * object_each_sysv - call fn(o, arg) for each such object until a call fails.  Returns 0 or that error.
+ * Sleeps.
  */
 struct vm_object *object_create_sysv(uint64_t pages, bool huge);
-int object_each_sysv(int (*fn)(struct vm_object *));
+int object_each_sysv(int (*fn)(struct vm_object *o, void *arg), void *arg);
 /*
  * object_hold, object_release - take and drop a reference to a shared anonymous object.  They do nothing
  * for the object of a vnode, which the vnode owns.
@@ -295,6 +296,13 @@ int object_page_insert(struct vm_object *o, uint64_t index, struct page *pg);
 int object_page_make(struct vm_object *o, uint64_t index, const struct placement *pl,
                      unsigned advice, struct page **out);
 void object_boot(void);
+
+/* ---- implemented by vm/ ---- */
+/*
+ * as_each_anon - call fn(o, arg) for the private object of each address space, and for each shared object without
+ * a file that one maps, until a call fails.  Returns 0 or that error.  Sleeps; a space is locked meanwhile.
+ */
+int as_each_anon(int (*fn)(struct vm_object *o, void *arg), void *arg);
 
 /* ---- implemented by vfs/ ---- */
 /*

@@ -35,7 +35,7 @@
 #include "pages/busy.h"
 #include "pages/pageout.h"
 #include "pages/pcache.h"
-#include "vm/segplace.h"
+#include "pages/placement.h"
 #include "vm/rmap.h"
 
 static uint32_t swap_cluster = SWAP_CLUSTER, swap_readaround = SWAP_CLUSTER, swap_keep = 1;
@@ -505,26 +505,24 @@ int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl,
     return (atomic_load(&pg->flags) & PG_BAD) != 0 ? -EIO : 0;
 }
 
-int swap_in_fault(struct seg *s, uint64_t addr, struct vm_object *o, struct page *pg)
+int swap_in_around(struct vm_object *o, struct page *pg, const struct placement *pl,
+                   struct page_run within, struct around *a, unsigned advice)
 {
-    struct placement pl = place_of_seg(s, addr);
     struct page_run run = {pg->index, 1};
-    uint64_t first = seg_shared(s) ? s->obj_first : s->n.start >> PAGE_SHIFT;
-    uint64_t end = first + ((s->n.end - s->n.start) >> PAGE_SHIFT);
     unsigned area = pg->swap_area; /* SWAP_AREAS: it has just been read */
-    uint64_t wanted;
+    uint64_t end, wanted;
     int err;
 
     if (swap_readaround > 1 && area != SWAP_AREAS)
-        run = around_advised(&s->around, pg->index, 1, swap_readaround,
-                             disk_seek_blocks(swap_areas[area].disk, SWAP_SECTORS), s->advice);
-    end = min_of(end, run.first + run.n);
-    run.first = max_of(run.first, first);
+        run = around_advised(a, pg->index, 1, swap_readaround,
+                             disk_seek_blocks(swap_areas[area].disk, SWAP_SECTORS), advice);
+    end = min_of(within.first + within.n, run.first + run.n);
+    run.first = max_of(run.first, within.first);
     run.n = end - run.first;
     wanted = run.n;
-    err = swap_in(o, pg, &pl, &run, true);
+    err = swap_in(o, pg, pl, &run, true);
     if (wanted > 1 && err == 0)
-        around_got(&s->around, run, run.n - 1);
+        around_got(a, run, run.n - 1);
     return err;
 }
 
@@ -588,50 +586,25 @@ static struct page *next_standin(struct vm_object *o, uint64_t *index, uint64_t 
     return pg;
 }
 
-/* Reads back all pages first .. last of an object that are on areas being removed.  0, -EIO, -ENOMEM. */
-static int swap_in_standins(struct vm_object *o, uint64_t first, uint64_t last)
+struct page *swap_find(struct vm_object *o, uint64_t *index, uint64_t last)
 {
+    return next_standin(o, index, last, true);
+}
+
+int swap_in_leaving(struct vm_object *o)
+{
+    uint64_t first = 0;
     struct page *pg;
     int err = 0;
 
-    while (err == 0 && !proc_is_ending() && (pg = next_standin(o, &first, last, false)) != NULL) {
+    while (err == 0 && !proc_is_ending() &&
+           (pg = next_standin(o, &first, UINT64_MAX, false)) != NULL) {
         struct placement pl = {LGRP_MEM_POLICY_NEXT, PAGE_SIZE, first, true};
 
-        err =
-            swap_in(o, pg, &pl,
-                    &(struct page_run){first, min_of(last - first, SWAP_CLUSTER - 1ul) + 1}, true);
+        err = swap_in(o, pg, &pl, &(struct page_run){first, SWAP_CLUSTER}, true);
         page_release(pg);
     }
     return err;
-}
-
-int swap_in_range(struct as *as, uint64_t start, uint64_t end)
-{
-    return swap_in_standins(&as->anon, start >> PAGE_SHIFT, (end - 1) >> PAGE_SHIFT);
-}
-
-int swap_in_object(struct vm_object *o)
-{
-    return swap_in_standins(o, 0, UINT64_MAX);
-}
-
-void swap_in_ahead(struct seg *s, struct vm_object *o, uint64_t first, uint64_t last)
-{
-    uint64_t base = seg_shared(s) ? s->obj_first : s->n.start >> PAGE_SHIFT;
-    struct page *pg;
-    int err = 0;
-
-    while (err == 0 && pageout_spare(SWAP_CLUSTER) && !proc_is_ending() &&
-           (pg = next_standin(o, &first, last, true)) != NULL) {
-        struct placement pl = place_of_seg(s, s->n.start + ((first - base) << PAGE_SHIFT));
-
-        err =
-            swap_in(o, pg, &pl,
-                    &(struct page_run){first, min_of(last - first, SWAP_CLUSTER - 1ul) + 1}, false);
-        page_release(pg);
-        if (first++ == last)
-            break;
-    }
 }
 
 void swap_boot(void)

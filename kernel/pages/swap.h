@@ -5,8 +5,7 @@
 #ifndef PAGES_SWAP_H
 #define PAGES_SWAP_H
 
-#include "pages/around.h"
-#include "vm/as.h"
+#include "pages/owner.h"
 
 struct disk;
 
@@ -50,22 +49,19 @@ void swap_forget(struct page *pg);
  */
 int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl,
             struct page_run *around, bool wait);
-/* swap_in_fault - the same for a fault at `addr` of segment `s`, with reading around (around.h). */
-int swap_in_fault(struct seg *s, uint64_t addr, struct vm_object *o, struct page *pg);
 /*
- * swap_in_range - for swapoff: read back those pages of [start, end) of a space's private memory that are
- * on areas being removed, and free slots there that pages in memory keep.  as->lock is held.  Stops early,
- * with 0, when the process is ending.  0, -EIO, -ENOMEM.
- * swap_in_object - the same for a whole object.
+ * swap_in_around - the same for a fault, with reading around (around.h).
+ * @within  pages of `o` that may be read
+ * @a       history of the faults there
+ * @advice  enum read_advice
  */
-int swap_in_range(struct as *as, uint64_t start, uint64_t end);
-int swap_in_object(struct vm_object *o);
+int swap_in_around(struct vm_object *o, struct page *pg, const struct placement *pl,
+                   struct page_run within, struct around *a, unsigned advice);
 /*
- * swap_in_ahead - start reading those pages first .. last of `o` that are on swap, without waiting for
- * them.  `o` is the segment's object or its space's own.  Stops early when memory would become short or the
- * process is ending.  as->lock is held.
+ * swap_find - the first page of `o` at or after *index that is on swap and is not being read, held; *index
+ * becomes its index.  NULL: there is none up to `last`.  Takes o->lock.
  */
-void swap_in_ahead(struct seg *s, struct vm_object *o, uint64_t first, uint64_t last);
+struct page *swap_find(struct vm_object *o, uint64_t *index, uint64_t last);
 
 /* A new area: pages 1 .. pages - 1 of a disk, or of a file on it; page n begins at sector[n]. */
 struct swap_new {

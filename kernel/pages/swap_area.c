@@ -134,50 +134,31 @@ int swap_add(const struct swap_new *n)
     return err;
 }
 
-/* Reads back all pages of a space that are on areas being removed.  0, -EIO, -ENOMEM. */
-static int swap_in_space(struct as *as)
-{
-    struct seg_node *n;
-    int err;
-
-    rw_enter_read(&as->lock);
-    err = swap_in_range(as, 0, USER_TOP);
-    LIST_FOREACH (n, &as->segs.order, link)
-        if (err == 0 && seg_of(n)->obj != NULL && seg_of(n)->obj->kind == OBJ_ANON)
-            err = swap_in_object(seg_of(n)->obj);
-    rw_exit_read(&as->lock);
-    return err;
-}
-
 static bool is_area_unused(const struct swap_area *a)
 {
     return a->slots.free == a->usable;
 }
 
-/*
- * Reads back all pages on an area that is being removed.  0, -EIO, -ENOMEM, or -EINTR: the process is
- * ending.
- */
-static int swap_in_area(const struct swap_area *a)
+/* swap_in_leaving() of an object for area `arg`; -EINTR: the process is ending. */
+static int swap_in_object(struct vm_object *o, void *arg)
 {
-    struct as *as, *next;
-    int err = object_each_sysv(swap_in_object);
+    if (proc_is_ending())
+        return -EINTR;
+    return is_area_unused(arg) ? 0 : swap_in_leaving(o);
+}
 
-    for (as = as_next(NULL); as != NULL; as = next) {
-        if (err == 0 && proc_is_ending())
-            err = -EINTR;
-        if (err == 0 && !is_area_unused(a))
-            err = swap_in_space(as);
-        next = as_next(as);
-        as_release(as);
-    }
-    return err;
+/* Reads back all pages on an area that is being removed.  The errors of swap_in_object(). */
+static int swap_in_area(struct swap_area *a)
+{
+    int err = object_each_sysv(swap_in_object, a);
+
+    return err != 0 ? err : as_each_anon(swap_in_object, a);
 }
 
 #define TRIES 200 /* attempts, every 10 ms: pages may be on their way out, spaces may be ending */
 
 /* swap_in_area(), repeated until the area is empty.  Also -EBUSY: it is not empty after TRIES attempts. */
-static int empty_swap_area(const struct swap_area *a)
+static int empty_swap_area(struct swap_area *a)
 {
     int err = swap_in_area(a);
 

@@ -173,6 +173,28 @@ static int advise_read_pattern(struct seg *s, uint64_t start, uint64_t end, int 
     return 0;
 }
 
+/*
+ * Starts to read those pages first .. last of `o` that are on swap, without waiting for them.  `o` is the
+ * segment's object or its space's own.  Stops early when memory would become short or the process is ending.
+ */
+static void swap_in_ahead(struct seg *s, struct vm_object *o, uint64_t first, uint64_t last)
+{
+    uint64_t base = seg_pages(s).first;
+    struct page *pg;
+    int err = 0;
+
+    while (err == 0 && pageout_spare(SWAP_CLUSTER) && !proc_is_ending() &&
+           (pg = swap_find(o, &first, last)) != NULL) {
+        struct placement pl = place_of_seg(s, s->n.start + ((first - base) << PAGE_SHIFT));
+        struct page_run run = {first, min_of(last - first, SWAP_CLUSTER - 1ul) + 1};
+
+        err = swap_in(o, pg, &pl, &run, false);
+        page_release(pg);
+        if (first++ == last)
+            break;
+    }
+}
+
 /* Starts to read absent pages of [start, end), inside `s`.  @budget  pages of files that may still be read */
 static void advise_willneed(struct seg *s, uint64_t start, uint64_t end, uint64_t *budget)
 {

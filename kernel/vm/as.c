@@ -161,6 +161,35 @@ struct as *as_next(struct as *as)
     return next;
 }
 
+/* as_each_anon() for one space. */
+static int each_anon_of_space(struct as *as, int (*fn)(struct vm_object *o, void *arg), void *arg)
+{
+    struct seg_node *n;
+    int err;
+
+    rw_enter_read(&as->lock);
+    err = fn(&as->anon, arg);
+    LIST_FOREACH (n, &as->segs.order, link)
+        if (err == 0 && seg_of(n)->obj != NULL && seg_of(n)->obj->kind == OBJ_ANON)
+            err = fn(seg_of(n)->obj, arg);
+    rw_exit_read(&as->lock);
+    return err;
+}
+
+int as_each_anon(int (*fn)(struct vm_object *o, void *arg), void *arg)
+{
+    struct as *next;
+    int err = 0;
+
+    for (struct as *as = as_next(NULL); as != NULL; as = next) {
+        if (err == 0)
+            err = each_anon_of_space(as, fn, arg);
+        next = as_next(as);
+        as_release(as);
+    }
+    return err;
+}
+
 bool as_memory_returns(void)
 {
     return ending != 0;

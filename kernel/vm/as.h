@@ -125,6 +125,14 @@ static inline uint64_t seg_index(const struct seg *s, uint64_t addr)
     return s->obj_first + ((addr - s->n.start) >> PAGE_SHIFT);
 }
 
+/* The pages that the segment covers: of its object, or if it is private of its space's own one. */
+static inline struct page_run seg_pages(const struct seg *s)
+{
+    uint64_t first = seg_shared(s) ? s->obj_first : s->n.start >> PAGE_SHIFT;
+
+    return (struct page_run){first, (s->n.end - s->n.start) >> PAGE_SHIFT};
+}
+
 static inline struct as *as_of_anon(struct vm_object *anon)
 {
     return container_of(anon, struct as, anon);

@@ -271,11 +271,13 @@ static int cow_private_unlock(struct fault *f, struct page *pg)
 static int fault_swapped_unlock(struct fault *f, struct vm_object *o, struct page *pg,
                                 void (*unlock)(struct fault *f))
 {
+    struct placement pl;
     int err;
 
     page_hold(pg);
     unlock(f);
-    err = swap_in_fault(f->seg, f->addr, o, pg);
+    pl = place_of_seg(f->seg, f->addr);
+    err = swap_in_around(o, pg, &pl, seg_pages(f->seg), &f->seg->around, f->seg->advice);
     page_release(pg);
     f->code = CODE_ADRERR;
     return err == 0 ? RETRY : err == -ENOMEM ? err : SIG_BUS;

@@ -124,14 +124,15 @@ int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl, st
     (void)o, (void)pg, (void)pl, (void)around, (void)wait;
     panic("nothing is on swap");
 }
-int swap_in_fault(struct seg *s, uint64_t addr, struct vm_object *o, struct page *pg)
+int swap_in_around(struct vm_object *o, struct page *pg, const struct placement *pl, struct page_run within,
+                   struct around *a, unsigned advice)
 {
-    (void)s, (void)addr, (void)o, (void)pg;
-    panic("nothing is on swap");
+    return swap_in(o, pg, pl, &within, a != NULL && advice != 0);
 }
-void swap_in_ahead(struct seg *s, struct vm_object *o, uint64_t first, uint64_t last)
+struct page *swap_find(struct vm_object *o, uint64_t *index, uint64_t last)
 {
-    (void)s, (void)o, (void)first, (void)last;
+    (void)o, (void)index, (void)last;
+    return NULL;
 }
 void cold_mark(struct seg *s, uint64_t start, uint64_t end)
 {
