@@ -8,7 +8,7 @@
  * INVARIANTS  I1  a page is freed only when no CPU's TLB can have a translation of it
  * LOCKING     the owner of a page is locked, by scan_lock() or by the caller; for victims_finish() no lock
  *             is held
- * SEE ALSO    pageout.c, cold.c, docs/pageout.md
+ * SEE ALSO    pageout.c, vm/cold.c, docs/pageout.md
  */
 #include "pages/victims.h"
 

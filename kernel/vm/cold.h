@@ -2,8 +2,8 @@
 /*
  * cold.h - pages that a program will not need soon, by its own advice.  See cold.c.
  */
-#ifndef PAGES_COLD_H
-#define PAGES_COLD_H
+#ifndef VM_COLD_H
+#define VM_COLD_H
 
 #include "vm/as.h"
 

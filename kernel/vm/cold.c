@@ -13,12 +13,12 @@
  *             it may write.  Files without a disk (tmpfs) cannot leave memory.
  *             Only pages in memory are looked at, a few with each hold of a lock, so a range may have any
  *             size.
- * INVARIANTS  those of victims.c
+ * INVARIANTS  those of pages/victims.c
  * LOCKING     family or object, for some dozens of pages; as->lock for reading keeps segment and page
  *             tables
- * SEE ALSO    pageout.c, victims.c, docs/paging.md
+ * SEE ALSO    pages/pageout.c, pages/victims.c, docs/paging.md
  */
-#include "pages/cold.h"
+#include "vm/cold.h"
 
 #include "mem/usermem.h"
 #include "pages/pcache.h"
