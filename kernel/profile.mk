@@ -14,8 +14,8 @@ PART_pty    := kernel/tty/pty.c
 PART_model  := kernel/fireplane/% drivers/fireplane.c
 PART_disk   := kernel/blk/% kernel/fs/ext/% kernel/vfs/bdev.c kernel/procfs/procfs_disk.c kernel/fs/sysfs/sysfs_block.c \
                drivers/ide.c drivers/pci.c drivers/virtio.c drivers/virtio_blk.c
-PART_paging := $(addprefix kernel/pages/,around.c cachelist.c cold.c pageout.c paging.c pcache_read.c scan.c slots.c \
-               swap.c swap_area.c victims.c) kernel/sys/sys_swap.c
+PART_paging := $(addprefix kernel/pages/,around.c cachelist.c pageout.c paging.c pcache_read.c scan.c slots.c \
+               swap.c swap_area.c victims.c) kernel/vm/cold.c kernel/sys/sys_swap.c
 PARTS       := net pty model disk paging
 
 ABSENT_full :=

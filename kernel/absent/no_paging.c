@@ -11,13 +11,13 @@
 #include "mem/page.h"
 #include "mem/usermem.h"
 #include "pages/cachelist.h"
-#include "pages/cold.h"
 #include "pages/object.h"
 #include "pages/pageout.h"
 #include "pages/pcache.h"
 #include "pages/reserve.h"
 #include "pages/swap.h"
 #include "stat/panic.h"
+#include "vm/cold.h"
 
 /* The marks that pageout has by default, as parts of memory (pages/paging.c). */
 enum { LOTSFREE_PART = 64, DESFREE_PART = 128, USER_PART = 256, ROOT_PART = 512 };
@@ -48,6 +48,11 @@ uint64_t pageout_spare_pages(void)
     uint64_t n = freemem();
 
     return n - min_of(n, mem_total_pages() / USER_PART);
+}
+
+bool pageout_spare(uint64_t n)
+{
+    return pageout_spare_pages() > n;
 }
 
 uint64_t pageout_promisable(void)
@@ -181,9 +186,10 @@ uint64_t swap_kept(void)
     return 0;
 }
 
-void swap_in_ahead(struct seg *s, struct vm_object *o, uint64_t first, uint64_t last)
+struct page *swap_find(struct vm_object *o, uint64_t *index, uint64_t last)
 {
-    (void)s, (void)o, (void)first, (void)last;
+    (void)o, (void)index, (void)last;
+    return NULL;
 }
 
 static noreturn void panic_without_swap(const struct page *pg)
@@ -208,8 +214,9 @@ int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl,
     panic_without_swap(pg);
 }
 
-int swap_in_fault(struct seg *s, uint64_t addr, struct vm_object *o, struct page *pg)
+int swap_in_around(struct vm_object *o, struct page *pg, const struct placement *pl,
+                   struct page_run within, struct around *a, unsigned advice)
 {
-    (void)s, (void)addr, (void)o;
+    (void)o, (void)pl, (void)within, (void)a, (void)advice;
     panic_without_swap(pg);
 }
