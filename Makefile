@@ -205,7 +205,7 @@ doctor: ## what is installed, what is missing, and the command that installs it
 	@tools/doctor.sh
 
 # The disk that blocks of docs/ boot from, if one does.
-TRIED_ROOT  = $(if $(call called,1,test-long docs-record),$(if $(shell grep -l 'make qemu-.*ROOT=ext' docs/*.md),root))
+TRIED_ROOT  = $(if $(call called,1,test-long docs-record),$(if $(shell grep -l 'console title=.make qemu-.*ROOT=ext' docs/*.md),root))
 
 # PYTEST= is passed to pytest.  PAPER= names the text of the white paper, for the test of its program listing.
 # Three tests run at a time: a machine often waits for its clock, so three of them keep two cores busy.

@@ -46,6 +46,16 @@ def test_pages_have_blocks_of_machines_that_exist():
 PAGE = """Text.
 
 ```sh
+false # of another section
+```
+
+## Try it
+
+```sh title="in a second terminal"
+sleep 1000
+```
+
+```sh
 truncate -s 1M build/odd.img
 make dynamic
 ```
@@ -73,7 +83,7 @@ make dynamic
 
 def test_blocks_of_a_page():
     one, two = tryit.blocks_of("docs/odd.md", PAGE)
-    assert (one.name, one.machine, one.variables) == ("docs/odd.md:8", "sf280r", {"MEM": "64M", "SYSTEM": "set x=1; set y=2"})
+    assert (one.name, one.machine, one.variables) == ("docs/odd.md:18", "sf280r", {"MEM": "64M", "SYSTEM": "set x=1; set y=2"})
     assert one.host == two.host == ["truncate -s 1M build/odd.img"]
     assert one.commands == [tryit.Command("one", ["1 line"]), tryit.Command("two | three")]
     assert two.commands == [tryit.Command("four", ["  five", ""]), tryit.Command("six")]

@@ -16,9 +16,9 @@ THEORY      A block is a fenced one of the language console whose title is what 
             end of one for any words.
             A command may end with another status than 0 only if the page shows why: a line that begins with a program's
             name and a colon, or has FAILED in it.
-            What the host must do first is in a block of the language sh above, in the same page.  It is run in a copy of
-            the checkout's top that has links in it and goes with the machine, so that disk images of the reader stay as
-            they are.  Lines with make are left out: what they build is there.
+            What the host must do first is in blocks of the language sh above, in the same section (##), that have no title.
+            They are run in a copy of the checkout's top that consists of links and goes with the machine, so that disk
+            images of the reader stay as they are.  Lines that begin with make are left out: what they build is there.
 USAGE       python3 -m homeroom.tryit PAGE...     records; `make docs-record` types it
 SEE ALSO    tests/test_try_it.py, CONTRIBUTING.md
 """
@@ -41,7 +41,7 @@ FENCE = re.compile(r"^( *)```(\w+)?([^\n]*)\n(.*?)^\1```$", re.M | re.S)
 TITLE = re.compile(r'title="make qemu-([\w-]+)([^"]*)"')
 ANY = "..."
 LINES_MAX, WIDTH_MAX = 12, 120  # of what is recorded for a command
-BOOT_LIMIT, COMMAND_LIMIT = 120, 180  # seconds
+BOOT_LIMIT, COMMAND_LIMIT, HOST_LIMIT = 120, 180, 300  # seconds
 MARK = "\x1e"  # around the status of a command, on the console
 SEED = 1
 PROMPT = r"# (?:\x1b\[6n)?$"  # the shell may ask the terminal where the cursor is
@@ -93,11 +93,14 @@ def variables_of(words: str, where: str) -> dict[str, str]:
 def blocks_of(page: str, text: str) -> Iterator[Block]:
     """The blocks of a page that boot a machine."""
     host: list[str] = []
+    section = 0
     for fence in FENCE.finditer(text):
         indent, language, rest, body = fence.groups()
+        if (now := text.count("\n## ", 0, fence.start())) != section:
+            host, section = [], now
         lines = [line.removeprefix(indent) for line in body.splitlines()]
         line = text.count("\n", 0, fence.start()) + 1
-        if language == "sh":
+        if language == "sh" and not rest.strip():
             host += [line for line in lines if not re.match(r"make\b", line)]
         title = TITLE.search(rest)
         if language != "console" or title is None:
@@ -204,6 +207,16 @@ def launcher():
     return launch
 
 
+def run_on_host(line: str, top: Path) -> None:
+    shell = ["bash", "-c", line]
+    try:
+        done = subprocess.run(shell, cwd=top, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=HOST_LIMIT)
+    except subprocess.TimeoutExpired:
+        raise Fault(f"the host's '{line}' did not end in {HOST_LIMIT} s") from None
+    if done.returncode != 0:
+        raise Fault(f"the host's '{line}' ended with status {done.returncode}: {done.stderr.strip()}")
+
+
 @contextlib.contextmanager
 def copy_of_top(host: list[str], root: bool) -> Iterator[Path]:
     """A folder with links to what the top and build/ have, in which the commands of the host have run.
@@ -223,9 +236,7 @@ def copy_of_top(host: list[str], root: bool) -> Iterator[Path]:
             if path.name != "build" and not path.name.startswith("."):
                 (top / path.name).symlink_to(path)
         for line in host:
-            done = subprocess.run(["bash", "-c", line], cwd=top, capture_output=True, text=True)
-            if done.returncode != 0:
-                raise Fault(f"the host's '{line}' ended with status {done.returncode}: {done.stderr.strip()}")
+            run_on_host(line, top)
         yield top
 
 
@@ -317,7 +328,8 @@ def record(page: str) -> list[str]:
     """Run all blocks of a page and write what they print into it; what is wrong with them."""
     path, faults = TOP / page, []
     text = path.read_text()
-    for block in reversed(list(blocks_of(page, text))):
+    blocks = list(blocks_of(page, text))
+    for block in reversed(blocks):
         print(f"  TRY     {block.name}", flush=True)
         try:
             for command, status, printed in outputs(block):
@@ -331,9 +343,13 @@ def record(page: str) -> list[str]:
 
 
 def main() -> int:
-    pages = sys.argv[1:] or [str(page.relative_to(TOP)) for page in sorted(TOP.glob("docs/*.md"))]
+    there = [str(page.relative_to(TOP)) for page in sorted(TOP.glob("docs/*.md"))]
+    for page in sys.argv[1:]:
+        if page not in there:
+            print(f"PAGE={page}: write a page of docs/, as in PAGE=docs/memory.md", file=sys.stderr)
+            return 1
     try:
-        faults = [fault for page in pages for fault in record(str(Path(page)))]
+        faults = [fault for page in sys.argv[1:] or there for fault in record(page)]
     except (MachineError, Fault, OSError) as error:
         faults = [str(error)]
     print("\n".join(faults), end="\n" if faults else "")
