@@ -210,7 +210,7 @@ TRIED_ROOT  = $(if $(call called,1,test-long docs-record),$(if $(shell grep -l '
 # PYTEST= is passed to pytest.  PAPER= names the text of the white paper, for the test of its program listing.
 # Three tests run at a time: a machine often waits for its clock, so three of them keep two cores busy.
 .PHONY: test test-long test-images
-test-images: deps
+test-images: deps $(call called,page-there,docs-record)
 	$(call build,TEST=1 iso build/boot/exit_at_once.iso)
 	$(call build,TEST= iso $(if $(filter x86_64,$(shell uname -m)),dynamic openmp) fireplane refdisk $(UONDISK) $(TRIED_ROOT))
 MARKED_core := -m core
@@ -236,6 +236,9 @@ docs: deps ## the book: build/docs/index.html, from docs/; SERVE=1: on http://12
 .PHONY: docs-record
 docs-record: test-images ## run the blocks of Try it, and write what they print into docs/; PAGE=docs/lgroups.md: of one page
 	$(Q)$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.tryit $${PAGE:+"$$PAGE"}
+.PHONY: page-there
+page-there:
+	@PYTHONPATH=tools $(PYTHON) -m homeroom.tryit --check $${PAGE:+"$$PAGE"}
 
 .PHONY: generated
 generated: deps ## what tools make for docs/ and is committed: figures of machines and layers

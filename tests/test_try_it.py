@@ -147,6 +147,7 @@ def test_lines_that_do_not_fit(shown, printed):
         ("... b ... c", "a b b d c", [None, 1, None, 4]),
         ("... b c", "b d b c", [None, 2, 3]),
         ("... b ...", "a", None),
+        ("... line-3 ...", "line-1 line-2 line-3 line-4", [None, 2, None]),  # the most like it
     ],
 )
 def test_outputs_are_aligned(shown, printed, lines):

@@ -19,8 +19,8 @@ THEORY      A block is a fenced one of the language console whose title is what 
             What the host must do first is in blocks of the language sh above, in the same section (##), that have no title.
             They are run in a copy of the checkout's top that consists of links and goes with the machine, so that disk
             images of the reader stay as they are.  Lines that begin with make are left out: what they build is there.
-USAGE       python3 -m homeroom.tryit PAGE...     records; `make docs-record` types it
-SEE ALSO    tests/test_try_it.py, CONTRIBUTING.md
+USAGE       make docs-record [PAGE=docs/NAME.md]; tests/test_try_it.py compares
+SEE ALSO    CONTRIBUTING.md (what to do with what was recorded)
 """
 
 import contextlib
@@ -133,33 +133,28 @@ def fits(shown: str, printed: str) -> bool:
     return shape(shown) == shape(printed)
 
 
+def likeness(shown: str, printed: str) -> int:
+    """How many words of the two are equal, as they are."""
+    return sum(map(str.__eq__, shown.split(), printed.split()))
+
+
 def align(shown: list[str], printed: list[str]) -> list[int | None] | None:
     """For each line of `shown` the line of `printed` that it fits, None for "..."; None if they do not agree.
 
-    Neither has blank lines.
+    Where there is a choice, the lines are those most like the page's.  Neither has blank lines.
     """
-    if ANY not in shown:
-        agree = len(shown) == len(printed) and all(map(fits, shown, printed))
-        return list(range(len(shown))) if agree else None
-    first = shown.index(ANY)
-    found = align(shown[:first], printed[:first])
-    if found is None or len(printed) < first:
-        return None
-    rest = shown[first + 1 :]
-    if ANY not in rest:  # what follows the last "..." is at the end
-        starts = [len(printed) - len(rest)] if len(printed) - len(rest) >= first else []
-    else:
-        starts = list(range(first, len(printed) + 1))
-    for start in starts:
-        tail = align_from(rest, printed, start)
-        if tail is not None:
-            return [*found, None, *tail]
-    return None
-
-
-def align_from(shown: list[str], printed: list[str], start: int) -> list[int | None] | None:
-    found = align(shown, printed[start:])
-    return None if found is None else [None if at is None else at + start for at in found]
+    # best[j]: of the lines of `shown` from the current one on, and those of `printed` from j on: (likeness, lines)
+    best: list[tuple[int, list[int | None]] | None] = [None] * len(printed) + [(0, [])]
+    for line in reversed(shown):
+        after, best = best, [None] * (len(printed) + 1)
+        for j in reversed(range(len(printed) + 1)):
+            if line == ANY:
+                ways = [(after[j][0], [None, *after[j][1]])] if after[j] else []
+                ways += [best[j + 1]] if j < len(printed) and best[j + 1] else []
+                best[j] = max(ways, key=lambda way: way[0], default=None)
+            elif j < len(printed) and after[j + 1] and fits(line, printed[j]):
+                best[j] = (likeness(line, printed[j]) + after[j + 1][0], [j, *after[j + 1][1]])
+    return best[0][1] if best[0] else None
 
 
 def without_blanks(lines: list[str]) -> list[str]:
@@ -344,12 +339,16 @@ def record(page: str) -> list[str]:
 
 def main() -> int:
     there = [str(page.relative_to(TOP)) for page in sorted(TOP.glob("docs/*.md"))]
-    for page in sys.argv[1:]:
+    only_check = sys.argv[1:2] == ["--check"]
+    pages = sys.argv[1 + only_check :]
+    for page in pages:
         if page not in there:
             print(f"PAGE={page}: write a page of docs/, as in PAGE=docs/memory.md", file=sys.stderr)
             return 1
+    if only_check:
+        return 0
     try:
-        faults = [fault for page in sys.argv[1:] or there for fault in record(page)]
+        faults = [fault for page in pages or there for fault in record(page)]
     except (MachineError, Fault, OSError) as error:
         faults = [str(error)]
     print("\n".join(faults), end="\n" if faults else "")
