@@ -6,12 +6,6 @@
  *             read or write, each with a pause after each piece of work, and note how long each piece took.
  *             A cold reader reads 4 KiB of the file DIR/cold at places in random order, each place once, so that
  *             none is in memory; it ends early when it has read all of them.  With several readers each has its share.
- * USAGE       beside [-m MiB] [-n streams] [-r ms] [-t readers] [-a ms] [-q] [-o dir] directory
- *               -m  size of a stream (48)             -n  streams at the same time (1)
- *               -r  cold reader with this pause       -t  so many of them (1)
- *               -a  append 4 KiB and fsync, with this pause
- *               -q  read DIR/cold from its beginning on
- *               -o  in this directory write 1 MiB and fsync, with a pause of 100 ms
  * OUTPUT      result: bench=beside stream_s= (until the last stream has ended) first_share= (which part of all that the
  *             streams wrote, at a constant rate, was that of the first to end); then for each kind of other work (read,
  *             append, seq, other)
@@ -30,6 +24,36 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "help.h"
+
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    beside - what a streaming write does to other work on its disk\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    beside [-m MiB] [-n streams] [-r ms] [-t readers] [-a ms] [-q] [-o dir]\n"
+    "            directory\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    A stream writes a file, 64 KiB with each write, and ends with fsync.\n"
+    "    While it runs, other threads read or write, with a pause after each piece\n"
+    "    of work, and measure how long each piece took.  A cold reader reads 4 KiB\n"
+    "    of the file cold of the directory at places in random order.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -a ms         append 4 KiB and fsync, with this pause\n"
+    "    -m MiB        size of a stream (48)\n"
+    "    -n streams    streams at the same time (1)\n"
+    "    -o dir        in this directory write 1 MiB and fsync, each 100 ms\n"
+    "    -q            read the file cold from its beginning\n"
+    "    -r ms         cold reader with this pause\n"
+    "    -t readers    so many cold readers (1)\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 done, 2 wrong command line or an error\n"
+    "\n"
+    "SEE ALSO\n"
+    "    fsio, latency, docs/experiments.md\n";
 
 #define PIECE       4096
 #define BLOCK       65536
@@ -195,6 +219,7 @@ int main(int argc, char **argv)
     pthread_t threads[THREADS], writers[THREADS];
     double took;
 
+    hr_help(argv, help);
     while ((opt = getopt(argc, argv, "m:n:r:t:a:qo:")) != -1) {
         switch (opt) {
         case 'm':
@@ -223,8 +248,7 @@ int main(int argc, char **argv)
         }
     }
     if (optind != argc - 1) {
-        fprintf(stderr, "usage: beside [-m MiB] [-n streams] [-r ms] [-t readers] [-a ms] [-q] "
-                        "[-o dir] directory\n");
+        hr_usage(help);
         return 2;
     }
     directory = argv[optind];

@@ -4,7 +4,6 @@
  *
  * THEORY      The program runs itself as -p processes.  Each calls getppid 20,000 times and prints the mean cost.  A
  *             call that is slower in some processes than in others shows in the distance from median to maximum.
- * USAGE       callcost [-p processes]     callcost -1: one process's part
  * OUTPUT      result: bench=callcost n= p50_ns= p95_ns= max_ns= slow_pct= (more than twice the fastest)
  */
 #include <errno.h>
@@ -16,6 +15,29 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "help.h"
+
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    callcost - what a system call costs in many processes\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    callcost [-1] [-p processes]\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    The program runs itself as processes, one after the other.  Each calls\n"
+    "    getppid 20,000 times.  A call that is slower in some processes than in\n"
+    "    others shows in the distance from the median to the maximum.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -1            what one of these processes does: print the mean cost\n"
+    "    -p processes  how many (60)\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 done, 2 wrong command line or an error\n"
+    "\n"
+    "SEE ALSO\n"
+    "    osbench, docs/experiments.md\n";
 
 #define PROCESSES 1000
 #define CALLS     20000
@@ -66,6 +88,7 @@ int main(int argc, char **argv)
 {
     int n = 60, opt, slow = 0;
 
+    hr_help(argv, help);
     while ((opt = getopt(argc, argv, "1p:")) != -1) {
         switch (opt) {
         case '1':
@@ -79,7 +102,7 @@ int main(int argc, char **argv)
         }
     }
     if (optind != argc) {
-        fprintf(stderr, "usage: callcost [-p processes]\n");
+        hr_usage(help);
         return 2;
     }
     for (int i = 0; i < n; i++)

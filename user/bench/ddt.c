@@ -30,8 +30,6 @@
  *             free memory is noted, and where it lies between lotsfree and cachefree.
  * INVARIANTS  I1  a word of page p that began as x is x * state[p].power + state[p].shift; looked at in every visit
  *             I2  word i of file f that was written the n-th time is f * 2^56 + n * 2^40 + i; each 64th is looked at
- * USAGE       ddt -i [-g image-MiB] directory     makes the visibilities and the masters
- *             ddt [-m memory-KiB] [-g image-MiB] [-r repetitions] [-w work-us] directory
  * OUTPUT      result: bench=ddt memory_kib=... code_kib=... image_mib=... passes=... repetitions=... elapsed_s=...
  *             sync_s=... (and of each step) epi=... api=... fpi=... epo=... apo=... fpo=... scan=... free_min=...
  *             free_low_pct=... free_between_pct=...; then ok or FAILED
@@ -48,7 +46,36 @@
 
 #include "bench.h"
 #include "benchpaging.h"
+#include "help.h"
 #include "homeroom.h"
+
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    ddt - a program that needs much memory and reads and writes large files\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    ddt [-i] [-m memory-KiB] [-g image-MiB] [-r repetitions] [-w work-us]\n"
+    "            directory\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    The seven steps of the test DDT of the package AIPS: passes that read a\n"
+    "    file, visit pages of memory, and write a file.  All words are checked.\n"
+    "    The program is on the disk of its experiment only, because its code is\n"
+    "    large.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -g image-MiB  size of an image (4)\n"
+    "    -i            make the visibilities and the masters\n"
+    "    -m KiB        memory (16384)\n"
+    "    -r repetitions\n"
+    "                  how often (1)\n"
+    "    -w work-us    computing for each visit of a page (0)\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 ok, 1 a word was wrong, 2 wrong command line or an error\n"
+    "\n"
+    "SEE ALSO\n"
+    "    mkeyed, editor, docs/benchmarks.md\n";
 
 #define PAGE    4096u
 #define WORDS   (PAGE / sizeof(uint64_t))
@@ -445,6 +472,7 @@ int main(int argc, char **argv)
     bool     make = false;
     int      opt;
 
+    hr_help(argv, help);
     while ((opt = getopt(argc, argv, "im:g:r:w:")) != -1) {
         if (opt == 'i')
             make = true;
@@ -460,7 +488,7 @@ int main(int argc, char **argv)
             optind = argc + 1;
     }
     if (optind != argc - 1) {
-        fprintf(stderr, "usage: ddt [-i] [-m memory-KiB] [-g image-MiB] [-r repetitions] [-w work-us] directory\n");
+        hr_usage(help);
         return 2;
     }
     directory = argv[optind];

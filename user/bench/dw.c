@@ -22,6 +22,7 @@
 
 #include "bench.h"
 #include "benchrows.h"
+#include "help.h"
 
 #define GROUPS 16384u /* entries of a slave's hash table, a line each  */
 #define PART   512u   /* rows                                          */
@@ -47,14 +48,32 @@ static struct query *shared;
 static struct bench_row *table;
 static struct found *found;
 
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    dw - a data-warehouse query: parallel scan of a shared table\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    dw [-l slaves] [-q queries] [-m MiB] [-b]\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    Processes scan parts of a shared table and sum amounts by group in\n"
+    "    private memory.  The sums are checked.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -b            bind slave i to the i-th CPU, and begin again after the last\n"
+    "    -l slaves     slave processes (one for each CPU)\n"
+    "    -m MiB        size of the table, a power of 2 (64)\n"
+    "    -q queries    queries, one after the other (2)\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 ok, 1 a sum was wrong, 2 wrong command line or an error\n"
+    "\n"
+    "SEE ALSO\n"
+    "    oltp, erp, docs/benchmarks.md\n";
+
 static void usage(void)
 {
-    fprintf(stderr,
-            "usage: dw [-l slaves] [-q queries] [-m MiB] [-b]\n"
-            "  -l  slave processes (default: one per CPU)\n"
-            "  -q  queries, one after the other (default 2)\n"
-            "  -m  size of the table, a power of 2 (default 64)\n"
-            "  -b  bind slave i to the i-th CPU, wrapping round\n");
+    hr_usage(help);
     exit(2);
 }
 
@@ -149,6 +168,7 @@ int main(int argc, char **argv)
     double rows;
     int opt, bad;
 
+    hr_help(argv, help);
     bench_init();
     while ((opt = getopt(argc, argv, "l:q:m:b")) != -1) {
         if (opt == 'l')

@@ -8,9 +8,6 @@
  *             random; if the file is larger than memory, what they read pushes out what is not in use.  The question
  *             is what the system gives up for them, and what that costs the readers.
  *             A pause is what a key takes; for most keys that is no disk access, so the longest in a hundred count.
- * USAGE       editor [-m MiB] [-k keys] [-i ms] file
- *               -m  the editor's memory (default 16)
- *               -k  keys (default 200), one each -i ms (default 50)
  * OUTPUT      result: bench=editor keys=... p50_ms=... p99_ms=... max_ms=... majflt=... seq_kib_s=... random_s=...
  *             the last two: what the readers got in a second
  * SEE ALSO    docs/benchmarks.md
@@ -26,6 +23,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "help.h"
 
 enum { PAGE = 4096, KEY_PAGES = 64, BLOCK = 65536, KEYS_MAX = 100000 };
 
@@ -36,9 +34,31 @@ static struct readers {
     _Atomic uint64_t blocks, pages;
 } *got;
 
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    editor - how long an editor hesitates while others read a large file\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    editor [-m MiB] [-k keys] [-i ms] file\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    At each key the editor touches 64 pages of its memory.  One process reads\n"
+    "    the file again and again, another reads pages of it at random.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -i ms         time between keys (50)\n"
+    "    -k keys       keys (200)\n"
+    "    -m MiB        the editor's memory (16)\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 done, 2 wrong command line or an error\n"
+    "\n"
+    "SEE ALSO\n"
+    "    ddt, mkeyed, docs/benchmarks.md\n";
+
 static void usage(void)
 {
-    fprintf(stderr, "usage: editor [-m MiB] [-k keys] [-i ms] file\n");
+    hr_usage(help);
     exit(2);
 }
 
@@ -101,6 +121,7 @@ int main(int argc, char **argv)
     off_t         size;
     int           fd, c;
 
+    hr_help(argv, help);
     while ((c = getopt(argc, argv, "m:k:i:")) != -1) {
         if (c == 'm')
             memory_mib = bench_int(optarg, 1, 1 << 20, "-m");

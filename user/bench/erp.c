@@ -24,6 +24,7 @@
 
 #include "bench.h"
 #include "benchrows.h"
+#include "help.h"
 
 #define STEPS         4
 #define APP_ROWS      87
@@ -47,14 +48,36 @@ struct tally {
 
 static struct tally *tally; /* shared memory */
 
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    erp - application servers and database servers that ask each other\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    erp [-l processes] [-x transactions] [-s seed] [-b]\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    An application server works on private rows and on tables that all\n"
+    "    share, asks a database server through a pipe, and sleeps until the answer\n"
+    "    comes.  The balances are checked.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -b            bind process i to the i-th CPU, and begin again after the\n"
+    "                  last\n"
+    "    -l processes  processes, 13 of 100 of them database servers (half as many\n"
+    "                  as CPUs, at least 2)\n"
+    "    -s seed       seed of what the processes do (1)\n"
+    "    -x transactions\n"
+    "                  transactions of each application server (40)\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 ok, 1 a balance was wrong, 2 wrong command line or an error\n"
+    "\n"
+    "SEE ALSO\n"
+    "    oltp, dw, docs/benchmarks.md\n";
+
 static void usage(void)
 {
-    fprintf(stderr,
-            "usage: erp [-l processes] [-x transactions] [-s seed] [-b]\n"
-            "  -l  processes, 13 of 100 of them database servers (default: half as many as CPUs, at least 2)\n"
-            "  -x  transactions of each application server (default 40)\n"
-            "  -s  seed of what the processes do (default 1)\n"
-            "  -b  bind process i to the i-th CPU, wrapping round\n");
+    hr_usage(help);
     exit(2);
 }
 
@@ -206,6 +229,7 @@ int main(int argc, char **argv)
     double done;
     int bad;
 
+    hr_help(argv, help);
     bench_init();
     read_options(argc, argv);
     m = bench_measured();

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "help.h"
 
 enum {
     LINE = 64,      /* bytes                                                            */
@@ -254,19 +255,43 @@ static void read_cpus(const char *text)
     }
 }
 
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    fabric - each latency and rate of the interconnect model alone\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    fabric [-w work] [-c CPUs] [-m memory] [-l lines] [-k seats] [-p passes]\n"
+    "            [-t turns] [-o CPU [-r rounds] [-d byte]] [-e]\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    Workers, each on a CPU of its own, go through lines of memory of a known\n"
+    "    board in a known way.  The modelled time of a line and the bytes per\n"
+    "    second follow from the parameters of the model.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -c CPUs       a worker on each (0): 0-3,8 or all\n"
+    "    -d byte       the byte of each line that the CPU of -o changes (0)\n"
+    "    -e            before, fill the external cache with other lines, changed\n"
+    "    -k seats      only lines that the CPU so many seats further controls: 0\n"
+    "                  to 3\n"
+    "    -l lines      lines of a worker, a power of two (2048)\n"
+    "    -m memory     memory of which board: own (default), +N N further, ^N own\n"
+    "                  ^ N, N, or random\n"
+    "    -o CPU        this CPU changes the first worker's lines before\n"
+    "    -p passes     passes over the lines before what is measured (0)\n"
+    "    -r rounds     the CPU of -o and the first worker take turns (1)\n"
+    "    -t turns      passes that are measured (1)\n"
+    "    -w work       hit, load (default), store-load, store, stream, write, copy\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 done, 2 no model, wrong command line or an error\n"
+    "\n"
+    "SEE ALSO\n"
+    "    sweep, fptest, docs/fireplane.md\n";
+
 static void usage(void)
 {
-    fprintf(stderr,
-            "usage: fabric [-w work] [-c CPUs] [-m memory] [-l lines] [-k seats] [-p passes] [-t turns]\n"
-            "              [-o CPU [-r rounds] [-d byte]] [-e]\n"
-            "  -w  hit, load (default), store-load, store, stream, write, copy\n"
-            "  -c  a worker on each (default 0): 0-3,8 or all\n"
-            "  -m  memory of board: own (default), +N: N further, ^N: own ^ N, N; or random\n"
-            "  -l  lines of a worker, a power of two (default 2048)\n"
-            "  -k  only lines that the CPU so many seats further controls, 0 to 3\n"
-            "  -p  passes over the lines before what is measured (default 0); -t: so many are measured\n"
-            "  -o  this CPU changes the first worker's lines before; -r: they take turns; -d: the byte it changes\n"
-            "  -e  before, fill the external cache with other lines, changed\n");
+    hr_usage(help);
     exit(2);
 }
 
@@ -331,6 +356,7 @@ int main(int argc, char **argv)
 {
     uint64_t longest = 0, begin = UINT64_MAX, end = 0;
 
+    hr_help(argv, help);
     bench_init();
     if (fp_open() != 0)
         bench_die("start the machine with MODEL=fireplane");

@@ -41,6 +41,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "help.h"
 
 #define PAGE         4096u
 #define DEFAULT_N    672
@@ -70,18 +71,37 @@ struct grid {
     size_t columns;
 };
 
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    fdiff - finite differences: three sets of equations on thirteen matrices\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    fdiff [-t threads] [-n N1xN2] [-g grids] [-i iterations]\n"
+    "            [-p first|random|both|any] [-b] [-c]\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    The equations of shallow water.  Each thread has a grid of its own in\n"
+    "    each matrix, and reads no other.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -b            bind thread i to the i-th CPU\n"
+    "    -c            compute again with one thread, and compare\n"
+    "    -g grids      grids that each matrix is split into (one for each thread)\n"
+    "    -i iterations iterations (2)\n"
+    "    -n N1xN2      size of each matrix (" HR_NUMBER(DEFAULT_N) "x" HR_NUMBER(DEFAULT_N) ")\n"
+    "    -p placement  first touch (default), random, both in turn, or any: none\n"
+    "                  is asked for\n"
+    "    -t threads    threads (one for each CPU)\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 ok, 1 FAILED, 2 wrong command line or an error\n"
+    "\n"
+    "SEE ALSO\n"
+    "    memcopy, solvers, docs/benchmarks.md\n";
+
 static void usage(void)
 {
-    fprintf(stderr,
-            "usage: fdiff [-t threads] [-n N1xN2] [-g grids] [-i iterations] [-p first|random|both|any] [-b] [-c]\n"
-            "  -t  threads (default: one per CPU)\n"
-            "  -n  size of each of the thirteen matrices (default %dx%d)\n"
-            "  -g  grids that each matrix is split into (default: one per thread)\n"
-            "  -i  iterations (default 2)\n"
-            "  -p  placement: first touch (default), random, both in turn, or any: none is asked for\n"
-            "  -b  bind thread i to the i-th CPU\n"
-            "  -c  compute again with one thread, and compare\n",
-            DEFAULT_N, DEFAULT_N);
+    hr_usage(help);
     exit(2);
 }
 
@@ -390,6 +410,7 @@ int main(int argc, char **argv)
     size_t most, per_page = PAGE / sizeof(double);
     int bad = 0;
 
+    hr_help(argv, help);
     bench_init();
     read_options(argc, argv);
     if (nthreads == 0)

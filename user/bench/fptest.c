@@ -34,6 +34,26 @@
 
 #include "bench.h"
 #include "fpwork.h"
+#include "help.h"
+
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    fptest - test whether the interconnect model counts right on this QEMU\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    fptest\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    It does work of which it knows what that must add to the counters, and\n"
+    "    how long a CPU waits for it.  The first program that arms the model has\n"
+    "    it run before.\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 right, 1 wrong (the run ends), 2 no model or a wrong command line, 3\n"
+    "    not tested now: too much else runs, 4 not tested: parameters too far off\n"
+    "\n"
+    "SEE ALSO\n"
+    "    fabric, docs/fireplane.md\n";
 
 enum {
     PAGE = 4096,
@@ -677,6 +697,7 @@ int main(int argc, char **argv)
 {
     bool good;
 
+    hr_help(argv, help);
     (void)argv;
     if (argc > 1)
         bench_die("it takes no arguments");

@@ -5,8 +5,6 @@
  * THEORY      Each kind begins with all that the kinds before it wrote on the disk; those that read begin with a file
  *             system that was mounted anew, so that nothing is in memory.  Kinds use files that earlier ones made, so
  *             with -k choose those as well: read, random and overwrite need write; readfiles and remove need create.
- * USAGE       fsio [-k kind]... [-d divisor] device directory
- *               -k  this kind only (may be repeated)      -d  sizes and counts divided by this (1)
  * OUTPUT      result: bench=fsio row=KIND seconds= reads= read_kib= writes= write_kib=, counted in /proc/diskstats
  * SEE ALSO    make experiment-beside, docs/ext.md
  */
@@ -23,6 +21,32 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "help.h"
+
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    fsio - what a file system makes of a disk: kinds of file work\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    fsio [-k kind]... [-d divisor] device directory\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    Mounts the device on the directory, does each kind of work, and prints\n"
+    "    its time and what the disk was asked for.  Kinds: write, read,\n"
+    "    tworeaders, random, overwrite, append, datasync, create, readfiles,\n"
+    "    replace, map, remove, removebig.  Some need files of earlier ones: read,\n"
+    "    random and overwrite those of write, readfiles and remove those of\n"
+    "    create.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -d divisor    divide sizes and counts by this (1)\n"
+    "    -k kind       this kind only; may be repeated\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 done, 2 wrong command line or an error\n"
+    "\n"
+    "SEE ALSO\n"
+    "    beside, iocost, docs/ext.md\n";
 
 #define PIECE   4096
 #define FOLDERS 10
@@ -348,6 +372,7 @@ int main(int argc, char **argv)
     const char *wanted[KINDS];
     int opt, n = 0;
 
+    hr_help(argv, help);
     while ((opt = getopt(argc, argv, "k:d:")) != -1) {
         if (opt == 'k' && n < KINDS)
             wanted[n++] = optarg;
@@ -357,7 +382,7 @@ int main(int argc, char **argv)
             optind = argc;
     }
     if (optind != argc - 2 || strrchr(argv[optind], '/') == NULL) {
-        fprintf(stderr, "usage: fsio [-k kind]... [-d divisor] device directory\n");
+        hr_usage(help);
         return 2;
     }
     device = argv[optind];

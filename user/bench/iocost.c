@@ -11,7 +11,6 @@
  *                 seqwrite   likewise, and an fsync at the end
  *                 randread   pages here and there, -n of them
  *             With -t nothing is counted: elapsed_ns alone means something.
- * USAGE       iocost [-t] [-m MiB] [-n pages] [-s seed] file
  * OUTPUT      result: bench=iocost work=... bytes=... cpu_ns=... elapsed_ns=... step_ns=... (of 1000 steps)
  * SEE ALSO    make experiment-idedma, docs/disks.md
  */
@@ -30,6 +29,30 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "help.h"
+
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    iocost - what reading and writing a disk costs a processor\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    iocost [-t] [-m MiB] [-n pages] [-s seed] file\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    A process of the lowest priority counts on the same CPU.  What it does\n"
+    "    not get is the cost.  Work: seqread, seqwrite with an fsync, randread.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -m MiB        size of sequential work (8)\n"
+    "    -n pages      pages of random work (1000)\n"
+    "    -s seed       seed of random work (1)\n"
+    "    -t            only time: nothing counts beside it\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 done, 2 wrong command line or an error\n"
+    "\n"
+    "SEE ALSO\n"
+    "    fsio, docs/disks.md\n";
 
 #define BLOCK      65536
 #define PAGE       4096
@@ -115,6 +138,7 @@ int main(int argc, char **argv)
     pid_t           counter = 0;
     int             opt;
 
+    hr_help(argv, help);
     while ((opt = getopt(argc, argv, "tm:n:s:")) != -1) {
         long value = opt == 't' ? 1 : strtol(optarg != NULL ? optarg : "0", NULL, 0);
 
@@ -132,7 +156,7 @@ int main(int argc, char **argv)
             optind = argc;
     }
     if (optind != argc - 1) {
-        fprintf(stderr, "usage: iocost [-t] [-m MiB] [-n pages] [-s seed] file\n");
+        hr_usage(help);
         return 2;
     }
     name = argv[optind];

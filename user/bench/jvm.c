@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "help.h"
 
 #define BUFFER_WORDS 2048u /* 16 KiB: what a thread takes from the young generation at a time */
 #define MIN_WORDS    4u
@@ -51,14 +52,33 @@ static size_t old_used;
 static struct mutator *mutator;
 static uint64_t copied;
 
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    jvm - threads that allocate from one garbage-collected heap\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    jvm [-t threads] [-y KiB] [-i rounds] [-b]\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    Threads take buffers from one young generation in any order.  When it is\n"
+    "    full one thread copies the live objects.  First touch does not help here.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -b            bind thread i to the i-th CPU, and begin again after the\n"
+    "                  last\n"
+    "    -i rounds     measured rounds; each ends with a collection (12)\n"
+    "    -t threads    threads (one for each CPU)\n"
+    "    -y KiB        size of the young generation (512 for each thread)\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 ok, 1 FAILED, 2 wrong command line or an error\n"
+    "\n"
+    "SEE ALSO\n"
+    "    oltp, docs/benchmarks.md\n";
+
 static void usage(void)
 {
-    fprintf(stderr,
-            "usage: jvm [-t threads] [-y KiB] [-i rounds] [-b]\n"
-            "  -t  threads (default: one per CPU)\n"
-            "  -y  size of the young generation (default 512 a thread)\n"
-            "  -i  measured rounds, each of which ends with a collection (default 12; two come before)\n"
-            "  -b  bind thread i to the i-th CPU, wrapping round\n");
+    hr_usage(help);
     exit(2);
 }
 
@@ -174,6 +194,7 @@ int main(int argc, char **argv)
     size_t unused;
     int opt;
 
+    hr_help(argv, help);
     bench_init();
     while ((opt = getopt(argc, argv, "t:y:i:b")) != -1) {
         if (opt == 't')

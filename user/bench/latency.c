@@ -5,7 +5,6 @@
  * THEORY      `hogs` processes count loops.  Beside them one thread sleeps 10 ms again and again, as an editor waits
  *             for keys, and notes how much later than that it runs; and sends a byte to a process and back through
  *             pipes.  A process's share is what it counted divided by the mean.
- * USAGE       latency [-s seconds] hogs
  * OUTPUT      result: bench=latency row=HOGS late_p50_ms= late_p99_ms= late_max_ms= pipe_p50_ms= pipe_p99_ms=
  *             share_min= share_max= (of a mean of 1)
  * SEE ALSO    make experiment-beside, docs/dispatcher.md
@@ -21,6 +20,28 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "help.h"
+
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    latency - how late a thread wakes beside busy processes\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    latency [-s seconds] hogs\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    Processes (hogs) count loops.  Beside them one thread sleeps 10 ms again\n"
+    "    and again and measures how late it runs, and sends a byte to a process\n"
+    "    and back.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -s seconds    how long (8)\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 done, 2 wrong command line or an error\n"
+    "\n"
+    "SEE ALSO\n"
+    "    beside, docs/dispatcher.md\n";
 
 #define HOGS     256
 #define SAMPLES  20000
@@ -69,6 +90,7 @@ int main(int argc, char **argv)
     pid_t pids[HOGS], echoes;
     double begin, sum = 0;
 
+    hr_help(argv, help);
     while ((opt = getopt(argc, argv, "s:")) != -1) {
         if (opt != 's')
             optind = argc;
@@ -76,7 +98,7 @@ int main(int argc, char **argv)
             seconds = bench_int(optarg, 1, 100, "-s");
     }
     if (optind != argc - 1) {
-        fprintf(stderr, "usage: latency [-s seconds] hogs\n");
+        hr_usage(help);
         return 2;
     }
     hogs = bench_int(argv[optind], 1, HOGS, "hogs");

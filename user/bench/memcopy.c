@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "help.h"
 
 #define DEFAULT_SLICE 131072 /* doubles per thread and array: 1 MiB */
 #define LINE          8      /* doubles                             */
@@ -39,19 +40,43 @@ static bool bind_threads, do_placement[BENCH_PLACEMENTS] = {true};
 static double *a, *b;
 static size_t slice; /* doubles per thread and array, whole pages */
 
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    memcopy - copy arrays in parallel, and show where their pages are\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    memcopy [-t threads] [-n elements | -P pages] [-s 4k|2m] [-i iterations]\n"
+    "            [-p first|random|both|any] [-b]\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    Each thread initialises and copies its own slice of two arrays of\n"
+    "    doubles.  With first touch each page must be on the home of its thread.\n"
+    "    The rate is bytes read and written.  k and m after a number are * 1024\n"
+    "    and * 1024 * 1024.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -b            bind thread i to the i-th CPU\n"
+    "    -i iterations copies of the whole array (10)\n"
+    "    -n elements   doubles in each array (" HR_NUMBER(DEFAULT_SLICE) " for each thread)\n"
+    "    -p placement  first touch (default), random, both in turn, or any: none\n"
+    "                  is asked for\n"
+    "    -P pages      instead of -n: pages of both arrays together\n"
+    "    -s size       size of a page (4k)\n"
+    "    -t threads    threads (one for each CPU)\n"
+    "\n"
+    "EXAMPLES\n"
+    "    memcopy -t 72 -p both\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 ok, 1 pages or results are not as they must be, 2 wrong command line or\n"
+    "    an error\n"
+    "\n"
+    "SEE ALSO\n"
+    "    fdiff, lgrpinfo, docs/benchmarks.md\n";
+
 static void usage(void)
 {
-    fprintf(stderr,
-            "usage: memcopy [-t threads] [-n elements | -P pages] [-s 4k|2m] [-i iterations]\n"
-            "               [-p first|random|both|any] [-b]\n"
-            "  -t  threads (default: one per CPU)\n"
-            "  -n  doubles in each of the two arrays (default: %d a thread); k, m: * 1024, * 1024^2\n"
-            "  -P  instead of -n: pages of both arrays together\n"
-            "  -s  page size (default 4k)\n"
-            "  -i  copies of the whole array (default 10)\n"
-            "  -p  placement: first touch (default), random, both in turn, or any: none is asked for\n"
-            "  -b  bind thread i to the i-th CPU\n",
-            DEFAULT_SLICE);
+    hr_usage(help);
     exit(2);
 }
 
@@ -175,6 +200,7 @@ int main(int argc, char **argv)
     size_t per_page;
     int bad = 0;
 
+    hr_help(argv, help);
     bench_init();
     read_options(argc, argv);
     if (nthreads == 0)

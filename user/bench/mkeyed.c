@@ -19,7 +19,6 @@
  * INVARIANTS  I1  a node on a path in memory is as in the file
  *             I2  a key in an inner node is at most every key below its child, and above all keys left of it;
  *                 the first is not looked at
- * USAGE       mkeyed [-u] [-b batches] [-n records] [-c lookups] [-s seed] [-k] file      (-k: keep the file)
  * OUTPUT      result: bench=mkeyed keys=batch|uniform batch=... records=... file_bytes=... user_s=... sys_s=...
  *             cpu_s=... real_s=... reads=... writes=... splits=... pgin=... pgout=... disk_reads=... disk_writes=...
  *             disk_read_bytes=... disk_written_bytes=... disk_wait_s=... disk_run_s=...; ok or FAILED
@@ -38,6 +37,33 @@
 
 #include "bench.h"
 #include "benchpaging.h"
+#include "help.h"
+
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    mkeyed - a file with nine indexes that outgrows memory\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    mkeyed [-u] [-b batches] [-n records] [-c lookups] [-s seed] [-k] file\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    Each batch inserts records of 1 KiB with nine keys into a file with nine\n"
+    "    B-trees.  At the end all indexes are walked, and records are looked up.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -b batches    batches (14)\n"
+    "    -c lookups    records to look up (1000)\n"
+    "    -k            keep the file\n"
+    "    -n records    records of a batch (9000)\n"
+    "    -s seed       seed of the order of keys (1)\n"
+    "    -u            keys of the whole range in each batch, so that the working\n"
+    "                  set is the whole file\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 ok, 1 FAILED, 2 wrong command line or an error\n"
+    "\n"
+    "SEE ALSO\n"
+    "    ddt, editor, docs/benchmarks.md\n";
 
 #define BLOCK  1024u
 #define KEY    32 /* bytes */
@@ -434,6 +460,7 @@ int main(int argc, char **argv)
     uint64_t bad;
     int      opt;
 
+    hr_help(argv, help);
     while ((opt = getopt(argc, argv, "ub:n:c:s:k")) != -1) {
         if (opt == 'u')
             uniform = true;
@@ -451,7 +478,7 @@ int main(int argc, char **argv)
             optind = argc + 1;
     }
     if (optind != argc - 1) {
-        fprintf(stderr, "usage: mkeyed [-u] [-b batches] [-n records] [-c lookups] [-s seed] [-k] file\n");
+        hr_usage(help);
         return 2;
     }
     name = argv[optind];

@@ -39,6 +39,7 @@
 
 #include "bench.h"
 #include "benchrows.h"
+#include "help.h"
 
 #define KIB  1024u
 #define PAGE 4096
@@ -82,18 +83,42 @@ static struct tally (*tally)[NPHASES]; /* of each process; shared memory */
 static struct bench_row *sga;
 static int (*pipes)[2];
 
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    oltp - transactions by many processes with one shared region\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    oltp [-l processes] [-r running] [-x transactions] [-w rows] [-m MiB]\n"
+    "            [-s seed] [-1 | -k] [-b]\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    A transaction visits rows of the private memory of its process and of a\n"
+    "    region that all share.  Then the process wakes another one and sleeps, as\n"
+    "    on I/O.  Three phases: the mix, private rows, shared rows.  The balances\n"
+    "    are checked.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -1            the mixed phase only\n"
+    "    -b            bind process i to the i-th CPU, and begin again after the\n"
+    "                  last\n"
+    "    -k            also one phase each for data, heap and stack\n"
+    "    -l processes  processes (four for each CPU)\n"
+    "    -m MiB        size of the shared region, a power of 2 (64)\n"
+    "    -r running    how many run at a time (half as many as CPUs)\n"
+    "    -s seed       seed of what the processes do (1)\n"
+    "    -w rows       rows of a transaction, on average (400)\n"
+    "    -x transactions\n"
+    "                  transactions of each process (12)\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 ok, 1 a balance was wrong, 2 wrong command line or an error\n"
+    "\n"
+    "SEE ALSO\n"
+    "    dw, erp, docs/benchmarks.md\n";
+
 static void usage(void)
 {
-    fprintf(stderr,
-            "usage: oltp [-l processes] [-r running] [-x transactions] [-w rows] [-m MiB] [-s seed] [-1 | -k] [-b]\n"
-            "  -l  processes (default: four per CPU)\n"
-            "  -r  of them, how many run at a time (default: half as many as CPUs)\n"
-            "  -x  transactions of each process (default 12)\n"
-            "  -w  rows of a transaction, on average (default 400)\n"
-            "  -m  size of the shared region, a power of 2 (default 64)\n"
-            "  -s  seed of what the processes do (default 1)\n"
-            "  -1  the mixed phase only; -k: also one for data, heap and stack each\n"
-            "  -b  bind process i to the i-th CPU, wrapping round\n");
+    hr_usage(help);
     exit(2);
 }
 
@@ -415,6 +440,7 @@ int main(int argc, char **argv)
 {
     int failed, bad;
 
+    hr_help(argv, help);
     bench_init();
     read_options(argc, argv);
     tally = bench_shared((size_t)nprocs * sizeof *tally, false);

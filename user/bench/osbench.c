@@ -2,18 +2,12 @@
 /*
  * osbench.c - what one operation of a Linux-ABI kernel costs, path by path.
  *
- * THEORY      Each test times n repetitions of one operation and divides.  Under QEMU's -icount
- * shift=0 the time-stamp counter advances by one per guest instruction (of all CPUs together),
- * so the tsc columns are instructions per operation, exact and the same on every run; the ns
- * columns are the guest kernel's own clock.  The file needs nothing but a libc and runs on
- * Linux unchanged, which is where the figures to compare with come from. USAGE       osbench
- * [-n ITERS] [-s DIV] [-r REPS] [-w] [-1] [-d DIR] [-l] [FILTER...] FILTER  run tests whose
- * name equals FILTER, or starts with it if it ends in '*' -n N    iterations of every test
- * (default: per test)   -s K  divide defaults by K -r R    repetitions (default 3); minimum and
- * median are printed -w      no warm-up pass                                -1    the same as
- * -r 1 -w -d DIR  directory of the scratch files (default .)     -l    list the tests OUTPUT
- * one line per test: OSB <name> iters=<n> reps=<r> ns_min= ns_med= tsc_min= tsc_med=
- * unit=<operation> SEE ALSO    docs/performance.md, tools/osbench_report.py
+ * THEORY      Each test times n repetitions of one operation and divides.  Under QEMU's -icount shift=0 the time-stamp
+ *             counter advances by one per guest instruction (of all CPUs together), so the tsc columns are instructions
+ *             per operation, exact and the same on every run; the ns columns are the guest kernel's own clock.  The
+ *             program uses only what Linux has too, and runs there unchanged: the figures to compare with are its.
+ * OUTPUT      one line per test: OSB <name> iters=<n> reps=<r> ns_min= ns_med= tsc_min= tsc_med= unit=<operation>
+ * SEE ALSO    docs/performance.md, tools/osbench_report.py
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +26,37 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <sys/uio.h>
+
+#include "help.h"
+
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    osbench - what one operation of the kernel costs, path by path\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    osbench [-n iterations] [-s divisor] [-r repetitions] [-w] [-1]\n"
+    "            [-d directory] [-l] [test ...]\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    Each test times repetitions of one operation and divides.  A test is a\n"
+    "    name, or the begin of names followed by *.  With ICOUNT=1 the tsc columns\n"
+    "    are instructions.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -1            one repetition, without a pass to warm up\n"
+    "    -d directory  where scratch files are made (.)\n"
+    "    -l            list the tests\n"
+    "    -n iterations iterations of every test\n"
+    "    -r repetitions\n"
+    "                  repetitions; minimum and median are printed (3)\n"
+    "    -s divisor    divide the usual iterations by this (1)\n"
+    "    -w            no pass to warm up\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 done, 2 wrong command line\n"
+    "\n"
+    "SEE ALSO\n"
+    "    callcost, docs/experiments.md\n";
 
 /* The two clocks at one moment. */
 struct mark {
@@ -1194,6 +1219,7 @@ int main(int argc, char **argv)
     long n = 0, div = 1;
     int reps = 3, warm = 1, opt;
 
+    hr_help(argv, help);
     if (argc > 1 && !strcmp(argv[1], "--exit"))
         _exit(0);
     self = own_path(argv[0]);
@@ -1223,9 +1249,7 @@ int main(int argc, char **argv)
                 printf("%s %ld %s\n", t->name, t->n, t->unit);
             return 0;
         default:
-            fprintf(stderr,
-                    "usage: osbench [-n iterations] [-s divisor] [-r repetitions] [-w] [-1]\n"
-                    "               [-d directory] [-l] [test ...]\n");
+            hr_usage(help);
             return 2;
         }
     }

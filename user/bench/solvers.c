@@ -33,6 +33,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "help.h"
 
 #define BLOCK      256   /* nodes of one partial sum: a page of 4 KiB holds two */
 #define MAX_BLOCKS 16384
@@ -517,15 +518,39 @@ static const struct kind kinds[] = {
 
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    solvers - small numerical solvers, each of which checks its result\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    solvers [-k kind] [-t threads] [-n size] [-i steps]\n"
+    "            [-p first|random|both|any] [-b]\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    fv is finite volume, fea finite elements, feb the same with nodes\n"
+    "    numbered at random, ode ordinary differential equations, eigen the\n"
+    "    largest eigenvalue of a dense matrix.  Results do not depend on the\n"
+    "    number of threads.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -b            bind thread i to the i-th CPU\n"
+    "    -i steps      steps or iterations (each kind has its own)\n"
+    "    -k kind       fv, fea, feb, ode or eigen (all in turn)\n"
+    "    -n size       cells or nodes of a side, orbits, rows of the matrix (each\n"
+    "                  kind has its own)\n"
+    "    -p placement  first touch (default), random, both in turn, or any: none\n"
+    "                  is asked for\n"
+    "    -t threads    threads (one for each CPU)\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 ok, 1 FAILED, 2 wrong command line or an error\n"
+    "\n"
+    "SEE ALSO\n"
+    "    fdiff, docs/benchmarks.md\n";
+
 static void usage(void)
 {
-    fprintf(stderr, "usage: solvers [-k kind] [-t threads] [-n size] [-i steps] [-p first|random|both|any] [-b]\n"
-                    "  -k  fv, fea, feb, ode or eigen (default: all in turn)\n"
-                    "  -t  threads (default: one per CPU)\n"
-                    "  -n  cells or nodes a side, orbits, rows of the matrix (default: each kind's own)\n"
-                    "  -i  steps or iterations (default: each kind's own)\n"
-                    "  -p  placement: first touch (default), random, both in turn, or any: none is asked for\n"
-                    "  -b  bind thread i to the i-th CPU\n");
+    hr_usage(help);
     exit(2);
 }
 
@@ -551,6 +576,7 @@ int main(int argc, char **argv)
     const char *only = NULL;
     int opt, bad = 0, found = 0;
 
+    hr_help(argv, help);
     bench_init();
     while ((opt = getopt(argc, argv, "k:t:n:i:p:b")) != -1) {
         if (opt == 'k')

@@ -12,6 +12,31 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "help.h"
+
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    sweep - go through memory as fast as possible\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    sweep [-t threads] [-n words] [-i rounds] [-c] [-w]\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    Each thread reads its own array again and again.  What the interconnect\n"
+    "    model costs is measured outside, by make model-speed.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -c            copy one half of each array to the other instead\n"
+    "    -i rounds     rounds (100)\n"
+    "    -n words      words of each array (1024)\n"
+    "    -t threads    threads (1)\n"
+    "    -w            watched by the interconnect model\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 done, 2 wrong command line or an error\n"
+    "\n"
+    "SEE ALSO\n"
+    "    fabric, docs/fireplane.md\n";
 
 #define GAP 512 /* words, a page */
 
@@ -76,6 +101,7 @@ int main(int argc, char **argv)
 {
     int opt, threads = 1;
 
+    hr_help(argv, help);
     bench_init();
     while ((opt = getopt(argc, argv, "t:n:i:cw")) != -1) {
         switch (opt) {
@@ -95,9 +121,7 @@ int main(int argc, char **argv)
             watched = true;
             break;
         default:
-            fprintf(stderr, "usage: sweep [-t threads] [-n words] [-i rounds] [-c] [-w]\n"
-                            "  -c  copy one half of each array to the other, instead of reading one\n"
-                            "  -w  watched by the interconnect model\n");
+            hr_usage(help);
             return 2;
         }
     }

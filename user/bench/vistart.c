@@ -4,7 +4,6 @@
  *
  * THEORY      The program gets a terminal of its own (a pseudo-terminal).  It has started when its output holds `mark`,
  *             which for vi is the tilde of an empty line.  Then it gets `:q!` and is waited for.
- * USAGE       vistart [-m mark] program [argument ...]
  * OUTPUT      result: bench=vistart start_ns=... majflt=...
  * SEE ALSO    make experiment-pacing
  */
@@ -19,6 +18,27 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "help.h"
+
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    vistart - how long an editor takes to show its first screen\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    vistart [-m mark] program [argument ...]\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    The program gets a terminal of its own.  It has started when its output\n"
+    "    holds the mark.  Then it gets :q! and ends.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -m mark       what the first screen shows (~)\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 done, 1 the program failed, 2 wrong command line or an error\n"
+    "\n"
+    "SEE ALSO\n"
+    "    editor, docs/disks.md\n";
 
 /* In the child: the terminal becomes its own, then the program. */
 static void run(const char *tty, char **argv)
@@ -48,6 +68,7 @@ int main(int argc, char **argv)
     double        begin, took;
     pid_t         pid;
 
+    hr_help(argv, help);
     while ((opt = getopt(argc, argv, "+m:")) != -1) {
         if (opt != 'm')
             optind = argc;
@@ -55,7 +76,7 @@ int main(int argc, char **argv)
             mark = optarg;
     }
     if (optind >= argc) {
-        fprintf(stderr, "usage: vistart [-m mark] program [argument ...]\n");
+        hr_usage(help);
         return 2;
     }
     if ((master = posix_openpt(O_RDWR | O_NOCTTY)) < 0 || unlockpt(master) != 0)

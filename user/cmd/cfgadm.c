@@ -15,13 +15,41 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "help.h"
 #include "homeroom.h"
 
 #define PORTS_PER_BOARD 32
 
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    cfgadm - show the range of memory on the board of a CPU\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    cfgadm -x passthru -o showlpa SB<board>::cpu<number>\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    One question of Solaris's cfgadm is answered: what the LPA (\"local\n"
+    "    physical address\") registers of a CPU hold.  They hold the base and the\n"
+    "    bound of the memory on the CPU's own board.  Board n is lgroup n, and a\n"
+    "    port number is 32 * board + CPU, as on the Sun Fire 15K.  Zero in both is\n"
+    "    a machine with one lgroup.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -x passthru   the function; there is no other\n"
+    "    -o showlpa    the option of the function; there is no other\n"
+    "\n"
+    "EXAMPLES\n"
+    "    cfgadm -x passthru -o showlpa SB1::cpu0\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 done, 1 there is no such CPU, 2 wrong command line\n"
+    "\n"
+    "SEE ALSO\n"
+    "    lgrpinfo, psrinfo, docs/lgroups.md\n";
+
 static void usage(void)
 {
-    fprintf(stderr, "usage: cfgadm -x passthru -o showlpa SB<board>::cpu<number>\n");
+    hr_usage(help);
     exit(2);
 }
 
@@ -63,6 +91,7 @@ int main(int argc, char **argv)
     const char *function = "", *option = "";
     int opt, status = 0;
 
+    hr_help(argv, help);
     while ((opt = getopt(argc, argv, "x:o:")) != -1) {
         if (opt == 'x')
             function = optarg;

@@ -14,15 +14,43 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "help.h"
 #include "homeroom.h"
 #include "sys0.h"
 
 static unsigned long long value[NSYS0];
 static bool given[NSYS0];
 
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    chdev - change the attributes of a device: disk I/O pacing\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    chdev -l sys0 -a attribute=value [-a attribute=value]...\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    AIX's command, for the device sys0.  Its attributes are maxpout and\n"
+    "    minpout: a process that writes to a file sleeps when maxpout or more of\n"
+    "    its pages are on their way to the disk, until only minpout are left.\n"
+    "    maxpout=0 turns this off.  All values are checked before any is changed.  A\n"
+    "    change takes effect at once and lasts until the machine ends.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -l device     the device: sys0\n"
+    "    -a name=value the attribute and its new value\n"
+    "\n"
+    "EXAMPLES\n"
+    "    chdev -l sys0 -a maxpout=33 -a minpout=24\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 changed, 1 a wrong value or not root, 2 wrong command line\n"
+    "\n"
+    "SEE ALSO\n"
+    "    lsattr, mdb, docs/pagecache.md\n";
+
 static void usage(void)
 {
-    fprintf(stderr, "usage: chdev -l sys0 -a attribute=value [-a attribute=value]...\n");
+    hr_usage(help);
     exit(2);
 }
 
@@ -65,6 +93,7 @@ int main(int argc, char **argv)
     const char *device = NULL;
     int opt;
 
+    hr_help(argv, help);
     while ((opt = getopt(argc, argv, "l:a:")) != -1) {
         if (opt == 'l')
             device = optarg;

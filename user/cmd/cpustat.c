@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cpc.h"
+#include "help.h"
 #include "homeroom.h"
 
 static struct cpc_sets sets;
@@ -24,9 +25,41 @@ static void on_signal(int sig)
     interrupted = sig;
 }
 
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    cpustat - show what each CPU counts in the interconnect model\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    cpustat -c events [-c events] ... [-nt] [interval [count]]\n"
+    "    cpustat -h\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    Every interval (5 seconds unless given; it may have a fraction) one line\n"
+    "    for each on-line CPU shows what was counted since the last line.  This is\n"
+    "    done count times, or until Ctrl-C.  At the end comes the sum.  While it\n"
+    "    runs the model is armed.\n"
+    "\n"
+    "    events is [pic0=]event[,[pic1=]event].  Several -c take turns, one for\n"
+    "    each sample.  The machine must have been started with MODEL=fireplane.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -c events     what to count\n"
+    "    -h            list the events\n"
+    "    -n            no heading\n"
+    "    -t            one more column: cycles\n"
+    "\n"
+    "EXAMPLES\n"
+    "    cpustat -c pic0=EC_ref,pic1=EC_misses 1 2\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 done, 1 no model, 2 wrong command line\n"
+    "\n"
+    "SEE ALSO\n"
+    "    cputrack, docs/userland.md, docs/fireplane.md\n";
+
 static int usage(void)
 {
-    fprintf(stderr, "usage: cpustat -c events [-c events] ... [-nt] [interval [count]]\n       cpustat -h\n");
+    hr_usage(help);
     return 2;
 }
 
@@ -91,11 +124,12 @@ int main(int argc, char **argv)
     bool header = true;
     int opt, count = -1;
 
+    hr_help(argv, help);
     while ((opt = getopt(argc, argv, "c:hnt")) != -1) {
         if (opt == 'c' && cpc_add("cpustat", &sets, optarg) != 0)
             return 2;
         if (opt == 'h') {
-            printf("usage: cpustat -c events [-c events] ... [-nt] [interval [count]]\n");
+            hr_synopsis(stdout, help, "usage: ", "       ");
             cpc_help(stdout);
             return 0;
         }

@@ -21,9 +21,9 @@
 #include <unistd.h>
 
 #include "cpc.h"
+#include "help.h"
 #include "homeroom.h"
 
-#define SYNOPSIS  "-c events [-c events] ... [-efntv] [-N count] [-o file] [-T interval] command [argument ...]"
 #define NCOUNTERS (sizeof(struct fp_counts) / sizeof(uint64_t))
 
 struct lwp {
@@ -65,9 +65,45 @@ static void on_signal(int sig)
     interrupted = sig;
 }
 
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    cputrack - run a command and show what its LWPs count in the model\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    cputrack -c events ... [-efntv] [-N n] [-o file] [-T seconds] command ...\n"
+    "    cputrack -h\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    Every second one line (tick) for each LWP shows what it used since its\n"
+    "    last line.  lwp_create and lwp_exit are the begin and the end of an LWP,\n"
+    "    exit the end of the process, exec its change to another program.  events\n"
+    "    is as for cpustat.  The machine must have been started with\n"
+    "    MODEL=fireplane.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -c events     what to count\n"
+    "    -e            continue after exec\n"
+    "    -f            follow child processes; adds a column with the process\n"
+    "    -h            list the events\n"
+    "    -n            no heading\n"
+    "    -N n          stop after so many samples\n"
+    "    -o file       write to a file\n"
+    "    -t            one more column: cycles\n"
+    "    -T seconds    time between samples (1); 0: never\n"
+    "    -v            also show init_lwp, fini_lwp and fork\n"
+    "\n"
+    "EXAMPLES\n"
+    "    cputrack -c EC_ref,EC_misses memcopy -t 4\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    that of the command; 1 no model, 2 wrong command line\n"
+    "\n"
+    "SEE ALSO\n"
+    "    cpustat, docs/userland.md, docs/fireplane.md\n";
+
 static int usage(void)
 {
-    fprintf(stderr, "usage: cputrack " SYNOPSIS "\n       cputrack -h\n");
+    hr_usage(help);
     return 2;
 }
 
@@ -394,11 +430,12 @@ int main(int argc, char **argv)
     int opt, fd, status, count = -1;
     pid_t pid;
 
+    hr_help(argv, help);
     while ((opt = getopt(argc, argv, "+c:efhnN:o:tT:v")) != -1) {
         if (opt == '?' || (opt == 'c' && cpc_add("cputrack", &sets, optarg) != 0))
             return opt == '?' ? usage() : 2;
         if (opt == 'h') {
-            printf("usage: cputrack " SYNOPSIS "\n");
+            hr_synopsis(stdout, help, "usage: ", "       ");
             cpc_help(stdout);
             return 0;
         }

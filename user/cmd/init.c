@@ -33,7 +33,27 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "help.h"
 #include "homeroom.h"
+
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    init - the first process of the machine\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    init\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    The kernel starts init as process 1.  It runs the command of RUN= and\n"
+    "    then ends the machine; or it starts a login shell on the console, again\n"
+    "    and again.  It waits for processes that have lost their parent.  halt,\n"
+    "    poweroff and reboot tell it to end the machine.\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    1 if it is not process 1\n"
+    "\n"
+    "SEE ALSO\n"
+    "    verdictd, docs/boot.md\n";
 
 #define FW_CFG  "/sys/firmware/qemu_fw_cfg/by_name/opt/homeroom/"
 #define CONSOLE "/dev/console"
@@ -183,7 +203,7 @@ static void greet(void)
     fflush(stdout);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     static char run[RUN_MAX];
     char agent[16], swap[64];
@@ -194,6 +214,8 @@ int main(void)
     pid_t main_pid, pid;
     int status, input = -1;
 
+    (void)argc;
+    hr_help(argv, help);
     if (getpid() != 1) {
         fprintf(stderr, "init: only the kernel starts me, as process 1\n");
         return 1;

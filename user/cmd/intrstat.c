@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "help.h"
 #include "homeroom.h"
 
 enum { MAX_ROWS = 256, PER_BLOCK = 4, NAME = 24 };
@@ -35,9 +36,34 @@ struct reading {
 
 static bool wanted[HR_MAXCPU], kernel_too;
 
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    intrstat - show which interrupts arrive on which CPU\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    intrstat [-k] [-c cpulist] [interval [count]]\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    Every interval (1 second) a table shows, for each CPU and each device,\n"
+    "    the interrupts per second and the share of time of their handlers.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -c cpulist    these CPUs only: 0-3,8\n"
+    "    -k            also interrupts of the kernel itself: timer, TLB, pokes by\n"
+    "                  reason\n"
+    "\n"
+    "EXAMPLES\n"
+    "    intrstat -k -c 3 1 4\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 done, 2 wrong command line\n"
+    "\n"
+    "SEE ALSO\n"
+    "    mpstat, psradm, psrset, docs/psets.md\n";
+
 static void usage(void)
 {
-    fprintf(stderr, "usage: intrstat [-k] [-c cpulist] [interval [count]]\n");
+    hr_usage(help);
     exit(2);
 }
 
@@ -195,6 +221,7 @@ int main(int argc, char **argv)
     bool some = false;
     int opt;
 
+    hr_help(argv, help);
     while ((opt = getopt(argc, argv, "c:k")) != -1) {
         if (opt == 'c') {
             if (parse_cpus(optarg) != 0)

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "help.h"
 #include "homeroom.h"
 
 enum { MAX_DISKS = 64, USUAL_DISKS = 4 };
@@ -43,9 +44,42 @@ struct reading {
 static bool extended, by_name, errors, flushes, disks_only, cpu_only;
 static struct hr_stat_args args;
 
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    iostat - show what the disks do\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    iostat [-cdefnx] [disk ...] [interval [count]]\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    The first report is about the time since boot, each further one about\n"
+    "    the interval before it.  By default a line has, for each disk, kilobytes\n"
+    "    and transfers per second and the mean time of a transfer in ms, and then\n"
+    "    the shares of CPU time.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -c            CPU time only\n"
+    "    -d            disks only\n"
+    "    -e            one line for each disk, with its errors\n"
+    "    -f            one line for each disk, with its flushes per second\n"
+    "    -n            one line for each disk, with times in the queue (wsvc_t)\n"
+    "                  and at the device (asvc_t), the name last\n"
+    "    -x            one line for each disk: reads and writes per second,\n"
+    "                  kilobytes, queue lengths (wait, actv), ms (svc_t), shares\n"
+    "                  of time with a queue (%w) and with work (%b)\n"
+    "\n"
+    "EXAMPLES\n"
+    "    iostat -xn 5\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 done, 1 there is no such disk, 2 wrong command line\n"
+    "\n"
+    "SEE ALSO\n"
+    "    vmstat, kstat, docs/disks.md\n";
+
 static void usage(void)
 {
-    fprintf(stderr, "usage: iostat [-cdefnx] [disk ...] [interval [count]]\n");
+    hr_usage(help);
     exit(2);
 }
 
@@ -182,6 +216,7 @@ int main(int argc, char **argv)
     static struct reading r[2]; /* the first: boot, when all was 0 */
     int                   opt;
 
+    hr_help(argv, help);
     while ((opt = getopt(argc, argv, "cdefnx")) != -1) {
         switch (opt) {
         case 'c':

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "help.h"
 #include "homeroom.h"
 
 enum { MODULE, INSTANCE, NAME, STATISTIC, NPARTS };
@@ -25,12 +26,43 @@ static bool parsable, list_names, quiet;
 static selection chosen[MAX_SELECTIONS];
 static int nchosen;
 
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    kstat - print kernel statistics\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    kstat [-lpq] [-m module] [-i instance] [-n name] [-s statistic]\n"
+    "            [interval [count]]\n"
+    "    kstat [-lpq] module:instance:name:statistic ... [interval [count]]\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    A statistic is named by four parts.  Each part of a selection is a\n"
+    "    pattern of the shell, and an empty part fits everything.  Root sets the\n"
+    "    counters of a kstat to zero by writing its first three parts to\n"
+    "    /dev/kstat.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -i instance   this instance\n"
+    "    -l            names only\n"
+    "    -m module     this module\n"
+    "    -n name       this name\n"
+    "    -p            one statistic on a line, for programs\n"
+    "    -q            print nothing: the status says whether there are any\n"
+    "    -s statistic  this statistic\n"
+    "\n"
+    "EXAMPLES\n"
+    "    kstat -p lgrp:::'pages free'\n"
+    "    echo lgrp:0:lgrp0 > /dev/kstat\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 something was selected, 1 nothing was, 2 wrong command line\n"
+    "\n"
+    "SEE ALSO\n"
+    "    mdb, vmstat, docs/trace.md\n";
+
 static void usage(void)
 {
-    fprintf(stderr, "usage: kstat [-lpq] [-m module] [-i instance] [-n name] [-s statistic] "
-                    "[interval [count]]\n"
-                    "       kstat [-lpq] module:instance:name:statistic ... "
-                    "[interval [count]]\n");
+    hr_usage(help);
     exit(2);
 }
 
@@ -133,6 +165,7 @@ int main(int argc, char **argv)
     int opt;
     long shown;
 
+    hr_help(argv, help);
     while ((opt = getopt(argc, argv, "lpqm:i:n:s:")) != -1) {
         switch (opt) {
         case 'l':

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "help.h"
 #include "homeroom.h"
 
 enum { EXIT_NOINFO = 1, EXIT_NOLGRP = 2, EXIT_USAGE = 3 };
@@ -28,13 +29,52 @@ static bool details; /* anything to print about each lgroup */
 static bool ids_only, as_tree, as_table, to_children, to_parents;
 static char unit; /* of memory sizes; 0: choose per number */
 
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    lgrpinfo - show the locality groups\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    lgrpinfo [-aceGlLmrt] [-u unit] [-C|-P] [lgrp] ...\n"
+    "    lgrpinfo [-acelmrT] [-u unit] [lgrp] ...\n"
+    "    lgrpinfo -I [-c] [-C|-P] [lgrp] ...\n"
+    "    lgrpinfo -h\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    For each lgroup it prints children and parent, CPUs, memory, resources,\n"
+    "    load (1.00: every CPU is busy) and latencies.  lgrp is an id, all, root,\n"
+    "    leaves or intermediate.  The root is not a home: the library makes it up\n"
+    "    as the parent of all lgroups.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -a            everything\n"
+    "    -c            CPUs\n"
+    "    -C            the children of the lgroups\n"
+    "    -e            latencies\n"
+    "    -G            the view of the system, not of the caller\n"
+    "    -h            the usage\n"
+    "    -I            ids only; with -c the CPUs of each\n"
+    "    -l            load\n"
+    "    -L            a table of latencies\n"
+    "    -m            memory\n"
+    "    -P            the parents of the lgroups\n"
+    "    -r            resources\n"
+    "    -t            children and parent\n"
+    "    -T            a tree\n"
+    "    -u unit       unit of memory: b, k, m, g, t, p or e\n"
+    "\n"
+    "EXAMPLES\n"
+    "    lgrpinfo -c\n"
+    "    lgrpinfo -m -u k 0\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 done, 1 no information, 2 there is no such lgroup, 3 wrong command line\n"
+    "\n"
+    "SEE ALSO\n"
+    "    plgrp, pmap, psrinfo, docs/lgroups.md\n";
+
 static void usage(void)
 {
-    fprintf(stderr, "usage: lgrpinfo [-aceGlLmrt] [-u unit] [-C|-P] [lgrp] ...\n"
-                    "       lgrpinfo [-acelmrT] [-u unit] [lgrp] ...\n"
-                    "       lgrpinfo -I [-c] [-C|-P] [lgrp] ...\n"
-                    "       lgrpinfo -h\n"
-                    "lgrp: an id, all, root, leaves or intermediate\n");
+    hr_usage(help);
     exit(EXIT_USAGE);
 }
 
@@ -318,6 +358,7 @@ int main(int argc, char **argv)
     lgrp_id_t id[HR_MAXLGRP + 1];
     int n = 0, status = 0;
 
+    hr_help(argv, help);
     if ((cookie = lgrp_init(read_options(argc, argv))) == LGRP_COOKIE_NONE) {
         hr_perror("lgrpinfo", "no lgroup information");
         return EXIT_NOINFO;

@@ -12,12 +12,38 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "help.h"
 #include "homeroom.h"
 #include "sys0.h"
 
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    lsattr - show the attributes of a device: disk I/O pacing\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    lsattr -E -l sys0 [-a attribute]...\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    AIX's command, for the device sys0.  A line has the attribute (maxpout or\n"
+    "    minpout), its value, what it is, and whether it can be changed.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -a attribute  this attribute only\n"
+    "    -E            the values in effect; must be given\n"
+    "    -l device     the device: sys0\n"
+    "\n"
+    "EXAMPLES\n"
+    "    lsattr -E -l sys0\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 done, 1 there is no such device or attribute, 2 wrong command line\n"
+    "\n"
+    "SEE ALSO\n"
+    "    chdev, docs/pagecache.md\n";
+
 static void usage(void)
 {
-    fprintf(stderr, "usage: lsattr -E -l sys0 [-a attribute]...\n");
+    hr_usage(help);
     exit(2);
 }
 
@@ -39,6 +65,7 @@ int main(int argc, char **argv)
     const char *device = NULL;
     int opt;
 
+    hr_help(argv, help);
     while ((opt = getopt(argc, argv, "El:a:")) != -1) {
         int i = 0;
 

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "help.h"
 #include "homeroom.h"
 
 #define COLUMN 16 /* values start at a multiple of this many columns */
@@ -211,12 +212,41 @@ static int execute(char *line)
     return do_read(name, f);
 }
 
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    mdb - read and write variables of the kernel\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    echo 'name/format' | mdb -k\n"
+    "    echo 'name/W value' | mdb -kw\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    Commands come from standard input, one on a line.  name/format reads a\n"
+    "    variable, name/W value writes it.  Numbers are hexadecimal; 0t is the\n"
+    "    prefix of decimal ones, 0o of octal, 0i of binary.  The kernel refuses\n"
+    "    values outside the range of a variable.  $q ends mdb.\n"
+    "\n"
+    "    Formats: X J K x B are hexadecimal with 4, 8, 8, 2 and 1 bytes, U and E\n"
+    "    unsigned with 4 and 8, D, d and e signed with 4, 2 and 8.  To write: v, w,\n"
+    "    W and Z have 1, 2, 4 and 8 bytes.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -k            the variables of the running kernel; must be given\n"
+    "    -w            they may be written, by root\n"
+    "\n"
+    "EXAMPLES\n"
+    "    echo nlgrps/X | mdb -k\n"
+    "    echo lgrp_mem_default_policy/W 4 | mdb -kw\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 done, 1 a command failed, 2 wrong command line\n"
+    "\n"
+    "SEE ALSO\n"
+    "    kstat, docs/tunables.md\n";
+
 static void usage(void)
 {
-    fprintf(stderr,
-            "usage: echo 'name/X' | mdb -k\n"
-            "       echo 'name/W value' | mdb -kw\n"
-            "read:  X J K x B hexadecimal, U E unsigned, D e d signed; write: v w W Z\n");
+    hr_usage(help);
     exit(2);
 }
 
@@ -227,6 +257,7 @@ int main(int argc, char **argv)
     size_t space = 0;
     int opt, failed = 0;
 
+    hr_help(argv, help);
     while ((opt = getopt(argc, argv, "kw")) != -1) {
         if (opt == 'k')
             kernel = true;

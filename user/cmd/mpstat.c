@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "help.h"
 #include "homeroom.h"
 
 enum { MAX_SETS = 2 * HR_MAXCPU, HEADING_EVERY = 20 };
@@ -50,9 +51,40 @@ static bool by_set, one_set, aggregate, quiet;
 static int wanted_set;
 static double per_tick; /* seconds between the readings for each tick of a CPU that was on-line all the time */
 
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    mpstat - show what each CPU or each processor set does\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    mpstat [-aq] [-p | -P set] [interval [count]]\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    A row for each CPU that is not off-line.  The first report is about the\n"
+    "    time since boot, each further one about the interval before it.  Columns,\n"
+    "    per second: page faults without and with I/O (minf, mjf), cross-calls\n"
+    "    sent (xcal), interrupts (intr), those of devices (ithr), context switches\n"
+    "    and forced ones (csw, icsw), threads that had run elsewhere (migr),\n"
+    "    mutexes and reader-writer locks not acquired at once (smtx, srw), system\n"
+    "    calls (syscl).  usr, sys, wt and idl are shares of time.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -a            one row for each set: sums of its CPUs\n"
+    "    -p            sort by set, and show its number\n"
+    "    -P set        this set only\n"
+    "    -q            do not report changes of sets and CPUs\n"
+    "\n"
+    "EXAMPLES\n"
+    "    mpstat -p 5\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 done, 1 there is no such set, 2 wrong command line\n"
+    "\n"
+    "SEE ALSO\n"
+    "    intrstat, psrset, vmstat, docs/psets.md\n";
+
 static void usage(void)
 {
-    fprintf(stderr, "usage: mpstat [-aq] [-p | -P set] [interval [count]]\n");
+    hr_usage(help);
     exit(2);
 }
 
@@ -256,6 +288,7 @@ int main(int argc, char **argv)
     bool since_boot = true;
     int opt;
 
+    hr_help(argv, help);
     while ((opt = getopt(argc, argv, "apP:q")) != -1) {
         if (opt == 'a')
             aggregate = true;

@@ -12,13 +12,40 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "help.h"
 #include "homeroom.h"
+
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    pbind - bind processes to a CPU\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    pbind -b processor_id pid ...\n"
+    "    pbind -u pid ...\n"
+    "    pbind [-q] [pid ...]\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    A process that is bound to a CPU runs on no other, and its home moves to\n"
+    "    the board of that CPU.  Without operands the processes that are bound are\n"
+    "    listed.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -b cpu        bind to this CPU\n"
+    "    -q            show the binding\n"
+    "    -u            unbind\n"
+    "\n"
+    "EXAMPLES\n"
+    "    pbind -b 3 $$\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 done, 1 something failed, 2 wrong command line\n"
+    "\n"
+    "SEE ALSO\n"
+    "    psrset, plgrp, docs/dispatcher.md\n";
 
 static void usage(void)
 {
-    fprintf(stderr, "usage: pbind -b processor_id pid ...\n"
-                    "       pbind -u pid ...\n"
-                    "       pbind [-q] [pid ...]\n");
+    hr_usage(help);
     exit(2);
 }
 
@@ -94,6 +121,7 @@ int main(int argc, char **argv)
 {
     int opt, pid, status = 0, modes = 0, cpu = PBIND_QUERY;
 
+    hr_help(argv, help);
     while ((opt = getopt(argc, argv, "b:uq")) != -1) {
         modes++;
         if (opt == 'u')

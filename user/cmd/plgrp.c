@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "help.h"
 #include "homeroom.h"
 
 enum { EXIT_USAGE = 1, EXIT_PARTIAL = 2 };
@@ -29,13 +30,43 @@ static lgrp_cookie_t cookie;
 static int wanted[HR_MAXLGRP]; /* requested affinity per lgroup, or KEEP */
 static int nlgrps;
 
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    plgrp - show or change the homes and affinities of threads\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    plgrp [-F] [-h] pid[/lwps] ...\n"
+    "    plgrp [-F] -a lgroup_list pid[/lwps] ...\n"
+    "    plgrp [-F] -H lgroup_list pid[/lwps] ...\n"
+    "    plgrp [-F] -A lgroup_list/none|weak|strong[,...] pid[/lwps] ...\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    A row for each thread (LWP) has its home, and where something is changed\n"
+    "    the old and the new value.  lwps are numbers and ranges: 411/2,4-8.\n"
+    "    lgroup_list has ids and ranges with commas between them, or is all, root\n"
+    "    or leaves.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -a lgroups    show the affinities for these lgroups\n"
+    "    -A lgroups/affinity\n"
+    "                  set affinities: none, weak or strong\n"
+    "    -F            no effect; on Solaris it takes the process over\n"
+    "    -h            show homes, as without options\n"
+    "    -H lgroups    move the home, by a strong affinity\n"
+    "\n"
+    "EXAMPLES\n"
+    "    plgrp $$\n"
+    "    plgrp -H 1 411/2\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 done, 1 wrong command line, 2 something failed\n"
+    "\n"
+    "SEE ALSO\n"
+    "    lgrpinfo, pmap, pbind, docs/lgroups.md\n";
+
 static void usage(void)
 {
-    fprintf(stderr, "usage: plgrp [-F] [-h] pid[/lwps] ...\n"
-                    "       plgrp [-F] -a lgroup_list pid[/lwps] ...\n"
-                    "       plgrp [-F] -H lgroup_list pid[/lwps] ...\n"
-                    "       plgrp [-F] -A lgroup_list/none|weak|strong[,...] pid[/lwps] ...\n"
-                    "lgroup_list: ids and ranges joined by commas, all, root or leaves\n");
+    hr_usage(help);
     exit(EXIT_USAGE);
 }
 
@@ -263,6 +294,7 @@ int main(int argc, char **argv)
 {
     int opt, failed = 0;
 
+    hr_help(argv, help);
     if ((cookie = lgrp_init(LGRP_VIEW_OS)) == LGRP_COOKIE_NONE) {
         hr_perror("plgrp", "no lgroup information");
         return EXIT_USAGE;

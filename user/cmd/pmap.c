@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "help.h"
 #include "homeroom.h"
 
 struct run {
@@ -27,9 +28,34 @@ struct run {
 
 static bool by_lgroup, extended;
 
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    pmap - show the address space of a process\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    pmap [-Lx] pid ...\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    A line for each mapping: address, size, permissions (r, w, x, s shared),\n"
+    "    and the file, or heap, stack or anon.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -L            a line for each run of pages in one lgroup, with the\n"
+    "                  lgroup; - where there is no page\n"
+    "    -x            also the pages that are in memory, anonymous and locked\n"
+    "\n"
+    "EXAMPLES\n"
+    "    pmap -L $$\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 done, 1 there is no such process, 2 wrong command line\n"
+    "\n"
+    "SEE ALSO\n"
+    "    lgrpinfo, plgrp, docs/memory.md\n";
+
 static void usage(void)
 {
-    fprintf(stderr, "usage: pmap [-Lx] pid ...\n");
+    hr_usage(help);
     exit(2);
 }
 
@@ -201,6 +227,7 @@ int main(int argc, char **argv)
 {
     int opt, status = 0;
 
+    hr_help(argv, help);
     while ((opt = getopt(argc, argv, "Lx")) != -1) {
         if (opt == 'L')
             by_lgroup = true;

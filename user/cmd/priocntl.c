@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "help.h"
 #include "homeroom.h"
 
 struct class_fact {
@@ -28,13 +29,44 @@ static const struct class_fact fact[] = {
 };
 #define NFACTS ((int)(sizeof fact / sizeof fact[0]))
 
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    priocntl - show or set scheduling classes and priorities\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    priocntl -l\n"
+    "    priocntl -d [-i pid] [pid ...]\n"
+    "    priocntl -s [-c class] [-p priority] [-i pid] pid ...\n"
+    "    priocntl -e [-c class] [-p priority] command [argument ...]\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    class is TS (time sharing), IA (interactive), FX (fixed priority), FSS\n"
+    "    (fair share) or RT (real time).  Without -c the class stays as it is;\n"
+    "    without -p a new class begins with priority 0.  RT and higher priorities\n"
+    "    are for root.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -c class      the class\n"
+    "    -d            show class and priority\n"
+    "    -e            run a command with them\n"
+    "    -i pid        operands are processes; there is nothing else\n"
+    "    -l            list the classes and their priorities\n"
+    "    -p priority   the user priority\n"
+    "    -s            set them\n"
+    "\n"
+    "EXAMPLES\n"
+    "    priocntl -e -c FX -p 20 cmd\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 done, 1 something failed, 2 wrong command line; -e: that of the\n"
+    "    command, 127 if it cannot be run\n"
+    "\n"
+    "SEE ALSO\n"
+    "    psrset, docs/dispatcher.md\n";
+
 static void usage(void)
 {
-    fprintf(stderr, "usage: priocntl -l\n"
-                    "       priocntl -d [-i pid] [pid ...]\n"
-                    "       priocntl -s [-c class] [-p priority] [-i pid] pid ...\n"
-                    "       priocntl -e [-c class] [-p priority] command [argument ...]\n"
-                    "class: TS, IA, FX, FSS or RT\n");
+    hr_usage(help);
     exit(2);
 }
 
@@ -120,6 +152,7 @@ int main(int argc, char **argv)
     int opt, mode = 0, cls = -1, status = 0, npids = 0;
     int *pids;
 
+    hr_help(argv, help);
     while ((opt = getopt(argc, argv, "+ldsec:p:i:")) != -1) {
         if (opt == 'c' && (cls = hr_class_number(optarg)) < 0) {
             fprintf(stderr, "priocntl: %s: no such class; there are TS, IA, FX, FSS and RT\n", optarg);

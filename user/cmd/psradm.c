@@ -14,15 +14,45 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "help.h"
 #include "homeroom.h"
 
 static bool all, verbose, forced;
 static int wanted; /* P_ONLINE, P_OFFLINE or P_NOINTR; 0 until an option says */
 
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    psradm - change the states of CPUs\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    psradm -f|-i|-n [-vF] processor_id ...\n"
+    "    psradm -a -f|-i|-n [-vF]\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    Operands are CPUs and ranges (4-7), and are checked before anything is\n"
+    "    changed.  A CPU that cannot be changed is reported and the others are\n"
+    "    changed.  The last CPU that takes threads cannot be taken off-line.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -a            all CPUs, as many as possible\n"
+    "    -f            off-line: no threads, no interrupts of devices\n"
+    "    -F            unbind threads first\n"
+    "    -i            no-intr: threads, but no interrupts of devices\n"
+    "    -n            on-line\n"
+    "    -v            print what was changed\n"
+    "\n"
+    "EXAMPLES\n"
+    "    psradm -fv 3\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 done, 1 a CPU could not be changed, 2 wrong command line\n"
+    "\n"
+    "SEE ALSO\n"
+    "    psrinfo, psrset, intrstat, docs/psets.md\n";
+
 static void usage(void)
 {
-    fprintf(stderr, "usage: psradm -f|-i|-n [-vF] processor_id ...\n"
-                    "       psradm -a -f|-i|-n [-vF]\n");
+    hr_usage(help);
     exit(2);
 }
 
@@ -74,6 +104,7 @@ int main(int argc, char **argv)
 {
     int opt, cpu, last, failed = 0;
 
+    hr_help(argv, help);
     while ((opt = getopt(argc, argv, "afinvF")) != -1) {
         switch (opt) {
         case 'a':

@@ -15,15 +15,41 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "help.h"
 #include "homeroom.h"
 
 static bool verbose, silent, physical;
 
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    psrinfo - show the states of CPUs\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    psrinfo [-v] [processor_id ...]\n"
+    "    psrinfo -s processor_id\n"
+    "    psrinfo -p [-v]\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    A line for each CPU has its state, on-line, off-line or no-intr, and\n"
+    "    since when.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -p            the number of sockets; with -v their CPUs\n"
+    "    -s            print 1 if the CPU is on-line, else 0\n"
+    "    -v            also type and clock of the CPU\n"
+    "\n"
+    "EXAMPLES\n"
+    "    psrinfo -pv\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 done, 1 there is no such CPU, 2 wrong command line\n"
+    "\n"
+    "SEE ALSO\n"
+    "    psradm, lgrpinfo, docs/psets.md\n";
+
 static void usage(void)
 {
-    fprintf(stderr, "usage: psrinfo [-v] [processor_id ...]\n"
-                    "       psrinfo -s processor_id\n"
-                    "       psrinfo -p [-v]\n");
+    hr_usage(help);
     exit(2);
 }
 
@@ -176,6 +202,7 @@ int main(int argc, char **argv)
 {
     int opt, cpu, status = 0;
 
+    hr_help(argv, help);
     while ((opt = getopt(argc, argv, "vsp")) != -1) {
         if (opt == 'v')
             verbose = true;

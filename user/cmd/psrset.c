@@ -18,29 +18,71 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "help.h"
 #include "homeroom.h"
 
 enum { MAX_SETS = 2 * HR_MAXCPU, MAX_LWPS = 4096, MAX_ID = 1 << 30 };
 
 static bool forced;
 
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    psrset - make, show and change processor sets\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    psrset -c [-F] [processor_id ...]\n"
+    "    psrset -d processor_set_id ...\n"
+    "    psrset -n processor_set_id\n"
+    "    psrset -f processor_set_id\n"
+    "    psrset -e processor_set_id command [argument(s)...]\n"
+    "    psrset -a [-F] processor_set_id processor_id ...\n"
+    "    psrset -r [-F] processor_id ...\n"
+    "    psrset -p [processor_id ...]\n"
+    "    psrset -b processor_set_id pid[/lwpids] ...\n"
+    "    psrset -u pid[/lwpids] ...\n"
+    "    psrset -q [pid[/lwpids] ...]\n"
+    "    psrset -U [processor_set_id] ...\n"
+    "    psrset -Q [processor_set_id] ...\n"
+    "    psrset [-i] [processor_set_id ...]\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    A processor set is a group of CPUs on which only threads run that are\n"
+    "    bound to it.  Such threads run nowhere else.  CPUs are numbers and ranges\n"
+    "    (1-4); lwpids are numbers and ranges with commas between them (2,4-8).\n"
+    "    All operands are checked before anything is done.  Then each is done by\n"
+    "    itself.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -a            assign CPUs to a set\n"
+    "    -b            bind processes, or LWPs, to a set\n"
+    "    -c            create a set, of these CPUs\n"
+    "    -d            destroy sets\n"
+    "    -e            run a command in a set\n"
+    "    -f            no interrupts of devices on the CPUs of the set\n"
+    "    -F            unbind LWPs from the CPUs first\n"
+    "    -i            show the CPUs of sets, as without options\n"
+    "    -n            interrupts again\n"
+    "    -p            show the sets of CPUs\n"
+    "    -q            show the sets to which processes are bound\n"
+    "    -Q            show the LWPs that are bound to sets\n"
+    "    -r            take CPUs out of their sets\n"
+    "    -u            unbind processes, or LWPs\n"
+    "    -U            unbind all LWPs from sets\n"
+    "\n"
+    "EXAMPLES\n"
+    "    psrset -c 4-7\n"
+    "    psrset -e 1 memcopy -t 4\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 done, 1 something failed, 2 wrong command line or a failed -e\n"
+    "\n"
+    "SEE ALSO\n"
+    "    pbind, psradm, mpstat, docs/psets.md\n";
+
 static void usage(void)
 {
-    fprintf(stderr, "usage:\n"
-                    "\tpsrset -c [-F] [processor_id ...]\n"
-                    "\tpsrset -d processor_set_id ...\n"
-                    "\tpsrset -n processor_set_id\n"
-                    "\tpsrset -f processor_set_id\n"
-                    "\tpsrset -e processor_set_id command [argument(s)...]\n"
-                    "\tpsrset -a [-F] processor_set_id processor_id ...\n"
-                    "\tpsrset -r [-F] processor_id ...\n"
-                    "\tpsrset -p [processor_id ...]\n"
-                    "\tpsrset -b processor_set_id pid[/lwpids] ...\n"
-                    "\tpsrset -u pid[/lwpids] ...\n"
-                    "\tpsrset -q [pid[/lwpids] ...]\n"
-                    "\tpsrset -U [processor_set_id] ...\n"
-                    "\tpsrset -Q [processor_set_id] ...\n"
-                    "\tpsrset [-i] [processor_set_id ...]\n");
+    hr_synopsis(stderr, help, "usage:\n\t", "\t");
+    fprintf(stderr, "\tpsrset --help tells more\n");
     exit(2);
 }
 
@@ -545,6 +587,7 @@ int main(int argc, char **argv)
 {
     int opt, what = 0;
 
+    hr_help(argv, help);
     /* "+": what follows the command of -e is its own. */
     while ((opt = getopt(argc, argv, "+abcdefFinpqQruU")) != -1) {
         if (opt == '?')

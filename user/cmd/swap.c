@@ -16,13 +16,41 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "help.h"
 #include "homeroom.h"
 
 enum { BLOCKS = 8, FIRST = 8, KB = 4 /* in a page */ };
 
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    swap - show, add and delete swap areas\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    swap -l | -s | -a swapname | -d swapname\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    A swap area is a disk, a partition, or a file without holes on ext3.\n"
+    "    Numbers of -l are blocks of 512 bytes.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -a swapname   add an area\n"
+    "    -d swapname   take it away: its pages come back to memory\n"
+    "    -l            list the areas: name, device, first block, blocks, free\n"
+    "    -s            what programs have been promised, and what is left: memory\n"
+    "                  and swap together\n"
+    "\n"
+    "EXAMPLES\n"
+    "    swap -a /dev/vdb\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 done, 1 it failed, 2 wrong command line\n"
+    "\n"
+    "SEE ALSO\n"
+    "    vmstat, docs/pageout.md\n";
+
 static void usage(void)
 {
-    fprintf(stderr, "usage: swap -l | -s | -a swapname | -d swapname\n");
+    hr_usage(help);
     exit(2);
 }
 
@@ -85,8 +113,10 @@ static int add(const char *name)
 
 int main(int argc, char **argv)
 {
-    int opt = getopt(argc, argv, "lsa:d:"), status = 0;
+    int opt, status = 0;
 
+    hr_help(argv, help);
+    opt = getopt(argc, argv, "lsa:d:");
     if (opt == -1 || optind != argc)
         usage();
     switch (opt) {

@@ -5,9 +5,6 @@
  * THEORY      The trace is of the whole machine.  It is turned on, the command runs, it is turned off, and only then
  *             read, so that reading is not part of it; what the rings do not hold is lost, the oldest first (-n makes
  *             them larger).  Events come out by time; -o writes them as they are, for tools/homeroom/trace.py.
- * USAGE       trace [-e event,...] [-n entries] [-o file] command [argument ...]
- *             trace -i file      print such a file
- *             Status: the command's; 128 + signal; 1 if there is no trace, 2 for a wrong command line.
  * SEE ALSO    docs/trace.md, include/uapi/trace.h, kernel/fs/devfs/tracedev.c
  */
 #include <errno.h>
@@ -20,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "help.h"
 #include "homeroom.h"
 #include "uapi/trace.h"
 
@@ -31,14 +29,44 @@ static const char *const names[TRACE_TYPES] = {
 #undef X
 };
 
+/* Their names in a line: " switch wake ...". */
+#define NAME_OF(id, name) " " name
+#define EVENTS TRACE_EVENTS(NAME_OF)
+
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    trace - show what the kernel does while a command runs\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    trace [-e event,...] [-n entries] [-o file] command [argument ...]\n"
+    "    trace -i file\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    The kernel records events of the whole machine while the command runs.\n"
+    "    When it has ended they are printed by time.  What does not fit into the\n"
+    "    buffer of a CPU is lost, the oldest first.  The events are:\n"
+    "   " EVENTS "\n"
+    "\n"
+    "OPTIONS\n"
+    "    -e event,...  these events only\n"
+    "    -i file       print a file that -o has written\n"
+    "    -n entries    events that each CPU can hold\n"
+    "    -o file       write to a file\n"
+    "\n"
+    "EXAMPLES\n"
+    "    trace -e switch,wake sleep 1\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    that of the command, 128 + signal; 1 there is no trace, 2 wrong command\n"
+    "    line\n"
+    "\n"
+    "SEE ALSO\n"
+    "    truss, docs/trace.md\n";
+
 static void usage(void)
 {
-    fprintf(stderr, "usage: trace [-e event,...] [-n entries] [-o file] command [argument ...]\n"
-                    "       trace -i file\n"
-                    "events:");
-    for (int i = 1; i < TRACE_TYPES; i++)
-        fprintf(stderr, " %s", names[i]);
-    fprintf(stderr, "\n");
+    hr_usage(help);
+    fprintf(stderr, "events:" EVENTS "\n");
     exit(2);
 }
 
@@ -250,6 +278,7 @@ int main(int argc, char **argv)
     size_t n;
     bool ran = true;
 
+    hr_help(argv, help);
     while ((opt = getopt(argc, argv, "+e:i:n:o:")) != -1) {
         if (opt == 'e')
             mask = mask_of(optarg);

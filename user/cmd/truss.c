@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "help.h"
 #include "homeroom.h"
 
 struct call {
@@ -275,9 +276,34 @@ static struct {
 static bool count_only, follow;
 static FILE *out;
 
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    truss - run a command and print its system calls\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    truss [-cf] [-o file] command [argument ...]\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    A line for each system call has its name, its arguments, and its result\n"
+    "    or its error.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -c            count calls, errors and time instead\n"
+    "    -f            follow child processes\n"
+    "    -o file       write to a file, not to standard error\n"
+    "\n"
+    "EXAMPLES\n"
+    "    truss -f sh -c 'ls | wc'\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    that of the command, 128 + signal; 1 no file, 2 wrong command line\n"
+    "\n"
+    "SEE ALSO\n"
+    "    trace, docs/syscalls.md\n";
+
 static void usage(void)
 {
-    fprintf(stderr, "usage: truss [-cf] [-o file] command [argument ...]\n");
+    hr_usage(help);
     exit(2);
 }
 
@@ -459,6 +485,7 @@ int main(int argc, char **argv)
     int opt, status;
     pid_t pid;
 
+    hr_help(argv, help);
     while ((opt = getopt(argc, argv, "+cfo:")) != -1) {
         if (opt == 'c')
             count_only = true;

@@ -13,7 +13,6 @@
  *             writes lines of its own to this port at any moment, even inside one of ours; as each begins
  *             with @, and no other @ occurs, the harness can take them out again.
  *             Several commands may run at once, up to JOB_MAX.
- * USAGE       verdictd [PORT]     the port is /dev/ttyS1 unless given
  * INVARIANTS  I1  a command's last @out comes before its @done
  * SEE ALSO    tools/homeroom/verdict.py (the other end), user/cmd/init.c
  */
@@ -29,6 +28,26 @@
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
+
+#include "help.h"
+
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    verdictd - run commands that the tests send over a serial port\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    verdictd [port]\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    The agent of the tests.  init starts it.  port is /dev/ttyS1 unless\n"
+    "    given.  Lines from the port start commands and kill them; lines to it\n"
+    "    have their output and their status.\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    1 if the port cannot be opened\n"
+    "\n"
+    "SEE ALSO\n"
+    "    init, docs/testing.md\n";
 
 #define JOB_MAX        8
 #define LINE_MAX_BYTES 16384 /* of a line from the harness, the escapes counted */
@@ -244,6 +263,7 @@ int main(int argc, char **argv)
     struct pollfd fds[JOB_MAX + 2];
     struct termios raw;
 
+    hr_help(argv, help);
     port = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC);
     if (port < 0 || pipe2(child_pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
         fprintf(stderr, "verdictd: %s: %s\n", path, strerror(errno));

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "help.h"
 #include "homeroom.h"
 
 enum { DISKS = 4, KB = 4 /* in a page */, HEADING = 19 };
@@ -47,9 +48,40 @@ struct reading {
 static bool  paging, swapping;
 static struct hr_stat_args args;
 
+static const char help[] HR_MANUAL =
+    "NAME\n"
+    "    vmstat - show memory, paging, disks and CPUs\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    vmstat [-ipsS] [disk ...] [interval [count]]\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    The first report is about the time since boot, each further one about\n"
+    "    the interval before it.  Memory is in KB, rates are per second.  Columns:\n"
+    "    threads that run or want to (r) and that wait for a disk (b), free swap\n"
+    "    and free memory, pages found again (re), minor faults (mf), KB paged in\n"
+    "    and out and freed (pi, po, fr), pages examined (sr), transfers of up to\n"
+    "    four disks, interrupts (in), system calls (sy), switches (cs), and shares\n"
+    "    of CPU time.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -i            interrupts since boot\n"
+    "    -p            paging by kind: executables, anonymous memory, files\n"
+    "    -s            counters since boot\n"
+    "    -S            si and so in place of re and mf; always 0\n"
+    "\n"
+    "EXAMPLES\n"
+    "    vmstat -p 5\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 done, 1 there is no such disk, 2 wrong command line\n"
+    "\n"
+    "SEE ALSO\n"
+    "    iostat, mpstat, kstat, docs/pageout.md\n";
+
 static void usage(void)
 {
-    fprintf(stderr, "usage: vmstat [-ipsS] [disk ...] [interval [count]]\n");
+    hr_usage(help);
     exit(2);
 }
 
@@ -230,6 +262,7 @@ int main(int argc, char **argv)
     int                   opt;
     bool                  totals = false, interrupts = false;
 
+    hr_help(argv, help);
     while ((opt = getopt(argc, argv, "ipsS")) != -1) {
         switch (opt) {
         case 'i':
