@@ -241,8 +241,10 @@ page-there:
 	@PYTHONPATH=tools $(PYTHON) -m homeroom.tryit --check $${PAGE:+"$$PAGE"}
 
 .PHONY: generated
-generated: deps ## what tools make for docs/ and is committed: figures of machines and layers
+generated: deps ## what tools make for docs/ and is committed: figures of machines and layers, commands.md
+	$(call build,user)
 	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.draw
+	$(Q)PYTHONPATH=tools OBJCOPY=$(OBJCOPY) $(PYTHON) -m homeroom.manual
 
 .PHONY: lint
 lint: deps ## check style, layers, licence lines

@@ -7,8 +7,8 @@
 # (docs/peer.md).
 
 MACHINES   := $(basename $(notdir $(wildcard qemu/machines/*.toml)))
-IMAGE      := PYTHONPATH=tools STRIP=$(TOOLPREFIX)strip $(PYTHON) -m homeroom.image
-IMAGE_DEPS := tools/homeroom/image.py tools/homeroom/cpio.py
+IMAGE      := PYTHONPATH=tools STRIP=$(TOOLPREFIX)strip OBJCOPY=$(OBJCOPY) $(PYTHON) -m homeroom.image
+IMAGE_DEPS := tools/homeroom/image.py tools/homeroom/cpio.py tools/homeroom/manual.py
 ISO        := $(B)/homeroom.iso
 
 .PHONY: iso

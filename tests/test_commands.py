@@ -557,3 +557,25 @@ def test_truss(fake, tmp_path):
         ["read", "1"],
         ["open", "1"],
     ]
+
+
+def test_man(fake, tmp_path):
+    """What is no page is told as on Linux; a name is no path."""
+    pages = tmp_path / "usr/share/man"
+    pages.mkdir(parents=True)
+    for name, purpose in {"lgrpinfo": "show the locality groups", "psrset": "make and show processor sets"}.items():
+        (pages / name).write_text(f"NAME\n    {name} - {purpose}\n\nSYNOPSIS\n    {name}\n")
+    (tmp_path / "secret").write_text("")
+
+    def man(*args):
+        done = fake("man", *args, root=tmp_path)
+        return done.returncode, done.stdout, done.stderr
+
+    assert man("psrset") == (0, (pages / "psrset").read_text(), "")
+    status, out, err = man("nosuch", "lgrpinfo", "../../../secret", ".")
+    assert (status, out) == (16, (pages / "lgrpinfo").read_text())
+    assert err == "".join(f"No manual entry for {name}\n" for name in ("nosuch", "../../../secret", "."))
+    assert man("-k", "PROCESSOR") == (0, "psrset - make and show processor sets\n", "")
+    assert man("-k", ".")[1].splitlines() == ["lgrpinfo - show the locality groups", "psrset - make and show processor sets"]
+    assert man("-k", "nosuch") == (16, "", "nosuch: nothing appropriate.\n")
+    assert man()[0] == man("-x")[0] == man("-k")[0] == 2

@@ -6,8 +6,9 @@
     python3 -m homeroom.image iso OUT KERNEL [INITRAMFS]
 
 THEORY   The initramfs is an archive that becomes the root file system in memory.  It contains busybox, with a link for
-         each of its commands (applets), our commands in /usr/bin, and /etc.  The kernel itself provides /dev, /proc and
-         /sys.  It gets the archive from QEMU's fw_cfg device or, when it boots from the CD, as a multiboot2 module.
+         each of its commands (applets), our commands in /usr/bin, their manual pages, and /etc.  The kernel itself
+         provides /dev, /proc and /sys.  It gets the archive from QEMU's fw_cfg device or, when it boots from the CD, as a
+         multiboot2 module.
          `root` makes a disk with the same tree: an ext3 file system in which all files belong to root; it needs no
          privilege.  --tree adds a second tree (dynamic.py).
          A run adds its own files through fw_cfg (qemu/launch.py), so the files made here are the same for all runs.
@@ -28,6 +29,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from homeroom import manual
 from homeroom.cpio import Archive
 
 TOP = Path(__file__).resolve().parents[2]
@@ -94,6 +96,8 @@ def tree(args: argparse.Namespace) -> Archive:
         target = "sbin/init" if source.name == "init" else f"usr/bin/{source.name}"
         archive.entries.pop(where.get(source.name, ""), None)
         archive.file(target, stripped(source), 0o755)
+        if text := manual.page(source):
+            archive.file(f"usr/share/man/{source.name}", text.encode())
     if args.test:
         for source in sorted(Path(args.test).iterdir()):
             archive.file(f"usr/test/{source.name}", stripped(source), 0o755)
