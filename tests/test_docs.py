@@ -170,6 +170,13 @@ def test_layers_are_explained():
     assert not [row for row in rows if not re.fullmatch(r"It [^.]*(?:\.md[^.]*)*\.", row[3])]
 
 
+def test_every_page_is_in_the_book():
+    """The nav of mkdocs.yml has each page of docs/ once."""
+    nav = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
+    pages = [name.removeprefix("docs/") for name in NAMES if re.fullmatch(r"docs/.*\.md", name)]
+    assert sorted(re.findall(r": (\S+\.md)$", nav, re.M)) == sorted(pages)
+
+
 def test_the_book_is_built(tmp_path):
     """Without a warning, and no page wants anything from the network."""
     mkdocs = ROOT / ".venv-docs/bin/mkdocs"
