@@ -29,7 +29,7 @@ TOP = Path(__file__).resolve().parents[1]
 
 # Rooms of equal level stand together; each may include its own level and what is below.
 # absent/ stands in for several rooms, so it is the highest, and may include their private headers.
-ROOMS = [{"absent"}, {"sys"}, {"procfs", "tty", "fireplane"}, {"proc", "ipc"}, {"fs", "net"}, {"vfs"}, {"vm", "pages"}]
+ROOMS = [{"absent"}, {"sys"}, {"procfs", "tty", "fireplane"}, {"proc", "ipc"}, {"fs", "net"}, {"vfs"}, {"vm"}, {"pages"}]
 ROOMS += [{"blk"}, {"drivers"}, {"disp", "intr"}, {"lgrp"}, {"mem"}, {"x86", "acpi"}, {"stat", "lib"}]
 LEVEL = {room: len(ROOMS) - i for i, rooms in enumerate(ROOMS) for room in rooms}
 
@@ -57,11 +57,11 @@ PUBLIC = {
     "ipc": "ipc.h futex.h",
     "lgrp": "lgrp.h lgrpstat.h load.h place.h mempolicy.h",
     "mem": "page.h kmem.h usermem.h kstack.h percpu.h mem_init.h",
-    "pages": "object.h owner.h placement.h busy.h deferred_release.h filecache.h pcache.h pageout.h swap.h reserve.h "
-    "cachelist.h around.h scan.h victims.h advice.h",
+    "pages": "object.h owner.h mapping.h placement.h busy.h deferred_release.h filecache.h pcache.h pageout.h swap.h "
+    "reserve.h cachelist.h around.h scan.h victims.h advice.h",
     "proc": "proc.h proc_impl.h itimer.h vdso.h uts.h",  # proc_impl.h: sys/ carries out what a call asks of a process
     "vfs": "vnode.h name.h file.h filepriv.h pseudo.h",
-    "vm": "vm.h as.h pt.h rmap.h tlb.h segplace.h",  # pages/ unmaps and places pages
+    "vm": "vm.h",
     # Small things of the language and of the processor, a header each:
     "lib": "*",
     "stat": "*",

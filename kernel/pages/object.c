@@ -19,12 +19,12 @@
 #include "stat/panic.h"
 #include "pages/busy.h"
 #include "pages/cachelist.h"
+#include "pages/mapping.h"
 #include "pages/pageout.h"
 #include "pages/pcache.h"
 #include "pages/advice.h"
 #include "pages/placement.h"
 #include "pages/reserve.h"
-#include "vm/rmap.h"
 
 #define IN_THE_WAY (PG_LOCKED | PG_WRITEBACK | PG_MKWRITE) /* a page with these cannot be removed */
 #define DROP_BATCH 64   /* most pages unmapped with one hold of the lock */

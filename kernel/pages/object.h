@@ -297,13 +297,6 @@ int object_page_make(struct vm_object *o, uint64_t index, const struct placement
                      unsigned advice, struct page **out);
 void object_boot(void);
 
-/* ---- implemented by vm/ ---- */
-/*
- * as_each_anon - call fn(o, arg) for the private object of each address space, and for each shared object without
- * a file that one maps, until a call fails.  Returns 0 or that error.  Sleeps; a space is locked meanwhile.
- */
-int as_each_anon(int (*fn)(struct vm_object *o, void *arg), void *arg);
-
 /* ---- implemented by vfs/ ---- */
 /*
  * vnode_hold, vn_release - take and drop a reference to a file.  The last release may sleep.

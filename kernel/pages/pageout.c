@@ -36,11 +36,9 @@
 #include "pages/cachelist.h"
 #include "pages/pcache.h"
 #include "pages/reserve.h"
-#include "vm/rmap.h"
 #include "pages/scan.h"
 #include "pages/swap.h"
 #include "pages/victims.h"
-#include "vm/vm.h"
 
 static uint64_t lotsfree, desfree, minfree, throttlefree, pageout_reserve, cachefree;
 static uint64_t fastscan, slowscan, handspreadpages, maxpgio, min_percent_cpu, max_percent_cpu;

@@ -38,7 +38,7 @@
 #include "pages/busy.h"
 #include "pages/cachelist.h"
 #include "pages/pageout.h"
-#include "vm/rmap.h"
+#include "pages/mapping.h"
 #include "pages/throttle.h"
 
 static uint32_t maxphys = 131072;
@@ -323,7 +323,8 @@ static void begin_writeback(struct vm_object *o, struct run *r)
 {
     uint64_t first = r->page[0]->index;
 
-    rmap_protect_shared(o, first, first + r->n - 1, &r->tlb);
+    if (!list_empty(&o->segs))
+        rmap_protect_shared(o, first, first + r->n - 1, &r->tlb);
     for (unsigned i = 0; i < r->n; i++) {
         struct page *pg = r->page[i];
 

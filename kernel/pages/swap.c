@@ -33,10 +33,10 @@
 #include "stat/cpustat.h"
 #include "stat/tunable.h"
 #include "pages/busy.h"
+#include "pages/deferred_release.h"
 #include "pages/pageout.h"
 #include "pages/pcache.h"
 #include "pages/placement.h"
-#include "vm/rmap.h"
 
 static uint32_t swap_cluster = SWAP_CLUSTER, swap_readaround = SWAP_CLUSTER, swap_keep = 1;
 TUNABLE(

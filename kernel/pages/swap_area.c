@@ -19,6 +19,7 @@
 #include "lib/string.h"
 #include "mem/kmem.h"
 #include "stat/panic.h"
+#include "pages/mapping.h"
 #include "pages/pageout.h"
 #include "pages/reserve.h"
 

@@ -17,7 +17,6 @@
 #include "pages/cachelist.h"
 #include "pages/pageout.h"
 #include "pages/pcache.h"
-#include "vm/rmap.h"
 
 void victims_take_file(struct victims *v, const struct scan_page *sp)
 {

@@ -6,9 +6,9 @@
 #ifndef PAGES_VICTIMS_H
 #define PAGES_VICTIMS_H
 
+#include "pages/mapping.h"
 #include "pages/scan.h"
 #include "pages/swap.h"
-#include "vm/tlb.h"
 
 #define VICTIMS SWAP_CLUSTER
 

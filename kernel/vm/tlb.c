@@ -288,7 +288,7 @@ static void flush_all_spaces(void)
     }
 }
 
-void tlb_batch_done(struct tlb_batch *b)
+void tlb_batch_flush(struct tlb_batch *b)
 {
     if (b->everyone)
         flush_all_spaces();

@@ -7,6 +7,7 @@
 
 #include "lib/cpumask.h"
 #include "lib/types.h"
+#include "pages/mapping.h"
 #include "vm/as.h"
 
 #define PT_CACHE 24 /* zeroed tables kept per CPU    */
@@ -52,21 +53,7 @@ bool tlb_only_here(const struct as *as);
 /* tlb_retire - make every CPU unload `as`, which is about to be freed. */
 void tlb_retire(struct as *as);
 
-/* Address spaces to flush later, collected while spin locks are held. */
-#define TLB_BATCH 6
-struct tlb_batch {
-    unsigned n;
-    bool everyone;            /* more than TLB_BATCH: flush every space that a CPU has loaded */
-    struct as *as[TLB_BATCH]; /* a reference to each is held */
-};
-static inline void tlb_batch_init(struct tlb_batch *b)
-{
-    b->n = 0;
-    b->everyone = false;
-}
 /* tlb_batch_add - `as` needs a flush.  Not if it has no reference left: as_destroy() retires it. */
 void tlb_batch_add(struct tlb_batch *b, struct as *as);
-/* tlb_batch_done - flush the collected spaces; the batch is empty afterwards.  No spin lock may be held. */
-void tlb_batch_done(struct tlb_batch *b);
 
 #endif
