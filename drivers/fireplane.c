@@ -67,7 +67,8 @@ void fireplane_attach(const struct lgrp_topo *topo)
 
     if (window.len == 0)
         return;
-    if ((fault = why_model_unusable(h)) != NULL) {
+    fault = why_model_unusable(h);
+    if (fault != NULL) {
         warn("fireplane: %s: no model", fault);
         return;
     }

@@ -79,7 +79,8 @@ static int read_fw_cfg_item(uint16_t sel, uint32_t off, void *buf, size_t n)
 
     if (fw_cfg_dma && !mmu_on_stack(buf)) {
         if (off != 0) {
-            if ((err = run_fw_cfg_dma(first | DMA_SKIP, NULL, off)) != 0)
+            err = run_fw_cfg_dma(first | DMA_SKIP, NULL, off);
+            if (err != 0)
                 return err;
             first = 0;
         }

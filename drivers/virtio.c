@@ -203,13 +203,15 @@ int virtq_open(struct virtio_dev *d, struct virtq *q, unsigned index, unsigned c
     q->size = (uint16_t)min_of((unsigned)virtio_read16(d->common + R_Q_SIZE), (unsigned)QUEUE_MAX);
     if (q->size == 0 || (q->size & (q->size - 1)) != 0)
         return -ENODEV;
-    if ((err = alloc_virtq_arrays(q, cpus[cpu]->node)) != 0)
+    err = alloc_virtq_arrays(q, cpus[cpu]->node);
+    if (err != 0)
         return err;
     if (fn == NULL) {
         q->avail[0] = AVAIL_NO_INTERRUPT;
         virtio_write16(d->common + R_Q_MSIX, NO_VECTOR);
     } else {
-        if ((err = pci_msix_handle(&d->msix, index, cpu, fn, arg, name)) != 0)
+        err = pci_msix_handle(&d->msix, index, cpu, fn, arg, name);
+        if (err != 0)
             return err;
         virtio_write16(d->common + R_Q_MSIX, index);
         if (virtio_read16(d->common + R_Q_MSIX) == NO_VECTOR)

@@ -97,7 +97,8 @@ static int vblk_open_queues(struct vblk *v, unsigned disk, const char *name)
 
         vq->disk = v;
         snprintf(vq->name, sizeof vq->name, "%s-q%u", name, i);
-        if ((err = virtq_open(&v->dev, &vq->q, i, cpu, vblk_intr, vq, vq->name)) != 0)
+        err = virtq_open(&v->dev, &vq->q, i, cpu, vblk_intr, vq, vq->name);
+        if (err != 0)
             return err;
     }
     return 0;
@@ -119,7 +120,8 @@ static bool probe_virtio_disk(struct pci_fn f, uint32_t id, void *arg)
         return false;
     }
     snprintf(d.name, sizeof d.name, "vd%c", 'a' + (int)ndisks);
-    if ((err = virtio_open(&v->dev, f, F_SEG_MAX | F_RO | F_FLUSH | F_MQ, &features)) == 0) {
+    err = virtio_open(&v->dev, f, F_SEG_MAX | F_RO | F_FLUSH | F_MQ, &features);
+    if (err == 0) {
         v->nqueues = features & F_MQ ? virtio_read16(v->dev.config + C_NUM_QUEUES) : 1;
         v->nqueues =
             min_of(min_of(v->nqueues, virtio_nqueues(&v->dev)), min_of((unsigned)MAX_QUEUES, ncpu));

@@ -147,9 +147,9 @@ static void vnet_kstat_clear(struct kstat *ks)
 static int vnet_open_card(struct vnet *v, struct pci_fn f, unsigned cpu)
 {
     uint64_t features;
-    int err;
+    int err = virtio_open(&v->dev, f, F_MAC, &features);
 
-    if ((err = virtio_open(&v->dev, f, F_MAC, &features)) != 0)
+    if (err != 0)
         return err;
     if (!(features & F_MAC) || v->dev.config_len < sizeof v->nic.mac)
         return -ENODEV;
@@ -179,7 +179,8 @@ static bool probe_virtio_card(struct pci_fn f, uint32_t id, void *arg)
     snprintf(v->name, sizeof v->name, "vnet%u", ncards);
     v->nic.soft = v;
     v->nic.send = vnet_send;
-    if ((err = vnet_open_card(v, f, cpu)) != 0) {
+    err = vnet_open_card(v, f, cpu);
+    if (err != 0) {
         warn("%s: PCI %02x:%02x.%u cannot be used: error %d", v->name, f.bus, f.dev, f.fn, -err);
         return false; /* v is not freed: the device may still use its queues */
     }
