@@ -150,7 +150,8 @@ static struct command *make_next_command(struct disk *d, uint64_t now, uint64_t 
     if (list_empty(&d->free) || (disk_depth != 0 && d->running >= disk_depth))
         return NULL;
     cmd->c.nsect = cmd->c.nsegs = 0;
-    if ((r = list_pop(&d->flushes, struct blk_req, link)) != NULL) {
+    r = list_pop(&d->flushes, struct blk_req, link);
+    if (r != NULL) {
         cmd->flow = FLUSH;
         list_push_back(&cmd->reqs, &r->link);
         io_waitq_exit(&d->stats, now);

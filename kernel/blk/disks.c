@@ -136,7 +136,8 @@ static void add_partitions(struct disk *whole)
 
         if (part[i].type == 0)
             continue;
-        if ((d = kmem_zalloc(sizeof *d)) == NULL) {
+        d = kmem_zalloc(sizeof *d);
+        if (d == NULL) {
             warn("%s: no memory for partition %d", whole->name, i + 1);
             return;
         }

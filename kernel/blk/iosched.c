@@ -600,7 +600,8 @@ static bool flow_must_wait(const struct sched *s, const struct sched_flow *f, ui
     for (unsigned c = 0; c < f->cls; c++)
         if (is_class_busy(&s->line[c]))
             return true; /* the next end of a command calls sched_take() again */
-    if ((until = disk_held_until(s, f, now)) == 0)
+    until = disk_held_until(s, f, now);
+    if (until == 0)
         return false;
     *again = until;
     return true;

@@ -98,7 +98,8 @@ int mbr_scan(struct mbr_part part[MBR_PARTS_MAX], uint64_t sectors, mbr_read_fn 
     *ignored = 0;
     if (sectors == 0)
         return 0;
-    if ((err = read(arg, 0, s)) != 0)
+    err = read(arg, 0, s);
+    if (err != 0)
         return err;
     if (!is_partition_table(s))
         return 0;
