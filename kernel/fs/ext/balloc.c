@@ -74,7 +74,8 @@ static uint32_t choose_first_block(struct ext_group *grp, const uint8_t *map, ui
         return i;
     if (grows && (i = bits_next_byte(map, grp->pending, 0, from)) < from)
         return i;
-    if ((i = bits_next_clear(map, grp->pending, from, n)) < n)
+    i = bits_next_clear(map, grp->pending, from, n);
+    if (i < n)
         return i;
     return (i = bits_next_clear(map, grp->pending, 0, from)) < from ? i : n;
 }
@@ -139,7 +140,8 @@ int ext_balloc(struct handle *h, uint32_t group, uint32_t goal, uint32_t want, u
     if (goal != 0)
         group = (goal - fs->first_block) / fs->bpg;
     for (uint32_t k = 0, g = group; k < fs->ngroups; k++) {
-        if ((r = alloc_blocks_in_group(h, g, k == 0 ? goal : 0, want, start, got)) != 0)
+        r = alloc_blocks_in_group(h, g, k == 0 ? goal : 0, want, start, got);
+        if (r != 0)
             return r < 0 ? r : 0;
         if (++g == fs->ngroups)
             g = 0;

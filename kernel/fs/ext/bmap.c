@@ -92,7 +92,8 @@ static int walk_indirect_blocks(struct ext_inode *i, const struct block_path *p,
         *b = NULL;
         if (!ext_block_ok(fs, block, 1))
             return ext_error(fs, "inode %u: indirect block %u", (uint32_t)i->vn.ino, block);
-        if ((err = buf_read(fs, block, b)) != 0)
+        err = buf_read(fs, block, b);
+        if (err != 0)
             return err;
         ptr = (uint32_t *)(*b)->data + p->at[k];
     }
@@ -129,7 +130,8 @@ static int map_blocks_locked(struct ext_inode *i, uint64_t lblk, uint32_t max, u
     }
     if (!block_to_path(i->fs, lblk, &p))
         return -EFBIG;
-    if ((err = walk_indirect_blocks(i, &p, &missing, &v, &room, &b)) != 0)
+    err = walk_indirect_blocks(i, &p, &missing, &v, &room, &b);
+    if (err != 0)
         return err;
     room = min_of(room, max);
     *pblk = missing != 0 ? 0 : v[0];
@@ -202,7 +204,8 @@ static int alloc_indirect_block(struct handle *h, struct ext_inode *i, uint32_t 
 
     if (err != 0)
         return err;
-    if ((err = buf_new(h->fs, start, b)) != 0) {
+    err = buf_new(h->fs, start, b);
+    if (err != 0) {
         ext_bfree(h, start, 1);
         return err;
     }
@@ -266,7 +269,8 @@ int ext_map_alloc(struct handle *h, struct ext_inode *i, uint64_t lblk, uint32_t
     if (!block_to_path(i->fs, lblk, &p))
         return -EFBIG;
     mutex_enter(&i->map_lock);
-    if ((err = walk_indirect_blocks(i, &p, &missing, &v, &room, &b)) == 0) {
+    err = walk_indirect_blocks(i, &p, &missing, &v, &room, &b);
+    if (err == 0) {
         room = min_of(room, n);
         *pblk = missing != 0 ? 0 : v[0];
         *got = missing != 0 ? room : count_consecutive_pointers(v, room);

@@ -215,7 +215,8 @@ static struct buf *find_or_alloc_buf(struct ext_fs *fs, uint32_t block)
         return b;
     for (unsigned i = 0; i < 8 && fs->nbufs >= fs->max_bufs; i++)
         try_evict_buf(fs);
-    if ((b = alloc_buf(fs)) == NULL)
+    b = alloc_buf(fs);
+    if (b == NULL)
         return NULL;
     b->block = block;
     b->refs = 1;

@@ -213,7 +213,8 @@ static int write_log(struct journal *j, struct txn *t, size_t n)
     c->sec = be64(now / 1000000000);
     c->nsec = be32((uint32_t)(now % 1000000000));
     j->seq++;
-    if ((err = ext_io(j->fs, BLK_WRITE, j->out, 1)) != 0)
+    err = ext_io(j->fs, BLK_WRITE, j->out, 1);
+    if (err != 0)
         return err;
     return blk_flush(j->fs->disk);
 }

@@ -97,11 +97,13 @@ int ext_dir_append(struct handle *h, struct ext_inode *dir, struct buf **out, ui
     *lblk = (uint32_t)(dir->vn.size >> fs->bshift);
     if (dir->vn.size >= INT32_MAX - fs->bsize)
         return -ENOSPC;
-    if ((err = ext_map_alloc(h, dir, *lblk, 1, &pblk, &got, &fresh)) != 0)
+    err = ext_map_alloc(h, dir, *lblk, 1, &pblk, &got, &fresh);
+    if (err != 0)
         return err;
     if (!fresh)
         return ext_error(fs, "directory %u: has a block beyond its size", (uint32_t)dir->vn.ino);
-    if ((err = buf_new(fs, pblk, out)) != 0)
+    err = buf_new(fs, pblk, out);
+    if (err != 0)
         return err;
     jnl_access(h, *out);
     e = (struct ext_dirent *)(*out)->data;
@@ -141,7 +143,8 @@ bool dirblock_add(struct handle *h, struct ext_inode *dir, struct buf *b, const 
     struct ext_dirent *e, *n;
 
     for (uint32_t off = 0;; off += e->rec_len) {
-        if ((e = dirent_at(fs, b->data, off)) == NULL)
+        e = dirent_at(fs, b->data, off);
+        if (e == NULL)
             return false;
         used = e->ino == 0 ? 0 : DIRENT_SIZE(e->name_len);
         if (e->rec_len >= used + need)
@@ -171,7 +174,8 @@ static int find_entry_linear(struct ext_inode *dir, const char *name, size_t len
 
         if (err != 0)
             return err;
-        if ((pos->e = dirblock_find(dir->fs, pos->b, name, len, &pos->prev)) != NULL)
+        pos->e = dirblock_find(dir->fs, pos->b, name, len, &pos->prev);
+        if (pos->e != NULL)
             return 0;
         buf_put(pos->b);
     }
@@ -200,7 +204,8 @@ static int add_entry_linear(struct handle *h, struct ext_inode *dir, const char 
     for (k = dir->dir_hint; k < n; k++) {
         bool done;
 
-        if ((err = ext_dir_read(dir, k, &b)) != 0)
+        err = ext_dir_read(dir, k, &b);
+        if (err != 0)
             return err;
         done = dirblock_add(h, dir, b, name, len, ino, type);
         buf_put(b);
@@ -213,7 +218,8 @@ static int add_entry_linear(struct handle *h, struct ext_inode *dir, const char 
         err = htree_make(h, dir);
         return err != 0 ? err : htree_add(h, dir, name, len, ino, type);
     }
-    if ((err = ext_dir_append(h, dir, &b, &k)) != 0)
+    err = ext_dir_append(h, dir, &b, &k);
+    if (err != 0)
         return err;
     dirblock_add(h, dir, b, name, len, ino, type);
     buf_put(b);

@@ -137,7 +137,8 @@ static int read_dx_root(struct ext_inode *dir, struct probe *p)
     int err;
 
     *p = (struct probe){.levels = 0};
-    if ((err = ext_dir_read(dir, 0, &p->f[0].b)) != 0)
+    err = ext_dir_read(dir, 0, &p->f[0].b);
+    if (err != 0)
         return err;
     info = dx_info_of(p->f[0].b);
     if (info->zero != 0 || info->hash_version > HASH_TEA || info->info_length != sizeof *info ||
@@ -160,7 +161,8 @@ static int descend_to_hash(struct ext_inode *dir, struct probe *p, uint32_t hash
     p->hash = hash;
     p->f[0].at = find_covering_entry(p->f[0].v, *dx_count_of(p->f[0].v), p->hash);
     if (p->levels == 1) {
-        if ((err = read_dx_node(dir, &p->f[0].v[p->f[0].at], &p->f[1])) != 0) {
+        err = read_dx_node(dir, &p->f[0].v[p->f[0].at], &p->f[1]);
+        if (err != 0) {
             release_probe(p);
             return err;
         }
@@ -205,7 +207,8 @@ static int step_to_next_leaf(struct ext_inode *dir, struct probe *p)
     }
     buf_put(f->b);
     f->b = NULL;
-    if ((err = read_dx_node(dir, &p->f[0].v[++p->f[0].at], f)) == 0)
+    err = read_dx_node(dir, &p->f[0].v[++p->f[0].at], f);
+    if (err == 0)
         f->at = 0;
     return err;
 }
@@ -236,7 +239,8 @@ int htree_find(struct ext_inode *dir, const char *name, size_t len, struct dirpo
         if ((r = get_child_block_number(dir, &f->v[f->at], &lblk)) != 0 ||
             (r = ext_dir_read(dir, lblk, &pos->b)) != 0)
             break;
-        if ((pos->e = dirblock_find(dir->fs, pos->b, name, len, &pos->prev)) != NULL)
+        pos->e = dirblock_find(dir->fs, pos->b, name, len, &pos->prev);
+        if (pos->e != NULL)
             break;
         buf_put(pos->b);
         r = step_if_hash_continues(dir, &p);
@@ -333,7 +337,8 @@ static int batch_add(struct ext_inode *dir, struct batch *a, uint32_t lblk, unsi
     if (a->n + most > a->room) {
         unsigned room = a->room + max_of(most, a->room); /* at least doubled: few copies */
 
-        if ((v = ext_alloc(fs, room * sizeof *v)) == NULL)
+        v = ext_alloc(fs, room * sizeof *v);
+        if (v == NULL)
             return -ENOMEM;
         if (a->n != 0)
             memcpy(v, a->v, a->n * sizeof *v);
@@ -341,7 +346,8 @@ static int batch_add(struct ext_inode *dir, struct batch *a, uint32_t lblk, unsi
         a->v = v;
         a->room = room;
     }
-    if ((err = ext_dir_read(dir, lblk, &b)) != 0)
+    err = ext_dir_read(dir, lblk, &b);
+    if (err != 0)
         return err;
     if (lblk == 0)
         from = offset_after_dots(fs, b);
@@ -376,7 +382,8 @@ static int batch_emit(struct ext_inode *dir, struct batch *a, uint64_t *off, dir
             continue;
         if (k + SAME_PLACE_MAX < a->n && item_position(&a->v[k + SAME_PLACE_MAX]) == place)
             return ext_error(fs, "directory %u: it has a name many times", (uint32_t)dir->vn.ino);
-        if ((r = ext_dir_read(dir, a->v[k].at >> fs->bshift, &b)) != 0)
+        r = ext_dir_read(dir, a->v[k].at >> fs->bshift, &b);
+        if (r != 0)
             return r;
         e = dirent_at(fs, b->data, a->v[k].at & (fs->bsize - 1));
         *off = place + !again;
@@ -433,7 +440,8 @@ static int batch_fill(struct ext_inode *dir, struct probe *p, struct batch *a)
         if (--left == 0)
             return ext_error(dir->fs, "directory %u: its index is longer than it",
                              (uint32_t)dir->vn.ino);
-        if ((err = step_to_next_leaf(dir, p)) != 0)
+        err = step_to_next_leaf(dir, p);
+        if (err != 0)
             return err;
     }
 }
@@ -465,14 +473,16 @@ int htree_readdir(struct ext_inode *dir, uint64_t off, dirent_fn fn, void *arg)
 
     if (r != 0)
         return r;
-    if ((r = emit_dot_entries(dir, &off, fn, arg)) != 0 && indexed) {
+    r = emit_dot_entries(dir, &off, fn, arg);
+    if (r != 0 && indexed) {
         release_probe(&p);
     } else if (r == 0 && indexed) {
         r = emit_leaf_names(dir, &p, &a, off, fn, arg);
     } else if (r == 0) {
         unsigned version = default_hash_version(fs) + (fs->unsigned_hash ? HASH_UNSIGNED : 0u);
 
-        if ((r = batch_add(dir, &a, 0, version, 0, UINT32_MAX)) == 0)
+        r = batch_add(dir, &a, 0, version, 0, UINT32_MAX);
+        if (r == 0)
             r = batch_emit(dir, &a, &off, fn, arg);
     }
     kmem_free(a.v);
@@ -559,7 +569,8 @@ static int grow_dx_tree(struct handle *h, struct ext_inode *dir, struct probe *p
 
     if (p->levels == 1 && *dx_count_of(root->v) == *dx_limit_of(root->v))
         return -ENOSPC;
-    if ((err = ext_dir_append(h, dir, &b, &lblk)) != 0)
+    err = ext_dir_append(h, dir, &b, &lblk);
+    if (err != 0)
         return err;
     jnl_access(h, root->b);
     if (p->levels == 0) {
@@ -684,7 +695,8 @@ int htree_make(struct handle *h, struct ext_inode *dir)
         kmem_free(items);
         return err;
     }
-    if ((err = ext_dir_append(h, dir, &b, &lblk)) != 0)
+    err = ext_dir_append(h, dir, &b, &lblk);
+    if (err != 0)
         goto out;
     if (b == root || (first = offset_after_dots(fs, root)) == fs->bsize) {
         buf_put(b);

@@ -122,7 +122,8 @@ int ext_ifree(struct handle *h, uint32_t ino, bool is_dir)
     if (ino < fs->first_ino || ino > fs->inodes)
         return ext_error(fs, "inode %u is freed", ino);
     mutex_enter(&grp->lock);
-    if ((err = read_inode_bitmap(fs, g, &mb)) == 0) {
+    err = read_inode_bitmap(fs, g, &mb);
+    if (err == 0) {
         if (!bit_get(mb->data, i) || d->free_inodes >= fs->ipg || (is_dir && d->used_dirs == 0)) {
             err = ext_error(fs, "inode %u is freed that is free", ino);
         } else {
@@ -151,7 +152,8 @@ int ext_ino_used(struct ext_fs *fs, uint32_t ino)
     int r;
 
     mutex_enter(&grp->lock);
-    if ((r = read_inode_bitmap(fs, g, &mb)) == 0) {
+    r = read_inode_bitmap(fs, g, &mb);
+    if (r == 0) {
         r = bit_get(mb->data, (ino - 1) % fs->ipg);
         buf_put(mb);
     }

@@ -42,7 +42,8 @@ int icache_init(struct ext_fs *fs)
     for (unsigned k = 0; k < ICACHE_PARTS; k++) {
         mutex_init(&fs->part[k].lock, SLEEP_EXT_ICACHE);
         list_init(&fs->part[k].clock);
-        if ((fs->part[k].hash = kmem_zalloc(HASH_SIZE * sizeof(struct ext_inode *))) == NULL)
+        fs->part[k].hash = kmem_zalloc(HASH_SIZE * sizeof(struct ext_inode *));
+        if (fs->part[k].hash == NULL)
             return -ENOMEM;
     }
     return 0;

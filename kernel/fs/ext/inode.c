@@ -307,7 +307,8 @@ int ext_iload(struct ext_fs *fs, uint32_t ino, struct ext_inode **out)
     if (ino == 0 || ino > fs->inodes)
         return ext_error(fs, "inode number %u", ino);
     probe.vn.ino = ino;
-    if ((err = ext_ibuf(&probe)) != 0)
+    err = ext_ibuf(&probe);
+    if (err != 0)
         return err;
     d = (struct ext_dinode *)(probe.ibuf->data + probe.ioff);
     i = ext_inode_new(fs, ext_vtype(d->mode));
@@ -320,7 +321,8 @@ int ext_iload(struct ext_fs *fs, uint32_t ino, struct ext_inode **out)
     i->ioff = probe.ioff;
     if (fs->jnl != NULL && !fs->rdonly)
         i->tid = jnl_tid_of(fs, i->ibuf); /* a change before it was evicted may be uncommitted */
-    if ((err = load_inode_fields(i, d)) != 0) {
+    err = load_inode_fields(i, d);
+    if (err != 0) {
         ext_inode_free(i);
         return err;
     }
@@ -366,7 +368,8 @@ int ext_iflush_one(struct ext_inode *i)
 
     if (!i->dirty)
         return 0;
-    if ((err = jnl_start(i->fs, 2, &h)) != 0)
+    err = jnl_start(i->fs, 2, &h);
+    if (err != 0)
         return err;
     /* first: an fsync that finds the inode clean must wait for the commit of this transaction */
     i->tid = jnl_tid(&h);

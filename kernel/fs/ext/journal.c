@@ -108,7 +108,8 @@ int jnl_start(struct ext_fs *fs, unsigned credits, struct handle *h)
                     abort_on_write_error(fs);
                 continue;
             }
-            if ((t = txn_new(j)) == NULL) {
+            t = txn_new(j);
+            if (t == NULL) {
                 err = -ENOMEM;
                 break;
             }
@@ -294,7 +295,8 @@ int jnl_add_freed(struct handle *h, uint32_t start, uint32_t len)
 
     mutex_enter(&j->lock);
     if (list_empty(l) || !add_freed_extent(list_entry(l->prev, struct freed, link), start, len)) {
-        if ((f = ext_alloc(h->fs, sizeof *f)) != NULL) {
+        f = ext_alloc(h->fs, sizeof *f);
+        if (f != NULL) {
             f->e[f->n++] = (struct extent){start, len};
             list_push_back(l, &f->link);
         } else {
@@ -495,7 +497,8 @@ int jnl_close(struct ext_fs *fs)
     mutex_enter(&j->lock);
     while (j->busy)
         cv_wait(&j->cv, &j->lock, "journal");
-    if ((err = checkpoint_whole_log(j)) == 0)
+    err = checkpoint_whole_log(j);
+    if (err == 0)
         err = jnl_write_super(j, 0, j->seq);
     mutex_exit(&j->lock);
     return err;

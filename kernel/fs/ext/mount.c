@@ -257,9 +257,9 @@ static int ext_vfs_unmount(struct vfs *vfs)
 static int sync_and_quiesce(struct vfs *vfs)
 {
     struct ext_fs *fs = ((struct extmount *)vfs->data)->fs;
-    int err;
+    int err = ext_vfs_sync(vfs, true);
 
-    if ((err = ext_vfs_sync(vfs, true)) != 0)
+    if (err != 0)
         return err;
     if (fs->sb->last_orphan != 0) /* files without a name: their last close must free blocks */
         return -EBUSY;
@@ -275,14 +275,17 @@ static int ext_vfs_remount(struct vfs *vfs, const char *text, unsigned flags)
     if (err != 0)
         return err;
     if ((o.flags & MS_RDONLY) && !vfs->readonly) {
-        if ((err = vfs_set_readonly(vfs, true)) != 0) /* no new changes begin */
+        err = vfs_set_readonly(vfs, true);
+        if (err != 0) /* no new changes begin */
             return err;
-        if ((err = sync_and_quiesce(vfs)) != 0) {
+        err = sync_and_quiesce(vfs);
+        if (err != 0) {
             vfs->readonly = m->fs->rdonly;
             return err;
         }
     } else if (!(o.flags & MS_RDONLY) && vfs->readonly) {
-        if ((err = ext_writable(m->fs)) != 0)
+        err = ext_writable(m->fs);
+        if (err != 0)
             return err;
         vfs->readonly = false;
     }
@@ -340,7 +343,8 @@ static int mount_on_disk(struct vfs *vfs, struct extmount *m, struct disk *d,
         kprintf("%s: cannot be mounted: %s", disk_name(d), reason);
         return err;
     }
-    if ((err = ext_iget(m->fs, EXT_ROOT_INO, &root)) == 0) {
+    err = ext_iget(m->fs, EXT_ROOT_INO, &root);
+    if (err == 0) {
         vfs->root = &root->vn;
         if (committer == NULL)
             committer = kthread_create("ext-commit", PRI_SYS, ext_commit_main, NULL);
@@ -377,7 +381,8 @@ static int mount_ext_type(const char *type, const char *source, const char *text
     list_init(&m->link);
     m->commit_s = COMMIT_SECONDS;
     mutex_enter(&mounts_mutex);
-    if ((err = mount_on_disk(vfs, m, d, &o)) == 0) {
+    err = mount_on_disk(vfs, m, d, &o);
+    if (err == 0) {
         apply_mount_options(m, &o);
         m->next_commit_ns = clock_mono_ns() + m->commit_s * 1000000000ul;
         list_push_back(&mounted, &m->link);

@@ -39,7 +39,8 @@ static int read_parent_ino(struct ext_inode *dir, uint32_t *ino)
 
     if (err != 0)
         return err;
-    if ((e = dirblock_dotdot(dir->fs, b)) != NULL)
+    e = dirblock_dotdot(dir->fs, b);
+    if (e != NULL)
         *ino = e->ino;
     else
         err = ext_error(dir->fs, "directory %u: its first block has become something else",
@@ -79,9 +80,11 @@ int ext_lookup(struct ext_inode *dir, const char *name, size_t len, struct ext_i
     buf_put(pos.b);
     if (ino == dir->vn.ino)
         return ext_error(dir->fs, "directory %u is in itself", ino);
-    if ((err = ext_iget(dir->fs, ino, out)) != 0)
+    err = ext_iget(dir->fs, ino, out);
+    if (err != 0)
         return err;
-    if ((err = check_parent(dir, *out)) != 0)
+    err = check_parent(dir, *out);
+    if (err != 0)
         ext_iput(*out);
     return err;
 }
@@ -170,10 +173,12 @@ static int make_inode(struct handle *h, struct ext_inode *dir, enum vtype type, 
     if (i == NULL)
         return -ENOMEM;
     i->vn.nlink = 1; /* so that ext_iput() after an error frees only the memory */
-    if ((err = ext_ialloc(h, dir, type == VDIR, &ino)) != 0)
+    err = ext_ialloc(h, dir, type == VDIR, &ino);
+    if (err != 0)
         goto fail;
     i->vn.ino = ino;
-    if ((err = ext_ibuf(i)) != 0)
+    err = ext_ibuf(i);
+    if (err != 0)
         goto fail;
     d = (struct ext_dinode *)(i->ibuf->data + i->ioff);
     if (d->links != 0 && d->mode != 0) {
@@ -255,15 +260,16 @@ int ext_create(struct ext_inode *dir, const char *name, size_t len, enum vtype t
         return -ENOENT;
     if (type == VDIR && dir->vn.nlink >= EXT_LINK_MAX)
         return -EMLINK;
-    if ((err = ext_dir_find(dir, name, len, &pos)) != -ENOENT) {
+    err = ext_dir_find(dir, name, len, &pos);
+    if (err != -ENOENT) {
         if (err == 0)
             buf_put(pos.b);
         return err == 0 ? -EEXIST : err;
     }
     for (unsigned tries = 0;; tries++) {
         i = NULL;
-        if ((err = jnl_start(fs, MAKE_CREDITS + dir_add_credits(fs) + ext_map_credits(fs, 1),
-                             &h)) != 0)
+        err = jnl_start(fs, MAKE_CREDITS + dir_add_credits(fs) + ext_map_credits(fs, 1), &h);
+        if (err != 0)
             return err;
         err = create_in_handle(&h, dir, name, len, type, mode, uid, gid, rdev, target, &i);
         jnl_stop(&h);
@@ -338,13 +344,15 @@ int ext_link(struct ext_inode *dir, const char *name, size_t len, struct ext_ino
 
     if (dir->vn.nlink == 0)
         return -ENOENT;
-    if ((err = ext_dir_find(dir, name, len, &pos)) != -ENOENT) {
+    err = ext_dir_find(dir, name, len, &pos);
+    if (err != -ENOENT) {
         if (err == 0)
             buf_put(pos.b);
         return err == 0 ? -EEXIST : err;
     }
     for (unsigned tries = 0;; tries++) {
-        if ((err = jnl_start(fs, MAKE_CREDITS + dir_add_credits(fs), &h)) != 0)
+        err = jnl_start(fs, MAKE_CREDITS + dir_add_credits(fs), &h);
+        if (err != 0)
             return err;
         err = link_in_handle(&h, dir, name, len, i, &last);
         jnl_stop(&h);
@@ -393,7 +401,8 @@ int ext_unlink(struct ext_inode *dir, const char *name, size_t len, struct ext_i
     if ((err = check_dir_is_empty(victim)) != 0 ||
         (err = find_entry_of_inode(dir, name, len, victim->vn.ino, &pos)) != 0)
         return err;
-    if ((err = jnl_start(dir->fs, MAKE_CREDITS, &h)) == 0) {
+    err = jnl_start(dir->fs, MAKE_CREDITS, &h);
+    if (err == 0) {
         ext_dir_remove(&h, dir, &pos);
         if (victim->vn.type == VDIR)
             drop_subdir_link(dir);
@@ -418,7 +427,8 @@ static int write_new_entry(struct handle *h, struct ext_inode *nd, const char *n
 
     if (replaced == NULL)
         return ext_dir_add(h, nd, nn, nl, (uint32_t)moved->vn.ino, (enum vtype)moved->vn.type);
-    if ((err = find_entry_of_inode(nd, nn, nl, replaced->vn.ino, &pos)) != 0)
+    err = find_entry_of_inode(nd, nn, nl, replaced->vn.ino, &pos);
+    if (err != 0)
         return err;
     jnl_access_entries(h, pos.b);
     pos.e->ino = (uint32_t)moved->vn.ino;
@@ -436,7 +446,8 @@ static int set_dotdot_parent(struct handle *h, struct ext_inode *dir, struct ext
 
     if (err != 0)
         return err;
-    if ((e = dirblock_dotdot(dir->fs, b)) != NULL) {
+    e = dirblock_dotdot(dir->fs, b);
+    if (e != NULL) {
         jnl_access_entries(h, b);
         e->ino = (uint32_t)parent->vn.ino;
     }
@@ -502,7 +513,8 @@ int ext_rename(struct ext_inode *od, const char *on, size_t ol, struct ext_inode
     if (err != 0)
         return err;
     for (unsigned tries = 0;; tries++) {
-        if ((err = jnl_start(fs, 2 * MAKE_CREDITS + dir_add_credits(fs), &h)) != 0)
+        err = jnl_start(fs, 2 * MAKE_CREDITS + dir_add_credits(fs), &h);
+        if (err != 0)
             return err;
         err = rename_in_handle(&h, od, on, ol, nd, nn, nl, moved, replaced);
         if (err == 0 && replaced != NULL)
@@ -529,11 +541,13 @@ int ext_readlink(struct ext_inode *i, char *buf, size_t size)
         memcpy(buf, i->block, n);
         return (int)n;
     }
-    if ((err = ext_map(i, 0, 1, &pblk, &got)) != 0)
+    err = ext_map(i, 0, 1, &pblk, &got);
+    if (err != 0)
         return err;
     if (pblk == 0)
         return ext_error(i->fs, "symbolic link %u has no block", (uint32_t)i->vn.ino);
-    if ((err = buf_read(i->fs, pblk, &b)) != 0)
+    err = buf_read(i->fs, pblk, &b);
+    if (err != 0)
         return err;
     memcpy(buf, b->data, n);
     buf_put(b);
@@ -578,7 +592,8 @@ int ext_parent(struct ext_inode *i, struct ext_inode **parent, char *buf, size_t
         err = read_parent_ino(i, &ino);
     if (err != 0 || ino == 0 || ino == i->vn.ino)
         return err != 0 ? err : -ENOENT;
-    if ((err = ext_iget(i->fs, ino, &up)) != 0)
+    err = ext_iget(i->fs, ino, &up);
+    if (err != 0)
         return err;
     if (up->vn.type != VDIR) {
         err = -ENOENT;

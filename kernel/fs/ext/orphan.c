@@ -83,7 +83,8 @@ int ext_orphans_end(struct ext_fs *fs, unsigned *n)
         if (left == 0 || ino < fs->first_ino || ino > fs->inodes ||
             (err = ext_ino_used(fs, ino)) != 1)
             return err < 0 ? err : ext_error(fs, "the orphan list leads to inode %u", ino);
-        if ((err = ext_iload(fs, ino, &i)) != 0)
+        err = ext_iload(fs, ino, &i);
+        if (err != 0)
             break;
         i->orphaned = true;
         mutex_enter(&fs->orphan_lock);
@@ -118,7 +119,8 @@ static int release_attr_block(struct handle *h, struct ext_inode *i)
 
     if (block == 0)
         return 0;
-    if ((err = buf_read(fs, block, &b)) != 0)
+    err = buf_read(fs, block, &b);
+    if (err != 0)
         return err;
     hd = (uint32_t *)b->data; /* magic number, number of inodes that use the block */
     if (hd[0] != ATTR_MAGIC || hd[1] == 0) {
@@ -166,7 +168,8 @@ int ext_delete(struct ext_inode *i)
         err = ext_free_blocks(&h, i, 0);
     if (err == 0 && h.credits < DELETE_CREDITS) {
         ext_iwrite(&h, i);
-        if ((err = jnl_restart(&h, DELETE_CREDITS)) != 0)
+        err = jnl_restart(&h, DELETE_CREDITS);
+        if (err != 0)
             return err;
     }
     if (h.txn == NULL)
@@ -178,7 +181,8 @@ int ext_delete(struct ext_inode *i)
         i->dtime = (uint32_t)(clock_real_ns() / NS);
         i->nsectors = 0;
         ext_iwrite(&h, i); /* before ext_ifree(): after it another file may get the inode */
-        if ((err = ext_ifree(&h, (uint32_t)i->vn.ino, i->vn.type == VDIR)) != 0)
+        err = ext_ifree(&h, (uint32_t)i->vn.ino, i->vn.type == VDIR);
+        if (err != 0)
             ext_orphan_add(&h, i);
     } else {
         ext_iwrite(&h, i); /* the blocks that have been freed */

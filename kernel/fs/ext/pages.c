@@ -179,7 +179,8 @@ static int add_page_piece(struct page_transfer *t, struct page_part **last, unsi
     struct blk_vec *v;
 
     if (p == NULL || p->r.sector + p->r.nsect != sector || p->r.nvecs == BLK_MAX_VECS) {
-        if ((p = kmem_alloc(sizeof *p)) == NULL)
+        p = kmem_alloc(sizeof *p);
+        if (p == NULL)
             return -ENOMEM;
         memset(&p->r, 0, sizeof p->r);
         p->r.disk = fs->disk;
@@ -250,7 +251,8 @@ static int build_transfer_requests(struct page_transfer *t)
                 return -EIO; /* I4 is broken: data would be lost without an error */
             continue;
         }
-        if ((err = add_page_piece(t, &last, b / per, b % per << fs->bshift, pblk)) != 0)
+        err = add_page_piece(t, &last, b / per, b % per << fs->bshift, pblk);
+        if (err != 0)
             return err;
         pblk++;
     }
@@ -279,7 +281,8 @@ static int write_file_block(struct ext_fs *fs, uint32_t pblk, uint8_t *at, size_
 
     if (n >= fs->bsize)
         return ext_io_one(fs, BLK_WRITE, pblk, at);
-    if ((copy = alloc_block_may_wait(fs)) == NULL)
+    copy = alloc_block_may_wait(fs);
+    if (copy == NULL)
         return -ENOMEM;
     memcpy(copy, at, n);
     memset(copy + n, 0, fs->bsize - n);
@@ -441,7 +444,8 @@ int ext_vn_fill_page(struct vnode *vn, uint64_t size)
     if (likely(i->fs->bsize == PAGE_SIZE) || at == old || size <= old)
         return 0;
     /* the bytes of the page are the content of the new blocks */
-    if ((err = object_page_get(&vn->obj, at >> PAGE_SHIFT, true, &pg)) != 0)
+    err = object_page_get(&vn->obj, at >> PAGE_SHIFT, true, &pg);
+    if (err != 0)
         return err;
     object_prepare_begin(pg);
     err = ext_prepare(i, at, min_of(PAGE_SIZE, size - at), true, dirty_new_block_pages, i);

@@ -41,7 +41,8 @@ static int add_journal_extent(struct journal *j, uint32_t start, uint32_t n)
         return 0;
     }
     if ((j->nmap & (j->nmap - 1)) == 0) { /* the capacity is a power of two: the map is full */
-        if ((v = kmem_alloc((j->nmap == 0 ? 1 : 2 * j->nmap) * sizeof *v)) == NULL)
+        v = kmem_alloc((j->nmap == 0 ? 1 : 2 * j->nmap) * sizeof *v);
+        if (v == NULL)
             return -ENOMEM;
         if (j->nmap != 0)
             memcpy(v, j->map, j->nmap * sizeof *v);
@@ -121,11 +122,14 @@ int jnl_load(struct ext_fs *fs)
     j->log = fs->journalled;
     if (!j->log)
         return 0;
-    if ((err = map_journal_blocks(fs, j)) != 0)
+    err = map_journal_blocks(fs, j);
+    if (err != 0)
         return err;
-    if ((j->super = ext_block_alloc(fs)) == NULL)
+    j->super = ext_block_alloc(fs);
+    if (j->super == NULL)
         return -ENOMEM;
-    if ((err = ext_io_one(fs, BLK_READ, jnl_log_block(j, 0), j->super)) != 0)
+    err = ext_io_one(fs, BLK_READ, jnl_log_block(j, 0), j->super);
+    if (err != 0)
         return refuse_journal(fs, err, "the journal's superblock cannot be read");
     return check_journal_super(fs, j);
 }
@@ -173,7 +177,8 @@ static int grow_revoke_table(struct replay *r)
     if (r->count * 2 < n)
         return 0;
     r->mask = n == 0 ? 255 : 2 * n - 1;
-    if ((r->table = kmem_zalloc((r->mask + 1) * sizeof *r->table)) == NULL) {
+    r->table = kmem_zalloc((r->mask + 1) * sizeof *r->table);
+    if (r->table == NULL) {
         r->table = old;
         return -ENOMEM;
     }
@@ -198,7 +203,8 @@ static int scan_revoke_record(struct replay *r, uint32_t seq)
 
         if (block == 0 || block >= r->fs->blocks)
             continue; /* no block with this number is replayed */
-        if ((err = grow_revoke_table(r)) != 0)
+        err = grow_revoke_table(r);
+        if (err != 0)
             return err;
         s = find_revoke_slot(r, block);
         if (s->block == 0)
@@ -238,7 +244,8 @@ static int replay_log_block(struct replay *r, uint32_t pos, const struct jbd_tag
 
     if (is_revoked(r, block, seq))
         return 0;
-    if ((err = ext_io_one(r->fs, BLK_READ, jnl_log_block(r->j, pos), r->data)) != 0)
+    err = ext_io_one(r->fs, BLK_READ, jnl_log_block(r->j, pos), r->data);
+    if (err != 0)
         return err;
     if (be16(tag->flags) & JBD_TAG_ESCAPE)
         *(uint32_t *)r->data = be32(JBD_MAGIC);
@@ -294,7 +301,8 @@ static int run_recovery_pass(struct replay *r, enum pass pass)
 
         if (pass != SCAN && seq == r->end_seq)
             break;
-        if ((err = ext_io_one(r->fs, BLK_READ, jnl_log_block(j, pos), r->buf)) != 0)
+        err = ext_io_one(r->fs, BLK_READ, jnl_log_block(j, pos), r->buf);
+        if (err != 0)
             break;
         if (hd->magic != be32(JBD_MAGIC) || hd->sequence != be32(seq))
             break;

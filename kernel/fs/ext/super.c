@@ -156,12 +156,13 @@ bool ext_block_ok(struct ext_fs *fs, uint32_t start, uint32_t n)
 static int check_features(struct ext_fs *fs, const struct ext_super *s)
 {
     const char *name;
-    uint32_t bit;
+    uint32_t bit = find_unknown_feature(INCOMPAT, s->incompat, &name);
 
-    if ((bit = find_unknown_feature(INCOMPAT, s->incompat, &name)) != 0)
+    if (bit != 0)
         return refuse_mount(fs, -EOPNOTSUPP, "incompatible feature 0x%x %s is not known", bit,
                             name);
-    if ((bit = find_unknown_feature(RO_COMPAT, s->ro_compat, &name)) != 0 && !fs->rdonly) {
+    bit = find_unknown_feature(RO_COMPAT, s->ro_compat, &name);
+    if (bit != 0 && !fs->rdonly) {
         warn("%s: feature 0x%x %s is not known: mounted read-only", fs->name, bit, name);
         fs->rdonly = true;
     }
@@ -286,10 +287,12 @@ static int load_fs_metadata(struct ext_fs *fs)
     if (err != 0 || (err = bufs_init(fs)) != 0)
         return err;
     where = EXT_SUPER_OFFSET >> fs->bshift;
-    if ((err = buf_read(fs, where, &fs->sb_buf)) != 0)
+    err = buf_read(fs, where, &fs->sb_buf);
+    if (err != 0)
         return err;
     fs->sb = (struct ext_super *)(fs->sb_buf->data + (EXT_SUPER_OFFSET & (fs->bsize - 1)));
-    if ((fs->gdt = kmem_zalloc(fs->gdt_blocks * sizeof *fs->gdt)) == NULL)
+    fs->gdt = kmem_zalloc(fs->gdt_blocks * sizeof *fs->gdt);
+    if (fs->gdt == NULL)
         return -ENOMEM;
     for (uint32_t i = 0; i < fs->gdt_blocks; i++)
         if ((err = buf_read(fs, where + 1 + i, &fs->gdt[i])) != 0)
@@ -299,7 +302,8 @@ static int load_fs_metadata(struct ext_fs *fs)
         struct buf *b;
         struct ext_gdesc *d = ext_gdesc(fs, g, &b);
 
-        if ((err = check_group_descriptor(fs, g)) != 0)
+        err = check_group_descriptor(fs, g);
+        if (err != 0)
             return err;
         fs->free_blocks += d->free_blocks;
         fs->free_inodes += d->free_inodes;
@@ -314,7 +318,8 @@ static int init_block_groups(struct ext_fs *fs)
 
     if (size > 4 << 20)
         return refuse_mount(fs, -ENOMEM, "%u groups are more than there is room for", fs->ngroups);
-    if ((fs->groups = kmem_zalloc(size)) == NULL)
+    fs->groups = kmem_zalloc(size);
+    if (fs->groups == NULL)
         return -ENOMEM;
     for (uint32_t g = 0; g < fs->ngroups; g++)
         mutex_init(&fs->groups[g].lock, SLEEP_EXT_GROUP);
@@ -376,10 +381,12 @@ int ext_quiesce(struct ext_fs *fs)
 
     if (fs->rdonly)
         return 0;
-    if ((err = ext_sync(fs)) != 0)
+    err = ext_sync(fs);
+    if (err != 0)
         return err;
     fs->rdonly = true; /* no new handle begins; the open handles end before the last commit */
-    if ((err = jnl_close(fs)) != 0)
+    err = jnl_close(fs);
+    if (err != 0)
         return err;
     fs->sb->free_blocks = (uint32_t)fs->free_blocks;
     fs->sb->free_inodes = (uint32_t)fs->free_inodes;
@@ -471,27 +478,31 @@ static int copy_journal_error(struct ext_fs *fs)
 static int load_and_replay_journal(struct ext_fs *fs)
 {
     unsigned n;
-    int err;
+    int err = jnl_load(fs);
 
-    if ((err = jnl_load(fs)) != 0 || !fs->journalled)
+    if (err != 0 || !fs->journalled)
         return err;
     if (!(fs->sb->incompat & INCOMPAT_RECOVER))
         return copy_journal_error(fs);
     if (disk_readonly(fs->disk))
         return refuse_mount(fs, -EROFS,
                             "its journal must be replayed, and the disk cannot be written");
-    if ((err = jnl_recover(fs, &n)) != 0)
+    err = jnl_recover(fs, &n);
+    if (err != 0)
         return err;
     unload_fs_metadata(fs);
-    if ((err = load_fs_metadata(fs)) != 0)
+    err = load_fs_metadata(fs);
+    if (err != 0)
         return err;
     if (n != 0)
         kprintf("%s: journal replayed, %u transactions", fs->name, n);
-    if ((err = copy_journal_error(fs)) != 0)
+    err = copy_journal_error(fs);
+    if (err != 0)
         return err;
     if (fs->rdonly) { /* the journal is empty now; a read-only mount does not note this later */
         fs->sb->incompat &= ~(uint32_t)INCOMPAT_RECOVER;
-        if ((err = write_fs_super(fs)) == 0)
+        err = write_fs_super(fs);
+        if (err == 0)
             err = blk_flush(fs->disk);
     }
     return err;

@@ -79,7 +79,8 @@ static int free_leaf_blocks(struct cut *c, struct buf *b, uint32_t *v, uint32_t 
             k++;
             continue;
         }
-        if ((err = refill_credits(c)) != 0)
+        err = refill_credits(c);
+        if (err != 0)
             return err;
         while (k + n < to && v[k + n] == v[k] + n && !(meta && n == META_RUN))
             n++;
@@ -130,7 +131,8 @@ static int free_indirect_tree(struct cut *c, unsigned level, uint32_t *slot, str
         return 0;
     if (!ext_block_ok(fs, *slot, 1))
         return ext_error(fs, "inode %u: indirect block %u", (uint32_t)c->i->vn.ino, *slot);
-    if ((err = buf_read(fs, *slot, &b)) != 0)
+    err = buf_read(fs, *slot, &b);
+    if (err != 0)
         return err;
     v = (uint32_t *)b->data;
     if (level == 1) {
@@ -208,7 +210,8 @@ int ext_truncate(struct ext_inode *i, uint64_t size)
         atomic_store(&i->cutting, size);
         i->fs->up->drop_pages(i, size);
     }
-    if ((err = jnl_start(i->fs, CUT_CREDITS, &h)) == 0) {
+    err = jnl_start(i->fs, CUT_CREDITS, &h);
+    if (err == 0) {
         err = ext_free_blocks(&h, i, size);
         if (h.txn != NULL) {
             if (err == 0)

@@ -111,7 +111,8 @@ static int resize_file(struct vnode *vn, uint64_t size)
         return -EFBIG;
     if (i->fs->rdonly)
         return -EROFS;
-    if ((err = ext_vn_fill_page(vn, size)) == 0)
+    err = ext_vn_fill_page(vn, size);
+    if (err == 0)
         err = vn_truncate_pages(vn, size);
     if (err == 0 || vn->size != old) {
         vn_times_now(vn, VA_MTIME);
@@ -129,7 +130,8 @@ static int ext_vn_setattr(struct vnode *vn, unsigned mask, const struct vattr *v
 
     if ((mask & VA_SIZE) && (err = resize_file(vn, va->size)) != 0)
         return err;
-    if ((err = jnl_start(ext_i(vn)->fs, 2, &h)) != 0)
+    err = jnl_start(ext_i(vn)->fs, 2, &h);
+    if (err != 0)
         return err;
     vn_setattr_default(vn, mask, va);
     vn->atime_ns = ext_time_fits(ext_i(vn), vn->atime_ns);
