@@ -33,7 +33,8 @@ static void mount_at(const char *path, const char *type, const char *options)
     if (vfs_find_type(type) == NULL)
         return;
     name_create(&ctx, NULL, path, VDIR, 0755, 0, NULL);
-    if ((err = name_lookup(&ctx, NULL, path, NAME_DIR, &dir)) == 0) {
+    err = name_lookup(&ctx, NULL, path, NAME_DIR, &dir);
+    if (err == 0) {
         err = vfs_mount(dir, type, type, options, 0);
         vn_release(dir);
     }

@@ -90,7 +90,8 @@ static int devfs_mount(const char *source, const char *options, unsigned flags, 
     int err;
 
     if (devfs == NULL) {
-        if ((err = tmpfs_mount(source, "size=16m,mode=755", flags, &devfs)) != 0)
+        err = tmpfs_mount(source, "size=16m,mode=755", flags, &devfs);
+        if (err != 0)
             return err;
         devfs->type = "devtmpfs";
         while ((d = next_cdev(d)) != NULL)

@@ -60,7 +60,8 @@ static long random_read(struct file *f, struct uio *uio, loff_t off)
         int err;
 
         crng_bytes(word, n);
-        if ((err = uio_move(word, n, uio)) != 0)
+        err = uio_move(word, n, uio);
+        if (err != 0)
             return start != uio->resid ? (long)(start - uio->resid) : err;
         if (signal_pending())
             break;

@@ -89,7 +89,8 @@ static long copy_in_line(struct uio *uio, char line[LINE_MAX])
 
     if (n >= LINE_MAX)
         return -EINVAL;
-    if ((err = uio_move(line, n, uio)) != 0)
+    err = uio_move(line, n, uio);
+    if (err != 0)
         return err;
     line[n] = '\0';
     if (n > 0 && line[n - 1] == '\n')
@@ -144,7 +145,8 @@ static int statdev_open(struct vnode *vn, int oflags, struct file *f)
 
     if (!kstat && (oflags & O_ACCMODE) != O_WRONLY && proc_cred()->euid != 0)
         return -EPERM;
-    if ((s = kmem_zalloc(sizeof *s)) == NULL)
+    s = kmem_zalloc(sizeof *s);
+    if (s == NULL)
         return -ENOMEM;
     mutex_init(&s->lock, SLEEP_STATDEV);
     s->make = kstat ? make_kstat_text : make_kmsg_text;

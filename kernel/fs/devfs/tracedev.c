@@ -172,7 +172,8 @@ static long trace_read(struct file *f, struct uio *uio, loff_t off)
     while (err == 0 && want >= 2 &&
            (n = take_trace_records(rd, out, (unsigned)min_of(want, (size_t)BATCH), &ring, &pos)) >
                0) {
-        if ((err = uio_move(out, n * sizeof out[0], uio)) != 0)
+        err = uio_move(out, n * sizeof out[0], uio);
+        if (err != 0)
             break;
         want -= n;
         moved += n;

@@ -200,9 +200,11 @@ static int unpack_member(struct unpack *u, const struct cpio_entry *e)
         u->ctx.root->mode = e->mode & 07777;
         return 0;
     }
-    if ((err = enter_dir(u, e->name, last == e->name ? 0 : (size_t)(last - e->name) - 1)) != 0)
+    err = enter_dir(u, e->name, last == e->name ? 0 : (size_t)(last - e->name) - 1);
+    if (err != 0)
         return err;
-    if ((err = remove_old_entry(u, last, len, type, &vn)) != 0)
+    err = remove_old_entry(u, last, len, type, &vn);
+    if (err != 0)
         return err;
     if (type == VREG && e->nlink > 1 && (known = find_link(u, e)) != NULL) {
         err = make_hard_link(u, last, len, known->vn);

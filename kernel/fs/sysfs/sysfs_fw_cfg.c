@@ -88,7 +88,8 @@ static long read_fw_cfg_raw(const struct pseudo_node *n, struct pseudo_arg arg, 
     int err = 0;
 
     left = min_of(left, uio->resid);
-    if ((buf = kmem_alloc(min_of(left, (size_t)PIECE) + 1)) == NULL)
+    buf = kmem_alloc(min_of(left, (size_t)PIECE) + 1);
+    if (buf == NULL)
         return -ENOMEM;
     while (done < left && err == 0) {
         size_t k = min_of(left - done, (size_t)PIECE);

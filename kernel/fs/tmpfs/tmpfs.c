@@ -185,7 +185,8 @@ static int set_link_target(struct tnode *t, const char *target)
 
     if (len >= LONG_TARGET && charge_mount_pages(tmount_of(&t->vn), 1) != 0)
         return -ENOSPC;
-    if ((t->link.target = kmem_alloc(len + 1)) == NULL) {
+    t->link.target = kmem_alloc(len + 1);
+    if (t->link.target == NULL) {
         if (len >= LONG_TARGET)
             atomic_fetch_sub_explicit(&tmount_of(&t->vn)->pages, 1, memory_order_relaxed);
         return -ENOMEM;

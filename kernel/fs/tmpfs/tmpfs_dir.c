@@ -166,7 +166,8 @@ int tdir_add(struct tnode *dir, const char *name, size_t len, struct tnode *node
         return -ENOENT;
     if (*tdir_find_slot(d, name, len, hash) != NULL)
         return -EEXIST;
-    if ((e = kmem_alloc(sizeof *e + len)) == NULL)
+    e = kmem_alloc(sizeof *e + len);
+    if (e == NULL)
         return -ENOMEM;
     if (d->count > 2 * d->mask + 1)
         tdir_grow(d);
