@@ -189,7 +189,8 @@ static int epitem_add(struct eventpoll *ep, struct file *f, int fd, const struct
 
     if (payer == NULL)
         return -ENOSPC;
-    if ((it = kmem_zalloc(sizeof *it)) == NULL) {
+    it = kmem_zalloc(sizeof *it);
+    if (it == NULL) {
         usermem_return(payer, ITEM_COST);
         return -ENOMEM;
     }

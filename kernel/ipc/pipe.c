@@ -73,7 +73,8 @@ static int pipe_alloc(struct pipe **out)
 
     if (payer == NULL)
         return -ENFILE;
-    if ((p = kmem_cache_alloc(pipe_cache)) == NULL) {
+    p = kmem_cache_alloc(pipe_cache);
+    if (p == NULL) {
         usermem_return(payer, pipe_cost(size));
         return -ENOMEM;
     }
@@ -209,7 +210,8 @@ static long pipe_write(struct file *f, struct uio *uio, loff_t off)
     while (uio->resid != 0 && err == 0) {
         uint32_t room, n;
 
-        if ((err = wait_for_room(p, f, need)) != 0)
+        err = wait_for_room(p, f, need);
+        if (err != 0)
             break;
         room = p->size - bytes_in_pipe(p);
         n = move_pipe_bytes(p, p->start + bytes_in_pipe(p),
