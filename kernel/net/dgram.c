@@ -226,7 +226,8 @@ static int udp_connect_socket(struct socket *s, const struct sock_addr *a, bool 
         net_exit();
         return 0;
     }
-    if ((err = inet_get(a, &ip.addr, &port)) != 0)
+    err = inet_get(a, &ip.addr, &port);
+    if (err != 0)
         return err;
     if (ip.addr == IPADDR_ANY)
         ip.addr = lwip_htonl(IPADDR_LOOPBACK);
@@ -256,7 +257,8 @@ static long udp_send_socket(struct socket *s, struct sock_msg *m, bool nonblock)
         return err;
     if (m->name.len != 0 && port == 0)
         return -EINVAL;
-    if ((err = pbuf_from_uio(m->uio, n, &p)) != 0)
+    err = pbuf_from_uio(m->uio, n, &p);
+    if (err != 0)
         return err;
     net_enter();
     if (s->tx_shut)
@@ -335,10 +337,12 @@ int socket_make_udp(int protocol, struct socket **out)
 
     if (protocol != 0 && protocol != IPPROTO_UDP)
         return -EPROTONOSUPPORT;
-    if ((s = socket_new(&udp_ops, AF_INET, SOCK_DGRAM, IPPROTO_UDP)) == NULL)
+    s = socket_new(&udp_ops, AF_INET, SOCK_DGRAM, IPPROTO_UDP);
+    if (s == NULL)
         return -ENOMEM;
     net_enter();
-    if ((s->pcb = udp_new()) != NULL) {
+    s->pcb = udp_new();
+    if (s->pcb != NULL) {
         udp_recv(udp_pcb_of(s), on_udp_datagram, s);
         list_push_back(&udp_sockets, &s->link);
     }
@@ -394,7 +398,8 @@ static int raw_connect_socket(struct socket *s, const struct sock_addr *a, bool 
     if (err != 0)
         return err;
     net_enter();
-    if ((err = net_errno(raw_connect(raw_pcb_of(s), &ip))) == 0)
+    err = net_errno(raw_connect(raw_pcb_of(s), &ip));
+    if (err == 0)
         s->state = SS_CONNECTED;
     net_exit();
     return err;
@@ -412,7 +417,8 @@ static long raw_send_socket(struct socket *s, struct sock_msg *m, bool nonblock)
         return -EMSGSIZE;
     if (m->name.len != 0 && (err = inet_get(&m->name, &ip.addr, &port)) != 0)
         return err;
-    if ((err = pbuf_from_uio(m->uio, n, &p)) != 0)
+    err = pbuf_from_uio(m->uio, n, &p);
+    if (err != 0)
         return err;
     net_enter();
     if (m->name.len == 0 && s->state != SS_CONNECTED)
@@ -463,10 +469,12 @@ int socket_make_raw(int protocol, struct socket **out)
 
     if (protocol <= 0 || protocol > 255)
         return -EPROTONOSUPPORT;
-    if ((s = socket_new(&raw_ops, AF_INET, SOCK_RAW, protocol)) == NULL)
+    s = socket_new(&raw_ops, AF_INET, SOCK_RAW, protocol);
+    if (s == NULL)
         return -ENOMEM;
     net_enter();
-    if ((s->pcb = raw_new((u8_t)protocol)) != NULL) {
+    s->pcb = raw_new((u8_t)protocol);
+    if (s->pcb != NULL) {
         raw_recv(raw_pcb_of(s), on_raw_packet, s);
         if (protocol == 255) /* IPPROTO_RAW: the program writes the IP header */
             raw_pcb_of(s)->flags = RAW_FLAGS_HDRINCL;

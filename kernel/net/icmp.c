@@ -92,7 +92,8 @@ static u8_t on_icmp_message(void *arg, struct raw_pcb *pcb, struct pbuf *p, cons
         pbuf_copy_partial(p, port, PORTS, (u16_t)(at + IPH_HL_BYTES(&sent))) != PORTS ||
         !icmp_checksum_is_valid(p, skip))
         return 0;
-    if ((s = find_udp_sender(&sent, port)) != NULL) {
+    s = find_udp_sender(&sent, port);
+    if (s != NULL) {
         s->err = err;
         socket_wake_reader(s);
         socket_wake_writer(s);

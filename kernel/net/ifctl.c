@@ -283,7 +283,8 @@ long iface_ioctl(struct socket *s, unsigned cmd, uint64_t arg)
         return list_iface_addresses(arg);
     if (cmd == SIOCADDRT || cmd == SIOCDELRT)
         return ioctl_change_route(cmd, arg);
-    if ((err = copy_in(&r, arg, sizeof r)) != 0)
+    err = copy_in(&r, arg, sizeof r);
+    if (err != 0)
         return err;
     r.name[sizeof r.name - 1] = '\0';
     net_enter();

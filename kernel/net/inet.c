@@ -123,7 +123,8 @@ int inet_option_set(struct socket *s, struct ip_pcb *pcb, int level, int name, c
         return -ENOPROTOOPT;
     if (name == IP_OPTIONS) /* options cannot be sent */
         return len != 0 ? -ENOPROTOOPT : 0;
-    if ((err = read_option_int(val, len, &v)) != 0)
+    err = read_option_int(val, len, &v);
+    if (err != 0)
         return err;
     switch (name) {
     case IP_TOS_OPTION:

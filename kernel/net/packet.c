@@ -118,7 +118,8 @@ static long packet_send(struct socket *s, struct sock_msg *m, bool nonblock)
         return -EMSGSIZE;
     if (whole && n < HEADER)
         return -EINVAL;
-    if ((err = pbuf_from_uio(m->uio, n, &p)) != 0)
+    err = pbuf_from_uio(m->uio, n, &p);
+    if (err != 0)
         return err;
     net_enter();
     card = iface_by_index((unsigned)ll.ifindex);
@@ -178,7 +179,8 @@ int socket_make_packet(int type, int protocol, struct socket **out)
 
     if (type != SOCK_RAW && type != SOCK_DGRAM)
         return -ESOCKTNOSUPPORT;
-    if ((s = socket_new(&packet_ops, AF_PACKET, type, protocol)) == NULL)
+    s = socket_new(&packet_ops, AF_PACKET, type, protocol);
+    if (s == NULL)
         return -ENOMEM;
     s->ethertype = (uint16_t)protocol;
     net_enter();

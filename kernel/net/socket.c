@@ -304,9 +304,11 @@ int socket_pair(int family, int type, int protocol, unsigned oflags, struct file
         return family == AF_INET ? -EOPNOTSUPP : -EAFNOSUPPORT;
     if (protocol != 0 && protocol != AF_UNIX)
         return -EPROTONOSUPPORT;
-    if ((err = unix_pair(type, s)) != 0)
+    err = unix_pair(type, s);
+    if (err != 0)
         return err;
-    if ((err = make_socket_file(s[0], oflags, a)) != 0) {
+    err = make_socket_file(s[0], oflags, a);
+    if (err != 0) {
         s[1]->ops->close(s[1]);
         socket_free(s[1]);
     } else if ((err = make_socket_file(s[1], oflags, b)) != 0) {

@@ -134,7 +134,8 @@ static err_t on_tcp_accept(void *arg, struct tcp_pcb *pcb, err_t err)
 
     if (err != ERR_OK || pcb == NULL || l == NULL)
         return ERR_VAL;
-    if ((s = socket_new(&tcp_ops, AF_INET, SOCK_STREAM, IPPROTO_TCP)) == NULL)
+    s = socket_new(&tcp_ops, AF_INET, SOCK_STREAM, IPPROTO_TCP);
+    if (s == NULL)
         return ERR_MEM; /* lwIP ends the connection */
     s->state = SS_CONNECTED;
     s->sndbuf = l->sndbuf;
@@ -228,7 +229,8 @@ static int tcp_connect_socket(struct socket *s, const struct sock_addr *a, bool 
     case SS_NEW:
         if (ip.addr == IPADDR_ANY)
             ip.addr = lwip_htonl(IPADDR_LOOPBACK);
-        if ((err = net_errno(tcp_connect(tcp_pcb_of(s), &ip, port, on_tcp_connected))) == 0) {
+        err = net_errno(tcp_connect(tcp_pcb_of(s), &ip, port, on_tcp_connected));
+        if (err == 0) {
             s->state = SS_CONNECTING;
             err = await_connection(s, nonblock);
         } else if (err == -ENOBUFS) {
@@ -489,10 +491,12 @@ int socket_make_tcp(int protocol, struct socket **out)
 
     if (protocol != 0 && protocol != IPPROTO_TCP)
         return -EPROTONOSUPPORT;
-    if ((s = socket_new(&tcp_ops, AF_INET, SOCK_STREAM, IPPROTO_TCP)) == NULL)
+    s = socket_new(&tcp_ops, AF_INET, SOCK_STREAM, IPPROTO_TCP);
+    if (s == NULL)
         return -ENOMEM;
     net_enter();
-    if ((pcb = tcp_new()) != NULL) {
+    pcb = tcp_new();
+    if (pcb != NULL) {
         attach_pcb_to_socket(s, pcb);
         list_push_back(&tcp_sockets, &s->link);
     }

@@ -107,7 +107,8 @@ long tcp_send_socket(struct socket *s, struct sock_msg *m, bool nonblock)
 
     if (size > sizeof few && (buf = kmem_alloc(size)) == NULL)
         return -ENOBUFS;
-    if ((n = socket_write_enter(s, nonblock)) != 0)
+    n = socket_write_enter(s, nonblock);
+    if (n != 0)
         goto out;
     do {
         size_t len = min_of(uio->resid, size);

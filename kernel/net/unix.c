@@ -70,7 +70,8 @@ static int unix_bind(struct socket *s, const struct sock_addr *a)
     } else {
         s->name = *a;
         s->bound = true;
-        if ((s->vn = a->vn) != NULL)
+        s->vn = a->vn;
+        if (s->vn != NULL)
             vn_hold(s->vn);
     }
     net_exit();
@@ -159,7 +160,8 @@ static int make_unix_piece(struct uio *uio, size_t n, struct pbuf **out)
 
     if (payer == NULL)
         return -ENOBUFS;
-    if ((u = kmem_alloc(sizeof *u + n)) == NULL) {
+    u = kmem_alloc(sizeof *u + n);
+    if (u == NULL) {
         usermem_return(payer, sizeof *u + n);
         return -ENOBUFS;
     }
@@ -212,7 +214,8 @@ static long unix_send(struct socket *s, struct sock_msg *m, bool nonblock)
 
     if (m->name.len != 0)
         return s->state == SS_CONNECTED ? -EISCONN : -EOPNOTSUPP;
-    if ((err = socket_write_enter(s, nonblock)) != 0)
+    err = socket_write_enter(s, nonblock);
+    if (err != 0)
         return err;
     while (done < total && err == 0) {
         size_t n = min_of(total - done, (size_t)PIECE);
@@ -358,7 +361,8 @@ int socket_make_unix(int type, int protocol, struct socket **out)
         return -ESOCKTNOSUPPORT;
     if (protocol != 0 && protocol != AF_UNIX)
         return -EPROTONOSUPPORT;
-    if ((*out = unix_new()) == NULL)
+    *out = unix_new();
+    if (*out == NULL)
         return -ENOMEM;
     net_enter();
     list_push_back(&unix_sockets, &(*out)->link);
@@ -372,7 +376,8 @@ int unix_pair(int type, struct socket *out[2])
 
     if (err != 0)
         return err;
-    if ((err = socket_make_unix(type, 0, &out[1])) != 0) {
+    err = socket_make_unix(type, 0, &out[1]);
+    if (err != 0) {
         unix_close(out[0]);
         socket_free(out[0]);
         return err;
