@@ -95,13 +95,15 @@ static int proc_copy(struct lwp *l, uint64_t flags, int exit_signal, struct proc
 
     if (p == NULL)
         return -ENOMEM;
-    if ((err = share_or_copy_parts(p, l, flags)) != 0) {
+    err = share_or_copy_parts(p, l, flags);
+    if (err != 0) {
         proc_discard(p);
         return err;
     }
     mutex_enter(&me->mutex);
     memcpy(p->rlim, me->rlim, sizeof p->rlim);
-    if ((p->exe = me->exe) != NULL) {
+    p->exe = me->exe;
+    if (p->exe != NULL) {
         vn_hold(p->exe);
         vn_deny_write(p->exe); /* succeeds: the parent denies writing, too */
     }
@@ -109,7 +111,8 @@ static int proc_copy(struct lwp *l, uint64_t flags, int exit_signal, struct proc
     p->arg_end = me->arg_end;
     p->env_start = me->env_start;
     p->env_end = me->env_end;
-    if ((p->truss = me->truss) != NULL)
+    p->truss = me->truss;
+    if (p->truss != NULL)
         file_hold(p->truss);
     p->track = me->track;
     mutex_exit(&me->mutex);
@@ -169,9 +172,11 @@ static int publish_lwp(struct lwp *l, struct lwp *me, uint64_t flags)
         return -ERESTARTNOINTR; /* I8, I9 */
     if (!reserve_spares(0))
         return -ENOMEM; /* the kernel memory it has taken is reserved for other processes */
-    if ((err = lwp_charge(l, me->ucount, me->cred, mine->rlim[RLIMIT_NPROC].cur)) != 0)
+    err = lwp_charge(l, me->ucount, me->cred, mine->rlim[RLIMIT_NPROC].cur);
+    if (err != 0)
         return err;
-    if ((id = id_alloc()) < 0) {
+    id = id_alloc();
+    if (id < 0) {
         lwp_uncharge(l);
         return id;
     }
@@ -276,7 +281,8 @@ long proc_clone(const struct clone_args *ca, struct regs *r)
         return err;
     if (thread)
         fdtable_share(p->files);
-    if ((err = lwp_new(p, me, me->t.name, lwp_begin, &l)) != 0) {
+    err = lwp_new(p, me, me->t.name, lwp_begin, &l);
+    if (err != 0) {
         if (!thread)
             proc_discard(p);
         return err;
@@ -284,7 +290,8 @@ long proc_clone(const struct clone_args *ca, struct regs *r)
     lwp_copy(l, me, ca, r);
     list_init(&dead);
     spin_lock(&proc_lock);
-    if ((err = publish_lwp(l, me, ca->flags)) == 0 && thread)
+    err = publish_lwp(l, me, ca->flags);
+    if (err == 0 && thread)
         lwps_take_dead(p, &dead);
     id = (int)l->t.tid;
     spin_unlock(&proc_lock);

@@ -54,7 +54,8 @@ int cred_install(struct cred *n)
 
     spin_lock(&proc_lock);
     if (n->uid != l->cred->uid) {
-        if ((uc = ucount_get(n->uid)) == NULL) {
+        uc = ucount_get(n->uid);
+        if (uc == NULL) {
             spin_unlock(&proc_lock);
             return -ENOMEM;
         }

@@ -113,7 +113,8 @@ int elf_program_headers(const void *phdrs, uint64_t size, uint64_t top, struct e
     for (unsigned i = 0; i < img->phnum; i++) {
         memcpy(&p, (const char *)phdrs + i * sizeof p, sizeof p);
         if (p.type == PT_LOAD) {
-            if ((err = add_load_segment(&p, size, top, img)) != 0)
+            err = add_load_segment(&p, size, top, img);
+            if (err != 0)
                 return err;
         } else if (p.type == PT_INTERP) {
             if (img->interp_len != 0 || p.filesz < 2 || p.filesz > PAGE_SIZE || p.off > size ||

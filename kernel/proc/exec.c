@@ -137,7 +137,8 @@ static int find_program(struct exec *x)
     for (unsigned depth = 0;; depth++) {
         struct program *pr = &x->main;
 
-        if ((err = exec_program_open(pr, depth == 0 ? x->args->program : NULL, path)) != 0)
+        err = exec_program_open(pr, depth == 0 ? x->args->program : NULL, path);
+        if (err != 0)
             return err;
         if (pr->nhead < 2 || pr->head[0] != '#' || pr->head[1] != '!')
             return 0;
@@ -172,7 +173,8 @@ static int make_setid_cred(struct exec *x)
     if ((mode & 06000) == 0 || (vn->vfs->flags & MS_NOSUID) != 0 || curproc()->no_new_privs ||
         (curproc()->truss != NULL && !cred_superuser(curcred())))
         return 0;
-    if ((x->cred = cred_dup(curcred())) == NULL)
+    x->cred = cred_dup(curcred());
+    if (x->cred == NULL)
         return -ENOMEM;
     if (mode & 04000)
         x->cred->euid = x->cred->suid = x->cred->fsuid = owner;

@@ -36,7 +36,8 @@ static int read_program_headers(struct program *pr)
         return err;
     if (e->phoff <= (size_t)pr->nhead && n <= (size_t)pr->nhead - e->phoff)
         return elf_program_headers(pr->head + e->phoff, size, USER_TOP - PAGE_SIZE, e);
-    if ((big = kmem_alloc(n)) == NULL)
+    big = kmem_alloc(n);
+    if (big == NULL)
         return -ENOMEM;
     err = vn_read_kernel(pr->vn, big, n, (loff_t)e->phoff) == (long)n
               ? elf_program_headers(big, size, USER_TOP - PAGE_SIZE, e)
@@ -124,7 +125,8 @@ int exec_load(struct exec *x)
 
     if (err != 0)
         return err;
-    if ((x->as = as_create()) == NULL)
+    x->as = as_create();
+    if (x->as == NULL)
         return -ENOMEM;
     lim = (struct as_limits){rlim[RLIMIT_AS].cur, rlim[RLIMIT_DATA].cur, rlim[RLIMIT_STACK].cur};
     as_set_limits(x->as, &lim);
@@ -133,7 +135,8 @@ int exec_load(struct exec *x)
         if (e->high - e->low > (1ul << 40))
             return -ENOEXEC;
     }
-    if ((err = map_program(x->as, &x->main)) != 0)
+    err = map_program(x->as, &x->main);
+    if (err != 0)
         return err;
     x->entry = x->main.base + e->entry;
     as_brk_init(x->as, x->main.base + e->high + crng_below(BRK_PAGES) * PAGE_SIZE);

@@ -143,7 +143,8 @@ int exec_stack(struct exec *x)
     if (err != 0)
         return err;
     x->vdso = vdso_map(x->as);
-    if ((buf = kmem_alloc(len)) == NULL)
+    buf = kmem_alloc(len);
+    if (buf == NULL)
         return -ENOMEM;
     build_stack_image(x, buf, sp, vec_bytes);
     err = as_access_remote(x->as, sp, buf, len, true) == (long)len ? 0 : -ENOMEM;

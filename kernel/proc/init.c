@@ -45,7 +45,8 @@ static int try_exec(const char *path, struct regs *r)
     struct exec_args args = {.len = n + sizeof init_env, .nargs = 1, .nenvs = INIT_NENVS};
     int err;
 
-    if ((args.strings = kmem_alloc(args.len)) == NULL)
+    args.strings = kmem_alloc(args.len);
+    if (args.strings == NULL)
         return -ENOMEM;
     memcpy(args.strings, path, n);
     memcpy(args.strings + n, init_env, sizeof init_env);
@@ -61,7 +62,8 @@ static void init_process_main(void *arg)
 
     open_console(l->proc);
     for (unsigned i = 0; i < array_size(init_paths); i++) {
-        if ((err = try_exec(init_paths[i], l->t.uregs)) == 0)
+        err = try_exec(init_paths[i], l->t.uregs);
+        if (err == 0)
             x86_return_to_user(l->t.uregs);
         if (err != -ENOENT)
             warn("cannot execute %s: error %d", init_paths[i], -err);

@@ -95,7 +95,8 @@ struct ucount *ucount_get(uint32_t uid)
             uc->refs++;
             return uc;
         }
-    if ((uc = kmem_cache_alloc(ucount_cache)) == NULL)
+    uc = kmem_cache_alloc(ucount_cache);
+    if (uc == NULL)
         return NULL;
     *uc = (struct ucount){.uid = uid, .refs = 1, .fss.shares = FSS_SHARES};
     list_push_front(head, &uc->hash_link);

@@ -134,7 +134,8 @@ static struct proc *select_oom_victim(bool for_root, bool roots)
         uint32_t uid = 0;
 
         spin_lock(&proc_lock);
-        if ((p = proc_find(pid)) != NULL &&
+        p = proc_find(pid);
+        if (p != NULL &&
             (p == proc_initial || (p->memory_kill != 0 && lbolt - p->memory_kill > VICTIM_TICKS)))
             p = NULL;
         if (p != NULL) {

@@ -134,7 +134,8 @@ long proc_setsid(void)
         ret = -EPERM;
     } else if ((s = session_new(p->pid)) != NULL) {
         s->refs++; /* dropped below; the group has its own reference */
-        if ((pg = pgrp_new(p->pid, s)) != NULL) {
+        pg = pgrp_new(p->pid, s);
+        if (pg != NULL) {
             s->leader = p;
             pgrp_check_orphans(p);
             pgrp_leave(p);

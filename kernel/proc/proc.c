@@ -137,7 +137,8 @@ int lwp_new(struct proc *p, struct lwp *creator, const char *name, void (*entry)
     list_init(&l->hash_link);
     sigqueue_init(&l->pending);
     thread_home_new(&l->t, &p->lgrp, creator != NULL ? &creator->t : NULL);
-    if ((err = thread_init(&l->t, name, entry, l)) != 0) {
+    err = thread_init(&l->t, name, entry, l);
+    if (err != 0) {
         thread_unhome(&l->t);
         kmem_cache_free(lwp_cache, l);
         return err;
@@ -187,7 +188,8 @@ struct as *proc_as_hold(struct proc *p)
     struct as *as;
 
     mutex_enter(&p->mutex);
-    if ((as = p->as) != NULL)
+    as = p->as;
+    if (as != NULL)
         as_hold(as);
     mutex_exit(&p->mutex);
     return as;

@@ -75,9 +75,9 @@ static void stop_process(struct lwp *l, int sig)
 static int next_signal(struct lwp *l, struct siginfo *info, struct sigaction *act)
 {
     struct sighand *sh = l->proc->sig;
-    int sig;
+    int sig = l->fault_sig;
 
-    if ((sig = l->fault_sig) != 0) {
+    if (sig != 0) {
         l->fault_sig = 0;
         *info = l->fault_info;
         *act = sh->act[sig - 1];
@@ -132,7 +132,8 @@ void sig_deliver(struct regs *r)
             spin_unlock(lock);
             lwp_exit(p->exit_status);
         }
-        if ((sig = next_signal(l, &info, &act)) == 0)
+        sig = next_signal(l, &info, &act);
+        if (sig == 0)
             break;
         if (act.handler > SIG_IGN) {
             old = prepare_for_handler(l, sig, &act);

@@ -269,7 +269,8 @@ static int send_signal_locked(struct proc *p, struct lwp *l, int sig, const stru
     } else if (sig == SIGCONT) {
         flush_pending_signals(p, STOP_SIGNALS);
         p->stop_taken = false;
-        if ((cont = p->stopped)) {
+        cont = p->stopped;
+        if (cont) {
             p->stopped = false;
             p->cont_pending = true;
             cv_broadcast(&p->stop_cv);
