@@ -27,7 +27,8 @@ struct proc *procfs_hold(uint64_t pid)
     struct proc *p;
 
     spin_lock(&proc_lock);
-    if ((p = proc_find((int)pid)) != NULL)
+    p = proc_find((int)pid);
+    if (p != NULL)
         proc_hold(p);
     spin_unlock(&proc_lock);
     return p;
@@ -59,7 +60,8 @@ int procfs_check_inspect(uint64_t pid)
     int err;
 
     spin_lock(&proc_lock);
-    if ((p = proc_find((int)pid)) == NULL)
+    p = proc_find((int)pid);
+    if (p == NULL)
         err = -ESRCH;
     else
         err = proc_may_inspect(p) ? 0 : -EACCES;
@@ -80,7 +82,8 @@ static void process_owner(const struct pseudo_node *n, struct pseudo_arg arg, ui
     struct proc *p;
 
     spin_lock(&proc_lock);
-    if ((p = proc_find((int)arg.a)) != NULL) {
+    p = proc_find((int)arg.a);
+    if (p != NULL) {
         *uid = proc_uid(p);
         *gid = p->state == PROC_LIVE && !list_empty(&p->lwps)
                    ? list_first(&p->lwps, struct lwp, proc_link)->cred->egid
@@ -100,7 +103,8 @@ static int follow_process_link(const struct pseudo_node *n, struct pseudo_arg ar
 
     if (err != 0)
         return err;
-    if ((p = procfs_hold(arg.a)) == NULL)
+    p = procfs_hold(arg.a);
+    if (p == NULL)
         return -ESRCH;
     *out = NULL;
     mutex_enter(&p->mutex);
@@ -140,7 +144,8 @@ static int hold_process_file(struct pseudo_arg arg, struct file **out)
 
     if (err != 0)
         return err;
-    if ((p = procfs_hold(arg.a)) == NULL)
+    p = procfs_hold(arg.a);
+    if (p == NULL)
         return -ESRCH;
     mutex_enter(&p->mutex);
     *out = p->files != NULL ? fd_get(p->files, (int)arg.b) : NULL;
@@ -157,7 +162,8 @@ static int follow_fd_link(const struct pseudo_node *n, struct pseudo_arg arg, st
 
     if (err != 0)
         return err;
-    if ((*out = f->vn) != NULL)
+    *out = f->vn;
+    if (*out != NULL)
         vn_hold(f->vn);
     else
         *out = pipe_vnode(f);
@@ -255,7 +261,8 @@ static int task_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint6
     uint64_t best = UINT64_MAX;
 
     spin_lock(&proc_lock);
-    if ((p = proc_find((int)arg.a)) != NULL)
+    p = proc_find((int)arg.a);
+    if (p != NULL)
         LIST_FOREACH (l, &p->lwps, proc_link)
             if ((uint64_t)l->t.tid >= from && (uint64_t)l->t.tid < best)
                 best = (uint64_t)l->t.tid;

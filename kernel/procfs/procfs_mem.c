@@ -77,9 +77,11 @@ static int each_segment(uint64_t pid, void (*fn)(struct as *, struct walk *, str
 
     if (err != 0)
         return err;
-    if ((as = procfs_as(pid, &gone)) == NULL)
+    as = procfs_as(pid, &gone);
+    if (as == NULL)
         return gone ? -ESRCH : 0;
-    if ((w = kmem_alloc(sizeof *w)) == NULL) {
+    w = kmem_alloc(sizeof *w);
+    if (w == NULL) {
         as_release(as);
         return -ENOMEM;
     }

@@ -336,7 +336,8 @@ PROCFS_SHOW(procfs_show_strings)
 
     if (err != 0 || (err = take_process_view(&whole, arg, &v)) != 0)
         return err;
-    if ((as = procfs_as(arg.a, &gone)) == NULL)
+    as = procfs_as(arg.a, &gone);
+    if (as == NULL)
         return gone ? -ESRCH : 0;
     for (uint64_t at = n->tag == TAG_ENVIRON ? v.env_start : v.arg_start,
                   end = n->tag == TAG_ENVIRON ? v.env_end : v.arg_end;

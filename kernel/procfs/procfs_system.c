@@ -132,7 +132,8 @@ static PROCFS_SHOW(show_loadavg)
         struct proc *p;
 
         spin_lock(&proc_lock);
-        if ((p = proc_find(pid)) != NULL)
+        p = proc_find(pid);
+        if (p != NULL)
             threads += p->nlwps;
         spin_unlock(&proc_lock);
         last = pid;
