@@ -165,7 +165,8 @@ static long do_utimes_usec(int dirfd, uint64_t upath, uint64_t utimes)
 
     if (utimes == 0)
         return do_utimes(dirfd, upath, NULL, 0);
-    if ((err = copy_in(times, utimes, sizeof times)) != 0)
+    err = copy_in(times, utimes, sizeof times);
+    if (err != 0)
         return err;
     for (int i = 0; i < 2; i++) {
         if (times[i].nsec < 0 || times[i].nsec >= USEC_PER_SEC)
@@ -193,7 +194,8 @@ long sys_utime(struct regs *r)
 
     if (r->arg[1] == 0)
         return do_utimes(AT_FDCWD, r->arg[0], NULL, 0);
-    if ((err = copy_in(sec, r->arg[1], sizeof sec)) != 0)
+    err = copy_in(sec, r->arg[1], sizeof sec);
+    if (err != 0)
         return err;
     times[0].sec = sec[0];
     times[1].sec = sec[1];

@@ -39,7 +39,8 @@ static long do_open(int dirfd, uint64_t upath, int oflags, uint64_t mode)
 
     if ((oflags & (O_CREAT | O_TRUNC)) != 0 && fd_full(curproc()->files, fd_limit()))
         return -EMFILE; /* before a file is created or truncated */
-    if ((err = at_begin(&ap, dirfd, upath)) != 0)
+    err = at_begin(&ap, dirfd, upath);
+    if (err != 0)
         return err;
     err = file_open(&ap.ctx, ap.at, ap.path, oflags & ~O_CLOEXEC,
                     (uint32_t)mode & 07777 & ~curproc()->fs->umask, &f);

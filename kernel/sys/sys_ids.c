@@ -74,7 +74,8 @@ static long set_cred_ids(bool group, struct cred_ids n)
     }
     if (n.effective != get_cred_ids(curcred(), group).effective)
         curproc()->dumpable = false;
-    if ((err = cred_install(c)) != 0)
+    err = cred_install(c);
+    if (err != 0)
         cred_release(c);
     return err;
 }
@@ -232,7 +233,8 @@ long sys_setgroups(struct regs *r)
         return -EPERM;
     if (n > NGROUPS_MAX)
         return -EINVAL;
-    if ((c = cred_dup(curcred())) == NULL)
+    c = cred_dup(curcred());
+    if (c == NULL)
         return -ENOMEM;
     c->ngroups = (uint32_t)n;
     if ((err = n > 0 ? copy_in(c->groups, r->arg[1], n * sizeof c->groups[0]) : 0) != 0 ||

@@ -278,7 +278,8 @@ long sys_getdents64(struct regs *r)
 
     if (f == NULL)
         return -EBADF;
-    if ((d.buf = kmem_alloc(max_of(d.size, 64ul))) == NULL) {
+    d.buf = kmem_alloc(max_of(d.size, 64ul));
+    if (d.buf == NULL) {
         n = -ENOMEM;
     } else {
         n = file_readdir(f, put_dirent, &d);

@@ -57,11 +57,13 @@ static int copy_out_sockaddr(const struct sock_addr *a, uint64_t uaddr, uint64_t
 
     if (uaddr == 0 || ulen == 0)
         return 0;
-    if ((err = copy_in(&room, ulen, sizeof room)) != 0)
+    err = copy_in(&room, ulen, sizeof room);
+    if (err != 0)
         return err;
     if (room < 0)
         return -EINVAL;
-    if ((err = copy_out(uaddr, a, (size_t)min_of(room, len))) != 0)
+    err = copy_out(uaddr, a, (size_t)min_of(room, len));
+    if (err != 0)
         return err;
     return copy_out(ulen, &len, sizeof len);
 }
@@ -185,15 +187,18 @@ long sys_socketpair(struct regs *r)
                       &b);
     if (err != 0)
         return err;
-    if ((fd[0] = (int32_t)install_socket_fd(a, type)) < 0) {
+    fd[0] = (int32_t)install_socket_fd(a, type);
+    if (fd[0] < 0) {
         file_release(b);
         return fd[0];
     }
-    if ((fd[1] = (int32_t)install_socket_fd(b, type)) < 0) {
+    fd[1] = (int32_t)install_socket_fd(b, type);
+    if (fd[1] < 0) {
         fd_close(curproc()->files, fd[0]);
         return fd[1];
     }
-    if ((err = copy_out(r->arg[3], fd, sizeof fd)) != 0) {
+    err = copy_out(r->arg[3], fd, sizeof fd);
+    if (err != 0) {
         fd_close(curproc()->files, fd[0]);
         fd_close(curproc()->files, fd[1]);
     }
@@ -208,13 +213,15 @@ static long do_accept(struct regs *r, unsigned flags)
 
     if (flags & ~(unsigned)(SOCK_NONBLOCK | SOCK_CLOEXEC))
         return -EINVAL;
-    if ((f = fd_file(r->arg[0])) == NULL)
+    f = fd_file(r->arg[0]);
+    if (f == NULL)
         return -EBADF;
     err = socket_accept(f, oflags_of(flags), &from, &n);
     file_release(f);
     if (err != 0)
         return err;
-    if ((err = copy_out_sockaddr(&from, r->arg[1], r->arg[2])) != 0) {
+    err = copy_out_sockaddr(&from, r->arg[1], r->arg[2]);
+    if (err != 0) {
         file_release(n);
         return err;
     }
@@ -290,7 +297,8 @@ long sys_setsockopt(struct regs *r)
     int len = (int)r->arg[4];
     long err;
 
-    if ((f = fd_file(r->arg[0])) == NULL)
+    f = fd_file(r->arg[0]);
+    if (f == NULL)
         return -EBADF;
     if (!file_is_socket(f))
         err = -ENOTSOCK;
@@ -311,7 +319,8 @@ long sys_getsockopt(struct regs *r)
     unsigned len;
     long err;
 
-    if ((f = fd_file(r->arg[0])) == NULL)
+    f = fd_file(r->arg[0]);
+    if (f == NULL)
         return -EBADF;
     err = file_is_socket(f) ? copy_in(&room, r->arg[4], sizeof room) : -ENOTSOCK;
     if (err == 0 && room < 0)
@@ -426,7 +435,8 @@ static int copy_in_msghdr(struct kernel_msghdr *k, uint64_t uaddr, unsigned flag
         (err = copy_in_sockaddr(&k->m.name, k->h.name, k->h.namelen)) != 0)
         return err;
     k->uio = (struct uio){.niov = (unsigned)k->h.iovlen, .dir = dir, .user = true};
-    if ((err = copy_in_msg_iovec(k)) != 0)
+    err = copy_in_msg_iovec(k);
+    if (err != 0)
         return err;
     k->uio.iov = k->v;
     return 0;
@@ -511,10 +521,12 @@ static long do_many_messages(struct regs *r, long (*one)(struct file *, uint64_t
         uint64_t at = r->arg[1] + (uint64_t)done * STRIDE;
         uint32_t len;
 
-        if ((err = one(f, at, flags & ~(unsigned)MSG_WAITFORONE)) < 0)
+        err = one(f, at, flags & ~(unsigned)MSG_WAITFORONE);
+        if (err < 0)
             break;
         len = (uint32_t)err;
-        if ((err = copy_out(at + sizeof(struct user_msghdr), &len, sizeof len)) == 0)
+        err = copy_out(at + sizeof(struct user_msghdr), &len, sizeof len);
+        if (err == 0)
             done++;
         if (flags & MSG_WAITFORONE)
             flags |= MSG_DONTWAIT;
@@ -537,7 +549,8 @@ long sys_recvmmsg(struct regs *r)
     int err;
 
     if (r->arg[4] != 0) {
-        if ((err = timespec_in(r->arg[4], &ns)) != 0)
+        err = timespec_in(r->arg[4], &ns);
+        if (err != 0)
             return err;
         deadline = clock_mono_ns() + (uint64_t)ns;
     }

@@ -265,7 +265,8 @@ static long do_epoll_create(unsigned flags)
 
     if (flags & ~(unsigned)O_CLOEXEC)
         return -EINVAL;
-    if ((err = epoll_create(&f)) != 0)
+    err = epoll_create(&f);
+    if (err != 0)
         return err;
     fd = fd_install(curproc()->files, f, 0, flags & O_CLOEXEC ? FD_CLOEXEC : 0,
                     (unsigned)limit(RLIMIT_NOFILE));
@@ -321,7 +322,8 @@ static long do_epoll_wait(struct regs *r)
         return -EINVAL;
     if (r->arg[1] >= USER_TOP || n * sizeof *out > USER_TOP - r->arg[1])
         return -EFAULT;
-    if ((f = fd_file(r->arg[0])) == NULL)
+    f = fd_file(r->arg[0]);
+    if (f == NULL)
         return -EBADF;
     if (n > EPOLL_STACK && (out = kmem_alloc(n * sizeof *out)) == NULL) {
         file_release(f);

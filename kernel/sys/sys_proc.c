@@ -107,7 +107,8 @@ static int grow_arg_buf(struct arg_buf *b)
 
     if (b->size >= b->max)
         return -E2BIG;
-    if ((n = kmem_alloc(size)) == NULL)
+    n = kmem_alloc(size);
+    if (n == NULL)
         return -ENOMEM;
     memcpy(n, b->buf, b->len);
     kmem_free(b->buf);
@@ -130,7 +131,8 @@ static int add_arg_string(struct arg_buf *b, uint64_t uaddr)
         }
         if (n != -ENAMETOOLONG)
             return (int)n;
-        if ((err = grow_arg_buf(b)) != 0)
+        err = grow_arg_buf(b);
+        if (err != 0)
             return err;
     }
 }
@@ -152,14 +154,16 @@ static int add_arg_vector(struct arg_buf *b, uint64_t uaddr, unsigned *count)
     for (;; uaddr += n * sizeof ptr[0]) {
         n = min_of(array_size(ptr), (size_t)(PAGE_SIZE - uaddr % PAGE_SIZE) / sizeof ptr[0]);
         n = max_of(n, (size_t)1);
-        if ((err = copy_in(ptr, uaddr, n * sizeof ptr[0])) != 0)
+        err = copy_in(ptr, uaddr, n * sizeof ptr[0]);
+        if (err != 0)
             return err;
         for (size_t i = 0; i < n; i++) {
             if (ptr[i] == 0)
                 return 0;
             if ((*count + 1) * sizeof ptr[0] > b->max)
                 return -E2BIG;
-            if ((err = add_arg_string(b, ptr[i])) != 0)
+            err = add_arg_string(b, ptr[i]);
+            if (err != 0)
                 return err;
             (*count)++;
         }
@@ -217,7 +221,8 @@ long sys_execveat(struct regs *r)
 
     if (flags & ~(uint64_t)(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW))
         return -EINVAL;
-    if ((path = kmem_alloc(2 * PATH_MAX)) == NULL)
+    path = kmem_alloc(2 * PATH_MAX);
+    if (path == NULL)
         return -ENOMEM;
     ret = copy_in_str(path + PATH_MAX, r->arg[1], PATH_MAX);
     if (ret >= 0)
@@ -310,7 +315,8 @@ long sys_waitid(struct regs *r)
     default:
         return -EINVAL;
     }
-    if ((ret = proc_wait(pid, options, &res)) < 0)
+    ret = proc_wait(pid, options, &res);
+    if (ret < 0)
         return ret;
     if (ret > 0) {
         info.signo = SIGCHLD;

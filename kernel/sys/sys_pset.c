@@ -36,7 +36,8 @@ long sys_pset_create(struct regs *r)
 
     if (!cred_superuser(curcred()))
         return -EPERM;
-    if ((id = pset_create()) < 0)
+    id = pset_create();
+    if (id < 0)
         return id;
     err = copy_out(r->arg[0], &id, sizeof id);
     if (err != 0)
@@ -136,7 +137,8 @@ long sys_pset_info(struct regs *r)
     unsigned n = 0;
 
     mutex_enter(&cpu_lock);
-    if ((p = pset_find(set)) != NULL)
+    p = pset_find(set);
+    if (p != NULL)
         m = p->cpus;
     mutex_exit(&cpu_lock);
     if (p == NULL)
@@ -186,7 +188,8 @@ long sys_pset_getloadavg(struct regs *r)
         return -EINVAL;
     n = min_of(n, (int)array_size(avg));
     mutex_enter(&cpu_lock);
-    if ((p = pset_find(set)) != NULL)
+    p = pset_find(set);
+    if (p != NULL)
         for (int i = 0; i < n; i++)
             avg[i] = p->loadavg[i];
     mutex_exit(&cpu_lock);

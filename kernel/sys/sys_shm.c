@@ -120,7 +120,8 @@ static int create_shm_segment(int key, uint64_t size, int flags)
         place++;
     if (place == end)
         return -ENOSPC;
-    if ((s = kmem_zalloc(sizeof *s)) == NULL)
+    s = kmem_zalloc(sizeof *s);
+    if (s == NULL)
         return -ENOMEM;
     s->obj = object_create_sysv(bytes >> PAGE_SHIFT, huge);
     if (s->obj == NULL) {
@@ -200,7 +201,8 @@ long sys_shmat(struct regs *r)
     if ((addr & ~PAGE_MASK) != 0 || (addr == 0 && (flags & SHM_REMAP)))
         return -EINVAL;
     mutex_enter(&shm_lock);
-    if ((s = find_shm_segment((int)r->arg[0])) != NULL)
+    s = find_shm_segment((int)r->arg[0]);
+    if (s != NULL)
         err = attach_shm_segment(s, &addr, flags);
     mutex_exit(&shm_lock);
     return err != 0 ? err : (long)addr;
@@ -242,7 +244,8 @@ static int set_or_remove_shm(struct shm *s, unsigned place, int cmd, uint64_t ud
         kmem_free(s);
         return 0;
     }
-    if ((err = copy_in(&ds, udata, sizeof ds)) != 0)
+    err = copy_in(&ds, udata, sizeof ds);
+    if (err != 0)
         return err;
     s->ds.uid = ds.uid;
     s->ds.gid = ds.gid;

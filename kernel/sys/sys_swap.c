@@ -24,7 +24,8 @@ static int map_swap_file_blocks(struct vnode *vn, struct swap_new *n)
 
     if (vn->op->bmap == NULL)
         return -EINVAL;
-    if ((err = vn_fsync(vn, false)) != 0)
+    err = vn_fsync(vn, false);
+    if (err != 0)
         return err;
     object_punch(&vn->obj, 0, UINT64_MAX);
     n->pages = vn->size >> PAGE_SHIFT;
