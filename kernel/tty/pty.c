@@ -353,7 +353,8 @@ static void pts_owner(const struct pseudo_node *n, struct pseudo_arg arg, uint32
     struct pty *y;
 
     spin_lock(&pty_lock);
-    if ((y = pty_find(&arg)) != NULL) {
+    y = pty_find(&arg);
+    if (y != NULL) {
         *uid = y->uid;
         *gid = y->gid;
     }

@@ -188,7 +188,8 @@ static long tty_read(struct file *f, struct uio *uio, loff_t off)
         n = tty_input_take(t, buf, min_of(uio->resid, sizeof buf), &last);
         tty_resume_input(t);
         spin_unlock(&t->lock);
-        if ((err = uio_move(buf, n, uio)) != 0)
+        err = uio_move(buf, n, uio);
+        if (err != 0)
             return err;
         done += n;
         spin_lock(&t->lock);
@@ -216,7 +217,8 @@ static long tty_write(struct file *f, struct uio *uio, loff_t off)
     while (uio->resid > 0 && err == 0) {
         size_t n = min_of(uio->resid, sizeof buf), used = 0;
 
-        if ((err = uio_move(buf, n, uio)) != 0)
+        err = uio_move(buf, n, uio);
+        if (err != 0)
             break;
         spin_lock(&t->lock);
         for (;;) {
@@ -231,7 +233,8 @@ static long tty_write(struct file *f, struct uio *uio, loff_t off)
                 err = -EAGAIN;
                 break;
             }
-            if ((err = cv_wait_sig_spin(&t->writers, &t->lock, NO_DEADLINE, "tty write")) != 0)
+            err = cv_wait_sig_spin(&t->writers, &t->lock, NO_DEADLINE, "tty write");
+            if (err != 0)
                 break;
         }
         spin_unlock(&t->lock);
@@ -278,7 +281,8 @@ void tty_drop(struct tty *t)
     bool last;
 
     spin_lock(&t->lock);
-    if ((last = --t->opens == 0))
+    last = --t->opens == 0;
+    if (last)
         t->exclusive = false;
     if (t->drv->closed != NULL)
         t->drv->closed(t);

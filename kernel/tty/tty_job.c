@@ -43,7 +43,8 @@ void tty_signal(struct tty *t, int sig)
     struct pgrp *pg;
 
     spin_lock(&proc_lock);
-    if ((pg = foreground_pgrp(t)) != NULL)
+    pg = foreground_pgrp(t);
+    if (pg != NULL)
         sig_send_pgrp(pg, sig, NULL);
     spin_unlock(&proc_lock);
 }
@@ -161,7 +162,8 @@ void tty_session_hangup(struct tty *t)
     struct session *s;
 
     spin_lock(&proc_lock);
-    if ((s = t->session) != NULL) {
+    s = t->session;
+    if (s != NULL) {
         if (s->leader != NULL) {
             sig_send_proc(s->leader, SIGHUP, NULL);
             sig_send_proc(s->leader, SIGCONT, NULL);
@@ -176,7 +178,8 @@ void tty_leader_exit(struct session *s)
     struct tty *t;
 
     spin_lock(&proc_lock);
-    if ((t = s->tty) != NULL) {
+    t = s->tty;
+    if (t != NULL) {
         detach_tty_session(t);
         if (tty_hold(t) != 0)
             t = NULL; /* master_close() hangs it up */
