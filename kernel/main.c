@@ -267,13 +267,14 @@ static void topology_read(const uint32_t *ids, unsigned n)
 
     for (unsigned i = 0; i < boot.nram; i++)
         ram[i] = (struct lgrp_range){boot.ram[i].base, boot.ram[i].len};
-    if ((h = acpi_find(&tables, ACPI_SIG('S', 'R', 'A', 'T'))) != NULL &&
-        acpi_parse_srat(&srat, h, &in.srat_why) == 0)
+    h = acpi_find(&tables, ACPI_SIG('S', 'R', 'A', 'T'));
+    if (h != NULL && acpi_parse_srat(&srat, h, &in.srat_why) == 0)
         in.srat = &srat;
-    if ((h = acpi_find(&tables, ACPI_SIG('S', 'L', 'I', 'T'))) != NULL &&
-        acpi_parse_slit(&slit, h, &in.slit_why) == 0)
+    h = acpi_find(&tables, ACPI_SIG('S', 'L', 'I', 'T'));
+    if (h != NULL && acpi_parse_slit(&slit, h, &in.slit_why) == 0)
         in.slit = &slit;
-    if ((h = acpi_find(&tables, ACPI_SIG('H', 'M', 'A', 'T'))) != NULL) {
+    h = acpi_find(&tables, ACPI_SIG('H', 'M', 'A', 'T'));
+    if (h != NULL) {
         const char *why;
 
         if (acpi_parse_hmat(&hmat, h, &why) == 0)
