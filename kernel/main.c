@@ -114,10 +114,8 @@ static uint64_t parse_boot_number(const char *s)
         s += 2;
     }
     for (;; s++) {
-        unsigned d = *s >= '0' && *s <= '9'   ? (unsigned)(*s - '0')
-                     : *s >= 'a' && *s <= 'f' ? (unsigned)(*s - 'a') + 10
-                     : *s >= 'A' && *s <= 'F' ? (unsigned)(*s - 'A') + 10
-                                              : 99;
+        unsigned d = digit_value(*s);
+
         if (d >= base)
             return v;
         v = v * base + d;

@@ -32,4 +32,16 @@ char *strrchr(const char *s, int c);
  */
 size_t str_copy(char *dst, const char *src, size_t size);
 
+/* digit_value - the value of a hexadecimal digit; 16 for any other character. */
+static inline unsigned digit_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return (unsigned)(c - '0');
+    if (c >= 'a' && c <= 'f')
+        return (unsigned)(c - 'a') + 10;
+    if (c >= 'A' && c <= 'F')
+        return (unsigned)(c - 'A') + 10;
+    return 16;
+}
+
 #endif

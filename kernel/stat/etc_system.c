@@ -87,18 +87,6 @@ static void warn_about_line(const struct cursor *c, const char *what)
     warn("%s on line %u of etc/system", what, c->line);
 }
 
-/* The value of a hexadecimal digit; 16 for any other character. */
-static int digit_value(char ch)
-{
-    if (ch >= '0' && ch <= '9')
-        return ch - '0';
-    if (ch >= 'a' && ch <= 'f')
-        return ch - 'a' + 10;
-    if (ch >= 'A' && ch <= 'F')
-        return ch - 'A' + 10;
-    return 16;
-}
-
 /* [~|-]number as it is written in the file. */
 struct number {
     char sign; /* '~', '-', or 0 */
@@ -113,7 +101,11 @@ static bool take_number(struct cursor *c, struct number *out)
     unsigned base = 10;
     uint64_t v = 0;
 
-    out->sign = take_char(c, '~') ? '~' : take_char(c, '-') ? '-' : '\0';
+    out->sign = '\0';
+    if (take_char(c, '~'))
+        out->sign = '~';
+    else if (take_char(c, '-'))
+        out->sign = '-';
     if (!take_word(c, out->word))
         return false;
     if (s[0] == '0' && (s[1] == 'x' || s[1] == 'X')) {
@@ -125,7 +117,7 @@ static bool take_number(struct cursor *c, struct number *out)
         base = 8;
     }
     for (; *s != '\0'; s++) {
-        unsigned d = (unsigned)digit_value(*s);
+        unsigned d = digit_value(*s);
 
         if (d >= base || v > (UINT64_MAX - d) / base)
             return false;
@@ -307,8 +299,20 @@ static bool is_keyword(const char *word, const char *keyword)
 
 static void run_system_line(struct cursor *c, struct assigned *as)
 {
-    static const char *const with_colon[] = {"forceload", "exclude", "include", "moddir",
-                                             "rootfs",    "rootdev", "swapfs",  "swapdev"};
+    static const struct {
+        const char *keyword;
+        char *keep; /* where the name goes; NULL: nowhere */
+        size_t size;
+    } with_colon[] = {
+        {.keyword = "forceload"},
+        {.keyword = "exclude"},
+        {.keyword = "include"},
+        {.keyword = "moddir"},
+        {"rootfs", system_root_fs, sizeof system_root_fs},
+        {"rootdev", system_root_dev, sizeof system_root_dev},
+        {.keyword = "swapfs"},
+        {.keyword = "swapdev"},
+    };
     char word[WORD_MAX];
 
     if (c->p < c->end && (*c->p == '*' || *c->p == '#'))
@@ -321,12 +325,8 @@ static void run_system_line(struct cursor *c, struct assigned *as)
             return;
         }
         for (unsigned i = 0; i < array_size(with_colon); i++)
-            if (is_keyword(word, with_colon[i])) {
-                run_colon_command(c,
-                                  i == 4   ? system_root_fs
-                                  : i == 5 ? system_root_dev
-                                           : NULL,
-                                  i == 4 ? sizeof system_root_fs : sizeof system_root_dev);
+            if (is_keyword(word, with_colon[i].keyword)) {
+                run_colon_command(c, with_colon[i].keep, with_colon[i].size);
                 return;
             }
     }
