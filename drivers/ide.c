@@ -185,7 +185,8 @@ static void move_pio_block(struct channel *ch)
             insw(ch->base + R_DATA, at, DISK_SECTOR / 2);
         else
             outsw(ch->base + R_DATA, at, DISK_SECTOR / 2);
-        if ((ch->off += DISK_SECTOR) == c->seg[ch->seg].len) {
+        ch->off += DISK_SECTOR;
+        if (ch->off == c->seg[ch->seg].len) {
             ch->seg++;
             ch->off = 0;
         }

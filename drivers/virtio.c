@@ -109,20 +109,33 @@ static volatile uint8_t *map_virtio_structure(struct pci_fn f, unsigned type, ui
     return NULL;
 }
 
-int virtio_open(struct virtio_dev *d, struct pci_fn f, uint64_t wanted, uint64_t *features)
+/* Sets d->common, d->config, d->notify and d->notify_step; false if the device lacks one of the structures. */
+static bool map_virtio_structures(struct virtio_dev *d)
 {
     uint32_t len;
     unsigned cap;
+
+    d->common = map_virtio_structure(d->f, CFG_COMMON, 56, &len, &cap);
+    if (d->common == NULL)
+        return false;
+    d->config = map_virtio_structure(d->f, CFG_DEVICE, 1, &d->config_len, &cap);
+    if (d->config == NULL)
+        return false;
+    d->notify = map_virtio_structure(d->f, CFG_NOTIFY, 2, &len, &cap);
+    if (d->notify == NULL)
+        return false;
+    d->notify_step = pci_read(d->f, cap + 16);
+    return true;
+}
+
+int virtio_open(struct virtio_dev *d, struct pci_fn f, uint64_t wanted, uint64_t *features)
+{
     uint64_t offered;
 
     *d = (struct virtio_dev){.f = f};
     pci_enable(f, PCI_CMD_MEMORY);
-    if ((d->common = map_virtio_structure(f, CFG_COMMON, 56, &len, &cap)) == NULL ||
-        (d->config = map_virtio_structure(f, CFG_DEVICE, 1, &d->config_len, &cap)) == NULL ||
-        (d->notify = map_virtio_structure(f, CFG_NOTIFY, 2, &len, &cap)) == NULL ||
-        pci_msix_open(f, &d->msix) != 0)
+    if (!map_virtio_structures(d) || pci_msix_open(f, &d->msix) != 0)
         return -ENODEV;
-    d->notify_step = pci_read(f, cap + 16);
     d->common[R_STATUS] = 0;
     while (d->common[R_STATUS] != 0)
         cpu_pause(); /* the reset has ended when the status reads as 0 */
@@ -276,7 +289,9 @@ void *virtq_take_used(struct virtq *q, uint32_t *written)
         uint16_t n = 1, last;
 
         q->next_used++;
-        if (head >= q->size || (cookie = q->cookie[head]) == NULL) {
+        if (head < q->size)
+            cookie = q->cookie[head];
+        if (cookie == NULL) {
             warn("virtio: the device ended a chain, %u, that it was not given", head);
             continue;
         }

@@ -51,6 +51,13 @@ struct vblk {
 static unsigned ndisks;
 static disk_attach_fn attach_disk;
 
+static uint32_t request_type(enum disk_op op)
+{
+    if (op == DISK_READ)
+        return T_IN;
+    return op == DISK_WRITE ? T_OUT : T_FLUSH;
+}
+
 static bool vblk_start(void *soft, struct disk_cmd *c)
 {
     struct vblk *v = soft;
@@ -58,7 +65,7 @@ static bool vblk_start(void *soft, struct disk_cmd *c)
     struct virtq_piece piece[DISK_MAX_SEGS + 2];
     unsigned n = 0;
 
-    h->type = c->op == DISK_READ ? T_IN : c->op == DISK_WRITE ? T_OUT : T_FLUSH;
+    h->type = request_type(c->op);
     h->reserved = 0;
     h->sector = c->op == DISK_FLUSH ? 0 : c->sector;
     h->status = 0xff;
@@ -115,7 +122,8 @@ static bool probe_virtio_disk(struct pci_fn f, uint32_t id, void *arg)
     if (id != (VIRTIO_VENDOR | DEVICE_MODERN << 16) &&
         id != (VIRTIO_VENDOR | DEVICE_TRANSITIONAL << 16))
         return false;
-    if (ndisks == MAX_DISKS || (v = kmem_zalloc(sizeof *v)) == NULL) {
+    v = ndisks < MAX_DISKS ? kmem_zalloc(sizeof *v) : NULL;
+    if (v == NULL) {
         warn("virtio-blk: more disks than %u, or no memory: ignored", ndisks);
         return false;
     }

@@ -155,8 +155,10 @@ static int vnet_open_card(struct vnet *v, struct pci_fn f, unsigned cpu)
         return -ENODEV;
     for (unsigned i = 0; i < sizeof v->nic.mac; i++)
         v->nic.mac[i] = v->dev.config[i];
-    if ((err = virtq_open(&v->dev, &v->rx, RX_QUEUE, cpu, vnet_intr, v, v->name)) != 0 ||
-        (err = virtq_open(&v->dev, &v->tx, TX_QUEUE, cpu, NULL, NULL, NULL)) != 0)
+    err = virtq_open(&v->dev, &v->rx, RX_QUEUE, cpu, vnet_intr, v, v->name);
+    if (err == 0)
+        err = virtq_open(&v->dev, &v->tx, TX_QUEUE, cpu, NULL, NULL, NULL);
+    if (err != 0)
         return err;
     v->rx.quiet = true; /* a device must not be notified before virtio_start() */
     return alloc_vnet_buffers(v, cpus[cpu]->node);
@@ -172,7 +174,8 @@ static bool probe_virtio_card(struct pci_fn f, uint32_t id, void *arg)
     if (id != (VIRTIO_VENDOR | DEVICE_MODERN << 16) &&
         id != (VIRTIO_VENDOR | DEVICE_TRANSITIONAL << 16))
         return false;
-    if (ncards == NIC_MAX || (v = kmem_zalloc(sizeof *v)) == NULL) {
+    v = ncards < NIC_MAX ? kmem_zalloc(sizeof *v) : NULL;
+    if (v == NULL) {
         warn("virtio-net: more cards than %u, or no memory: ignored", (unsigned)NIC_MAX);
         return false;
     }
