@@ -236,6 +236,15 @@ static void sched_queue_init(struct sched_queue *q)
     list_init(&q->arrived[1]);
 }
 
+static uint8_t class_of_flow(unsigned flow)
+{
+    if (flow == FLOW_IDLE)
+        return IO_IDLE;
+    if (flow == FLOW_BACK)
+        return IO_BACK;
+    return flow >= FLOW_RT ? IO_RT : IO_BE;
+}
+
 void sched_init(struct sched *s)
 {
     *s = (struct sched){.mode = SCHED_FIFO};
@@ -243,10 +252,7 @@ void sched_init(struct sched *s)
     for (unsigned i = 0; i < SCHED_FLOWS; i++) {
         sched_queue_init(&s->flow[i].q);
         list_init(&s->flow[i].turn);
-        s->flow[i].cls = (uint8_t)(i == FLOW_IDLE   ? IO_IDLE
-                                   : i == FLOW_BACK ? IO_BACK
-                                   : i >= FLOW_RT   ? IO_RT
-                                                    : IO_BE);
+        s->flow[i].cls = class_of_flow(i);
     }
     for (unsigned c = 0; c < IO_CLASSES; c++)
         list_init(&s->line[c].turns);
@@ -624,16 +630,20 @@ static bool take_fair_batch(struct sched *s, const struct sched_room *room, uint
     uint64_t linger = (uint64_t)disk_fair_linger * NS_PER_MS;
     bool lively = is_class_busy(&s->line[IO_RT]) || is_class_busy(&s->line[IO_BE]) ||
                   is_within_span(s->flow_ns, linger, now);
-    struct sched_flow *f;
 
     /* from the last class: a class that has waited for its full time comes before the more important ones */
     for (unsigned c = IO_CLASSES; c-- > 0;) {
-        bool waited_for = c <= IO_BE;
+        bool waited_for = c <= IO_BE, delays = lively;
+        unsigned most_running = lively ? 1 : BACK_RUNNING;
+        struct sched_flow *f;
 
-        f = next_flow(&s->line[c], waited_for ? FLOW_RUNNING : lively ? 1 : BACK_RUNNING);
+        if (waited_for)
+            most_running = FLOW_RUNNING;
+        f = next_flow(&s->line[c], most_running);
         if (f != NULL && !flow_must_wait(s, f, now, again)) {
-            take_flow_batch(
-                s, f, (waited_for ? others_have_requests(s, f) : lively) ? &small : room, now, out);
+            if (waited_for)
+                delays = others_have_requests(s, f);
+            take_flow_batch(s, f, delays ? &small : room, now, out);
             return true;
         }
     }
@@ -649,7 +659,9 @@ bool sched_take(struct sched *s, const struct sched_room *room, uint64_t now,
     *again = UINT64_MAX;
     if (s->mode == SCHED_FAIR)
         return take_fair_batch(s, room, now, out, again);
-    if (s->mode == SCHED_ELEVATOR && !s->late && (late = find_expired_request(s, now)) != NULL) {
+    if (s->mode == SCHED_ELEVATOR && !s->late)
+        late = find_expired_request(s, now);
+    if (late != NULL) {
         flow_remove_request(all, late); /* q.head stays: the sweep then goes on where it was */
         begin_batch(s, late, room, -1, out);
     } else if (s->mode == SCHED_ELEVATOR && all->q.heap != NULL)
