@@ -45,7 +45,9 @@ static int read_lwp_counts(struct fp_lwp *q)
 
     spin_lock(&proc_lock);
     p = q->pid == 0 ? curproc() : proc_find(q->pid);
-    if (p != NULL && (err = proc_may_inspect(p) ? 0 : -EACCES) == 0) {
+    if (p != NULL && !proc_may_inspect(p)) {
+        err = -EACCES;
+    } else if (p != NULL) {
         l = find_next_lwp(p, q->lwpid);
         err = l == NULL || l->t.modelled == NULL ? -ESRCH : 0;
     }
@@ -67,9 +69,10 @@ static long fpdev_ioctl(struct file *f, unsigned cmd, uint64_t arg)
 
     if (cmd != FPIOC_LWP)
         return -ENOTTY;
-    if ((err = copy_in(&q, arg, sizeof q)) != 0 || (err = read_lwp_counts(&q)) != 0)
-        return err;
-    return copy_out(arg, &q, sizeof q);
+    err = copy_in(&q, arg, sizeof q);
+    if (err == 0)
+        err = read_lwp_counts(&q);
+    return err != 0 ? err : copy_out(arg, &q, sizeof q);
 }
 
 static int fpdev_open(struct vnode *vn, int oflags, struct file *f)
