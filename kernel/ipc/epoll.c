@@ -150,7 +150,10 @@ static void grow_epoll_table(struct eventpoll *ep)
     unsigned n = ep->nbuckets;
     struct epitem *it;
 
-    if (ep->nitems <= n || (b = make_epoll_buckets(2 * n)) == NULL)
+    if (ep->nitems <= n)
+        return;
+    b = make_epoll_buckets(2 * n);
+    if (b == NULL)
         return;
     ep->bucket = b;
     ep->nbuckets = 2 * n;
@@ -357,7 +360,9 @@ long epoll_take(struct file *epf, struct epoll_event *out, unsigned n, uint64_t 
     spin_unlock(&ep->rlock);
     if (more)
         cv_signal(&ep->cv); /* another thread may be waiting, and can take the rest */
-    return got > 0 ? (long)got : err == -EINTR ? err : 0;
+    if (got > 0)
+        return got;
+    return err == -EINTR ? err : 0;
 }
 
 /* ---- as a file ---- */
@@ -371,9 +376,11 @@ static unsigned epoll_poll(struct file *f, struct poller *p)
     if (p != NULL)
         poll_register(p, &ep->ph);
     mutex_enter(&ep->lock);
-    while (!ready && (it = pop_ready_item(ep, &ep->ready)) != NULL)
-        if ((ready = ready_events(it) != 0))
+    while (!ready && (it = pop_ready_item(ep, &ep->ready)) != NULL) {
+        ready = ready_events(it) != 0;
+        if (ready)
             (void)queue_ready_item(it);
+    }
     mutex_exit(&ep->lock);
     return ready ? POLLIN | POLLRDNORM : 0;
 }
@@ -401,6 +408,21 @@ static const struct fileops epoll_ops = {
     .type = VREG,
 };
 
+/* NULL: no memory. */
+static struct eventpoll *alloc_eventpoll(void)
+{
+    struct eventpoll *ep = kmem_zalloc(sizeof *ep);
+
+    if (ep == NULL)
+        return NULL;
+    ep->bucket = make_epoll_buckets(FIRST_BUCKETS);
+    if (ep->bucket == NULL) {
+        kmem_free(ep);
+        return NULL;
+    }
+    return ep;
+}
+
 int epoll_create(struct file **out)
 {
     struct usermem *payer = usermem_charge(EPOLL_COST);
@@ -408,9 +430,9 @@ int epoll_create(struct file **out)
 
     if (payer == NULL)
         return -ENFILE;
-    if ((ep = kmem_zalloc(sizeof *ep)) == NULL ||
-        (ep->bucket = make_epoll_buckets(FIRST_BUCKETS)) == NULL ||
-        (*out = file_alloc(&epoll_ops, NULL, O_RDWR)) == NULL) {
+    ep = alloc_eventpoll();
+    *out = ep != NULL ? file_alloc(&epoll_ops, NULL, O_RDWR) : NULL;
+    if (*out == NULL) {
         usermem_return(payer, EPOLL_COST);
         if (ep != NULL)
             kmem_free(ep->bucket);

@@ -125,10 +125,12 @@ static uint32_t move_pipe_bytes(struct pipe *p, uint32_t at, uint32_t n, struct 
         struct page **pg = &p->page[place / PAGE_SIZE];
         size_t before = uio->resid;
 
-        if (unlikely(*pg == NULL) &&
-            (*pg = page_alloc(this_cpu()->node, 0, ALLOC_WAIT | ALLOC_UNPAGEABLE)) == NULL) {
-            *err = -ENOMEM;
-            break;
+        if (unlikely(*pg == NULL)) {
+            *pg = page_alloc(this_cpu()->node, 0, ALLOC_WAIT | ALLOC_UNPAGEABLE);
+            if (*pg == NULL) {
+                *err = -ENOMEM;
+                break;
+            }
         }
         *err = uio_move((uint8_t *)page_to_virt(*pg) + in, len, uio);
         done += (uint32_t)(before - uio->resid);
@@ -368,6 +370,13 @@ static int wait_for_partner(struct pipe *p, struct cv *cv, uint32_t *waiting,
 
 static const struct vnodeops pipe_vnode_ops;
 
+static const struct fileops *pipe_ops_for(unsigned access)
+{
+    if (access == O_RDONLY)
+        return &read_ops;
+    return access == O_WRONLY ? &write_ops : &rdwr_ops;
+}
+
 int fifo_open(struct vnode *vn, int oflags, struct file *f)
 {
     bool named = vn->op != &pipe_vnode_ops; /* the open of a pipe through /proc does not wait */
@@ -376,7 +385,9 @@ int fifo_open(struct vnode *vn, int oflags, struct file *f)
     int err = 0;
 
     mutex_enter(&fifo_mutex);
-    if (vn->fifo == NULL && (err = pipe_alloc(&vn->fifo)) != 0) {
+    if (vn->fifo == NULL)
+        err = pipe_alloc(&vn->fifo);
+    if (err != 0) {
         mutex_exit(&fifo_mutex);
         return err;
     }
@@ -384,7 +395,7 @@ int fifo_open(struct vnode *vn, int oflags, struct file *f)
     atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
     mutex_enter(&p->lock);
     f->data = p;
-    f->ops = acc == O_RDONLY ? &read_ops : acc == O_WRONLY ? &write_ops : &rdwr_ops;
+    f->ops = pipe_ops_for(acc);
     if (named && acc == O_WRONLY && (oflags & O_NONBLOCK) && p->nreaders == 0)
         err = -ENXIO;
     p->nreaders += acc != O_WRONLY;
@@ -422,7 +433,8 @@ struct vnode *pipe_vnode(struct file *f)
     struct vnode *vn;
     struct vattr va;
 
-    if (p == NULL || (vn = kmem_alloc(sizeof *vn)) == NULL)
+    vn = p != NULL ? kmem_alloc(sizeof *vn) : NULL;
+    if (vn == NULL)
         return NULL;
     file_getattr(f, &va);
     vn_init(vn, vfs_root->vfs, VFIFO, &pipe_vnode_ops, NULL);
