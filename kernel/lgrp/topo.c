@@ -157,6 +157,14 @@ static bool next_memory_piece(const struct acpi_srat *s, uint64_t at, uint64_t e
     return clash;
 }
 
+/* The node of the next piece of memory: that of its SRAT entry `mem`, or without one that of the piece before. */
+static uint8_t node_of_piece(struct lgrp_topo *t, const struct acpi_srat_mem *mem)
+{
+    if (mem != NULL)
+        return node_of_domain(t, mem->pxm);
+    return t->nranges > 0 ? t->range_node[t->nranges - 1] : NO_NODE;
+}
+
 /* Cuts the installed memory along the SRAT.  NULL, or the reason why that is impossible. */
 static const char *cut_memory_by_srat(struct lgrp_topo *t, const struct lgrp_input *in)
 {
@@ -170,10 +178,7 @@ static const char *cut_memory_by_srat(struct lgrp_topo *t, const struct lgrp_inp
         for (uint64_t at = r->base; at < r->base + r->len; at = until) {
             if (next_memory_piece(in->srat, at, r->base + r->len, &until, &mem))
                 return "MPO disabled because memory is interleaved";
-            uint8_t node = mem != NULL      ? node_of_domain(t, mem->pxm)
-                           : t->nranges > 0 ? t->range_node[t->nranges - 1]
-                                            : NO_NODE;
-            if (!append_memory_piece(t, at, until, node))
+            if (!append_memory_piece(t, at, until, node_of_piece(t, mem)))
                 return "SRAT rejected: too many memory ranges";
         }
     }
