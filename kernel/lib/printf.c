@@ -124,6 +124,15 @@ static const char *parse_spec(const char *f, struct spec *s, va_list *ap)
     }
 }
 
+static const char *sign_of_number(const struct spec *s, int64_t v)
+{
+    if (v < 0)
+        return "-";
+    if (s->plus)
+        return "+";
+    return s->space ? " " : "";
+}
+
 static void put_signed(struct out *o, const struct spec *s, va_list *ap)
 {
     int64_t v = s->length == 'l' ? va_arg(*ap, long) : va_arg(*ap, int);
@@ -132,11 +141,14 @@ static void put_signed(struct out *o, const struct spec *s, va_list *ap)
         v = (short)v;
     else if (s->length == 'H')
         v = (signed char)v;
-    put_number(o, s, v < 0 ? 0 - (uint64_t)v : (uint64_t)v, 10, false,
-               v < 0      ? "-"
-               : s->plus  ? "+"
-               : s->space ? " "
-                          : "");
+    put_number(o, s, v < 0 ? 0 - (uint64_t)v : (uint64_t)v, 10, false, sign_of_number(s, v));
+}
+
+static unsigned base_of_conversion(char conv)
+{
+    if (conv == 'o')
+        return 8;
+    return conv == 'u' ? 10 : 16;
 }
 
 static void put_unsigned(struct out *o, const struct spec *s, char conv, va_list *ap)
@@ -147,7 +159,7 @@ static void put_unsigned(struct out *o, const struct spec *s, char conv, va_list
         v = (uint16_t)v;
     else if (s->length == 'H')
         v = (uint8_t)v;
-    put_number(o, s, v, conv == 'o' ? 8 : conv == 'u' ? 10 : 16, conv == 'X', "");
+    put_number(o, s, v, base_of_conversion(conv), conv == 'X', "");
 }
 
 int vsnprintf(char *buf, size_t size, const char *fmt, va_list args)
