@@ -87,9 +87,11 @@ static long parse_cpu_number(const char **s)
 
     if (**s < '0' || **s > '9')
         return -1;
-    for (; **s >= '0' && **s <= '9'; ++*s)
-        if ((v = v * 10 + (**s - '0')) >= CPU_MAX)
+    for (; **s >= '0' && **s <= '9'; ++*s) {
+        v = v * 10 + (**s - '0');
+        if (v >= CPU_MAX)
             return -1;
+    }
     return v;
 }
 

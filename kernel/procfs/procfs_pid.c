@@ -308,14 +308,16 @@ PROCFS_SHOW(procfs_show_comm)
 int procfs_store_comm(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t len)
 {
     struct proc *p;
-    struct lwp *l;
+    struct lwp *l = NULL;
     int err = -ESRCH;
 
     if (len > 0 && buf[len - 1] == '\n')
         buf[len - 1] = '\0';
     spin_lock(&proc_lock);
-    if ((p = proc_find((int)arg.a)) != NULL &&
-        (l = pick_lwp(p, n->tag == TAG_THREAD ? arg.b : 0)) != NULL) {
+    p = proc_find((int)arg.a);
+    if (p != NULL)
+        l = pick_lwp(p, n->tag == TAG_THREAD ? arg.b : 0);
+    if (l != NULL) {
         err = p == curproc() ? 0 : -EINVAL;
         if (err == 0)
             str_copy(l->t.name, buf, sizeof l->t.name);
@@ -334,7 +336,9 @@ PROCFS_SHOW(procfs_show_strings)
     int err = n->tag == TAG_ENVIRON ? procfs_check_inspect(arg.a) : 0;
     static const struct pseudo_node whole = {.tag = TAG_WHOLE};
 
-    if (err != 0 || (err = take_process_view(&whole, arg, &v)) != 0)
+    if (err == 0)
+        err = take_process_view(&whole, arg, &v);
+    if (err != 0)
         return err;
     as = procfs_as(arg.a, &gone);
     if (as == NULL)
