@@ -56,13 +56,15 @@ uint64_t tunable_get(const struct tunable *t)
 
 int tunable_set(const struct tunable *t, uint64_t value)
 {
-    int err;
+    int err = 0;
 
     if (!t->writable)
         return -EPERM;
     if (value < t->least || value > t->greatest)
         return -ERANGE;
-    if (t->set != NULL && (err = t->set(value)) != 0)
+    if (t->set != NULL)
+        err = t->set(value);
+    if (err != 0)
         return err;
     switch (t->size) {
     case 1:
