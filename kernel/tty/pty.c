@@ -189,7 +189,9 @@ static long master_write(struct file *f, struct uio *uio, loff_t off)
         }
         spin_unlock(&y->tty.lock);
         n = min_of(min_of(n, uio->resid), sizeof buf);
-        if (err != 0 || (err = uio_move(buf, n, uio)) != 0)
+        if (err == 0)
+            err = uio_move(buf, n, uio);
+        if (err != 0)
             break;
         tty_receive(&y->tty, buf, n);
         done += n;
@@ -318,8 +320,11 @@ static int pts_open(struct vnode *vn, int oflags, struct file *f)
         return err;
     spin_lock(&pty_lock);
     y = pty_find(arg);
-    if (y != NULL && !y->locked && (err = tty_refuses(&y->tty) ? -EBUSY : tty_hold(&y->tty)) == 0)
-        y->ever_opened = true;
+    if (y != NULL && !y->locked) {
+        err = tty_refuses(&y->tty) ? -EBUSY : tty_hold(&y->tty);
+        if (err == 0)
+            y->ever_opened = true;
+    }
     spin_unlock(&pty_lock);
     if (err == 0)
         tty_file_open(&y->tty, f, oflags, false);

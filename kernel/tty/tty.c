@@ -207,12 +207,15 @@ static long tty_write(struct file *f, struct uio *uio, loff_t off)
     struct tty *t = tty_of(f);
     size_t done = 0;
     char buf[COPY];
+    bool only_foreground;
     int err = 0;
 
     spin_lock(&t->lock);
-    err = t->tio.lflag & TOSTOP ? 1 : 0;
+    only_foreground = (t->tio.lflag & TOSTOP) != 0;
     spin_unlock(&t->lock);
-    if (err != 0 && (err = tty_check_change(t)) != 0)
+    if (only_foreground)
+        err = tty_check_change(t);
+    if (err != 0)
         return err;
     while (uio->resid > 0 && err == 0) {
         size_t n = min_of(uio->resid, sizeof buf), used = 0;

@@ -196,7 +196,7 @@ static int signal_of_char(const struct tty *t, uint8_t c)
 int tty_input_byte(struct tty *t, uint8_t c)
 {
     uint32_t iflag = t->tio.iflag, lflag = t->tio.lflag;
-    int sig;
+    int sig = 0;
 
     if (iflag & ISTRIP)
         c &= 0x7f;
@@ -216,7 +216,9 @@ int tty_input_byte(struct tty *t, uint8_t c)
         if (t->stopped && (iflag & IXANY))
             tty_set_stopped(t, false);
     }
-    if ((lflag & ISIG) && (sig = signal_of_char(t, c)) != 0) {
+    if (lflag & ISIG)
+        sig = signal_of_char(t, c);
+    if (sig != 0) {
         if (!(lflag & NOFLSH)) {
             tty_input_discard(t);
             tty_output_discard(t);

@@ -58,12 +58,14 @@ static int drain_tty_output(struct tty *t)
 static long set_termios(struct tty *t, unsigned cmd, uint64_t arg)
 {
     struct termios tio;
-    int err;
     uint32_t changed;
+    int err = tty_check_change(t);
 
-    if ((err = tty_check_change(t)) != 0 || (err = copy_in(&tio, arg, sizeof tio)) != 0)
-        return err;
-    if (cmd != TCSETS && (err = drain_tty_output(t)) != 0)
+    if (err == 0)
+        err = copy_in(&tio, arg, sizeof tio);
+    if (err == 0 && cmd != TCSETS)
+        err = drain_tty_output(t);
+    if (err != 0)
         return err;
     spin_lock(&t->lock);
     changed = t->tio.lflag ^ tio.lflag;

@@ -197,7 +197,7 @@ void tty_leader_exit(struct session *s)
  */
 static int set_foreground(struct tty *t, int pgid)
 {
-    struct pgrp *pg;
+    const struct pgrp *pg;
     int err = tty_check_change(t);
 
     if (err != 0)
@@ -205,9 +205,10 @@ static int set_foreground(struct tty *t, int pgid)
     if (pgid < 0)
         return -EINVAL;
     spin_lock(&proc_lock);
+    pg = pgrp_find(pgid);
     if (curproc()->pgrp->session->tty != t)
         err = -ENOTTY;
-    else if ((pg = pgrp_find(pgid)) == NULL)
+    else if (pg == NULL)
         err = -ESRCH;
     else if (pg->session != t->session)
         err = -EPERM;
@@ -220,7 +221,7 @@ static int set_foreground(struct tty *t, int pgid)
 long tty_job_ioctl(struct tty *t, unsigned cmd, uint64_t arg)
 {
     struct session *s;
-    int32_t id;
+    int32_t id = -1;
     bool leader;
 
     switch (cmd) {
@@ -232,7 +233,8 @@ long tty_job_ioctl(struct tty *t, unsigned cmd, uint64_t arg)
     case TIOCGSID:
         spin_lock(&proc_lock);
         s = curproc()->pgrp->session;
-        id = s->tty != t ? -1 : cmd == TIOCGSID ? s->sid : t->fg_pgid;
+        if (s->tty == t)
+            id = cmd == TIOCGSID ? s->sid : t->fg_pgid;
         spin_unlock(&proc_lock);
         return id < 0 ? -ENOTTY : copy_out(arg, &id, sizeof id);
     case TIOCNOTTY:
