@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""Fixtures of the boot tests.
+"""conftest.py - fixtures for tests that boot machines, and the order of tests.
 
     pytestmark = pytest.mark.machine("sf3800", system="set lgrp_loadavg_tolerance=0x1000")
 
     def test_boards(machine):
         assert machine.check("lgrpinfo -I").split() == ["0", "1"]
 
-`machine` is a booted machine that serves all tests with the same mark (harness.Booted).
-`boot_once(name, run=...)` boots a machine for one command line and returns how that ended.
-`boot(name, ...)` boots one that belongs to the test alone.
+`machine` is a booted machine; all tests with the same mark use it, one after the other (harness.Booted).
+`boot_once(name, run=...)` boots a machine for one command line and returns how the run ended.
+`boot(name, ...)` boots a machine for one test only.
 
-A failed test shows the command that repeats its boot, and the console's end.  What is the fault of this host
-(no QEMU, no memory, a full disk, an image that was not built) is an error, not a failure.
+A failed test shows the command that repeats its boot, and the end of the console.  A fault of the host (no QEMU, not enough
+memory, a full disk, an image that was not built) is an error, not a failure.
 """
 
 import os
@@ -27,13 +27,13 @@ from homeroom import guest
 from homeroom.machine import TOP, MachineError
 
 EXIT_ISO = TOP / "build/boot/exit_at_once.iso"
-USUAL_SECONDS = 0.9  # of CPU time that the measurement takes on the machine that the time limits were set on
+USUAL_SECONDS = 0.9  # CPU time that the measurement took on the host for which the time limits were chosen
 
 
 def measure_speed() -> float:
-    """How many times slower than usual the CPUs of this host are, 1 at least: firmware and GRUB, two at a time.
+    """The factor by which this host is slower than usual, at least 1: the CPU time of two boots of an empty image.
 
-    CPU time is measured: what others take of the CPUs, the limits do not count anyway (patience.py).
+    CPU time, because the time limits do not count time in which other programs have the CPU (patience.py).
     """
     command = ["qemu-system-x86_64", "-machine", "pc-i440fx-7.2", "-nodefaults", "-display", "none", "-no-reboot"]
     command += ["-device", "isa-debug-exit,iobase=0xf4,iosize=4", "-cdrom", str(EXIT_ISO)]
@@ -46,14 +46,14 @@ def measure_speed() -> float:
 
 
 def pytest_configure(config):
-    # pytest-xdist leaves out the name of a file that is not there.
+    # With pytest-xdist, a file that does not exist would be ignored without a message.
     for argument in config.args:
         if not os.path.exists(argument.partition("::")[0]):
             raise pytest.UsageError(f"{argument}: no such file or folder; the tests are in tests/")
     if "PYTEST_XDIST_WORKER" not in os.environ:  # the workers inherit it
         chosen = config.option.markexpr or config.option.keyword or config.args != config.getini("testpaths")
         os.environ["HR_ALL"] = "1" if chosen else "0"
-    os.environ["THREADS"] = "single"  # of what tests type: runs are alike
+    os.environ["THREADS"] = "single"  # for the make commands of tests, so that runs are repeatable
     if "HR_SPEED" in os.environ:
         return
     try:
@@ -68,16 +68,18 @@ def pytest_report_header(config):
 
 
 def machine_key(item) -> str:
+    """A key that is the same for tests that can use the same booted machine; empty for tests without one."""
     mark = item.get_closest_marker("machine")
     return repr((mark.args, sorted(mark.kwargs.items()))) if mark else ""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Tests of one machine, or of a module that has a group, are in one worker (pytest -n 3 --dist loadgroup).
+    """Leave out tests, and sort the others.
 
-    Groups come first: the others, one by one, fill the time until the last worker is done.
-    Long tests are left out unless tests were chosen by name, mark or file.
+    Left out are tests of parts that the kernel does not have, and long tests unless tests were chosen by name, mark or
+    file.  Tests with the same machine, and those of a module with a group, run in the same worker (pytest -n 3 --dist
+    loadgroup).  These groups come first; single tests then fill the time until the last worker has finished.
     """
     absent = size.parts((TOP / "kernel/profile.mk").read_text())[1][harness.PROFILE]
     lacking = [item for item in items if any(mark.args[0] in absent for mark in item.iter_markers("part"))]
@@ -89,7 +91,7 @@ def pytest_collection_modifyitems(config, items):
     items.sort(key=lambda item: (not machine_key(item) and not item.get_closest_marker("xdist_group"), machine_key(item)))
     for item in items:
         if (key := machine_key(item)) and not item.get_closest_marker("xdist_group"):
-            # A name without brackets: pytest-xdist takes what follows the last "]" only.
+            # The name of a group must not contain a bracket: pytest-xdist takes only the text after the last "]".
             item.add_marker(pytest.mark.xdist_group(f"{zlib.crc32(key.encode()):08x}"))
 
 
@@ -107,7 +109,7 @@ def pool(speed):
 
 @pytest.fixture
 def guests(request):
-    """The guests of this test, for the report of a failure."""
+    """A list for the guests of this test; the report of a failure shows their consoles."""
     request.node.guests = []
     return request.node.guests
 
@@ -159,10 +161,10 @@ def pytest_runtest_makereport(item, call):
     if not report.failed:
         return
     if "Timeout (>" in str(report.longrepr) or "Timeout >" in str(report.longrepr):
-        said = "this is the limit of pyproject.toml, in the host's time: the test hangs, or this host is far too busy"
+        said = "this is the limit of pyproject.toml, in the host's time: the test hangs, or this host is much too busy"
         report.sections.append(("the last resort", said))
     for one in getattr(item, "guests", []):
         report.sections.append(("to repeat it", one.repeat()))
         report.sections.append(("end of the console", one.tail(400 if "NMI: " in one.text() else 40)))
     if call.excinfo is not None and call.excinfo.errisinstance((MachineError, OSError)):
-        report.when = "setup"  # counted as an error: this host's fault
+        report.when = "setup"  # pytest counts this as an error, not as a failure

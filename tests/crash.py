@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""crash.py - what a disk looks like after a power cut: QEMU's record of writes, and every state it allows.
+"""crash.py - rebuild disks as they may be after a power cut, and check the files on them.
 
-THEORY      blklogwrites records each write, with its data, and each flush, when it has ended.  A power cut after entry
-            k leaves all writes that a flush covers, and of the sectors of those after the last flush any subset: a
-            disk with a cache may have written them or not, or a part of one.  `Cuts` rebuilds such disks.
-            The workload (user/test/crashwork.c; crashcrowd.c: with threads; crashfiles.c: small files and sync) tells in
-            a marker partition of the same disk which fsync has returned; `check_promises`, `check_crowd` and
-            `check_files` know what must then be there.
-            Before the workload every free block holds a pattern, so that what was never written shows.
+THEORY      A disk has a cache: a write that has ended may still be only in the cache, until a flush.  QEMU's blklogwrites
+            records each write with its data, and each flush, when it has ended.  After a power cut behind entry k of
+            the record, the disk has all writes before the last flush.  Of the writes after it the disk may have any
+            sectors.  `Cuts` rebuilds such disks.
+            The workload writes files and calls fsync: user/test/crashwork.c, crashcrowd.c (with threads) and
+            crashfiles.c (small files and sync).  When an fsync has returned, it writes a mark with its number into
+            another partition of the same disk.  So the last mark before the cut tells which data must be there;
+            check_promises(), check_crowd() and check_files() check that.
+            Before the workload every free block contains a pattern.  If a file shows the pattern, it contains data that
+            were never written to it.
 FORMAT      a sector with magic, version, number of entries and sector size; then for each entry one sector with the
             first sector, the number of sectors, flags and length, and after it the data.
 """
@@ -31,12 +34,15 @@ DISK_SECTORS = MARKER_START + MARKER_SECTORS
 
 @dataclass
 class Entry:
+    """A write in the record, or a flush (without data)."""
+
     sector: int
     data: bytes
     flush: bool
 
 
 def read_log(path: Path) -> list[Entry]:
+    """Read a record of QEMU's blklogwrites."""
     raw = path.read_bytes()
     magic, version, count, size = struct.unpack_from("<QQQI", raw)
     assert magic == MAGIC and version == 1, "no record of writes"
@@ -52,7 +58,7 @@ def read_log(path: Path) -> list[Entry]:
 
 
 def table(*parts: tuple[int, int]) -> bytes:
-    """A partition table: first sector and length of each."""
+    """A partition table; `parts`: first sector and number of sectors of each partition."""
     rows = b"".join(struct.pack("<B3sB3sII", 0, b"", 0x83, b"", *part) for part in parts)
     return b"\0" * 446 + rows.ljust(64, b"\0") + b"\x55\xaa"
 
@@ -62,15 +68,18 @@ def partition_table() -> bytes:
 
 
 class Cuts:
-    """The disk after a cut: `base` is what it was when the record began."""
+    """Rebuilds the disk after a power cut.  `base`: the disk when the record began."""
 
     def __init__(self, base: bytes, entries: list[Entry], marker: int = MARKER_START) -> None:
         self.entries, self.marker = entries, marker
-        self.image = bytearray(base)  # all up to `done`
+        self.image = bytearray(base)  # with all entries before `done`
         self.done = 0
 
     def rebuild(self, cut: int, rng: random.Random | None) -> tuple[bytearray, int]:
-        """The disk after `cut` entries, cuts ascending; rng drops writes that no flush covers.  And the last mark."""
+        """The disk after the first `cut` entries, and the last mark; `cut` must not decrease from call to call.
+
+        With `rng`, writes after the last flush are kept, lost or written in part, at random; without it all are kept.
+        """
         flushed = max((k for k in range(cut) if self.entries[k].flush), default=-1) + 1
         for entry in self.entries[self.done : flushed]:
             self._apply(self.image, entry)
@@ -85,7 +94,7 @@ class Cuts:
 
     @staticmethod
     def _tear(image: bytearray, entry: Entry, rng: random.Random) -> None:
-        """Some sectors of the write, and some not."""
+        """Apply some sectors of a write, chosen at random."""
         for off in range(0, len(entry.data), SECTOR):
             if rng.random() < 0.5:
                 at = entry.sector * SECTOR + off
@@ -96,15 +105,18 @@ class Cuts:
         image[entry.sector * SECTOR : entry.sector * SECTOR + len(entry.data)] = entry.data
 
     def mark(self, cut: int, slot: int = 0) -> int:
-        """The fsyncs that had returned: the marker was written after them, whether or not it has come to the disk."""
+        """The number of the last mark in a slot before the cut, 0 if there is none.
+
+        The mark was written after its fsync had returned, so the promise holds even if the cut has lost the mark itself.
+        """
         return next(self._marks(reversed(self.entries[:cut]), slot), 0)
 
     def marks(self, slot: int) -> list[int]:
-        """All that were written, in their order."""
+        """All marks of a slot, in their order."""
         return list(self._marks(self.entries, slot))
 
     def _marks(self, entries, slot: int):
-        """Neighbours may have become one request: a mark lies anywhere in an entry."""
+        """The marks of a slot in these entries.  A mark may be anywhere in an entry: adjacent requests may be joined."""
         for entry in entries:
             at = (self.marker + slot - entry.sector) * SECTOR
             if 0 <= at < len(entry.data):
@@ -113,8 +125,9 @@ class Cuts:
                     yield number
 
 
-@functools.lru_cache(2048)  # a cut asks for some dozens, the next one for most of them again
+@functools.lru_cache(2048)  # consecutive cuts need mostly the same patterns
 def pattern(number: int, size: int) -> bytes:
+    """The contents number `number` of the workloads, as the C programs make them."""
     return struct.pack(f"<{size // 4}I", *((number * 2654435761 + i) & 0xFFFFFFFF for i in range(size // 4)))
 
 
@@ -123,12 +136,14 @@ def content_size(n: int) -> int:
 
 
 def check_promises(root: Path, mark: int) -> list[str]:
-    """What fsync number `mark` and those before it have promised, and `root`, a copy of the disk's files, lacks."""
+    """The faults of crashwork's files below `root`, if fsync number `mark` and all before it had returned."""
     faults = []
 
     def expect(good: bool, what: str) -> None:
         if not good:
             faults.append(f"fsync {mark} had returned: {what}")
+
+    # A step has four fsyncs (`part`): after the new file, the names, the log, the slot that is overwritten.
 
     def content(name: str) -> bytes | None:
         path = root / name
@@ -137,18 +152,18 @@ def check_promises(root: Path, mark: int) -> list[str]:
     if mark == 0:
         return faults
     step, part = divmod(mark - 1, 4)
-    named = step if part >= 1 else step - 1  # the last step whose names are promised
+    named = step if part >= 1 else step - 1  # the last step whose names were synced
     for n in range(max(0, named - 7), named + 1):
         data = content(f"c/{n}")
         if data is None and n == step - 8 + (part >= 1):
-            continue  # the unlink that comes next may have happened
+            continue  # the next unlink may already be on the disk
         expect(data == pattern(n, content_size(n)), f"c/{n} is {'there but wrong' if data is not None else 'missing'}")
     for n in range(0, named - 8 + 1):
         expect(content(f"c/{n}") is None, f"c/{n} was unlinked")
     if part == 0:
         data = content("c/t")
         if data is None:
-            data = content(f"c/{step}")  # the rename that comes next may have happened
+            data = content(f"c/{step}")  # the next rename may already be on the disk
         expect(data == pattern(step, content_size(step)), f"the new file of step {step} is missing or wrong")
     if named >= 0:
         data = content("latest")
@@ -159,7 +174,7 @@ def check_promises(root: Path, mark: int) -> list[str]:
         expect(data[300 * n : 300 * n + 300] == pattern(n, 300), f"record {n} of the log is wrong")
     over, data = (step if part >= 3 else step - 1), content("over") or b""
     for n in range(max(0, over - SLOTS + 1), over + 1):
-        slot, next_one = data[n % SLOTS * SLOT :][:SLOT], n + SLOTS <= step + 1  # it may be being overwritten
+        slot, next_one = data[n % SLOTS * SLOT :][:SLOT], n + SLOTS <= step + 1  # the next write to it may have begun
         old, new = pattern(n, SLOT), pattern(n + SLOTS, SLOT)
         for at in range(0, SLOT, SECTOR):
             part_of = slot[at : at + SECTOR]
@@ -169,13 +184,13 @@ def check_promises(root: Path, mark: int) -> list[str]:
 
 
 def check_order(root: Path) -> list[str]:
-    """Data before metadata: files that only zeros were written to show nothing of what the blocks held before."""
+    """The faults of files to which only zeros were written: they must not show the earlier contents of their blocks."""
     files = [p for p in (root / "noise").rglob("*") if p.is_file()]
     return [f"{p.relative_to(root)} shows old data" for p in files if p.read_bytes().strip(b"\0")]
 
 
 def difference(data: bytes, full: bytes) -> str:
-    """Where a file first differs from what it should hold, and what is there."""
+    """A text that says where a file first differs from its expected contents, and what is there."""
     at = next((k for k, (x, y) in enumerate(zip(data, full, strict=False)) if x != y), min(len(data), len(full)))
     rest = data[at : at + 512]
     kind = "zeros" if not rest.strip(b"\0") else "what free blocks held" if STALE in rest else rest[:16].hex()
@@ -183,7 +198,7 @@ def difference(data: bytes, full: bytes) -> str:
 
 
 WORKERS, PAGES = 3, 8
-STALE = b"FORMERLY"  # what free blocks hold
+STALE = b"FORMERLY"  # contents of free blocks
 
 
 def crowd_size(step: int) -> int:
@@ -191,14 +206,14 @@ def crowd_size(step: int) -> int:
 
 
 class Crowd:
-    """What one worker of user/test/crashcrowd.c must find in its directory after `promised` steps."""
+    """Checks the directory of one worker of user/test/crashcrowd.c, whose first `promised` steps must be on the disk."""
 
     def __init__(self, root: Path, worker: int, promised: int) -> None:
         self.root, self.worker, self.promised = root / f"w{worker}", worker, promised
         self.faults: list[str] = []
 
     def state(self, q: int, j: int) -> int:
-        """Of step j of cycle q: 0 not begun, 1 under way, 2 promised."""
+        """The state of step j of cycle q: 0 not begun, 1 begun, 2 promised."""
         n = 6 * q + j
         return 2 if n < self.promised else 1 if n == self.promised else 0
 
@@ -214,7 +229,7 @@ class Crowd:
             self.faults.append(f"w{self.worker}, {self.promised} steps promised: {what}")
 
     def new_file(self, name: str, state: int, step: int) -> None:
-        """A file that is made and written in one step."""
+        """Check a file that is made and written in one step."""
         data, full = self.get(name), self.bytes_of(step)
         if state == 2:
             self.expect(data == full, f"{name} is {'missing' if data is None else 'wrong: ' + difference(data, full)}")
@@ -225,7 +240,7 @@ class Crowd:
             self.expect(data is None, f"{name} is there already")
 
     def gone(self, name: str, state: int, step: int) -> bool:
-        """A file that a later step removes: whether the rest need not be looked at."""
+        """Check a file that a later step removes.  Returns True if that step has begun, so nothing more is to check."""
         data = self.get(name)
         if state == 2:
             self.expect(data is None, f"{name} was removed")
@@ -234,13 +249,17 @@ class Crowd:
         return state != 0
 
     def renamed(self, q: int) -> None:
+        """Check b, c and d of cycle q.
+
+        b is written, cut to half, renamed to c and linked as d; two cycles later d is removed, and c is written anew.
+        """
         full, new = self.bytes_of(6 * q + 1), self.bytes_of(6 * q + 16)
         half = full[: len(full) // 2]
         b, c, d = self.get(f"b{q}"), self.get(f"c{q}"), self.get(f"d{q}")
         if self.state(q, 2) == 0:
             self.new_file(f"b{q}", self.state(q, 1), 6 * q + 1)
             self.expect(c is None and d is None, f"c{q} or d{q} is there already")
-        elif self.state(q, 2) == 1:  # the zeros that take the place of the rest may be there before the new size
+        elif self.state(q, 2) == 1:  # the rest may already be zeros while the size is still the old one
             good = b is not None and b[: len(half)] == half and len(b) in (len(half), len(full))
             good = good and all(x in (y, 0) for x, y in zip(b[len(half) :], full[len(half) :], strict=False))
             self.expect(good, f"b{q} is wrong while it is cut")
@@ -258,6 +277,7 @@ class Crowd:
             self.expect((b, c, d) == (None, new, None), f"c{q} is not new")
 
     def mapped(self, q: int) -> None:
+        """Check the page of file m that cycle q has written through a mapping."""
         data = (self.get("m") or b"")[q % PAGES * 4096 :][:4096]
         ours = pattern((6 * q + 5) * WORKERS + self.worker, 4096)
         old = pattern((6 * (q - PAGES) + 5) * WORKERS + self.worker, 4096) if q >= PAGES else bytes(4096)
@@ -281,7 +301,7 @@ class Crowd:
 
 
 def check_crowd(root: Path, marks: list[int]) -> list[str]:
-    """What the workers were promised; and no file of zeros shows what its blocks held before."""
+    """The faults of crashcrowd's files, with the last mark of each worker; and those of check_order()."""
     faults = [f for worker, mark in enumerate(marks) if mark for f in Crowd(root, worker, mark).check()]
     return faults + check_order(root)
 
@@ -290,10 +310,10 @@ FILES, DIRS, FILE_THREADS = 160, 5, 2
 
 
 def check_files(root: Path, mark: int) -> list[str]:
-    """Files of user/test/crashfiles.c after `mark` rounds: each is whole or absent, but for those that are being made.
+    """The faults of crashfiles' files after `mark` rounds: each file must be complete or absent.
 
-    A file is made by one call and written by the next, page by page: a transaction that closes meanwhile has its first
-    pages, or none.  There is one such file for each thread at most.
+    There is one exception for each thread.  A file is made by one call and written by the next, page by page.  A
+    transaction that closes between two pages contains only the first pages of the file, or none.
     """
     faults, begun = [], 0
     for n in range((mark + 1) * FILES):

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """harness.py - booted machines for tests: commands by the test agent, the console, one-shot runs.
 
-THEORY      A `Booted` is one boot that serves many tests: run() sends a command to the test agent
-            (user/cmd/verdictd.c) over the verdict port, type() and expect() talk to the console.  `Pool` keeps
-            one for the machine that tests ask for now; conftest.py orders the tests so that those of one
-            machine come together.
-            Time limits are multiplied by a speed factor measured at the start of the test run, and do not count while the
-            host keeps QEMU waiting (tools/homeroom/patience.py).
+THEORY      Booting a machine takes longer than most tests, so a `Booted` is one boot for many tests: run() sends a command
+            to the test agent (user/cmd/verdictd.c) over the verdict port, and type() and expect() use the console.
+            `Pool` keeps one machine running.  conftest.py sorts the tests so that those with the same machine follow
+            each other.
+            Time limits are multiplied by a speed factor that is measured at the start of the test run.  They do not
+            count time in which QEMU waits for a CPU of the host (tools/homeroom/patience.py).
 SEE ALSO    tools/homeroom/guest.py (one run), conftest.py (fixtures)
 """
 
@@ -24,28 +24,28 @@ from homeroom import guest
 from homeroom.machine import TOP, load
 from homeroom.verdict import escape, unescape
 
-PROFILE = os.environ.get("HR_PROFILE", "full")  # of the kernel under test: `make PROFILE=core test`
+PROFILE = os.environ.get("HR_PROFILE", "full")  # profile of the kernel under test: `make PROFILE=core test`
 BUILD = TOP / "build" / ("" if PROFILE == "full" else PROFILE)
 ISO = {"test": BUILD / "test/homeroom.iso", "normal": BUILD / "homeroom.iso"}
-WATCHDOG = 20  # seconds; the kernel's own, on in every test
+WATCHDOG = 20  # seconds of the kernel's watchdog, in every test
 BOOT_LIMIT = 120  # seconds
-HOST_LIMIT = 1500  # seconds a program of the host may take: the last resort, for one that hangs
+HOST_LIMIT = 1500  # seconds that a program on the host may take, so that one that hangs does not stop the test run
 
 
 def lacking(what: str, message: str) -> None:
-    """Skip this test, because the host lacks `what` (paper, browser, peer, docs); HR_REQUIRE makes it a failure."""
+    """Skip this test, because the host has no `what` (paper, browser, peer, docs); fail it if HR_REQUIRE lists `what`."""
     if what in os.environ.get("HR_REQUIRE", "").split():
         pytest.fail(message)
     pytest.skip(message)
 
 
 class GuestDied(AssertionError):
-    """The machine ended, or stopped answering, in the middle of a test."""
+    """The machine ended, or did not answer any more, during a test."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a command did: exit status (128 + signal), and its output, standard error included."""
+    """The result of a command: its exit status (128 + signal), and its output with standard error."""
 
     status: int
     out: str
@@ -63,7 +63,7 @@ def make_guest(name: str, speed: float, *, boards=None, memory=None, cards=None,
 
 
 class Booted:
-    """A machine at work, with the test agent listening."""
+    """A running machine whose test agent is ready.  GuestDied if it does not boot."""
 
     def __init__(self, name: str, speed: float, **options) -> None:
         options.setdefault("agent", "shell")
@@ -76,6 +76,7 @@ class Booted:
             self._fail("the test agent did not answer")
 
     def _fail(self, what: str) -> None:
+        """End the machine, and raise GuestDied."""
         if self.guest.running:
             self.guest.kill("timeout")
         outcome = self.guest.wait()
@@ -86,7 +87,10 @@ class Booted:
         return self.guest.running
 
     def run(self, command: str, timeout: float = 60, uid: int = 0) -> Result:
-        """Run `sh -c command` and wait for its end; after `timeout` seconds the machine says why not, and ends."""
+        """Run `sh -c command` as a user and wait for its end.
+
+        After `timeout` seconds the kernel prints what its CPUs and threads do, the machine ends, and GuestDied is raised.
+        """
         number = next(self._ids)
         mine, first = f" {number} ", len(self.guest.lines)
         done = f"done {number} "
@@ -107,13 +111,13 @@ class Booted:
         return Result(int(last.split()[2]), text)
 
     def check(self, command: str, timeout: float = 60, uid: int = 0) -> str:
-        """run() a command that must succeed, and return its output."""
+        """Like run(), for a command that must succeed; returns its output."""
         result = self.run(command, timeout, uid)
         assert result.status == 0, f"'{command}' ended with status {result.status}:\n{result.out}"
         return result.out
 
     def kstats(self, prefix: str = "") -> dict[str, int]:
-        """Kernel statistics whose name (module:instance:name:statistic) begins with prefix."""
+        """The kernel statistics whose name (module:instance:name:statistic) begins with `prefix`."""
         rows = (ln.rsplit("\t", 1) for ln in self.check("cat /dev/kstat").splitlines())
         return {
             name: int(value, 0) for name, value in rows if name.startswith(prefix) and re.fullmatch(r"-?(0x)?[0-9a-f]+", value)
@@ -141,7 +145,7 @@ class Booted:
 
 
 class Pool:
-    """The machine that tests want now; asking for another ends it."""
+    """Keeps one machine running for the tests; get() of another machine ends it."""
 
     def __init__(self, speed: float) -> None:
         self.speed = speed
@@ -162,13 +166,13 @@ class Pool:
 
 
 def default_signals():
-    """What nohup or a shell's background jobs ignore (SIGHUP, SIGINT) is not to reach the programs of tests."""
+    """Reset signals that nohup or a shell's background job ignores, so that programs of tests do not ignore them, too."""
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
 
 
 def build_exit_image(folder: Path, *defines: str) -> Path:
-    """An ISO of tests/boot/exit_at_once.S with the given macros defined, for tests of the launcher."""
+    """Make a bootable image of tests/boot/exit_at_once.S, compiled with these macros, for tests of the launcher."""
     elf, iso = folder / "exit.elf", folder / "exit.iso"
     flags = ["-nostdlib", "-static", "-Wl,--build-id=none,-Ttext=0x100000,-e,start,-n"]
     source = TOP / "tests/boot/exit_at_once.S"

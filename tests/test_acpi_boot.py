@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Boots with bad, odd and missing ACPI tables: each row of "Bad tables" in docs/lgroups.md.
+"""test_acpi_boot.py - boots with bad, odd and missing ACPI tables: each row of "Bad tables" in docs/lgroups.md.
 
-The tables are laid over the firmware's through opt/homeroom/acpi.  Each boot must come up, print the line that
-the page promises, have the lgroups and distances it promises, and be able to run a parallel program.
+The kernel learns from the firmware's tables which CPUs and which memory form a board.  Here other tables replace them
+(opt/homeroom/acpi).  Each boot must succeed, print the line that the page promises, show the lgroups and distances that it
+promises, and run a parallel program.
 """
 
 import re
@@ -21,12 +22,12 @@ SYNTHETIC = "synthetic latencies: local 10, remote 20"
 
 @dataclass
 class Tables:
-    """The tables of a machine in pieces, to be spoilt."""
+    """The tables of a machine as lists of entries, so that a test can change them."""
 
     cpus: list  # (domain, APIC id)
     memory: list  # (domain, base, bytes)
     slit: list | None
-    extra: list = field(default_factory=list)  # whole SRAT entries
+    extra: list = field(default_factory=list)  # complete SRAT entries
 
     def blob(self):
         entries = [acpi.processor(*cpu) for cpu in self.cpus]
@@ -44,7 +45,7 @@ def good(machine):
 
 
 def spoil(change):
-    """Tables of the machine after change(tables)."""
+    """A function that makes the tables of a machine after change(tables)."""
 
     def make(machine):
         tables = good(machine)
@@ -55,7 +56,7 @@ def spoil(change):
 
 
 def put(row, column, *values):
-    """Changes SLIT entries: values[0] at (row, column), values[1] opposite."""
+    """A change of SLIT entries: values[0] at (row, column), and values[1] at (column, row)."""
 
     def change(tables):
         tables.slit[row][column] = values[0]
@@ -74,7 +75,7 @@ def interleave(tables):
 
 
 def alternate(tables):
-    """Every 8 MiB belongs to the next board: no span, but two domains never claim the same address."""
+    """A change: every 8 MiB belong to the next board, so a board's memory has gaps, but no two domains overlap."""
     boards = len(tables.memory)
     end = max(base + size for _, base, size in tables.memory)
     step = 8 << 20
@@ -98,7 +99,7 @@ def many_domains(tables):
 
 
 def renumber(numbers):
-    """Domain i is called numbers[i]; the SLIT goes away, as it has no room for large numbers."""
+    """A change: domain i gets the number numbers[i]; the SLIT is removed, because it has no room for large numbers."""
 
     def change(tables):
         tables.cpus = [(numbers[d], cpu) for d, cpu in tables.cpus]
@@ -117,7 +118,7 @@ def all_memory_on_board_0(tables):
 
 
 def cut(signature, length):
-    """A table of that length in its header, whatever it says after it."""
+    """A function that makes a table with this length in its header, and zeros as contents."""
     return lambda machine: acpi.table(signature, bytes(length - 36))
 
 
@@ -161,13 +162,13 @@ ROWS = [
 
 
 def lgroup_ids(text):
-    """What `lgrpinfo -I` printed, as a list."""
+    """The output of `lgrpinfo -I` as a list."""
     line = next(ln for ln in text.splitlines() if re.fullmatch(r"[0-9]+( [0-9]+)*", ln.strip()))
     return [int(word) for word in line.split()]
 
 
 def distances(text, n):
-    """The square of numbers of `lgrpinfo -L`: n rows, the lgroup's id first."""
+    """The matrix that `lgrpinfo -L` prints: n rows, without the lgroup's id."""
     rows = [re.findall(r"\d+", ln) for ln in text.splitlines() if re.match(r"\s*\d+\s*\|", ln)]
     table = [[int(v) for v in row[1:]] for row in rows]
     return [row[-n:] for row in table[-n:]]
@@ -175,14 +176,14 @@ def distances(text, n):
 
 @pytest.mark.parametrize("name, kind, tables, lgroups, remote, line", ROWS, ids=[row[0] for row in ROWS])
 def test_row(boot_once, name, kind, tables, lgroups, remote, line):
-    """The kernel reacts as the row says, and works."""
+    """The kernel prints the row's line, has the row's lgroups and distances, and runs a program."""
     kind, boards = ("sf6800", 4) if "+" in kind else (kind, None)
     machine = load(kind, boards, "128M")
     outcome, text, _ = boot_once(
         kind, boards=boards, memory="128M", acpi=tables(machine), run=COMMAND.format(cpus=machine.cpus)
     )
     assert outcome.status == 0, text[-3000:]
-    # memcopy is content when each page is at home, which threads of a board without memory cannot have
+    # memcopy fails unless each page is at home; on a board without memory this is impossible
     ending = 1 if name == MEMORY_LESS else 0
     assert f"memcopy ended with {ending}" in text
     assert name != MEMORY_LESS or re.search(r"^lgroup 0: 4096 pages\s*$", text, re.M)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The test agent on this host, over a pseudo terminal: what the boot tests rely on."""
+"""test_agent.py - the test agent (user/cmd/verdictd.c) on this host, over a pseudo terminal; all boot tests depend on it."""
 
 import os
 import pty

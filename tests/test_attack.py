@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""An ordinary user attacks the kernel (tests/attack); root loses neither its file, nor its time, nor its memory."""
+"""test_attack.py - programs of an ordinary user attack the kernel (tests/attack).
+
+Root must keep its file, its CPU time and its memory.
+"""
 
 import os
 import re
@@ -9,14 +12,14 @@ import pytest
 
 from homeroom.machine import TOP
 
-os.environ["PATH"] += ":/usr/sbin:/sbin"  # an ordinary user finds mke2fs there
+os.environ["PATH"] += ":/usr/sbin:/sbin"  # mke2fs is there, and an ordinary user has no such folder in PATH
 
 FOLDER = TOP / "tests/attack"
 PROGRAMS = sorted(source.stem for source in FOLDER.glob("*.c"))
 
 
 def build(folder):
-    """The programs, in usr/attack of `folder`."""
+    """Compile the attack programs into usr/attack of `folder`; returns the folder."""
     (folder / "usr/attack").mkdir(parents=True)
     for program in PROGRAMS:
         flags = ["-O2", "-D_GNU_SOURCE", "-I", TOP / "include"]
@@ -31,7 +34,7 @@ def programs(tmp_path_factory):
 
 
 def slow_disk() -> str:
-    """A file system on a disk that takes some tenths of a millisecond for a command, so that they can be counted."""
+    """The description of a disk that takes some tenths of a millisecond for a command, so that commands can be counted."""
     image = TOP / "build/test-attack.img"
     subprocess.run(["mke2fs", "-q", "-F", "-t", "ext3", "-b", "4096", image, "64M"], check=True)
     return f"refdisk:{image},scale=50"
@@ -39,7 +42,7 @@ def slow_disk() -> str:
 
 @pytest.mark.long
 def test_root_after_fork_bombs(boot, programs):
-    """Young processes are promised little and cost the kernel much: neither they nor their end take root's part."""
+    """Fork bombs: a new process has little promised memory but needs much of the kernel's.  Root's part must remain free."""
     machine = boot("sf3800", memory="128M", overlay=programs)
     result = machine.run("for i in 1 2 3; do /usr/attack/limits processes bomb || exit; done", timeout=600)
     assert result.status == 0 and result.out.count("PASS bomb") == 3, result.out
@@ -47,7 +50,7 @@ def test_root_after_fork_bombs(boot, programs):
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_attack(boot, programs, program):
-    """Each on a machine of its own, so that nothing depends on what another left."""
+    """Each program runs on a machine of its own, so that none depends on the traces of another."""
     more = {"disks": (slow_disk(),), "system": "set disk_depth=1"} if program == "disk" else {}
     machine = boot("sf3800", memory="128M", overlay=programs, **more)
     result = machine.run(f"/usr/attack/{program}", timeout=900)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The benchmarks of user/bench: results are right, equal for all thread counts, and counted by the model as they must be.
+"""test_bench.py - the benchmarks of user/bench: their results are right, do not depend on the number of threads, and agree
+with the counters of the interconnect model.
 
-The programs are ordinary static Linux programs, so most of it is tested on this host, without a machine.
+The programs are ordinary static Linux programs, so most of this is tested on the host, without a machine.
 """
 
 import math
@@ -19,7 +20,7 @@ COUNTERS = ["time_ps", "instr", "loads", "stores", "ec_ref", "ec_hit", "miss_loc
 COUNTERS += ["load_miss_local", "load_miss_remote", "writeback", "stall_ps", "fp_stall_ps"]
 COUNTERS += [f"queue_{resource}_ps" for resource in ("port", "memory", "bus", "request", "response", "crossbar")]
 
-# Every program with sizes that take a moment; its name is that of its result lines.
+# Arguments of each program for a short run; the keys are the names in result lines.
 SMALL = {
     "memcopy": "memcopy -t 4 -n 20000 -i 3 -p both",
     "fdiff": "fdiff -t 4 -g 6 -n 60x37 -i 20 -c -p both",
@@ -43,7 +44,7 @@ def fields(line):
 
 
 def results(text):
-    """The result lines; the counters that follow one are added to it under "counters"."""
+    """The result lines as dictionaries; counters that follow a line are added to it under "counters"."""
     found = []
     for line in text.splitlines():
         if line.startswith("result: "):
@@ -54,7 +55,7 @@ def results(text):
 
 
 def check_plain(text, name):
-    """A run without the model: it says so, and claims no modelled figure."""
+    """Check the output of a run without the model: it says so, and gives no modelled figure."""
     assert text.splitlines()[-1] == "ok"
     assert text.count("modelled: no model") == len(results(text)) > 0
     for result in results(text):
@@ -84,7 +85,7 @@ def test_solvers_do_not_depend_on_threads(kind):
 
 
 def test_fdiff_computes_what_a_plain_program_does():
-    """The same equations, written down once more: one grid, periodic both ways, ten steps."""
+    """The result is that of the same equations in Python: one grid, periodic in both directions, ten steps."""
     n1, n2, steps = 17, 10, 10
     text = on_host(f"fdiff -t 1 -n {n1}x{n2} -i {steps}")
     (found,) = re.findall(r"sums: u (\S+) v (\S+) p (\S+)", text)
@@ -128,7 +129,7 @@ def test_fdiff_computes_what_a_plain_program_does():
 
 
 def test_solvers_see_a_wrong_result():
-    """Five steps of conjugate gradients do not solve the system."""
+    """After only five steps, conjugate gradients have not solved the system: the program must report that."""
     assert on_host("solvers -k fea -t 2 -n 64 -i 5", status=1).splitlines()[-1] == "FAILED"
 
 
@@ -150,7 +151,7 @@ def test_oltp_visits_each_area_alone():
 
 
 def test_copy_is_a_loop_of_8_byte_moves():
-    """Each element is one load and one store: neither memcpy nor wide moves."""
+    """Each element is copied by one load and one store of 8 bytes, not by memcpy or wider moves."""
     command = ["objdump", "-d", "--no-show-raw-insn", BENCH / "memcopy"]
     code = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     work = code.split("<work>:")[1].split("\n\n")[0]
@@ -182,8 +183,8 @@ def test_fdiff_pages(machine):
     assert total / 4 < here < total * 3 / 4
 
 
-# With the model: a scaled-down cache, as the experiments use, and more data than it holds.  Counts do not need transfers in
-# the order of time, which takes long.
+# With the model: a smaller cache, as in the experiments, and more data than it can hold.  These tests only count, so the order
+# of transfers need not be exact, and large skews make the run faster.
 MODEL = {"model": "fireplane", "model_set": "ecache_kib=64; skew_ps=1000000; order_ps=1000000", "system": HPC}
 
 
@@ -201,7 +202,7 @@ def check_counters(result):
 
 
 def test_with_the_model(boot_once):
-    """First touch: no remote misses to speak of.  Random on six boards: five in six."""
+    """With first touch, almost no misses are remote; with random placement on six boards, five in six are."""
     commands = [
         "fdiff -t 24 -n 336x336 -i 1 -p both -b",
         "memcopy -t 24 -n 768k -i 2 -p both -b",
@@ -221,10 +222,10 @@ def test_with_the_model(boot_once):
         assert abs(share(random["counters"], "remote") - 5 / 6) < 0.04
     assert float(by_name["fdiff", "first"]["modelled_s"]) < float(by_name["fdiff", "random"]["modelled_s"])
     copied = by_name["memcopy", "first"]["counters"]
-    lines = 768 * 1024 * 8 * 2 / 64  # of one array, in two rounds
+    lines = 768 * 1024 * 8 * 2 / 64  # lines of one array, in two rounds
     assert lines * 0.95 < copied["load_miss_local"] < lines * 1.05
     assert lines * 0.7 < copied["writeback"] < lines * 1.05
-    # Most rows are misses; those of the private phase are local, those of the shared one lie anywhere.
+    # Most rows are misses.  Those of the private phase are local; those of the shared phase are on any board.
     assert 0.9 < float(by_name["oltp", "private"]["misses_per_row"]) < 1.3
     assert float(by_name["oltp", "private"]["remote_load_pct"]) < 50
     assert 70 < float(by_name["oltp", "shared"]["remote_load_pct"]) < 95
@@ -240,7 +241,7 @@ def test_with_the_model(boot_once):
 
 
 def test_oltp_without_mpo(boot_once):
-    """Memory of all kinds is anywhere: five misses in six are remote, private rows or not."""
+    """Without MPO, memory of any kind is on any board: five misses in six are remote, also for private rows."""
     options = {**MODEL, "system": "set mpo_enable=0"}
     outcome, text, _ = boot_once("sf6800", run="oltp -l 48 -r 12 -x 4 -m 32", timeout=400, **options)
     assert outcome.status == 0, text
@@ -249,5 +250,5 @@ def test_oltp_without_mpo(boot_once):
     assert abs(loads["remote"] / sum(loads.values()) - 5 / 6) < 0.02
     for result in found:
         check_counters(result)
-        assert abs(float(result["remote_load_pct"]) - 100 * 5 / 6) < 4  # a few pages get many misses of one phase
+        assert abs(float(result["remote_load_pct"]) - 100 * 5 / 6) < 4  # a phase has most misses in a few pages
         assert float(result["off_home_pct"]) == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""make experiment-beside: what is read from consoles, what the page says, stored figures.  No machine runs."""
+"""test_beside.py - make experiment-beside, without a machine: reading consoles, the text of the page, stored figures."""
 
 import json
 import os
@@ -52,7 +52,7 @@ def test_a_figure_that_is_missing_is_named():
 
 @pytest.mark.parametrize("quick", [False, True])
 def test_the_definition(quick):
-    """All parts are there, each run's disks exist, and its figures have names of their own."""
+    """All parts are there, the disks of each run exist, and the names of its figures differ."""
     disks, parts = beside.load(quick)
     assert [p.name for p in parts] == ["stream", "create", "vi", "ddt", "editor", "files", "busy", "calls"]
     for one in (run for part in parts for run in part.runs):
@@ -104,7 +104,7 @@ print(beside.plot(part, {}, folder), beside.plot(part, {("stream/reader", "homer
 
 
 def test_plot(tmp_path):
-    """In the Python that has matplotlib."""
+    """Drawn by the Python environment that has matplotlib."""
     python, environment = TOP / ".venv-experiments/bin/python", os.environ | {"PYTHONPATH": "tools"}
     words = [python, "-c", DRAW, tmp_path]
     done = subprocess.run(words, cwd=TOP, env=environment, capture_output=True, text=True, timeout=HOST_LIMIT)
@@ -113,7 +113,7 @@ def test_plot(tmp_path):
 
 
 def test_stored_figures(part, tmp_path):
-    """What was stored comes back for the same command and size, and for no other."""
+    """Stored figures are used for the same command and size only."""
     file, one = tmp_path / "stored.json", part.runs[0]
     assert beside.stored(one, False, file) is None
     measured = {("stream/reader", "linux"): result([7.0], [40.0], [44.0])}
@@ -127,7 +127,7 @@ def test_stored_figures(part, tmp_path):
 
 
 def test_the_project_s_stored_figures():
-    """Each has a date, a kernel and a value for each figure that it names."""
+    """Each stored run has a date, a kernel, and values for each figure that it names."""
     for size in json.loads(beside.STORED.read_text()).values():
         for label, found in size.items():
             assert re.fullmatch(r"20\d\d-\d\d-\d\d", found["date"]) and found["kernel"], label
@@ -135,7 +135,7 @@ def test_the_project_s_stored_figures():
 
 
 def test_a_failed_run_is_a_line(part, tmp_path, monkeypatch):
-    """A program that ends badly costs its run one line, leaves a log, and no result (I1)."""
+    """A program that fails gives one line and a log, but no result (I1)."""
     monkeypatch.setattr(beside, "OUT", tmp_path)
     monkeypatch.setattr(beside, "key", lambda *_: "k")
     full = "result: bench=system release=1\nbeside: stream: No space left on device\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every machine boots, shows its boards, and powers off; and the ways a boot can go wrong are told apart."""
+"""test_boot.py - every machine boots, shows its boards and powers off; each way in which a boot can fail is reported."""
 
 import re
 import time
@@ -9,7 +9,7 @@ import pytest
 from harness import GuestDied
 from homeroom import guest, machine
 
-# Beside the nine machines: what the kernel must make of odd ones, as (lgroups, CPUs of each in order).
+# Besides the machines of qemu/machines: the lgroups of odd machines, and the CPUs of each lgroup in order.
 ODD = {
     "cpus128": [4] * 32,
     "cpus255": [4] * 63 + [3],
@@ -24,7 +24,7 @@ ODD = {
 
 
 def count(ranges: str) -> int:
-    """The number of CPUs in "0-3 72 73"."""
+    """The number of CPUs in a text such as "0-3 72 73"."""
     ends = [part.split("-") for part in ranges.split()]
     return sum(int(end[-1]) - int(end[0]) + 1 for end in ends)
 
@@ -78,7 +78,7 @@ def test_halt_and_reboot(boot):
 
 @pytest.mark.parametrize("name", ["sf3800", "sf15k"])
 def test_the_cd_boots_as_well(boot, tmp_path, name):
-    """Through GRUB, with the same memory, files and options as when QEMU loads the kernel."""
+    """A boot through GRUB has the same memory, files and options as one in which QEMU loads the kernel."""
     (tmp_path / "motto").write_text("every thread has a home\n")
     texts = []
     for cd in (False, True):
@@ -118,27 +118,27 @@ def test_same_seed_same_choices(boot_once):
 
 
 def test_a_full_first_disk_of_arguments(boot_once):
-    """A command line of tens of kilobytes arrives whole."""
+    """A command line of tens of kilobytes arrives completely."""
     words = "x" * 20000
     outcome, _, _ = boot_once("sf280r", run=f"w={words}; exit $((${{#w}} / 1000))")
     assert outcome.status == 20
 
 
 def test_a_machine_tells_what_it_waits_for(boot):
-    """A command that does not end ends the test, and the console says what its CPUs and threads are at."""
+    """If a command does not end, the test ends, and the console shows what CPUs and threads do."""
     booted = boot("sf280r", watchdog=20)
     with pytest.raises(GuestDied, match="did not end in 3 s"):
         booted.run("while :; do :; done", timeout=3)
     text = booted.guest.text()
-    # An interrupt may have come just before, with a lock, and fsflush may be awake; the reaper has nothing to do.
+    # An interrupt may have come just before, while a lock was held, and fsflush may run; the reaper has nothing to do.
     assert re.search(r"^CPU \d runs sh, \d locks, at$", text, re.MULTILINE), text
     waits = re.search(r"^thread \d+ reaper waits for reaper\n((  .*\n)+)", text, re.MULTILINE)
     assert waits is not None and "cv_sleep+" in waits[1] and "reaper_main+" in waits[1], text
-    assert " init waits" not in text, text  # for a signal, too
+    assert " init waits" not in text, text  # init waits for a signal, too
 
 
 def test_every_cpu_tells_where_each_has_a_host_thread(boot):
-    """CPUs that wait for locks are woken by NMIs, and the one for all CPUs may come together with one of those."""
+    """NMIs wake CPUs that wait for locks.  The NMI for all CPUs may come at the same time as one of those."""
     booted = boot("sf3800", threads="multi", watchdog=None)
     booted.run("for i in 1 2 3 4 5 6 7 8 9 10 11 12; do (while :; do (:); done) & done")
     time.sleep(1)
@@ -150,7 +150,7 @@ def test_every_cpu_tells_where_each_has_a_host_thread(boot):
 
 
 def test_hung_user_program_is_not_a_hung_kernel(boot_once):
-    """A program that loops makes progress as far as the watchdog is concerned; the time limit ends it."""
+    """A program in an endless loop is progress to the watchdog; the time limit ends the run."""
     outcome, _, lines = boot_once("sf280r", run="while :; do :; done", watchdog=2, timeout=8)
     assert outcome.kind == "timeout"
     assert any(line.startswith("alive") for line in lines)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""One file on a disk, several processes: read, write, mmap, truncate and msync at random against a model."""
+"""test_coherence.py - one file on a disk, used by several processes at the same time.
+
+They read, write, mmap, truncate and msync it at random, and compare what they read with a model (user/test/coherence.c).
+"""
 
 import os
 import re
@@ -10,7 +13,7 @@ import pytest
 from homeroom.machine import TOP
 
 FOLDER = TOP / "build/test-coherence"
-pytestmark = [pytest.mark.disk, pytest.mark.xdist_group("coherence")]  # one worker: the disks in FOLDER are made once
+pytestmark = [pytest.mark.disk, pytest.mark.xdist_group("coherence")]  # one worker makes the disks in FOLDER once
 OPS, SEED = 25000, 7
 
 
@@ -19,7 +22,7 @@ def blank(name: str, mb: int) -> str:
 
 
 def make(path: str, fill) -> None:
-    """Make an image at once, for several processes may run these tests."""
+    """Make an image under another name and rename it: several processes may run these tests."""
     if not os.path.exists(path):
         fill(f"{path}.{os.getpid()}")
         os.replace(f"{path}.{os.getpid()}", path)
@@ -34,7 +37,10 @@ def images():
 
 
 def mixed(machine, path: str, kb: int, procs: int) -> dict[str, int]:
-    """Run it; what is read after mounting again is what was there, and e2fsck finds nothing."""
+    """Run the test program on a file.  After the next mount the contents must be the same, and e2fsck must find no fault.
+
+    Returns the counts that the program prints.
+    """
     out = machine.check(f"/usr/test/coherence /m/f {procs} {OPS} {SEED} {kb}", timeout=500)
     found = {k: int(v) for k, v in re.findall(r"(\w+)=(\d+)(?= |$)", out)}
     assert found["bad"] == 0 and found["seed"] == SEED, out
@@ -53,7 +59,7 @@ def counter(machine, name: str) -> int:
 
 @pytest.mark.machine("sf3800", disks=(blank("plenty", 128),))
 def test_coherence(machine):
-    """Two boards, eight CPUs, five processes, a file of 512 KB: they meet all the time."""
+    """Two boards, eight CPUs and five processes share a file of 512 KB, so they often access the same pages."""
     path = blank("plenty", 128)
     machine.check("mkdir -p /m; mount -t ext3 /dev/vda /m")
     found = mixed(machine, path, 512, 5)
@@ -63,7 +69,7 @@ def test_coherence(machine):
 @pytest.mark.long
 @pytest.mark.machine("sf280r", memory="64M", disks=(blank("little", 128), blank("little", 256)))
 def test_coherence_when_memory_is_short(machine):
-    """File and model are each 40 MB, memory is 64: pages of both go out and come in."""
+    """File and model have 40 MB each, and memory has 64 MB: pages of both are written out and read again."""
     machine.check("swapon /dev/vdb; mkdir -p /m; mount -t ext3 /dev/vda /m")
     mixed(machine, blank("little", 128), 40000, 4)
     assert counter(machine, "fspgin") > 10000

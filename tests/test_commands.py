@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The commands' output formats, on the host: each command is linked with tests/fakekernel.c.
+"""test_commands.py - the output formats of the commands, on the host: each command is linked with tests/fakekernel.c.
 
-The fake machine has two boards of four CPUs; CPU 5 is off-line, CPU 6 no-intr, CPU 7 busy.
-What the kernel answers on a real boot is tested in test_commands_boot.py.
+The fake kernel has two boards of four CPUs; CPU 5 is off-line, CPU 6 no-intr, CPU 7 busy.
+test_commands_boot.py tests the answers of the real kernel.
 """
 
 import os
@@ -52,7 +52,7 @@ LGRPMAP = """\
 
 @pytest.fixture(scope="module")
 def fake(tmp_path_factory):
-    """Runs a command against the fake kernel; builds it at its first use."""
+    """A function that runs a command against the fake kernel; it builds the command at its first use."""
     build = tmp_path_factory.mktemp("commands")
     root = build / "root"
     proc = root / "proc/77"
@@ -292,7 +292,7 @@ user processor set 3: empty
     ],
 )
 def test_psrset(fake, args, out, err, status):
-    """Each action's lines, each failure's words and the status; the others of a list are done in any case."""
+    """The lines of each action, the message of each failure, and the status; the rest of a list is always processed."""
     done = fake("psrset", *args.split())
     assert done.returncode == status, done.stderr
     assert done.stdout == out
@@ -361,7 +361,7 @@ def test_a_wrong_command_line_does_nothing_and_says_why(fake, tmp_path, command,
 
 MPSTAT_NAMES = ["minf", "mjf", "xcal", "intr", "ithr", "csw", "icsw", "migr", "smtx", "srw", "syscl"]
 MPSTAT_NAMES += ["usr_ticks", "sys_ticks", "wt_ticks", "idl_ticks"]
-MPSTAT = {  # totals after 20 seconds
+MPSTAT = {  # by CPU: totals after 20 seconds
     0: [1920, 0, 4960, 69620, 0, 142520, 80, 680, 8780, 0, 120820, 40, 500, 0, 1460],
     3: [0, 0, 0, 20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2000],
     4: [540, 0, 399300, 825180, 820720, 12700, 300, 560, 57240, 0, 8300, 0, 940, 0, 1060],
@@ -372,7 +372,7 @@ HEADING = "CPU minf mjf xcal  intr ithr  csw icsw migr smtx  srw syscl  usr sys 
 
 @pytest.fixture
 def counted(tmp_path):
-    """A root whose files say what CPUs have done in 20 seconds."""
+    """A root directory with files that contain the counts of CPUs after 20 seconds."""
     (tmp_path / "dev").mkdir()
     (tmp_path / "proc").mkdir()
     rows = [(cpu, MPSTAT.get(cpu, [0] * 14 + [2000])) for cpu in range(8)]
@@ -385,7 +385,7 @@ def counted(tmp_path):
 
 
 def test_mpstat(fake, counted):
-    """The columns stand where the blog's do; CPU 5 is off-line and not there."""
+    """The columns are those of the blog; CPU 5 is off-line and has no line."""
     lines = fake("mpstat", root=counted).stdout.splitlines()
     assert lines[0] == HEADING
     assert lines[1] == "  0   96   0  248  3481    0 7126    4   34  439    0  6041    2  25   0  73"
@@ -418,12 +418,12 @@ def test_mpstat_of_sets(fake, counted):
     assert lines[0] == "SET" + HEADING[3:] + " sze"
     assert [line.split()[::16] for line in lines[1:]] == [["-1", "3"], ["1", "3"], ["2", "1"], ["3", "0"]]
     one = lines[2].split()
-    assert one[1] == "96" and one[12:16] == ["1", "8", "0", "91"]  # sums of counts, means of shares of time
+    assert one[1] == "96" and one[12:16] == ["1", "8", "0", "91"]  # sums of counts, and means of shares of time
 
 
 def test_mpstat_arguments(fake, counted):
     assert fake("mpstat", "1", "0", root=counted).stdout == ""
-    assert len(fake("mpstat", "1", "2", root=counted).stdout.splitlines()) == 16  # a heading before each sample
+    assert len(fake("mpstat", "1", "2", root=counted).stdout.splitlines()) == 16  # a heading before each report
     for wrong in (["-p", "-P", "1"], ["x"], ["1", "2", "3"], ["-z"], ["0"]):
         assert fake("mpstat", *wrong, root=counted).returncode == 2
 
@@ -463,7 +463,7 @@ def test_mdb_writes(fake):
     for letter, bits in (("W", 32), ("w", 16)):
         assert fake("mdb", "-kw", stdin=f"minus/{letter} -1\n").stdout.split()[-1] == hex((1 << bits) - 1)
     assert fake("mdb", "-kw", stdin="lgrp_shm_random_thresh/Z -1\n").stdout.split()[-1] == hex((1 << 64) - 1)
-    # W on a 64-bit variable leaves the upper half: Z is the one to use.
+    # W on a 64-bit variable does not change the upper half; Z changes all 8 bytes.
     half = fake("mdb", "-kw", stdin="lgrp_shm_random_thresh/W 1\nlgrp_shm_random_thresh/J\n")
     assert half.stdout.split()[-1] == "1234567800000001"
     whole = fake("mdb", "-kw", stdin="lgrp_shm_random_thresh/Z 1\nlgrp_shm_random_thresh/J\n")
@@ -496,7 +496,7 @@ THRESH = f"failed to write lgrp_shm_random_thresh: allowed are 0t0 to 0t{2**64 -
     ],
 )  # fmt: skip
 def test_mdb_refuses(fake, flags, line, message):
-    """One line each, and the variable keeps its value."""
+    """One line for each, and the variable keeps its value."""
     name = line.split("/")[0]
     result = fake("mdb", flags, stdin=f"{line}\n{name}/J\n")
     assert result.stderr.splitlines()[0] == f"mdb: {message}"
@@ -542,7 +542,7 @@ def test_truss(fake, tmp_path):
     script = tmp_path / "traced"
     trace = tmp_path / "trace"
     trace.write_text(TRACE.replace("77 1", "@ 1"))
-    # The stand-in kernel leaves the pipe to the command: it writes the trace itself, under its own pid.
+    # The fake kernel gives the pipe to the command, which writes the trace itself, with its own pid.
     script.write_text(f'#!/bin/sh\nsed "s/@/$$/" {trace} >&$FAKE_TRUSS_FD\nexit 5\n')
     script.chmod(0o755)
     out = fake("truss", script)

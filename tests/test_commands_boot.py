@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The commands on a booted machine: that they tell, and change, what is so.
+"""test_commands_boot.py - the commands on a booted machine: they show, and change, the state of the real kernel.
 
-Their formats are tested on the host (test_commands.py).
+test_commands.py tests their output formats on the host.
 """
 
 import re
@@ -47,7 +47,7 @@ def test_mdb_writes_all_seven_variables(machine):
 
 
 def test_disk_pacing_as_on_aix(machine):
-    """lsattr shows what chdev changes; what is wrong changes nothing, and is a line."""
+    """lsattr shows what chdev has changed.  A wrong value changes nothing, and gives one line."""
     show = "lsattr -E -l sys0"
     lines = [line.split() for line in machine.check(show).splitlines()]
     assert [(w[0], w[1], w[-1]) for w in lines] == [("maxpout", "0", "True"), ("minpout", "0", "True")]

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Debian's busybox-static prints the same on Homeroom as on the host.
+"""test_conformance.py - Debian's busybox-static prints the same on Homeroom as on the host.
 
-Each script of tests/conformance runs with the same busybox, in an empty directory, with the same
-environment, as uid 1000 (tests/conformance/permissions.sh asks about that); output, standard
-error included, and exit status must be equal.
+The same busybox runs each script of tests/conformance on both systems: in an empty directory, with the same environment, as
+uid 1000 (tests/conformance/permissions.sh depends on that).  Output with standard error, and exit status, must be equal.
 """
 
 import os
@@ -23,7 +22,7 @@ UID = 1000
 
 @pytest.fixture(scope="session")
 def applets():
-    """A directory with busybox under the name of each of its applets."""
+    """A directory with a link to busybox for each of its applets."""
     busybox = shutil.which("busybox")
     if busybox is None:
         pytest.skip("busybox-static is not installed")
@@ -38,12 +37,12 @@ def applets():
 
 
 def start(script, path):
-    """The command that runs a script which is one directory up."""
+    """The command that runs a script in the parent directory."""
     return f"umask 022 && env -i LC_ALL=C TZ=UTC HOME=/tmp PATH={path} busybox sh ../{script.name}"
 
 
 def on_host(script, applets):
-    """Output and exit status of a script here."""
+    """Output and exit status of a script on this host."""
     with tempfile.TemporaryDirectory(prefix="conformance.") as parent:
         os.chmod(parent, 0o755)
         shutil.copy(script, parent)
@@ -66,7 +65,7 @@ def on_host(script, applets):
 
 
 def in_guest(script):
-    """The command line that does the same on Homeroom."""
+    """The command line that runs the script on Homeroom in the same way."""
     text = shlex.quote(script.read_text())
     work = f"/tmp/conformance.{script.stem}"
     prepare = f"rm -rf {work}; mkdir {work} && cd {work} && printf %s {text} > ../{script.name}"
@@ -86,5 +85,5 @@ def test_same_as_on_the_host(machine, applets, script):
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_scripts_are_repeatable(applets, script):
-    """A script whose output changes from run to run would prove nothing."""
+    """Each script prints the same in two runs on the host; otherwise the comparison would prove nothing."""
     assert on_host(script, applets) == on_host(script, applets)

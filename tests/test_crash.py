@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""A power cut at any moment: the file system is whole afterwards, and what fsync promised is there.
+"""test_crash.py - power cuts at any moment: afterwards the file system has no faults, and has all data that fsync promised.
 
-Three workloads: one thread (crashwork); several side by side (crashcrowd), and many small files (crashfiles), whose cuts
-are also during the recovery.  `make crash` makes 2,000 cuts of the second and 800 of the third.
+There are three workloads: one thread (crashwork), several threads (crashcrowd), and many small files (crashfiles).  The
+cuts of the last two are also during the recovery.  `make crash` makes 2,000 cuts of the second and 800 of the third.
 
-One machine works on a disk while QEMU records its writes.  The disk is rebuilt at CUTS moments, most of them between the
-writes of one flush, with writes dropped that no flush covers.  At each the kernel's own code, built for this host,
-replays the journal; e2fsck judges the result; what was promised is compared.  At BOOTS of them a machine does it.
-The record depends on how fast the host's disk answers; what is cut of it depends on the seed alone, which is printed.  The
-records are kept (FOLDER/writes.log, crowd1024.log, files4096.log, ...; one with a fault in FOLDER/failed, too);
-CRASH_LOG names one to be used again.  THREADS=multi: the machine that is recorded has a host thread for each CPU.
+A machine works on a disk while QEMU records its writes.  The disk is rebuilt as it may be after a cut (crash.py), at CUTS
+moments, most of them between the writes before a flush; writes after the last flush may be lost.  Each time the kernel's own
+code, built for this host, replays the journal.  Then e2fsck must find no fault, and the promised data must be there.  At
+BOOTS of the moments a machine mounts the disk instead.
+The record depends on the speed of the host's disk; the choice of cuts depends only on the seed, which is printed.  Records
+are kept (FOLDER/writes.log, crowd1024.log, files4096.log, ...), and one with a fault also in FOLDER/failed.  CRASH_LOG names
+a record to use again.  THREADS=multi: the recorded machine has a host thread for each CPU.
 """
 
 import os
@@ -30,11 +31,11 @@ CUTS, BOOTS, STEPS, SEED = 200, 10, 50, 4
 BLOCKS = [1024, 4096]
 CROWD_CUTS, CYCLES, ROUNDS = int(os.environ.get("CRASH_CUTS", 420)), 18, 8
 FOLDER = TOP / "build/test-crash"
-pytestmark = pytest.mark.xdist_group("crash")  # one worker: one record serves all
+pytestmark = pytest.mark.xdist_group("crash")  # one worker, because all tests use one record
 REPLAY = TOP / "build/host/ext-replay"
 MKFS = ["mke2fs", "-q", "-F", "-t", "ext3", "-E", "nodiscard"]
 SHM = Path("/dev/shm")
-os.environ["PATH"] += ":/usr/sbin:/sbin"  # where mke2fs is for who is not root
+os.environ["PATH"] += ":/usr/sbin:/sbin"  # mke2fs is there, and an ordinary user has no such folder in PATH
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,7 @@ def folder():
 
 
 def new_disk(folder: Path, block: int = 1024, inodes: int = 256) -> Path:
-    """A disk with a partition table, an empty file system whose free blocks hold a pattern, and the marker."""
+    """Make a disk with a partition table, an empty file system whose free blocks contain a pattern, and the marker."""
     part, disk = folder / "part.img", folder / "disk.img"
     part.write_bytes(crash.STALE * (crash.FS_SECTORS * crash.SECTOR // len(crash.STALE)))
     sizes = ["-N", str(inodes), "-b", str(block), "-J", f"size={1 if block == 1024 else 4}"]
@@ -61,7 +62,7 @@ def new_disk(folder: Path, block: int = 1024, inodes: int = 256) -> Path:
 
 
 def recorded(disk: Path, log: Path, speed, command: str):
-    """The disk before, and what a machine wrote to it."""
+    """Run a command that writes to the disk.  Returns the disk before it, and the record of its writes."""
     import harness
 
     base, kept = disk.read_bytes(), Path(os.environ.get("CRASH_LOG", ""))
@@ -90,7 +91,7 @@ def record(folder, speed):
 
 
 def none(faults: list[str], log: Path) -> None:
-    """No faults; else the record is kept beyond the next run."""
+    """Fail if there are faults; then the record is copied, so that the next run does not replace it."""
     if faults and Path(os.environ.get("CRASH_LOG", "")).name != log.name:
         (FOLDER / "failed").mkdir(exist_ok=True)
         shutil.copy(log, FOLDER / "failed")
@@ -102,7 +103,7 @@ def e2fsck(part: Path) -> str:
     return "" if run.returncode == 0 else run.stdout
 
 
-Judge = Callable[[Path], list[str]]  # what is wrong with the files of a disk
+Judge = Callable[[Path], list[str]]  # the faults in the files of a disk
 
 
 def kept(mark: int) -> Judge:
@@ -110,7 +111,7 @@ def kept(mark: int) -> Judge:
 
 
 class Replayer:
-    """The host program, kept for many images."""
+    """The host program that replays the journal; it uses the same image file for many disks."""
 
     def __init__(self, folder: Path, number: int) -> None:
         self.program = subprocess.Popen(
@@ -119,8 +120,11 @@ class Replayer:
         self.part, self.files = folder / f"cut{number}.img", folder / f"files{number}"
 
     def check(self, image: bytes | bytearray, judge: Judge, again: int = 0) -> list[str]:
-        """Faults of the disk; `again`: the power fails once more while the journal is replayed, at a moment by that seed."""
-        with open(self.part, "r+b" if self.part.exists() else "wb") as file:  # a new file's pages would be cleared first
+        """The faults of a disk after its journal was replayed.
+
+        `again`: if it is not 0, the power fails once more during the replay, at a moment chosen with this seed.
+        """
+        with open(self.part, "r+b" if self.part.exists() else "wb") as file:  # a new file would be cleared first
             file.write(memoryview(image)[crash.FS_START * crash.SECTOR : crash.MARKER_START * crash.SECTOR])
         shutil.rmtree(self.files, ignore_errors=True)
         self.files.mkdir()
@@ -139,7 +143,7 @@ class Replayer:
 
 
 def choose_cuts(entries) -> list[int]:
-    """Moments, each between two entries: spread over all, half of them where writes wait for a flush."""
+    """Cuts, each between two entries: half of them anywhere, half of them where writes wait for a flush."""
     rng = random.Random(SEED)
     waiting = [k for k in range(1, len(entries)) if not entries[k - 1].flush and entries[k - 1].data]
     half = rng.sample(waiting, min(CUTS // 2, len(waiting)))
@@ -150,7 +154,7 @@ def choose_cuts(entries) -> list[int]:
 
 
 def disks(base: bytes, entries):
-    """(cut, disk, mark, whether to boot) for each cut."""
+    """For each cut: (cut, disk, last mark, whether a machine boots with it)."""
     cuts, made = choose_cuts(entries), crash.Cuts(base, entries)
     for number, cut in enumerate(cuts):
         rng = random.Random(SEED * 1000003 + cut) if number % 4 else None
@@ -159,7 +163,10 @@ def disks(base: bytes, entries):
 
 
 def check_all(folder: Path, cuts) -> list[str]:
-    """The host's replay of each (cut, disk, judge, seed of a second cut or 0), two at a time.  What is wrong."""
+    """The faults after the host's replay, two disks at a time.
+
+    `cuts`: (cut, disk, judge, seed of a second cut or 0) of each disk.
+    """
     workers = [Replayer(folder, n) for n in range(2)]
     faults, waiting = [], []
     with ThreadPoolExecutor(2) as threads:
@@ -176,7 +183,7 @@ def check_all(folder: Path, cuts) -> list[str]:
 
 
 def test_every_cut(folder, record):
-    """The host's replay at each of the cuts."""
+    """The host replays the journal at each cut."""
     base, entries = record
     assert len(entries) > 2 * CUTS and sum(e.flush for e in entries) > 4 * STEPS, "too little was recorded"
     assert crash.Cuts(base, entries).mark(len(entries)) == 4 * STEPS
@@ -190,7 +197,7 @@ def test_every_cut(folder, record):
 
 
 def crowd_cuts(entries, count: int) -> list[int]:
-    """Moments between two entries: half of them right after a flush, or all flushes if these are fewer."""
+    """Cuts between two entries: half of them just behind a flush, or behind each flush if there are fewer flushes."""
     rng = random.Random(SEED)
     flushes = [k + 1 for k in range(len(entries)) if entries[k].flush]
     cuts = set(rng.sample(flushes, min(count // 2, len(flushes))))
@@ -200,7 +207,7 @@ def crowd_cuts(entries, count: int) -> list[int]:
 
 
 def crowd_disks(base: bytes, entries, count: int, judge: Callable[[list[int]], Judge]):
-    """As check_all() wants them: two of three with writes dropped that no flush covers, one of three cut once more."""
+    """The cuts for check_all(): in two of three, writes after the last flush may be lost; in one, a second cut follows."""
     made = crash.Cuts(base, entries)
     for number, cut in enumerate(crowd_cuts(entries, count)):
         image, _ = made.rebuild(cut, random.Random(SEED * 1000003 + cut) if number % 3 else None)
@@ -208,7 +215,7 @@ def crowd_disks(base: bytes, entries, count: int, judge: Callable[[list[int]], J
 
 
 def test_mark_beside_other_sectors():
-    """A mark is found in a request that begins before it: a block of the file system, or another worker's mark."""
+    """A mark is found in a request that begins before it, with a block of the file system or with another worker's mark."""
     marks = [struct.pack("<II", crash.MARK, number).ljust(crash.SECTOR, b"\0") for number in (7, 8)]
     last = crash.Entry(crash.MARKER_START - 8, bytes(8 * crash.SECTOR) + marks[0] + marks[1], False)
     made = crash.Cuts(b"", [crash.Entry(crash.MARKER_START + 1, marks[1], False), last])
@@ -218,7 +225,7 @@ def test_mark_beside_other_sectors():
 
 @pytest.mark.parametrize("block", BLOCKS)
 def test_cuts_in_company(folder, speed, block):
-    """Threads that work side by side, cut at flushes and between, with lost writes, and again during the recovery."""
+    """Several threads; cuts at flushes and between them, with lost writes, and again during the recovery."""
     command = f"/usr/test/crashcrowd /mnt /dev/vda2 {CYCLES}"
     log = FOLDER / f"crowd{block}.log"
     base, entries = recorded(new_disk(folder, block), log, speed, command)
@@ -237,7 +244,7 @@ def test_cuts_in_company(folder, speed, block):
 
 @pytest.mark.parametrize("block", BLOCKS)
 def test_small_files_in_company(folder, speed, block):
-    """Two threads make many small files: what sync(2) promised is there, and all others are whole or absent."""
+    """Two threads make many small files: files that sync(2) has promised are there, and all others complete or absent."""
     log = FOLDER / f"files{block}.log"
     disk = new_disk(folder, block, inodes=1024)
     base, entries = recorded(disk, log, speed, f"/usr/test/crashfiles /mnt /dev/vda2 {ROUNDS}")
@@ -252,7 +259,7 @@ def test_small_files_in_company(folder, speed, block):
 
 @pytest.mark.parametrize("half", [0, 1])
 def test_real_boots(folder, record, speed, half):
-    """Machines that mount what is left, one after the other."""
+    """Machines mount the disks after a cut, one after the other."""
     import harness
 
     base, entries = record

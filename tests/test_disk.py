@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Disks: names, partitions, contents, the two controllers, errors that QEMU injects, orders, what is counted."""
+"""test_disk.py - disks: names, partitions, contents, both controllers, injected errors, disk schedulers, statistics."""
 
 import hashlib
 import random
@@ -14,7 +14,7 @@ from homeroom import disk
 from homeroom.machine import TOP
 
 FOLDER = TOP / "build/test-disks"
-pytestmark = [pytest.mark.disk, pytest.mark.xdist_group("disk")]  # one worker: the disks in FOLDER are made once
+pytestmark = [pytest.mark.disk, pytest.mark.xdist_group("disk")]  # one worker makes the disks in FOLDER once
 SECTOR = 512
 BAD_READ, BAD_WRITE = 100, 200  # sectors that fail
 
@@ -43,7 +43,7 @@ def rule(iotype: str, sector: int) -> str:
 
 @pytest.fixture(scope="module", autouse=True)
 def images():
-    """The disks' contents, by file name."""
+    """The contents of the disks, by file name."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     rng = random.Random(4)
     sizes = {"parts": 16384, "short": 2049, "bad": 4096, "ide": 8192, "badide": 4096}
@@ -55,7 +55,7 @@ def images():
     (FOLDER / "lossy.img").write_bytes(bytes(16 << 20))
     command = ["mke2fs", "-q", "-F", "-t", "ext3", "-b", "4096", FOLDER / "lossy.img"]
     subprocess.run(command, check=True, capture_output=True)
-    lossy = range(16000, 16064)  # in the middle, where a file of 10 of 16 MiB has data
+    lossy = range(16000, 16064)  # in the middle: a file of 10 of the 16 MiB has data there
     (FOLDER / "lossy.conf").write_text("".join(rule("write", sector) for sector in lossy))
     (FOLDER / "slow.img").write_bytes(bytes(64 << 20))
     (FOLDER / "prio.img").write_bytes(bytes(64 << 20))
@@ -68,7 +68,7 @@ def md5(data: bytes) -> str:
 
 
 def forget(machine, name: str) -> None:
-    """What was written is on the disk, and what is read next comes from there."""
+    """Write all data of a disk to it, and drop its pages, so that the next read comes from the disk."""
     machine.check(f"blockdev --flushbufs /dev/{name}")
 
 
@@ -102,7 +102,7 @@ def test_contents(machine, images):
 @ALL
 @pytest.mark.parametrize("name, file, start", [("vda5", "parts", 8200), ("hda", "ide", 0)])
 def test_writes_reach_the_image(machine, name, file, start):
-    """Unaligned ones too; what lies beside them stays."""
+    """Writes arrive in the image, also unaligned ones; the bytes around them do not change."""
     before = bytearray(image(file))
     machine.check(f"dd if=/bin/busybox of=/dev/{name} bs=777 count=50 seek=3 conv=fsync")
     text = machine.check("dd if=/bin/busybox bs=777 count=50 2>/dev/null | md5sum")
@@ -133,7 +133,7 @@ def test_read_only(machine, images):
 @ALL
 @pytest.mark.parametrize("name, file", [("vdc", "bad"), ("hdb", "badide")])
 def test_errors(machine, images, name, file):
-    """A bad sector is an error for whoever asks for it, is counted, and harms nobody else."""
+    """A bad sector is an error for the process that reads or writes it, and is counted; other accesses work."""
     stat = f"sd:{2 if name == 'vdc' else 4}:{name}:"
     before = machine.kstats(stat)
     good = machine.check(f"dd if=/dev/{name} bs=4k count=12 2>/dev/null | md5sum")
@@ -171,7 +171,7 @@ def test_pio_reads_and_writes_the_same(machine, images):
 
 @ALL
 def test_queues_interrupt_their_own_cpus(machine):
-    """Reads from each CPU use the queue whose interrupt arrives nearest."""
+    """Reads on each CPU use the queue whose interrupt goes to the nearest CPU."""
 
     def counts() -> dict[str, list[int]]:
         rows = re.findall(r"^ *\d+:((?: +\d+)+) .* (vda-q\d)$", machine.check("cat /proc/interrupts"), re.MULTILINE)
@@ -191,7 +191,7 @@ def test_queues_interrupt_their_own_cpus(machine):
 @ALL
 @pytest.mark.parametrize("order", [0, 1, 2])
 def test_orders(machine, order):
-    """Many processes read and write at the same time: everything is where it belongs, in each order."""
+    """Many processes read and write at the same time: with each disk scheduler, all data are where they belong."""
     machine.check(f"echo disk_sched/W {order} | mdb -kw")
     for name, file, start in (("vda1", "parts", 2048), ("hda", "ide", 0)):
         machine.check(
@@ -208,13 +208,13 @@ def test_orders(machine, order):
 
 @ALL
 def test_counts(machine):
-    """Each block read and written once is counted once, by both interfaces."""
+    """Each block that is read and written once is counted once, in both interfaces."""
     forget(machine, "hda")
     before = machine.kstats("sd:3:hda:")
     machine.check("dd if=/dev/hda of=/dev/null bs=4k count=100; dd if=/dev/zero of=/dev/hda bs=4k count=50 conv=fsync")
     after = machine.kstats("sd:3:hda:")
     gained = {name.split(":")[-1]: after[name] - before[name] for name in after}
-    assert 100 * 4096 <= gained["nread"] <= 100 * 4096 + 256 * 1024  # reading ahead
+    assert 100 * 4096 <= gained["nread"] <= 100 * 4096 + 256 * 1024  # with read-ahead
     assert gained["nwritten"] == 50 * 4096 and gained["flushes"] >= 1
     assert gained["wcnt"] == gained["rcnt"] == 0
     fields = next(line.split() for line in machine.check("cat /proc/diskstats").splitlines() if line.split()[2] == "hda")
@@ -237,7 +237,7 @@ LOSSY = pytest.mark.machine("sf280r", disks=(f"{FOLDER}/lossy.img,blkdebug={FOLD
 
 @LOSSY
 def test_fsync_reports_lost_writes(machine):
-    """Data that does not reach the disk: fsync says so, for that file; the page stays, and others are not harmed."""
+    """If data cannot be written to the disk, fsync of that file reports it.  The page stays, and other files are unaffected."""
     machine.check("mkdir -p /mnt && mount -t ext3 /dev/vda /mnt")
     machine.check("dd if=/bin/busybox of=/mnt/small bs=4k count=4 conv=fsync")
     lost = machine.run("yes 0123456 | dd of=/mnt/large bs=64k count=160 iflag=fullblock conv=fsync")
@@ -251,7 +251,7 @@ def test_fsync_reports_lost_writes(machine):
     )
 
 
-# ---- the reference disk: a machine of its own ----
+# ---- the reference disk: needs a machine of its own ----
 
 REFERENCE = pytest.mark.machine(
     "sf280r", disks=(f"refdisk:{FOLDER}/slow.img,scale=20,log={FOLDER}/slow.log",), system="set disk_depth=1"
@@ -259,7 +259,7 @@ REFERENCE = pytest.mark.machine(
 
 
 def test_models_of_the_reference_disk(tmp_path):
-    """Each file in qemu/refdisk is a disk that can be served."""
+    """nbdkit can serve a disk with each parameter file in qemu/refdisk."""
     (tmp_path / "image").write_bytes(bytes(512))
     for model in (TOP / "qemu/refdisk").glob("*.toml"):
         servers, notes = disk.serve([f"refdisk:{tmp_path}/image,model={model.stem},scale=2"], tmp_path)
@@ -277,7 +277,9 @@ PRIORITY = pytest.mark.machine(
 
 @PRIORITY
 def test_idle_reader_waits_for_others(machine):
-    """Four readers keep the disk busy; one of class idle, in the upper half, gets a command in 2 s, and then the rest."""
+    """Four readers keep the disk busy.  A fifth one, of I/O class idle, reads the upper half: one command in 2 s, and the rest
+    when the others have ended.
+    """
     read = "dd if=/dev/vda bs=4k count=1 iflag=direct of=/dev/null 2>/dev/null skip="
     machine.check(
         f"(ionice -c 3 sh -c 'for i in $(seq 40); do {read}$((8192 + i * 97)); done') & "
@@ -289,13 +291,15 @@ def test_idle_reader_waits_for_others(machine):
     upper = [int(row[1]) >= 65536 for row in rows]
     assert upper.count(True) == 40 and upper.count(False) >= 200
     last = len(upper) - 1 - upper[::-1].index(False)
-    # Of 40: at the start, each 2 s, and while a busy host keeps all four others from asking; in turn it would be all 40.
+    # Of 40 commands: at the start, every 2 s, and when a busy host delays all four others.  In turn it would be all 40.
     assert upper[:last].count(True) <= 20
 
 
 @REFERENCE
 def test_reference_disk(machine):
-    """It takes what its parameters say, unscaled: command, transfer, half a revolution, seek; what continues is special."""
+    """Unscaled, a request takes the time that the parameters give: command, transfer, half a revolution, seek.  A request that
+    continues the one before takes another time.
+    """
     log = FOLDER / "slow.log"
     cylinder = 14 * 48
     for sector in (0, 40000, 40000 + cylinder * 100, 40000 + cylinder * 101):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The dispatcher under load: home first, remote only to run at once, back home, nearest boards first."""
+"""test_dispatch.py - the dispatcher under load: threads run at home, elsewhere only to run at once, and then return home."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def dispatches(machine) -> tuple[int, int]:
 
 @pytest.mark.machine("sf6800")
 def test_crowded_home_runs_remotely_without_remote_pages(machine):
-    """12 threads at home on one board of four CPUs: eight run elsewhere, and none of their pages does."""
+    """12 threads are at home on a board of four CPUs: eight of them run on other boards, and all pages stay at home."""
     _, before = dispatches(machine)
     got = figures(machine.check("/usr/test/disp crowd 2 12 2000", timeout=120))
     _, after = dispatches(machine)
@@ -34,16 +34,16 @@ def test_crowded_home_runs_remotely_without_remote_pages(machine):
 
 @pytest.mark.machine("sf6800")
 def test_survivors_go_home_when_there_is_room(machine):
-    """When 8 of 12 exit, the others run at home from their second wake-up on."""
+    """When 8 of 12 threads exit, the other four run at home from their second wake-up on."""
     got = figures(machine.check("/usr/test/disp leave 1 12 4", timeout=120))
     assert got["home_second"] == "4"
     assert got["remote_seen"] == "0"
 
 
 def test_full_machine_stays_home(boot):
-    """Five computing threads for each CPU: more than 95 % of the dispatches are at home.
+    """With five computing threads for each CPU, more than 95 % of the dispatches are at home.
 
-    Guest time counts instructions here, so that how many turns a thread gets does not depend on what else the host does.
+    Guest time counts instructions here, so the number of time slices of a thread does not depend on the load of the host.
     """
     got = figures(boot("sf6800", qemu_args=guest.ICOUNT).check("/usr/test/disp full 5", timeout=240))
     home, remote = int(got["dispatched_home"]), int(got["dispatched_remote"])
@@ -54,7 +54,7 @@ def test_full_machine_stays_home(boot):
 
 @pytest.mark.machine("threelevel")
 def test_nearest_board_helps_first(machine):
-    """On three levels of distance, the threads that find no room at home run on the nearest boards."""
+    """With three levels of distance, threads for which there is no room at home run on the nearest boards."""
     distance = [int(d) for d in machine.check("cat /sys/devices/system/node/node0/distance").split()]
     boards = [cpus(machine.check(f"cat /sys/devices/system/node/node{i}/cpulist")) for i in range(len(distance))]
     order = sorted(set(distance))
@@ -83,16 +83,16 @@ def cpus(text: str) -> list[int]:
 
 
 def woken(machine) -> int:
-    """Pokes that CPUs 4 to 7 were sent because a thread was queued there."""
+    """The number of pokes that CPUs 4 to 7 got because a thread was queued there."""
     stats = machine.kstats("intr:")
     return sum(stats[f"intr:{cpu}:cpu:poke wakeup"] for cpu in range(4, 8))
 
 
 @pytest.mark.machine("sf3800")
 def test_fenced_cpus_that_do_not_halt(machine):
-    """They find what there is to run without being interrupted, and begin to halt again when they are told to.
+    """Fenced CPUs with halt_fenced_cpus=0 find threads without an interrupt; with 1 they halt again.
 
-    There are more CPUs than threads: a busy CPU is poked all the same when a thread with a higher priority is queued there.
+    There are more CPUs than threads, because a busy CPU gets a poke in any case if a thread of higher priority is queued there.
     """
     sent = {}
     machine.check("psrset -c 4-7 && psrset -f 1")
