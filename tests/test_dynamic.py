@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Programs that are linked at run time, from the disk that `make root` fills: Debian's, unmodified, and ours with musl.
+"""test_dynamic.py - programs that are linked at run time, from the disk of `make root`: Debian's, unmodified, and ours.
 
-numactl and lstopo are asked what the machine looks like, and the machine's file says what is true.  madv.so.1's choices are
-tested in test_madv.py; here is what its advice does to memory.
+numactl and lstopo must describe the machine as its file does.  test_madv.py tests which advice madv.so.1 gives; here is what
+the advice does to memory.
 """
 
 import re
@@ -19,10 +19,10 @@ ROOT = {
     "disks": (f"{FOLDER}/root.img",), "overlay": FOLDER / "overlay",
     "system": "rootfs:ext3; rootdev:/dev/vda; set lgrp_loadavg_tolerance=0x1000",
 }  # fmt: skip
-# Boards of 128 MiB: a node is filled twice.
+# Boards of 128 MiB, so that a test can fill a node, twice.
 pytestmark = [pytest.mark.xdist_group("dynamic"), pytest.mark.machine("sf6800", memory="128M", **ROOT)]
 GLIBC, MUSL = "/lib64/ld-linux-x86-64.so.2", "/lib/ld-musl-x86_64.so.1"
-FAKE = "/tmp/dd/is-no-loader-at-all"  # as long as glibc's, so that it can stand in its place
+FAKE = "/tmp/dd/is-no-loader-at-all"  # as long as the path of glibc's loader, so that it can replace it in the program
 PAGE = 4096
 PLACES = r"""
 #include <stdio.h>
@@ -63,7 +63,7 @@ def disk():
 
 
 def even(counts: dict[int, int], lgroups: int) -> bool:
-    """Whether pages that were placed at random lie on all boards: each within six standard deviations of its share."""
+    """Whether pages that were placed at random are on all boards, each within six standard deviations of its share."""
     total = sum(counts.values())
     share = total / lgroups
     slack = 6 * (share * (1 - 1 / lgroups)) ** 0.5
@@ -74,7 +74,7 @@ def even(counts: dict[int, int], lgroups: int) -> bool:
 
 
 def test_unmodified(machine):
-    """The files on the disk are the ones of this machine."""
+    """The programs on the disk are the same files as on this host."""
     for name in ("iperf", "iperf3", "sqlite3", "lua5.4", "numactl", "lstopo-no-graphics"):
         here = subprocess.run(["md5sum", shutil.which(name)], capture_output=True, text=True, check=True).stdout.split()[0]
         assert machine.check(f"md5sum /usr/bin/{name.removesuffix('-no-graphics')}").split()[0] == here
@@ -91,7 +91,7 @@ def test_they_run(machine):
 
 
 def test_loaders(machine):
-    """Started as programs, they start the program that they are given."""
+    """A loader that is started as a program starts the program in its arguments."""
     listed = machine.check(f"{GLIBC} --list /usr/bin/sqlite3")
     assert "libsqlite3.so.0 => /lib/x86_64-linux-gnu/libsqlite3.so.0" in listed and "not found" not in listed
     assert machine.check(f"{GLIBC} /usr/bin/lua5.4 -e 'print(6*7)'") == "42\n"
@@ -101,7 +101,7 @@ def test_loaders(machine):
 
 
 def test_no_interpreter(machine):
-    """A loader that is missing, and a file that is none: an error, and no shell takes the program for a script."""
+    """A loader that is missing, or is no program, gives an error; the shell does not execute the program as a script."""
     machine.check(f"cp /usr/bin/lua5.4 /tmp/prog; sed -i 's,{GLIBC},{FAKE},' /tmp/prog")
     machine.check("mkdir -p /tmp/dd; rm -f /tmp/dd/*")
     assert machine.run("/tmp/prog").status == 127
@@ -132,7 +132,7 @@ def test_numactl_hardware(machine):
 
 
 def test_numactl_show(machine):
-    """The policy is the default, a process may use all nodes; what numactl sets it finds again."""
+    """The default policy, all nodes allowed; and numactl shows the settings that numactl has made."""
     text = machine.check("numactl --show")
     assert "policy: default" in text and "membind: 0 1 2 3 4 5" in text and "cpubind: 0 1 2 3 4 5" in text
     assert machine.check("numactl --cpunodebind=2 sh -c 'grep Cpus_allowed_list /proc/self/status'").split()[1] == "8-11"
@@ -143,7 +143,7 @@ def test_numactl_show(machine):
 
 
 def test_numactl_policies(machine):
-    """A program's memory comes from the nodes that it was given, whatever it is; what its children touch, too."""
+    """A program's memory comes from the nodes that numactl gave it, also that of its children."""
     machine.check(f"cat > /tmp/heap.lua <<'EOF'\n{HEAP}\nEOF\n")
     for options, nodes in (("-m 2", {2}), ("-m 1,4", {1, 4}), ("-p 3", {3}), ("-N 5 -m 5", {5})):
         pages = heap_pages(machine.check(f"numactl {options} lua5.4 /tmp/heap.lua"))
@@ -151,20 +151,20 @@ def test_numactl_policies(machine):
     for nodes in ({1, 4}, {0, 1, 2, 3, 4, 5}):
         pages = heap_pages(machine.check(f"numactl --interleave={','.join(map(str, nodes))} sh -c 'exec lua5.4 /tmp/heap.lua'"))
         share = sum(pages.values()) / len(nodes)
-        # Pages of other segments take their turns, too, so the heap's are not quite even.
+        # Interleaving counts pages of all segments, so those of the heap alone are not spread quite evenly.
         assert pages.keys() == nodes and all(abs(n - share) < share / 4 for n in pages.values()), pages
-    # More than the node has: bound, the program ends; where the node is only preferred, it gets the rest elsewhere.
+    # More memory than the node has: a bound program is killed; one that prefers the node gets the rest from others.
     big = f"lua5.4 -e 'print(#string.rep(\"x\", {machine.machine.domain_memory_mib(2) + 64} << 20))'"
     assert machine.run(f"numactl --membind=2 {big}").status > 128
     assert int(machine.check(f"numactl --preferred=2 {big}")) >> 20 == machine.machine.domain_memory_mib(2) + 64
-    # Advice of a segment's own goes first.
+    # The advice for a segment overrides the policy of the process.
     machine.check("echo '*:heap=access_many' > /tmp/c")
     advised = machine.check("LD_PRELOAD=madv.so.1 MADVCFGFILE=/tmp/c numactl --membind=2 lua5.4 /tmp/heap.lua")
     assert even(heap_pages(advised), 6)
 
 
 def test_lstopo(machine):
-    """Six boards, each with its node, two packages of two CPUs."""
+    """Six boards, each with a node and two packages of two CPUs."""
     want = machine.machine
     text = machine.check("lstopo --no-io")
     assert text.count("NUMANode L#") == want.domains and text.count("PU L#") == want.cpus
@@ -189,20 +189,20 @@ def by_lgroup(text: str) -> dict[int, int]:
 
 
 def breakdown(text: str) -> tuple[dict[int, int], int, int]:
-    """memcopy's pages by lgroup, those at home, and all."""
+    """memcopy's pages by lgroup, the number of those at home, and the number of all."""
     pages = by_lgroup(text)
     local, total = re.search(r"pages on the home of .*: (\d+) of (\d+)", text).groups()
     return pages, int(local), int(total)
 
 
 def test_memcopy(machine):
-    """The arrays are mapped, so the advice reaches them: first touch without it, at random with it, whatever memcopy asks."""
+    """memcopy maps its arrays, so advice reaches them: random placement with advice, first touch without it."""
     pages, local, total = breakdown(machine.check("memcopy -t 24 -i 1"))
     assert pages == {lgroup: total // 6 for lgroup in range(6)} and local == total
     result = machine.run("LD_PRELOAD=madv.so.1 MADV=access_many memcopy -t 24 -i 1")
     pages, local, again = breakdown(result.out)
     assert again == total and even(pages, 6) and total // 10 < local < total // 4
-    assert result.status == 1  # which is memcopy's word for pages that are not at home
+    assert result.status == 1  # memcopy fails if pages are not at home
     example = re.search(r"^    (LD_PRELOAD=madv.so.1 .*)", (TOP / "docs/userland.md").read_text(), re.M)[1]
     pages, local, total = breakdown(machine.check(example))
     assert even(pages, 6) and local < total // 4
@@ -212,7 +212,7 @@ def test_memcopy(machine):
 
 
 def test_configured(machine):
-    """By a file, for one program and one kind; a wrong line is told where it was asked to be told."""
+    """Advice from a file, for one program and one kind of memory; a wrong line is reported in the error file."""
     machine.check("echo 'memcopy -t:mapprivate=access_many' > /tmp/c; echo 'memcopy:madv=willneed' >> /tmp/c; rm -f /tmp/e")
     env = "LD_PRELOAD=madv.so.1 MADVCFGFILE=/tmp/c MADVERRFILE=/tmp/e"
     pages, local, total = breakdown(machine.run(f"{env} memcopy -t 24 -i 1").out)
@@ -227,7 +227,7 @@ def test_configured(machine):
 
 
 def test_shared(machine):
-    """Shared memory: System V's when it is attached, mappings when they are made; each by its own option."""
+    """Shared memory gets advice: System V's when it is attached, mappings when they are made, each by its own option."""
     machine.check("printf 'places shm:shm=access_many\\nplaces map:mapshared=access_many\\n' > /tmp/c; rm -f /tmp/e")
     env = "LD_PRELOAD=madv.so.1 MADVCFGFILE=/tmp/c MADVERRFILE=/tmp/e"
     for kind in ("shm", "map"):
@@ -255,19 +255,19 @@ def heap_pages(text: str) -> dict[int, int]:
 
 
 def test_heap(machine):
-    """Advised when the program starts, before it has grown; what it grows by inherits.  glibc's programs are served as well."""
+    """The heap gets advice when the program starts; pages that it grows by later have it, too; also with glibc."""
     machine.check(f"cat > /tmp/heap.lua <<'EOF'\n{HEAP}\nEOF\n")
     plain = heap_pages(machine.check("lua5.4 /tmp/heap.lua"))
     assert len(plain) == 1 and sum(plain.values()) > 1000
     advised = heap_pages(machine.check("LD_PRELOAD=madv.so.1 MADVCFGFILE=/tmp/c lua5.4 /tmp/heap.lua"))
-    assert advised == {} or len(advised) == 1  # the file names memcopy only
+    assert advised == {} or len(advised) == 1  # the file has advice for memcopy only
     machine.check("echo 'lua5.4:heap=access_many' > /tmp/c")
     advised = heap_pages(machine.check("LD_PRELOAD=madv.so.1 MADVCFGFILE=/tmp/c lua5.4 /tmp/heap.lua"))
     assert sum(advised.values()) > 1000 and even(advised, 6)
 
 
 def test_fork_and_exec(machine):
-    """A child has the advice of its parent; what it executes looks for its own."""
+    """A child inherits the advice of its parent; a program that it executes gets advice of its own."""
     machine.check("echo '*:heap=access_many' > /tmp/c")
     inner = 'for i = 1, 2 do os.execute("lua5.4 /tmp/heap.lua") end'
     both = machine.check(f"LD_PRELOAD=madv.so.1 MADVCFGFILE=/tmp/c lua5.4 -e '{inner}'")
@@ -278,6 +278,6 @@ def test_fork_and_exec(machine):
 
 
 def test_shell_in_between(machine):
-    """A static program takes no notice of LD_PRELOAD, and passes it on."""
+    """A static program ignores LD_PRELOAD, but passes it on to its children."""
     out = machine.run("export LD_PRELOAD=madv.so.1 MADV=access_many; sh -c 'busybox env | grep MADV; memcopy -t 24 -i 1'").out
     assert "MADV=access_many" in out and even(breakdown(out)[0], 6)

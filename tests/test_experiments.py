@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""make experiments: definitions, what is read from logs, results that are found again, rows and results.csv."""
+"""test_experiments.py - make experiments: definitions, reading logs, finding results again, rows and results.csv."""
 
 import csv
 import dataclasses
@@ -65,12 +65,12 @@ def test_what_a_run_lacks_is_said():
     [("rate", 14139, 58154, 311.3), ("time", 0.317, 0.187, 41.0), ("points", 93.1, 62.2, 30.9)],
 )
 def test_compare_is_the_papers(how, base, new, gain):
-    """The paper's own numbers give the paper's own speed-ups."""
+    """The paper's values give the paper's speed-ups."""
     assert metrics.compare(how, base, new) == pytest.approx(gain, abs=0.05)
 
 
 def test_paper_agrees_with_itself():
-    """Each speed-up in the definition is that of the two numbers beside it, as rounded in the paper."""
+    """Each speed-up in the definition follows from the two values beside it, with the rounding of the paper."""
     for e in definition.load(settings.FILE).experiments:
         if set(e.variants) | {"compare"} <= set(e.paper):
             base, new = (e.paper[v] for v in e.variants)
@@ -133,7 +133,7 @@ run = "memcopy -t 8"
 
 @pytest.fixture
 def suite(tmp_path, monkeypatch):
-    """A definition of two experiments, and inputs of our own."""
+    """A definition with two experiments, and input files of our own."""
     (tmp_path / "small.toml").write_text(SMALL)
     for name in ("ISO", "PLUGIN", "FAMILIES"):
         (tmp_path / name).write_bytes(name.encode())
@@ -188,7 +188,7 @@ def test_wrong_definition(tmp_path, old, new, words):
 
 
 def test_an_experiment_for_each_number_of_threads(tmp_path):
-    """Its name, its row and its command have the number; those that are only for FULL=1 are left out without it."""
+    """Name, row and command contain the number; experiments for FULL=1 are left out without it."""
     path = tmp_path / "threads.toml"
     many = 'name = "two"\nfull = true\nthreads = [1, 12]'
     text = SMALL.replace('name = "two"', many).replace('again"\nrun = "memcopy -t 8"', 'again"\nrun = "memcopy -t {threads}"')
@@ -209,7 +209,7 @@ def test_unknown_name(suite):
 
 
 def test_equal_runs_are_one(suite):
-    """Both need the same two boots; the second condition and the hypothesis add two each, once; Linux only with a peer."""
+    """Both experiments need the same two boots.  Condition and hypothesis add two each; Linux is run only with a peer."""
     runs = suite.runs(suite.experiments)
     assert sorted(n for _, n in runs) == [1, 1, 1, 1, 2, 2]
     assert len(suite.runs(suite.experiments, full=False)) == 4
@@ -234,7 +234,7 @@ def test_key_is_of_what_a_run_depends_on(suite, tmp_path):
 
 
 def test_key_is_of_the_parts_of_the_image_that_a_run_uses(suite, tmp_path):
-    """Kernel, init and the benchmark it names; not another benchmark, nor the image's own bytes."""
+    """The key depends on kernel, init and the benchmark in the command, but not on other benchmarks or the image file."""
     parts = [tmp_path / "build" / name for name in ("user/bench/memcopy", "kernel.elf", "user/bin/init", "user/bench/fdiff")]
     for path in parts:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -250,7 +250,7 @@ def test_key_is_of_the_parts_of_the_image_that_a_run_uses(suite, tmp_path):
 
 
 def test_a_tree_laid_over_the_root_is_a_part_of_a_run(suite, tmp_path):
-    """Each file of it matters, and the launcher and a person are told of it."""
+    """Each file of the tree matters; the launcher's options and the command for the user contain it."""
     program = tmp_path / "build/openmp/usr/bin/memcopy"
     for path in (program, tmp_path / "build/kernel.elf", tmp_path / "build/user/bin/init"):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -267,7 +267,7 @@ def test_a_tree_laid_over_the_root_is_a_part_of_a_run(suite, tmp_path):
 
 
 def store(one, repetition, mbps, **changed):
-    """Leave the files of a run that printed `mbps`."""
+    """Write the files of a run that printed `mbps`."""
     path, log = run.paths(one, repetition)
     path.parent.mkdir(parents=True, exist_ok=True)
     log.write_text(f"result: bench=memcopy modelled_mbps={mbps}\n")
@@ -280,7 +280,7 @@ def store(one, repetition, mbps, **changed):
 
 
 def test_what_a_condition_changes(suite):
-    """Its option goes to all variants, its settings to all but the base; the headline's run is the row's own."""
+    """Its option is added for all variants, its settings for all except the base; the headline's run is the row's."""
     e = suite.experiments[0]
     base, new = (suite.run_of(e, v, None, "tight") for v in e.variants)
     assert (base.command, base.system) == ("memcopy -t 8 -b", "set mpo_enable=0")
@@ -330,10 +330,10 @@ def test_rows(suite):
 @pytest.mark.parametrize(
     ("changed", "what", "least", "most"),
     [
-        ({"paper": {"compare": 29}}, "compare", 26, 32),  # less than 30 %: points
+        ({"paper": {"compare": 29}}, "compare", 26, 32),  # less than 30 %: within points
         ({"paper": {"compare": 0}}, "compare", -3, 3),
         ({"paper": {"compare": 74}}, "compare", 56.6, 91.4),  # 1.74 times 0.9 and 1.1
-        ({"paper": {"compare": 41}, "compare": "time"}, "compare", 35.1, 46.9),  # 0.59 of the time
+        ({"paper": {"compare": 41}, "compare": "time"}, "compare", 35.1, 46.9),  # 0.59 of the time, times 0.9 and 1.1
         ({"paper": {"compare": 30.9}, "compare": "points"}, "compare", 27.9, 33.9),
         ({"paper": {"new": 98}, "unit": "pages"}, "new", 98, 98),
         ({"paper": {"new": 100}, "known": True}, "new", 80, 120),
@@ -341,7 +341,7 @@ def test_rows(suite):
     ],
 )
 def test_the_rule(suite, changed, what, least, most):
-    """docs/experiments.md, "One rule for all rows"."""
+    """The rule of docs/experiments.md, "One rule for all rows"."""
     e = dataclasses.replace(suite.experiments[0], **changed)
     assert results.accepted(e, what) == pytest.approx([least, most])
 
@@ -361,7 +361,7 @@ def test_what_is_not_judged(suite):
 
 
 def test_errors_of_rows(suite):
-    """Of a gain, that of what it was computed from; of points none."""
+    """The error of a gain is that of the ratio behind it; a gain in points has none."""
     e = suite.experiments[0]
     for changed, what, paper, ours, error in (
         ({}, "compare", 100, 120, 10),
@@ -374,7 +374,7 @@ def test_errors_of_rows(suite):
 
 
 def test_starts_in_one_boot(suite):
-    """The command is there three times, and the median of what it printed is the run's value."""
+    """The command is repeated three times, and the median of its results is the value of the run."""
     e = dataclasses.replace(suite.experiments[0], starts=3, repeat=1)
     one = suite.run_of(e, "base")
     assert one.command == "for i in 1 2 3; do memcopy -t 8 || exit; done"
@@ -389,7 +389,7 @@ def test_starts_in_one_boot(suite):
 
 @pytest.mark.parametrize("text", ["", "{}", '{"measurements": [', '{"measurements": 5}'])
 def test_a_damaged_result(suite, text):
-    """It is a fault of its row, with what to do, and not the end of the report."""
+    """A damaged file is a fault of its row, with advice; the other rows are not affected."""
     e = suite.experiments[1]
     path, _ = run.paths(suite.run_of(e, "base"), 1)
     path.parent.mkdir(parents=True)
@@ -415,7 +415,7 @@ def test_another_csv_is_not_overwritten(suite, tmp_path):
 
 
 def test_no_row_is_dropped(suite):
-    """A run that failed, one that was not run and one that printed something else: each has its row and a reason."""
+    """A run that failed, one that was not done and one with another output: each has a row with the reason."""
     e = suite.experiments[0]
     log = run.paths(suite.run_of(e, "base"), 1)[1]
     log.parent.mkdir(parents=True)
@@ -483,7 +483,7 @@ def test_every_parameter_has_a_source():
 
 
 def test_settings_travel():
-    """The same request through make, Snakemake's --config, and a job's command line."""
+    """The same settings pass through make, Snakemake's --config, and the command line of a job."""
     asked = settings.Settings(names=("memcopy-15k-72", "fdiff-15k"), quick=True, peer="linux", full=True)
     config = dict(word.split("=", 1) for word in asked.config()[1:])
     assert settings.from_config(config) == asked

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The journalled file system on a machine: mke2fs makes its disks, e2fsck and debugfs judge what it writes."""
+"""test_ext.py - the journalled file system on a machine: mke2fs makes the disks, e2fsck and debugfs check the results."""
 
 import os
 import re
@@ -12,10 +12,10 @@ import pytest
 
 from homeroom.machine import TOP
 
-os.environ["PATH"] += ":/usr/sbin:/sbin"  # where mke2fs is for who is not root
+os.environ["PATH"] += ":/usr/sbin:/sbin"  # mke2fs is there, and an ordinary user has no such folder in PATH
 
 FOLDER = TOP / "build/test-ext"
-pytestmark = [pytest.mark.disk, pytest.mark.xdist_group("ext")]  # one worker: the disks in FOLDER are made once
+pytestmark = [pytest.mark.disk, pytest.mark.xdist_group("ext")]  # one worker makes the disks in FOLDER once
 TREE = FOLDER / "tree"
 MACHINE = "sf3800"
 DISKS = tuple(f"{FOLDER}/{name}.img" for name in ("main", "small", "ext4", "rofeat", "old", "flags"))
@@ -67,7 +67,7 @@ def spotted(page: int) -> int:
 
 
 def make_flags() -> None:
-    """A disk with files that are immutable, append-only, and have an access control list, as chattr and setfacl do it."""
+    """Make a disk with files that are immutable, append-only, or have an access control list, as from chattr and setfacl."""
     mke2fs("flags", 8)
     (TREE / "acl").write_bytes(
         bytes.fromhex("02000000 01000600ffffffff 02000600e9030000 04000400ffffffff 10000600ffffffff 20000400ffffffff")
@@ -99,7 +99,7 @@ def images():
         (TREE / name).write_bytes(name.encode() * 4096)
     mke2fs("main", 64, "-b", "4096", "-d", str(TREE))
     (FOLDER / "sparse").mkdir()
-    with (FOLDER / "sparse/hole").open("wb") as file:  # a page that has one block
+    with (FOLDER / "sparse/hole").open("wb") as file:  # a page with only one block
         file.write(b"a" * 1024)
         file.truncate(4096)
     mke2fs("small", 8, "-b", "1024", "-d", str(FOLDER / "sparse"))
@@ -118,7 +118,7 @@ def images():
     mke2fs("short", 12, "-b", "1024", "-J", "size=1")
     with (FOLDER / "swap.img").open("wb") as file:
         file.truncate(128 << 20)
-    with (FOLDER / "rofeat.img").open("r+b") as file:  # a read-only-compatible feature that is not known
+    with (FOLDER / "rofeat.img").open("r+b") as file:  # an unknown read-only-compatible feature
         file.seek(1024 + 0x64)
         (bits,) = struct.unpack("<I", file.read(4))
         file.seek(1024 + 0x64)
@@ -138,7 +138,7 @@ def images():
 
 @pytest.fixture(autouse=True)
 def places(request):
-    """Directories to mount on; what a test that failed has left mounted goes."""
+    """Make directories to mount on; afterwards, unmount what a failed test has left mounted."""
     if "machine" in request.fixturenames:
         machine = request.getfixturevalue("machine")
         machine.run("cd /; umount /mnt/m /mnt/s /mnt 2>/dev/null; mkdir -p /mnt/m /mnt/s")
@@ -166,19 +166,19 @@ def test_mounting(machine):
 @EXT
 @pytest.mark.parametrize("how", ["sync", "dsync", "mount"])
 def test_synchronous_writes(machine, how):
-    """When the write has returned its data and the file are on the disk: a copy of it, taken then, has them."""
+    """When the write returns, a copy of the disk has its data and the file."""
     machine.check(f"mount {'-o sync' if how == 'mount' else ''} -t ext3 /dev/vda /mnt/m")
     machine.check(f"/usr/test/syncwrite /mnt/m/{how} {how if how != 'mount' else ''}")
     shutil.copy(FOLDER / "main.img", FOLDER / "cut.img")
     machine.check(f"rm /mnt/m/{how}; umount /mnt/m")
-    subprocess.run(["e2fsck", "-fp", FOLDER / "cut.img"], capture_output=True, check=False)  # it replays the journal
+    subprocess.run(["e2fsck", "-fp", FOLDER / "cut.img"], capture_output=True, check=False)  # replay the journal
     assert debugfs("cut", f"cat /{how}") == "".join(c * 4096 for c in "abcdefgh")
     (FOLDER / "cut.img").unlink()
 
 
 @EXT
 def test_synchronous_mount(machine):
-    """With -o sync the names and attributes, too, are on the disk when the call returns."""
+    """With -o sync, names and attributes are on the disk, too, when the call returns."""
     machine.check("mount -o sync -t ext3 /dev/vda /mnt/m && cd /mnt/m && mkdir d && touch gone d/moved")
     done = {"ln d/moved linked": "linked", "mv d/moved here": "here", "mkdir made": "made", "ln -s a sym": "sym",
             "truncate -s 9 here": None, "chmod 604 here": None, "rm gone": None, "rmdir d": None}  # fmt: skip
@@ -197,7 +197,9 @@ def test_synchronous_mount(machine):
 
 @EXT
 def test_flags_bind_root(machine):
-    """Immutable and append-only files, as on Linux; a file with an access control list is its owner's and root's."""
+    """Immutable and append-only files bind root, too, as on Linux; a file with an access control list is only for its owner and
+    root.
+    """
     machine.check("mount -t ext3 /dev/vdf /mnt/m && cd /mnt/m && cat fixed log fixed_dir/f >/dev/null")
     refused = ["echo x >>fixed", ">fixed", "rm -f fixed", "mv fixed other", "ln fixed other", "chmod 600 fixed",
                "chown 1 fixed", "touch fixed", "mv log fixed", "echo x >log", ">log", "rm -f log", "mv log other",
@@ -229,11 +231,11 @@ def test_reads_what_mke2fs_wrote(machine):
     assert "Read-only file system" in machine.run("touch /mnt/m/x").out
     machine.check("mount -o remount,rw /mnt/m && touch /mnt/m/x && rm /mnt/m/x")
     assert "busy" in machine.run("exec 3>/mnt/m/y; mount -o remount,ro /mnt/m").out
-    # A file without a name is freed by its last close, which is to be possible.
+    # The last close of a file without a name frees it, and must be able to write.
     assert "busy" in machine.run("exec 3</mnt/m/y; rm /mnt/m/y; mount -o remount,ro /mnt/m").out
     machine.check("mount -o remount,ro /mnt/m")
     assert machine.run("rm /mnt/m/a").status != 0
-    # With the device busybox passes no type: the file system has one.
+    # With the device, busybox passes no type; the kernel uses that of the mounted file system.
     machine.check("mount -o remount,rw /dev/vda /mnt/m && touch /mnt/m/x && rm /mnt/m/x")
     machine.check("mount -o remount,ro /dev/vda /mnt/m")
     assert "Read-only file system" in machine.run("touch /mnt/m/x").out
@@ -243,7 +245,7 @@ def test_reads_what_mke2fs_wrote(machine):
 
 @EXT
 def test_e2fsck_and_debugfs_agree(machine):
-    """Every kind of file, and what debugfs says of it."""
+    """Files of every kind; debugfs shows the attributes that were set."""
     machine.check(
         "mount -t ext3 /dev/vda /mnt/m && cd /mnt/m && mkdir k && cd k && echo data > f && ln f hard && ln -s f soft && "
         f"ln -s {'x' * 100} long && mknod c c 4 70 && mknod b b 300 70000 && mkfifo p && mkdir d && chmod 750 f && "
@@ -279,7 +281,7 @@ def test_times_have_nanoseconds(machine):
 
 @EXT
 def test_large_directory(machine):
-    """10,000 names: made, found by the index, read once each, removed."""
+    """10,000 names are made, found through the index, listed once each, and removed."""
     machine.check("mount -t ext3 /dev/vda /mnt/m && mkdir /mnt/m/d && cd /mnt/m/d && seq 10000 | xargs touch", timeout=120)
     assert machine.check("ls /mnt/m/d | sort -n | uniq | wc -l; ls /mnt/m/d | wc -l") == "10000\n10000\n"
     machine.check("umount /mnt/m")
@@ -310,7 +312,7 @@ def test_full_disk(machine):
 
 @EXT
 def test_no_room_inside_a_file(machine):
-    """A write into a hole of three blocks, when there is one: it fails, and what the page had is as it was."""
+    """A write into a hole of three blocks fails when only one block is free; the page keeps its contents."""
     machine.check(
         "mount -t ext3 /dev/vdb /mnt/s && rm -rf /mnt/s/d*; cd /mnt/s && test $(stat -c %b hole) = 2 &&"
         "echo 1 > one && cd / && umount /mnt/s && mount -t ext3 /dev/vdb /mnt/s"
@@ -327,7 +329,7 @@ def test_no_room_inside_a_file(machine):
 
 @EXT
 def test_busy_file_system_stays(machine):
-    """A umount that fails never shows the directory below."""
+    """A umount that fails never makes the directory below visible."""
     machine.check("mount -t ext3 /dev/vdb /mnt/s && echo x > /mnt/s/keep && rm -f /tmp/end")
     out = machine.check(
         "exec 3</mnt/s/keep; (for i in $(seq 200); do umount /mnt/s 2>/dev/null && echo done; done; touch /tmp/end) &"
@@ -362,7 +364,9 @@ def test_without_a_journal(machine):
 
 @EXT
 def test_features(machine):
-    """An unknown incompatible feature refuses the mount by name; a read-only-compatible one makes it read-only."""
+    """An unknown incompatible feature prevents the mount, with its name; an unknown read-only-compatible one makes the file
+    system read-only.
+    """
     assert machine.run("mount -t ext3 /dev/vdc /mnt/s").status != 0
     assert "vdc: cannot be mounted: incompatible feature 0x40 extent is not known" in machine.check("dmesg")
     machine.check("mount -t ext3 /dev/vdd /mnt/s")
@@ -374,7 +378,7 @@ def test_features(machine):
 
 @EXT
 def test_programs_work_on_it(machine):
-    """The tests of files and mappings, with their files there; and the coherence of all ways to one file."""
+    """The tests of files and mappings pass with their files on it; all ways to access a file show the same data."""
     machine.check("mount -t ext3 /dev/vda /mnt/m && mkdir -p /mnt/m/tmp && chmod 1777 /mnt/m/tmp")
     machine.check("cp -a /tmp /mnt/m/old.tmp; mount -t tmpfs none /mnt/s")
     for program in ("t_file", "t_fsrace"):
@@ -387,7 +391,7 @@ def test_programs_work_on_it(machine):
 
 @STORM
 def test_many_at_the_same_files(machine):
-    """Writes, stores, truncation, unlinking, syncing and killing at random, on a small disk with a small journal."""
+    """Random writes, stores, truncations, unlinks, syncs and kills, on a small disk with a small journal."""
     machine.check("mount -t ext3 /dev/vda /mnt/m")
     out = machine.check("/usr/test/storm /mnt/m 11 400 12", timeout=180)
     machine.check("umount /mnt/m")
@@ -397,7 +401,7 @@ def test_many_at_the_same_files(machine):
 
 @SHORT
 def test_many_when_memory_and_disk_are_short(machine):
-    """The same while pages go out and come in, on a disk that is full again and again."""
+    """The same while pages are paged out and in, on a disk that is full again and again."""
     machine.check("swapon /dev/vdb && mount -t ext3 /dev/vda /mnt/m")
     left = int(machine.check("df -k /mnt/m").splitlines()[1].split()[3])
     machine.check(f"dd if=/dev/zero of=/mnt/m/fill bs=64k count={left // 64 - 24} 2>/dev/null")
@@ -411,8 +415,8 @@ def test_many_when_memory_and_disk_are_short(machine):
 @STORM
 def test_stores_to_parts_of_pages(machine):
     """
-    Blocks smaller than a page, holes, and the end of a file in the middle of a page: what was stored through a mapping is
-    there after the disk was mounted again, and what was stored behind the end is not.
+    Blocks smaller than a page, holes, and an end of file in the middle of a page: data that were stored through a mapping are
+    there after another mount if they are before the end of the file, and not if they are behind it.
     """
     machine.check("mount -t ext3 /dev/vdb /mnt/s && /usr/test/storm part /mnt/s")
     machine.check("umount /mnt/s && mount -t ext3 /dev/vdb /mnt/s")
@@ -439,7 +443,7 @@ def test_cut_inside_a_page_that_is_being_written(machine):
 
 @SLOW
 def test_small_files_are_written_together(machine):
-    """A hundred files lie side by side: their data, their inodes and the log are a few commands."""
+    """A hundred files are next to each other on the disk: their data, inodes and the log need only a few commands."""
 
     def commands() -> int:
         return int(machine.check("cat /proc/diskstats").split()[7])
@@ -482,7 +486,7 @@ def test_seconds_between_commits(machine):
 
 @BAD
 def test_errors_of_the_disk(machine):
-    """EIO to who reads and to who syncs; the rest goes on."""
+    """A read and a sync of a bad sector give EIO; everything else works."""
     machine.check("mkdir -p /mnt && mount -t ext3 /dev/vda /mnt")
     assert "Input/output error" in machine.run("cat /mnt/a").out
     assert machine.check("md5sum < /mnt/big").split()[0] in tool("md5sum", TREE / "big")
@@ -498,7 +502,7 @@ def test_errors_of_the_disk(machine):
 
 @BAD
 def test_a_bad_sector_costs_its_page(machine):
-    """Not those that go with it in one request: one page cannot be read, another not written."""
+    """Only the page of the bad sector cannot be read or written, not the other pages of the same request."""
     machine.check("mkdir -p /mnt && mount -t ext3 /dev/vda /mnt")
     read = "for i in $(seq 0 63); do dd if=/mnt/spotted of=/dev/null bs=4k skip=$i count=1 2>/dev/null || echo $i; done"
     for _ in range(2):
@@ -511,7 +515,7 @@ def test_a_bad_sector_costs_its_page(machine):
 
 @LOGBAD
 def test_errors_of_the_journal(machine):
-    """The journal cannot be written: read-only from then on, EIO to fsync, and no more than that."""
+    """If the journal cannot be written, the file system becomes read-only and fsync returns EIO; reads still work."""
     machine.check("mkdir -p /mnt && mount -t ext3 /dev/vda /mnt")
     out = machine.run("cd /mnt; for i in $(seq 40); do echo $i > n$i; sync; done; dd if=/dev/zero of=n conv=fsync bs=1 count=1")
     assert out.status != 0 and "Read-only file system" in out.out
@@ -523,7 +527,7 @@ def test_errors_of_the_journal(machine):
 
 @FUZZ
 def test_corrupt_images(machine):
-    """What the host program has made of good images: mounted, read, changed, unmounted, or refused."""
+    """Images that the host program has damaged are mounted, read, changed and unmounted, or refused."""
     machine.check("mkdir -p /mnt")
     mounted = 0
     for number in range(FUZZ_IMAGES):
@@ -539,7 +543,7 @@ def test_corrupt_images(machine):
 
 
 def test_root(boot_once, speed):
-    """A machine with its root on a disk: the same tree, everything root's; what is written is there the next time."""
+    """The root is on a disk: the same tree, owned by root; what a run writes is there in the next."""
     subprocess.run(["make", "-s", "TEST=1", "root"], cwd=TOP, check=True)
     shutil.copy(TOP / "build/test/root.img", FOLDER / "root.img")
     fsck("root")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""make experiment-fabric: its rows, what they expect, and those of a mid-range server in a guest."""
+"""test_fabric.py - make experiment-fabric: its rows, their expected values, and those of a mid-range server in a guest."""
 
 import dataclasses
 
@@ -16,7 +16,7 @@ def test_rows_have_names_of_their_own_and_refer_to_rows():
 
 
 def test_what_is_expected_is_the_papers():
-    """Tables B-2 and B-3 of the white paper, from the defaults."""
+    """With the default parameters, the expected values are those of Tables B-2 and B-3 of the white paper."""
     tables: dict[str, dict[tuple[str, str], float]] = {"B-2": {}, "B-3": {}}
     for row in fabric.ROWS:
         if row.paper:
@@ -74,7 +74,7 @@ def test_plateaus_of_a_mid_range_server(runs):
 
 
 def test_plateaus_follow_the_parameters(runs):
-    """Those of few CPUs; `make experiment-fabric` changes one parameter after the other, and looks at all."""
+    """Only rows with few CPUs; `make experiment-fabric` changes each parameter in turn and checks all rows."""
     names = {f"6800-{name}" for name in ("loop", "ecache", "board", "1m", "dirty-pair", "read-1", "write-1", "local-1")}
     rows = [row for row in fabric.ROWS if row.name in names]
     change = "board_ps=193000; memory_mbps=4000; misses_in_flight=5; ecache_latency=20"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The interconnect model as the guest sees it: without it, with a page but no model, and with it.
+"""test_fireplane_guest.py - the interconnect model in the guest: without a model, with a page but no model, and with it.
 
-user/test/t_fireplane.c tests time that travels with threads and counters from the inside; tests/host/ the model itself.
+user/test/t_fireplane.c tests the time and the counters of threads; tests/host/ tests the model itself.
 """
 
 import re
@@ -15,16 +15,16 @@ MAGIC = 0x454E414C50455246
 PAGE_BYTES = 1 << 20
 NO_MODEL = "no model: start the machine with MODEL=fireplane"
 WITHOUT = pytest.mark.machine("sf3800")
-WITH = pytest.mark.machine("sf3800", model="fireplane", model_set="fp_latency=4")  # so that there is something to wait for
+WITH = pytest.mark.machine("sf3800", model="fireplane", model_set="fp_latency=4")  # so that some instructions wait
 
 
 def verdicts(text: str) -> dict[str, str]:
-    """{test: PASS|FAIL|SKIP} of a test program's output."""
+    """{test: PASS|FAIL|SKIP} from the output of a test program."""
     return {w[1]: w[0] for w in (line.split() for line in text.splitlines()) if len(w) == 2 and w[0].isupper()}
 
 
 def rows(text: str) -> list[list[str]]:
-    """The lines that begin with a time, in words."""
+    """The words of each line that begins with a time."""
     return [line.split() for line in text.splitlines() if re.match(r" *\d+\.\d{3} ", line)]
 
 
@@ -45,7 +45,7 @@ def test_without_model(machine):
 
 @WITHOUT
 def test_wrong_options(machine):
-    """What is wrong is said, whether there is a model or not."""
+    """Wrong options are reported, with and without a model."""
     for command, words in {
         "cpustat": "usage: cpustat",
         "cpustat -c EC_ref 1 2 3": "usage: cpustat",
@@ -66,7 +66,7 @@ def test_wrong_options(machine):
         assert "EC_miss_remote" in text and "Cycle_cnt" in text
 
 
-# ---- a page that no model has written, or not for this machine ----
+# ---- a page that no model has written, or one for another machine ----
 
 
 def page(magic=MAGIC, version=VERSION, ncpus=8, nboards=2) -> bytes:
@@ -75,7 +75,7 @@ def page(magic=MAGIC, version=VERSION, ncpus=8, nboards=2) -> bytes:
 
 
 def device(path, content: bytes) -> list[str]:
-    """QEMU's options for an ivshmem device over a file."""
+    """QEMU's options for an ivshmem device with this file as its memory."""
     path.write_bytes(content)
     backend = f"memory-backend-file,id=page,size={len(content)},share=on,mem-path={path}"
     return ["-object", backend, "-device", "ivshmem-plain,memdev=page"]
@@ -93,7 +93,7 @@ def device(path, content: bytes) -> list[str]:
     ids=["garbage", "version", "cpus", "boards", "size"],
 )
 def test_a_page_that_is_none(boot_once, tmp_path, content, why):
-    """One line says why, and the machine is one without a model."""
+    """One line gives the reason, and the machine works without a model."""
     outcome, text, _ = boot_once("sf3800", run="cpustat -c EC_ref 1 1", qemu_args=device(tmp_path / "page", content))
     assert outcome.status == 1, text
     assert [line for line in text.splitlines() if "fireplane:" in line] == [f"WARNING: fireplane: {why}: no model"]
@@ -101,7 +101,7 @@ def test_a_page_that_is_none(boot_once, tmp_path, content, why):
 
 
 def test_a_page_without_plugin(boot, tmp_path):
-    """A header that fits is believed; then doorbells have no answer, counters stay zero, and nothing breaks."""
+    """A header with the right contents is accepted.  Without the plugin, calls of the model fail and counters stay zero."""
     machine = boot("sf3800", qemu_args=device(tmp_path / "page", page()))
     assert "fireplane: model of 8 CPUs on 2 boards, external caches of 8192 KiB" in machine.check("dmesg")
     said = verdicts(machine.check("/usr/test/t_fireplane"))
@@ -114,7 +114,7 @@ def test_a_page_without_plugin(boot, tmp_path):
 
 @pytest.mark.parametrize("place", ["bridge", "above 4 GiB"])
 def test_wherever_the_page_is(boot_once, tmp_path, place):
-    """Behind a bridge; or in a window so large that the firmware puts it above 4 GiB."""
+    """The page is found behind a bridge, and in a window so large that the firmware puts it above 4 GiB."""
     options = device(tmp_path / "page", page())
     if place == "bridge":
         options[-1] += ",bus=bridge,addr=3"
@@ -132,7 +132,7 @@ def test_wherever_the_page_is(boot_once, tmp_path, place):
 
 @WITH
 def test_time_and_counters(machine):
-    """Time never goes back, comes along with wake-ups and creation; threads' counters add up to the CPUs'."""
+    """Time never decreases, also across wake-ups and creation; the counters of threads add up to those of CPUs."""
     result = machine.run("/usr/test/t_fireplane", timeout=200)
     assert result.status == 0, result.out
     said = verdicts(result.out)
@@ -167,7 +167,7 @@ def test_cpustat_sets_take_turns(machine):
 
 @WITH
 def test_the_model_is_armed_while_cpustat_runs(machine):
-    """What a program counts: nothing before and after."""
+    """A program counts only while cpustat runs, not before and not after."""
     machine.check("cpustat -n -c Instr_cnt 0.1 1")
     before = machine.check("cputrack -n -c Instr_cnt true").split()
     text = machine.check("cpustat -n -c Instr_cnt 2 1 >/tmp/c & sleep 0.3; ls / >/dev/null; wait; cat /tmp/c")
@@ -183,12 +183,12 @@ def test_cpustat_goes_on_after_a_benchmark(machine):
         f"cpustat -n -c Instr_cnt 0.5 100 >/tmp/c & memcopy -t 2 >/dev/null; {spin}; kill -INT $!; wait; cat /tmp/c"
     )
     ticks = [int(row[3]) for row in rows(text) if row[2] == "tick"]
-    assert sum(ticks[-24:-8]) > 100000  # neither the last sample nor the one in which the benchmark ended
+    assert sum(ticks[-24:-8]) > 100000  # without the last sample, and the one in which the benchmark ended
 
 
 @WITH
 def test_cputrack_of_a_program(machine):
-    """The exit line is of the whole program: as many instructions as it says itself it executed, and more."""
+    """The exit line counts the whole program: at least as many instructions as the program itself counts."""
     text = machine.check("cputrack -T 0 -c Instr_cnt,EC_misses -c EC_miss_local,EC_miss_remote memcopy -t 4")
     counters = dict(word.split("=") for word in re.search(r"^counters: (.*)", text, re.M)[1].split())
     table = rows(text)
@@ -203,7 +203,7 @@ def test_cputrack_of_a_program(machine):
 
 @WITH
 def test_cputrack_ticks(machine):
-    """A tick is what came since the last; together with what came after the last they are the total."""
+    """A tick is the count since the last tick; the sum of all ticks and the rest is the total."""
     text = machine.check("cputrack -T 0.05 -c Instr_cnt sh -c 'i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done'")
     assert text.splitlines()[0] == "   time lwp      event      pic0"
     ticks = [int(row[3]) for row in rows(text) if row[2] == "tick"]
@@ -213,7 +213,7 @@ def test_cputrack_ticks(machine):
 
 @WITH
 def test_cputrack_follows(machine):
-    """-f: children; -e: new programs; -v: what happens; without -e the count ends at the exec."""
+    """-f: children; -e: new programs; -v: events; without -e the count ends at the exec."""
     script = "sh -c '(exec cat /etc/hostname); echo done'"
     machine.check(f"cputrack -fev -o /tmp/all -c Instr_cnt {script}")
     text = machine.check("cat /tmp/all")
@@ -243,7 +243,7 @@ def test_cputrack_passes_the_status_on(machine):
 
 @WITH
 def test_cputrack_of_others(machine):
-    """An ordinary user counts its own programs; one that is set-uid (busybox is) runs as the user then."""
+    """An ordinary user can count its own programs; a set-uid program (as busybox is) then runs as the user."""
     text = machine.check("cputrack -T 0.1 -n -c Instr_cnt memcopy -t 2 -i 200", uid=1000)
     assert [row[2] for row in rows(text)][-1] == "exit" and "tick" in text
     text = machine.check("cputrack -T 0.1 -n -c Instr_cnt sleep 1", uid=1000)

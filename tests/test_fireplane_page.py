@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The model's shared page: Python's picture of it against the C header, and what is refused."""
+"""test_fireplane_page.py - the model's shared page: the layout in Python and in the C header, and wrong files."""
 
 import ctypes
 import os
@@ -38,7 +38,7 @@ def expected():
 
 
 def test_layout_is_the_headers(tmp_path):
-    """Every offset and size, as the C compiler sees it; and no field of the header is missing here."""
+    """All offsets and sizes are those of the C compiler, and Python has all fields of the header."""
     out = ["#include <stddef.h>", "#include <stdio.h>", '#include "uapi/fireplane.h"', "int main(void) {"]
     for name in [*NUMBERS, *(f"FP_RES_{r.upper()}" for r in fireplane.RESOURCES)]:
         out.append(f'printf("{name} %llu\\n", (unsigned long long){name});')
@@ -98,7 +98,7 @@ def test_refused(tmp_path, data, word):
 
 
 def test_a_run_that_has_ended_leaves_its_page(tmp_path):
-    """One for each machine, of its last run; the newest of them is what `make watch` shows."""
+    """The last page of each machine is kept, and `make watch` shows the newest of them."""
     assert fireplane.newest_ended(tmp_path) is None
     for n, name in enumerate(("sf6800", "sf3800", "sf6800")):
         page = tmp_path / f"{name}.{n}.page"
@@ -107,7 +107,7 @@ def test_a_run_that_has_ended_leaves_its_page(tmp_path):
         assert fireplane.newest_ended(tmp_path) == tmp_path / f"{name}.last"
         assert fireplane.newest_ended(tmp_path).read_bytes()[-1] == n
         assert fireplane.newest((tmp_path,)) is None
-        time.sleep(0.02)  # the clock of the file system
+        time.sleep(0.02)  # the resolution of file times
     assert sorted(path.name for path in tmp_path.iterdir()) == ["sf3800.last", "sf6800.last"]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The interconnect model's parameters and its plugin: what is wrong is said in one line; QEMU old and new.
+"""test_fireplane_plugin.py - the interconnect model's parameters and plugin: errors in one line; old and new QEMU.
 
 tests/host/test_fireplane.c tests the model itself, tests/test_fireplane_guest.py what the guest sees of it.
 """
@@ -36,7 +36,7 @@ def test_every_machine_has_parameters(name):
 
 
 def test_families():
-    """What differs between the families is what the white paper says differs; all else is equal."""
+    """Families differ only in the parameters in which they differ in the white paper."""
     texts = {n: model.parameters(machine.load(n)).splitlines()[2:] for n in machine.names()}
     assert texts["sf3800"] == texts["sf6800"] and texts["sf12k"] == texts["sf15k"] == texts["sf15k-76"] == texts["sf15k-maxcpu"]
     differ = {line.split(" = ")[0] for line in set(texts["sf6800"]) ^ set(texts["sf15k"])}
@@ -49,7 +49,7 @@ def test_cpus_of_maxcpu_boards():
 
 
 def test_limits_are_those_of_the_plugin():
-    """tools/homeroom/model.py and qemu/fireplane/params.c have the same table."""
+    """tools/homeroom/model.py and qemu/fireplane/params.c have the same limits."""
     flights = re.search(r"#define FP_MAX_FLIGHTS +(\d+)", (TOP / "qemu/fireplane/params.h").read_text())[1]
     text = (TOP / "qemu/fireplane/params.c").read_text().replace("FP_MAX_FLIGHTS", flights)
     numbers = {m[1]: (int(m[2]), eval(m[3])) for m in re.finditer(r"NUMBER\((\w+), (\d+), ([\d <]+)\)", text)}
@@ -62,7 +62,7 @@ def test_limits_are_those_of_the_plugin():
 
 
 def test_floating_point_latency():
-    """An instruction a clock on every machine; as a hypothesis what GCC's config/sparc/ultra3.md has for UltraSPARC III."""
+    """One clock on every machine; the hypothesis has the latencies of GCC's config/sparc/ultra3.md for UltraSPARC III."""
     operands = tomllib.loads((TOP / "tools/experiments/paper.toml").read_text())["hypothesis"]["operands"]["set"]
     for name in machine.names():
         for settings, latencies in ((None, [1] * 6), (operands, [4, 3, 20, 29, 17, 20])):
@@ -148,7 +148,7 @@ def test_pages_do_not_meet_and_go_away(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def fake_qemu(tmp_path_factory):
-    """fake(*defines) -> a program that exports what a QEMU exports."""
+    """fake(*defines) -> a program that exports the functions of a QEMU, old or new."""
     folder = tmp_path_factory.mktemp("fakeqemu")
 
     def build(*defines):
@@ -177,12 +177,12 @@ def load_plugin(program, files, *more, cpus="8"):
 
 @pytest.mark.parametrize("defines, version", [((), 1), (("NEW=3",), 3), (("NEW=7",), 7)], ids=["7.2", "9.1", "11.1"])
 def test_old_and_new_interface(fake_qemu, files, defines, version):
-    """User code is counted while armed; kernel code, the kernel's accesses and disarmed code are not."""
+    """Accesses of user code are counted while armed; those of the kernel, and all while disarmed, are not."""
     done = load_plugin(fake_qemu(*defines), files)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["version", str(version), "resets", "2"]
     time_ps, instr, loads, stores = struct.unpack_from("<4Q", files[1].read_bytes(), 4096)
-    # rep stosq goes round three times; the last two rings are instructions themselves
+    # rep stosq makes three rounds; the last two doorbells are instructions, too
     assert (instr, loads, stores) == (3 + 3 + 2 + (1 + 3) + 2 + 2, 2 + 2, 2 + 3)
     assert time_ps == (instr + 3) * 1111  # the second sum waits for the first
 
@@ -221,7 +221,7 @@ def test_what_the_plugin_refuses(fake_qemu, files, tmp_path):
 
 
 def test_qemu_ends_when_the_plugin_refuses(files, tmp_path):
-    """The real QEMU: one line, and no machine is started."""
+    """With the real QEMU: one line, and no machine starts."""
     config, page = files
     config.write_text("speed = 3\n")
     command = [guest.QEMU, "-display", "none", "-S", "-plugin", f"{model.PLUGIN},config={config},page={page}"]
@@ -231,7 +231,7 @@ def test_qemu_ends_when_the_plugin_refuses(files, tmp_path):
     assert said == [f"fireplane: {config}: unknown parameter 'speed'"]
 
 
-# ---- a guest at work ----
+# ---- a running guest ----
 
 MODEL = pytest.mark.machine("sf3800", model="fireplane", model_set="ecache_kib=64", seed=7)
 
@@ -243,7 +243,7 @@ def numbers(text):
 
 @MODEL
 def test_counters_add_up(machine):
-    """A copy of 8 threads: every line of both arrays misses once in each round, and nothing is counted twice."""
+    """A copy with 8 threads: every line of both arrays misses once in each round, and nothing is counted twice."""
     n = numbers(machine.check("memcopy -t 8 -b -i 3", timeout=120))
     n = {k: int(v) for k, v in n.items() if v.isdigit()}
     lines = 3 * n["bytes"] // 64
@@ -264,7 +264,7 @@ def test_random_placement_misses_elsewhere(machine):
 
 @contextlib.contextmanager
 def busy_host():
-    """A process that computes, for as long as the block lasts; beside it are the suite's other workers."""
+    """A process that computes while the block runs, in addition to the other workers of the test run."""
     busy = subprocess.Popen(["sh", "-c", "while :; do :; done"])
     try:
         yield
@@ -274,8 +274,8 @@ def busy_host():
 
 
 def test_one_seed_gives_one_result_on_any_host(boot_once):
-    """The same run on an idle host and on a busy one: every modelled time and every counter is the same, and the guest's
-    clock agrees with the model's.  A thread a CPU, processes that sleep, four threads a CPU."""
+    """The same run on an idle host and on a busy one gives the same modelled times and counters, and the guest's clock agrees
+    with the model's: with a thread on each CPU, with processes that sleep, and with four threads on each CPU."""
     name, run = "sf3800", "memcopy -t 8 -n 512k; oltp -r 2 -x 2 -w 150; fdiff -t 32 -n 192x192 -i 1"
     if not guest.qemu_version().startswith("7.2"):
         pytest.skip("the plugin's clock was tried with QEMU 7.2 only")
@@ -292,7 +292,7 @@ def test_one_seed_gives_one_result_on_any_host(boot_once):
 
 @MODEL
 def test_a_guest_that_rings_nonsense(machine):
-    """Every doorbell there is and others, from user mode, with arguments of other CPUs: the machine lives."""
+    """User code calls the model with all numbers and with arguments of other CPUs: the machine continues to work."""
     assert machine.run("/usr/test/fpnoise", timeout=120).status == 0
     assert machine.check("echo alive") == "alive\n"
     assert numbers(machine.check("memcopy -t 2 -i 1"))["bench"] == "memcopy"
@@ -300,7 +300,7 @@ def test_a_guest_that_rings_nonsense(machine):
 
 @MODEL
 def test_two_that_measure_at_once(machine):
-    """What another program's disarming makes worthless is not printed."""
+    """If another program disarms the model during a measurement, its result is not printed."""
     noise = "while kill -0 $p 2> /dev/null; do su nobody -s /bin/sh -c /usr/test/fpnoise; done"
     out = machine.check(
         f"memcopy -t 4 -i 60 > /tmp/long 2>&1 & p=$!; {noise}; wait $p; echo status $?; cat /tmp/long", timeout=120
@@ -318,7 +318,7 @@ def test_a_thread_for_each_cpu_is_refused(boot_once, monkeypatch):
 
 
 def test_what_the_model_costs_is_measured():
-    """A tiny run of make model-speed: its table is whole.  The figures are those of a moment, and not judged."""
+    """A short run of make model-speed prints a complete table.  The figures depend on the host and are not checked."""
     command = [TOP / "tools/model_speed.py", "sf280r", "--repeat", "1", "--scale", "0.03"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=HOST_LIMIT)
     assert done.returncode == 0, done.stderr

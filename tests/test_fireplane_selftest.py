@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The model's self-test: a plugin that counts wrong is found the first time that it is armed, and ends the run.
+"""test_fireplane_selftest.py - the model's self-test: it finds a plugin that counts wrong when the model is first armed.
 
-The plugin is broken as a new version of QEMU would break it: by a change of its source, compiled anew.
+A new version of QEMU could break the plugin.  Here changes of the plugin's source do (data/fireplane_broken.toml); the
+self-test must end the run.
 """
 
 import re
@@ -18,14 +19,14 @@ BROKEN = tomllib.loads((TOP / "tests/data/fireplane_broken.toml").read_text())["
 
 
 def compile_plugin(source, folder, files):
-    """Object files in `folder` of some of the plugin's files."""
+    """Compile some of the plugin's files; their object files are in `folder`."""
     command = ["gcc", "-std=gnu17", "-O2", "-fPIC", "-fvisibility=hidden", f"-I{source}", "-I", TOP / "include", "-c"]
     subprocess.run([*command, *files], cwd=folder, check=True)
 
 
 @pytest.fixture(scope="module")
 def objects(tmp_path_factory):
-    """A folder with the right plugin's object files."""
+    """A folder with the object files of the correct plugin."""
     folder = tmp_path_factory.mktemp("objects")
     source = TOP / "qemu/fireplane"
     compile_plugin(source, folder, sorted(source.glob("*.c")))
@@ -34,7 +35,7 @@ def objects(tmp_path_factory):
 
 @pytest.fixture
 def break_plugin(objects, tmp_path, monkeypatch):
-    """A function that has guests attach a plugin broken as a row says."""
+    """A function that makes the plugin of a row, and lets guests use it."""
 
     def break_it(row):
         source, name = tmp_path / "fireplane", row["file"]
@@ -70,7 +71,7 @@ def test_a_broken_plugin_is_refused(boot_once, break_plugin, row):
 
 
 def test_some_of_the_cpus_prove_nothing(boot_once, break_plugin):
-    """Whoever arms while bound to a good CPU does not prove the others."""
+    """A test that is bound to a good CPU proves only that CPU: the next one, not bound, finds the fault of another."""
     break_plugin(next(row for row in BROKEN if row["what"] == "turns of the last CPU that do not end"))
     run = "pbind -b 0 $$; fptest && echo good; pbind -u $$; fptest; echo alive"
     outcome, text, _ = boot_once("sf3800", run=run, model="fireplane")
@@ -82,7 +83,7 @@ MODEL = pytest.mark.machine("sf3800", model="fireplane")
 
 @MODEL
 def test_it_passes_each_time(machine):
-    """From any CPU, in a processor set, by any user, and while the machine is busy."""
+    """The test passes on any CPU, in a processor set, for any user, and on a busy machine."""
     machine.check("fptest; fptest")
     machine.check("for i in 0 3 7; do pbind -b $i $$; fptest || exit 1; done")
     machine.check("su nobody -s /bin/sh -c fptest")
@@ -100,7 +101,7 @@ def test_it_passes_each_time(machine):
     ],
 )
 def test_it_passes_on(boot_once, name, options):
-    """Boards that the system does not tell apart, one board, other parameters."""
+    """The test passes with boards that the system does not distinguish, with one board, with other parameters."""
     outcome, text, _ = boot_once(name, run="fptest", model="fireplane", **options)
     assert outcome.status == 0 and "tested" not in text, text
 
@@ -110,7 +111,7 @@ FAR_OFF = ["ecache_kib=32", "ecache_kib=128; ecache_ways=1", "skew_ps=1000; orde
 
 @pytest.mark.parametrize("setting", [*FAR_OFF, "remote_ps=2000000; remote_miss_ps=2000000"])
 def test_parameters_that_are_too_far_off(boot_once, setting):
-    """They are legal, and what the test itself does would be too much of what it measures.  It says so."""
+    """With these legal parameters the test's own accesses would disturb the measurement; the test says so."""
     run = "memcopy -t 1 -n 64k -p both && echo counted"
     outcome, text, _ = boot_once("sf3800", run=run, model="fireplane", model_set=setting)
     assert outcome.status == 0 and "counted" in text, text
@@ -121,14 +122,14 @@ FORKS = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sh -c 'while :; do /bin/true; d
 
 
 def test_beside_programs_that_fork(boot_once):
-    """They leave no CPU alone for long; root's test is of the real-time class."""
+    """Programs that fork use all CPUs; root's test runs in the real-time class."""
     run = f"{FORKS} cpustat -n -c EC_ref 0.1 1 && echo counted"
     outcome, text, _ = boot_once("sf3800", run=run, model="fireplane")
     assert outcome.status == 0 and "counted" in text and "tested" not in text, text
 
 
 def test_it_cannot_be_tested(boot_once):
-    """That is not the model's fault: nothing is measured, and the machine goes on."""
+    """If the test cannot be done, that is no fault of the model: nothing is measured, and the machine continues to work."""
     run = "su nobody -s /bin/sh -c 'ulimit -u 6; cpustat -n -c EC_ref 0.1 1'; echo status $?; memcopy -t 1 -n 1m | tail -1"
     outcome, text, _ = boot_once("sf3800", run=run, model="fireplane")
     assert outcome.status == 0 and "status 1\n" in text, text
@@ -137,7 +138,7 @@ def test_it_cannot_be_tested(boot_once):
 
 
 def test_who_can_end_the_run(boot_once):
-    """Once it was proven, nobody ends the machine by saying that it is broken."""
+    """After the model has passed, no program can end the machine by reporting that the model is broken."""
     outcome, text, _ = boot_once("sf3800", run="fptest && /usr/test/fpnoise; echo alive", model="fireplane")
     assert outcome.status == 0 and "alive" in text
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Files as a person at the shell meets them, the initramfs and its overlay, and many processes at the same files."""
+"""test_fs.py - files at the shell, the initramfs and its overlay, and many processes that use the same files."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def test_mounting(machine):
     assert machine.check("cd /mnt/a/../a && pwd -P") == "/mnt/a\n"
     assert machine.run("mv /mnt/a /mnt/b").status != 0
     assert machine.run("rmdir /mnt/a").status != 0
-    assert machine.run("ln /mnt/a/f /mnt/f").status != 0  # another file system
+    assert machine.run("ln /mnt/a/f /mnt/f").status != 0  # to another file system
     machine.check("umount /mnt/a && ls /mnt/a && rmdir /mnt/a")
     assert machine.run("mount -t nosuchfs none /mnt").status != 0
     for options in ("size=abc", "size=0", "mode=9", "mode=77777", "nothing", "size=1m,x", "mode=1k", "size=17179869185g"):
@@ -39,7 +39,7 @@ def test_mounting(machine):
     for options in ("size=4k", "mode=755", "nothing"):
         assert machine.run(f"mount -o remount,{options} /mnt").status != 0, options
     assert machine.run("mount -o remount,nothing /proc").status != 0
-    # Nothing is written through a descriptor that was opened before.
+    # A file that is open for writing keeps the mount from becoming read-only.
     assert "busy" in machine.run("exec 3>/mnt/g; mount -o remount,ro,size=2m /mnt").out
     assert machine.check("df -k /mnt | awk 'END { print $2 }'") == "1024\n"
     machine.check("mount -o remount,ro /mnt")
@@ -89,7 +89,7 @@ def test_ids_in_files(machine):
 @SIX
 @pytest.mark.parametrize("again", range(2))
 def test_programs_at_once(machine, again):
-    """user/test/t_fsrace.c: names, data, descriptors, pipes and polling under 24 CPUs."""
+    """user/test/t_fsrace.c: names, data, descriptors, pipes and polling, with 24 CPUs."""
     out = machine.check("/usr/test/t_fsrace", timeout=120)
     assert "FAIL" not in out and out.count("PASS") == 11, out
 
@@ -105,7 +105,7 @@ def overlay():
     archive.file("etc/motd", b"from the overlay\n", 0o600)
     archive.file("new/deep/file", b"x" * 10000)
     archive.symlink("new/link", "deep/file")
-    archive.file("bin/true", b"#!/bin/sh\necho replaced\n", 0o755)  # instead of a link to busybox
+    archive.file("bin/true", b"#!/bin/sh\necho replaced\n", 0o755)  # in place of a link to busybox
     return archive.pack()
 
 
@@ -118,7 +118,7 @@ def test_overlay(boot_once):
 
 @pytest.mark.parametrize("how", ["cut", "magic", "name"])
 def test_bad_overlay(boot_once, how):
-    """One line says what is wrong; what came before is there, and the machine works."""
+    """One line says what is wrong; the files before the fault are there, and the machine works."""
     data = overlay()
     bad = {
         "cut": data[: data.index(b"x" * 100) + 300],

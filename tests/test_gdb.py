@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The GDB commands of tools/gdb/homeroom.py, on a machine that runs."""
+"""test_gdb.py - the GDB commands of tools/gdb/homeroom.py, on a running machine."""
 
 import os
 import re
@@ -17,7 +17,7 @@ KERNEL = TOP / "build/test/kernel.elf"
 
 @pytest.fixture(scope="module")
 def debug(speed):
-    """Runs GDB commands on a booted sf3800 whose shell runs two `sleep`s."""
+    """A function that runs GDB commands on a booted sf3800, whose shell runs two `sleep`s."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -86,7 +86,7 @@ def make_gdb(machine, **variables):
     ],
 )
 def test_make_gdb_without_a_machine(machine, variables, says):
-    """GDB is not started, and the launcher's status is the script's."""
+    """GDB does not start, and the script exits with the launcher's status."""
     done = make_gdb(machine, **variables)
     assert done.returncode == guest.STATUS_SETUP
     assert says in done.stderr

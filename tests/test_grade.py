@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The lab grader: skeleton fails, solution passes, and a broken grader gives nobody a zero."""
+"""test_grade.py - the lab grader: the skeleton fails, the solution passes, and a broken grader grades nothing."""
 
 import json
 import os
@@ -12,12 +12,12 @@ import pytest
 from harness import HOST_LIMIT
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-pytestmark = pytest.mark.xdist_group("grade")  # they share build/grade
+pytestmark = pytest.mark.xdist_group("grade")  # all use build/grade
 RESULTS = ROOT / "build" / "grade" / "home" / "results.json"
 
 
 def grade(*args, **env):
-    """Runs the grader; returns (exit status, output, results or None)."""
+    """Run the grader; returns (exit status, output, results or None)."""
     RESULTS.unlink(missing_ok=True)
     run = subprocess.run(
         [sys.executable, "-m", "homeroom.grade", *map(str, args)],
@@ -50,7 +50,7 @@ def test_solution_has_all_points():
 
 
 def test_readings_of_the_tolerance():
-    """What docs/lgroups.md says of them: only one has as many threads on each board, on the 15K and on the 6800."""
+    """As docs/lgroups.md says, only one reading gives each board as many threads as any other, on the 15K and on the 6800."""
     for size in ([], ["6", "24"]):
         command = [sys.executable, ROOT / "labs/home/readings.py", *size]
         lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[1:]
@@ -70,7 +70,7 @@ def test_skeleton_fails():
 
 
 def test_repeat_line_repeats(tmp_path):
-    """The printed line runs just the one test, with the same verdict."""
+    """The printed command runs only this test, with the same verdict."""
     status, _, results = grade("home", "--file", ROOT / "labs/home/home.c", "--test", "affinity_decides_first")
     assert status == 1
     assert [t["number"] for t in results["tests"]] == ["affinity_decides_first"]

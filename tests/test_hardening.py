@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Hostile and heavy programs: the system-call fuzzer, a fork bomb, mixed load.
+"""test_hardening.py - hostile and heavy programs: the system-call fuzzer, a fork bomb, a mixed load.
 
-The machines run the test kernel, which checks lock ranks, invariants, and at each process's exit
-that nothing of it is left.  Longer runs: tools/soak, and sysfuzz with more calls.
+The machines run the test kernel, which checks lock ranks and invariants, and at the exit of each process that all its memory
+is free again.  tools/soak, and sysfuzz with more calls, run longer.
 """
 
 import re
@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = pytest.mark.core
 
-MARGIN_KIB = 4096  # caches that grew
+MARGIN_KIB = 4096  # caches may have grown by so much
 
 
 def free_kib(machine):
@@ -19,7 +19,7 @@ def free_kib(machine):
 
 
 def comes_back(machine, before):
-    """Whether the memory is free again, but for caches that grew: of the last processes it is some time after their end."""
+    """Whether memory is free as before, within 10 seconds after the end of the last process; caches may have grown."""
     for _ in range(100):
         if free_kib(machine) > before - MARGIN_KIB:
             return True
@@ -29,7 +29,7 @@ def comes_back(machine, before):
 
 def fuzz(machine, calls, jobs, timeout):
     fill = f"/usr/test/sysfuzz -s 1 -n {calls // 2} -j {jobs} && rm -rf /tmp/sysfuzz.* && sleep 1"
-    machine.check(fill, timeout=timeout)  # caches grow as long as more is in use at one time than ever before
+    machine.check(fill, timeout=timeout)  # caches grow when more objects are in use than ever before
     before = free_kib(machine)
     text = machine.check(f"/usr/test/sysfuzz -n {calls} -j {jobs} && rm -rf /tmp/sysfuzz.* && sleep 1", timeout=timeout)
     assert int(re.search(r"(\d+) calls made", text)[1]) >= calls
@@ -50,11 +50,11 @@ def test_fuzzer_on_24_cpus(machine):
 
 @pytest.mark.machine("sf3800")
 def test_fork_bomb(machine):
-    """It meets the user's limit; root, and the user's own shell after it, have what they need."""
+    """A fork bomb stops at the user's limit; root, and afterwards the user's own shell, can work."""
     start = """mkfifo /tmp/said; su student -c 'exec /usr/test/forkbomb' > /tmp/said & bomb=$!
         exec 3< /tmp/said; read many <&3; echo $many\n"""  # it has met the limit
     end = "kill $bomb; wait; cat <&3; exec 3<&-; rm /tmp/said; sleep 1\n"
-    machine.check(start + end, timeout=90)  # fills caches
+    machine.check(start + end, timeout=90)  # once before the measurement, to fill caches
     before = free_kib(machine)
     text = machine.check(
         start

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs the host unit tests (tests/host): policy code, parsers, under ASan and UBSan."""
+"""test_host.py - run the host unit tests (tests/host): policy code and parsers, with ASan and UBSan."""
 
 import pathlib
 import subprocess
@@ -14,7 +14,7 @@ PROGRAMS = sorted(p.stem for p in (ROOT / "tests" / "host").glob("test_*.c"))
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_host(program):
-    """Every test of the program passes, and the program says so itself (no verdict is a failure)."""
+    """All tests of the program pass, and the program prints so: without a verdict, it has failed."""
     target = f"build/host/{program}"
     subprocess.run(["make", "-s", target], cwd=ROOT, check=True)
     run = subprocess.run([target], cwd=ROOT, capture_output=True, text=True, timeout=HOST_LIMIT)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Interrupts that move: none is lost, each is counted where it arrived, and CPUs can be fenced off from them."""
+"""test_intr.py - moving interrupts: none is lost, each is counted on the CPU that takes it, and fenced CPUs get none."""
 
 import re
 import struct
@@ -9,13 +9,13 @@ import pytest
 from homeroom.machine import TOP
 
 FOLDER = TOP / "build/test-intr"
-pytestmark = pytest.mark.xdist_group("intr")  # one worker: the disks in FOLDER are made once
-BLOCKS = 4096  # of 4 KiB; each begins with its number
+pytestmark = pytest.mark.xdist_group("intr")  # one worker makes the disks in FOLDER once
+BLOCKS = 4096  # number of blocks of 4 KiB; each begins with its number
 WINDOW = 15  # seconds
 
 MOVING = pytest.mark.machine("sf3800", disks=(f"{FOLDER}/a.img,queues=2", f"{FOLDER}/b.img,bus=ide"))
 STRANDS = pytest.mark.machine("t2000", disks=(f"{FOLDER}/a.img,queues=16",))
-OWN = ("device", "timer", "poke", "tlb", "settle", "spurious")  # all reasons to be interrupted
+OWN = ("device", "timer", "poke", "tlb", "settle", "spurious")  # all reasons for which a CPU is interrupted
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -26,7 +26,7 @@ def images():
 
 
 def interrupts(machine) -> dict[str, tuple[int, list[int]]]:
-    """Devices' interrupts by name: their number, and how many have arrived on each CPU."""
+    """Device interrupts by name: their number, and the count on each CPU."""
     rows = re.findall(r"^ *(\d+):((?: +\d+)+)   \S+ +\S+   (\S+)$", machine.check("cat /proc/interrupts"), re.MULTILINE)
     return {name: (int(irq), [int(n) for n in numbers.split()]) for irq, numbers, name in rows}
 
@@ -41,7 +41,7 @@ def place(machine, irq: int) -> int:
 
 @MOVING
 def test_ten_thousand_moves_lose_no_interrupt(machine):
-    """Two messages and an ISA line move 10,000 times each while their disks are read; all reads come back, right."""
+    """Two messages and an ISA line move 10,000 times each while their disks are read; all reads return the right data."""
     before = interrupts(machine)
     irqs = [before[name][0] for name in ("vda-q0", "vda-q1", "ide0")]
     options = " ".join(f"-i {irq}" for irq in irqs)
@@ -58,7 +58,7 @@ def test_ten_thousand_moves_lose_no_interrupt(machine):
 
 @MOVING
 def test_bound_interrupt_keeps_its_cpu(machine):
-    """One that may arrive on one CPU only makes fencing it fail, names itself, and moves nothing."""
+    """An interrupt that is bound to one CPU prevents fencing that CPU: the kernel prints its name, and moves nothing."""
     irq = interrupts(machine)["vda-q1"][0]
     machine.check(f"echo 6 > /proc/irq/{irq}/smp_affinity_list")
     try:
@@ -86,7 +86,7 @@ def test_wrong_affinity_changes_nothing(machine, text):
 
 @MOVING
 def test_interrupts_leave_and_come_back(machine):
-    """Off-line or no-intr, a CPU's interrupts go to its own board; when it is on-line again they are where they were."""
+    """The interrupts of a CPU that is off-line or no-intr go to its own board, and return when it is on-line again."""
     irq = interrupts(machine)["vda-q1"][0]
     home = place(machine, irq)
     for option in "if":
@@ -113,7 +113,7 @@ def test_intrstat(machine):
     assert all(re.fullmatch(r"\d+", row[0]) and re.fullmatch(r"\d+\.\d|-", row[1]) for _, row in rows)
 
 
-REASONS = ("wakeup", "steal", "move", "signal", "priority")  # why a CPU is poked whose slices end anyway
+REASONS = ("wakeup", "steal", "move", "signal", "priority")  # reasons for pokes
 
 
 def cpu_counts(machine, names) -> list[dict[str, int]]:
@@ -122,7 +122,7 @@ def cpu_counts(machine, names) -> list[dict[str, int]]:
 
 
 def gained(machine, command: str, timeout: float = 120) -> list[dict[str, int]]:
-    """What each CPU of t2000 has counted during a command."""
+    """The increase of the counts of each CPU of t2000 during a command."""
     pokes = [f"poke {why}" for why in REASONS]
     names = [f"intr:{{0}}:cpu:{name}" for name in (*OWN, *pokes)]
     names += [f"cpu:{{0}}:sys:{name}" for name in ("intr", "ithr", "idl_ticks", "usr_ticks", "sys_ticks", "wt_ticks")]
@@ -134,7 +134,7 @@ def gained(machine, command: str, timeout: float = 120) -> list[dict[str, int]]:
 
 @STRANDS
 def test_fenced_cpus_are_left_alone(machine):
-    """Set 1 is fenced, the load is outside: its CPUs are idle, at most one interrupt a second, none of a device."""
+    """Set 1 is fenced, and the load is outside: its CPUs are idle, with at most one interrupt a second, none of a device."""
     try:
         machine.check("psrset -c 0-15 && psrset -f 1")
         places = [place(machine, irq) for irq, _ in interrupts(machine).values()]
@@ -151,7 +151,7 @@ def test_fenced_cpus_are_left_alone(machine):
 
 @STRANDS
 def test_load_inside_a_fenced_set_is_told_apart(machine):
-    """Disk reads by the set's own processes: no device interrupt there; the rest are pokes, and their reasons are named."""
+    """Processes of the set read a disk: the set gets no device interrupt, only pokes, which are counted by reason."""
     try:
         machine.check("psrset -c 0-15 && psrset -f 1")
         rows = gained(machine, "psrset -e 1 /usr/test/intrload -s 3 /dev/vda")
@@ -168,7 +168,7 @@ def test_load_inside_a_fenced_set_is_told_apart(machine):
 
 @STRANDS
 def test_a_lone_computing_thread_has_a_tick_a_second(machine):
-    """On a fenced CPU time slices end only while threads compete for it."""
+    """On a fenced CPU, time slices end only while threads compete for it."""
     spin = "sh -c 'while :; do :; done' & p=$!; "
     try:
         machine.check("psrset -c 3 && psrset -f 1")

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Debian's iperf3 and iperf, unmodified: the guest as client, as server, and both of them in the guest, over the loopback.
+"""test_iperf.py - Debian's iperf3 and iperf, unmodified: in the guest as client or server, or both over its loopback.
 
-iperf3's client ends a test, on Linux as well: once it has sent enough, and the server does not read what is on its way then;
-or, with -R, once it has received enough, while the server may have sent more.  So bounds are tested, and that both ends tell
-the same.  iperf reads to the end of each connection: all that was sent is received.
+iperf3 does not transfer all data, also on Linux.  Its client ends a test once it has sent enough; the server does not read
+data that are still on their way.  With -R the client ends the test once it has received enough, and the server may have sent
+more.  So bounds are tested, and that both ends report the same.  iperf reads to the end of each connection, so all data that
+were sent must be received.
 """
 
 import contextlib
@@ -20,14 +21,14 @@ from harness import HOST_LIMIT, Booted
 from homeroom import dynamic
 from homeroom.net import free_port
 
-BLOCK = 128 << 10  # what iperf3 writes at once; since 3.16 a stream sends one more when its end has come, uncounted
+BLOCK = 128 << 10  # size of iperf3's writes; since 3.16 a stream sends one more at its end, which is not counted
 BYTES = 16 * BLOCK
 # Twice the datagrams of a test fit into each queue on their way (128 buffers of the card, sockets of 208 KiB): none is lost.
 DATAGRAM, DATAGRAMS = 1000, 64
 UDP = f"-u -b 20M -l {DATAGRAM} -n {DATAGRAM * DATAGRAMS}"
 PORT = 5201
 LIMIT = 120  # seconds
-WAYS = ("client", "server", "both")  # what the guest is
+WAYS = ("client", "server", "both")  # the role of the guest
 
 pytestmark = pytest.mark.xdist_group("iperf")
 
@@ -39,7 +40,7 @@ def booted(speed, tmp_path_factory):
         dynamic.put(shutil.which(name), tree, f"usr/bin/{name}")
         for library in dynamic.libraries(shutil.which(name)):
             dynamic.put(library, tree, library)
-    port = free_port("tcp")  # streams and datagrams have the same
+    port = free_port("tcp")  # the same number for TCP and UDP
     one = Booted("sf3800", speed, cards=1, forward=(f"{port}:{PORT}", f"{port}:{PORT}/udp"), overlay=tree)
     yield one, port
     one.close()
@@ -53,7 +54,7 @@ def machine(booted, guests):
 
 @pytest.fixture
 def run(machine, booted):
-    """run(way, program, server's options, client's options, kind): what the client and the server have printed."""
+    """run(way, program, server's options, client's options, kind): the output of the client and of the server."""
 
     def guest_server(text, kind):
         wait = f"until netstat -ln | grep -q '^{kind} .*:{PORT} ' || [ -e /tmp/ended ]; do sleep 0.02; done"
@@ -79,7 +80,7 @@ def run(machine, booted):
 
 @contextlib.contextmanager
 def host_server(command, kind):
-    """A server on the host's loopback: its port, and a function that waits for its end and gives what it has printed."""
+    """A server on the host's loopback: its port, and a function that waits for its end and returns its output."""
     while True:
         port = free_port(kind)
         words = [*command.split(), "-B", "127.0.0.1", "-p", str(port)]
@@ -89,7 +90,7 @@ def host_server(command, kind):
         if process.poll() is None:
             break
         text = process.stdout.read()
-        assert "in use" in text, text  # somebody was quicker: another port
+        assert "in use" in text, text  # another program has taken the port: try the next
     try:
         yield port, lambda: process.communicate(timeout=HOST_LIMIT)[0]
     finally:
@@ -98,7 +99,7 @@ def host_server(command, kind):
 
 
 def bound(kind, port):
-    """Whether a port of the host's loopback has a listener, or a socket for datagrams that is not connected."""
+    """Whether a port of the host's loopback has a listener, or an unconnected socket for datagrams."""
     rows = [line.split() for line in Path(f"/proc/net/{kind}").read_text().splitlines()[1:]]
     return any(row[1] == f"0100007F:{port:04X}" and row[2] == "00000000:0000" for row in rows)
 
@@ -107,22 +108,22 @@ def bound(kind, port):
 
 
 def parse(text):
-    """The end of one end's report, which must name no error, and whether each stream has a thread (iperf3 3.16)."""
-    found = json.loads(text[max(text.find("{"), 0) :])  # a word about IPv6 may come first
+    """The end of a report, which must contain no error, and whether each stream has a thread (iperf3 3.16)."""
+    found = json.loads(text[max(text.find("{"), 0) :])  # a message about IPv6 may come first
     assert "error" not in found, text
     version = [int(part) for part in re.findall(r"\d+", found["start"]["version"])]
     return found["end"] | {"threads": version >= [3, 16]}
 
 
 def streams(end, what, which="bytes"):
-    """A number of each stream's sender or receiver, sorted."""
+    """A value of each stream's sender or receiver, sorted."""
     return sorted((s["udp"] if "udp" in s else s[what])[which] for s in end["streams"])
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("options, count", [("", 1), ("-P 4 -Z", 4), ("-N -l 1000 -w 32K -M 1000", 1)])
 def test_streams(run, way, options, count):
-    """From client to server.  Both ends say the same of what was sent and received."""
+    """From client to server.  Both ends report the same counts."""
     client, server = map(parse, run(way, "iperf3", "-1 -J", f"-J -n {BYTES} {options}"))
     assert len(client["streams"]) == len(server["streams"]) == count
     assert streams(client, "receiver") == streams(server, "receiver")
@@ -134,9 +135,9 @@ def test_streams(run, way, options, count):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("options, count", [("", 1), ("-P 4 -Z", 4)])
 def test_streams_back(run, way, options, count):
-    """From server to client, which has received all that it asked for.  Both ends say the same of what was sent.
+    """From server to client, which receives as much as it requested.  Both ends report the same counts of sent data.
 
-    Since 3.16 each stream has a thread, which may count a block between the server's message and what the server prints.
+    Since 3.16 each stream has a thread.  It may count a block after the server has sent its result and before it prints it.
     """
     client, server = map(parse, run(way, "iperf3", "-1 -J", f"-J -R -n {BYTES} {options}"))
     assert len(client["streams"]) == len(server["streams"]) == count
@@ -163,9 +164,9 @@ def test_streams_both_ways(run, way):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("back", ["", "-R"])
 def test_datagrams(run, way, back):
-    """Four streams, of which none overtakes another; with -R all that were asked for have come.  None is lost.
+    """Four streams, none of which is reordered.  No datagram is lost, and with -R all requested ones arrive.
 
-    But a sender with threads goes on until it hears of the end: when it sends more than the queues hold, some may be lost.
+    Exception: a sender with threads continues until it learns of the end; if it sends more than the queues hold, some are lost.
     """
     client, server = map(parse, run(way, "iperf3", "-1 -J", f"-J -P 4 {UDP} {back}"))
     sender, receiver = (server, client) if back else (client, server)
@@ -183,7 +184,7 @@ def test_datagrams(run, way, back):
 
 
 def rows(text):
-    """The bytes of each stream that iperf has printed, sorted; iperf 2.2 adds their sum as number -1, and a headline."""
+    """The bytes of each stream in iperf's output, sorted; iperf 2.2 adds a headline, and the sum as number -1."""
     found = [line.split(",") for line in text.splitlines() if line.count(",") >= 8]
     return sorted(int(row[7]) for row in found if row[0].isdigit() and row[5] != "-1")
 
@@ -191,7 +192,7 @@ def rows(text):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("options, count, lines", [("-P 4", 4, 4), ("-P 4 -R", 4, 4), ("--full-duplex", 1, 2)])
 def test_iperf(run, way, options, count, lines):
-    """All that was sent is received, each way."""
+    """All data that were sent are received, in each direction."""
     client, server = run(way, "iperf", f"-y C -P {count}", f"-y C -n {BYTES} {options}")
     assert rows(client) == rows(server) and len(rows(client)) == lines, (client, server)
     assert all(BYTES <= n <= BYTES + BLOCK for n in rows(client)), (client, server)
@@ -207,6 +208,6 @@ def test_iperf_datagrams(run, way, back):
 
 @pytest.mark.parametrize("host", ["10.0.2.2", "127.0.0.1"])
 def test_refused(machine, host):
-    """Nobody has the port: the program is told by its next call."""
+    """No program listens on the port: the next call of the client returns an error."""
     said = machine.run(f"iperf -u -c {host} -p {free_port('udp')} -n {4 * DATAGRAM} -l {DATAGRAM}", timeout=LIMIT).out
     assert re.search(r"[Rr]ead (UDP fin )?failed: Connection refused", said), said
