@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The launcher: machine files, options and their errors, and how each kind of end is told from the others."""
+"""test_launcher.py - the launcher: machine files, options, their errors, and how it reports each kind of end."""
 
 import contextlib
 import errno
@@ -29,7 +29,7 @@ from homeroom.verdict import Lines, escape, unescape
 
 LAUNCH = TOP / "qemu/launch.py"
 
-# boards, CPUs, domains, and what a remote board's SLIT distance is
+# boards, CPUs, domains, and the SLIT distance of a remote board
 TABLE = {
     "sf280r": (1, 2, 1, None),
     "v880": (4, 8, 1, None),
@@ -70,7 +70,7 @@ def test_maxcpu_boards_belong_to_their_expander():
 
 
 def test_every_machine_file_is_taken_by_qemu():
-    """QEMU itself checks the topology: -S with a QMP `quit` at once."""
+    """QEMU itself accepts the topology of each file: it starts stopped (-S) and gets a QMP `quit` at once."""
     for path in [*(TOP / "qemu/machines").glob("*.toml"), *(TOP / "tests/machines").glob("*.toml")]:
         args = machine.load(str(path)).qemu_args()
         done = subprocess.run(
@@ -84,7 +84,7 @@ def test_every_machine_file_is_taken_by_qemu():
 
 
 def test_host_threads(monkeypatch):
-    """One for each CPU where the host has the cores and nothing asks for runs that are alike."""
+    """THREADS=auto gives each CPU a host thread if the host has the cores and nothing needs repeatable runs."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     for name, options, threads in (
         ("sf280r", {}, 1),
@@ -98,7 +98,7 @@ def test_host_threads(monkeypatch):
     ):
         run = guest.Guest(machine.load(name), guest.Options(**options))
         assert run.threads == threads, (name, options)
-        if "trace" not in options:  # whose disk is made when it starts
+        if "trace" not in options:  # the disk of the trace is made at the start
             assert f"tcg,thread={'single' if threads == 1 else 'multi'}" in run.command()
     for wrong in ({"model": "fireplane"}, {"icount": True}):
         with pytest.raises(MachineError, match=r"THREADS=multi: with .* all CPUs run in one host thread"):
@@ -121,7 +121,7 @@ def test_host_threads(monkeypatch):
     ],
 )
 def test_versions_of_qemu(tmp_path, version, model, status, says):
-    """One that was not tried draws a line, and what can run runs; make doctor says the same."""
+    """Another version gives one line, and everything that can work still does; make doctor reports the same."""
     fake = tmp_path / guest.QEMU
     real = shutil.which(guest.QEMU)
     fake.write_text(
@@ -144,7 +144,7 @@ def test_versions_of_qemu(tmp_path, version, model, status, says):
 
 
 def doctor(folder):
-    """What make doctor says of QEMU, with a folder first on PATH, and of its plugins (nothing if it cannot be run)."""
+    """make doctor's lines about QEMU and about its plugins, with `folder` first in PATH; the second is empty for no QEMU."""
     env = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
     done = subprocess.run(["sh", "tools/doctor.sh"], cwd=TOP, env=env, capture_output=True, text=True, timeout=HOST_LIMIT)
     assert not done.stderr, done.stderr
@@ -164,7 +164,7 @@ NO_QEMU = [
     "text, says, model", [(*row, model) for row in NO_QEMU for model in ["", "fireplane"]] + [(*HANGS, "fireplane")]
 )
 def test_what_is_no_qemu(tmp_path, text, says, model):
-    """One line that names the file and what is wrong with it, soon, by the launcher and by make doctor."""
+    """The launcher and make doctor print one line soon, with the file and the reason."""
     fake = tmp_path / guest.QEMU
     fake.write_text(text)
     fake.chmod(0o755)
@@ -254,14 +254,14 @@ def test_one_port_is_not_forwarded_twice():
 
 
 def test_check_asks_for_nothing_that_make_builds(monkeypatch):
-    """It knows the options before there are images; what is wrong with them it says."""
+    """--check works before images are built; it still reports wrong options."""
     missing = ["--iso", "/nonexistent", "--root", "ext", "--overlay", "build/dynamic-of-tomorrow", "--check"]
     assert launch("sf3800", *missing).returncode == 0
     assert "there is only linux" in launch("sf3800", *missing, "--peer", "windows").stderr
 
 
 def test_a_folder_for_files_of_the_run_that_is_full(monkeypatch, tmp_path):
-    """One line, no process, no file."""
+    """One line; no process and no file remain."""
 
     def full(self, data):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -281,7 +281,7 @@ def test_any_other_error_of_the_system_is_one_line(tmp_path):
 
 
 def test_a_trace_that_cannot_be_converted(monkeypatch, tmp_path):
-    """The true reason; and nothing half written is left."""
+    """The message gives the real reason, and no incomplete file remains."""
     source, target = tmp_path / "trace.img", tmp_path / "out.json"
     source.write_bytes(bytes(4096))
     with pytest.raises(trace.TraceError, match="the run ended before the trace was written"):
@@ -295,7 +295,7 @@ def test_a_trace_that_cannot_be_converted(monkeypatch, tmp_path):
 
 
 class Clock:
-    """Stands for the host's clock and for what Linux says of a process."""
+    """Replaces the host's clock, and Linux's count of the time for which a process has waited."""
 
     def __init__(self, monkeypatch):
         self.now = self.waited = 0.0
@@ -307,7 +307,7 @@ class Clock:
     "now, waited, left, too_busy",
     [
         (0, 0, 60, False),
-        (59, 59, 1, False),  # not yet asked what QEMU had to wait
+        (59, 59, 1, False),  # QEMU's waiting time is not read yet
         (60, 0, 0, False),  # an idle host
         (60, 45, 45, False),
         (100, 45, 5, False),
@@ -326,7 +326,7 @@ def test_a_busy_host_stretches_limits(monkeypatch, now, waited, left, too_busy):
 
 
 def test_what_a_thread_waits_for_a_cpu_is_counted():
-    """Two threads of one CPU wait for each other: this one, and a child that computes."""
+    """Two threads share a CPU and wait for each other: this one, and a child that computes."""
     cpu = min(os.sched_getaffinity(0))
     child = subprocess.Popen(["sh", "-c", "while :; do :; done"], preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
     before, old = patience.kept_waiting(child.pid), os.sched_getaffinity(0)
@@ -341,7 +341,7 @@ def test_what_a_thread_waits_for_a_cpu_is_counted():
         child.kill()
         child.wait()
     assert patience.kept_waiting(child.pid) == 0
-    for _ in range(100):  # it may end while one looks
+    for _ in range(100):  # it may end while it is examined
         child = subprocess.Popen(["true"])
         reaper = threading.Thread(target=child.wait)
         reaper.start()
@@ -451,7 +451,7 @@ def test_wrong_machine_files(text, says, tmp_path):
     ],
 )
 def test_wrong_parameters_of_the_model(lines, says, tmp_path):
-    """Also where the model is not asked for."""
+    """Wrong parameters are reported even if the model is not used."""
     path = tmp_path / "odd.toml"
     path.write_text(f"{HEAD}{TWO}[fireplane]\n{lines}\n")
     with pytest.raises(MachineError, match=re.escape(says)):
@@ -473,7 +473,7 @@ def test_machine_files_that_cannot_be_read(make, says, tmp_path):
 
 
 def test_apic_ids_have_gaps():
-    """A socket of three CPUs takes four ids; they are what the SRAT names."""
+    """A socket of three CPUs uses four ids; the SRAT has the same ids."""
     m = machine.Machine("x", "x", [machine.Board(6, 64, 0), machine.Board(3, 64, 1)], cores=3)
     assert [m.apic_id(cpu) for cpu in range(m.cpus)] == [0, 1, 2, 4, 5, 6, 8, 9, 10]
     entries = acpi.tables(m, [1, 0])[48:]
@@ -507,7 +507,7 @@ def test_each_kind_of_end(defines, status, says, tmp_path):
 
 
 def test_a_hung_guest_gets_an_nmi(tmp_path, speed):
-    """@alive lines that stop mean hung; this guest dies of the NMI, the real kernel reports its CPUs."""
+    """If the @alive lines stop, the guest counts as hung.  This guest ends at the NMI; the real kernel reports its CPUs."""
     iso = build_exit_image(tmp_path, "HANG", 'VERDICT="@alive 1\\n"')
     run = guest.Guest(machine.load("sf280r"), guest.Options(run="true", watchdog=1, iso=iso, speed=speed))
     outcome = run.start().wait(60)
@@ -574,11 +574,11 @@ def test_tables_have_right_checksums():
     assert tables[srat_length : srat_length + 4] == b"SLIT" and sum(tables[srat_length:]) % 256 == 0
 
 
-ODD_BYTES = random.Random(1).randbytes(20000)  # more than the port and the terminal hold, control characters among them
+ODD_BYTES = random.Random(1).randbytes(20000)  # more than the serial port and the terminal can hold, with control characters
 
 
 def test_an_input_of_nothing_ends_at_once():
-    """With /dev/null nothing comes over the console, at no moment of the host's; the command finds the end of its input."""
+    """With /dev/null nothing is sent over the console, whatever the host's timing; the command reads an empty input."""
     run = guest.Guest(machine.load("sf280r"), guest.Options(run="true", piped="nothing"))
     assert run.run_files()["piped"] == b"nothing"
     for command in (["--run", "wc -c; readlink /proc/self/fd/0"], []):
@@ -591,14 +591,14 @@ def test_an_input_of_nothing_ends_at_once():
     "run, piped, status, printed",
     [
         (None, b"echo hello\npoweroff\n", 0, b"hello\n"),
-        (None, b"echo $((6 * 7)); sh -c 'exit 3'", 3, b"42\n"),  # a last line without its newline
+        (None, b"echo $((6 * 7)); sh -c 'exit 3'", 3, b"42\n"),  # the last line has no newline
         (None, b"", 0, b""),
         ("md5sum; wc -c; exit 7", ODD_BYTES, 7, f"{hashlib.md5(ODD_BYTES).hexdigest()}  -\n0\n".encode()),
     ],
     ids=["commands", "no newline", "nothing", "bytes"],
 )
 def test_piped_input_arrives_whole_and_its_end_ends_the_run(run, piped, status, printed):
-    """The shell or command reads what is piped into the launcher, from the first byte to the end of file."""
+    """The shell or the command reads all bytes that are piped into the launcher, and then the end of the file."""
     command = [LAUNCH, "sf280r", "--iso", ISO["test"], "--timeout", "100", *(["--run", run] if run else [])]
     done = subprocess.run(command, input=piped, capture_output=True, timeout=120)
     assert done.returncode == status, done.stderr
@@ -606,7 +606,7 @@ def test_piped_input_arrives_whole_and_its_end_ends_the_run(run, piped, status, 
 
 
 def test_the_terminal_and_what_is_typed_before_the_boot():
-    """The guest's console has the size of the terminal, and what was typed too early is not lost."""
+    """The guest's console has the size of the terminal, and keys that were pressed too early are not lost."""
     master, slave = os.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", 43, 132, 0, 0))
     os.write(master, b"stty size; poweroff\n")
@@ -641,7 +641,7 @@ def test_the_terminal_and_what_is_typed_before_the_boot():
     ],
 )
 def test_make_refuses_before_it_builds(words, says):
-    """What is said, in one line, and make's own word that it stops."""
+    """One line says what is wrong; the only other line is make's own message about the error."""
     done = subprocess.run(["make", *words], cwd=TOP, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     assert done.returncode == 2
     said = [line for line in done.stderr.splitlines() if not re.match(r"make: \*\*\* \[.*\] Error \d+$", line)]
@@ -650,14 +650,14 @@ def test_make_refuses_before_it_builds(words, says):
 
 
 def test_one_make_at_a_time(tmp_path):
-    """Each finds that no other is at work; and the lock ends with the command."""
+    """Only one command runs at a time, and the lock is free when the command has ended."""
     work = f"mkdir {tmp_path}/busy && sleep 0.05 && rmdir {tmp_path}/busy"
     runs = [subprocess.Popen([TOP / "tools/alone.sh", "sh", "-c", work], cwd=tmp_path) for _ in range(4)]
     assert [run.wait() for run in runs] == [0] * 4
 
 
 def test_make_runs_nothing_that_a_command_line_says():
-    """RUN is for the guest's shell: make expands none of it, in no make that it calls."""
+    """RUN is for the guest's shell: no make expands any part of it."""
     word = r"\$(info EXPANDED) $(info EXPANDED) $$(info EXPANDED)"
     done = subprocess.run(["make", "qemu-sf280r", f"RUN=: '{word}'"], cwd=TOP, capture_output=True, text=True)
     assert (done.returncode, "EXPANDED" in done.stdout + done.stderr) == (0, False), done.stderr
@@ -671,7 +671,7 @@ def test_images_that_cannot_be_written_are_one_line():
 
 
 def test_no_file_of_a_run_is_used_in_two_ways(tmp_path):
-    """What a run writes would otherwise replace what it reads."""
+    """Otherwise a file that the run writes could replace one that it reads."""
     for name in ("a.img", "b.img"):
         (tmp_path / name).write_bytes(bytes(1 << 20))
     (tmp_path / "link").symlink_to("a.img")
@@ -699,7 +699,7 @@ def test_no_file_of_a_run_is_used_in_two_ways(tmp_path):
         assert (done.returncode, len(done.stderr.splitlines())) == (guest.STATUS_SETUP, 1), words
         assert "at once: name another file" in done.stderr, words
     with open(a, "rb") as other:
-        fcntl.flock(other, fcntl.LOCK_EX)  # as another run has it
+        fcntl.flock(other, fcntl.LOCK_EX)  # as another run does
         for disk in (a, f"{a},readonly", f"refdisk:{a}"):
             done = launch("sf3800", "--iso", str(ISO["test"]), "--run", "true", "--disk", disk)
             assert (done.returncode, "another run uses" in done.stderr) == (guest.STATUS_SETUP, True), done.stderr
@@ -712,7 +712,7 @@ def test_no_file_of_a_run_is_used_in_two_ways(tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 @pytest.mark.parametrize("seconds", [0.1, 0.3, 0.8])
 def test_a_signal_ends_the_run_at_any_time(number, seconds, tmp_path):
-    """From the first moment on: no traceback, no QEMU and no file left."""
+    """At any time from the start on, there is no traceback, and neither QEMU nor a file remains."""
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     run = subprocess.Popen(
         [LAUNCH, "sf280r", "--iso", ISO["test"]], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -721,7 +721,7 @@ def test_a_signal_ends_the_run_at_any_time(number, seconds, tmp_path):
     time.sleep(seconds)
     run.send_signal(number)
     _, said = run.communicate(timeout=HOST_LIMIT)
-    ours = LAUNCH.read_text().splitlines().index("import signal") + 1  # up to there Python starts, and prints a traceback
+    ours = LAUNCH.read_text().splitlines().index("import signal") + 1  # before that line Python starts, and prints a traceback
     assert [line for line in re.findall(rb'launch.py", line (\d+)', said) if int(line) > ours] == [], said
     assert list(tmp_path.iterdir()) == []
     mine = [p for p in Path("/proc").glob("[0-9]*/cmdline") if str(tmp_path).encode() in read_if_there(p)]
@@ -735,12 +735,12 @@ def read_if_there(path):
 
 
 def test_qemu_ends_with_the_launcher(tmp_path):
-    """Also when that is killed."""
+    """QEMU ends even if the launcher is killed."""
     run = subprocess.Popen(
         [LAUNCH, "sf280r", "--iso", ISO["test"], "--qemu-args", f"-name {tmp_path.name}"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    assert run.stdout.readline()  # the guest is at work
+    assert run.stdout.readline()  # the guest runs
     qemu = [p for p in Path("/proc").glob("[0-9]*/cmdline") if b"-name\0" + tmp_path.name.encode() in read_if_there(p)]
     assert len(qemu) == 1
     run.kill()
@@ -765,7 +765,7 @@ def test_an_output_that_cannot_be_written_ends_the_run(redirection, says):
 
 
 def test_an_output_that_nothing_reads_ends_the_run():
-    """As of any program before head(1): no word, and the status of one that SIGPIPE ended."""
+    """Like other programs before head(1): no message, and the status of a program that SIGPIPE has ended."""
     run = subprocess.Popen(
         [LAUNCH, "sf280r", "--iso", ISO["test"], "--run", "yes"],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One user cannot take everything: what ordinary users hold of the kernel's memory is bounded, and root lives beside them."""
+"""test_limits.py - one user cannot take everything: the kernel memory of ordinary users is limited, and root can work."""
 
 import re
 
@@ -11,10 +11,10 @@ pytestmark = pytest.mark.core
 
 # openssl passwd -6 secret
 SECRET = "$6$qHCLC74dykB640D6$6rfkm6RHAul2m7LqRIvAtMW7WC66z8W1LAbW7J.7bOIJg7TlKpiMGjR3LpjWxqROBP9gbqTVExFblFscg3kHb1"
-KINDS = 11  # of user/test/hoard.c
-MARGIN_KIB = 24576  # caches that grew, and stacks of threads that ended
+KINDS = 11  # kinds of user/test/hoard.c
+MARGIN_KIB = 24576  # caches that grew, and stacks of threads that have ended
 
-# What root must be able to do: to make processes, load programs, and write a file, whatever a user holds.
+# What root must always be able to do: make processes, load programs, write a file.
 ROOT_WORKS = """sh -c 'ls / | wc -l > /dev/null' && dd if=/dev/zero of=/tmp/roots bs=64k count=1 2> /dev/null &&
     test $(wc -c < /tmp/roots) = 65536 && rm /tmp/roots && echo root works"""
 
@@ -24,7 +24,7 @@ def free_kib(machine):
 
 
 def test_root_may_have_a_password(boot, tmp_path):
-    """Without one su asks nobody, as docs/userland.md says; with one in /etc/shadow it does."""
+    """Without a password for root, su asks for none (docs/userland.md); with one in /etc/shadow it does."""
     (tmp_path / "etc").mkdir()
     shadow = (TOP / "user/etc/shadow").read_text()
     assert shadow.startswith("root::")
@@ -37,7 +37,7 @@ def test_root_may_have_a_password(boot, tmp_path):
 @pytest.mark.machine("sf3800", memory="128M")
 @pytest.mark.parametrize("processes", [KINDS, 100])
 def test_one_user_cannot_take_everything(machine, processes):
-    """One process for each kind of thing, then many for each at once."""
+    """First one process for each kind of object, then many for all kinds at the same time."""
     before = free_kib(machine)
     text = machine.check(
         f"""mkfifo /root/said; su student -c 'exec /usr/test/hoard {processes}' > /root/said & hoard=$!

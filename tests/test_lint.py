@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""make lint finds what it says it finds: one fault of each kind, put into a copy of the tree."""
+"""test_lint.py - make lint finds its faults: one fault of each kind is put into a copy of the tree."""
 
 import re
 import shutil
@@ -17,7 +17,7 @@ STATIC = GOOD + "static int {0}(void)\n{{\n    return 0;\n}}\n\nint {1}(void)\n{
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
-    """The files that lint looks at, in a folder of their own."""
+    """A copy of the files that lint checks."""
     folder = tmp_path_factory.mktemp("lint") / "tree"
     folder.mkdir()
     for name in linter.tracked():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""madv.so.1 on this machine: which advice it chooses for what, and its messages.  (test_dynamic.py: what advice does.)
+"""test_madv.py - madv.so.1 on the host: the advice that it chooses, and its messages (test_dynamic.py: the effect of advice).
 
-It is built with -DDEBUG, so that MADVDEBUG=1 shows each advice given.  Linux has no memcntl(2), so each of them fails here,
-which is a message, too.
+It is built with -DDEBUG, so MADVDEBUG=1 prints each advice.  Linux has no memcntl(2), so each call fails here, and that gives
+a message, too.
 """
 
 import os
@@ -53,7 +53,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(params=["musl-prog", "glibc-prog"])
 def run(request, folder, tmp_path):
-    """run(config=text, args=(), **environment) -> (advice by what, messages)."""
+    """run(config=text, args=(), **environment) -> (advice for each kind of memory, messages)."""
 
     def once(config=None, args=(), program=None, cwd=None, **environment):
         errors = tmp_path / "errors"
@@ -81,7 +81,7 @@ def maps(*values):
 
 
 def test_words(run):
-    """Each word for all kinds; what is no word is told, and the program runs."""
+    """Each word is advice for all kinds of memory; any other word gives a message, and the program runs."""
     for word, value in (("normal", 0), ("random", 1), ("sequential", 2), ("access_default", 6), ("access_lwp", 7)):
         given, messages = run(MADV=word)
         assert given == [("heap", value), *maps(*[value] * 4), ("shared memory", value)] and messages == []
@@ -91,7 +91,7 @@ def test_words(run):
 
 
 def test_kinds(run):
-    """The specific wins over the general; heap and shared memory have their own."""
+    """A specific option overrides a general one; heap and shared memory have options of their own."""
     every = "*-prog:madv=normal,heap=random,shm=sequential,map=access_lwp,mapshared=access_many,mapanon=access_default"
     given, messages = run(every)
     assert messages == []
@@ -113,13 +113,15 @@ def test_file_wins_over_variable(run):
 
 
 def test_which_program(run, folder):
-    """By its name, by its whole path, by an argument; wildcards; the last colon and the last blank part the line."""
+    """A program is matched by its name, its full path or an argument, with wildcards; the last colon and the last blank divide
+    the line.
+    """
     assert run(f"{folder}/*-prog:heap=random")[0] == [("heap", RANDOM)]
     assert run(f"{folder}/prog:heap=random")[0] == []
     assert run("/*/other-prog:heap=random")[0] == []
     assert run("*-prog -v*:heap=random", args=["-t", "-verbose"])[0] == [("heap", RANDOM)]
     assert run("*-prog -v*:heap=random", args=["-t"])[0] == []
-    assert run("*-prog *prog:heap=random", args=["x"])[0] == []  # its own name is no argument
+    assert run("*-prog *prog:heap=random", args=["x"])[0] == []  # its own name is not an argument
     assert run("*-prog a:b:heap=random", args=["a:b"])[0] == [("heap", RANDOM)]
     for relative in ("./musl-prog", f"../{folder.name}/musl-prog"):
         assert run(f"{folder}/*musl-prog:heap=random", program=relative, cwd=folder)[0] == [("heap", RANDOM)]
@@ -139,7 +141,7 @@ BAD = [
 
 @pytest.mark.parametrize("number", range(len(BAD)))
 def test_bad_lines(run, number):
-    """Each is told with file and line, and the next line counts; of options the others count."""
+    """Each wrong line is reported with file and line number; the next line counts, and the other options of the line, too."""
     line, message = BAD[number]
     given, messages = run(line + "\n*-prog:heap=random\n" if "prog" not in line else line + ",mapanon=random")
     assert messages == [f"conf: {message}"]
@@ -152,7 +154,7 @@ def test_given_twice(run):
 
 
 def test_without_an_error_file(folder, tmp_path):
-    """An error file that cannot be written, and none at all: the program runs all the same, and says nothing itself."""
+    """An error file that cannot be written, or none: the program runs, and madv.so.1 prints nothing into its output."""
     for errors in ("/nowhere/at/all", ""):
         env = os.environ | {"LD_PRELOAD": str(folder / "madv.so.1"), "MADV": "free", "MADVERRFILE": errors}
         done = subprocess.run([folder / "musl-prog"], env=env, capture_output=True, text=True)

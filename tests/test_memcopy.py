@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""memcopy, the paper's microbenchmark: where its threads' homes are and where its pages lie.
+"""test_memcopy.py - memcopy, the paper's microbenchmark: the homes of its threads, and the boards of its pages.
 
-Counts are asserted, never rates.
+These tests check counts, never rates.
 """
 
 import re
@@ -14,11 +14,11 @@ pytestmark = pytest.mark.core
 
 @dataclass
 class Run:
-    """One placement's part of memcopy's output."""
+    """The output of memcopy for one placement."""
 
     placement: str
-    homes: dict = field(default_factory=dict)  # lgroup: threads
-    pages: dict = field(default_factory=dict)  # lgroup: pages
+    homes: dict = field(default_factory=dict)  # lgroup: number of threads
+    pages: dict = field(default_factory=dict)  # lgroup: number of pages
     local: int = 0
     total: int = 0
     p: float | None = None
@@ -26,7 +26,7 @@ class Run:
 
 
 def parse(output):
-    """The runs that memcopy printed."""
+    """The runs in memcopy's output."""
     runs = []
     for line in output.splitlines():
         if match := re.match(r"placement (\w+):", line):
@@ -49,7 +49,7 @@ def check_first_touch(run, threads):
     assert run.ok and run.placement == "first"
     assert sum(run.homes.values()) == threads
     assert run.total > 0 and run.local == run.total
-    # Every thread has as many pages as any other, so pages are where threads are, in proportion.
+    # All threads have the same number of pages, so pages are distributed as threads are.
     share = run.total // threads
     assert run.pages == {lgroup: n * share for lgroup, n in run.homes.items()}
 
@@ -109,8 +109,8 @@ def test_bad_options(machine):
 
 @pytest.mark.machine("sf6800")
 def test_table_3_7(machine):
-    """24 threads, 576 pages: 96 in each of 6 lgroups."""
-    # What ran before is load on its board for a while, and a board that has load gets fewer homes.
+    """24 threads, 576 pages: 96 pages in each of 6 lgroups."""
+    # The programs before this one are load on their boards for some seconds, and a board with load gets fewer homes.
     (run,) = parse(machine.check("sleep 2; memcopy -t 24 -P 576 -i 2"))
     check_first_touch(run, 24)
     assert run.pages == {lgroup: 96 for lgroup in range(6)}
@@ -137,7 +137,7 @@ def test_homes_are_even_every_time(boot_once):
 
 @pytest.mark.machine("sf3800", system="set mpo_enable=0")
 def test_without_mpo(machine):
-    """One lgroup, and by the boards' own counters the pages are spread over all boards."""
+    """There is one lgroup, and the counters of the boards show that pages are spread over all boards."""
     before = machine.kstats("mem:")
     (run,) = parse(machine.check("memcopy -t 8"))
     after = machine.kstats("mem:")
@@ -149,7 +149,7 @@ def test_without_mpo(machine):
 
 
 def test_sf15k(boot_once):
-    """The main job: 72 threads on 18 boards."""
+    """The main case: 72 threads on 18 boards."""
     outcome, text, _ = boot_once("sf15k", run="memcopy -t 72 -p both", timeout=240)
     assert outcome.status == 0, text
     first, random = parse(text)
@@ -158,7 +158,7 @@ def test_sf15k(boot_once):
 
 
 def test_table_3_4(boot_once):
-    """A quarter of the table's 1728 pages of 2 MiB: 24 in each of 18 lgroups, give or take one.  4 homes in each, 20 times."""
+    """A quarter of the table's 1728 pages of 2 MiB: 23 to 25 in each of 18 lgroups, and 4 homes in each; 20 times."""
     again = "for i in $(seq 19); do memcopy -t 72 -i 1 -n 72k; done"
     command = f"memcopy -t 72 -s 2m -P 432 -i 1 && {again}"
     outcome, text, _ = boot_once("sf15k", run=command, timeout=420)

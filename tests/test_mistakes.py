@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is typed wrong gets, soon, a line that names the mistake and says what to do; a status; and nothing is left behind.
+"""test_mistakes.py - wrong input quickly gives a line with the mistake and the remedy, and a status; nothing is left behind.
 
 The rows are in data/mistakes.toml: make variables, machine files, lines of /etc/system, input of mdb, commands of the guest.
 """
@@ -25,7 +25,7 @@ LIMIT = 5  # seconds of an idle host
 LAUNCH = f"python3 qemu/launch.py $T/odd.toml --run true --iso {harness.ISO['test']}"
 MACHINE_FILE = {"title": '"Odd"', "remote_distance": "12", "board.count": "2", "board.cpus": "4", "board.memory": '"128M"'}
 
-# What no answer has: the insides of Python, QEMU and the kernel; a machine that ran; something that was built.
+# Answers must not contain messages of Python, QEMU or the kernel, nor the output of a machine or of a compilation.
 NEVER = re.compile(
     r"Traceback|^sh: .*: not found|^qemu-system-x86_64:|triple fault|segmentation fault|panic|bad address|"
     r"^Homeroom: \d+ CPUs|^  [A-Z0-9]{2,8} {2,}\S",
@@ -34,7 +34,7 @@ NEVER = re.compile(
 
 
 def soon(speed: float) -> float:
-    """The limit in seconds now: of this host, and of what else it does."""
+    """The time limit at this moment, in seconds: it depends on the host's speed and on its load."""
     return LIMIT * speed * max(1.0, os.getloadavg()[0] / os.cpu_count())
 
 
@@ -44,21 +44,21 @@ def rows(*kinds: str):
 
 
 def pattern(text: str) -> re.Pattern:
-    """A row's regular expression, with the words of the table in it."""
+    """The regular expression of a row, with $word replaced by the entry of [words]."""
     text = re.sub(r"\$([a-z]+)", lambda word: f"(?:{TABLE['words'][word[1]]})", text)
     return re.compile(text.replace("(?i)", ""), re.IGNORECASE if "(?i)" in text else 0)
 
 
 def refused(status: int) -> bool:
-    """Neither success nor the death by a signal (128 + signal)."""
+    """Whether a status is neither success nor the death by a signal (128 + signal)."""
     return 0 < status < 128 or status > 192
 
 
-# ---- what is typed on the host -----------------------------------------------------------------
+# ---- commands on the host ----------------------------------------------------------------------
 
 
 class Shell:
-    """Runs one wrong line in a checkout, with a folder $T of things to name, and looks at what is left."""
+    """Runs wrong commands in a checkout, with a folder $T of test files, and checks that they leave nothing behind."""
 
     def __init__(self, folder: Path, limit: float) -> None:
         self.folder, self.temporary, self.limit = folder / "t", folder / "tmpdir", limit
@@ -70,8 +70,8 @@ class Shell:
         (self.folder / "text").write_text("no table, no disk\n")
 
     def run(self, typed: str, checkout: Path, **variables: str) -> tuple[int, str]:
-        """Status and output; a line that goes on after the limit is ended, and fails."""
-        alien = re.compile("MAKE.*|MFLAGS|TEST|PYTEST.*")  # what `make test` and pytest give to us, not to what we type
+        """Run a command; returns its status and output.  It fails if it does not end within the limit, or leaves something."""
+        alien = re.compile("MAKE.*|MFLAGS|TEST|PYTEST.*")  # variables of `make test` and pytest, which the command must not see
         env = {name: value for name, value in os.environ.items() if not alien.fullmatch(name)}
         env |= {"TMPDIR": str(self.temporary), "T": str(self.folder), **variables}
         before = self._listing()
@@ -109,7 +109,7 @@ class Shell:
         return {(str(path), path.stat().st_size) for path in self.folder.rglob("*")}
 
     def _end(self, number: int) -> list[str]:
-        """Sends a signal to every process that has our TMPDIR, and returns their command lines."""
+        """Send a signal to every process with our TMPDIR; returns their command lines."""
         mark, found = f"TMPDIR={self.temporary}".encode(), []
         for process in Path("/proc").glob("[0-9]*"):
             try:
@@ -134,7 +134,7 @@ def busy_port():
 
 @pytest.fixture(scope="module")
 def unbuilt(tmp_path_factory):
-    """A copy of the checkout without anything that was built; what was installed is there."""
+    """A copy of the checkout without built files, but with the installed Python environments."""
     copy = tmp_path_factory.mktemp("unbuilt") / "checkout"
     shutil.copytree(TOP, copy, ignore=shutil.ignore_patterns("build", ".git", ".venv*", "__pycache__", ".*_cache"))
     for installed in TOP.glob(".venv*"):
@@ -143,7 +143,7 @@ def unbuilt(tmp_path_factory):
 
 
 def judge(status: int, out: str, names: str, remedy: str, most: int = 3) -> None:
-    """One line has both the mistake and the remedy, and there are few others, of make's own apart."""
+    """One line must have the mistake and the remedy, and there may be only few other lines; make's own do not count."""
     lines = [line for line in out.splitlines() if line.strip() and not re.match(r"make(\[\d+\])?: ", line)]
     assert refused(status), f"status {status}; it printed:\n{out}"
     assert not NEVER.search(out), out
@@ -200,7 +200,7 @@ SYSTEM = [row[1] for row in TABLE["system"]["rows"]]
     [pytest.param(n, *row[1:4], row[4] if row[4:] else "", id=row[0]) for n, row in enumerate(TABLE["system"]["rows"], 1)],
 )
 def test_system(machine, number, line, names, remedy, stays):
-    """Each wrong line draws one of its own, the machine works, and the variable has its default."""
+    """Each wrong line gives a message of its own, the machine works, and the variable has its default."""
     variable = re.match(r"\s*[Ss]et (?:\w+:)?(\w+)", line)
     if not names:
         value = re.escape(re.split("[=|]", line)[1].strip())
@@ -219,7 +219,7 @@ def test_system(machine, number, line, names, remedy, stays):
 
 @pytest.fixture
 def untouched(machine):
-    """Sets, states of CPUs, mounts and swap are the same at the end; if not, it is put right for the next row."""
+    """Sets, states of CPUs, mounts and swap must not change; if they do, restore them for the next row."""
     state = "psrset; psrinfo | cut -c -12; cat /proc/mounts; swap -l"
     sets = "psrset | sed 's/^[a-z ]*\\([0-9]*\\).*/\\1/'"
     before = machine.run(state).out
@@ -231,7 +231,7 @@ def untouched(machine):
 
 
 def ask(machine, speed, command: str, names: str, remedy: str) -> None:
-    """A command of the guest is refused soon; the first line of usage may have the remedy."""
+    """A command of the guest must fail soon.  The remedy may also be in the first line of the usage."""
     limit = int(soon(speed))
     result = machine.run(f"timeout -s KILL {limit} sh -c {shlex.quote(command)}", timeout=2 * limit)
     judge(result.status, result.out.replace("\nusage:", " usage:"), names, remedy, most=30)
@@ -258,13 +258,13 @@ def test_mdb(machine, speed, line, names, remedy):
 
 
 def test_no_row_is_met_by_what_was_typed():
-    """A program that only repeats its command line answers none of them."""
+    """A program that only repeats its command line must not satisfy any row."""
     for kind in ("typed", "tools", "unbuilt", "guest", "mdb"):
         for name, typed, names, remedy in TABLE[kind]["rows"]:
             assert not (pattern(names).search(typed) and pattern(remedy).search(typed)), name
 
 
 def test_the_table_is_long():
-    """Names are those of rows alone: a row that repeats one would hide another."""
+    """Names are unique: a row that repeats a name would hide another."""
     names = [row[0] for table in TABLE.values() if "rows" in table for row in table["rows"]]
     assert len(names) == len(set(names)) >= 140

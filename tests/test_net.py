@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The network on a machine: cards, the host behind them, DHCP, what is left behind, running out of memory.
+"""test_net.py - the network on a machine: cards, the host behind them, DHCP, leaks, too little memory.
 
-What each call of a socket gives is in user/test/t_net.c and t_epoll.c; malformed frames are in tests/host/test_net.c.
+user/test/t_net.c and t_epoll.c test the results of socket calls; tests/host/test_net.c tests malformed frames.
 """
 
 import hashlib
@@ -22,13 +22,13 @@ from homeroom import net
 from homeroom.machine import TOP, MachineError
 
 SIZE = 1 << 20
-# Connections forget their ports soon, so that the tests need not wait a minute.
+# Closed connections are forgotten after one second, so that tests need not wait a minute.
 WIRED = pytest.mark.machine("sf3800", cards=2, forward=("5001", "5002/udp@1"), system="set net_tcp_time_wait_ms=1000")
 
 
 @pytest.fixture(scope="module")
 def web():
-    """A web server on the host's loopback: its port, and the bytes of its page."""
+    """A web server on the host's loopback: its port, and the contents of its page."""
     data = random.Random(5).randbytes(SIZE)
 
     class Page(http.server.BaseHTTPRequestHandler):
@@ -101,7 +101,7 @@ def test_ping(machine):
 
 @WIRED
 def test_the_guest_is_reached(machine):
-    """A forwarded port: the guest gives back what it gets, as a stream and as a datagram."""
+    """A forwarded port: the guest returns the data that it gets, from a stream and in a datagram."""
     tcp, udp = machine.guest.forwards
     machine.check("nc -l -p 5001 -e cat >/dev/null 2>&1 & while ! netstat -tln 2>/dev/null | grep -q :5001; do :; done")
     data = random.Random(6).randbytes(200000)
@@ -129,7 +129,7 @@ def test_dhcp(machine):
 
 
 def wait_quiet(machine) -> dict[str, int]:
-    """The network's counts once no connection is left, TIME_WAIT included."""
+    """The network's counts, when no connection is left, not even in TIME_WAIT."""
     machine.check("while grep -q ': ' /proc/net/tcp; do sleep 0.2; done", timeout=60)
     return {k: v for k, v in machine.kstats("net:0:").items() if k.split(":")[2] in ("pools", "sockets", "memory")}
 
@@ -143,19 +143,19 @@ def resources(machine) -> dict[str, int]:
 
 @pytest.mark.long
 def test_connections_leave_nothing(boot, tmp_path):
-    """30,000 connections, opened and closed in three ways.  Without the tests' own checks, which would double its time."""
+    """30,000 connections are opened and closed in three ways.  The normal kernel: the test kernel would need twice the time."""
     folder = tmp_path / "usr/test"
     folder.mkdir(parents=True)
     shutil.copy(TOP / "build/user/test/netstorm", folder)
     machine = boot("sf280r", kernel="normal", overlay=tmp_path, system="set net_tcp_time_wait_ms=1000")
-    machine.check("/usr/test/netstorm 2000", timeout=120)  # caches that stay are filled
+    machine.check("/usr/test/netstorm 2000", timeout=120)  # fill caches that stay
     before = resources(machine)
     assert machine.check("/usr/test/netstorm 30000", timeout=300) == "30000 connections\n"
     after = resources(machine)
     free, had = after.pop("free"), before.pop("free")
     assert after.pop("net:0:memory:failed") >= before.pop("net:0:memory:failed")
     assert after == before
-    assert free > had - 2048, f"{had - free} KiB less"  # slabs and magazines of other CPUs; a frame each would be 120 MB
+    assert free > had - 2048, f"{had - free} KiB less"  # of other CPUs; a frame for each connection: 120 MB
     assert all(after[f"net:0:sockets:{kind}"] == 0 for kind in ("tcp", "udp", "raw", "packet"))
 
 
@@ -176,7 +176,7 @@ FAILED = "awk '$1 == \"net:0:memory:failed\" { print $2 }' /dev/kstat"
 
 
 def fetch_starved(machine, url: str, then: str = ":") -> str:
-    """The sum of a page that nobody reads until the network has run out of memory; `then` is done before the reading."""
+    """The md5sum of a page that is read only after the network has run out of memory; `then` is executed before that."""
     machine.check(
         f"rm -f /tmp/pipe /tmp/ended; mkfifo /tmp/pipe; n=$({FAILED}); "
         f"(wget -q {url} -O /tmp/pipe; echo $? >/tmp/ended) >/dev/null 2>&1 & "
@@ -189,9 +189,9 @@ def fetch_starved(machine, url: str, then: str = ":") -> str:
 
 @WIRED
 def test_memory_runs_out(machine, web):
-    """With little memory packets are dropped and counted; what is sent arrives all the same.
+    """With little memory, packets are dropped and counted; all data arrive in spite of that.
 
-    The host sends again at its own pace, which is slow when much is lost; so memory is there again once some was.
+    The host sends lost packets again, slowly if many are lost.  So the test gives the memory back when some were lost.
     """
     port, data = web
     old = machine.check("echo net_mem_max_kib/D | mdb -k").split()[-1]
@@ -233,7 +233,7 @@ def test_the_launcher(speed):
 
 
 def test_on_the_host():
-    """Malformed frames and calls in any order, with the sanitizers; tests/test_host.py runs it once, too, with another seed."""
+    """Malformed frames and calls in any order, with the sanitizers, for three more seeds than in tests/test_host.py."""
     subprocess.run(["make", "-s", "build/host/test_net"], cwd=TOP, check=True, stdin=subprocess.DEVNULL)
     for seed in ("11", "12", "13"):
         done = subprocess.run(["build/host/test_net", "-s", seed], cwd=TOP, capture_output=True, text=True, timeout=HOST_LIMIT)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The benchmarks that a compiler made parallel: OpenMP's threads and barriers, with Debian's libgomp as it is."""
+"""test_openmp.py - benchmarks that a compiler made parallel: threads and barriers of OpenMP, with Debian's libgomp."""
 
 import re
 import subprocess
@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.xdist_group("openmp"), pytest.mark.machine("sf6800", o
 
 
 def homes(text: str) -> list[tuple[int, str]]:
-    """Of each lgroup how many threads are at home there, and which."""
+    """For each lgroup: the number of threads with their home there, and which."""
     return [(int(n), which) for n, which in re.findall(r"home lgroup \d+: +(\d+) threads: (.*)", text)]
 
 
@@ -39,14 +39,14 @@ def test_each_can_be_bound(machine):
 
 
 def test_its_barriers_hold(machine):
-    """One thread computes the same; more threads than CPUs do as well."""
+    """The result does not depend on the number of threads, also with more threads than CPUs."""
     for threads in (24, 60):
         text = machine.check(f"fdiff-omp -t {threads} -n 96x240 -i 3 -c")
         assert f" threads={threads} " in text and text.splitlines()[-1] == "ok"
 
 
 def test_the_models_own_test_moves_none_of_them(boot_once):
-    """A thread that it pushed away while they spin would stay there, and its misses would be remote."""
+    """If the test moved a thread while it waits in a loop, the thread would stay there, and its misses would be remote."""
     options = {"overlay": TREE, "model": "fireplane", "model_set": "ecache_kib=64; skew_ps=1000000; order_ps=1000000"}
     outcome, text, _ = boot_once("sf3800", run="memcopy-omp -t 8 -n 256k -i 2", timeout=400, **options)
     assert outcome.status == 0, text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""osbench: every test ends, and no path costs more than its goal (tools/osbench_report.py)."""
+"""test_osbench.py - osbench: every test ends, and no kernel path exceeds its goal (tools/osbench_report.py)."""
 
 import re
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Who waits for whom at a disk: an editor that starts from the disk to which a large file is being copied.
+"""test_pacing.py - an editor starts from a disk to which a large file is being copied: how long do its reads wait?
 
-The counts are of the target disk: for vi's reads, how many commands it carried out between a read's coming and its turn.
+The counts are of the target disk: the number of commands that it executes between the arrival of a read of vi and its turn.
 """
 
 import random
@@ -14,7 +14,7 @@ import pytest
 from homeroom.machine import TOP
 
 FOLDER = TOP / "build/test-pacing"
-pytestmark = pytest.mark.xdist_group("pacing")  # one worker: the disks in FOLDER are made once
+pytestmark = pytest.mark.xdist_group("pacing")  # one worker makes the disks in FOLDER once
 MIB, SCALE = 24, 20
 
 
@@ -38,7 +38,7 @@ def disks():
 
 
 def start_vi_beside_cp(machine) -> dict[str, int]:
-    """What was counted of the target disk while vi started."""
+    """The counts of the target disk while vi starts beside a copy."""
     machine.check("mkdir -p /src /dst && mount -t ext3 /dev/vda /src && mount -t ext3 /dev/vdb /dst && sync")
     machine.check("(dd if=/src/big of=/dst/copy bs=4k; echo done > /tmp/done) > /dev/null 2>&1 &")
     machine.check("while [ $(ls -s /dst/copy 2>/dev/null | cut -d/ -f1 || echo 0) -lt 4096 ]; do sleep 0.05; done")
@@ -61,7 +61,7 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def counts(disks):
-    """Counts by setting, measured when first asked for."""
+    """Counts by setting, measured when they are first needed."""
     return {}
 
 
@@ -76,14 +76,14 @@ def test_without_pacing_reads_wait_for_the_queue(boot, disks, counts):
 
 
 def test_marks_bound_the_queue(boot, disks, counts):
-    """With a high mark of 9 pages the copy has three clusters of four pages on their way at most."""
+    """With a high mark of 9 pages, the copy has at most three clusters of four pages in flight."""
     fifo, paced = (measure(boot, disks, counts, setting) for setting in ("fifo", "paced"))
     assert paced["raheadmax"] <= 5 < fifo["raheadmax"]
 
 
 def test_automatic_mode_lets_reads_pass(boot, disks, counts):
-    """The command that is under way, and the one after four that the background is owed."""
+    """A read waits for the command in progress, and for at most one of the background, which gets one after four reads."""
     automatic = measure(boot, disks, counts, "automatic")
     assert automatic["raheadmax"] <= 3
     assert automatic["rahead"] <= automatic["reads"]
-    assert automatic["writes"] > 0  # and the copy goes on
+    assert automatic["writes"] > 0  # the copy makes progress

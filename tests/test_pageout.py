@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Pageout, swap and promised memory on a machine with little of it: contents, policies, refusals, tunables."""
+"""test_pageout.py - pageout, swap and promised memory on a machine with little memory: contents, policies, tunables."""
 
 import hashlib
 import os
@@ -11,13 +11,13 @@ import pytest
 
 from homeroom.machine import TOP
 
-os.environ["PATH"] += ":/usr/sbin:/sbin"  # where mke2fs is for who is not root
+os.environ["PATH"] += ":/usr/sbin:/sbin"  # mke2fs is there, and an ordinary user has no such folder in PATH
 
 FOLDER = TOP / "build/test-pageout"
-pytestmark = [pytest.mark.disk, pytest.mark.xdist_group("pageout")]  # one worker: the disks in FOLDER are made once
+pytestmark = [pytest.mark.disk, pytest.mark.xdist_group("pageout")]  # one worker makes the disks in FOLDER once
 MB = 1 << 20
 FILE_MB = 96
-WORN = range(1000, 1008)  # pages of a disk that cannot be written
+WORN = range(1000, 1008)  # pages of a disk to which writes fail
 
 
 def disks(name: str) -> tuple[str, str]:
@@ -25,7 +25,7 @@ def disks(name: str) -> tuple[str, str]:
 
 
 def put(name: str, data: bytes) -> None:
-    """Make a file at once, for several processes may run these tests."""
+    """Make a file under another name and rename it: several processes may run these tests."""
     if not (FOLDER / name).exists():
         new = FOLDER / f"{name}.{os.getpid()}"
         new.write_bytes(data)
@@ -49,7 +49,7 @@ def images():
 
 
 def little(name: str, system: str = ""):
-    """64 MiB of memory, a disk for swap (vda) and one with 96 MiB that is only read (vdb)."""
+    """A machine with 64 MiB of memory, a disk for swap (vda) and a disk of 96 MiB that is only read (vdb)."""
     return pytest.mark.machine("sf280r", memory="64M", disks=disks(name), system=system)
 
 
@@ -71,7 +71,7 @@ OLD = little("old", "set pageout_policy=0;set lotsfree=999999;set desfree=99999;
 
 
 def counts(machine) -> dict[str, int]:
-    """The counters of all CPUs, added up."""
+    """The sums of the counters of all CPUs."""
     total: dict[str, int] = {}
     for line in machine.check("kstat -p cpu:::").splitlines():
         name, value = line.rsplit("\t", 1)
@@ -86,7 +86,7 @@ def pages(machine) -> dict[str, int]:
 
 
 def commit_limit(machine) -> int:
-    """KiB."""
+    """The limit of promised memory, in KiB."""
     return int(machine.check("grep CommitLimit /proc/meminfo").split()[1])
 
 
@@ -97,7 +97,7 @@ def swap_on(machine) -> None:
 
 @CACHE
 def test_memory_goes_out_and_comes_back(machine):
-    """Private, forked and shared memory larger than the machine's: every byte is there."""
+    """Private, forked and shared memory larger than that of the machine: every byte has its value."""
     swap_on(machine)
     before, limit = counts(machine), commit_limit(machine)
     for kind in ("anon", "shared"):
@@ -113,7 +113,7 @@ def test_memory_goes_out_and_comes_back(machine):
 
 @CACHE
 def test_clean_pages_go_unwritten(machine):
-    """Memory that is only read comes from swap and goes again: no page is written twice, and many come with one command."""
+    """Pages that are only read return from swap and leave again without another write; a command reads many of them."""
     swap_on(machine)
     before = counts(machine)
     out = machine.check("/usr/test/paging looks 80 5", timeout=120)
@@ -136,7 +136,7 @@ def test_random_pages_come_alone(machine):
 
 @CACHE
 def test_shared_pages_keep_slots(machine):
-    """A store to a shared page that kept its slot is not lost when the page goes again."""
+    """A shared page that was read from swap keeps its slot; a store to it is not lost when it leaves again."""
     swap_on(machine)
     out = machine.check("/usr/test/paging sharedlooks 80 3", timeout=120)
     came, went = (int(re.search(rf"{what}=(\d+)", out)[1]) for what in ("in", "out"))
@@ -146,7 +146,7 @@ def test_shared_pages_keep_slots(machine):
 @pytest.mark.long
 @CLUSTERS
 def test_slots_used_twice_are_no_loss(machine):
-    """Memory and swap are nearly full, and one process keeps slots of pages that it reads: the other gets its promise."""
+    """Memory and swap are nearly full, and a process keeps slots for pages in memory: another still gets promised memory."""
     swap_on(machine)
     machine.check("/usr/test/paging looks 45 40 >/tmp/looks & /usr/test/paging rounds 65 3 && wait $!", timeout=240)
     assert "bad=0" in machine.check("cat /tmp/looks")
@@ -167,7 +167,7 @@ def test_locked_memory_stays(machine):
 
 @CACHE
 def test_segment_nobody_has_attached(machine):
-    """It goes to swap, and comes back when swap is given up: no address space leads to its pages."""
+    """A shared segment without attachments goes to swap, and returns when swap is removed: no address space has its pages."""
     swap_on(machine)
     assert "made=1 bad=0" in machine.check("/usr/test/paging sysv 12 7")
     machine.check("/usr/test/paging anon 80 1", timeout=120)
@@ -180,7 +180,7 @@ def test_segment_nobody_has_attached(machine):
 
 @CACHE
 def test_refused_early(machine):
-    """What is promised can be used; what cannot be promised is refused with ENOMEM, by mmap and brk; MAP_NORESERVE works."""
+    """Promised memory can be used.  mmap and brk refuse with ENOMEM what cannot be promised; MAP_NORESERVE is not refused."""
     swap_on(machine)
     found = re.search(r"promised_mb=(\d+) refused=(.*) brk=(.*) noreserve=(.*)", machine.check("/usr/test/paging early 1000"))
     assert 256 <= int(found[1]) <= 256 + 64
@@ -194,10 +194,10 @@ def test_refused_early(machine):
 
 @CACHE
 def test_the_greedy_one_ends(machine):
-    """When memory that nobody promised has used up all, its user is killed, and those who had a promise go on.
+    """When memory without a promise has used up everything, its process is killed; processes with promised memory continue.
 
-    Before, a program may be refused: by execve (126) or fork (2, which would end the shell but for `command eval`).  It was
-    promised nothing yet.
+    Until then, a new program may be refused, because nothing was promised to it yet: by execve (126), or by fork (2, which
+    would end the shell without `command eval`).
     """
     machine.run("swap -d /dev/vda")
     killed = machine.check("dmesg").count("out of memory: killed")
@@ -214,7 +214,10 @@ def test_the_greedy_one_ends(machine):
 
 @BROKEN
 def test_disk_that_cannot_be_written(machine):
-    """A page of swap that fails is not used again, and what it was for stays; a disk that fails ends the one who needs it."""
+    """A page of swap whose write fails is not used again, and its data stay in memory.
+
+    If no page of a disk can be written, the process that needs memory is killed.
+    """
     machine.check("swap -a /dev/vdb")
     assert "busy" in machine.run("mount -t ext3 /dev/vdb /mnt").out
     assert "bad=0" in machine.check("/usr/test/paging anon 80 1", timeout=120)
@@ -229,7 +232,7 @@ def test_disk_that_cannot_be_written(machine):
 @pytest.mark.long
 @EAGER
 def test_unmap_beside_the_page_daemon(machine):
-    """A mapping goes while the page daemon empties the same entries: each is counted once (a table's count, vm/pt.h)."""
+    """A mapping is removed while the page daemon empties the same entries: each is counted once (a table's count, vm/pt.h)."""
     machine.check("psradm -f 1; dd if=/dev/zero of=/tmp/fill bs=1M count=36 2>/dev/null")
     before = counts(machine)["scan"]
     machine.check("mkdir -p /mnt; mount -t ext3 /dev/vda /mnt; head -c 41943040 /dev/zero >/mnt/f; sync", timeout=120)
@@ -239,7 +242,7 @@ def test_unmap_beside_the_page_daemon(machine):
 
 @pytest.mark.machine("sf3800", memory="96M", disks=(f"{FOLDER}/ext.img",))
 def test_pages_of_the_cache_list_move(machine):
-    """A file's pages that count as free move to another board: none is left behind on the list that memory is taken from."""
+    """Pages of a file that are on the cache list move to another board; none stays on the list of the old board."""
     machine.check("mkdir -p /mnt; mount -t ext3 /dev/vda /mnt")
     machine.check("pbind -b 0 $$ >/dev/null; head -c 8388608 /dev/urandom >/mnt/moved; sync; md5sum </mnt/moved >/tmp/sum")
     before = sum(n for name, n in machine.kstats("lgrp:").items() if name.endswith("pages migrated to"))
@@ -252,7 +255,7 @@ def test_pages_of_the_cache_list_move(machine):
 
 @pytest.mark.machine("sf280r", memory="96M")
 def test_memory_in_single_pages(machine):
-    """Threads need no frames in a row; who wants some that there are not gets an answer, and does not wait for ever."""
+    """Threads need no contiguous frames; a process that requests some gets an answer, and does not wait for ever."""
     out = machine.check("/usr/test/paging pieces 24 60", timeout=60)
     forks, bus, served = (int(n) for n in re.search(r"forks=(\d+) bus=(\d+) served=(\d+)", out).groups())
     assert forks == 60 and bus + served == 60 and bus > 40, out
@@ -260,7 +263,7 @@ def test_memory_in_single_pages(machine):
 
 @CACHE
 def test_cache_list(machine):
-    """By Solaris 8's policy a long read recycles the cache list: it counts as free, and nothing is scanned."""
+    """With the policy of Solaris 8, a long read reuses the cache list: its pages count as free, and nothing is scanned."""
     assert "sorry, variable 'priority_paging' is not defined in the 'kernel'" in machine.check("dmesg")
     before = counts(machine)
     assert pages(machine)["pageout_policy"] == 2
@@ -276,12 +279,12 @@ def test_cache_list(machine):
 
 @PRIORITY
 def test_priority_paging(machine):
-    """Between lotsfree and cachefree only file pages go: memory and programs stay."""
+    """While free memory is between lotsfree and cachefree, only file pages are freed, not those of programs."""
     swap_on(machine)
     assert pages(machine)["cachefree"] == 4000
     before = counts(machine)
-    # A reader who is faster than the scanner's rounds would bring memory below lotsfree, where all are equal: so each
-    # 1024 pages wait until there is room for twice as many.
+    # A fast reader would bring free memory below lotsfree, where all pages are equal.  So it waits before each 1024 pages until
+    # 2500 are free.
     wait = "while [ $(kstat -p unix:0:system_pages:freemem | cut -f 2) -lt 2500 ]; do sleep 0.1; done"
     machine.check(f"exec 3< /dev/vdb; for i in $(seq 20); do {wait}; dd bs=64k count=64 <&3 > /dev/null 2>&1; done")
     after = counts(machine)
@@ -292,7 +295,7 @@ def test_priority_paging(machine):
 
 @OLD
 def test_all_compete(machine):
-    """Before Solaris 7 a long read takes pages of programs, too; and nothing is lost by it."""
+    """With the policy before Solaris 7, a long read also takes pages of programs; no data are lost."""
     swap_on(machine)
     out = machine.check("/usr/test/paging rounds 30 20 & exec 3< /dev/vdb; cat <&3 > /dev/null; wait; echo ok")
     assert "bad=0" in out
@@ -325,7 +328,7 @@ def test_vmstat(machine):
 
 
 def advise(machine, words: str) -> dict[str, int]:
-    """What /usr/test/advice counts; FILE is one of 8 MiB on a disk."""
+    """The counts that /usr/test/advice prints; FILE in `words` is a file of 8 MiB on a disk."""
     swap_on(machine)
     machine.check(
         "[ -f /mnt/f ] || { mkdir -p /mnt; mount -t ext3 /dev/vdb /mnt && head -c 8388608 /dev/urandom >/mnt/f && sync; }",
@@ -337,8 +340,8 @@ def advise(machine, words: str) -> dict[str, int]:
 
 @ADVICE
 def test_random_reads_what_it_needs(machine):
-    """MADV_RANDOM, POSIX_FADV_RANDOM: one command for each of so many pages; MADV_NORMAL reads around them again."""
-    got = advise(machine, "map FILE random")  # a fault whose read ends before it looks has not waited: it is minor
+    """MADV_RANDOM and POSIX_FADV_RANDOM: a command for each of the pages; with MADV_NORMAL, pages around them are read, too."""
+    got = advise(machine, "map FILE random")  # a fault counts as minor if its read ends before it would wait
     assert got["pages"] == got["commands"] == 200 and 180 <= got["major"] <= 200, got
     assert advise(machine, "map FILE normal")["pages"] > 240
     got = advise(machine, "read FILE random")
@@ -348,9 +351,9 @@ def test_random_reads_what_it_needs(machine):
 
 @ADVICE
 def test_sequential_reads_full_windows(machine):
-    """From the first page on 32 pages come with each command: 512 pages by mapping, 64 by read(2) and up to 32 ahead.
+    """From the first page on, a command reads 32 pages: 512 pages through a mapping, 64 with read(2) and up to 32 more ahead.
 
-    A command's pages are ready one after the other, so that the thread may wait for one of them and again for the next.
+    The pages of a command become ready one after the other, so the thread may wait several times for one command.
     """
     got = advise(machine, "map FILE sequential")
     assert got["pages"] == 512 and got["commands"] == 16 and 12 <= got["major"] <= 32, got
@@ -360,7 +363,7 @@ def test_sequential_reads_full_windows(machine):
 
 @ADVICE
 def test_readers_of_one_file_read_ahead_apart(machine):
-    """64 pages one after the other, and 64 here and there by another open file: one command for each of these only."""
+    """64 pages in order, and 64 at random through another open file: only these need a command each."""
     got = advise(machine, "two FILE")
     assert 64 < got["commands"] < 64 + 12, got
 
@@ -375,7 +378,7 @@ def test_needed_pages_come_at_once(machine, how):
 @ADVICE
 @pytest.mark.parametrize("how", ["anon", "shared"])
 def test_pages_go_to_swap_when_told(machine, how):
-    """MADV_PAGEOUT, then MADV_RANDOM: 200 pages for 200 touches; MADV_WILLNEED: all, and no touch waits."""
+    """MADV_PAGEOUT, then MADV_RANDOM: 200 accesses read 200 pages; after MADV_WILLNEED all pages are there."""
     got = advise(machine, f"swap {how}")
     assert got["left"] == 0 and got["out"] == got["there"] == 2048, got
     assert got["random_in"] == 200 and got["major"] == got["bad"] == 0, got
@@ -383,7 +386,7 @@ def test_pages_go_to_swap_when_told(machine, how):
 
 @ADVICE
 def test_pages_of_others_stay(machine):
-    """MADV_PAGEOUT: neither what a relative shares leaves, nor a file that the caller may only read."""
+    """MADV_PAGEOUT removes neither pages shared with a relative, nor a file for which the caller has only read permission."""
     assert advise(machine, "fork")["left"] == 2048
     assert advise(machine, "out FILE 1000")["left"] == 2048
     assert advise(machine, "out FILE 0")["left"] == 0
@@ -391,15 +394,18 @@ def test_pages_of_others_stay(machine):
 
 @ADVICE
 def test_cold_pages_go_first(machine):
-    """At least in two of the last three of five runs: in the first the hands of the clock come by for the first time since
-    the boot, and how far they get before the program has its memory is not the same each time."""
+    """At least in two of the last three of five runs.
+
+    In the first runs the hands of the clock pass for the first time since the boot, and how far they get before the program
+    has its memory varies.
+    """
     got = [advise(machine, "cold 80") for _ in range(5)][2:]
     assert sum(one["cold"] <= 2048 // 4 and one["other"] > 2048 // 2 for one in got) >= 2, got
 
 
 @ADVICE
 def test_advice_goes_with_the_mapping(machine):
-    """A child has its parent's advice, and a mapping that moves keeps it: 200 pages for 200 touches."""
+    """A child inherits advice, and a mapping that moves keeps it: 200 accesses read 200 pages."""
     got = advise(machine, "kept FILE")
     assert got["child"] == got["moved"] == 200, got
 
@@ -407,21 +413,21 @@ def test_advice_goes_with_the_mapping(machine):
 @ADVICE
 @pytest.mark.parametrize("how", ["passed", "once"])
 def test_pages_for_one_use_go_first(machine, how):
-    """MADV_SEQUENTIAL, POSIX_FADV_NOREUSE: what is used so leaves before what is used as often without advice."""
+    """MADV_SEQUENTIAL and POSIX_FADV_NOREUSE: these pages leave before pages that are used as often without advice."""
     got = advise(machine, f"first FILE {how} 60")
     assert got["half"] < got["rest"] / 2, got
 
 
 @ADVICE
 def test_pages_that_others_map_stay_as_long(machine):
-    """MADV_SEQUENTIAL takes nothing from a mapping without it."""
+    """MADV_SEQUENTIAL does not affect pages that another mapping has without it."""
     got = advise(machine, "first FILE shared 60")
     assert abs(got["half"] - got["rest"]) < 2048 // 8, got
 
 
 @ADVICE
 def test_changed_pages_of_files_go_when_told(machine):
-    """MADV_PAGEOUT writes them, all within two seconds; clean pages leave at once, and the file has them."""
+    """MADV_PAGEOUT writes changed pages within two seconds; clean pages leave at once; the file has all data."""
     got = advise(machine, "dirty FILE")
     assert got["written"] >= 2048 and got["left"] == 0, got
     machine.check("sync && umount /mnt && mount -t ext3 /dev/vdb /mnt")
@@ -429,7 +435,7 @@ def test_changed_pages_of_files_go_when_told(machine):
     assert machine.check("md5sum /mnt/f").split()[0] == hashlib.md5(data).hexdigest()
 
 
-# ---- writers that wait: a disk of the papers' days, a machine of its own ----
+# ---- writers that wait: a slow disk, and a machine of its own ----
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -442,14 +448,14 @@ SLOW = pytest.mark.machine("sf280r", disks=(f"refdisk:{FOLDER}/slow.img,scale=15
 
 
 def setting(machine, name: str, value: int | None = None) -> int:
-    """Set a tunable if told to, and what it is then."""
+    """Set a tunable if `value` is given; returns its value."""
     if value is not None:
         machine.check(f"echo '{name}/W 0t{value}' | mdb -kw")
     return int(machine.check(f"echo '{name}/U' | mdb -k").split()[-1])
 
 
 def sleeps(machine, ufs: int, high: int, low: int, maxpout: int = 0, minpout: int = 0) -> tuple[int, int]:
-    """How often a writer of 1 MiB, in pieces of 4 KiB, sleeps for the write throttle and for pacing."""
+    """How often a writer of 1 MiB in pieces of 4 KiB sleeps: (for the write throttle, for pacing)."""
     for name, value in (("ufs_WRITES", ufs), ("ufs_HW", high), ("ufs_LW", low), ("maxpout", maxpout), ("minpout", minpout)):
         setting(machine, name, value)
     before = setting(machine, "ufs_throttles"), setting(machine, "pout_sleeps")
@@ -459,7 +465,7 @@ def sleeps(machine, ufs: int, high: int, low: int, maxpout: int = 0, minpout: in
 
 @SLOW
 def test_writers_wait(machine):
-    """Each rule stops writers by itself; the nearer its marks, the oftener; and not at all when it is off."""
+    """Each rule alone stops writers; the closer its marks, the more often; and never when it is off."""
     assert setting(machine, "ufs_HW") == 393216 and setting(machine, "ufs_LW") == 262144
     assert sleeps(machine, 0, 393216, 262144) == (0, 0)
     default, none = sleeps(machine, 1, 393216, 262144)
@@ -478,14 +484,14 @@ def test_writers_wait(machine):
     system="set autoup=2000; set tune_t_fsflushr=2000; set pageout_timescale=1000",
 )
 def test_clocks_of_daemons_go_faster(machine):
-    """fsflush, which would look for dirty pages after 2000 s, does so after 2; the disk is open, so nothing else writes."""
+    """fsflush looks for dirty pages after 2 s in place of 2000 s; the disk is open, so nothing else writes."""
     machine.check("echo sd:0:vda > /dev/kstat")
     machine.check(
         "exec 3<>/dev/vda; echo dirty >&3; grep -q 'sd:0:vda:writes[^0-9]0$' /dev/kstat || exit 1; "
         "until grep -q 'sd:0:vda:writes[^0-9][1-9]' /dev/kstat; do sleep 0.1; done",
         timeout=60,
     )
-    # Pages behind clean ones, beside holes, and alone in their clusters: each is written, and once.
+    # Pages after clean ones, beside holes, and alone in their clusters: each is written exactly once.
     machine.check(
         "exec 3<>/dev/vda; dd if=/dev/vda of=/dev/null bs=4k count=40 2>/dev/null; echo sd:0:vda > /dev/kstat; "
         "for page in 5 9 20 33 200 211 300; do "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""mkeyed and ddt, the programs of the experiments with files larger than memory, and how the experiments judge them."""
+"""test_paging_bench.py - mkeyed and ddt, benchmarks with files larger than memory, and how the experiments judge them."""
 
 import csv
 import os
@@ -33,23 +33,23 @@ def check_keyed(text, batches, records):
 @pytest.mark.parametrize("kind", ["", "-u "])
 @pytest.mark.parametrize("seed", [1, 7])
 def test_keyed_file(tmp_path, kind, seed):
-    """The file has room for what is in it: records, and nodes that are half full at least."""
+    """The size of the file agrees with its contents: records, and nodes that are at least half full."""
     found = check_keyed(on_host(f"mkeyed {kind}-b 3 -n 700 -c 2100 -s {seed} {tmp_path}/keyed"), 3, 700)
     assert 2100 * 1024 * (1 + 9 / 25) < found[-1].file_bytes < 2100 * 1024 * (1 + 9 * 2.3 / 12)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_keyed_file_is_kept(tmp_path):
-    """What the program says it wrote is in the file."""
+    """The data that the program reports as written are in the file."""
     text = on_host(f"mkeyed -k -b 1 -n 100 {tmp_path}/keyed")
     data = (tmp_path / "keyed").read_bytes()
     assert len(data) == mkeyed.parse(text, 1)[0].file_bytes
-    for index in range(9):  # each record has a key of each index, and so has a leaf
+    for index in range(9):  # each record has a key in each index, and so in a leaf
         assert data.count(b"%c%031d" % (ord("A") + index, 57)) >= 2
 
 
 def test_editor(tmp_path):
-    """It counts what its readers got; a file that is too short is refused."""
+    """It counts the data that its readers got; a file that is too short is refused."""
     (tmp_path / "large").write_bytes(bytes(1 << 20))
     result = storage.result_lines(on_host(f"editor -m 1 -k 20 -i 5 {tmp_path}/large"), "editor")[0]
     assert int(result["keys"]) == 20 and float(result["p50_ms"]) <= float(result["p99_ms"]) <= float(result["max_ms"])
@@ -59,7 +59,7 @@ def test_editor(tmp_path):
 
 
 def test_uniform_keys_touch_more(tmp_path):
-    """Nodes read for an insertion: the same from batch to batch at the right edge, more and more over the whole tree."""
+    """Nodes read for an insertion: the same number in each batch at the right edge, more and more with uniform keys."""
     reads = {}
     for kind in ("", "-u "):
         text = on_host(f"mkeyed {kind}-b 6 -n 500 {tmp_path}/keyed")
@@ -108,7 +108,7 @@ def batches(times):
 
 @pytest.mark.parametrize(("times", "verdict"), [([1, 2, 5, 5, 5.1, 5.2, 5.1], "yes"), ([1, 2, 5, 6, 7, 8, 9], "NO ")])
 def test_growth(times, verdict):
-    """Of the batches behind the one that made the file larger than memory (25: the third)."""
+    """Growth is counted from the batch after the one that made the file larger than memory (25: after the third)."""
     lines = mkeyed.judge({"batch": batches(times)}, 25)
     assert [line[:3] for line in lines] == [verdict] * 3
     assert mkeyed.growth(batches(times), 25, "real") == (4, pytest.approx(times[-1] / times[3] - 1))
@@ -128,7 +128,7 @@ def test_ddt_judges():
     assert lines[2].startswith("NO") and "30.0 %" in lines[2]
     points[2] = point("policy2", "default", 73, 0)
     assert ddt.judge(points)[2].startswith("yes")
-    points[2] = point("policy2", "default", 66, 0)  # 6.1 % more with large marks
+    points[2] = point("policy2", "default", 66, 0)  # 6.1 % more time with large marks
     assert ddt.judge(points)[2].startswith("NO")
     points[1] = point("policy1-pp", "default", 75, 26)
     assert ddt.judge(points)[0].startswith("NO")
@@ -149,7 +149,7 @@ def test_settings_of_policies():
 
 
 def test_disk_log(tmp_path):
-    """A disk that serves from 5 and from 7 s on."""
+    """A disk that serves requests at 5 s and at 7 s."""
     text = "# started at 5000000 us of the monotonic clock\nR 0 8 0 500000 1000000\nW 8 8 2000000 3000000 1200000\n# 1 reads\n"
     (tmp_path / "a.log").write_text(text)
     log = storage.DiskLog(tmp_path / "a.img", 2, ddt.DISK)
@@ -158,7 +158,7 @@ def test_disk_log(tmp_path):
 
 
 def test_rows_stay_and_are_in_the_report(tmp_path, monkeypatch):
-    """A sweep of the other experiments keeps these rows, and its report shows them, with their plot."""
+    """A sweep of the other experiments keeps these rows, and its report shows them and their plot."""
     path = tmp_path / "results.csv"
     row = dict.fromkeys(results.COLUMNS, "") | {"table": "ddt", "row": "policy2, 0.8", "ours": "5", "kind": "wall"}
     with open(path, "w", newline="") as file:
@@ -185,7 +185,7 @@ def test_keyed_file_on_tmpfs(machine):
 
 @pytest.mark.machine("sf280r", overlay=TOP / "build/user/ondisk")
 def test_ddt_on_tmpfs(machine):
-    """Nothing is paged, for there is no disk."""
+    """There is no disk, so nothing is paged."""
     text = machine.check("/ddt -i -g 1 /tmp && /ddt -g 1 -m 2000 /tmp")
     one = ddt.parse(text, "policy2", "default", 1, 1)
     assert text.splitlines()[-1] == "ok"
@@ -208,7 +208,7 @@ def test_ddt_on_tmpfs(machine):
     ],
 )
 def test_wrong_variables_of_experiments(program, variable, value, says):
-    """Before a machine is started."""
+    """The program stops before it starts a machine."""
     command = ["python3", "-m", f"homeroom.experiments.{program}"]
     environment = os.environ | {variable: value, "PYTHONPATH": "tools"}
     done = subprocess.run(command, cwd=TOP, env=environment, capture_output=True, text=True)

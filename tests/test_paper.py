@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The white paper's Appendix A listing compiles unchanged, and prints what the paper says.
+"""test_paper.py - the listing in the white paper's Appendix A compiles unchanged, and prints what the paper says.
 
-PAPER= names the paper's text.  It is not ours to distribute: without it the tests are skipped.
+PAPER= names the paper's text.  We may not distribute it, so without it these tests are skipped.
 """
 
 import re
@@ -31,7 +31,7 @@ def appendix_a(tmp_path_factory):
 
 
 def breakdowns(output):
-    """The two lines `lgroup 0: 123 pages lgroup 1: ...` as a list of {lgroup: pages}."""
+    """The lines `lgroup 0: 123 pages lgroup 1: ...` as a list of {lgroup: pages}."""
     rows = []
     for line in output.splitlines():
         pairs = re.findall(r"lgroup (\d+): (\d+) pages", line)
@@ -51,7 +51,7 @@ def test_breakdowns_are_read():
 
 @pytest.mark.parametrize("machine_name, boards", [("sf3800", 2), ("sf6800", 6), ("sf15k", 18)])
 def test_listing_runs(appendix_a, boot_once, tmp_path, machine_name, boards):
-    """First touch: all of the array on one board.  Random: pages on every board."""
+    """First touch: the whole array on one board.  Random: pages on every board."""
     overlay = tmp_path / "root"
     (overlay / "usr/bin").mkdir(parents=True)
     shutil.copy(appendix_a, overlay / "usr/bin/appendix_a")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Linux on the same machine: it boots, its commands' statuses come back, and the benchmarks run on it."""
+"""test_peer.py - Linux on the same machine: it boots, returns the status of commands, and runs the benchmarks."""
 
 import os
 import random
@@ -15,12 +15,12 @@ from homeroom.machine import TOP, MachineError
 
 BOOT_LIMIT = 120  # seconds
 
-pytestmark = pytest.mark.xdist_group("peer")  # one worker, so that Linux is built once
+pytestmark = pytest.mark.xdist_group("peer")  # one worker, so that Linux is built only once
 
 
 @pytest.fixture(scope="module")
 def built():
-    """Linux, downloaded and built.  Without it there is nothing to test, which is only right on a person's machine."""
+    """Download and build Linux; skip these tests if that is not possible, but fail where HR_REQUIRE lists peer."""
     make = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "TEST")}
     done = subprocess.run(["make", "-s", "peer", "fireplane"], cwd=TOP, env=make, capture_output=True, text=True)
     if done.returncode != 0:
@@ -49,7 +49,7 @@ def linux(built, speed, guests):
 
 
 def test_machine_and_memory(linux):
-    """Linux sees the machine's CPUs and boards; fpmap finds a page in each range; benchmarks run."""
+    """Linux sees the CPUs and boards of the machine; fpmap finds a page in each range; benchmarks run."""
     benches = "memcopy -t 8 -i 1 -b && fdiff -t 8 -i 1 -n 64x64"
     outcome, text = linux(f"nproc; fpmap -l; cat /proc/sys/kernel/numa_balancing; {benches}")
     assert outcome.status == 0, text
@@ -87,7 +87,7 @@ def test_a_panic_and_a_reset_are_no_success(linux):
 
 
 def test_the_model_knows_where_linux_memory_is(linux):
-    """Bound threads miss to their own board where they touched first, and to either where pages lie at random."""
+    """Bound threads that touch memory first miss to their own board; with random pages, they miss to both boards."""
     run = "memcopy -t 8 -i 2 -b -p both"
     outcome, text = linux(run, balancing=False, model="fireplane")
     assert outcome.status == 0, text
@@ -103,7 +103,7 @@ def test_the_model_knows_where_linux_memory_is(linux):
 
 
 def test_disks_and_swap(linux, tmp_path):
-    """Linux mounts an ext3 file system on a reference disk, reads, writes, and swaps to a second one."""
+    """Linux mounts an ext3 file system on a reference disk, reads and writes it, and swaps to a second disk."""
     if not (TOP / "build/refdisk.so").is_file():
         subprocess.run(["make", "-s", "refdisk"], cwd=TOP, check=True)
     (tmp_path / "tree").mkdir()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Processors going off-line and on-line, and threads bound to them: p_online(2), processor_bind(2), psradm, pbind."""
+"""test_processor.py - CPUs off-line and on-line, and threads bound to CPUs: p_online(2), processor_bind(2), psradm, pbind."""
 
 import re
 import time
@@ -14,7 +14,7 @@ def states(machine) -> dict[int, str]:
 
 
 def test_a_board_goes_off_line_and_its_threads_find_homes(machine):
-    """Threads at home on board 2 move when its last CPU goes, none before; nobody returns when it comes back."""
+    """Threads with their home on board 2 get another home when its last CPU goes off-line; they do not return with the CPU."""
     out = machine.check(
         """
         for i in 1 2 3 4 5 6; do sleep 60 & plgrp -H 2 $! >/dev/null; p="$p $!"; done
@@ -36,7 +36,7 @@ def test_a_board_goes_off_line_and_its_threads_find_homes(machine):
 
 
 def test_work_leaves_a_board_that_goes_off_line(machine):
-    """Six computing processes at home on a board finish although it goes off-line under them."""
+    """Six computing processes with their home on a board finish although the board goes off-line."""
     out = machine.check(
         """
         for i in 1 2 3 4 5 6; do
@@ -73,7 +73,7 @@ def test_bound_threads_keep_a_cpu(machine):
 
 
 def test_binding_is_inherited_and_obeyed(machine):
-    """A shell bound to CPU 7 finds itself there, its children too; unbound, they keep the home."""
+    """A shell that is bound to CPU 7, and its children, run there; after unbinding they keep the home."""
     text = machine.check(
         """
         pbind -b 7 $$ >/dev/null
@@ -86,7 +86,7 @@ def test_binding_is_inherited_and_obeyed(machine):
 
 
 def test_last_interruptible_cpu(machine):
-    """At least one CPU takes interrupts: neither no-intr nor off-line for the last one."""
+    """At least one CPU takes interrupts: the last one cannot become no-intr or off-line."""
     try:
         machine.check("psradm -i " + " ".join(str(i) for i in range(1, 24)))
         assert states(machine)[23] == "no-intr"
@@ -99,7 +99,7 @@ def test_last_interruptible_cpu(machine):
 
 
 def test_the_clock_goes_on(machine):
-    """Whichever CPUs go off-line, in whatever order, and wherever the command itself runs: ticks are counted."""
+    """Ticks are counted, whatever CPUs go off-line in whatever order, and wherever the command runs."""
 
     def ticks() -> int:
         return sum(value for key, value in machine.kstats("cpu:").items() if key.endswith("_ticks"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""/proc, /sys and /dev/kstat: what programs read there, and that it has Linux's shape."""
+"""test_procfs.py - /proc, /sys and /dev/kstat: their contents, in the formats of Linux."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.machine("sf6800")
 
 
 def shape(text):
-    """Text with every number replaced, so that only the format is left."""
+    """The text with each number replaced, so that only the format is left."""
     return re.sub(r"-?\d+(\.\d+)?", "N", text)
 
 
@@ -104,7 +104,7 @@ def test_maps(machine):
 
 
 def test_lgrpmap(machine):
-    """Runs of pages cover each mapping, and count what is resident."""
+    """Runs of pages cover each mapping, and count the resident pages."""
     out = machine.check("cat /proc/self/lgrpmap; cat /proc/self/maps")
     runs = [ln.split() for ln in out.splitlines() if re.match(r"\S+ \S{4} (\d+|-) \d+ \d+", ln)]
     maps = [ln.split() for ln in out.splitlines() if re.match(r"\S+ \S{4} [0-9a-f]{8} ", ln)]
@@ -161,7 +161,7 @@ def test_commands_that_read_proc(machine):
 
 
 def test_many_processes(machine):
-    """ps with many processes is one pass over them."""
+    """ps makes one pass over many processes."""
     start = "for i in $(seq 500); do sleep 300 & done; sleep 1"
     out = machine.check(f"{start}; ps | grep -c 'root *[s]leep 300'; kill $(pidof sleep); wait", 180)
     assert out.splitlines()[0] == "500"

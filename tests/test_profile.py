@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Kernels without parts: what they lack says so, and the rest does not notice."""
+"""test_profile.py - kernels without some parts: using a missing part gives an error, and everything else works."""
 
 import subprocess
 
@@ -45,7 +45,7 @@ def test_disks_are_absent(machine):
 
 @SMALL
 def test_memory_that_is_not_there(machine):
-    """Less is promised than would be needed; files in memory end with ENOSPC; and the machine is well afterwards."""
+    """Memory that does not exist is refused, files in memory end with ENOSPC, and afterwards the machine works."""
     before = free_pages(machine)
     assert machine.run("dd if=/dev/zero of=/tmp/large bs=1M count=1000").status != 0
     machine.check("rm /tmp/large")

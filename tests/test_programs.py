@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The test programs (user/test/t_*.c): on the host where they test what Linux has too, and on Homeroom.
+"""test_programs.py - the test programs (user/test/t_*.c) on Homeroom, and on the host if Linux has the same calls.
 
-A program prints PASS, FAIL or SKIP per test; here each program is one test, whose failure shows
-what the program said.
+A program prints PASS, FAIL or SKIP for each of its tests.  Here each program is one test; if it fails, its output is shown.
 """
 
 import os
@@ -20,26 +19,26 @@ LINUX_TOO = ["t_mem", "t_mlock", "t_proc", "t_perm", "t_signal", "t_race", "t_th
 LINUX_TOO += ["t_epoll"]
 ALL = [*LINUX_TOO, "t_lgrp", "t_pset", "t_vmrace"]
 SOCKETS = ["t_perm", "t_race", "t_sys", "t_net", "t_epoll"]
-LONG = ["t_race", "t_vmrace"]  # and two CPUs race less than eight
-SIX_BOARDS = ["t_race", "t_lgrp", "t_mem"]  # the results of these three depend on the number of boards
+LONG = ["t_race", "t_vmrace"]  # two CPUs race less than eight
+SIX_BOARDS = ["t_race", "t_lgrp", "t_mem"]  # their results depend on the number of boards
 
 
 def programs(names, long=()):
-    """Parameters of tests: the programs, those in `long` marked so, and those that need a part of the kernel."""
+    """Test parameters for these programs, with marks for those in `long` and for those that need a part of the kernel."""
     for name in [*names, *long]:
         marks = [pytest.mark.long] * (name in long) + [pytest.mark.part("net")] * (name in SOCKETS)
         yield pytest.param(name, marks=marks)
 
 
 def verdicts(output):
-    """{test: PASS|FAIL|SKIP} of a program's output."""
+    """{test: PASS|FAIL|SKIP} from the output of a program."""
     words = [line.split() for line in output.splitlines()]
     return {w[1]: w[0] for w in words if len(w) == 2 and w[0] in ("PASS", "FAIL", "SKIP")}
 
 
 @pytest.mark.parametrize("program", LINUX_TOO)
 def test_on_linux(program, tmp_path):
-    """What we ask of our kernel must hold on the one whose interface it has."""
+    """The programs must pass on Linux, too, because its interface is the model of ours."""
     binary = tmp_path / program
     source = ROOT / f"user/test/{program}.c"
     subprocess.run([HRCC, "-O2", "-D_GNU_SOURCE", source, "-o", binary], check=True)
@@ -62,7 +61,7 @@ def check_on(machine, program, folder="/usr/test"):
 
 @pytest.mark.long
 def test_with_glibc(boot, tmp_path):
-    """The same programs linked with glibc, which asks for other calls: clone3, rseq, the *at family.  t_race asks for none."""
+    """The same programs linked with glibc, which uses other system calls: clone3, rseq, the *at family.  Not t_race."""
     folder = tmp_path / "usr/glibc"
     folder.mkdir(parents=True)
     programs = [program for program in LINUX_TOO if program != "t_race"]
@@ -100,7 +99,9 @@ def test_on_six_boards(machine, program):
 
 @pytest.mark.machine("sf3800", threads="multi")
 def test_with_a_host_thread_for_each_cpu(machine):
-    """A CPU that waits for one without a core of the host halts; on two cores this took seven times as long before it did."""
+    """A CPU halts while it waits for a CPU that has no core of the host.  Without that, this took seven times as long on two
+    cores.
+    """
     check_on(machine, "t_race")
     check_on(machine, "t_vmrace")
     assert sum(n for name, n in machine.kstats("cpu:").items() if name.endswith(":parks")) > 0

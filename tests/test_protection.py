@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the processor and the kernel's own checks must stop: each violation ends the machine and says which it was."""
+"""test_protection.py - violations that the processor or the kernel must stop: each ends the machine, with its name."""
 
 import re
 import subprocess
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.core
 
 VIOLATIONS = {
     "panic": r"asked for by /dev/selftest",
-    "smep": r"page fault in the kernel .* error 0x11,",  # present, instruction fetch, of a page open to users
+    "smep": r"page fault in the kernel .* error 0x11,",  # present, instruction fetch, from a user page
     "smap": r"page fault in the kernel .* error 0x1,",  # present, read
     "nx": r"page fault in the kernel .* error 0x11,",
     "rodata": r"page fault in the kernel .* error 0x3,",  # present, write
@@ -39,7 +39,7 @@ def test_violation_ends_in_a_panic_that_names_it(boot_once, word):
 
 @pytest.mark.machine("sf3800")
 def test_no_page_is_writable_and_executable(machine):
-    """A walk over all page tables, while programs of every kind are alive."""
+    """All page tables are checked while programs of several kinds run."""
     machine.check("sleep 5 & memcopy -t 8 -i 1 >/dev/null & echo vmcheck > /dev/selftest; wait")
     text = machine.check("dmesg | grep vm_check")
     assert " 0 writable and executable" in text
@@ -47,7 +47,7 @@ def test_no_page_is_writable_and_executable(machine):
 
 
 def test_program_jumps_into_the_kernel(boot, tmp_path):
-    """To each place of the kernel that has a name: also where entry.S tells its own faults apart by their address."""
+    """A program jumps to each named place of the kernel, also to those that entry.S distinguishes by the address of a fault."""
     symbols = subprocess.run(["nm", TOP / "build/test/kernel.elf"], capture_output=True, text=True, check=True)
     places = [line.split()[0] for line in symbols.stdout.splitlines() if line.split()[1] in "tT" and line[0] == "f"]
     (tmp_path / "places").write_text("\n".join(places) + "\n")

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Processor sets on booted machines: the session of the processor-set article, and sets beside lgroups.
+"""test_psets.py - processor sets on booted machines: the session in the article about processor sets, and sets with lgroups.
 
-The rules and errors of the calls are tested by user/test/t_pset.c, the commands' words by test_commands.py, fencing by
-test_intr.py.
+user/test/t_pset.c tests the rules and errors of the calls, test_commands.py the messages of commands, test_intr.py fencing.
 """
 
 import re
@@ -18,13 +17,13 @@ HALF = " ".join(str(cpu) for cpu in range(16))
 
 
 def squeezed(text: str) -> list[str]:
-    """Lines with runs of blanks as one, and without dates."""
+    """Lines with single blanks, without dates."""
     lines = [re.sub(r"[ \t]+", " ", line).strip() for line in text.splitlines()]
     return [re.sub(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d", "DATE", line) for line in lines]
 
 
 def states(fenced: int) -> list[str]:
-    """psrinfo's lines for 32 CPUs, the first of them fenced."""
+    """psrinfo's lines for 32 CPUs, of which the first `fenced` are no-intr."""
     return [f"{cpu} {'no-intr' if cpu < fenced else 'on-line'} since DATE" for cpu in range(32)]
 
 
@@ -38,7 +37,7 @@ def test_one_chip_of_eight_cores_of_four_strands(machine):
 
 @STRANDS
 def test_the_articles_session(machine):
-    """Each command in its order, with the lines that the article shows."""
+    """Each command of the article, in its order, prints the article's lines."""
     created = ["created processor set 1", *(f"processor {cpu}: was not assigned, now 1" for cpu in range(16))]
     session = [
         ("psrinfo", states(0)),
@@ -57,7 +56,7 @@ def test_the_articles_session(machine):
 
 @STRANDS
 def test_fencing_stays_with_the_cpu(machine):
-    """Destroying a set does not give its CPUs their interrupts back, nor is a CPU fenced that joins a fenced set."""
+    """Destroying a set does not return interrupts to its CPUs, and a CPU that joins a fenced set is not fenced by that."""
     machine.check("psrset -c 4 5; psrset -f 1; psrset -a 1 6; psrset -d 1")
     states_now = [line.split()[1] for line in machine.check("psrinfo 4 5 6").splitlines()]
     machine.check("psradm -n 4 5")
@@ -66,7 +65,7 @@ def test_fencing_stays_with_the_cpu(machine):
 
 @STRANDS
 def test_work_of_a_set_stays_inside_and_counts_there(machine):
-    """Eight computing processes in a set of two: only its CPUs are busy; kstats and pset_getloadavg's source say so."""
+    """Eight computing processes in a set of two CPUs: only these are busy, in the kstats and in pset_getloadavg's counts."""
     out = machine.check(
         """
         psrset -c 30 31
@@ -79,7 +78,7 @@ def test_work_of_a_set_stays_inside_and_counts_there(machine):
         timeout=90,
     )
     assert re.search(r"^\d+$", out, re.M)[0] == "8"
-    # The clock counts without the queues' locks, so a sample may miss one that goes from queue to CPU just then.
+    # The clock samples without the locks of the queues, so a sample may miss a thread that moves from a queue to a CPU.
     samples = [int(n) for n in re.findall(r"pset:1:pset:runnable\s+(\d+)", out)]
     assert statistics.median(samples) == 8 and all(abs(n - 8) <= 2 for n in samples), samples
     assert "\n2\n" in out and re.search(r"Cpus_allowed_list:\s+30-31", out)
@@ -115,7 +114,7 @@ def test_mpstat_tells_of_changes(machine):
 
 
 def homes(text: str) -> dict[int, int]:
-    """memcopy's threads by home."""
+    """memcopy's threads by their home."""
     return {int(lgrp): int(n) for lgrp, n in re.findall(r"home lgroup (\d+): (\d+) threads?", text)}
 
 
@@ -130,7 +129,7 @@ def psets(machine, number: int) -> dict[str, int]:
 
 @BOARDS
 def test_a_set_of_two_boards_keeps_homes_and_random_pages_there(machine):
-    """Boards 1 and 2 are a set: its threads' homes and, with lgrp_mem_pset_aware, its random pages are on them."""
+    """Boards 1 and 2 are a set: homes of its threads are there, and with lgrp_mem_pset_aware also its random pages."""
     machine.check("psrset -c 4-11")
     try:
         before = machine.kstats("lgrp:")
@@ -156,8 +155,8 @@ def test_a_set_of_two_boards_keeps_homes_and_random_pages_there(machine):
 
 @BOARDS
 def test_homes_of_what_is_bound_to_a_set(machine):
-    """A home with CPUs in the set stays, another is chosen anew among the set's boards; a set that loses a board moves
-    the homes from it; leaving it, and its end, move nobody who may stay."""
+    """A home with CPUs in the set stays; another is chosen anew among the set's boards.  When the set loses a board, homes move
+    away from it.  Leaving the set, and its end, move only homes that may not stay."""
     out = machine.check(
         """
         home() { plgrp $1 | tail -1 | while read a b; do echo $2 $b; done; }
@@ -182,7 +181,7 @@ def test_homes_of_what_is_bound_to_a_set(machine):
 
 @BOARDS
 def test_random_pages_go_everywhere_when_sets_do_not_count(machine):
-    """lgrp_mem_pset_aware=0, the default: random pages of a set's threads are all over the machine."""
+    """lgrp_mem_pset_aware=0, the default: random pages of a set's threads are on all boards of the machine."""
     machine.check("psrset -c 4-11; echo 'lgrp_mem_pset_aware/W 0' | mdb -kw")
     try:
         out = machine.check("psrset -e 1 memcopy -t 8 -n 64k -p random", timeout=120)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""make experiment-psrset without a machine: what it reads, what it says of it."""
+"""test_psrset_experiment.py - make experiment-psrset without a machine: reading outputs, judging, reporting."""
 
 import csv
 
@@ -21,7 +21,7 @@ def row(cpu, intr=1, ithr=0, xcal=0, icsw=0, idl=100):
 
 
 def test_mpstat():
-    """The last report counts; what is announced between reports does not."""
+    """The last report counts; lines between reports are ignored."""
     text = "\n".join([mpstat(row(0, intr=900), row(1)), "<<pset created: 1>>", mpstat(row(0, intr=7), row(1, idl=3))])
     found = psrset.parse_mpstat(text)
     assert found[0]["intr"] == 7 and found[1]["idl"] == 3 and set(found) == {0, 1}
@@ -58,7 +58,7 @@ def test_flows():
 
 @pytest.mark.parametrize(("fails", "said", "ends"), [(0, 0, None), (2, 2, None), (3, 2, psrset.GAVE_UP), (-1, 0, "on fire")])
 def test_a_step_whose_iperf_gave_up_is_run_again(monkeypatch, capsys, fails, said, ends):
-    """Three runs at the most, each said, the step prepared once; any other error ends the step."""
+    """At most three runs, with a message before each repetition; the step is prepared once; another error ends it at once."""
     prepared, runs = [], []
 
     class Guest:
@@ -81,7 +81,7 @@ def test_a_step_whose_iperf_gave_up_is_run_again(monkeypatch, capsys, fails, sai
 
 
 def fake(busy_inside: float, quiet_inside: float, lost: int = 0):
-    """All steps on four CPUs, two of them in the set, as they should come out; the step inside with so many pokes."""
+    """All steps as they should be, on four CPUs of which two are in the set; `busy_inside` and `quiet_inside`: interrupts."""
     done = psrset.steps()
     for i, step in enumerate(done):
         step.out = psrset.Flow(1000, 1000 - lost, 5e6)
@@ -105,7 +105,7 @@ def test_judged():
     assert not wrong["all bytes delivered, both ways, each step"]
     assert not wrong["iperf inside"] and not wrong["fenced CPUs that do not halt need no pokes"]
     done = fake(900, 1)
-    done[6].targets["21 vnet1"] = "2"  # where the other card's interrupt arrives
+    done[6].targets["21 vnet1"] = "2"  # the same CPU as for the other card
     done[6].mpstat[2]["icsw"] = 0
     assert [what.split()[0] for holds, what in psrset_report.judge(done, INSIDE) if not holds] == ["the", "beside"]
 

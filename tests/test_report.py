@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""make experiments from end to end on two boards, its report in a browser, and make watch.
+"""test_report.py - make experiments from end to end on two boards, its report in a browser, and make watch.
 
-tests/data/experiments.toml is run for real: boots with the model, through Snakemake.  The report is then opened in headless
-Chromium.  Without Chromium that one test is skipped on a person's machine, and fails where CI=true is set.
+tests/data/experiments.toml is measured with real boots and the model, through Snakemake.  Headless Chromium then opens the
+report.  Without Chromium that test is skipped, or fails if HR_REQUIRE lists browser.
 """
 
 import csv
@@ -33,7 +33,7 @@ def call(folder, command, *names):
 
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory):
-    """All experiments of the small file, run once: the folder, and what was said."""
+    """All experiments of the small file, run once: the folder, and the output."""
     folder = tmp_path_factory.mktemp("experiments")
     return folder, call(folder, "sweep")
 
@@ -57,7 +57,7 @@ def test_rows_are_measured(sweep):
 
 
 def test_a_failed_run_is_reported(sweep):
-    """Status 1, the reason on the terminal, a row with the log's path, and the log there; the others went on."""
+    """Status 1, a message on the terminal, a row with the log's path, and the log; the other runs continue."""
     folder, done = sweep
     assert done.returncode == 1
     row = read_rows(folder)["a program that is not there, MPO"]
@@ -70,7 +70,7 @@ def test_a_failed_run_is_reported(sweep):
 
 
 def test_results_are_found_again(sweep):
-    """A second sweep boots nothing but makes the report again."""
+    """A second sweep boots nothing, and makes the report again."""
     folder, _ = sweep
     before = {p: p.stat().st_mtime_ns for p in (folder / "runs").glob("*.log")}
     (folder / "copy.html").unlink(missing_ok=True)
@@ -81,7 +81,7 @@ def test_results_are_found_again(sweep):
 
 
 def test_a_quick_report_says_so(tmp_path):
-    """Also where nothing has been run: what is left out, above all and table by table; each row once."""
+    """Also without any run: what is left out, at the top and for each table; each row once."""
     environment = os.environ | {"EXPERIMENTS_OUT": str(tmp_path), "PYTHONPATH": "tools"}
     words = [PYTHON, "-m", "homeroom.experiments", "report", "--quick"]
     done = subprocess.run(words, cwd=TOP, env=environment, capture_output=True, text=True)
@@ -97,7 +97,7 @@ def test_a_quick_report_says_so(tmp_path):
 
 
 def test_a_report_of_rows_that_the_paper_lacks(sweep):
-    """Named alone: there is no gain to set beside the paper's, and the row is there all the same."""
+    """If it is the only experiment, there is no gain to compare, but the row is there."""
     folder, _ = sweep
     done = call(folder, "report", "threads-8")
     assert done.returncode == 0, done.stderr
@@ -106,7 +106,7 @@ def test_a_report_of_rows_that_the_paper_lacks(sweep):
 
 
 def browse(page, *options):
-    """Open a page in headless Chromium: its DOM, and what the browser logged of the page."""
+    """Open a page in headless Chromium.  Returns its DOM, and the messages of the browser."""
     browser = shutil.which("chromium")
     if browser is None:
         harness.lacking("browser", "no chromium to look at the report with: tools/deps.sh browser")
@@ -118,7 +118,7 @@ def browse(page, *options):
     return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
 
-# Run in the page: is every figure drawn, and does anything stick out of it or want something from elsewhere?
+# Runs in the page: whether every figure is drawn and nothing exceeds it, and whether something is loaded from elsewhere.
 LOOK = """<script>addEventListener("load", () => {
     const bad = [];
     for (const svg of document.querySelectorAll("svg")) {
@@ -182,7 +182,7 @@ def test_report_in_a_browser(sweep, tmp_path):
 
 
 def test_the_browser_tells_of_errors(tmp_path):
-    """What the test above relies on."""
+    """The test above depends on these messages."""
     page = tmp_path / "wrong.html"
     page.write_text(f'<html><body><svg aria-label="tiny" width="9" height="9"></svg>{LOOK}</html>')
     dom, logged = browse(page)
@@ -196,7 +196,7 @@ def watch(*arguments):
 
 
 def test_watch(tmp_path):
-    """While a guest runs with the model, and on the page it left."""
+    """While a guest runs with the model, and from the page afterwards."""
     page = tmp_path / "sf3800.page"
     command = [sys.executable, TOP / "qemu/launch.py", "sf3800", "--run", "memcopy -t 8 -i 4 && read line"]
     command += ["--model", "fireplane", "--model-page", page, "--timeout", "200"]
@@ -232,7 +232,7 @@ sys.exit(watch.main())
 
 
 def test_watch_when_no_guest_runs(tmp_path):
-    """What to type; or the totals of the run that ended last."""
+    """The command to start one; or the totals of the run that ended last."""
 
     def call(*pages):
         command = [PYTHON, "-c", NO_GUEST, *map(str, pages)]

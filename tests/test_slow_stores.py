@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Stores of the kernel into frames of which QEMU keeps translated code: each costs about a hundred times as much.
+"""test_slow_stores.py - stores of the kernel into frames whose code QEMU has translated: they take about 100 times as long.
 
-QEMU tells of each by a trace event.  Firmware and boot loader make many, to memory that they also run code from; user
-programs may.  The kernel, whose addresses are in the upper half, makes them only while it zeroes a frame that held code.
+QEMU logs each such store as a trace event.  Firmware and boot loader make many, in memory from which they also execute code;
+user programs may, too.  The kernel, whose addresses are in the upper half, makes them only when it zeroes a frame that had
+code.
 """
 
 import collections
@@ -11,11 +12,11 @@ import pytest
 
 KERNEL = 1 << 63
 ZEROED = 512  # stores of 8 bytes that zero a frame
-LIMIT = 16 * ZEROED  # zeroed each time that it has held code; a frame that the kernel goes on using has hundreds of thousands
+LIMIT = 16 * ZEROED  # a frame may be zeroed several times; one in use by the kernel has more than 100,000 such stores
 
 
 def stores(log) -> collections.Counter:
-    """Frame -> slow stores of the kernel."""
+    """Frame -> number of slow stores of the kernel."""
     count = collections.Counter()
     with log.open() as file:
         for line in file:

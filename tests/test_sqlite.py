@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Debian's sqlite3, unmodified, with its dynamic loader and libraries, and its database on the journalled file system.
+"""test_sqlite.py - Debian's sqlite3, unmodified, with its loader and libraries, and its database on the journalled file system.
 
-It makes a table of 40,000 rows with an index and checks it.  Then transactions change rows all over it while QEMU records
-the writes, and the power is cut in the middle of them, at CUTS moments: sqlite rolls back what was not committed, finds
-the database whole, and a commit that had been reported is there.
+It makes a table of 40,000 rows with an index and checks it.  Then transactions change rows in all parts of the file while QEMU
+records the writes.  At CUTS moments during the transactions the power is cut: sqlite must roll back what was not committed
+and find no fault, and each commit that it has reported must be there.
 """
 
 import os
@@ -18,7 +18,7 @@ import pytest
 import crash
 from homeroom.machine import TOP
 
-os.environ["PATH"] += ":/usr/sbin:/sbin"  # where mke2fs is for who is not root
+os.environ["PATH"] += ":/usr/sbin:/sbin"  # mke2fs is there, and an ordinary user has no such folder in PATH
 
 FOLDER = TOP / "build/test-sqlite"
 pytestmark = pytest.mark.long
@@ -33,8 +33,8 @@ START = (
     "pragma integrity_check; select count(*), sum(c) from t;"
 )
 SUM = sum(i * 7919 % (ROWS + 3) for i in range(1, ROWS + 1))
-# One transaction: 1/25 of the rows, all over the file, with a cache so small that pages go out before the commit.  Only
-# with synchronous=extra does sqlite promise that a commit is on the disk: it syncs the directory, too.
+# One transaction: 1/25 of the rows, in all parts of the file, with a cache so small that pages are written before the commit.
+# Only with synchronous=extra does sqlite promise that a commit is on the disk: then it syncs the directory, too.
 CHANGE = (
     "pragma synchronous=extra; pragma cache_size=40; begin; update t set c = c + 1 where a % 25 = 7; "
     "update v set n = n + 1; commit;"
@@ -43,7 +43,7 @@ STATE = "pragma integrity_check; select n, (select sum(c) from t), (select count
 
 
 def programs(tree: Path) -> None:
-    """sqlite3, the loader and the libraries, as ldd names them."""
+    """Copy sqlite3, its loader and its libraries, as ldd lists them."""
     binary = shutil.which("sqlite3")
     names = re.findall(r"(/\S+) \(0x", subprocess.run(["ldd", binary], capture_output=True, text=True, check=True).stdout)
     for name in [binary, *names]:
@@ -54,7 +54,7 @@ def programs(tree: Path) -> None:
 
 @pytest.fixture(scope="module")
 def tools_disk():
-    """A disk with the programs; the database's disk is another."""
+    """A disk with the programs; the database is on another disk."""
     shutil.rmtree(FOLDER, ignore_errors=True)
     tree, image = FOLDER / "tree", FOLDER / "programs.img"
     tree.mkdir(parents=True)
@@ -102,7 +102,7 @@ def part_of(disk: bytes) -> bytes:
 
 
 def promised(state: str, mark: int, cut: int) -> None:
-    """The state's version is at least `mark`, and the sum of the rows is the version's."""
+    """Check that the version of the state is at least `mark`, and that the rows have the sum of this version."""
     whole, row = state.split()[:2]
     version, total, count = map(int, row.split("|"))
     assert whole == "ok" and count == ROWS, f"cut {cut}: {state}"
@@ -129,7 +129,7 @@ def test_database(tools_disk, boot_once):
     for number, cut in enumerate(sorted(rng.sample(range(1, len(entries)), CUTS))):
         image, mark = cuts.rebuild(cut, rng if number % 3 else None)
         part.write_bytes(part_of(image))
-        if number % (CUTS // BOOTS) == CUTS // BOOTS - 1:  # a real machine, and sqlite there
+        if number % (CUTS // BOOTS) == CUTS // BOOTS - 1:  # a real machine, with sqlite there
             put_together(disk, part_of(image))
             text = run_once(boot_once, (disk, tools_disk), f'$S t.db "{STATE}" && cd / && umount /mnt/d')
             promised(re.search(r"ok\s+\S+\|\S+\|\S+", text)[0], mark, cut)

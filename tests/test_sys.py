@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""System calls seen from outside: /etc/system, tunables, calls that do not exist, truss."""
+"""test_sys.py - system calls from outside: /etc/system, tunables, calls that do not exist, truss."""
 
 import hashlib
 import re
@@ -19,7 +19,7 @@ def variable(machine, name, form="X"):
 
 
 def test_system_file(machine):
-    """Bad lines draw a warning each and set nothing; the others count."""
+    """Each wrong line gives a warning and sets nothing; the other lines count."""
     log = machine.check("dmesg")
     for text in (
         "sorry, variable 'nothing' is not defined in the 'kernel' on line",
@@ -46,7 +46,7 @@ def test_variables_at_run_time(machine):
 
 
 def ranges() -> dict[str, tuple[int, int]]:
-    """Least and greatest value of each variable that can be set, by the documentation's table."""
+    """The range of each variable that can be set, from the table in the documentation."""
     rows = re.findall(r"^\| `([\w:]+)` \| (\d+) to (\d+) \|", PAGE.read_text(), re.M)
     return {name: (int(least), int(greatest)) for name, least, greatest in rows}
 
@@ -56,17 +56,17 @@ def below_or_above(least: int, greatest: int) -> int:
 
 
 def values(machine, names) -> dict[str, int]:
-    """What variables are now."""
+    """The present values of variables."""
     lines = "".join(f"{name.split(':')[-1]}/E\\n" for name in names)
     shown = machine.check(f"printf '{lines}' | mdb -k").split()[2::3]
     return dict(zip(names, map(int, shown), strict=True))
 
 
 def test_values_outside_every_range(machine, boot):
-    """One line for each; the defaults stay, which are in their ranges.  So says the table in docs/tunables.md, too."""
+    """Each value gives one line, and the default stays, which is in the range; the table in docs/tunables.md has the same."""
     table = ranges()
     wrong = {name: below_or_above(*limits) for name, limits in table.items()}
-    policy = "set pageout_policy=1; "  # without it there are no priority_paging and cachefree
+    policy = "set pageout_policy=1; "  # otherwise there are no priority_paging and cachefree
     other = boot("sf280r", system=policy + "; ".join(f"set {name}={value}" for name, value in wrong.items()))
     log = re.findall(r"(\w+)=(-?\d+) on line (\d+) of etc/system: allowed are (\d+) to (\d+); (?:\d+|the default) stays$",
                      other.check("dmesg"), re.M)  # fmt: skip
@@ -78,7 +78,7 @@ def test_values_outside_every_range(machine, boot):
     same = [n for n in table if n not in ("pageout_policy", "priority_paging", "cachefree", "lgrp_loadavg_tolerance",
                                           "rechoose_interval")]  # fmt: skip
     assert values(machine, same) == {name: got[name] for name in same}
-    # The same rule for mdb, at the other end.
+    # The same for mdb, above each range.
     above = {name.split(":")[-1]: limits for name, limits in table.items() if limits[1] < 2**64 - 1}
     lines = "".join(f"{name}/Z 0t{greatest + 1}\\n" for name, (_, greatest) in above.items())
     refused = other.run(f"printf '{lines}' | mdb -kw")
@@ -99,7 +99,7 @@ def test_values_outside_every_range(machine, boot):
 
 @pytest.mark.parametrize("end", [0, 1], ids=["least", "greatest"])
 def test_ends_of_every_range(boot_once, end):
-    """A machine with the least memory boots and works with all variables at one end of their ranges."""
+    """With all variables at one end of their ranges, a machine with the least memory boots and works."""
     system = "; ".join(f"set {name}={limits[end]}" for name, limits in ranges().items())
     run = "memcopy -t 2 >/dev/null && dd if=/dev/zero of=/tmp/x bs=64k count=4 && sync && ping -c 1 127.0.0.1 && echo fine"
     outcome, console, _ = boot_once("sf280r", memory="64M", system=system, run=run)
@@ -108,7 +108,7 @@ def test_ends_of_every_range(boot_once, end):
 
 
 def test_thresholds_beside_each_other(machine):
-    """What does not fit the memory or another threshold is put right by the pageout daemon, with a line."""
+    """The pageout daemon corrects a threshold that does not fit the memory or another threshold, and prints a line."""
     before = values(machine, ["lotsfree", "desfree", "minfree", "throttlefree", "pageout_reserve"])
     for name in ("throttlefree", "pageout_reserve", "lotsfree"):
         machine.check(f"echo {name}/Z 0t{1 << 30} | mdb -kw; until dmesg | grep -q {name}={1 << 30}; do sleep 0.1; done")
@@ -119,7 +119,7 @@ def test_thresholds_beside_each_other(machine):
 
 
 def test_messages_that_were_cleared(boot):
-    """dmesg -c takes them off the next dmesg, but not off /dev/kmsg."""
+    """dmesg -c removes them from the next dmesg, but not from /dev/kmsg."""
     machine = boot("sf280r")
     assert "Homeroom: " in machine.check("dmesg -c")
     machine.check("echo later > /dev/kmsg")
@@ -129,7 +129,7 @@ def test_messages_that_were_cleared(boot):
 
 
 def test_unknown_calls_are_counted(machine):
-    """By name, so that one can see what a program has asked for."""
+    """They are counted by name, so that one can see which calls a program has tried."""
     before = machine.kstats("unix:0:enosys").get("unix:0:enosys:rseq", 0)
     machine.check("true | cat; true | cat")  # busybox begins with rseq(2)
     assert machine.kstats("unix:0:enosys")["unix:0:enosys:rseq"] > before

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The trace: what a known program does is there, in order; it becomes a file for Perfetto; a panic shows its end.
+"""test_trace.py - the trace: the events of a known program, in order; the file for Perfetto; the last events at a panic.
 
-The rings (wrapping, what is lost, a reader beside the writer) are tested by tests/host/test_trace.c.
+tests/host/test_trace.c tests the buffers: wrapping, lost events, a reader beside the writer.
 """
 
 import base64
@@ -31,7 +31,7 @@ def image():
 
 
 def traced(machine, command: str, events: str = "", entries: int = 16384) -> tuple[trace.Trace, dict[str, int]]:
-    """The trace of a command, and the numbers that it printed."""
+    """The trace of a command, and the numbers that the command printed."""
     options = f"-n {entries} -o /tmp/trace" + (f" -e {events}" if events else "")
     out = machine.check(f"trace {options} {command} && base64 /tmp/trace >/tmp/text && cat /tmp/text", timeout=120)
     begin = base64.b64encode(trace.MAGIC)[:8].decode()  # the first line of base64
@@ -45,7 +45,7 @@ def traced(machine, command: str, events: str = "", entries: int = 16384) -> tup
 
 @DISK
 def test_ping_pong(machine):
-    """Each sleep of the two processes ends by one wake-up from the other, which pokes its CPU, and then it runs there."""
+    """Each sleep of the two processes ends with one wake-up and a poke from the other; then the process runs on its CPU."""
     got, told = traced(machine, "/usr/test/tracework pong 1 5 50", "switch,wake,poke,intr,migrate")
     home = {told["ping"]: 1, told["pong"]: 5}
     asleep, woken, turns = set(), {}, Counter()
@@ -67,15 +67,15 @@ def test_ping_pong(machine):
                 assert other.cpu == home[other.tid]
                 turns[e.tid] += 1
             asleep.discard(e.tid)
-    assert all(turns[tid] >= 10 for tid in home), turns  # of 50; the byte may be there before one sleeps
+    assert all(turns[tid] >= 10 for tid in home), turns  # of 50: the byte may be there before a process sleeps
     pokes = Counter(trace.text(e.a) for e in got.of("poke") if e.tid == told["ping"] and e.info == 5)
-    assert pokes["wakeup"] >= 10, pokes  # a thread woken in an interrupt may have CPU 5 called to steal it
+    assert pokes["wakeup"] >= 10, pokes  # a thread that an interrupt wakes may get CPU 5 poked to steal it
     assert any(e.cpu == 5 and trace.text(e.a) == "poke" for e in got.of("intr"))
 
 
 @DISK
 def test_thread_and_page_move(machine):
-    """A page of board 0 comes after its thread to board 1: fault, migration of both, fault, in that order."""
+    """A page of board 0 follows its thread to board 1: fault, migration of thread and page, fault, in this order."""
     got, told = traced(machine, "/usr/test/tracework move 1 6", "migrate,fault,page")
     page = [e for e in got.events if e.name in ("fault", "page") and (e.tid, e.a) == (told["tid"], told["address"])]
     assert [(e.name, e.cpu, e.b) for e in page] == [("fault", 1, 0), ("page", 6, 1), ("fault", 6, 1)]
@@ -87,7 +87,7 @@ def test_thread_and_page_move(machine):
 
 @DISK
 def test_disk(machine):
-    """Commands of the disk begin and end in pairs, and together read what was asked for."""
+    """Disk commands begin and end in pairs, and together read the requested data."""
     got, _ = traced(machine, "dd if=/dev/vda of=/dev/null bs=64k count=16", "io,iodone,intr")
     begun, sectors = {}, 0
     for e in got.events:
@@ -103,7 +103,7 @@ def test_disk(machine):
 
 @DISK
 def test_lock(machine):
-    """Who sleeps for a lock says for which, and then how long."""
+    """A thread that sleeps for a lock has an event with the lock, and then one with the time."""
     got, _ = traced(machine, "/usr/test/tracework lock", "lock,locked")
     waits, ended = {}, 0
     for e in got.events:
@@ -113,14 +113,14 @@ def test_lock(machine):
         else:
             begin = waits.pop(e.tid)
             assert (begin.a, begin.info) == (e.a, e.info) and e.a >> 47 == 0x1FFFF
-            assert 0 < e.b <= e.time - begin.time + 2  # rounded
+            assert 0 < e.b <= e.time - begin.time + 2  # times are rounded
             ended += 1
     assert ended > 0 and any(trace.text(e.b) for e in got.of("lock"))
 
 
 @DISK
 def test_fenced_set_names_each_interrupt(machine):
-    """With the load inside a fenced set, its CPUs are interrupted by pokes, of which the trace has the sender and why."""
+    """With the load inside a fenced set, its CPUs get only pokes; the trace has the sender and the reason of each."""
     machine.check("psrset -c 5 6 7 && psrset -f 1")
     try:
         got, _ = traced(
@@ -134,7 +134,7 @@ def test_fenced_set_names_each_interrupt(machine):
         sent = [e for e in got.of("poke") if e.info == cpu]
         taken = [e for e in inside if e.cpu == cpu and trace.text(e.a) == "poke"]
         for number, e in enumerate(taken, 1):
-            assert sum(s.time <= e.time for s in sent) >= number, e  # several may come as one
+            assert sum(s.time <= e.time for s in sent) >= number, e  # several pokes may arrive as one interrupt
     wakeups = [e for e in got.of("wake") if e.info in (5, 6, 7) and e.b & trace.WAKE_INTR]
     assert wakeups and all(e.cpu < 5 for e in wakeups), "the disk's interrupt is outside, who waits for it inside"
 
@@ -159,7 +159,7 @@ def test_text_and_mistakes(machine):
 
 @DISK
 def test_rings_change_under_all_cpus(machine):
-    """Rings of another size, with CPUs that are off-line, fenced, or in the middle of tracing."""
+    """The buffers change their size while CPUs are off-line, fenced, or tracing."""
     machine.check("psradm -f 3; psradm -i 6; memcopy -t 8 -i 1000000 >/dev/null & echo $! >/tmp/busy")
     try:
         for entries in (32, 64, 1024):
@@ -178,7 +178,7 @@ def test_without_memory_it_stays_off(boot_once):
 
 
 def test_live(boot):
-    """While it is off there is nothing but the header and the CPUs; mdb turns it on, and what came stays until read."""
+    """While tracing is off, /dev/trace has only the header and the CPUs.  mdb turns it on; events stay until they are read."""
     machine = boot("sf280r")
     read = "cat /dev/trace >/tmp/t; wc -c </tmp/t"
     assert int(machine.check(read)) == 96
@@ -189,12 +189,12 @@ def test_live(boot):
     got = trace.read(io.BytesIO(base64.b64decode(machine.check("cat /tmp/text"))))
     assert {e.name for e in got.events} == {"switch"} and not got.lost
     assert int(machine.check(read)) == 96, "what was read is gone"
-    assert "Invalid argument" in machine.run("dd if=/dev/trace bs=32 count=1").out  # two records at least
+    assert "Invalid argument" in machine.run("dd if=/dev/trace bs=32 count=1").out  # a read must have room for two records
 
 
 def test_panic_shows_the_last_events(boot_once):
-    """/etc/system turns it on at boot."""
-    run = "pbind -b 0 $$; pbind -b 1 $$; echo panic > /dev/selftest"  # something happens on both CPUs
+    """/etc/system turns tracing on at boot."""
+    run = "pbind -b 0 $$; pbind -b 1 $$; echo panic > /dev/selftest"  # events on both CPUs
     outcome, text, _ = boot_once("sf280r", run=run, system="set trace_enable=0xffffffff")
     assert outcome.kind == "panic"
     assert "trace: the last events of each CPU" in text
@@ -203,7 +203,7 @@ def test_panic_shows_the_last_events(boot_once):
 
 
 def test_launcher(boot_once, tmp_path):
-    """TRACE= is a file for Perfetto after the run, whose status is the command's."""
+    """TRACE= gives a file for Perfetto after the run; the status is that of the command."""
     outcome, _, _ = boot_once("sf280r", run="ls /; exit 4", kernel="normal", trace=tmp_path / "out.json")
     assert outcome.status == 4
     events = json.loads((tmp_path / "out.json").read_text())["traceEvents"]
@@ -215,7 +215,7 @@ def test_launcher(boot_once, tmp_path):
 
 
 def is_whole(events: list[dict]) -> None:
-    """The rules of the trace-event format that what we write is under."""
+    """Check the rules of the trace-event format that apply to our files."""
     named = {(e["pid"], e.get("tid")) for e in events if e["name"] in ("process_name", "thread_name")}
     out, into, open_spans = set(), set(), set()
     last: dict[tuple, float] = {}
@@ -233,7 +233,7 @@ def is_whole(events: list[dict]) -> None:
         assert (e["pid"], e["tid"]) in named and (e["pid"], None) in named
         if e["ph"] == "X":
             assert e["dur"] >= 0
-        if e.get("cat") == "run":  # the slices of a CPU do not overlap
+        if e.get("cat") == "run":  # the slices of a CPU must not overlap
             assert e["ts"] >= last.get((e["pid"], e["tid"]), 0) - 1e-3
             last[e["pid"], e["tid"]] = e["ts"] + e["dur"]
         if e.get("flow_out"):
@@ -244,7 +244,7 @@ def is_whole(events: list[dict]) -> None:
 
 
 def made(records: list[tuple], ncpus: int = 2, version: int = trace.VERSION) -> io.BytesIO:
-    """A trace file: records are (time, name or type, cpu, info, tid, a, b)."""
+    """A trace file with these records: (time, name or type, cpu, info, tid, a, b)."""
     data = trace.HEADER.pack(trace.MAGIC, version, trace.RECORD.size, ncpus, 0, 10**9)
     data += b"".join(trace.RECORD.pack(10**9, trace.CPU, cpu, cpu, 0, cpu, 0) for cpu in range(ncpus))
     for time, name, *rest in records:
@@ -294,8 +294,8 @@ def test_converter():
 def test_no_trace(tmp_path):
     whole = made([(1, "intr", 0, 0, 1, 0, 0)]).getvalue()
     assert len(trace.read(io.BytesIO(whole + bytes(32) + b"what a disk had before" * 9)).events) == 1
-    assert len(trace.read(io.BytesIO(whole + whole[-32:-1])).events) == 1  # cut off
-    assert trace.read(made([(1, 77, 0, 0, 1, 0, 0)])).events == []  # a type of a later version
+    assert len(trace.read(io.BytesIO(whole + whole[-32:-1])).events) == 1  # the last record is cut off
+    assert trace.read(made([(1, 77, 0, 0, 1, 0, 0)])).events == []  # a type of a later version is ignored
     for bad in (
         b"",
         whole[:20],

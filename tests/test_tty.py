@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The console as a person uses it: line editing, signals, job control, full-screen programs, su."""
+"""test_tty.py - the console as a user sees it: line editing, signals, job control, full-screen programs, su."""
 
 import hashlib
 import re
@@ -8,14 +8,14 @@ import pytest
 
 pytestmark = [pytest.mark.core, pytest.mark.machine("sf280r")]
 
-END = r"(\x1b\[6n)?$"  # after a prompt the shell asks the terminal where the cursor is
+END = r"(\x1b\[6n)?$"  # after a prompt the shell asks the terminal for the position of the cursor
 LOGIN = r"homeroom:\S*[#$] " + END
 PROMPT = r"tty# " + END
 
 
 @pytest.fixture
 def console(machine):
-    """The console, at the prompt of a fresh login shell."""
+    """The console, at the prompt of a new login shell."""
     machine.type("\n")
     machine.expect(LOGIN)
     machine.type("PS1='tty# '; stty sane\n")
@@ -25,7 +25,7 @@ def console(machine):
 
 
 def command(console, line, timeout=30):
-    """Type a line, wait for the next prompt, and return what came between."""
+    """Type a line, wait for the next prompt, and return the output between."""
     start = len(console.guest.console)
     console.type(line + "\n")
     console.expect("^" + PROMPT, timeout)
@@ -34,13 +34,13 @@ def command(console, line, timeout=30):
 
 
 def wait_foreground(console, name):
-    """Wait until the program `name` is of the terminal's foreground group: what the keys send goes to it."""
+    """Wait until the program `name` is in the terminal's foreground group, so that it gets the signals of keys."""
     stat = f"set -- $(cat /proc/$(pidof {name})/stat)"
     console.check(f"until {stat}; [ $5 = $8 ]; do usleep 20000; done")
 
 
 def start(console, line, name):
-    """Type a command that goes on, and wait until the program `name` runs in the foreground."""
+    """Type a command that does not end, and wait until the program `name` runs in the foreground."""
     console.type(line + "\n")
     console.check(f"until pidof {name} > /dev/null; do usleep 20000; done; usleep 100000")
     wait_foreground(console, name)
@@ -74,7 +74,7 @@ def test_interrupt_of_a_flood(console):
     console.type("yes\n")
     console.expect(r"y\ny\ny\n")
     console.type("\x03")
-    console.expect(r"\^C[y\n]*\n" + PROMPT)  # a few more may slip through
+    console.expect(r"\^C[y\n]*\n" + PROMPT)  # a few more may be printed
 
 
 def test_quit(console):
@@ -123,7 +123,7 @@ def test_pipeline_is_one_job(console):
     console.expect(r"Stopped[^\n]*\n+(.*\n)*" + PROMPT)
     console.type("fg\n")
     console.expect("fg\nsleep 1000 | cat\n")
-    wait_foreground(console, "sleep")  # before that the key would go to the shell
+    wait_foreground(console, "sleep")  # before that the shell would get the key
     console.type("\x03")
     console.expect(PROMPT)
     assert command(console, "jobs; ps | grep -c '[s]leep 1000'") == "0\n"
@@ -150,7 +150,7 @@ def test_no_echo(console):
 
 
 def test_input_that_nobody_reads_yet_is_not_lost(console):
-    """More than the terminal's ring holds: the rest waits in the port, and before it on the host."""
+    """It is more than the terminal's buffer holds: the rest waits in the serial port, and before that on the host."""
     console.type("stty raw -echo; sleep 1; head -c 20000 | md5sum; stty sane\n")
     console.check("until pidof sleep > /dev/null; do usleep 20000; done; usleep 100000")
     text = "".join(f"{i:07}\n" for i in range(2500))
@@ -170,7 +170,7 @@ def test_vi(console):
     command(console, "rm -f /tmp/edited")
     console.type("vi /tmp/edited\n")
     console.expect(r"/tmp/edited.* 1/1")
-    console.type("ihello\nwrold\x1b")  # vi takes what follows Esc at once for a function key
+    console.type("ihello\nwrold\x1b")  # vi takes characters that follow Esc at once for a function key
     console.expect(r"- /tmp/edited \[Modified\] 2/2")
     console.type("0cwworld\x1b")
     console.expect(r"- /tmp/edited \[Modified\] 2/2")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# find, tar, gzip and cpio, and what they keep.
+# find, tar, gzip and cpio, and the attributes that they keep.
 mkdir -p t/a/b/c t/d
 echo one > t/a/one; echo two > t/a/b/two; seq 1000 > t/d/numbers; ln -s ../a/one t/d/link; chmod 750 t/a/b; chmod 600 t/a/one
 find t | sort

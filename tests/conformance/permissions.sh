@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Modes and owners as an ordinary user meets them (the test runs this as uid 1000).
+# Modes and owners, for an ordinary user (the test runs this script as uid 1000).
 id -u; id -g
 echo secret > mine; chmod 000 mine; cat mine 2>/dev/null || echo "cannot read"
 chmod 644 mine; cat mine

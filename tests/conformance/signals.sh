@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-# Traps, kill, wait, and what becomes of children.
+# Traps, kill, wait, and the status of children.
 trap 'echo trapped USR1' USR1; kill -USR1 $$; echo after
 trap 'echo exiting' EXIT
 trap '' TERM; kill -TERM $$; echo "still here"; trap - TERM
-# The shell says "Terminated" only if it hears of the death before it waits: kept out of the comparison.
+# The shell prints "Terminated" only if it notices the death before it waits, so this message is not compared.
 sleep 20 & p=$!; kill $p; wait $p 2>/dev/null; echo "status $?"
 sleep 20 & p=$!; kill -9 $p; wait $p 2>/dev/null; echo "status $?"
 (trap 'echo child got INT; exit 7' INT; kill -INT $(sh -c 'echo $PPID'); sleep 5) ; echo "child $?"

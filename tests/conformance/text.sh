@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# sed, awk, sort, cut, tr, grep and their like.
+# sed, awk, sort, cut, tr, grep and similar programs.
 cat > table <<EOF
 ann 34 paris
 bob 27 rome
