@@ -28,7 +28,7 @@ KNOWN       := $(RUN_VARS) MACHINE TEST V WERROR CC TOOLPREFIX PYTHON HOSTCC MUS
                EXPERIMENTS_OUT CRASH_LOG SERVE PROFILE
 GIVEN       := $(foreach v,$(filter-out -% .% MAKE%,$(.VARIABLES)),$(if $(filter command,$(origin $(v))),$(v)))
 ifneq ($(filter-out $(KNOWN),$(GIVEN)),)
-$(error $(firstword $(filter-out $(KNOWN),$(GIVEN)))= is no variable of this Makefile; there are: $(KNOWN))
+$(error $(firstword $(filter-out $(KNOWN),$(GIVEN)))= is not a variable of this Makefile; there are: $(KNOWN))
 endif
 # Programs and recipes read these variables from the environment.  make does not expand their values, so RUN='echo $$HOME'
 # needs only the quotes that the shell itself requires.  These lines must stand before the first use of a shell: since
@@ -38,7 +38,7 @@ $(foreach v,$(AS_TYPED),$(if $(filter command line,$(origin $(v))),$(eval overri
 export $(AS_TYPED)
 # for_goals GOALS, VARIABLES: stop if one of the variables was given and none of the goals was.  Without this check such
 # a variable would have no effect, and the user would get no message.
-for_goals    = $(if $(filter $(1),$(MAKECMDGOALS)),,$(foreach v,$(filter $(2),$(GIVEN)),$(error $(v)= is of no use here; \
+for_goals    = $(if $(filter $(1),$(MAKECMDGOALS)),,$(foreach v,$(filter $(2),$(GIVEN)),$(error $(v)= has no effect here; \
                it is for make $(subst %,<name>,$(1)))))
 ifeq ($(MAKELEVEL),0)
 $(call for_goals,qemu-% gdb,$(filter-out PEER,$(RUN_VARS)))
@@ -62,10 +62,10 @@ $(call for_goals,experiment-psrset,WINDOW)
 endif
 # make takes the name of an existing folder for a goal that is up to date, so refuse it.  A quote or another special
 # character in the name of a goal would change the commands of the recipes.
-$(foreach g,$(filter-out kernel user docs,$(MAKECMDGOALS)),$(if $(wildcard $(g)/.),$(error $(g) is a folder, no goal: \
+$(foreach g,$(filter-out kernel user docs,$(MAKECMDGOALS)),$(if $(wildcard $(g)/.),$(error $(g) is a folder, not a goal: \
     make help lists the goals)))
 $(foreach c,' " ` ; & | < > $$,$(if $(findstring $(c),$(MAKECMDGOALS)$(TEST)),$(error $(firstword $(MAKECMDGOALS) \
-    TEST=$(TEST)): no name of a goal or test has a $(c): make help lists the goals)))
+    TEST=$(TEST)): the name of a goal or test cannot contain $(c): make help lists the goals)))
 # A program that the user has named must exist.  The others are found in PATH, or installed.
 $(foreach v,PYTHON CC HOSTCC MUSL_GCC,$(if $(filter command environment,$(firstword $(origin $(v)))),$(if \
     $(shell command -v '$(subst ','\'',$(firstword $($(v))))'),,$(error $(v)=$($(v)): there is no such program here))))

@@ -46,7 +46,7 @@ def test_result_lines_are_read():
 def test_a_figure_that_is_missing_is_named():
     with pytest.raises(MachineError, match=r"^it printed no beside\.seq_kib_s$"):
         beside.read_figures(beside.parse(CONSOLE), [*FIGURES, Figure("beside.seq_kib_s", "", "KiB/s")])
-    with pytest.raises(MachineError, match="a figure is no number"):
+    with pytest.raises(MachineError, match="a figure is not a number"):
         beside.read_figures(beside.parse(CONSOLE), [Figure("system.release", "", "")])
 
 

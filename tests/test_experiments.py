@@ -174,7 +174,7 @@ def suite(tmp_path, monkeypatch):
         ("[0, inf]", "5", "band linux = 5: write"),
         ('title = "Memory copy"', "", r"\[table.3-8\]: 'title' is missing"),
         ("[[group]]", "[group]", r"write \[\[group\]\]"),
-        (SMALL, "", "there is no experiment in it"),
+        (SMALL, "", "it contains no experiment"),
         ("seed = 7", "seed = = 7", "Invalid value"),
     ],
 )

@@ -76,7 +76,7 @@ def test_floating_point_latency():
     "args, says",
     [
         (["sf3800", "--model", "ring"], "MODEL=ring: the only model is fireplane"),
-        (["sf3800", "--model-set", "ecache_kib=256"], "of use with MODEL=fireplane only"),
+        (["sf3800", "--model-set", "ecache_kib=256"], "need MODEL=fireplane"),
         (["sf3800", "--model", "fireplane", "--model-set", "ecache=1"], "no parameter 'ecache'; there are: clock_ps"),
         (["sf3800", "--model", "fireplane", "--model-set", "ecache_kib"], "write 'ecache_kib' as name=value"),
         (["sf3800", "--model", "fireplane", "--model-set", "ecache_kib=0"], "a number from 1 to 1048576"),

@@ -113,9 +113,9 @@ def test_host_threads(monkeypatch):
         ("9.2.0", "fireplane", 0, "(7.2, 10.0, 11.1 were): machines should run, and MODEL= tests itself before it counts"),
         ("12.0.50", "", 0, "QEMU 12.0.50 was not tried"),
         ("6.2.0", "", 0, "QEMU 6.2.0 was not tried (7.2, 10.0, 11.1 were): machines should run, but not with MODEL="),
-        ("6.2.0", "fireplane", guest.STATUS_SETUP, "MODEL=fireplane needs QEMU 7.2 or newer; the version of this is 6.2.0"),
+        ("6.2.0", "fireplane", guest.STATUS_SETUP, "MODEL=fireplane needs QEMU 7.2 or newer; the version here is 6.2.0"),
         ("of my own", "", 0, "QEMU unknown was not tried (7.2, 10.0, 11.1 were): machines should run, but not with MODEL="),
-        ("of my own", "fireplane", guest.STATUS_SETUP, "needs QEMU 7.2 or newer; the version of this is unknown"),
+        ("of my own", "fireplane", guest.STATUS_SETUP, "needs QEMU 7.2 or newer; the version here is unknown"),
         ("\\377\\376 7.2", "", 0, "QEMU unknown was not tried"),
         ("7.2.22 \\377", "", 0, None),
     ],
@@ -156,7 +156,7 @@ HANGS = ("#!/bin/sh\nsleep 1000\n", "--version has not ended after 10 seconds")
 NO_QEMU = [
     ("no program at all\n", "cannot be run: Exec format error"),
     ("#!/nonexistent/interpreter\n", "cannot be run: No such file or directory"),
-    ("#!/bin/sh\nexit 3\n", "--version ends with status 3: it is no QEMU that can be run"),
+    ("#!/bin/sh\nexit 3\n", "--version ends with status 3: it is not a working QEMU"),
 ]
 
 
@@ -174,7 +174,7 @@ def test_what_is_no_qemu(tmp_path, text, says, model):
     assert len(done.stderr.splitlines()) == 1 and f"{fake} " in done.stderr and says in done.stderr, done.stderr
     if not model:
         row, plugins = doctor(tmp_path)
-        assert f"{fake} is no QEMU that can be run" in row and not plugins
+        assert f"{fake} is not a working QEMU" in row and not plugins
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_what_is_no_qemu(tmp_path, text, says, model):
         (["sf3800", "--acpi", "/nonexistent"], "ACPI: /nonexistent is not a file"),
         (["sf3800", "--iso", "/nonexistent"], "/nonexistent is missing: make iso"),
         (["sf3800", "--disk", "/nonexistent"], "/nonexistent is not a file"),
-        (["sf3800", "--disk", "Makefile,bus=scsi"], "'bus=scsi' is no option; DISK='FILE[,bus=ide]"),
+        (["sf3800", "--disk", "Makefile,bus=scsi"], "'bus=scsi' is not an option; DISK='FILE[,bus=ide]"),
         (["sf3800", "--disk", "Makefile,bus=ide,readonly"], "an IDE disk has one queue and can be written"),
         (["sf3800", "--disk", "nbd:/nonexistent"], "/nonexistent is not a socket"),
         (["sf3800", "--disk", "Makefile,queues=65"], "queues=65: write a number from 1 to 64"),
@@ -629,7 +629,7 @@ def test_the_terminal_and_what_is_typed_before_the_boot():
         (["qemu-nope"], "homeroom: no machine 'nope'; there are: sf12k, "),
         (["qemu-sf3800", "ROOT=zfs"], "homeroom: ROOT=zfs: there is only ext"),
         (["qemu-sf3800", "PEER=windows"], "PEER=windows: there is only linux.  Stop."),
-        (["qemu-sf3800", "RUNN=true"], "RUNN= is no variable of this Makefile; there are: RUN SYSTEM "),
+        (["qemu-sf3800", "RUNN=true"], "RUNN= is not a variable of this Makefile; there are: RUN SYSTEM "),
         (["qemu-sf3800", "DISK='a"], "homeroom: DISK='a: No closing quotation; write it as words of a shell"),
         (["qemu-sf3800", "BOARDS=3"], "homeroom: BOARDS=3: sf3800 takes 1 to 2"),
         (["gdb", "MACHINE=nope"], "homeroom: no machine 'nope'; there are: sf12k, "),

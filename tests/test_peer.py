@@ -144,7 +144,7 @@ def test_without_modules_a_disk_is_refused(built, tmp_path, monkeypatch):
         (["--peer-sched", "bfq"], "PEER_SCHED: only Linux has it (PEER=linux)"),
         (["--peer-depth", "1"], "PEER_DEPTH: only Linux has it (PEER=linux)"),
         (["--peer", "linux", "--peer-depth", "0"], "PEER_DEPTH=0: write a number from 1 to 256"),
-        (["--peer", "linux", "--peer-sched", "bfq"], "PEER_SCHED: it is of use with DISK= only"),
+        (["--peer", "linux", "--peer-sched", "bfq"], "PEER_SCHED: it needs a disk (DISK=)"),
         (["--peer", "linux", "--peer-sched", "cfq"], "PEER_SCHED=cfq: write mq-deadline, bfq, kyber or none"),
         (["--swap", "vdb"], "SWAP=vdb: write a disk of DISK=, or a partition of one: /dev/vdb, /dev/vda2"),
         (["--peer", "linux", "--release", "9/02"], "RELEASE: only Homeroom has it, not PEER=linux"),

@@ -126,14 +126,14 @@ install_packages() { # PACKAGES GROUPS: install as root or with sudo; exits 1 wi
             type_as_root "$2"
         fi
     fi
-    say "installing $1(some minutes; $LOG tells more)"
+    say "installing $1(some minutes; the output goes to $LOG)"
     options="-q -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3"
     # shellcheck disable=SC2086 # options and packages are words of their own
     if ! { $root dpkg --configure -a && { [ -z "$FOREIGN" ] || $root dpkg $FOREIGN; } &&
         $root apt-get $options update &&
         $root env DEBIAN_FRONTEND=noninteractive apt-get $options install -y --no-install-recommends $1; } >"$LOG" 2>&1; then
         grep -a '^[EW]: \|^sudo:\|not allowed' "$LOG" | tail -n 5 >&2 || true
-        say "apt-get failed ($LOG has all it said)." >&2
+        say "apt-get failed ($LOG has its output)." >&2
         type_as_root "$2"
     fi
 }
@@ -144,7 +144,7 @@ make_venv() { # FOLDER REQUIREMENTS: make a Python environment anew; exits 1 wit
     rm -rf "$1"
     if ! { python3 -m venv "$1" && "$1/bin/pip" install -q --no-compile --disable-pip-version-check -r "$2"; } >"$log" 2>&1; then
         tail -n 3 "$log" >&2
-        say "$1 could not be made ($log has all that pip said): is the Python package index reached from here?" >&2
+        say "$1 could not be made ($log has the output of pip): is the Python package index reached from here?" >&2
         exit 1
     fi
     cp "$2" "$1/requirements.txt"

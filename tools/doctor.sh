@@ -64,7 +64,7 @@ while read -r groups host tool argument least packages; do
         row "$tool" - "missing: package $packages (group $groups)"
         lack "$groups"
     elif [ "$found" = "!" ]; then
-        row "$tool" "?" "$(command -v "$tool") is no QEMU that can be run (group $groups)"
+        row "$tool" "?" "$(command -v "$tool") is not a working QEMU (group $groups)"
         bad=1
     elif at_least "$found" "$least" || [ "$found" = "?" ]; then
         row "$tool" "$found" ok
@@ -125,7 +125,7 @@ row "CPUs" "$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo '?')" ""
 row "KVM" - "$([ -e /dev/kvm ] && echo there || echo 'not there'), not used"
 if [ -n "$missing" ]; then
     echo
-    echo "each command installs what it lacks; tools/deps.sh all installs what all of them lack now" \
+    echo "each command installs what it needs; tools/deps.sh all installs now what all of them need" \
         "(but not: browser, peer, fresh)"
 fi
 exit "$bad"

@@ -136,7 +136,7 @@ scenario() {
                 wrong "$name-refused" "it does not print one command for root"
                 return
             fi
-            try "$name-asked" "$root" root "$asked" || { wrong "$name-asked" "root typed it, and it failed" && return; }
+            try "$name-asked" "$root" root "$asked" || { wrong "$name-asked" "root executed it, and it failed" && return; }
         fi
         first=0
         try "$name" "$root" "$user" "$command" || { wrong "$name" "it failed" && return; }
@@ -153,7 +153,7 @@ scenario() {
     rm -rf --one-file-system "$root"
 }
 
-[ -z "$(GIT_CONFIG_GLOBAL=$folder/gitconfig git status --porcelain)" ] || say "what is not committed is not tried"
+[ -z "$(GIT_CONFIG_GLOBAL=$folder/gitconfig git status --porcelain)" ] || say "changes that are not committed are not tested"
 for one in "$@"; do
     [ -z "${one##root:*}" ] || [ -z "${one##student:*}" ] || { say "'$one': write root:run,test or student:test,run" && exit 2; }
 done

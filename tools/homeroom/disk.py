@@ -80,7 +80,7 @@ def parse(text: str) -> Disk:
         elif value and (key in ("blkdebug", "blklogwrites") or (disk.reference and key in ("scale", "model", "log"))):
             setattr(disk, key, value)
         else:
-            raise MachineError(f"DISK={text}: '{option}' is no option; {USAGE}")
+            raise MachineError(f"DISK={text}: '{option}' is not an option; {USAGE}")
     _check(text, disk)
     return disk
 

@@ -101,7 +101,7 @@ class Outcome:
         texts = {
             "panic": f"the kernel panicked: {self.detail or 'no reason given'}",
             "watchdog": f"the kernel's watchdog ended the run: {self.detail or 'no progress'}",
-            "hung": "the kernel showed no signs of life any more and was killed (above: its CPUs, if it could say)",
+            "hung": "the kernel did not react any more and was killed (above: what its CPUs did, if it could print that)",
             "timeout": f"the time limit is over; the run was killed{f' ({self.detail})' if self.detail else ''}",
             "quit": "stopped from the keyboard",
             "signal": "stopped by a signal",
@@ -156,7 +156,7 @@ class Options:
         if self.threads == "multi" and (why := self.one_thread()):
             raise MachineError(f"THREADS=multi: with {why} all CPUs run in one host thread; leave one of the two out")
         if self.trace is not None and self.run is None:
-            raise MachineError("TRACE: it is of use with RUN='command' only")
+            raise MachineError("TRACE: it needs a command (RUN='command')")
         if self.swap is not None:
             disk.check_swap(self.swap, self.disks)
         self.acpi_tables()
@@ -164,7 +164,7 @@ class Options:
         if self.model:
             model.check(self.model)
         elif self.model_page or self.model_set:
-            raise MachineError("MODEL_PAGE and MODEL_SET are of use with MODEL=fireplane only")
+            raise MachineError("MODEL_PAGE and MODEL_SET need MODEL=fireplane")
         for name, path in (("TRACE", self.trace), ("MODEL_PAGE", self.model_page)):
             if path is not None:
                 check_writable(name, path)
@@ -208,7 +208,7 @@ class Options:
         disk.check_built(self.disks)
         if self.model:
             if too_old():
-                raise MachineError(f"MODEL={self.model} needs QEMU 7.2 or newer; the version of this is {qemu_version()}")
+                raise MachineError(f"MODEL={self.model} needs QEMU 7.2 or newer; the version here is {qemu_version()}")
             model.check_built(QEMU)
 
 

@@ -61,7 +61,7 @@ def busybox() -> tuple[bytes, list[str]]:
         fail("busybox is missing: apt-get install busybox-static")
     data = Path(path).read_bytes()
     if data[18:20] != b"\x3e\x00":  # e_machine: EM_X86_64
-        fail(f"{path} is no program for x86-64: install Debian's busybox-static:amd64 instead")
+        fail(f"{path} is not a program for x86-64: install Debian's busybox-static:amd64 instead")
     if b"/ld-linux" in data[:4096]:
         fail(f"{path} is not static: apt-get install busybox-static")
     run = [] if platform.machine() == "x86_64" else ["qemu-x86_64"]
@@ -189,7 +189,7 @@ def main() -> None:
         room = f": make room there and in {tempfile.gettempdir()} (TMPDIR= names another folder)"
         fail(f"{error.filename or args.out}: {error.strerror}{room if error.errno == errno.ENOSPC else ''}")
     except subprocess.CalledProcessError as error:
-        fail(f"{error.cmd[0]} ended with status {error.returncode}; above is why")
+        fail(f"{error.cmd[0]} ended with status {error.returncode}; the reason is above")
 
 
 if __name__ == "__main__":

@@ -69,16 +69,16 @@ def ask_program(program: str, argument: str) -> str:
             start_new_session=True,  # so that killpg() ends the processes that it has started, too
         )
     except OSError as error:
-        raise MachineError(f"{path} cannot be run: {error.strerror}; tools/deps.sh run installs one if it is gone") from error
+        raise MachineError(f"{path} cannot be run: {error.strerror}; tools/deps.sh run installs a missing one") from error
     try:
         out = child.communicate(timeout=ANSWER_LIMIT)[0]
     except subprocess.TimeoutExpired:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
         child.communicate()
-        raise MachineError(f"{path} {argument} has not ended after {ANSWER_LIMIT} seconds: what it starts is no QEMU") from None
+        raise MachineError(f"{path} {argument} has not ended after {ANSWER_LIMIT} seconds: it is not a working QEMU") from None
     if child.returncode != 0:
-        raise MachineError(f"{path} {argument} ends with status {child.returncode}: it is no QEMU that can be run")
+        raise MachineError(f"{path} {argument} ends with status {child.returncode}: it is not a working QEMU")
     return out
 
 
@@ -272,7 +272,7 @@ def _read(path: Path) -> dict:
     for group in raw["board"]:
         _check_keys(f"{path}: [[board]]", group, BOARD_KEYS, ("cpus", "memory"))
     if "slit" in raw and "remote_distance" in raw:
-        raise MachineError(f"{path}: slit and remote_distance say the same thing: leave one out")
+        raise MachineError(f"{path}: slit and remote_distance both give the distances: leave one out")
     return raw
 
 

@@ -58,7 +58,7 @@ class Peer(Guest):
             raise MachineError(f"PEER_SCHED={scheduler}: write {', '.join(SCHEDULERS[:-1])} or {SCHEDULERS[-1]}")
         for name, value in (("PEER_SCHED", scheduler), ("PEER_DEPTH", depth)):
             if value is not None and not options.disks:
-                raise MachineError(f"{name}: it is of use with DISK= only")
+                raise MachineError(f"{name}: it needs a disk (DISK=)")
         for text in options.disks:
             one = disk.parse(text)
             if one.bus != "virtio":

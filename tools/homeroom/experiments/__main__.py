@@ -40,7 +40,7 @@ def alone() -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            print("experiments: another sweep is at work: waiting for it", file=sys.stderr, flush=True)
+            print("experiments: another sweep is running: waiting for it", file=sys.stderr, flush=True)
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

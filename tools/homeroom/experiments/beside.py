@@ -154,7 +154,7 @@ def read_figures(found: dict[str, str], figures: list[Figure]) -> dict[str, floa
     try:
         return {f.name: float(found[f.name]) * f.factor for f in figures}
     except ValueError as error:
-        raise MachineError(f"a figure is no number: {error}") from None
+        raise MachineError(f"a figure is not a number: {error}") from None
 
 
 # ---- running -----------------------------------------------------------------------------------------------------------------

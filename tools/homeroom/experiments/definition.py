@@ -271,7 +271,7 @@ def _dicts(raw: dict, name: str, where: str) -> list[dict]:
     """Take the array of tables [[name]] out of `raw`."""
     several = raw.pop(name, [])
     if not isinstance(several, list) or not all(isinstance(one, dict) for one in several):
-        raise DefinitionError(f"{where}: write [[{name}]], and below it what it has")
+        raise DefinitionError(f"{where}: write [[{name}]], and its keys below")
     return several
 
 
@@ -279,7 +279,7 @@ def _named(raw: dict, name: str, where: str) -> dict[str, dict]:
     """Take the tables [name.KEY] out of `raw`, by KEY."""
     several = raw.pop(name, {})
     if not isinstance(several, dict) or not all(isinstance(one, dict) for one in several.values()):
-        raise DefinitionError(f"{where}: write [{name}.NAME], and below it what it has")
+        raise DefinitionError(f"{where}: write [{name}.NAME], and its keys below")
     return several
 
 
@@ -392,7 +392,7 @@ def load(path: Path) -> Suite:
             suite.experiments.append(_experiment({**raw, **group, **own}, suite, where))
     names = [e.name for e in suite.experiments]
     if not names:
-        raise DefinitionError(f"{path.name}: there is no experiment in it")
+        raise DefinitionError(f"{path.name}: it contains no experiment")
     if double := {n for n in names if names.count(n) > 1}:
         raise DefinitionError(f"{path.name}: two experiments are called '{min(double)}'")
     return suite

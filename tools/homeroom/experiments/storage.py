@@ -55,7 +55,7 @@ class Machine:
         self.guest.start()
         if not self.guest.wait_until(lambda: "ready" in self.guest.lines, 120):
             self.guest.kill("timeout")
-            raise MachineError(f"{name} did not come up: {self.guest.wait().message(False)}")
+            raise MachineError(f"{name} did not boot: {self.guest.wait().message(False)}")
 
     def run(self, command: str, timeout: float = 600, watch: Callable[[str], None] | None = None) -> tuple[int, str]:
         """Status and output of a command.  MachineError if it does not end in time.  `watch` is called with each line."""
