@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""docnames.py - the names in comments and in pages of docs/ that stand for something in the tree.
+"""docnames.py - check the names of files, functions and variables in comments and in pages of docs/.
 
-THEORY      Four kinds of names are looked for.
+THEORY      A comment that names a function becomes wrong when the function is renamed.  So each name must exist in the tree.
+            There are four kinds of names:
             file      `kernel/vm/as.c`; `vm/as.c`, the end of a path; `as.c`, in the folder of the comment or the only
                       file of this name; `tests/test_*.py`; `kernel/vm/`
             function  `as_query()`: an identifier of the code
             word      `page_alloc_colored`: a name with an underscore; an identifier, or a word of a string of the code
             tunable   the words of a paragraph TUNABLES in a comment; `set x=1`, `x/W 1`, "tunable x"
-            A comment is one of C, Python (docstrings included), make or the shell.  In a page, what stands between
-            backquotes counts; in its blocks of code only tunables do.
-            FOREIGN lists names of other systems, of standards and of programs.
+            Comments are those of C, Python (with docstrings), make and the shell.  In a page, text between backquotes is
+            checked; in its blocks of code only tunables are.
+            FOREIGN lists names that belong to other systems, standards and programs.
 SEE ALSO    test_docs.py
 """
 
@@ -36,11 +37,11 @@ REGISTERED = re.compile(r'^TUNABLE(?:_BOOT|_IF|_BOOT_IF|_HOOK|_RO)?\(\s*(\w+),|^
 C_TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/', re.S)
 SHELL_COMMENT = re.compile(r"(?:^|(?<=\s))#(?!!)[^\n]*")
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
-PLACEHOLDER = re.compile(r"(?<![A-Z])(?:NAME|KIND)(?![A-Z])")  # what a reader replaces
-EXAMPLES = {"x", "y", "name", "nonsense"}  # variables of examples
-OUR_OWN = {"tests/docnames.py", "tests/test_docs.py"}  # whose strings are names that are not there
+PLACEHOLDER = re.compile(r"(?<![A-Z])(?:NAME|KIND)(?![A-Z])")  # stands for any name
+EXAMPLES = {"x", "y", "name", "nonsense"}  # variables in examples
+OUR_OWN = {"tests/docnames.py", "tests/test_docs.py"}  # files whose strings contain names that do not exist
 
-# What comments and pages name that is not ours: where it is from, and its functions, files and words.
+# Names that do not belong to this tree, by their origin: functions, files and words.
 FOREIGN = {
     "Solaris": """
         RANDOM_PROC RANDOM_PSET checkpage get_color_start kstat_io kstat_waitq_enter pageout_scanner
@@ -72,7 +73,7 @@ FOREIGN = {
 }
 NOT_OURS = set(" ".join(FOREIGN.values()).split())
 
-Source = tuple[list[tuple[int, str]], str, str]  # comments, with their lines; code; strings
+Source = tuple[list[tuple[int, str]], str, str]  # (line number, comment) of each comment; the code; the strings
 
 
 def split_c(text: str) -> Source:
@@ -107,7 +108,7 @@ def split_shell(text: str) -> Source:
 
 
 def splitter(name: str, text: str) -> Callable[[str], Source] | None:
-    """What takes a file apart; None for one that has no comments."""
+    """The function that splits a file into comments, code and strings; None for a file without comments."""
     ending = PurePath(name).suffix
     if ending in (".c", ".h", ".S", ".ld"):
         return split_c
@@ -117,16 +118,16 @@ def splitter(name: str, text: str) -> Callable[[str], Source] | None:
 
 
 class Tree:
-    """Files and what their code defines: `texts` has each file's text by its name."""
+    """The files of the tree, and the names in their code.  `texts`: the text of each file by its name."""
 
     def __init__(self, texts: dict[str, str]) -> None:
         self.files = list(texts)
         self.folders = {str(folder) for name in texts for folder in PurePath(name).parents}
         self.comments: dict[str, list[tuple[int, str]]] = {}
         self.functions = set(NOT_OURS)  # all identifiers
-        self.words = {PurePath(name).stem for name in texts}  # and what strings hold
-        self.tunables: dict[str, str] = {}  # the file that registers a tunable
-        self._ends: dict[str, list[str]] = defaultdict(list)  # files by the end of their path
+        self.words = {PurePath(name).stem for name in texts}  # all identifiers, and the words of strings
+        self.tunables: dict[str, str] = {}  # tunable: the file that registers it
+        self._ends: dict[str, list[str]] = defaultdict(list)  # files by each end of their path
         for name, text in texts.items():
             parts = PurePath(name).parts
             for start in range(len(parts)):
@@ -142,7 +143,7 @@ class Tree:
         self.variables = {name.split(":")[-1] for name in self.tunables} | EXAMPLES
 
     def fault_of_file(self, name: str, beside: str) -> str:
-        """What is wrong with the name of a file in the file `beside`; nothing if it stands for one file."""
+        """The fault of a file name that appears in the file `beside`; empty if it names exactly one file."""
         pattern = re.sub(PLACEHOLDER, "*", name)
         if "*" in pattern or "?" in pattern:
             found = [file for file in self.files if fnmatch.fnmatch(file, pattern) or fnmatch.fnmatch(file, f"*/{pattern}")]
@@ -162,7 +163,10 @@ class Tree:
         return "" if there or fits else f"there is no file or folder {name}"
 
     def faults_of(self, where: str, text: str, code: str = "") -> Iterator[str]:
-        """What is not there of what a comment or the inline code of a page names, and of the tunables in its blocks of code."""
+        """The faults of the names in a comment, or in the inline code of a page, and of the tunables in its blocks of code.
+
+        `where`: the file of the comment or page; `text`: the comment or inline code; `code`: blocks of code.
+        """
         for name in FILE.findall(text):
             if fault := self.fault_of_file(name, where):
                 yield fault
@@ -192,7 +196,7 @@ class Tree:
 
 
 def in_code(text: str) -> tuple[list[str], list[str]]:
-    """What a page has between backquotes, and its blocks of code."""
+    """The texts between backquotes in a page, and its blocks of code."""
     blocks = re.findall(r"```.*?```", text, re.S)
     return re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.S)), blocks
 

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""readings.py - where 72 threads of one process live, for each reading of what lgrp_loadavg_tolerance is compared with.
+"""readings.py - simulate where 72 threads of one process get their homes, for several readings of lgrp_loadavg_tolerance.
 
-THEORY      Threads are created one after the other on idle boards of four CPUs, each counted at once, as kernel/lgrp/home.c
-            does it with the default values; only what the tolerance is for differs.  OURS is home.c's reading.
+THEORY      The paper does not say which loads the tolerance compares.  Each reading is simulated: threads are created one
+            after the other on idle boards of four CPUs, and each counts as load at once, as in kernel/lgrp/home.c with
+            the default values.  The readings differ only in the comparisons for which the tolerance is used.  OURS is
+            the reading of home.c.
 USAGE       python3 labs/home/readings.py [BOARDS [THREADS]]
 SEE ALSO    docs/lgroups.md, tests/host/test_home.c
 """
@@ -13,7 +15,7 @@ import sys
 
 FULL, CPUS, TOLERANCE, TIMES, SEED = 32767, 4, 0x10000, 300, 1
 OURS = "lgroups that the process does not use yet"
-READINGS = {  # tolerance among its own lgroups, and among the others; whether the exact minimum decides to spread
+READINGS = {  # (tolerance among the process's lgroups, tolerance among the others, whether the exact minimum decides to spread)
     "all comparisons": (TOLERANCE // CPUS, TOLERANCE // CPUS, False),
     "all, and the exact minimum decides whether to spread": (TOLERANCE // CPUS, TOLERANCE // CPUS, True),
     "all, not divided by the CPUs": (TOLERANCE, TOLERANCE, False),
@@ -22,7 +24,7 @@ READINGS = {  # tolerance among its own lgroups, and among the others; whether t
 
 
 def least(load: list[int], boards: list[int], tolerance: int, rng: random.Random) -> int:
-    """The least loaded of some boards, scanning round from a random one."""
+    """The least loaded of some boards; the search begins at a random one and wraps around."""
     start = rng.randrange(len(boards))
     best, *rest = boards[start:] + boards[:start]
     for board in rest:
