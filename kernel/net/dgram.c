@@ -40,8 +40,9 @@ void dgram_add(struct socket *s, struct pbuf *p, const struct sock_addr *from)
 {
     struct dgram *d = NULL;
 
-    if (s->rx_shut || s->rx_bytes + p->tot_len + OVERHEAD > s->rcvbuf ||
-        (d = kmem_alloc(sizeof *d)) == NULL) {
+    if (!s->rx_shut && s->rx_bytes + p->tot_len + OVERHEAD <= s->rcvbuf)
+        d = kmem_alloc(sizeof *d);
+    if (d == NULL) {
         s->rx_drops++;
         pbuf_free(p);
         return;
@@ -85,7 +86,9 @@ static long copy_dgram_to_uio(const struct dgram *d, struct sock_msg *m, bool re
     }
     m->name = d->from;
     m->flags = want < d->p->tot_len ? MSG_TRUNC : 0;
-    return err != 0 ? err : real_length ? d->p->tot_len : (long)want;
+    if (err != 0)
+        return err;
+    return real_length ? d->p->tot_len : (long)want;
 }
 
 long dgram_receive(struct socket *s, struct sock_msg *m, bool nonblock)
@@ -158,7 +161,9 @@ int pbuf_from_uio(struct uio *uio, size_t n, struct pbuf **out)
 /* Result of send(2) for a result of lwIP.  No memory counts as success: the message is sent, but lost. */
 static int send_errno(err_t e)
 {
-    return e == ERR_MEM || e == ERR_BUF ? 0 : e == ERR_VAL ? -EACCES : net_errno(e);
+    if (e == ERR_MEM || e == ERR_BUF)
+        return 0;
+    return e == ERR_VAL ? -EACCES : net_errno(e);
 }
 
 static int dgram_shutdown(struct socket *s, int how)
@@ -232,9 +237,11 @@ static int udp_connect_socket(struct socket *s, const struct sock_addr *a, bool 
     if (ip.addr == IPADDR_ANY)
         ip.addr = lwip_htonl(IPADDR_LOOPBACK);
     net_enter();
-    if (ip4_route(&ip) == NULL) {
+    if (ip4_route(&ip) == NULL)
         err = -ENETUNREACH;
-    } else if ((err = net_errno(udp_connect(udp_pcb_of(s), &ip, port))) == 0) {
+    else
+        err = net_errno(udp_connect(udp_pcb_of(s), &ip, port));
+    if (err == 0) {
         s->state = SS_CONNECTED;
         if (udp_pcb_of(s)->local_ip.addr == IPADDR_ANY) /* getsockname() returns it, as on Linux */
             udp_pcb_of(s)->local_ip = *netif_ip_addr4(ip4_route(&ip));
@@ -253,7 +260,9 @@ static long udp_send_socket(struct socket *s, struct sock_msg *m, bool nonblock)
 
     if (n > UDP_MAX)
         return -EMSGSIZE;
-    if (m->name.len != 0 && (err = inet_get(&m->name, &ip.addr, &port)) != 0)
+    if (m->name.len != 0)
+        err = inet_get(&m->name, &ip.addr, &port);
+    if (err != 0)
         return err;
     if (m->name.len != 0 && port == 0)
         return -EINVAL;
@@ -411,13 +420,14 @@ static long raw_send_socket(struct socket *s, struct sock_msg *m, bool nonblock)
     ip_addr_t ip;
     uint16_t port;
     struct pbuf *p;
-    int err;
+    int err = 0;
 
     if (n > RAW_MAX)
         return -EMSGSIZE;
-    if (m->name.len != 0 && (err = inet_get(&m->name, &ip.addr, &port)) != 0)
-        return err;
-    err = pbuf_from_uio(m->uio, n, &p);
+    if (m->name.len != 0)
+        err = inet_get(&m->name, &ip.addr, &port);
+    if (err == 0)
+        err = pbuf_from_uio(m->uio, n, &p);
     if (err != 0)
         return err;
     net_enter();

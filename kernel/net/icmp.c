@@ -84,10 +84,11 @@ static u8_t on_icmp_message(void *arg, struct raw_pcb *pcb, struct pbuf *p, cons
     struct socket *s;
     int err;
 
-    if (pbuf_copy_partial(p, header, sizeof header, (u16_t)skip) != sizeof header ||
-        (err = icmp_to_errno(header)) == 0 ||
-        pbuf_copy_partial(p, &sent, sizeof sent, (u16_t)at) != sizeof sent || IPH_V(&sent) != 4 ||
-        IPH_HL_BYTES(&sent) < IP_HLEN || IPH_PROTO(&sent) != PROTOCOL_UDP ||
+    if (pbuf_copy_partial(p, header, sizeof header, (u16_t)skip) != sizeof header)
+        return 0;
+    err = icmp_to_errno(header);
+    if (err == 0 || pbuf_copy_partial(p, &sent, sizeof sent, (u16_t)at) != sizeof sent ||
+        IPH_V(&sent) != 4 || IPH_HL_BYTES(&sent) < IP_HLEN || IPH_PROTO(&sent) != PROTOCOL_UDP ||
         (IPH_OFFSET(&sent) & PP_HTONS(IP_OFFMASK)) != 0 ||
         pbuf_copy_partial(p, port, PORTS, (u16_t)(at + IPH_HL_BYTES(&sent))) != PORTS ||
         !icmp_checksum_is_valid(p, skip))

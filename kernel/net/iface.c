@@ -172,9 +172,11 @@ static void card_receive_frame(void *upper, const void *frame, unsigned len)
 {
     struct iface *i = upper;
     unsigned padded = max_of(len, (unsigned)WIRE_MIN); /* lwIP assumes that headers are complete */
-    struct pbuf *p;
+    struct pbuf *p = NULL;
 
-    if (len < NIC_FRAME_MIN || len > NIC_FRAME_MAX || (p = alloc_frame_pbuf(padded)) == NULL) {
+    if (len >= NIC_FRAME_MIN && len <= NIC_FRAME_MAX)
+        p = alloc_frame_pbuf(padded);
+    if (p == NULL) {
         i->rx_drops++;
         return;
     }

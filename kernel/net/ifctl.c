@@ -95,15 +95,27 @@ static uint32_t address_class_mask(uint32_t ip)
 {
     uint32_t h = lwip_ntohl(ip);
 
-    return lwip_htonl(h == 0         ? 0
-                      : h >> 31 == 0 ? 0xff000000u
-                      : h >> 30 == 2 ? 0xffff0000u
-                                     : 0xffffff00u);
+    if (h == 0)
+        return 0;
+    if (h >> 31 == 0)
+        return lwip_htonl(0xff000000u);
+    return lwip_htonl(h >> 30 == 2 ? 0xffff0000u : 0xffffff00u);
+}
+
+/* The address that SIOCGIFADDR and its like return, in network order. */
+static uint32_t get_iface_address(const struct netif *n, unsigned cmd)
+{
+    uint32_t ip = netif_ip4_addr(n)->addr, mask = netif_ip4_netmask(n)->addr;
+
+    if (cmd == SIOCGIFNETMASK)
+        return mask;
+    if (cmd != SIOCGIFBRDADDR)
+        return ip;
+    return iface_index(n) == 1 ? 0 : ip | ~mask;
 }
 
 static int get_iface_attribute(struct netif *n, unsigned cmd, struct ifreq *r)
 {
-    uint32_t ip = netif_ip4_addr(n)->addr, mask = netif_ip4_netmask(n)->addr;
     bool lo = iface_index(n) == 1;
 
     memset(r->raw, 0, sizeof r->raw);
@@ -115,12 +127,9 @@ static int get_iface_attribute(struct netif *n, unsigned cmd, struct ifreq *r)
     case SIOCGIFDSTADDR:
     case SIOCGIFNETMASK:
     case SIOCGIFBRDADDR:
-        if (ip == 0)
+        if (netif_ip4_addr(n)->addr == 0)
             return -EADDRNOTAVAIL;
-        set_ifreq_addr(r, cmd == SIOCGIFNETMASK   ? mask
-                          : cmd != SIOCGIFBRDADDR ? ip
-                          : lo                    ? 0
-                                                  : ip | ~mask);
+        set_ifreq_addr(r, get_iface_address(n, cmd));
         return 0;
     case SIOCGIFMTU:
         r->number = n->mtu;
@@ -246,17 +255,19 @@ static long ioctl_change_route(unsigned cmd, uint64_t arg)
     struct netif *n;
     long err = copy_in(&r, arg, sizeof r);
 
-    if (err == 0 && r.dev != 0 && (err = copy_in_str(dev, r.dev, sizeof dev)) == -ENAMETOOLONG)
-        err = -ENODEV;
+    if (err == 0 && r.dev != 0)
+        err = copy_in_str(dev, r.dev, sizeof dev);
     if (err < 0)
-        return err;
+        return err == -ENAMETOOLONG ? -ENODEV : err;
     net_enter();
     n = cmd == SIOCDELRT && dev[0] == '\0' && r.dst.ip == 0 ? netif_default
                                                             : find_route_iface(dev, r.gateway.ip);
     if (n != NULL)
         err = change_route(n, &r, cmd == SIOCADDRT);
+    else if (cmd == SIOCDELRT)
+        err = -ESRCH;
     else
-        err = cmd == SIOCDELRT ? -ESRCH : dev[0] != '\0' ? -ENODEV : -ENETUNREACH;
+        err = dev[0] != '\0' ? -ENODEV : -ENETUNREACH;
     net_exit();
     return err;
 }

@@ -79,18 +79,17 @@ static int bind_to_device(struct socket *s, struct ip_pcb *pcb, const char *name
 /* Copies a SOL_SOCKET flag, which is already stored in the socket, to lwIP's pcb. */
 static int copy_flag_to_pcb(struct socket *s, struct ip_pcb *pcb, int name)
 {
-    static const struct {
+    const struct {
         int name;
         uint8_t flag;
-    } flags[] = {{SO_REUSEADDR, SOF_REUSEADDR},
-                 {SO_BROADCAST, SOF_BROADCAST},
-                 {SO_KEEPALIVE, SOF_KEEPALIVE}};
+        bool on;
+    } flags[] = {{SO_REUSEADDR, SOF_REUSEADDR, s->reuse},
+                 {SO_BROADCAST, SOF_BROADCAST, s->broadcast},
+                 {SO_KEEPALIVE, SOF_KEEPALIVE, s->keepalive}};
 
     for (unsigned i = 0; i < array_size(flags); i++) {
-        bool on = i == 0 ? s->reuse : i == 1 ? s->broadcast : s->keepalive;
-
         if (flags[i].name == name && pcb != NULL) {
-            if (on)
+            if (flags[i].on)
                 ip_set_option(pcb, flags[i].flag);
             else
                 ip_reset_option(pcb, flags[i].flag);

@@ -35,9 +35,9 @@ static uint8_t classify_frame(const struct netif *n, const uint8_t *to)
 
     if (memcmp(to, all, sizeof all) == 0)
         return PACKET_BROADCAST;
-    return to[0] & 1                                ? PACKET_MULTICAST
-           : memcmp(to, n->hwaddr, sizeof all) == 0 ? PACKET_HOST
-                                                    : PACKET_OTHERHOST;
+    if (to[0] & 1)
+        return PACKET_MULTICAST;
+    return memcmp(to, n->hwaddr, sizeof all) == 0 ? PACKET_HOST : PACKET_OTHERHOST;
 }
 
 static void deliver_frame_copy(struct socket *s, struct netif *n, struct pbuf *p,
@@ -110,7 +110,9 @@ static long packet_send(struct socket *s, struct sock_msg *m, bool nonblock)
     struct pbuf *p;
     int err = 0;
 
-    if (m->name.len != 0 && (err = parse_ll_addr(&m->name, &ll)) != 0)
+    if (m->name.len != 0)
+        err = parse_ll_addr(&m->name, &ll);
+    if (err != 0)
         return err;
     if (m->name.len == 0 && !whole)
         return -EDESTADDRREQ;

@@ -38,14 +38,13 @@ static void format_tcp_line(struct line *l, unsigned n, const struct tcp_pcb *pc
                             const struct socket *s)
 {
     bool listening = pcb->state == LISTEN;
+    unsigned waiting = 0;
 
+    if (s != NULL)
+        waiting = listening ? s->accept_len : s->rx_bytes;
     format_ip_line(l, n, pcb->local_ip.addr, pcb->local_port, listening ? 0 : pcb->remote_ip.addr,
                    listening ? 0 : pcb->remote_port, tcp_linux_state(pcb),
-                   listening ? 0 : TCP_SND_BUF - pcb->snd_buf,
-                   s == NULL   ? 0
-                   : listening ? s->accept_len
-                               : s->rx_bytes,
-                   s);
+                   listening ? 0 : TCP_SND_BUF - pcb->snd_buf, waiting, s);
 }
 
 /* Formats the n-th TCP connection (from 0); false: there are fewer.  Locked, as all format_nth_*(). */

@@ -90,7 +90,9 @@ int socket_charge(struct socket *s)
 
 uint64_t socket_deadline(bool nonblock, uint64_t timeo_ns)
 {
-    return nonblock ? 0 : timeo_ns == 0 ? NO_DEADLINE : clock_mono_ns() + timeo_ns;
+    if (nonblock)
+        return 0;
+    return timeo_ns == 0 ? NO_DEADLINE : clock_mono_ns() + timeo_ns;
 }
 
 int socket_wait(struct cv *cv, uint64_t deadline, uint64_t timeo_ns, const char *what)
@@ -207,11 +209,12 @@ static unsigned sock_poll(struct file *f, struct poller *p)
 static long sock_ioctl(struct file *f, unsigned cmd, uint64_t arg)
 {
     struct socket *s = f->data;
-    int n;
+    int n = 0;
 
     if (cmd == FIONREAD || cmd == SIOCOUTQ) {
         net_enter();
-        n = cmd == SIOCOUTQ ? 0 : s->ops->readable != NULL ? (int)s->ops->readable(s) : -EINVAL;
+        if (cmd == FIONREAD)
+            n = s->ops->readable != NULL ? (int)s->ops->readable(s) : -EINVAL;
         net_exit();
         return n < 0 ? n : copy_out(arg, &n, sizeof n);
     }
@@ -311,9 +314,11 @@ int socket_pair(int family, int type, int protocol, unsigned oflags, struct file
     if (err != 0) {
         s[1]->ops->close(s[1]);
         socket_free(s[1]);
-    } else if ((err = make_socket_file(s[1], oflags, b)) != 0) {
-        file_release(*a);
+        return err;
     }
+    err = make_socket_file(s[1], oflags, b);
+    if (err != 0)
+        file_release(*a);
     return err;
 }
 
@@ -332,7 +337,9 @@ int socket_bind(struct file *f, const struct sock_addr *a)
     struct socket *s;
     int err = socket_of(f, &s);
 
-    return err != 0 ? err : s->ops->bind != NULL ? s->ops->bind(s, a) : -EOPNOTSUPP;
+    if (err != 0)
+        return err;
+    return s->ops->bind != NULL ? s->ops->bind(s, a) : -EOPNOTSUPP;
 }
 
 int socket_listen(struct file *f, int backlog)
@@ -340,7 +347,9 @@ int socket_listen(struct file *f, int backlog)
     struct socket *s;
     int err = socket_of(f, &s);
 
-    return err != 0 ? err : s->ops->listen != NULL ? s->ops->listen(s, backlog) : -EOPNOTSUPP;
+    if (err != 0)
+        return err;
+    return s->ops->listen != NULL ? s->ops->listen(s, backlog) : -EOPNOTSUPP;
 }
 
 int socket_connect(struct file *f, const struct sock_addr *a)
@@ -348,9 +357,9 @@ int socket_connect(struct file *f, const struct sock_addr *a)
     struct socket *s;
     int err = socket_of(f, &s);
 
-    return err != 0                  ? err
-           : s->ops->connect != NULL ? s->ops->connect(s, a, is_nonblocking(f, 0))
-                                     : -EOPNOTSUPP;
+    if (err != 0)
+        return err;
+    return s->ops->connect != NULL ? s->ops->connect(s, a, is_nonblocking(f, 0)) : -EOPNOTSUPP;
 }
 
 int socket_accept(struct file *f, unsigned oflags, struct sock_addr *from, struct file **out)

@@ -67,9 +67,12 @@ static int set_timeout_option(struct socket *s, int name, const void *val, unsig
     memcpy(&tv, val, sizeof tv);
     if (tv.usec < 0 || tv.usec >= 1000000)
         return -EDOM;
-    ns = tv.sec < 0            ? 1
-         : tv.sec > 1000000000 ? 0
-                               : (uint64_t)tv.sec * 1000000000 + (uint64_t)tv.usec * 1000;
+    if (tv.sec < 0)
+        ns = 1;
+    else if (tv.sec > 1000000000)
+        ns = 0;
+    else
+        ns = (uint64_t)tv.sec * 1000000000 + (uint64_t)tv.usec * 1000;
     *(name == SO_RCVTIMEO ? &s->rcvtimeo_ns : &s->sndtimeo_ns) = ns;
     return 0;
 }

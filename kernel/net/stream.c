@@ -113,12 +113,16 @@ long stream_receive(struct socket *s, struct sock_msg *m, bool nonblock)
         if (m->uio->resid == 0 || (total > 0 && !all))
             return (long)total;
         net_enter();
-        while (end == 0 && s->rx_bytes == 0)
-            if ((end = s->ops->read_end(s)) == 0)
+        while (end == 0 && s->rx_bytes == 0) {
+            end = s->ops->read_end(s);
+            if (end == 0)
                 end = socket_wait(&s->rcv, deadline, s->rcvtimeo_ns, "socket read");
+        }
         net_exit();
+        if (end < 0 && total == 0)
+            return end;
         if (end != 0)
-            return total > 0 ? (long)total : end == 1 ? 0 : end;
+            return (long)total;
     }
 }
 
@@ -131,9 +135,12 @@ int stream_accept(struct socket *l, bool nonblock, struct socket **out)
     net_enter();
     deadline = socket_deadline(nonblock, l->rcvtimeo_ns);
     while (err == 0 && n == NULL) {
-        if (l->state != SS_LISTENING)
+        if (l->state != SS_LISTENING) {
             err = -EINVAL;
-        else if ((n = list_pop(&l->accepted, struct socket, accept_link)) == NULL)
+            break;
+        }
+        n = list_pop(&l->accepted, struct socket, accept_link);
+        if (n == NULL)
             err = socket_wait(&l->rcv, deadline, l->rcvtimeo_ns, "accept");
     }
     if (n != NULL) {

@@ -84,8 +84,12 @@ static void on_tcp_error(void *arg, err_t err)
     s->pcb = NULL; /* lwIP has freed it */
     if (s->state == SS_CONNECTING)
         s->err = err == ERR_RST ? ECONNREFUSED : ETIMEDOUT;
+    else if (err == ERR_RST)
+        s->err = ECONNRESET;
+    else if (err == ERR_ABRT)
+        s->err = ETIMEDOUT;
     else if (err != ERR_CLSD) /* ERR_CLSD: both sides have closed in order, which is no error */
-        s->err = err == ERR_RST ? ECONNRESET : err == ERR_ABRT ? ETIMEDOUT : -net_errno(err);
+        s->err = -net_errno(err);
     s->state = SS_CLOSED;
     s->rx_eof = true;
     socket_wake_reader(s);
@@ -244,11 +248,24 @@ static int tcp_connect_socket(struct socket *s, const struct sock_addr *a, bool 
     return err;
 }
 
+/* Makes the bound socket listen.  0 or -errno.  Locked. */
+static int start_tcp_listening(struct socket *s, uint8_t backlog)
+{
+    err_t e = ERR_OK;
+    struct tcp_pcb *l = tcp_listen_with_backlog_and_err(tcp_pcb_of(s), backlog, &e);
+
+    if (l == NULL)
+        return net_errno(e);
+    s->pcb = l;
+    s->state = SS_LISTENING;
+    tcp_arg(l, s);
+    tcp_accept(l, on_tcp_accept);
+    return 0;
+}
+
 static int tcp_listen_socket(struct socket *s, int backlog)
 {
-    struct tcp_pcb *l;
     ip_addr_t any = {IPADDR_ANY};
-    err_t e = ERR_OK;
     int err = 0;
     uint8_t n = (uint8_t)min_of((unsigned)max_of(backlog, 1), (unsigned)BACKLOG_MAX);
 
@@ -262,14 +279,8 @@ static int tcp_listen_socket(struct socket *s, int backlog)
             err = net_errno(tcp_bind(tcp_pcb_of(s), &any, 0));
         else if (port_has_listener(tcp_pcb_of(s)->local_ip.addr, tcp_pcb_of(s)->local_port))
             err = -EADDRINUSE;
-        if (err == 0 && (l = tcp_listen_with_backlog_and_err(tcp_pcb_of(s), n, &e)) == NULL)
-            err = net_errno(e);
-        if (err == 0) {
-            s->pcb = l;
-            s->state = SS_LISTENING;
-            tcp_arg(l, s);
-            tcp_accept(l, on_tcp_accept);
-        }
+        if (err == 0)
+            err = start_tcp_listening(s, n);
     }
     net_exit();
     return err;

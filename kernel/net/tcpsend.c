@@ -44,12 +44,11 @@ static int check_tcp_writable(struct socket *s)
 {
     if (s->err != 0)
         return socket_error(s);
-    if (s->tx_shut || s->state == SS_CLOSED)
+    if (s->tx_shut || s->state == SS_CLOSED || s->state == SS_NEW)
         return -EPIPE;
-    return s->state == SS_CONNECTED    ? 0
-           : s->state == SS_CONNECTING ? -EAGAIN
-           : s->state == SS_NEW        ? -EPIPE
-                                       : -ENOTCONN;
+    if (s->state == SS_CONNECTING)
+        return -EAGAIN;
+    return s->state == SS_CONNECTED ? 0 : -ENOTCONN;
 }
 
 /*
@@ -65,12 +64,14 @@ static long write_bytes_to_lwip(struct socket *s, const uint8_t *data, size_t n,
 
     net_enter();
     while (done < n && err == 0) {
-        uint32_t free;
+        uint32_t free = 0;
         size_t len;
         err_t e;
 
-        if ((err = check_tcp_writable(s)) == -EAGAIN ||
-            (err == 0 && (free = tcp_sendable_bytes(s)) == 0)) {
+        err = check_tcp_writable(s);
+        if (err == 0)
+            free = tcp_sendable_bytes(s);
+        if (err == -EAGAIN || (err == 0 && free == 0)) {
             err = socket_wait(&s->snd, deadline, s->sndtimeo_ns, "socket write");
             continue;
         }
@@ -105,7 +106,9 @@ long tcp_send_socket(struct socket *s, struct sock_msg *m, bool nonblock)
     size_t size = min_of(uio->resid, (size_t)PIECE), total = 0;
     long n = 0;
 
-    if (size > sizeof few && (buf = kmem_alloc(size)) == NULL)
+    if (size > sizeof few)
+        buf = kmem_alloc(size);
+    if (buf == NULL)
         return -ENOBUFS;
     n = socket_write_enter(s, nonblock);
     if (n != 0)
@@ -113,14 +116,15 @@ long tcp_send_socket(struct socket *s, struct sock_msg *m, bool nonblock)
     do {
         size_t len = min_of(uio->resid, size);
 
-        if (len > 0 && (n = uio_move(buf, len, uio)) != 0)
-            break;
         if (len == 0) {
             net_enter();
             n = check_tcp_writable(s);
             net_exit();
             break;
         }
+        n = uio_move(buf, len, uio);
+        if (n != 0)
+            break;
         n = write_bytes_to_lwip(s, buf, len, uio->resid > 0 || (m->flags & MSG_MORE), nonblock);
         if (n > 0)
             total += (size_t)n;

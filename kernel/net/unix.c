@@ -96,15 +96,17 @@ static int unix_listen(struct socket *s, int backlog)
 static int unix_connect(struct socket *s, const struct sock_addr *a, bool nonblock)
 {
     uint64_t deadline = socket_deadline(nonblock, s->sndtimeo_ns);
-    struct socket *n = unix_new(), *l;
+    struct socket *n = unix_new();
     int err =
         n == NULL ? -ENOMEM : socket_charge(n); /* n may outlive s, in the queue of the listener */
 
     net_enter();
     while (err == 0) {
+        struct socket *l = find_bound_socket(a);
+
         if (s->state != SS_NEW) {
             err = s->state == SS_CONNECTED ? -EISCONN : -EINVAL;
-        } else if ((l = find_bound_socket(a)) == NULL || l->state != SS_LISTENING) {
+        } else if (l == NULL || l->state != SS_LISTENING) {
             err = -ECONNREFUSED;
         } else if (l->accept_len < l->backlog) {
             n->name = l->name;
@@ -196,9 +198,11 @@ static int queue_piece_at_peer(struct socket *s, struct pbuf *p, bool nonblock)
     int err;
 
     net_enter();
-    while ((err = check_unix_writable(s)) == 0 && rx_buffer_is_full(s->peer))
-        if ((err = socket_wait(&s->snd, deadline, s->sndtimeo_ns, "socket write")) != 0)
+    while ((err = check_unix_writable(s)) == 0 && rx_buffer_is_full(s->peer)) {
+        err = socket_wait(&s->snd, deadline, s->sndtimeo_ns, "socket write");
+        if (err != 0)
             break;
+    }
     if (err == 0)
         stream_add(s->peer, p);
     net_exit();
@@ -221,8 +225,10 @@ static long unix_send(struct socket *s, struct sock_msg *m, bool nonblock)
         size_t n = min_of(total - done, (size_t)PIECE);
         struct pbuf *p;
 
-        if ((err = make_unix_piece(m->uio, n, &p)) == 0 &&
-            (err = queue_piece_at_peer(s, p, nonblock)) == 0)
+        err = make_unix_piece(m->uio, n, &p);
+        if (err == 0)
+            err = queue_piece_at_peer(s, p, nonblock);
+        if (err == 0)
             done += n;
     }
     socket_write_exit(s);
