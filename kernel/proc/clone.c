@@ -44,26 +44,30 @@ static int share_or_copy_parts(struct proc *p, struct lwp *l, uint64_t flags)
 {
     struct proc *me = l->proc;
 
+    p->as = flags & CLONE_VM ? me->as : as_fork(me->as);
+    if (p->as == NULL)
+        return -ENOMEM;
     if (flags & CLONE_VM) {
-        as_hold(p->as = me->as);
+        as_hold(p->as);
         p->as_shared = me->as_shared = true;
-    } else if ((p->as = as_fork(me->as)) == NULL) {
-        return -ENOMEM;
     }
+    p->files = flags & CLONE_FILES ? me->files : fdtable_copy(me->files);
+    if (p->files == NULL)
+        return -ENOMEM;
     if (flags & CLONE_FILES) {
-        fdtable_hold(p->files = me->files);
+        fdtable_hold(p->files);
         p->files_shared = me->files_shared = true;
-    } else if ((p->files = fdtable_copy(me->files)) == NULL) {
-        return -ENOMEM;
     }
+    p->fs = flags & CLONE_FS ? me->fs : fsinfo_copy(me->fs);
+    if (p->fs == NULL)
+        return -ENOMEM;
     if (flags & CLONE_FS)
-        atomic_fetch_add(&(p->fs = me->fs)->refs, 1);
-    else if ((p->fs = fsinfo_copy(me->fs)) == NULL)
+        atomic_fetch_add(&p->fs->refs, 1);
+    p->sig = flags & CLONE_SIGHAND ? me->sig : sighand_copy(me->sig);
+    if (p->sig == NULL)
         return -ENOMEM;
     if (flags & CLONE_SIGHAND)
-        atomic_fetch_add(&(p->sig = me->sig)->refs, 1);
-    else if ((p->sig = sighand_copy(me->sig)) == NULL)
-        return -ENOMEM;
+        atomic_fetch_add(&p->sig->refs, 1);
     return 0;
 }
 
@@ -275,9 +279,9 @@ long proc_clone(const struct clone_args *ca, struct regs *r)
     bool thread = (ca->flags & CLONE_THREAD) != 0;
     int err = check_clone_flags(ca, p), id;
 
+    if (err == 0 && !thread)
+        err = proc_copy(me, ca->flags, ca->exit_signal, &p);
     if (err != 0)
-        return err;
-    if (!thread && (err = proc_copy(me, ca->flags, ca->exit_signal, &p)) != 0)
         return err;
     if (thread)
         fdtable_share(p->files);

@@ -55,7 +55,9 @@ int exec_program_open(struct program *pr, struct vnode *vn, const char *path)
         return err;
     pr->vn = vn;
     pr->nhead = vn_read_kernel(vn, pr->head, sizeof pr->head, 0);
-    return pr->nhead < 0 ? (int)pr->nhead : pr->nhead == 0 ? -ENOEXEC : 0;
+    if (pr->nhead < 0)
+        return (int)pr->nhead;
+    return pr->nhead == 0 ? -ENOEXEC : 0;
 }
 
 void exec_program_close(struct program *pr)
@@ -144,9 +146,10 @@ static int find_program(struct exec *x)
             return 0;
         if (depth == SCRIPT_DEPTH)
             return -ELOOP;
-        if ((err = parse_script(pr->head, (size_t)min_of(pr->nhead, (long)SCRIPT_LINE), &interp,
-                                &arg)) != 0 ||
-            (err = prepend_script_args(x->args, interp, arg, path)) != 0)
+        err = parse_script(pr->head, (size_t)min_of(pr->nhead, (long)SCRIPT_LINE), &interp, &arg);
+        if (err == 0)
+            err = prepend_script_args(x->args, interp, arg, path);
+        if (err != 0)
             return err;
         str_copy(name, interp, sizeof name);
         path = name;
@@ -190,12 +193,21 @@ static int make_setid_cred(struct exec *x)
  */
 static int unshare_for_exec(struct exec *x, struct proc *p)
 {
-    if (x->cred != NULL && x->fs == NULL && (x->fs = fsinfo_copy(p->fs)) == NULL)
-        return -ENOMEM;
-    if (atomic_load(&p->sig->refs) > 1 && x->sig == NULL && (x->sig = sighand_copy(p->sig)) == NULL)
-        return -ENOMEM;
-    if (p->files_shared && x->files == NULL && (x->files = fdtable_copy(p->files)) == NULL)
-        return -ENOMEM;
+    if (x->cred != NULL && x->fs == NULL) {
+        x->fs = fsinfo_copy(p->fs);
+        if (x->fs == NULL)
+            return -ENOMEM;
+    }
+    if (atomic_load(&p->sig->refs) > 1 && x->sig == NULL) {
+        x->sig = sighand_copy(p->sig);
+        if (x->sig == NULL)
+            return -ENOMEM;
+    }
+    if (p->files_shared && x->files == NULL) {
+        x->files = fdtable_copy(p->files);
+        if (x->files == NULL)
+            return -ENOMEM;
+    }
     return 0;
 }
 
@@ -358,6 +370,25 @@ static void commit_exec(struct exec *x, struct proc *p, struct lwp *l, struct re
                        .r11 = 0x202};
 }
 
+/* All of exec that can fail.  On return 0 the calling LWP is the only one, and commit_exec() comes next. */
+static int prepare_exec(struct exec *x, struct proc *p, struct lwp *l)
+{
+    int err = find_program(x);
+
+    if (err == 0)
+        err = make_setid_cred(x);
+    if (err == 0)
+        err = exec_load(x);
+    if (err == 0)
+        err = exec_stack(x);
+    if (err == 0)
+        err = unshare_for_exec(x, p);
+    if (err != 0 || (p->nlwps == 1 && (int)l->t.tid == p->pid))
+        return err;
+    err = end_other_lwps(l);
+    return err != 0 ? err : unshare_for_exec(x, p); /* parts that an LWP has shared meanwhile */
+}
+
 int proc_exec(const char *path, struct exec_args *ea, struct regs *r)
 {
     struct lwp *l = curlwp();
@@ -376,12 +407,8 @@ int proc_exec(const char *path, struct exec_args *ea, struct regs *r)
     x->sig = NULL;
     x->files = NULL;
     x->fs = NULL;
-    if ((err = find_program(x)) == 0 && (err = make_setid_cred(x)) == 0 &&
-        (err = exec_load(x)) == 0 && (err = exec_stack(x)) == 0 &&
-        (err = unshare_for_exec(x, p)) == 0 &&
-        ((p->nlwps == 1 && (int)l->t.tid == p->pid) ||
-         ((err = end_other_lwps(l)) == 0 &&
-          (err = unshare_for_exec(x, p)) == 0 /* parts that an LWP has shared meanwhile */))) {
+    err = prepare_exec(x, p, l);
+    if (err == 0) {
         CPUSTAT_INC(execs);
         commit_exec(x, p, l, r);
     }

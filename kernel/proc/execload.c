@@ -74,13 +74,12 @@ static int map_segment(struct as *as, struct program *pr, const struct elf_segme
 
 static int map_program(struct as *as, struct program *pr)
 {
-    int err;
+    int err = 0;
 
     pr->vn->text = true;
-    for (unsigned i = 0; i < pr->elf.nload; i++)
-        if ((err = map_segment(as, pr, &pr->elf.load[i])) != 0)
-            return err;
-    return 0;
+    for (unsigned i = 0; i < pr->elf.nload && err == 0; i++)
+        err = map_segment(as, pr, &pr->elf.load[i]);
+    return err;
 }
 
 /*
@@ -109,7 +108,9 @@ static int load_interpreter(struct exec *x)
         return err;
     err = as_map(x->as, &place, e->high - e->low, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, NULL, 0,
                  NULL, 0);
-    if (err != 0 || (err = as_unmap(x->as, place, e->high - e->low)) != 0)
+    if (err == 0)
+        err = as_unmap(x->as, place, e->high - e->low);
+    if (err != 0)
         return err;
     x->interp.base = place - e->low;
     x->entry = x->interp.base + e->entry;

@@ -79,8 +79,11 @@ void proc_start_init(void)
     struct pgrp *pg;
     struct lwp *l;
 
-    if (p == NULL || fs == NULL || (p->sig = sighand_copy(NULL)) == NULL ||
-        (p->files = fdtable_create()) == NULL ||
+    if (p != NULL) {
+        p->sig = sighand_copy(NULL);
+        p->files = fdtable_create();
+    }
+    if (p == NULL || fs == NULL || p->sig == NULL || p->files == NULL ||
         lwp_new(p, NULL, "init", init_process_main, &l) != 0)
         panic("no memory for process 1");
     fs->refs = 1;
@@ -96,7 +99,10 @@ void proc_start_init(void)
     l->cred = cred_root();
 
     spin_lock(&proc_lock);
-    if ((p->pid = id_alloc()) != 1 || (s = session_new(1)) == NULL || (pg = pgrp_new(1, s)) == NULL)
+    p->pid = id_alloc();
+    s = session_new(1);
+    pg = s != NULL ? pgrp_new(1, s) : NULL;
+    if (p->pid != 1 || pg == NULL)
         panic("process 1 cannot be made");
     if (lwp_charge(l, ucount_get(0), l->cred, RLIM_INFINITY) != 0)
         panic("max_nprocs is %u: no room for process 1", max_nprocs);

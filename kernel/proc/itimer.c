@@ -112,7 +112,9 @@ static void set_real_itimer(struct proc *p, const struct itimer_setting *new,
     uint64_t now = clock_mono_ns(), end = p->itimer_real.deadline_ns;
 
     old->interval_ns = p->itimer_interval_ns;
-    old->value_ns = !timer_armed(&p->itimer_real) ? 0 : end > now ? end - now : 1;
+    old->value_ns = 0;
+    if (timer_armed(&p->itimer_real))
+        old->value_ns = end > now ? end - now : 1;
     if (new == NULL)
         return;
     spin_lock(&p->sig->lock);

@@ -122,28 +122,33 @@ void pgrp_check_orphans(struct proc *p)
         }
 }
 
+/* Makes p the leader of a new session with one group.  The session's id, or -ENOMEM [P]. */
+static long lead_new_session(struct proc *p)
+{
+    struct session *s = session_new(p->pid);
+    struct pgrp *pg;
+
+    if (s == NULL)
+        return -ENOMEM;
+    s->refs++; /* dropped below; the group has its own reference */
+    pg = pgrp_new(p->pid, s);
+    if (pg != NULL) {
+        s->leader = p;
+        pgrp_check_orphans(p);
+        pgrp_leave(p);
+        pgrp_join(p, pg);
+    }
+    session_drop(s);
+    return pg != NULL ? p->pid : -ENOMEM;
+}
+
 long proc_setsid(void)
 {
     struct proc *p = curproc();
-    struct session *s;
-    struct pgrp *pg;
-    long ret = -ENOMEM;
+    long ret;
 
     spin_lock(&proc_lock);
-    if (pgrp_find(p->pid) != NULL) {
-        ret = -EPERM;
-    } else if ((s = session_new(p->pid)) != NULL) {
-        s->refs++; /* dropped below; the group has its own reference */
-        pg = pgrp_new(p->pid, s);
-        if (pg != NULL) {
-            s->leader = p;
-            pgrp_check_orphans(p);
-            pgrp_leave(p);
-            pgrp_join(p, pg);
-            ret = p->pid;
-        }
-        session_drop(s);
-    }
+    ret = pgrp_find(p->pid) != NULL ? -EPERM : lead_new_session(p);
     spin_unlock(&proc_lock);
     return ret;
 }
@@ -166,7 +171,9 @@ static int setpgid_locked(struct proc *me, struct proc *p, int pgid)
         return -EPERM;
     if (pg == p->pgrp)
         return 0;
-    if (pg == NULL && (pg = pgrp_new(pgid, p->pgrp->session)) == NULL)
+    if (pg == NULL)
+        pg = pgrp_new(pgid, p->pgrp->session);
+    if (pg == NULL)
         return -ENOMEM;
     pgrp_check_orphans(p);
     pgrp_leave(p);

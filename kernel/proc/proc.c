@@ -48,13 +48,16 @@ static struct kmem_cache *make_proc_cache(const char *name, size_t size)
 int proc_page_fault(uint64_t addr, bool write, bool exec, int *code)
 {
     struct thread *t = curthread;
+    enum fault_access access = write ? FAULT_WRITE : FAULT_READ;
     int sig;
 
     if (t->as == NULL) { /* a kernel thread, or a process without memory yet */
         *code = 1;
         return SIGSEGV;
     }
-    sig = as_fault(t->as, addr, exec ? FAULT_EXEC : write ? FAULT_WRITE : FAULT_READ, code);
+    if (exec)
+        access = FAULT_EXEC;
+    sig = as_fault(t->as, addr, access, code);
     if (sig == 0)
         t->lwp->starved = 0;
     return sig;

@@ -164,6 +164,9 @@ int sigframe_push(struct lwp *l, struct regs *r, int sig, const struct siginfo *
                   const struct sigaction *act, sigset_t old_mask);
 /* sig_on_altstack - whether stack pointer `sp` is in l's alternate stack. */
 bool sig_on_altstack(const struct lwp *l, uint64_t sp);
+enum { SS_ONSTACK = 1, SS_DISABLE = 2 };
+/* sig_altstack_flags - ss_flags of sigaltstack(2) for stack pointer `sp`. */
+int32_t sig_altstack_flags(const struct lwp *l, uint64_t sp);
 /* sigframe_pop - rt_sigreturn(2): registers and mask from the frame at r->rsp.  -EFAULT: bad frame. */
 int sigframe_pop(struct lwp *l, struct regs *r);
 

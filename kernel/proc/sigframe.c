@@ -23,7 +23,7 @@
 #include "x86/trap.h"
 #include "x86/uaccess.h"
 
-enum { SS_ONSTACK = 1, SS_DISABLE = 2, RED_ZONE = 128 };
+enum { RED_ZONE = 128 };
 enum { UC_SIGCONTEXT_SS = 2, UC_STRICT_RESTORE_SS = 4 };
 
 /* Flags a program may set: CF PF AF ZF SF TF DF OF RF AC. */
@@ -76,6 +76,13 @@ void siginfo_to_user(struct user_siginfo *u, const struct siginfo *k)
 bool sig_on_altstack(const struct lwp *l, uint64_t sp)
 {
     return sp > l->altstack_sp && sp - l->altstack_sp <= l->altstack_size;
+}
+
+int32_t sig_altstack_flags(const struct lwp *l, uint64_t sp)
+{
+    if (l->altstack_size == 0)
+        return SS_DISABLE;
+    return sig_on_altstack(l, sp) ? SS_ONSTACK : 0;
 }
 
 /* Address below which the frame must end: the top of the alternate stack, or rsp without the red zone. */
@@ -163,9 +170,7 @@ int sigframe_push(struct lwp *l, struct regs *r, int sig, const struct siginfo *
     f.uc.flags = UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS;
     f.uc.link = 0;
     f.uc.stack.sp = l->altstack_sp;
-    f.uc.stack.flags = l->altstack_size == 0        ? SS_DISABLE
-                       : sig_on_altstack(l, r->rsp) ? SS_ONSTACK
-                                                    : 0;
+    f.uc.stack.flags = sig_altstack_flags(l, r->rsp);
     f.uc.stack.pad = 0;
     f.uc.stack.size = l->altstack_size;
     save_sigcontext(&f.uc.mc, r);

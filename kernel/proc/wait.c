@@ -13,13 +13,21 @@
 
 #include "lib/errno.h"
 
+/* Whether the pid of wait4(2), called by process `me`, covers its child c [P]. */
+static bool wait_pid_covers(const struct proc *c, const struct proc *me, int pid)
+{
+    if (pid > 0)
+        return c->pid == pid;
+    if (pid == 0)
+        return c->pgrp == me->pgrp;
+    return pid == -1 || c->pgrp->pgid == -pid;
+}
+
 /* Whether wait4(pid, options) of process `me` covers its child c [P]. */
 static bool is_eligible_child(const struct proc *c, const struct proc *me, int pid,
                               unsigned options)
 {
-    if (pid > 0    ? c->pid != pid
-        : pid == 0 ? c->pgrp != me->pgrp
-                   : pid != -1 && c->pgrp->pgid != -pid)
+    if (!wait_pid_covers(c, me, pid))
         return false;
     return (options & W_ALL) || (c->exit_signal != SIGCHLD) == ((options & W_CLONE) != 0);
 }

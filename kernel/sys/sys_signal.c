@@ -25,7 +25,7 @@ struct user_stack {
     int32_t flags, pad;
     uint64_t size;
 };
-enum { SS_ONSTACK = 1, SS_DISABLE = 2, MIN_SIGSTACK = 2048 };
+enum { MIN_SIGSTACK = 2048 };
 
 static bool is_valid_signal(int sig)
 {
@@ -211,9 +211,7 @@ long sys_sigaltstack(struct regs *r)
     struct lwp *l = curlwp();
     bool on = sig_on_altstack(l, r->rsp);
     struct user_stack new, old = {.sp = l->altstack_sp,
-                                  .flags = l->altstack_size == 0 ? SS_DISABLE
-                                           : on                  ? SS_ONSTACK
-                                                                 : 0,
+                                  .flags = sig_altstack_flags(l, r->rsp),
                                   .size = l->altstack_size};
 
     if (r->arg[0] != 0) {
