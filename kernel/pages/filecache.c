@@ -80,7 +80,7 @@ static void write_behind(struct vm_object *o, uint64_t end)
         return;
     run = writebehind_put(&o->io->wb, first, MAXBSIZE >> PAGE_SHIFT, max_cluster_pages());
     if (run.n != 0) /* the next fsync returns an error of this */
-        object_writeback(o, run.first, run.first + run.n - 1, false);
+        object_writeback(o, run.first, run.first + run.n - 1, WRITE_BEHIND);
 }
 
 /* Where the bytes of the step go in the page. */

@@ -38,6 +38,13 @@ enum obj_kind { OBJ_VNODE, OBJ_ANON };
 
 struct vm_object;
 
+/* Why pages are written to the disk. */
+enum write_why {
+    WRITE_BEHIND, /* no thread waits for them                                                          */
+    WRITE_SYNC, /* a thread waits, or will                                                           */
+    WRITE_RECLAIM, /* the pageout daemon wants the memory: do not wait for a thread that may wait for some */
+};
+
 /* Functions that the owner of an object (a file system) provides; any of them may be NULL. */
 struct pager_ops {
     /*
@@ -71,11 +78,10 @@ struct pager_ops {
     /*
      * Start writing `n` (at most PCACHE_CLUSTER_MAX) pages of consecutive indices; they are PG_WRITEBACK,
      * no longer PG_DIRTY, and have blocks.
-     * @sync  a thread waits for them
      * 0: object_write_done() is called once for each of them, in any context.  An error: for none of them.
      * The errors are those of object_write_done().
      */
-    int (*writepages)(struct vm_object *obj, struct page **pages, unsigned n, bool sync);
+    int (*writepages)(struct vm_object *obj, struct page **pages, unsigned n, enum write_why why);
     /*
      * The caller begins to wait for pages that are being read or (`write`) written.  NULL: that makes no
      * difference.
@@ -230,14 +236,14 @@ void object_read_done(struct page *pg, int err);
 void object_write_done(struct page *pg, int err);
 /*
  * object_writeback - start writing the dirty pages of first .. last.
- * @sync  a thread will wait: wait for dirty pages that are busy or being written, then write them (again);
- *        else leave them out
+ * @why  WRITE_SYNC: wait for dirty pages that are busy or being written, then write them (again); else leave
+ *       them out
  * Returns 0 or the first error of writepages; the pages of that call are dirty again.  Sleeps.
  * object_sync - the same, and wait.  Returns 0 when all pages that were dirty or being written at the call
  * are on the disk, also those whose write was put off because memory was short.  Otherwise -EIO or -ENOMEM,
  * to each caller and in each call, as long as pages cannot be written: they stay dirty.
  */
-int object_writeback(struct vm_object *o, uint64_t first, uint64_t last, bool sync);
+int object_writeback(struct vm_object *o, uint64_t first, uint64_t last, enum write_why why);
 int object_sync(struct vm_object *o, uint64_t first, uint64_t last);
 /*
  * object_free_behind - a reader has passed pages first .. last.  If it reads sequentially and memory is
@@ -257,10 +263,10 @@ void object_forget_clean(struct vm_object *o, uint64_t first, uint64_t last);
  */
 void object_throttle(struct vm_object *o);
 /*
- * object_writeback_all - object_writeback() of each object with dirty pages for which want(owner, arg) is
- * true.  Sleeps.
+ * object_writeback_all - object_writeback(WRITE_SYNC) of each object with dirty pages for which
+ * want(owner, arg) is true.  Sleeps.
  */
-void object_writeback_all(bool (*want)(void *owner, void *arg), void *arg, bool sync);
+void object_writeback_all(bool (*want)(void *owner, void *arg), void *arg);
 /*
  * object_page_read - get the page at `index` of an object on a disk, held; if absent it is read, with
  * read-ahead.

@@ -253,7 +253,7 @@ static void wait_pageout_round(void)
 #define RECLAIM_BATCH 64u  /* pages taken from the cache list at once                        */
 #define HOPELESS      200u /* waits in a row without a freed page: then the allocation fails */
 
-bool pageout_is_caller(void)
+static bool is_pageout_daemon(void)
 {
     return curthread == pageout_thread;
 }
@@ -277,7 +277,7 @@ static uint64_t frames_to_leave(void)
 
 bool pageout_may_take(void)
 {
-    return count_free_frames() >= frames_to_leave() || pageout_is_caller();
+    return count_free_frames() >= frames_to_leave() || is_pageout_daemon();
 }
 
 /* Frees pages of the cache list of the node, or after a failed attempt of any node.  Returns how many. */
@@ -345,7 +345,7 @@ enum mem_wait mem_wait(struct mem_need *need)
         return MEM_FREED;
     if (freemem() < minfree || (cachelist_on && !need->may_sleep))
         pageout_kick();
-    if (!need->may_sleep || pageout_is_caller())
+    if (!need->may_sleep || is_pageout_daemon())
         return MEM_CANNOT_SLEEP;
     if (!need->failed)
         throttle_allocation();
@@ -388,7 +388,7 @@ static void push_file_unlock(struct round *r, const struct scan_page *sp)
     pcache_pin(o);
     spin_unlock(&o->lock);
     tlb_batch_done(&r->v.tlb);
-    object_writeback(o, first, first + cluster - 1, false);
+    object_writeback(o, first, first + cluster - 1, WRITE_RECLAIM);
     pcache_unpin(o);
     r->pushes++;
     r->taken++;
@@ -585,7 +585,7 @@ static void flush_cluster(struct page *pg)
     }
     pcache_pin(o);
     scan_unlock(&sp);
-    object_writeback(o, first, first + cluster - 1, false);
+    object_writeback(o, first, first + cluster - 1, WRITE_BEHIND);
     pcache_unpin(o);
 }
 

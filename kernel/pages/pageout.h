@@ -28,11 +28,6 @@ bool pageout_is_short(void);
  * has passed.
  */
 bool pageout_low_file_memory(void);
-/*
- * pageout_is_caller - whether the caller is the daemon.  The daemon must not wait for a thread that may
- * wait for memory.
- */
-bool pageout_is_caller(void);
 /* pageout_kick - run the scanner now.  Any context, locks below RANK_CV. */
 void pageout_kick(void);
 /*

@@ -244,7 +244,7 @@ void object_prepare_begin(struct page *pg)
 void object_prepare_end(struct vm_object *o, struct page *pg, int err)
 {
     if (err != 0)
-        object_writeback(o, pg->index, pg->index, true);
+        object_writeback(o, pg->index, pg->index, WRITE_SYNC);
     page_done(pg, PG_MKWRITE);
 }
 
@@ -290,7 +290,7 @@ void object_forget_clean(struct vm_object *o, uint64_t first, uint64_t last)
     struct list dead = LIST_INIT(dead);
     struct page *pg = NULL;
 
-    object_writeback(o, first, last, false);
+    object_writeback(o, first, last, WRITE_BEHIND);
     do {
         spin_lock(&o->lock);
         for (unsigned n = 0; n < UNMAPPED_BATCH; n++, first++) {
@@ -378,7 +378,7 @@ void object_hurry(struct vm_object *o, bool write)
         o->ops->hurry(o, write);
 }
 
-int object_writeback(struct vm_object *o, uint64_t first, uint64_t last, bool sync)
+int object_writeback(struct vm_object *o, uint64_t first, uint64_t last, enum write_why why)
 {
     struct run r;
     int err = 0, e;
@@ -386,7 +386,7 @@ int object_writeback(struct vm_object *o, uint64_t first, uint64_t last, bool sy
     if (o->io == NULL)
         return 0;
     while (first <= last) {
-        take_dirty_run(o, &first, last, sync, &r);
+        take_dirty_run(o, &first, last, why == WRITE_SYNC, &r);
         if (r.busy != NULL) {
             object_hurry(o, true);
             page_wait(r.busy, PG_LOCKED | PG_WRITEBACK);
@@ -397,7 +397,7 @@ int object_writeback(struct vm_object *o, uint64_t first, uint64_t last, bool sy
             break;
         tlb_batch_done(&r.tlb);
         pcache_count_out(pcache_kind(o), r.n);
-        e = o->ops->writepages(o, r.page, r.n, sync);
+        e = o->ops->writepages(o, r.page, r.n, why);
         for (unsigned i = 0; e != 0 && i < r.n; i++)
             object_write_done(r.page[i], e);
         if (err == 0)
@@ -514,7 +514,7 @@ int object_sync(struct vm_object *o, uint64_t first, uint64_t last)
         before = after;
         if (atomic_load_explicit(&o->io->nwriteback, memory_order_relaxed) != 0)
             object_hurry(o, true);
-        object_writeback(o, first, last, true);
+        object_writeback(o, first, last, WRITE_SYNC);
         wait_range_writeback(o, first, last);
         after = get_write_tally(o, &err);
     } while (unlikely(after.put_off != before.put_off));
@@ -558,7 +558,7 @@ static unsigned count_dirty_objects(struct dirty_set *set)
     return n;
 }
 
-void object_writeback_all(bool (*want)(void *owner, void *arg), void *arg, bool sync)
+void object_writeback_all(bool (*want)(void *owner, void *arg), void *arg)
 {
     mutex_enter(&all_mutex);
     for (unsigned i = 0; i < DIRTY_SETS; i++)
@@ -569,7 +569,7 @@ void object_writeback_all(bool (*want)(void *owner, void *arg), void *arg, bool 
             if (io == NULL)
                 break;
             if (want(io->obj->owner, arg))
-                object_writeback(io->obj, 0, UINT64_MAX, sync);
+                object_writeback(io->obj, 0, UINT64_MAX, WRITE_SYNC);
             pcache_unpin(io->obj);
         }
     mutex_exit(&all_mutex);

@@ -140,9 +140,9 @@ static int bdev_readpages(struct vm_object *o, struct page **pages, unsigned n)
     return bdev_transfer_pages(o, pages, n, BLK_READ, true);
 }
 
-static int bdev_writepages(struct vm_object *o, struct page **pages, unsigned n, bool sync)
+static int bdev_writepages(struct vm_object *o, struct page **pages, unsigned n, enum write_why why)
 {
-    return bdev_transfer_pages(o, pages, n, BLK_WRITE, sync);
+    return bdev_transfer_pages(o, pages, n, BLK_WRITE, why == WRITE_SYNC);
 }
 
 static void bdev_hurry(struct vm_object *o, bool write)

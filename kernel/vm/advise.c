@@ -317,7 +317,8 @@ int as_msync(struct as *as, uint64_t addr, uint64_t len, int flags)
         } else if (!seg_shared(s) || s->obj->io == NULL) {
             /* read, write and mappings see the same pages, and there is no disk */
         } else if (!wait) {
-            err = object_writeback(s->obj, seg_index(s, addr), seg_index(s, stop) - 1, false);
+            err =
+                object_writeback(s->obj, seg_index(s, addr), seg_index(s, stop) - 1, WRITE_BEHIND);
         } else {
             vn = s->vn;
             vnode_hold(vn);

@@ -261,8 +261,10 @@ static int readpages(struct vm_object *o, struct page **pages, unsigned n)
     return 0;
 }
 
-static int writepages(struct vm_object *o, struct page **pages, unsigned n, bool sync)
+static int writepages(struct vm_object *o, struct page **pages, unsigned n, enum write_why why)
 {
+    bool sync = why == WRITE_SYNC;
+
     (void)o;
     if (put_off && !sync && check_below(3) == 0)
         return -EAGAIN;
@@ -587,7 +589,7 @@ TEST(sync_writes_what_was_put_off)
     start();
     fill(3 * PAGE_SIZE);
     CHECK_EQ(do_write(0, 3 * PAGE_SIZE), 3 * PAGE_SIZE);
-    CHECK_EQ(object_writeback(&vn.obj, 0, UINT64_MAX, false), 0);
+    CHECK_EQ(object_writeback(&vn.obj, 0, UINT64_MAX, WRITE_BEHIND), 0);
     CHECK_EQ(io.nwriteback, 3);
     put_off_late = true;
     CHECK_EQ(object_sync(&vn.obj, 0, UINT64_MAX), 0);
@@ -611,7 +613,7 @@ TEST(each_sync_is_told)
     start();
     fill(PAGE_SIZE);
     CHECK_EQ(do_write(0, PAGE_SIZE), PAGE_SIZE);
-    CHECK_EQ(object_writeback(&vn.obj, 0, UINT64_MAX, false), 0);
+    CHECK_EQ(object_writeback(&vn.obj, 0, UINT64_MAX, WRITE_BEHIND), 0);
     refuse_writes = true;
     beside = sync_beside;
     CHECK_EQ(object_sync(&vn.obj, 0, UINT64_MAX), -EIO);

@@ -176,7 +176,7 @@ static int ext_vfs_sync(struct vfs *vfs, bool data)
 
     if (!data)
         return ext_sync(fs);
-    object_writeback_all(belongs_to_vfs, vfs, true);
+    object_writeback_all(belongs_to_vfs, vfs);
     ext_wait_written(fs);
     err = ext_sync(fs);
     if (err == 0 && !fs->rdonly)

@@ -26,9 +26,18 @@
 #include "lib/string.h"
 #include "mem/kmem.h"
 #include "stat/panic.h"
-#include "pages/pageout.h"
 
 struct page_transfer;
+
+/* What a transfer is for. */
+enum page_io { READ_PAGES, WRITE_PAGES, WRITE_PAGES_SYNC, WRITE_PAGES_RECLAIM };
+
+static enum page_io page_io_of(enum write_why why)
+{
+    return why == WRITE_SYNC      ? WRITE_PAGES_SYNC
+           : why == WRITE_RECLAIM ? WRITE_PAGES_RECLAIM
+                                  : WRITE_PAGES;
+}
 
 /* One request of a transfer. */
 struct page_part {
@@ -41,7 +50,7 @@ struct page_part {
 /* A run of pages that is being read or written. */
 struct page_transfer {
     struct ext_inode *i;
-    bool write;
+    enum page_io io;
     unsigned n;
     uint64_t first; /* index of page[0], kept here because that page may be reused before the end */
     _Atomic unsigned left; /* requests that have not ended, plus one for the submitter */
@@ -135,7 +144,7 @@ static void page_piece_done(struct page_transfer *t, unsigned k, bool ok)
         t->page[k].failed = true;
     if (atomic_fetch_sub(&t->page[k].left, 1) != 1)
         return;
-    if (t->write) {
+    if (t->io != READ_PAGES) {
         page_write_done(t->i, pg, t->page[k].failed ? -EIO : 0);
     } else {
         zero_beyond_eof(t->i, pg);
@@ -184,10 +193,11 @@ static int add_page_piece(struct page_transfer *t, struct page_part **last, unsi
             return -ENOMEM;
         memset(&p->r, 0, sizeof p->r);
         p->r.disk = fs->disk;
-        p->r.op = t->write ? BLK_WRITE : BLK_READ;
+        p->r.op = t->io != READ_PAGES ? BLK_WRITE : BLK_READ;
         p->r.sector = sector;
         p->r.vec = p->vec;
         p->r.file = t->i->vn.ino;
+        p->r.sync = t->io == READ_PAGES || t->io == WRITE_PAGES_SYNC;
         p->r.by = blk_current_owner();
         p->r.done = transfer_part_done;
         list_init(&p->r.link);
@@ -211,12 +221,11 @@ static int add_page_piece(struct page_transfer *t, struct page_part **last, unsi
  * ext_map(), but -EAGAIN to the pageout daemon if map_lock is not free.  The daemon must not wait for it,
  * because the thread that holds it may be waiting for memory.
  */
-static int map_blocks_for_io(struct ext_inode *i, uint64_t lblk, uint32_t max, bool write,
+static int map_blocks_for_io(struct ext_inode *i, uint64_t lblk, uint32_t max, enum page_io io,
                              uint32_t *pblk, uint32_t *n)
 {
-    if (write && pageout_is_caller())
-        return ext_map_now(i, lblk, max, pblk, n);
-    return ext_map(i, lblk, max, pblk, n);
+    return io == WRITE_PAGES_RECLAIM ? ext_map_now(i, lblk, max, pblk, n)
+                                     : ext_map(i, lblk, max, pblk, n);
 }
 
 /*
@@ -234,17 +243,17 @@ static int build_transfer_requests(struct page_transfer *t)
     uint64_t size = t->i->vn.size; /* read before the map: a file gets its blocks before it grows */
     int err;
 
-    if (t->write)
+    if (t->io != READ_PAGES)
         total = blocks_left_by_truncate(t->i, lblk, total);
     for (uint32_t b = 0; b < total; b++, run--) {
         if (run == 0 &&
-            (err = map_blocks_for_io(t->i, lblk + b, total - b, t->write, &pblk, &run)) != 0)
+            (err = map_blocks_for_io(t->i, lblk + b, total - b, t->io, &pblk, &run)) != 0)
             return err;
         if (pblk == 0) {
             size_t off = (size_t)(b % per) << fs->bshift;
             uint64_t at = (lblk + b) << fs->bshift;
 
-            if (!t->write)
+            if (t->io == READ_PAGES)
                 memset((uint8_t *)page_to_virt(t->page[b / per].pg) + off, 0, fs->bsize);
             else if (at < size && has_nonzero_bytes(t->page[b / per].pg, off,
                                                     off + min_of(size - at, (uint64_t)fs->bsize)))
@@ -292,9 +301,10 @@ static int write_file_block(struct ext_fs *fs, uint32_t pblk, uint8_t *at, size_
 }
 
 /* Reads or writes one page block by block, and waits.  0 or an error. */
-static int transfer_page_blocks(struct ext_inode *i, struct page *pg, bool write)
+static int transfer_page_blocks(struct ext_inode *i, struct page *pg, enum page_io io)
 {
     struct ext_fs *fs = i->fs;
+    bool write = io != READ_PAGES;
     unsigned per = (unsigned)(PAGE_SIZE >> fs->bshift);
     size_t bytes = bytes_in_file(i, pg);
 
@@ -306,7 +316,7 @@ static int transfer_page_blocks(struct ext_inode *i, struct page *pg, bool write
 
         if (write && blocks_left_by_truncate(i, pg->index * per + b, 1) == 0)
             break;
-        err = map_blocks_for_io(i, pg->index * per + b, 1, write, &pblk, &n);
+        err = map_blocks_for_io(i, pg->index * per + b, 1, io, &pblk, &n);
         if (err == 0 && pblk != 0)
             err = write ? write_file_block(fs, pblk, at, bytes > off ? bytes - off : 0)
                         : ext_io_one(fs, BLK_READ, pblk, at);
@@ -320,25 +330,28 @@ static int transfer_page_blocks(struct ext_inode *i, struct page *pg, bool write
     return 0;
 }
 
-/* The error for object_write_done(): short memory is an error only if a thread waits (`sync`). */
-static int writeback_errno(int err, bool sync)
+/*
+ * The error for object_read_done() or object_write_done(): short memory is an error of a write only if a thread
+ * waits.
+ */
+static int page_io_errno(int err, enum page_io io)
 {
-    if (err != -ENOMEM && err != -EAGAIN)
+    if (io == READ_PAGES || (err != -ENOMEM && err != -EAGAIN))
         return err != 0 ? -EIO : 0;
-    return sync ? -ENOMEM : -EAGAIN;
+    return io == WRITE_PAGES_SYNC ? -ENOMEM : -EAGAIN;
 }
 
 /* As transfer_pages(), but page by page and with little memory. */
-static int transfer_pages_slowly(struct ext_inode *i, struct page **pages, unsigned n, bool write,
-                                 bool sync)
+static int transfer_pages_slowly(struct ext_inode *i, struct page **pages, unsigned n,
+                                 enum page_io io)
 {
     for (unsigned k = 0; k < n; k++) {
-        int err = transfer_page_blocks(i, pages[k], write);
+        int err = page_io_errno(transfer_page_blocks(i, pages[k], io), io);
 
-        if (write)
-            page_write_done(i, pages[k], writeback_errno(err, sync));
+        if (io == READ_PAGES)
+            object_read_done(pages[k], err);
         else
-            object_read_done(pages[k], err != 0 ? -EIO : 0);
+            page_write_done(i, pages[k], err);
     }
     return 0;
 }
@@ -358,19 +371,17 @@ static void discard_transfer(struct page_transfer *t)
 /*
  * Starts to read or write n pages with consecutive indices.  0: each page will be done, or is (I1).  An
  * error: no page is.
- * @sync  a thread waits
  */
-static int transfer_pages(struct ext_inode *i, struct page **pages, unsigned n, bool write,
-                          bool sync)
+static int transfer_pages(struct ext_inode *i, struct page **pages, unsigned n, enum page_io io)
 {
     struct page_transfer *t = kmem_zalloc(sizeof *t + n * sizeof t->page[0]);
     struct page_part *p, *next;
     int err = 0;
 
     if (t == NULL)
-        return transfer_pages_slowly(i, pages, n, write, sync);
+        return transfer_pages_slowly(i, pages, n, io);
     t->i = i;
-    t->write = write;
+    t->io = io;
     t->n = n;
     t->first = pages[0]->index;
     t->left = 1;
@@ -378,21 +389,17 @@ static int transfer_pages(struct ext_inode *i, struct page **pages, unsigned n, 
         t->page[k].pg = pages[k];
         t->page[k].left = 1;
     }
-    if (write && unlikely(has_bytes_beyond_eof(i, pages[n - 1])) &&
+    if (io != READ_PAGES && unlikely(has_bytes_beyond_eof(i, pages[n - 1])) &&
         (t->clean = copy_with_zeroed_tail(i, pages[n - 1])) == NULL)
         err = -ENOMEM;
     if (err == 0)
         err = build_transfer_requests(t);
     if (err != 0) {
         discard_transfer(t);
-        return err == -ENOMEM ? transfer_pages_slowly(i, pages, n, write, sync)
-               : write        ? writeback_errno(err, sync)
-                              : -EIO;
+        return err == -ENOMEM ? transfer_pages_slowly(i, pages, n, io) : page_io_errno(err, io);
     }
-    for (p = t->parts; p != NULL; p = p->next) {
-        p->r.sync = sync;
+    for (p = t->parts; p != NULL; p = p->next)
         atomic_fetch_add(&t->left, 1);
-    }
     for (p = t->parts; p != NULL; p = next) {
         next = p->next;
         blk_submit(&p->r);
@@ -405,20 +412,21 @@ static int transfer_pages(struct ext_inode *i, struct page **pages, unsigned n, 
 
 static int ext_getpage(struct vm_object *obj, struct page *pg)
 {
-    int err = transfer_page_blocks(ext_i(obj->owner), pg, false);
+    int err = transfer_page_blocks(ext_i(obj->owner), pg, READ_PAGES);
 
     return err == 0 ? 0 : -EIO;
 }
 
 static int ext_readpages(struct vm_object *obj, struct page **pages, unsigned n)
 {
-    return transfer_pages(ext_i(obj->owner), pages, n, false, true);
+    return transfer_pages(ext_i(obj->owner), pages, n, READ_PAGES);
 }
 
-static int ext_writepages(struct vm_object *obj, struct page **pages, unsigned n, bool sync)
+static int ext_writepages(struct vm_object *obj, struct page **pages, unsigned n,
+                          enum write_why why)
 {
     struct ext_inode *i = ext_i(obj->owner);
-    int err = transfer_pages(i, pages, n, true, sync);
+    int err = transfer_pages(i, pages, n, page_io_of(why));
 
     if (unlikely(err != 0 && err != -EAGAIN))
         atomic_fetch_add(&i->fs->n_write_errors, 1);

@@ -193,7 +193,7 @@ static int write_inode_data(struct ext_inode *i, struct ext_bytes b, bool wait)
     uint64_t first = b.lo >> PAGE_SHIFT, last = (b.hi - 1) >> PAGE_SHIFT;
 
     return wait ? object_sync(&i->vn.obj, first, last)
-                : object_writeback(&i->vn.obj, first, last, true);
+                : object_writeback(&i->vn.obj, first, last, WRITE_SYNC);
 }
 
 static void drop_inode_pages(struct ext_inode *i, uint64_t size)
