@@ -245,6 +245,18 @@ void object_write_done(struct page *pg, int err);
  */
 int object_writeback(struct vm_object *o, uint64_t first, uint64_t last, enum write_why why);
 int object_sync(struct vm_object *o, uint64_t first, uint64_t last);
+/* object_is_clean - whether no page is dirty or being written.  Takes o->lock. */
+static inline bool object_is_clean(struct vm_object *o)
+{
+    bool clean = true;
+
+    if (o->io != NULL) {
+        spin_lock(&o->lock); /* a page whose write fails moves from one count to the other */
+        clean = o->io->ndirty == 0 && o->io->nwriteback == 0;
+        spin_unlock(&o->lock);
+    }
+    return clean;
+}
 /*
  * object_free_behind - a reader has passed pages first .. last.  If it reads sequentially and memory is
  * short, those not in use are freed, or go to the front of the cache list.

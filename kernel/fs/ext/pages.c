@@ -55,7 +55,8 @@ struct page_transfer {
     uint64_t first; /* index of page[0], kept here because that page may be reused before the end */
     _Atomic unsigned left; /* requests that have not ended, plus one for the submitter */
     struct page_part *parts;
-    struct page *clean; /* copy that is written instead of the last page (I3), or NULL */
+    struct page_part part; /* the first of `parts`: most transfers need no other */
+    struct page *clean;    /* copy that is written instead of the last page (I3), or NULL */
     struct {
         struct page *pg;
         _Atomic uint16_t left; /* pieces that have not ended, plus one for the submitter */
@@ -162,6 +163,18 @@ static void release_transfer(struct page_transfer *t)
     kmem_free(t);
 }
 
+/* Memory for one more request; NULL: there is none. */
+static struct page_part *part_alloc(struct page_transfer *t)
+{
+    return t->parts == NULL ? &t->part : kmem_alloc(sizeof(struct page_part));
+}
+
+static void part_free(struct page_part *p)
+{
+    if (p != &p->t->part)
+        kmem_free(p);
+}
+
 static void transfer_part_done(struct blk_req *r)
 {
     struct page_part *p = container_of(r, struct page_part, r);
@@ -173,7 +186,7 @@ static void transfer_part_done(struct blk_req *r)
         k[v] = (unsigned)(p->vec[v].pg->index - t->first);
     for (unsigned v = 0; v < n; v++)
         page_piece_done(t, k[v], (r->bad >> v & 1) == 0);
-    kmem_free(p);
+    part_free(p);
     release_transfer(t);
 }
 
@@ -188,7 +201,7 @@ static int add_page_piece(struct page_transfer *t, struct page_part **last, unsi
     struct blk_vec *v;
 
     if (p == NULL || p->r.sector + p->r.nsect != sector || p->r.nvecs == BLK_MAX_VECS) {
-        p = kmem_alloc(sizeof *p);
+        p = part_alloc(t);
         if (p == NULL)
             return -ENOMEM;
         memset(&p->r, 0, sizeof p->r);
@@ -363,7 +376,7 @@ static void discard_transfer(struct page_transfer *t)
 
     while ((p = t->parts) != NULL) {
         t->parts = p->next;
-        kmem_free(p);
+        part_free(p);
     }
     release_transfer(t);
 }
