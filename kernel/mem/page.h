@@ -235,11 +235,12 @@ void mem_node_counts_clear(unsigned node);
  * releases the lock, calls mem_wait(), and tries again only after MEM_FREED.
  */
 struct mem_need {
-    uint32_t node;  /* preferred node                                                     */
-    uint32_t tries; /* attempts left: another thread may take the freed frames each time  */
-    bool may_sleep; /* as ALLOC_WAIT                                                      */
-    bool failed;    /* an attempt has failed; else only few frames of the node are free,  */
-                    /* and a thread that may sleep is slowed down                         */
+    uint32_t node; /* preferred node                                                              */
+    uint32_t
+        tries; /* attempts left: another thread may take the freed frames each time           */
+    bool
+        may_sleep; /* as ALLOC_WAIT                                                               */
+    bool failed;   /* an attempt has failed; false: few frames are left, so slow the caller down  */
 };
 enum { MEM_TRIES = 1000 };
 /* mem_need - for a thread that may sleep, and whose attempt has failed. */
@@ -249,10 +250,10 @@ static inline struct mem_need mem_need(void)
 }
 
 enum mem_wait {
-    MEM_FREED,        /* frames may be free now: try again                            */
-    MEM_CANNOT_SLEEP, /* none was free, and the caller may not wait for some          */
-    MEM_EXHAUSTED,    /* none could be freed, or others took them; trying again is no use */
-    MEM_ENDING,       /* likewise, and the process of the calling thread is ending    */
+    MEM_FREED,        /* frames may be free now: try again                                  */
+    MEM_CANNOT_SLEEP, /* none was free, and the caller may not wait for some                */
+    MEM_EXHAUSTED,    /* none can be freed, or others took them; trying again does not help */
+    MEM_ENDING,       /* likewise, and the process of the calling thread is ending          */
 };
 
 /* ---- implemented by pages/ ---- */

@@ -84,7 +84,7 @@ struct as {
     uint64_t brk_start, brk;    /* [r] start and end of the heap, byte addresses          */
     uint64_t map_top;           /* [r] new mappings are placed below this address         */
     struct list dead;           /* [r] deleted segments, to be freed by as_unlock()       */
-    uint32_t color_start;       /* [c] added to page numbers to choose colours (place.c)  */
+    uint32_t color_start;       /* [c] added to page numbers to choose colours: segplace.c   */
     struct list all_link;       /* list of all address spaces (as.c)                      */
     struct dying dying;         /* for as_release_later()                                 */
 };
