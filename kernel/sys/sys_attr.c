@@ -150,9 +150,11 @@ static long do_utimes(int dirfd, uint64_t upath, const struct ktime *times, unsi
 long sys_utimensat(struct regs *r)
 {
     struct ktime times[2];
-    int err;
+    int err = 0;
 
-    if (r->arg[2] != 0 && (err = copy_in(times, r->arg[2], sizeof times)) != 0)
+    if (r->arg[2] != 0)
+        err = copy_in(times, r->arg[2], sizeof times);
+    if (err != 0)
         return err;
     return do_utimes((int)r->arg[0], r->arg[1], r->arg[2] != 0 ? times : NULL, (unsigned)r->arg[3]);
 }

@@ -237,8 +237,10 @@ long sys_setgroups(struct regs *r)
     if (c == NULL)
         return -ENOMEM;
     c->ngroups = (uint32_t)n;
-    if ((err = n > 0 ? copy_in(c->groups, r->arg[1], n * sizeof c->groups[0]) : 0) != 0 ||
-        (err = cred_install(c)) != 0)
+    err = n > 0 ? copy_in(c->groups, r->arg[1], n * sizeof c->groups[0]) : 0;
+    if (err == 0)
+        err = cred_install(c);
+    if (err != 0)
         cred_release(c);
     return err;
 }
@@ -309,8 +311,9 @@ static int change_limit(struct proc *p, unsigned which, const struct rlimit *new
             p->rlim[which] = *new;
         lim = (struct as_limits){p->rlim[RLIMIT_AS].cur, p->rlim[RLIMIT_DATA].cur,
                                  p->rlim[RLIMIT_STACK].cur};
-        if (err == 0 && (which == RLIMIT_AS || which == RLIMIT_DATA || which == RLIMIT_STACK) &&
-            (as = p->as) != NULL)
+        if (err == 0 && (which == RLIMIT_AS || which == RLIMIT_DATA || which == RLIMIT_STACK))
+            as = p->as;
+        if (as != NULL)
             as_hold(as);
     }
     mutex_exit(&p->mutex);
@@ -334,7 +337,9 @@ static long do_prlimit(int pid, unsigned which, uint64_t unew, uint64_t uold)
     if (unew != 0 && copy_in(&new, unew, sizeof new) != 0)
         return -EFAULT;
     spin_lock(&proc_lock);
-    if (pid != 0 && (p = proc_find(pid)) == NULL)
+    if (pid != 0)
+        p = proc_find(pid);
+    if (p == NULL)
         err = -ESRCH;
     else if (!proc_may_change_limits(curcred(), p))
         err = -EPERM;

@@ -101,7 +101,9 @@ static long move_vec(struct regs *r, enum uio_dir dir, loff_t off)
     f = fd_file_or_path(r->arg[0]);
     if (f == NULL)
         return -EBADF;
-    if (n > IOV_STACK && (v = kmem_alloc(n * sizeof *v)) == NULL) {
+    if (n > IOV_STACK)
+        v = kmem_alloc(n * sizeof *v);
+    if (v == NULL) {
         file_release(f);
         return -ENOMEM;
     }
@@ -209,7 +211,9 @@ long sys_sendfile(struct regs *r)
         pos = in->off;
     if (n == 0 && pos < 0)
         n = -EINVAL;
-    if (n == 0 && (buf = kmem_alloc(SENDFILE_CHUNK)) == NULL)
+    if (n == 0)
+        buf = kmem_alloc(SENDFILE_CHUNK);
+    if (n == 0 && buf == NULL)
         n = -ENOMEM;
     if (n == 0) {
         n = copy_file(in, &pos, out, count, buf);

@@ -89,6 +89,20 @@ enum {
     MAP_HUGE_BITS = 0x3f << 26,
 };
 
+/* mmap() of an open file; *addr as for as_map().  0 or -errno. */
+static int map_open_file(struct file *f, uint64_t *addr, uint64_t len, int prot, int flags,
+                         uint64_t off)
+{
+    int never, err;
+
+    if (is_dev_zero(f))
+        return as_map(current_as(), addr, len, prot, flags | MAP_ANONYMOUS, NULL, 0, NULL, 0);
+    err = check_mapping(f, prot, flags, &never);
+    if (err != 0)
+        return err;
+    return as_map(current_as(), addr, len, prot, flags, object_of_file(f), off, f->vn, never);
+}
+
 /* mmap(addr, len, prot, flags, fd, off) */
 long sys_mmap(struct regs *r)
 {
@@ -98,7 +112,7 @@ long sys_mmap(struct regs *r)
     int kind = flags & (MAP_SHARED | MAP_PRIVATE);
     bool locked = (flags & MAP_LOCKED) != 0;
     struct file *f;
-    int err, never;
+    int err;
 
     if (kind == 0 || (off & ~PAGE_MASK) != 0)
         return -EINVAL;
@@ -111,18 +125,16 @@ long sys_mmap(struct regs *r)
     }
     if (flags & MAP_ANONYMOUS) {
         err = as_map(current_as(), &addr, r->arg[1], prot, flags, NULL, 0, NULL, 0);
-        return err != 0 ? err : locked ? lock_mapping(addr, r->arg[1]) : (long)addr;
+    } else {
+        f = fd_file(r->arg[4]);
+        if (f == NULL)
+            return -EBADF;
+        err = map_open_file(f, &addr, r->arg[1], prot, flags, off);
+        file_release(f);
     }
-    f = fd_file(r->arg[4]);
-    if (f == NULL)
-        return -EBADF;
-    if (is_dev_zero(f))
-        err = as_map(current_as(), &addr, r->arg[1], prot, flags | MAP_ANONYMOUS, NULL, 0, NULL, 0);
-    else if ((err = check_mapping(f, prot, flags, &never)) == 0)
-        err = as_map(current_as(), &addr, r->arg[1], prot, flags, object_of_file(f), off, f->vn,
-                     never);
-    file_release(f);
-    return err != 0 ? err : locked ? lock_mapping(addr, r->arg[1]) : (long)addr;
+    if (err != 0)
+        return err;
+    return locked ? lock_mapping(addr, r->arg[1]) : (long)addr;
 }
 
 long sys_munmap(struct regs *r)

@@ -314,9 +314,8 @@ long sys_getcwd(struct regs *r)
     fs_context_done(&ctx);
     if (n >= 0) {
         n++;
-        if ((uint64_t)n > r->arg[1])
-            n = -ERANGE;
-        else if ((err = copy_out(r->arg[0], buf, (size_t)n)) != 0)
+        err = (uint64_t)n > r->arg[1] ? -ERANGE : copy_out(r->arg[0], buf, (size_t)n);
+        if (err != 0)
             n = err;
     }
     path_put(buf);
@@ -355,10 +354,11 @@ long sys_mount(struct regs *r)
     if (err == 0)
         err = at_vnode(AT_FDCWD, r->arg[1], false, false, &dir);
     if (err == 0) {
-        err = dir->type != VDIR
-                  ? -ENOTDIR
-                  : vfs_mount(dir, type != NULL ? type : "", source != NULL ? source : "none",
-                              options != NULL ? options : "", (unsigned)r->arg[3]);
+        if (dir->type != VDIR)
+            err = -ENOTDIR;
+        else
+            err = vfs_mount(dir, type != NULL ? type : "", source != NULL ? source : "none",
+                            options != NULL ? options : "", (unsigned)r->arg[3]);
         vn_release(dir);
     }
     if (type != NULL)

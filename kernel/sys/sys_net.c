@@ -93,10 +93,12 @@ static int unix_resolve(struct sock_addr *a, bool create)
         err = -EADDRINUSE;
     if (err == 0)
         err = name_lookup(&ctx, NULL, path, NAME_FOLLOW, &a->vn);
-    if (err == 0 &&
-        (err = a->vn->type != VSOCK ? -ECONNREFUSED : vn_access(a->vn, 2, ctx.cred)) != 0) {
-        vn_release(a->vn);
-        a->vn = NULL;
+    if (err == 0) {
+        err = a->vn->type != VSOCK ? -ECONNREFUSED : vn_access(a->vn, 2, ctx.cred);
+        if (err != 0) {
+            vn_release(a->vn);
+            a->vn = NULL;
+        }
     }
     fs_context_done(&ctx);
     return err;
@@ -304,7 +306,9 @@ long sys_setsockopt(struct regs *r)
         err = -ENOTSOCK;
     else if (len < 0)
         err = -EINVAL;
-    else if ((err = copy_in(val, r->arg[3], min_of((size_t)len, sizeof val))) == 0)
+    else
+        err = copy_in(val, r->arg[3], min_of((size_t)len, sizeof val));
+    if (err == 0)
         err = socket_set_option(f, (int)r->arg[1], (int)r->arg[2], val,
                                 (unsigned)min_of((size_t)len, sizeof val));
     file_release(f);
@@ -384,9 +388,10 @@ long sys_recvfrom(struct regs *r)
     if (n == 0)
         n = socket_receive(f, &m);
     file_release(f);
-    if (n >= 0 && r->arg[4] != 0 && (err = copy_out_sockaddr(&m.name, r->arg[4], r->arg[5])) != 0)
-        return err;
-    return n;
+    if (n < 0 || r->arg[4] == 0)
+        return n;
+    err = copy_out_sockaddr(&m.name, r->arg[4], r->arg[5]);
+    return err != 0 ? err : n;
 }
 
 /* Kernel copy of a message header and its iovecs. */
@@ -405,7 +410,9 @@ static int copy_in_msg_iovec(struct kernel_msghdr *k)
     if (n > IOV_MAX)
         return -EMSGSIZE;
     k->v = k->few;
-    if (n > IOV_STACK && (k->v = kmem_alloc(n * sizeof *k->v)) == NULL)
+    if (n > IOV_STACK)
+        k->v = kmem_alloc(n * sizeof *k->v);
+    if (k->v == NULL)
         return -ENOMEM;
     err = copy_in(k->v, k->h.iov, n * sizeof *k->v);
     for (size_t i = 0; err == 0 && i < n; i++) {
@@ -431,8 +438,9 @@ static int copy_in_msghdr(struct kernel_msghdr *k, uint64_t uaddr, unsigned flag
     if (err != 0)
         return err;
     k->m = (struct sock_msg){.uio = &k->uio, .flags = flags};
-    if (dir == UIO_WRITE && k->h.name != 0 &&
-        (err = copy_in_sockaddr(&k->m.name, k->h.name, k->h.namelen)) != 0)
+    if (dir == UIO_WRITE && k->h.name != 0)
+        err = copy_in_sockaddr(&k->m.name, k->h.name, k->h.namelen);
+    if (err != 0)
         return err;
     k->uio = (struct uio){.niov = (unsigned)k->h.iovlen, .dir = dir, .user = true};
     err = copy_in_msg_iovec(k);

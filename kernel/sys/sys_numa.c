@@ -115,7 +115,9 @@ long sys_get_mempolicy(struct regs *r)
         as_query(curproc()->as, &addr, 1, &pi);
         if (!pi.mapped)
             return -EFAULT;
-        if ((flags & MPOL_F_NODE) && (mode = node_of_user_page(addr)) < 0)
+        if (flags & MPOL_F_NODE)
+            mode = node_of_user_page(addr);
+        if (mode < 0)
             return mode;
     } else if (addr != 0 || ((flags & MPOL_F_NODE) && mp->mode != MPOL_INTERLEAVE)) {
         return -EINVAL; /* only a thread that interleaves has a next node */

@@ -41,7 +41,9 @@ static long poll_user_fds(uint64_t ufds, uint64_t n, uint64_t deadline)
 
     if (n > min_of(limit(RLIMIT_NOFILE), (uint64_t)NFDS_MAX))
         return -EINVAL;
-    if (n > POLL_STACK && (fds = kmem_alloc(size)) == NULL)
+    if (n > POLL_STACK)
+        fds = kmem_alloc(size);
+    if (fds == NULL)
         return -ENOMEM;
     ready = copy_in(fds, ufds, size);
     if (ready == 0)
@@ -236,9 +238,11 @@ long sys_pselect6(struct regs *r)
     uint64_t deadline = NO_DEADLINE, mask[2] = {0, 0};
     int64_t ns;
     bool pushed;
-    long n;
+    long n = 0;
 
-    if (r->arg[5] != 0 && (n = copy_in(mask, r->arg[5], sizeof mask)) != 0)
+    if (r->arg[5] != 0)
+        n = copy_in(mask, r->arg[5], sizeof mask);
+    if (n != 0)
         return n;
     if (r->arg[4] != 0) {
         n = timespec_in(r->arg[4], &ns);
@@ -292,7 +296,9 @@ long sys_epoll_ctl(struct regs *r)
     struct file *epf, *f;
     long err = 0;
 
-    if ((int)r->arg[1] != EPOLL_CTL_DEL && (err = copy_in(&ev, r->arg[3], sizeof ev)) != 0)
+    if ((int)r->arg[1] != EPOLL_CTL_DEL)
+        err = copy_in(&ev, r->arg[3], sizeof ev);
+    if (err != 0)
         return err;
     epf = fd_file(r->arg[0]);
     f = fd_file(r->arg[2]);
@@ -325,7 +331,9 @@ static long do_epoll_wait(struct regs *r)
     f = fd_file(r->arg[0]);
     if (f == NULL)
         return -EBADF;
-    if (n > EPOLL_STACK && (out = kmem_alloc(n * sizeof *out)) == NULL) {
+    if (n > EPOLL_STACK)
+        out = kmem_alloc(n * sizeof *out);
+    if (out == NULL) {
         file_release(f);
         return -ENOMEM;
     }

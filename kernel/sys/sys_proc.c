@@ -179,7 +179,9 @@ static long do_execve(struct vnode *vn, const char *path, uint64_t argv, uint64_
     struct exec_args ea = {.program = vn};
     int err = grow_arg_buf(&b);
 
-    if (err == 0 && (err = add_arg_vector(&b, argv, &ea.nargs)) == 0 && ea.nargs == 0) {
+    if (err == 0)
+        err = add_arg_vector(&b, argv, &ea.nargs);
+    if (err == 0 && ea.nargs == 0) {
         b.buf[b.len++] = '\0'; /* programs rely on an argv[0] */
         ea.nargs = 1;
     }
@@ -285,6 +287,14 @@ long sys_wait4(struct regs *r)
     return rusage_copy_out(r->arg[3], &res.ru) != 0 ? -EFAULT : ret;
 }
 
+/* si_status of waitid(2): the exit status, or the signal that ended, stopped or continued the child. */
+static int siginfo_status(const struct wait_result *res)
+{
+    if (res->code == CLD_KILLED)
+        return res->status & 0x7f;
+    return res->code == CLD_CONTINUED ? SIGCONT : res->status >> 8;
+}
+
 long sys_waitid(struct regs *r)
 {
     enum { P_ALL, P_PID, P_PGID };
@@ -323,10 +333,7 @@ long sys_waitid(struct regs *r)
         info.code = res.code;
         info.child.pid = (int32_t)ret;
         info.child.uid = res.uid;
-        info.child.status = res.code == CLD_EXITED      ? res.status >> 8
-                            : res.code == CLD_KILLED    ? res.status & 0x7f
-                            : res.code == CLD_CONTINUED ? SIGCONT
-                                                        : res.status >> 8;
+        info.child.status = siginfo_status(&res);
     }
     if (r->arg[2] != 0 && copy_out(r->arg[2], &info, sizeof info) != 0)
         return -EFAULT;

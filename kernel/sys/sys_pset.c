@@ -89,7 +89,7 @@ static int bind_lwp_to_set(struct lwp *l, void *arg)
 
 long sys_pset_bind(struct regs *r)
 {
-    int set = resolve_set_id((int)r->arg[0]), err;
+    int set = resolve_set_id((int)r->arg[0]), err = 0;
     struct binding b = {.old = PS_NONE};
     struct procset who = {.type = (int)r->arg[1],
                           .id = (int)r->arg[2],
@@ -99,12 +99,13 @@ long sys_pset_bind(struct regs *r)
     if (!ids_valid(&who))
         return -EINVAL;
     mutex_enter(&cpu_lock); /* keeps the set and its CPUs until all LWPs are bound */
-    if (set == PS_QUERY)
-        err = 0;
-    else if ((b.to = pset_find(set)) == NULL || cpumask_empty(&b.to->cpus))
-        err = -EINVAL;
-    else
-        err = set != PS_NONE && !cred_superuser(curcred()) ? -EPERM : 0;
+    if (set != PS_QUERY) {
+        b.to = pset_find(set);
+        if (b.to == NULL || cpumask_empty(&b.to->cpus))
+            err = -EINVAL;
+        else if (set != PS_NONE && !cred_superuser(curcred()))
+            err = -EPERM;
+    }
     if (err == 0)
         err = ids_apply(&who, bind_lwp_to_set, &b);
     mutex_exit(&cpu_lock);

@@ -361,7 +361,9 @@ long sys_ioprio_get(struct regs *r)
     int err = each_process((int)(r->arg[0] - IOPRIO_WHO_PROCESS), (int)r->arg[1], find_best_ioprio,
                            &best);
 
-    return err != 0 ? err : best == INT32_MAX ? -ESRCH : best;
+    if (err != 0)
+        return err;
+    return best == INT32_MAX ? -ESRCH : best;
 }
 
 long sys_getcpu(struct regs *r)

@@ -144,6 +144,19 @@ static int create_shm_segment(int key, uint64_t size, int flags)
     return shm_id_of_place(place);
 }
 
+/* shmget() for a segment that exists: its id, -EEXIST, -EINVAL: it is smaller than `size`, or -EACCES. */
+static int get_old_segment(unsigned place, uint64_t size, int flags, unsigned want)
+{
+    int err;
+
+    if ((flags & (IPC_CREAT | IPC_EXCL)) == (IPC_CREAT | IPC_EXCL))
+        return -EEXIST;
+    if (size > table[place]->ds.segsz)
+        return -EINVAL;
+    err = check_shm_access(table[place], want);
+    return err != 0 ? err : shm_id_of_place(place);
+}
+
 /* shmget(key, size, flags) */
 long sys_shmget(struct regs *r)
 {
@@ -155,10 +168,7 @@ long sys_shmget(struct regs *r)
     err = key == IPC_PRIVATE || (flags & IPC_CREAT) ? 0 : -ENOENT;
     for (unsigned i = 0; i < SHM_PLACES && key != IPC_PRIVATE; i++)
         if (table[i] != NULL && table[i]->ds.key == key) {
-            err = (flags & (IPC_CREAT | IPC_EXCL)) == (IPC_CREAT | IPC_EXCL) ? -EEXIST
-                  : size > table[i]->ds.segsz                                ? -EINVAL
-                                              : check_shm_access(table[i], want);
-            err = err == 0 ? shm_id_of_place(i) : err;
+            err = get_old_segment(i, size, flags, want);
             mutex_exit(&shm_lock);
             return err;
         }

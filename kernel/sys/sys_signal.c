@@ -384,5 +384,7 @@ long sys_rt_tgsigqueueinfo(struct regs *r)
     struct siginfo info;
     int err = copy_in_siginfo(&info, r->arg[3], sig, tgid == curproc()->pid);
 
-    return err != 0 ? err : tgid <= 0 ? -EINVAL : kill_lwp(tgid, (int)r->arg[1], sig, &info);
+    if (err != 0)
+        return err;
+    return tgid <= 0 ? -EINVAL : kill_lwp(tgid, (int)r->arg[1], sig, &info);
 }

@@ -50,9 +50,10 @@ static int add_swap_area(struct vnode *vn, const char *name)
         n.pages = disk_sectors(n.disk) / (PAGE_SIZE / SECTOR_SIZE);
     } else if (vn->type != VREG) {
         return -EINVAL;
-    } else if ((err = vn_deny_write(vn)) != 0) { /* from here on only swap writes to its blocks */
-        return err;
     } else {
+        err = vn_deny_write(vn); /* from here on only swap writes to its blocks */
+        if (err != 0)
+            return err;
         err = map_swap_file_blocks(vn, &n);
     }
     if (err == 0)

@@ -161,11 +161,11 @@ long sys_settimeofday(struct regs *r)
 long sys_time(struct regs *r)
 {
     int64_t sec = (int64_t)(clock_real_ns() / NSEC_PER_SEC);
-    int err;
+    int err = 0;
 
-    if (r->arg[0] != 0 && (err = copy_out(r->arg[0], &sec, sizeof sec)) != 0)
-        return err;
-    return sec;
+    if (r->arg[0] != 0)
+        err = copy_out(r->arg[0], &sec, sizeof sec);
+    return err != 0 ? err : sec;
 }
 
 /* Sleeps until restart.arg[0].  If a signal ends it, stores the time left at user address restart.arg[1]. */
