@@ -51,10 +51,25 @@ static int read_block_bitmap(struct ext_fs *fs, uint32_t g, struct buf **out)
     struct ext_gdesc *d = ext_gdesc(fs, g, &db);
     int err = buf_read(fs, d->block_bitmap, out);
 
-    if (err == 0 && !fs->groups[g].block_checked &&
-        (err = check_block_bitmap(fs, g, d, (*out)->data)) != 0)
+    if (err != 0 || fs->groups[g].block_checked)
+        return err;
+    err = check_block_bitmap(fs, g, d, (*out)->data);
+    if (err != 0)
         buf_put(*out);
     return err;
+}
+
+/* What `next` finds from block `from` of a group of n blocks on, or else before it.  Returns n if nothing. */
+static uint32_t
+search_group_map(uint32_t (*next)(const uint8_t *, const uint8_t *, uint32_t, uint32_t),
+                 const struct ext_group *grp, const uint8_t *map, uint32_t from, uint32_t n)
+{
+    uint32_t i = next(map, grp->pending, from, n);
+
+    if (i < n)
+        return i;
+    i = next(map, grp->pending, 0, from);
+    return i < from ? i : n;
 }
 
 /*
@@ -70,14 +85,23 @@ static uint32_t choose_first_block(struct ext_group *grp, const uint8_t *map, ui
 
     if (exact && bits_next_clear(map, grp->pending, from, from + 1) == from)
         return from;
-    if (grows && (i = bits_next_byte(map, grp->pending, from, n)) < n)
-        return i;
-    if (grows && (i = bits_next_byte(map, grp->pending, 0, from)) < from)
-        return i;
-    i = bits_next_clear(map, grp->pending, from, n);
-    if (i < n)
-        return i;
-    return (i = bits_next_clear(map, grp->pending, 0, from)) < from ? i : n;
+    if (grows) {
+        i = search_group_map(bits_next_byte, grp, map, from, n);
+        if (i < n)
+            return i;
+    }
+    return search_group_map(bits_next_clear, grp, map, from, n);
+}
+
+/* How many blocks from block i on are free, at most `most`.  Block i is free. */
+static uint32_t count_free_run(const struct ext_group *grp, const uint8_t *map, uint32_t i,
+                               uint32_t most)
+{
+    uint32_t k = 1;
+
+    while (k < most && bits_next_clear(map, grp->pending, i + k, i + k + 1) == i + k)
+        k++;
+    return k;
 }
 
 /* Allocates blocks in group g.  1: *start and *got are set; 0: the group has no free block; or an error. */
@@ -88,24 +112,23 @@ static int alloc_blocks_in_group(struct handle *h, uint32_t g, uint32_t goal, ui
     struct ext_group *grp = &fs->groups[g];
     struct buf *db, *mb;
     struct ext_gdesc *d = ext_gdesc(fs, g, &db);
-    uint32_t n = ext_group_blocks(fs, g), base = group_first_block(fs, g), i, k;
+    uint32_t n = ext_group_blocks(fs, g), base = group_first_block(fs, g), from, i, k;
     bool exact = goal != 0 && goal >= base && goal < base + n;
     int err = 0;
 
     mutex_enter(&grp->lock);
-    if (d->free_blocks == 0 || (err = read_block_bitmap(fs, g, &mb)) != 0) {
+    if (d->free_blocks != 0)
+        err = read_block_bitmap(fs, g, &mb);
+    if (d->free_blocks == 0 || err != 0) {
         mutex_exit(&grp->lock);
-        return d->free_blocks == 0 ? 0 : err;
+        return err;
     }
-    i = choose_first_block(grp, mb->data,
-                           exact                 ? goal - base
-                           : grp->block_hint < n ? grp->block_hint
-                                                 : 0,
-                           goal != 0, exact, n);
+    from = grp->block_hint < n ? grp->block_hint : 0;
+    if (exact)
+        from = goal - base;
+    i = choose_first_block(grp, mb->data, from, goal != 0, exact, n);
     if (i < n) {
-        for (k = 1; k < want && k < d->free_blocks && i + k < n; k++)
-            if (bits_next_clear(mb->data, grp->pending, i + k, i + k + 1) != i + k)
-                break;
+        k = count_free_run(grp, mb->data, i, min_of(min_of(want, (uint32_t)d->free_blocks), n - i));
         jnl_access(h, mb);
         jnl_access(h, db);
         bits_set(mb->data, i, k);
@@ -161,7 +184,9 @@ static int free_blocks_in_group(struct handle *h, uint32_t g, uint32_t first, ui
     mutex_enter(&grp->lock);
     err = read_block_bitmap(fs, g, &mb);
     if (err == 0) {
-        if (grp->pending == NULL && (grp->pending = ext_alloc(fs, fs->bsize)) == NULL)
+        if (grp->pending == NULL)
+            grp->pending = ext_alloc(fs, fs->bsize);
+        if (grp->pending == NULL)
             err = -ENOMEM;
         else if (!bits_all(mb->data, first, n) || d->free_blocks + n > ext_group_blocks(fs, g))
             err = ext_error(fs, "a block at %u, %u long, is freed that is free",

@@ -228,9 +228,11 @@ static int alloc_block_branch(struct handle *h, struct ext_inode *i, const struc
     unsigned k;
     int err = 0;
 
-    for (k = 0; k < missing && err == 0; k++)
-        if ((err = alloc_indirect_block(h, i, group, goal, &ind[k])) == 0)
+    for (k = 0; k < missing && err == 0; k++) {
+        err = alloc_indirect_block(h, i, group, goal, &ind[k]);
+        if (err == 0)
             goal = i->last_alloc + 1;
+    }
     if (err == 0)
         err = ext_balloc(h, group, goal, n, pblk, got);
     if (err != 0) {

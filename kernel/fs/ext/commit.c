@@ -246,6 +246,7 @@ static size_t copy_txn_buffers(struct journal *j, struct txn *t, bool *all)
     *all = true;
     while (!list_empty(&t->bufs)) {
         bool magic, freed;
+        void *data;
 
         b = list_first(&t->bufs, struct buf, link);
         magic = *(uint32_t *)b->data == be32(JBD_MAGIC);
@@ -259,11 +260,8 @@ static size_t copy_txn_buffers(struct journal *j, struct txn *t, bool *all)
         }
         if (j->copies[n] != NULL)
             memcpy(j->copies[n], b->data, j->fs->bsize);
-        j->ents[n] = (struct ioblock){0,
-                                      freed                  ? NULL
-                                      : j->copies[n] != NULL ? j->copies[n]
-                                                             : b->data,
-                                      b};
+        data = j->copies[n] != NULL ? j->copies[n] : b->data;
+        j->ents[n] = (struct ioblock){0, freed ? NULL : data, b};
         n++;
         buf_keep(j->fs, b);
         atomic_fetch_and(&b->flags, ~(uint32_t)BUF_NEW);

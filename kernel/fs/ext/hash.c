@@ -69,6 +69,13 @@ static inline uint32_t rotate_word_left(uint32_t x, unsigned s)
     return x << s | x >> (32 - s);
 }
 
+static uint32_t half_md4_function(unsigned round, uint32_t b, uint32_t c, uint32_t d)
+{
+    if (round == 0)
+        return d ^ (b & (c ^ d));
+    return round == 1 ? (b & c) + ((b ^ c) & d) : b ^ c ^ d;
+}
+
 static void half_md4_transform(uint32_t buf[4], const uint32_t in[8])
 {
     static const uint8_t order[3][8] = {
@@ -79,9 +86,7 @@ static void half_md4_transform(uint32_t buf[4], const uint32_t in[8])
 
     for (unsigned round = 0; round < 3; round++)
         for (unsigned i = 0; i < 8; i++) {
-            uint32_t f = round == 0   ? d ^ (b & (c ^ d))
-                         : round == 1 ? (b & c) + ((b ^ c) & d)
-                                      : b ^ c ^ d;
+            uint32_t f = half_md4_function(round, b, c, d);
             uint32_t t =
                 rotate_word_left(a + f + in[order[round][i]] + k[round], shift[round][i % 4]);
 
@@ -129,7 +134,9 @@ uint32_t ext_hash(const struct ext_super *sb, unsigned version, const char *name
                 tea_transform(buf, in);
         }
     }
-    h = kind == HASH_LEGACY ? hash_name_legacy(name, len, is_unsigned) : md4 ? buf[1] : buf[0];
+    h = md4 ? buf[1] : buf[0];
+    if (kind == HASH_LEGACY)
+        h = hash_name_legacy(name, len, is_unsigned);
     if (minor != NULL)
         *minor = md4 ? buf[2] : buf[1];
     h &= ~1u;

@@ -100,13 +100,21 @@ static int report_bad_dx_node(struct ext_inode *dir)
     return ext_error(dir->fs, "directory %u: an index block is wrong", (uint32_t)dir->vn.ino);
 }
 
-/* Reads the index block to which *e leads into *f and checks it.  0 or an error. */
-static int read_dx_node(struct ext_inode *dir, const struct dx_entry *e, struct frame *f)
+/* Reads the block to which *e leads.  0 or an error. */
+static int read_child_block(struct ext_inode *dir, const struct dx_entry *e, struct buf **b)
 {
     uint32_t lblk;
     int err = get_child_block_number(dir, e, &lblk);
 
-    if (err != 0 || (err = ext_dir_read(dir, lblk, &f->b)) != 0)
+    return err != 0 ? err : ext_dir_read(dir, lblk, b);
+}
+
+/* Reads the index block to which *e leads into *f and checks it.  0 or an error. */
+static int read_dx_node(struct ext_inode *dir, const struct dx_entry *e, struct frame *f)
+{
+    int err = read_child_block(dir, e, &f->b);
+
+    if (err != 0)
         return err;
     if (((struct ext_dirent *)f->b->data)->ino != 0 ||
         !dx_node_is_valid(dir->fs, f->b, DX_NODE_OFFSET)) {
@@ -234,10 +242,9 @@ int htree_find(struct ext_inode *dir, const char *name, size_t len, struct dirpo
         return r;
     do {
         struct frame *f = &p.f[p.levels];
-        uint32_t lblk;
 
-        if ((r = get_child_block_number(dir, &f->v[f->at], &lblk)) != 0 ||
-            (r = ext_dir_read(dir, lblk, &pos->b)) != 0)
+        r = read_child_block(dir, &f->v[f->at], &pos->b);
+        if (r != 0)
             break;
         pos->e = dirblock_find(dir->fs, pos->b, name, len, &pos->prev);
         if (pos->e != NULL)
@@ -431,12 +438,12 @@ static int batch_fill(struct ext_inode *dir, struct probe *p, struct batch *a)
     for (;;) {
         bool last = !peek_next_leaf_hash(p, &hi), over = !last && (hi & 1);
 
-        if ((err = get_child_block_number(dir, &f->v[f->at], &lblk)) != 0 ||
-            (err = batch_add(dir, a, lblk, probe_hash_version(dir->fs, p), lo,
-                             last ? UINT32_MAX : hi & ~1u)) != 0)
+        err = get_child_block_number(dir, &f->v[f->at], &lblk);
+        if (err == 0)
+            err = batch_add(dir, a, lblk, probe_hash_version(dir->fs, p), lo,
+                            last ? UINT32_MAX : hi & ~1u);
+        if (err != 0 || !over)
             return err;
-        if (!over)
-            return 0;
         if (--left == 0)
             return ext_error(dir->fs, "directory %u: its index is longer than it",
                              (uint32_t)dir->vn.ino);
@@ -653,14 +660,13 @@ int htree_add(struct handle *h, struct ext_inode *dir, const char *name, size_t 
     struct buf *leaf, *into;
     struct frame *f;
     struct probe p;
-    uint32_t lblk;
     int err = probe_for_name(dir, name, len, &p);
 
     if (err != 0)
         return err;
     f = &p.f[p.levels];
-    if ((err = get_child_block_number(dir, &f->v[f->at], &lblk)) != 0 ||
-        (err = ext_dir_read(dir, lblk, &leaf)) != 0) {
+    err = read_child_block(dir, &f->v[f->at], &leaf);
+    if (err != 0) {
         release_probe(&p);
         return err;
     }
@@ -698,7 +704,8 @@ int htree_make(struct handle *h, struct ext_inode *dir)
     err = ext_dir_append(h, dir, &b, &lblk);
     if (err != 0)
         goto out;
-    if (b == root || (first = offset_after_dots(fs, root)) == fs->bsize) {
+    first = b == root ? fs->bsize : offset_after_dots(fs, root);
+    if (first == fs->bsize) {
         buf_put(b);
         err = ext_error(fs, "directory %u: its first block has become something else",
                         (uint32_t)dir->vn.ino);

@@ -72,8 +72,11 @@ static int alloc_inode_in_group(struct handle *h, uint32_t g, bool is_dir, uint3
     int err = 0;
 
     mutex_enter(&grp->lock);
-    if (d->free_inodes != 0 && (err = read_inode_bitmap(fs, g, &mb)) == 0)
-        i = bits_next_clear(mb->data, NULL, max_of(first, grp->inode_hint), fs->ipg);
+    if (d->free_inodes != 0) {
+        err = read_inode_bitmap(fs, g, &mb);
+        if (err == 0)
+            i = bits_next_clear(mb->data, NULL, max_of(first, grp->inode_hint), fs->ipg);
+    }
     if (i < fs->ipg) {
         jnl_access(h, mb);
         jnl_access(h, db);

@@ -96,6 +96,14 @@ int ext_ibuf(struct ext_inode *i)
     return buf_read(fs, d->inode_table + k / fs->ipb, &i->ibuf);
 }
 
+/* The size that a symbolic link is smaller than: its target is in a block of its own, or in the inode. */
+static uint64_t symlink_size_limit(const struct ext_fs *fs, const struct ext_dinode *d)
+{
+    uint32_t attribute_sectors = d->file_acl != 0 ? fs->spb : 0;
+
+    return d->blocks > attribute_sectors ? fs->bsize : INLINE_LINK;
+}
+
 /* Checks the fields of an inode that has just been read.  0 or -EUCLEAN. */
 static int check_inode(struct ext_inode *i, const struct ext_dinode *d)
 {
@@ -123,8 +131,7 @@ static int check_inode(struct ext_inode *i, const struct ext_dinode *d)
             return ext_error(fs, "directory %u: size %llu", ino, (unsigned long long)i->vn.size);
         break;
     case VLNK:
-        if (i->vn.size == 0 ||
-            i->vn.size >= (d->blocks > (d->file_acl ? fs->spb : 0) ? fs->bsize : INLINE_LINK))
+        if (i->vn.size == 0 || i->vn.size >= symlink_size_limit(fs, d))
             return ext_error(fs, "symbolic link %u: size %llu", ino,
                              (unsigned long long)i->vn.size);
         break;

@@ -432,9 +432,10 @@ int jnl_commit_all(struct ext_fs *fs)
     uint32_t tid;
 
     mutex_enter(&j->lock);
-    tid = j->running != NULL      ? j->running->tid
-          : j->committing != NULL ? j->committing->tid
-                                  : j->committed;
+    if (j->running != NULL)
+        tid = j->running->tid;
+    else
+        tid = j->committing != NULL ? j->committing->tid : j->committed;
     mutex_exit(&j->lock);
     return jnl_commit(fs, tid);
 }

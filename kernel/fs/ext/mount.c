@@ -321,7 +321,9 @@ static int resolve_mount_source(const char *source, struct disk **out)
         if (block)
             *out = disk_by_dev(vn->rdev);
         vn_release(vn);
-        return !block ? -ENOTBLK : *out == NULL ? -ENXIO : 0;
+        if (!block)
+            return -ENOTBLK;
+        return *out == NULL ? -ENXIO : 0;
     }
     if (strncmp(source, "/dev/", 5) == 0)
         source += 5;
@@ -367,7 +369,11 @@ static int mount_ext_type(const char *type, const char *source, const char *text
     struct extmount *m;
     int err = parse_ext_options(text, &o);
 
-    if (err != 0 || (err = resolve_mount_source(source, &d)) != 0 || (err = disk_claim(d)) != 0)
+    if (err == 0)
+        err = resolve_mount_source(source, &d);
+    if (err == 0)
+        err = disk_claim(d);
+    if (err != 0)
         return err;
     if (disk_readonly(d))
         o.flags |= MS_RDONLY;

@@ -53,13 +53,15 @@ static int read_parent_ino(struct ext_inode *dir, uint32_t *ino)
 static int check_parent(struct ext_inode *dir, struct ext_inode *i)
 {
     uint32_t up = i->parent;
-    int err;
+    int err = 0;
 
     if (i->vn.type != VDIR) {
         i->parent = (uint32_t)dir->vn.ino;
         return 0;
     }
-    if (up == 0 && (err = read_parent_ino(i, &up)) != 0)
+    if (up == 0)
+        err = read_parent_ino(i, &up);
+    if (err != 0)
         return err;
     if (up != dir->vn.ino || i->vn.ino == EXT_ROOT_INO)
         return ext_error(dir->fs, "directory %u is in %u, and says in %u", (uint32_t)i->vn.ino,
@@ -135,8 +137,10 @@ static int store_symlink_target(struct handle *h, struct ext_inode *i, const cha
         memcpy(i->block, target, len);
         return 0;
     }
-    if ((err = ext_map_alloc(h, i, 0, 1, &pblk, &got, &fresh)) != 0 ||
-        (err = buf_new(i->fs, pblk, &b)) != 0)
+    err = ext_map_alloc(h, i, 0, 1, &pblk, &got, &fresh);
+    if (err == 0)
+        err = buf_new(i->fs, pblk, &b);
+    if (err != 0)
         return err;
     jnl_access(h, b);
     memcpy(b->data, target, len);
@@ -224,8 +228,10 @@ static int create_in_handle(struct handle *h, struct ext_inode *dir, const char 
     i->vn.rdev = rdev;
     i->vn.nlink = type == VDIR ? 2 : 1;
     *out = i;
-    if ((err = fill_new_inode(h, dir, i, target)) == 0 &&
-        (err = ext_dir_add(h, dir, name, len, (uint32_t)i->vn.ino, type)) == 0) {
+    err = fill_new_inode(h, dir, i, target);
+    if (err == 0)
+        err = ext_dir_add(h, dir, name, len, (uint32_t)i->vn.ino, type);
+    if (err == 0) {
         if (type == VDIR)
             dir->vn.nlink++;
         touch_dir(h, dir);
@@ -388,7 +394,9 @@ static int check_dir_is_empty(struct ext_inode *i)
 {
     int r = i == NULL || i->vn.type != VDIR ? 1 : ext_dir_empty(i);
 
-    return r < 0 ? r : r == 0 ? -ENOTEMPTY : 0;
+    if (r < 0)
+        return r;
+    return r == 0 ? -ENOTEMPTY : 0;
 }
 
 int ext_unlink(struct ext_inode *dir, const char *name, size_t len, struct ext_inode *victim)
@@ -396,10 +404,11 @@ int ext_unlink(struct ext_inode *dir, const char *name, size_t len, struct ext_i
     struct dirpos pos;
     struct handle h;
     bool last;
-    int err;
+    int err = check_dir_is_empty(victim);
 
-    if ((err = check_dir_is_empty(victim)) != 0 ||
-        (err = find_entry_of_inode(dir, name, len, victim->vn.ino, &pos)) != 0)
+    if (err == 0)
+        err = find_entry_of_inode(dir, name, len, victim->vn.ino, &pos);
+    if (err != 0)
         return err;
     err = jnl_start(dir->fs, MAKE_CREDITS, &h);
     if (err == 0) {

@@ -79,10 +79,12 @@ int ext_orphans_end(struct ext_fs *fs, unsigned *n)
         uint32_t ino = fs->sb->last_orphan;
         struct ext_inode *i;
         struct handle h;
+        int used = 0;
 
-        if (left == 0 || ino < fs->first_ino || ino > fs->inodes ||
-            (err = ext_ino_used(fs, ino)) != 1)
-            return err < 0 ? err : ext_error(fs, "the orphan list leads to inode %u", ino);
+        if (left != 0 && ino >= fs->first_ino && ino <= fs->inodes)
+            used = ext_ino_used(fs, ino);
+        if (used != 1)
+            return used < 0 ? used : ext_error(fs, "the orphan list leads to inode %u", ino);
         err = ext_iload(fs, ino, &i);
         if (err != 0)
             break;
@@ -95,7 +97,9 @@ int ext_orphans_end(struct ext_fs *fs, unsigned *n)
             err = i->vn.type == VREG || i->vn.type == VDIR || i->vn.type == VLNK
                       ? ext_truncate(i, i->vn.size)
                       : 0;
-            if (err == 0 && (err = jnl_start(fs, ORPHAN_CREDITS, &h)) == 0) {
+            if (err == 0)
+                err = jnl_start(fs, ORPHAN_CREDITS, &h);
+            if (err == 0) {
                 ext_orphan_del(&h, i);
                 jnl_stop(&h);
             }

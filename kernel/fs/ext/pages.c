@@ -254,13 +254,14 @@ static int build_transfer_requests(struct page_transfer *t)
     uint32_t total = t->n * per, pblk = 0, run = 0;
     struct page_part *last = NULL;
     uint64_t size = t->i->vn.size; /* read before the map: a file gets its blocks before it grows */
-    int err;
+    int err = 0;
 
     if (t->io != READ_PAGES)
         total = blocks_left_by_truncate(t->i, lblk, total);
     for (uint32_t b = 0; b < total; b++, run--) {
-        if (run == 0 &&
-            (err = map_blocks_for_io(t->i, lblk + b, total - b, t->io, &pblk, &run)) != 0)
+        if (run == 0)
+            err = map_blocks_for_io(t->i, lblk + b, total - b, t->io, &pblk, &run);
+        if (err != 0)
             return err;
         if (pblk == 0) {
             size_t off = (size_t)(b % per) << fs->bshift;
@@ -330,10 +331,13 @@ static int transfer_page_blocks(struct ext_inode *i, struct page *pg, enum page_
         if (write && blocks_left_by_truncate(i, pg->index * per + b, 1) == 0)
             break;
         err = map_blocks_for_io(i, pg->index * per + b, 1, io, &pblk, &n);
-        if (err == 0 && pblk != 0)
-            err = write ? write_file_block(fs, pblk, at, bytes > off ? bytes - off : 0)
-                        : ext_io_one(fs, BLK_READ, pblk, at);
-        else if (err == 0 && !write)
+        if (err != 0)
+            return err;
+        if (pblk != 0 && write)
+            err = write_file_block(fs, pblk, at, bytes > off ? bytes - off : 0);
+        else if (pblk != 0)
+            err = ext_io_one(fs, BLK_READ, pblk, at);
+        else if (!write)
             memset(at, 0, fs->bsize);
         if (err != 0)
             return err;
@@ -402,14 +406,18 @@ static int transfer_pages(struct ext_inode *i, struct page **pages, unsigned n, 
         t->page[k].pg = pages[k];
         t->page[k].left = 1;
     }
-    if (io != READ_PAGES && unlikely(has_bytes_beyond_eof(i, pages[n - 1])) &&
-        (t->clean = copy_with_zeroed_tail(i, pages[n - 1])) == NULL)
-        err = -ENOMEM;
+    if (io != READ_PAGES && unlikely(has_bytes_beyond_eof(i, pages[n - 1]))) {
+        t->clean = copy_with_zeroed_tail(i, pages[n - 1]);
+        if (t->clean == NULL)
+            err = -ENOMEM;
+    }
     if (err == 0)
         err = build_transfer_requests(t);
     if (err != 0) {
         discard_transfer(t);
-        return err == -ENOMEM ? transfer_pages_slowly(i, pages, n, io) : page_io_errno(err, io);
+        if (err == -ENOMEM)
+            return transfer_pages_slowly(i, pages, n, io);
+        return page_io_errno(err, io);
     }
     for (p = t->parts; p != NULL; p = p->next)
         atomic_fetch_add(&t->left, 1);

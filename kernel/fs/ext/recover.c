@@ -266,7 +266,7 @@ static int walk_descriptor_tags(struct replay *r, enum pass pass, uint32_t seq, 
     while (!last) {
         const struct jbd_tag *tag = (const struct jbd_tag *)(r->buf + off);
         uint16_t flags;
-        int err;
+        int err = 0;
 
         if (off + sizeof *tag > r->fs->bsize) {
             if (pass == SCAN)
@@ -282,7 +282,9 @@ static int walk_descriptor_tags(struct replay *r, enum pass pass, uint32_t seq, 
         if (pass == REVOKE && !may_replay_to_block(r, be32(tag->block)))
             return refuse_journal(r->fs, -EUCLEAN,
                                   "the journal holds a block that is outside the file system");
-        if (pass == REPLAY && (err = replay_log_block(r, *pos, tag, seq)) != 0)
+        if (pass == REPLAY)
+            err = replay_log_block(r, *pos, tag, seq);
+        if (err != 0)
             return err;
         *pos = next_log_position(r->j, *pos);
     }

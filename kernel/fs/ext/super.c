@@ -268,23 +268,34 @@ static void unload_fs_metadata(struct ext_fs *fs)
     bufs_destroy(fs);
 }
 
-/* Reads and checks the superblock and the group descriptors. */
-static int load_fs_metadata(struct ext_fs *fs)
+static int read_fs_super(struct ext_fs *fs)
 {
-    struct ext_super *s = kmem_alloc(sizeof *s);
-    uint32_t where;
+    struct ext_super *s;
     int err;
 
+    if (disk_sectors(fs->disk) < 4)
+        return refuse_mount(fs, -EINVAL, "the disk is too small");
+    s = kmem_alloc(sizeof *s);
     if (s == NULL)
         return -ENOMEM;
-    if (disk_sectors(fs->disk) < 4)
-        err = refuse_mount(fs, -EINVAL, "the disk is too small");
-    else if ((err = blk_rw(fs->disk, BLK_READ, EXT_SUPER_OFFSET / SECTOR_SIZE, s, sizeof *s)) != 0)
+    err = blk_rw(fs->disk, BLK_READ, EXT_SUPER_OFFSET / SECTOR_SIZE, s, sizeof *s);
+    if (err != 0)
         err = refuse_mount(fs, err, "the superblock cannot be read");
     else
         err = check_fs_super(fs, s);
     kmem_free(s);
-    if (err != 0 || (err = bufs_init(fs)) != 0)
+    return err;
+}
+
+/* Reads and checks the superblock and the group descriptors. */
+static int load_fs_metadata(struct ext_fs *fs)
+{
+    uint32_t where;
+    int err = read_fs_super(fs);
+
+    if (err == 0)
+        err = bufs_init(fs);
+    if (err != 0)
         return err;
     where = EXT_SUPER_OFFSET >> fs->bshift;
     err = buf_read(fs, where, &fs->sb_buf);
@@ -294,9 +305,11 @@ static int load_fs_metadata(struct ext_fs *fs)
     fs->gdt = kmem_zalloc(fs->gdt_blocks * sizeof *fs->gdt);
     if (fs->gdt == NULL)
         return -ENOMEM;
-    for (uint32_t i = 0; i < fs->gdt_blocks; i++)
-        if ((err = buf_read(fs, where + 1 + i, &fs->gdt[i])) != 0)
+    for (uint32_t i = 0; i < fs->gdt_blocks; i++) {
+        err = buf_read(fs, where + 1 + i, &fs->gdt[i]);
+        if (err != 0)
             return refuse_mount(fs, err, "the group descriptors cannot be read");
+    }
     fs->free_blocks = fs->free_inodes = fs->ndirs = 0;
     for (uint32_t g = 0; g < fs->ngroups; g++) {
         struct buf *b;
@@ -354,8 +367,14 @@ int ext_writable(struct ext_fs *fs)
     fs->sb->mtime = (uint32_t)(clock_real_ns() / 1000000000);
     fs->sb->mnt_count++;
     fs->rdonly = false;
-    if ((err = jnl_open(fs)) != 0 || (err = write_fs_super(fs)) != 0 ||
-        (err = blk_flush(fs->disk)) != 0 || (err = ext_orphans_end(fs, &n)) != 0) {
+    err = jnl_open(fs);
+    if (err == 0)
+        err = write_fs_super(fs);
+    if (err == 0)
+        err = blk_flush(fs->disk);
+    if (err == 0)
+        err = ext_orphans_end(fs, &n);
+    if (err != 0) {
         fs->rdonly = true;
         return err;
     }
@@ -403,7 +422,8 @@ void ext_note_error(struct ext_fs *fs)
     struct ext_super *s; /* read from the disk: the one in memory has uncommitted bytes */
     uint32_t now = (uint32_t)(clock_real_ns() / 1000000000);
 
-    if (disk_readonly(fs->disk) || (s = kmem_alloc(sizeof *s)) == NULL)
+    s = disk_readonly(fs->disk) ? NULL : kmem_alloc(sizeof *s);
+    if (s == NULL)
         return;
     fs->sb->state |= EXT_STATE_ERROR;
     if (blk_rw(fs->disk, BLK_READ, EXT_SUPER_OFFSET / SECTOR_SIZE, s, sizeof *s) == 0) {
@@ -469,9 +489,10 @@ static int copy_journal_error(struct ext_fs *fs)
     fs->sb->state |= EXT_STATE_ERROR;
     if (disk_readonly(fs->disk))
         return 0;
-    if ((err = write_fs_super(fs)) == 0 && (err = blk_flush(fs->disk)) == 0)
-        err = jnl_note_error(fs, false);
-    return err;
+    err = write_fs_super(fs);
+    if (err == 0)
+        err = blk_flush(fs->disk);
+    return err != 0 ? err : jnl_note_error(fs, false);
 }
 
 /* Loads the journal and replays it if necessary; after a replay, reads the metadata again. */
@@ -518,9 +539,32 @@ static int check_root_inode(struct ext_fs *fs)
             err = -EUCLEAN;
         ext_iput(root);
     }
-    return err == 0 ? 0
-                    : refuse_mount(fs, err == -ENOENT ? -EUCLEAN : err,
-                                   "the root directory cannot be read");
+    if (err == 0)
+        return 0;
+    return refuse_mount(fs, err == -ENOENT ? -EUCLEAN : err, "the root directory cannot be read");
+}
+
+/* Reads, checks, replays and, unless fs->rdonly, opens for writing what the disk holds.  0 or -errno. */
+static int load_fs(struct ext_fs *fs)
+{
+    int err = icache_init(fs);
+
+    if (err == 0)
+        err = load_fs_metadata(fs);
+    if (err == 0 && !fs->rdonly && disk_readonly(fs->disk))
+        err = refuse_mount(fs, -EROFS, "the disk cannot be written");
+    if (err == 0)
+        err = init_block_groups(fs);
+    if (err == 0)
+        err = load_and_replay_journal(fs);
+    if (err == 0)
+        err = check_root_inode(fs);
+    if (err != 0 || fs->rdonly)
+        return err;
+    err = ext_writable(fs);
+    if (err != 0 && fs->reason[0] == '\0')
+        refuse_mount(fs, err, "it cannot be made writable");
+    return err;
 }
 
 int ext_mount(struct disk *disk, const char *name, bool rdonly, struct vfs *vfs,
@@ -542,19 +586,7 @@ int ext_mount(struct disk *disk, const char *name, bool rdonly, struct vfs *vfs,
     mutex_init(&fs->orphan_lock, SLEEP_EXT_ORPHANS);
     spin_init(&fs->dirty_lock, RANK_BUF);
     fs->next_generation = (uint32_t)clock_real_ns();
-    err = icache_init(fs);
-    if (err == 0)
-        err = load_fs_metadata(fs);
-    if (err == 0 && !fs->rdonly && disk_readonly(disk))
-        err = refuse_mount(fs, -EROFS, "the disk cannot be written");
-    if (err == 0)
-        err = init_block_groups(fs);
-    if (err == 0)
-        err = load_and_replay_journal(fs);
-    if (err == 0)
-        err = check_root_inode(fs);
-    if (err == 0 && !fs->rdonly && (err = ext_writable(fs)) != 0 && fs->reason[0] == '\0')
-        refuse_mount(fs, err, "it cannot be made writable");
+    err = load_fs(fs);
     if (err == 0) {
         *out = fs;
         return 0;

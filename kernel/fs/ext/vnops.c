@@ -128,9 +128,10 @@ static int ext_vn_setattr(struct vnode *vn, unsigned mask, const struct vattr *v
     struct handle h;
     int err = 0;
 
-    if ((mask & VA_SIZE) && (err = resize_file(vn, va->size)) != 0)
-        return err;
-    err = jnl_start(ext_i(vn)->fs, 2, &h);
+    if (mask & VA_SIZE)
+        err = resize_file(vn, va->size);
+    if (err == 0)
+        err = jnl_start(ext_i(vn)->fs, 2, &h);
     if (err != 0)
         return err;
     vn_setattr_default(vn, mask, va);
@@ -159,10 +160,12 @@ static int ext_vn_fsync(struct vnode *vn, bool data_only)
     int err = vn->type == VREG ? object_sync(&vn->obj, 0, last) : 0, e;
 
     if (i->fs->rdonly)
-        return err != 0 ? err : i->fs->failed ? -EIO : 0;
-    if (!data_only || vn->size != i->disksize)
-        if ((e = ext_iflush_one(i)) != 0 && err == 0)
+        return err == 0 && i->fs->failed ? -EIO : err;
+    if (!data_only || vn->size != i->disksize) {
+        e = ext_iflush_one(i);
+        if (e != 0 && err == 0)
             err = e == -EROFS ? -EIO : e;
+    }
     e = jnl_sync(i->fs, i->tid);
     return err != 0 ? err : e;
 }
