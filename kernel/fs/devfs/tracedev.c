@@ -146,11 +146,13 @@ static unsigned take_trace_records(struct reader *rd, struct trace_record *out, 
         out[n] = make_preface_record(rd, rd->given + n);
         n++;
     }
-    for (unsigned i = 0; i < ncpu && n == 0; i++)
-        if ((*ring = cpus[i]->trace) != NULL) {
+    for (unsigned i = 0; i < ncpu && n == 0; i++) {
+        *ring = cpus[i]->trace;
+        if (*ring != NULL) {
             *from = (*ring)->tail;
             n = trace_ring_read(*ring, from, rd->until, i, out, max);
         }
+    }
     return n;
 }
 

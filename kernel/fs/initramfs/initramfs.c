@@ -105,7 +105,9 @@ static int write_member_data(struct vnode *vn, const struct cpio_entry *e)
 {
     long n = e->size == 0 ? 0 : vn_write_kernel(vn, e->data, e->size, 0);
 
-    return n < 0 ? (int)n : (size_t)n != e->size ? -ENOSPC : 0;
+    if (n < 0)
+        return (int)n;
+    return (size_t)n != e->size ? -ENOSPC : 0;
 }
 
 /*
@@ -178,11 +180,23 @@ static char *copy_link_target(const struct cpio_entry *e)
     return t;
 }
 
+/* The last component of the member's path, and its length in *len. */
+static const char *last_component(const struct cpio_entry *e, size_t *len)
+{
+    for (size_t i = e->nlen; i-- > 0;)
+        if (e->name[i] == '/') {
+            *len = e->nlen - i - 1;
+            return e->name + i + 1;
+        }
+    *len = e->nlen;
+    return e->name;
+}
+
 static int unpack_member(struct unpack *u, const struct cpio_entry *e)
 {
     enum vtype type = (enum vtype)type_of_ifmt[(e->mode & S_IFMT) >> 12];
-    const char *last = e->name;
-    size_t len = e->nlen;
+    size_t len;
+    const char *last = last_component(e, &len);
     char *target = NULL;
     struct linked *known = NULL;
     struct vnode *vn;
@@ -190,12 +204,6 @@ static int unpack_member(struct unpack *u, const struct cpio_entry *e)
 
     if (type == 0)
         return -EINVAL;
-    for (size_t i = e->nlen; i-- > 0;)
-        if (e->name[i] == '/') {
-            last = e->name + i + 1;
-            len = e->nlen - i - 1;
-            break;
-        }
     if (len == 1 && last[0] == '.') { /* the root itself */
         u->ctx.root->mode = e->mode & 07777;
         return 0;
@@ -206,11 +214,15 @@ static int unpack_member(struct unpack *u, const struct cpio_entry *e)
     err = remove_old_entry(u, last, len, type, &vn);
     if (err != 0)
         return err;
-    if (type == VREG && e->nlink > 1 && (known = find_link(u, e)) != NULL) {
+    if (type == VREG && e->nlink > 1)
+        known = find_link(u, e);
+    if (known != NULL) {
         err = make_hard_link(u, last, len, known->vn);
         return err != 0 || e->size == 0 ? err : write_member_data(known->vn, e);
     }
-    if (type == VLNK && (target = copy_link_target(e)) == NULL)
+    if (type == VLNK)
+        target = copy_link_target(e);
+    if (type == VLNK && target == NULL)
         return -EINVAL;
     if (vn == NULL)
         err = dir_create(&u->ctx, u->dir, last, len, type, e->mode & 07777,

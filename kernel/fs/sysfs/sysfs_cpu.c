@@ -28,12 +28,13 @@ static void all_cpus(struct cpumask *m)
 
 SHOW(show_set)
 {
-    struct cpumask all, set;
+    struct cpumask set;
 
-    all_cpus(&all);
-    set = n->tag == SET_ONLINE    ? cpumask_and(&all, &cpu_online_mask)
-          : n->tag == SET_OFFLINE ? cpumask_andnot(&all, &cpu_online_mask)
-                                  : all;
+    all_cpus(&set);
+    if (n->tag == SET_ONLINE)
+        set = cpumask_and(&set, &cpu_online_mask);
+    else if (n->tag == SET_OFFLINE)
+        set = cpumask_andnot(&set, &cpu_online_mask);
     text_list(out, set.w, ncpu);
     text_str(out, "\n");
     return 0;

@@ -367,7 +367,9 @@ static int tmpfs_remount(struct vfs *vfs, const char *options, unsigned flags)
 
     if (err == 0 && tm->pages > (bytes + PAGE_SIZE - 1) >> PAGE_SHIFT)
         err = -EINVAL;
-    if (err != 0 || (err = vfs_set_readonly(vfs, (flags & MS_RDONLY) != 0)) != 0)
+    if (err == 0)
+        err = vfs_set_readonly(vfs, (flags & MS_RDONLY) != 0);
+    if (err != 0)
         return err;
     tm->max_pages = (bytes + PAGE_SIZE - 1) >> PAGE_SHIFT;
     return 0;
