@@ -188,13 +188,15 @@ static void run(struct qemu_plugin_tb tb, const uint64_t *address)
         tb.exec(0, tb.exec_data);
     for (size_t i = 0; i < tb.n; i++) {
         bool is_store = tb.insn[i].code[1] == (char)0x89;
-        bool is_movups = tb.insn[i].code[0] == 0x0f && tb.insn[i].code[1] == 0x10; /* 16 bytes: one access since 8.2 */
+        /* 16 bytes: one access since 8.2 */
+        bool is_movups = tb.insn[i].code[0] == 0x0f && tb.insn[i].code[1] == 0x10;
 
         if (tb.insn[i].exec)
             tb.insn[i].exec(0, tb.insn[i].exec_data);
         if (address[i] && tb.insn[i].access && is_movups && NEW > 1) {
             tb.insn[i].access(0, 4 << SIZE_AT, address[i], tb.insn[i].access_data);
-        } else if (address[i] && tb.insn[i].access && tb.insn[i].code[0] == (char)0xf3) { /* rep: goes round in it */
+        } else if (address[i] && tb.insn[i].access && tb.insn[i].code[0] == (char)0xf3) {
+            /* rep: goes round in it */
             for (unsigned round = 0; round < 3; round++)
                 tb.insn[i].access(0, 3 << SIZE_AT | 1 << 17, address[i] + 8 * round, tb.insn[i].access_data);
         } else if (address[i] && tb.insn[i].access) {

@@ -125,8 +125,7 @@ static unsigned home_of(const struct fp_model *m, uint32_t line)
 }
 
 /* Translates the page of a virtual address with QEMU's help and remembers it in *pg.  NULL: QEMU does not know it. */
-__attribute__((noinline))
-static struct fp_page *learn_page(struct fp_cpu_state *c, struct fp_page *pg, uint64_t tag, uint64_t virt,
+static __attribute__((noinline)) struct fp_page *learn_page(struct fp_cpu_state *c, struct fp_page *pg, uint64_t tag, uint64_t virt,
                                   uint32_t info)
 {
     struct fp_model *m = c->model;
@@ -233,7 +232,8 @@ static inline void post_store(struct fp_cpu_state *c, uint32_t line, unsigned ho
     struct fp_queued *last;
     uint64_t done;
 
-    if (c->nqueued == FP_MAX_FLIGHTS) /* possible, because a store across two lines takes two entries */
+    /* possible, because a store across two lines takes two entries */
+    if (c->nqueued == FP_MAX_FLIGHTS)
         leave_queue(c);
     done = fly(c, &c->stores, (unsigned)c->model->p.stores_in_flight, line, home, owner, move, c->clock);
     if (c->nqueued == 0) {
@@ -289,7 +289,7 @@ static inline struct fp_ec *ec_find(const struct fp_model *m, struct fp_ec *set,
 }
 
 /* A line that this CPU has written leaves its external cache.  Writes it back if memory is stale (M3). */
-__attribute__((noinline)) static void ec_evict(struct fp_cpu_state *c, struct fp_ec out)
+static __attribute__((noinline)) void ec_evict(struct fp_cpu_state *c, struct fp_ec out)
 {
     uint32_t line = out.line - 1;
     uint64_t *word = &c->model->word[line];
@@ -322,7 +322,7 @@ static inline void ec_insert(struct fp_cpu_state *c, struct fp_ec *set, uint32_t
  * Reads the line for ownership: all other copies become invalid, and memory stale.  `wait`: for a load, the CPU waits
  * until the line is there; else it goes through the store queue.
  */
-__attribute__((noinline)) static void read_to_own(struct fp_cpu_state *c, uint32_t line, bool wait)
+static __attribute__((noinline)) void read_to_own(struct fp_cpu_state *c, uint32_t line, bool wait)
 {
     uint64_t *word = &c->model->word[line];
     unsigned home = home_of(c->model, line);
@@ -356,8 +356,7 @@ static void keep_in_level1(struct fp_cpu_state *c, uint64_t vline, uint32_t befo
 }
 
 /* A store to a line in the CPU's own external cache: invalidates other copies, if there may be any. */
-__attribute__((noinline))
-static void ec_own(struct fp_cpu_state *c, uint32_t line, struct fp_ec *entry, uint64_t vline)
+static __attribute__((noinline)) void ec_own(struct fp_cpu_state *c, uint32_t line, struct fp_ec *entry, uint64_t vline)
 {
     uint64_t *word = &c->model->word[line], owner = *word & FP_OWNER;
     uint32_t before = version_of(*word);
@@ -498,8 +497,7 @@ static inline void look_at_clock(struct fp_cpu_state *c)
 /* ---- all together -------------------------------------------------------------------------- */
 
 /* An access within one line; a load within one half of it. */
-__attribute__((always_inline))
-static inline void reference_line(struct fp_cpu_state *c, uint64_t virt, unsigned size, bool store, uint32_t info)
+static __attribute__((always_inline)) inline void reference_line(struct fp_cpu_state *c, uint64_t virt, unsigned size, bool store, uint32_t info)
 {
     struct fp_page *pg = page_of(c, virt, info & ~FP_FLOATING);
     uint64_t vline = virt >> FP_LINE_SHIFT, tag = vline | c->gen, away;
@@ -562,8 +560,7 @@ static inline void reference_line(struct fp_cpu_state *c, uint64_t virt, unsigne
     *l = (struct fp_recent){.tag = tag | away, .wordp = word, .word = *word};
 }
 
-__attribute__((always_inline))
-static inline void reference(struct fp_cpu_state *c, uint64_t virt, unsigned size, bool store, uint32_t info)
+static __attribute__((always_inline)) inline void reference(struct fp_cpu_state *c, uint64_t virt, unsigned size, bool store, uint32_t info)
 {
     unsigned unit = store ? FP_LINE_BYTES : FP_HALF_BYTES;
 

@@ -31,11 +31,12 @@
 static const struct fp_model *model;
 static bool armed;
 static int64_t lag;    /* ns by which the guest's clock is behind icount_get() while disarmed */
-static int64_t latest; /* the highest time that any thread has read, ns (K1)                  */
-static int64_t outside; /* the last time that the main thread has read, ns (K1)               */
+static int64_t latest; /* the highest time that any thread has read, ns (K1) */
+static int64_t outside; /* the last time that the main thread has read, ns (K1) */
 static struct {
-    int64_t ns, skipped, instr; /* the guest's clock and the skipped time, ns; instructions of all CPUs */
-    uint64_t user, progress;    /* instructions of programs; model->progress, ps                        */
+    /* the guest's clock and the skipped time, ns; instructions of all CPUs */
+    int64_t ns, skipped, instr;
+    uint64_t user, progress;    /* instructions of programs; model->progress, ps */
 } begin; /* the values when the model was armed */
 
 static uint64_t user_instructions(void)
@@ -100,7 +101,8 @@ int fp_clock_take(const struct fp_model *m)
     clock_function **at;
     unsigned found = 0;
 
-    if (&use_icount_of_qemu == NULL || use_icount_of_qemu == 0) /* QEMU has no -icount, or it is not used */
+    /* QEMU has no -icount, or it is not used */
+    if (&use_icount_of_qemu == NULL || use_icount_of_qemu == 0)
         return 0;
     if (icount_get == NULL || icount_get_raw == NULL || icount_to_ns == NULL || object_class_by_name == NULL ||
         qemu_in_vcpu_thread == NULL || all_cpu_threads_idle == NULL)
@@ -108,7 +110,8 @@ int fp_clock_take(const struct fp_model *m)
     at = object_class_by_name("tcg-accel-ops");
     if (at == NULL)
         return -1;
-    for (unsigned i = 0; i < 64 && found < 2; i++) /* the class has about 30 pointers; these two are adjacent */
+    /* the class has about 30 pointers; these two are adjacent */
+    for (unsigned i = 0; i < 64 && found < 2; i++)
         if (at[i] == icount_get && (found == 0 || at[i - 1] == guest_clock)) {
             at[i] = guest_clock;
             found++;
@@ -117,6 +120,7 @@ int fp_clock_take(const struct fp_model *m)
         return -1;
     model = m;
     lag = icount_get() - (icount_get() / START_NS + 1) * START_NS;
-    cpu_exit(qemu_get_cpu(0)); /* end the slice in which the boot loader ended, so that all slices repeat in each run */
+    /* end the slice in which the boot loader ended, so that all slices repeat in each run */
+    cpu_exit(qemu_get_cpu(0));
     return 0;
 }

@@ -35,15 +35,15 @@ enum { PS = 1, PD = 2, SS = 4, SD = 8, PACKED = PS | PD, SCALAR = SS | SD, ALL =
 /* The roles of the two operands.  `reg` is an xmm register, except with TO_INTEGER; `rm` may be memory. */
 enum shape {
     UNKNOWN,
-    IN,           /* reg = rm                                     */
-    OUT,          /* rm = reg                                     */
-    HALF,         /* half of reg = memory or a half of rm         */
-    UNARY,        /* reg = f(rm)                                  */
-    BINARY,       /* reg = f(reg, rm)                             */
-    CLEARS,       /* as BINARY; 0 if reg and rm are the same      */
-    COMPARE,      /* flags = f(reg, rm)                           */
-    FROM_INTEGER, /* reg = f(integer)                             */
-    TO_INTEGER,   /* integer = f(rm)                              */
+    IN,           /* reg = rm */
+    OUT,          /* rm = reg */
+    HALF,         /* half of reg = memory or a half of rm */
+    UNARY,        /* reg = f(rm) */
+    BINARY,       /* reg = f(reg, rm) */
+    CLEARS,       /* as BINARY; 0 if reg and rm are the same */
+    COMPARE,      /* flags = f(reg, rm) */
+    FROM_INTEGER, /* reg = f(integer) */
+    TO_INTEGER,   /* integer = f(rm) */
 };
 
 /* The instructions 0f XX, by XX: shape, kind, valid prefixes, results.  0 results: their number is the prefix's. */
@@ -104,7 +104,8 @@ static struct form form_of(uint8_t opcode, unsigned prefix)
 {
     if (opcode == 0x5a && (prefix & SCALAR)) /* cvtss2sd, cvtsd2ss */
         return (struct form){UNARY, FPU_ADD, SCALAR, 1};
-    if (opcode == 0x7e && prefix == PD) /* movd, movq to memory; to an integer register: fpu_decode() */
+    /* movd, movq to memory; to an integer register: fpu_decode() */
+    if (opcode == 0x7e && prefix == PD)
         return (struct form){OUT, FPU_STORE, PD, 1};
     return forms[opcode];
 }
@@ -202,9 +203,9 @@ bool fpu_loops(const uint8_t *last, size_t length, size_t bytes)
 
 struct board {
     uint64_t now;                      /* clock cycle in which the next instruction can issue */
-    uint64_t ready[FPU_REGISTERS + 1]; /* when each register is ready; ready[FPU_NONE] is 0   */
-    bool divided[FPU_REGISTERS + 1];   /* it is the result of a division or a root            */
-    uint64_t adder, multiplier;        /* when each can begin its next operation              */
+    uint64_t ready[FPU_REGISTERS + 1]; /* when each register is ready; ready[FPU_NONE] is 0 */
+    bool divided[FPU_REGISTERS + 1];   /* it is the result of a division or a root */
+    uint64_t adder, multiplier;        /* when each can begin its next operation */
 };
 
 static uint64_t later(uint64_t a, uint64_t b)

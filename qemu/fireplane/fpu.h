@@ -28,10 +28,10 @@ enum fpu_kind {
 
 /* The xmm registers that an instruction uses. */
 struct fpu_insn {
-    uint8_t kind;      /* enum fpu_kind                                  */
-    uint8_t from[2];   /* the registers that it needs, or FPU_NONE       */
-    uint8_t to;        /* the register that it writes, or FPU_NONE       */
-    uint8_t results;   /* number of operations in a packed instruction   */
+    uint8_t kind;      /* enum fpu_kind */
+    uint8_t from[2];   /* the registers that it needs, or FPU_NONE */
+    uint8_t to;        /* the register that it writes, or FPU_NONE */
+    uint8_t results;   /* number of operations in a packed instruction */
 };
 
 /* fpu_decode - how a 64-bit instruction of `length` bytes uses xmm registers. */

@@ -20,7 +20,8 @@
 #include <string.h>
 
 #define INACTIVE   (~0ull)
-#define PUBLISH_PS 1000000 /* modelled time between two publications, at least: a slice may be much shorter */
+/* modelled time between two publications, at least: a slice may be much shorter */
+#define PUBLISH_PS 1000000
 
 static struct fp_header *header(struct fp_model *m)
 {
@@ -103,7 +104,8 @@ void fp_publish(struct fp_cpu_state *c)
 
     c->n.time_ps = c->clock;
     c->n.fp_stall_ps = c->clock - c->skipped - c->n.stall_ps - c->n.instr * m->p.clock_ps;
-    if (c->clock > m->latest) /* the guest may pass this value to FP_OP_SWITCH, which refuses times after m->latest */
+    /* the guest may pass this value to FP_OP_SWITCH, which refuses times after m->latest */
+    if (c->clock > m->latest)
         m->latest = c->clock;
 #pragma GCC unroll 32
     for (size_t i = 0; i < sizeof c->n / sizeof *from; i++)
@@ -276,7 +278,8 @@ enum fp_ask fp_doorbell(struct fp_model *m, unsigned cpu, unsigned op)
             fp_drain(c);
         shared(c)->ret[0] = c->clock;
         deactivate(c);
-        if (thread > c->clock && thread <= m->latest) /* a thread's time is never later than m->latest */
+        /* a thread's time is never later than m->latest */
+        if (thread > c->clock && thread <= m->latest)
             skip_to(c, thread);
         break;
     case FP_OP_PROBE:

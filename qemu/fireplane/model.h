@@ -29,25 +29,25 @@
 
 #define FP_LINE_SHIFT 6
 #define FP_LINE_BYTES 64
-#define FP_HALF_SHIFT 5    /* a line of level 1 is half a line of memory           */
+#define FP_HALF_SHIFT 5    /* a line of level 1 is half a line of memory */
 #define FP_HALF_BYTES 32
-#define FP_D_WAYS     4    /* data cache: 64 KB, 4 ways, 32-byte lines             */
+#define FP_D_WAYS     4    /* data cache: 64 KB, 4 ways, 32-byte lines */
 #define FP_D_LINES    2048
-#define FP_P_WAYS     4    /* prefetch cache: 2 KB, 4 ways, 64-byte lines          */
+#define FP_P_WAYS     4    /* prefetch cache: 2 KB, 4 ways, 64-byte lines */
 #define FP_P_LINES    32
-#define FP_RECENT     1024 /* entries of the filter                                */
+#define FP_RECENT     1024 /* entries of the filter */
 #define FP_STEP       617  /* odd: each 64 KB of address shifts by so many entries */
-#define FP_PAGES      4096 /* translations remembered for each CPU                 */
-#define FP_WC_SETS    8    /* write cache: 2 KB, 4 ways, 64-byte lines             */
+#define FP_PAGES      4096 /* translations remembered for each CPU */
+#define FP_WC_SETS    8    /* write cache: 2 KB, 4 ways, 64-byte lines */
 #define FP_WC_WAYS    4
 #define FP_WC_LINES   (FP_WC_SETS * FP_WC_WAYS)
-#define FP_BUCKETS    1024 /* buckets kept for each resource                       */
-#define FP_SLOTS      4096 /* slots kept for each port of the data crossbar        */
+#define FP_BUCKETS    1024 /* buckets kept for each resource */
+#define FP_SLOTS      4096 /* slots kept for each port of the data crossbar */
 
 /* The coherence word of a line of memory: its version in bits 33-63, and these bits. */
 #define FP_OWNER  0x1ffull /* CPU number + 1 of the last CPU with the only copy; 0: none */
-#define FP_SHARED 0x200ull /* other CPUs may have copies of this version             */
-#define FP_DIRTY  0x400ull /* memory is stale; the owner's cache supplies the line   */
+#define FP_SHARED 0x200ull /* other CPUs may have copies of this version */
+#define FP_DIRTY  0x400ull /* memory is stale; the owner's cache supplies the line */
 #define FP_STATE  0x7ffull
 #define FP_VERSION_STEP (2ull << 32)
 
@@ -66,25 +66,25 @@
  * coherence word has not changed.  For a load its half must be in level 1, too; for a store this CPU must own the line.
  */
 struct fp_recent {
-    uint64_t tag;  /* virtual line | generation | FP_ABSENT, 0: empty             */
-    uint64_t word; /* the value of *wordp when the entry was made                 */
+    uint64_t tag;  /* virtual line | generation | FP_ABSENT, 0: empty */
+    uint64_t word; /* the value of *wordp when the entry was made */
     uint64_t *wordp; /* never NULL: the coherence word, or with FP_FILLING fp_wc.need */
     uint64_t unused;
 };
 
 struct fp_page {
-    uint64_t tag;  /* virtual page | generation, 0: empty   */
-    uint32_t line; /* first physical line                   */
-    uint8_t home;  /* board                                 */
-    uint8_t known; /* the page is in a probed range         */
+    uint64_t tag;  /* virtual page | generation, 0: empty */
+    uint32_t line; /* first physical line */
+    uint8_t home;  /* board */
+    uint8_t known; /* the page is in a probed range */
 };
 
 /* A line in the write cache. */
 struct fp_wc {
     uint64_t need; /* bit i: byte i of the line is not written yet */
     struct fp_recent *at; /* the filter entry that settles its stores */
-    uint64_t age;  /* larger: used later                           */
-    unsigned home; /* board of the line                            */
+    uint64_t age;  /* larger: used later */
+    unsigned home; /* board of the line */
 };
 
 /*
@@ -101,8 +101,8 @@ struct fp_ec {
 #define FP_RES_BUCKETS FP_RES_CROSSBAR
 struct fp_kind {
     unsigned first;   /* index of its first resource in a row of buckets */
-    uint64_t lines;   /* capacity of a bucket, in lines                  */
-    uint64_t line_ps; /* time that a line occupies the resource, ps      */
+    uint64_t lines;   /* capacity of a bucket, in lines */
+    uint64_t line_ps; /* time that a line occupies the resource, ps */
 };
 
 /* The buckets of one interval of modelled time, one for each resource. */
@@ -122,7 +122,7 @@ struct fp_flights {
 
 /* A store in the store queue that waits until its CPU owns the line.  Stores leave the queue in order. */
 struct fp_queued {
-    uint64_t number; /* of the store: n.stores       */
+    uint64_t number; /* of the store: n.stores */
     uint64_t done;   /* when it leaves the queue, ps */
 };
 
@@ -130,33 +130,35 @@ struct fp_model;
 
 /* A CPU.  Before its slice begins, prefetch_next() makes the host fetch the members before the tables. */
 struct fp_cpu_state {
-    uint64_t clock;      /* ps: instructions, both kinds of stall, and skipped time     */
-    uint64_t limit;      /* beyond this fp_slice() must be called; 0: inactive          */
-    uint64_t near;       /* the same, after the CPU has used the interconnect           */
-    bool moved;          /* it has used the interconnect since the last fp_slice()      */
-    uint64_t gen;        /* current generation of virtual tags, as part of a tag        */
-    uint64_t mine;       /* state bits of a line that this CPU may write                */
-    struct fp_counts n;  /* n.time_ps and n.fp_stall_ps are set only when published     */
+    uint64_t clock;      /* ps: instructions, both kinds of stall, and skipped time */
+    uint64_t limit;      /* beyond this fp_slice() must be called; 0: inactive */
+    uint64_t near;       /* the same, after the CPU has used the interconnect */
+    bool moved;          /* it has used the interconnect since the last fp_slice() */
+    uint64_t gen;        /* current generation of virtual tags, as part of a tag */
+    uint64_t mine;       /* state bits of a line that this CPU may write */
+    struct fp_counts n;  /* n.time_ps and n.fp_stall_ps are set only when published */
     struct fp_model *model;
     struct fp_ec *ec;
-    const void *used[3]; /* table entries that the last load, store, write-cache fill used: to prefetch */
-    uint64_t tick;       /* the current age in wc[] and stream_age[]                    */
-    uint64_t published;  /* loads + stores already in the header's count                */
-    uint64_t skipped;    /* sum of the clock's jumps while no thread ran here, ps       */
+    /* table entries that the last load, store, write-cache fill used: to prefetch */
+    const void *used[3];
+    uint64_t tick;       /* the current age in wc[] and stream_age[] */
+    uint64_t published;  /* loads + stores already in the header's count */
+    uint64_t skipped;    /* sum of the clock's jumps while no thread ran here, ps */
     unsigned id, board, seat;
     struct fp_flights misses, stores, writebacks; /* in flight */
-    uint64_t store_limit; /* number of the first store that finds the store queue full; ~0: queue empty */
+    /* number of the first store that finds the store queue full; ~0: queue empty */
+    uint64_t store_limit;
     struct fp_queued queued[FP_MAX_FLIGHTS]; /* the store queue: a ring from `oldest` on */
     unsigned oldest, nqueued;
-    uint64_t stream[16]; /* the virtual line of each stream's last miss                 */
+    uint64_t stream[16]; /* the virtual line of each stream's last miss */
     uint64_t stream_age[16];
     unsigned last_stream; /* the stream that continued last: in_stream() tests it first */
-    unsigned cdc;        /* remainder of the share of directory-cache hits, percent     */
-    uint64_t probe[4];   /* arguments of FP_OP_PROBE, for the load that follows         */
-    uint32_t wc_line[FP_WC_LINES];  /* write cache, set by set: physical line + 1, 0: empty   */
-    struct fp_wc wc[FP_WC_LINES];   /* the rest of each entry                                */
-    struct fp_recent recent[FP_RECENT]; /* the filter                                        */
-    struct fp_page page[FP_PAGES];      /* translations                                      */
+    unsigned cdc;        /* remainder of the share of directory-cache hits, percent */
+    uint64_t probe[4];   /* arguments of FP_OP_PROBE, for the load that follows */
+    uint32_t wc_line[FP_WC_LINES];  /* write cache, set by set: physical line + 1, 0: empty */
+    struct fp_wc wc[FP_WC_LINES];   /* the rest of each entry */
+    struct fp_recent recent[FP_RECENT]; /* the filter */
+    struct fp_page page[FP_PAGES];      /* translations */
     /* Level 1: virtual tags with the generation, 0: empty; versions of the lines; the way of a set to replace next. */
     uint64_t d_tag[FP_D_LINES], p_tag[FP_P_LINES];
     uint32_t d_version[FP_D_LINES], p_version[FP_P_LINES];
@@ -166,25 +168,26 @@ struct fp_cpu_state {
 /* A range of memory on one board.  Its raw address is QEMU's own number for it, its physical address the guest's. */
 struct fp_range {
     uint64_t raw, length; /* of its first byte; bytes */
-    uint64_t physical;    /* of its first byte        */
+    uint64_t physical;    /* of its first byte */
     unsigned board;
 };
 
 struct fp_model {
     struct fp_params p;
     struct fp_cpu_state *cpu;
-    char *page;     /* the shared page                                       */
-    uint64_t *word; /* coherence word of each line of physical memory         */
-    uint8_t *home;  /* board of each page of physical memory, plus 1          */
+    char *page;     /* the shared page */
+    uint64_t *word; /* coherence word of each line of physical memory */
+    uint8_t *home;  /* board of each page of physical memory, plus 1 */
     uint64_t nlines;
     uint32_t ec_sets;
     size_t ec_bytes;
-    uint64_t seen[FP_MAX_CPUS]; /* clocks of active CPUs; ~0: inactive         */
-    const struct fp_cpu_state *runs; /* the only CPU whose clock in seen[] has changed since `others` was computed */
+    uint64_t seen[FP_MAX_CPUS]; /* clocks of active CPUs; ~0: inactive */
+    /* the only CPU whose clock in seen[] has changed since `others` was computed */
+    const struct fp_cpu_state *runs;
     uint64_t others;            /* the lowest clock in seen[], without that of `runs` */
-    uint64_t latest;            /* the highest clock published so far, ps     */
+    uint64_t latest;            /* the highest clock published so far, ps */
     uint64_t progress;          /* the highest value so far of the slowest active CPU's clock, ps */
-    uint64_t accesses;          /* loads + stores published                   */
+    uint64_t accesses;          /* loads + stores published */
     bool armed;
     enum fp_tested tested;
     struct fp_range range[2 * FP_MAX_BOARDS];
@@ -195,7 +198,7 @@ struct fp_model {
     uint64_t *bucket_end;
     struct fp_buckets hint; /* the buckets of the last transfer's start */
     struct fp_port *ports;  /* of the data crossbar, one for each board */
-    uint64_t slot_ps;       /* time of a line on a port's wires, ps     */
+    uint64_t slot_ps;       /* time of a line on a port's wires, ps */
     /* Set by the host program.  translate: the raw address of a virtual one; false: not known. */
     bool (*translate)(uint32_t info, uint64_t virt, uint64_t *raw);
     void (*yield)(unsigned cpu);

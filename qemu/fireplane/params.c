@@ -114,7 +114,8 @@ static int check(const struct fp_params *p, char *error, size_t error_size)
         FAIL("own_ps, pair_ps, board_ps, expander_ps, remote_ps, remote_miss_ps must not decrease in this order");
     if (p->order_ps > p->skew_ps)
         FAIL("order_ps = %lu is more than skew_ps = %lu", (unsigned long)p->order_ps, (unsigned long)p->skew_ps);
-    for (size_t i = 0; i < NKEYS; i++) { /* a bucket has room for two lines or more, but fewer than its ps (wire.c) */
+    /* a bucket has room for two lines or more, but fewer than its ps (wire.c) */
+    for (size_t i = 0; i < NKEYS; i++) {
         uint64_t bytes;
 
         if (strstr(keys[i].name, "_mbps") == NULL)

@@ -16,23 +16,25 @@
 #define FP_MAX_FLIGHTS 64 /* transfers in flight of one kind, at most */
 
 /* A CPU's seat is its place on its board.  The CPUs in seats 0 .. board_cpus-1 control the board's memory. */
-#define FP_SEAT_MAXCPU 255 /* on a MaxCPU board, in the I/O slot of the same expander; controls no memory */
+/* The seat of a CPU on a MaxCPU board, in the I/O slot of the same expander: it controls no memory. */
+#define FP_SEAT_MAXCPU 255
 
 struct fp_params {
     /* machine */
     unsigned ncpus, nboards;
-    uint8_t board[FP_MAX_CPUS];        /* of each CPU                                       */
-    uint8_t seat[FP_MAX_CPUS];         /* its number on the board, or FP_SEAT_MAXCPU        */
-    uint8_t board_cpus[FP_MAX_BOARDS]; /* CPUs of each board, without MaxCPU ones           */
+    uint8_t board[FP_MAX_CPUS];        /* of each CPU */
+    uint8_t seat[FP_MAX_CPUS];         /* its number on the board, or FP_SEAT_MAXCPU */
+    uint8_t board_cpus[FP_MAX_BOARDS]; /* CPUs of each board, without MaxCPU ones */
     uint64_t memory_mib;               /* of the machine; physical addresses go up to 4 GiB further */
     /* CPU and caches */
     uint64_t clock_ps; /* length of a CPU clock cycle */
     /* clock cycles from the operands to a floating-point result (fpu.c) */
     uint64_t fp_latency, fp_move_latency;        /* arithmetic; sign, logic, shuffles */
-    uint64_t fp_div_latency, fp_sqrt_latency;    /* double precision                  */
-    uint64_t fp_divs_latency, fp_sqrts_latency;  /* single precision                  */
+    uint64_t fp_div_latency, fp_sqrt_latency;    /* double precision */
+    uint64_t fp_divs_latency, fp_sqrts_latency;  /* single precision */
     uint64_t ecache_kib, ecache_ways;
-    uint64_t ecache_latency; /* clock cycles that a load waits for the external cache after a miss in level 1 */
+    /* clock cycles that a load waits for the external cache after a miss in level 1 */
+    uint64_t ecache_latency;
     uint64_t misses_in_flight, stores_in_flight, writebacks_in_flight; /* up to FP_MAX_FLIGHTS */
     uint64_t store_queue; /* its size, in stores */
     uint64_t streams;     /* streams of misses that each CPU can follow */
@@ -42,11 +44,12 @@ struct fp_params {
      * CPU of its board does; it is on a MaxCPU board of the same expander; it is on another board (the last two).
      */
     uint64_t own_ps, pair_ps, board_ps, expander_ps, remote_ps, remote_miss_ps;
-    uint64_t cdc_hit_percent; /* share of remote accesses that take remote_ps; the others take remote_miss_ps */
+    /* share of remote accesses that take remote_ps; the others take remote_miss_ps */
+    uint64_t cdc_hit_percent;
     /* bandwidth, megabytes (10^6 bytes) a second */
     uint64_t port_mbps, memory_mbps, bus_mbps, request_mbps, response_mbps, crossbar_mbps;
     bool bus_per_board; /* an address bus for each board, not one for all */
-    bool double_pumped; /* the data crossbar at half rate                 */
+    bool double_pumped; /* the data crossbar at half rate */
     uint64_t crossbar_queue; /* size of the queue behind each port, in lines */
     /* time: how far CPUs' clocks may be apart (model.c); length of a bucket (wire.c) */
     uint64_t skew_ps, order_ps, bucket_ps;

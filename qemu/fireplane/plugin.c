@@ -67,11 +67,13 @@ static struct CPUState *qemu_cpu[FP_MAX_CPUS];
 static char version[32] = "of an unknown version";
 static bool copies_code; /* qemu_plugin_insn_data copies into a buffer */
 static pthread_t cpu_thread; /* the host thread that runs all CPUs */
-static struct CPUState **current; /* that thread's current_cpu (QEMU's variable); NULL before the first doorbell */
+/* that thread's current_cpu (QEMU's variable); NULL before the first doorbell */
+static struct CPUState **current;
+/* the result of the last find_running(); a hash table of all CPUs, by `qemu` */
 static struct {
     struct CPUState *qemu;
     struct fp_cpu_state *cpu;
-} running, place[PLACES]; /* the result of the last find_running(); a hash table of all CPUs, by `qemu` */
+} running, place[PLACES];
 
 static const struct {
     const char *name;
@@ -99,7 +101,7 @@ static const struct {
 };
 
 /* QEMU reads qemu_plugin_version when it has loaded the plugin, and each QEMU accepts only some versions. */
-__attribute__((constructor)) static void choose_version(void)
+static __attribute__((constructor)) void choose_version(void)
 {
     struct qemu_version *v = qmp_query_version ? qmp_query_version(NULL) : NULL;
 
@@ -117,7 +119,7 @@ __attribute__((constructor)) static void choose_version(void)
 }
 
 /* Prints a message.  Returns -1. */
-__attribute__((format(printf, 1, 2))) static int say(const char *format, ...)
+static __attribute__((format(printf, 1, 2))) int say(const char *format, ...)
 {
     va_list ap;
 
@@ -136,7 +138,7 @@ static unsigned place_of(const struct CPUState *qemu)
     return (unsigned)((uintptr_t)qemu * 0x9e3779b97f4a7c15 >> 54) % PLACES;
 }
 
-__attribute__((noinline)) static struct fp_cpu_state *find_running(struct CPUState *qemu)
+static __attribute__((noinline)) struct fp_cpu_state *find_running(struct CPUState *qemu)
 {
     unsigned i = place_of(qemu);
 
@@ -223,8 +225,7 @@ static inline uint32_t floating_of(void *packed)
 }
 
 /* Not inlined, so that the callbacks need not save registers for this rare case. */
-__attribute__((noinline))
-static void slice_and_access(struct fp_cpu_state *c, qemu_plugin_meminfo_t info, uint64_t vaddr, unsigned at)
+static __attribute__((noinline)) void slice_and_access(struct fp_cpu_state *c, qemu_plugin_meminfo_t info, uint64_t vaddr, unsigned at)
 {
     fp_slice(c);
     access_of(c, info, vaddr, at);
@@ -291,7 +292,7 @@ static inline bool is_second(void)
     }                                                                                                          \
     static void on_rep_store_##at(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed)     \
     {                                                                                                          \
-        one_of_two(info & STORE_BIT, info, vaddr, packed, at);                                                 \
+        one_of_two((info & STORE_BIT) != 0, info, vaddr, packed, at);                                          \
     }                                                                                                          \
     static void on_rep_loads_##at(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed)     \
     {                                                                                                          \
@@ -303,10 +304,11 @@ ACCESS_CALLBACKS(5)
 static const struct callbacks {
     unsigned size_at;
     qemu_mem_cb access, counted, rep_store, rep_loads;
-} *on, layouts[] = {
+} layouts[] = {
     {4, on_access_4, on_counted_access_4, on_rep_store_4, on_rep_loads_4}, /* until QEMU 10 */
     {5, on_access_5, on_counted_access_5, on_rep_store_5, on_rep_loads_5}, /* from QEMU 11 on */
 };
+static const struct callbacks *on;
 
 static void on_block(unsigned vcpu, void *packed)
 {
@@ -422,7 +424,8 @@ static qemu_mem_cb round_callback(enum fp_insn kind)
  */
 static void watch_block(struct qemu_plugin_tb *tb, const enum fp_insn *kind, size_t n)
 {
-    size_t once = n, counts = n; /* how many are counted together; the one whose access counts them, n: none */
+    /* how many are counted together; the one whose access counts them, n: none */
+    size_t once = n, counts = n;
     unsigned floating[MOST_INSNS + 1] = {0};
     uint64_t clocks = clocks_of(tb, n, floating) - n;
     void *packed;

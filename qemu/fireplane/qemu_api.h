@@ -78,8 +78,9 @@ struct CPUState;
 WEAK struct CPUState *qemu_get_cpu(int index);
 WEAK void cpu_exit(struct CPUState *cpu);
 extern WEAK int use_icount_of_qemu __asm__("use_icount"); /* not 0: -icount */
-WEAK int64_t icount_get(void);     /* instructions of all CPUs in ns, plus the time skipped while they were idle */
-WEAK int64_t icount_get_raw(void); /* the number of instructions of all CPUs                                     */
+/* instructions of all CPUs in ns, plus the time skipped while they were idle */
+WEAK int64_t icount_get(void);
+WEAK int64_t icount_get_raw(void); /* the number of instructions of all CPUs */
 WEAK int64_t icount_to_ns(int64_t icount);
 WEAK bool qemu_in_vcpu_thread(void);
 WEAK bool all_cpu_threads_idle(void);

@@ -66,7 +66,7 @@ static void next(const struct fp_model *m, struct fp_buckets *at)
 }
 
 /* Sets m->hint to the buckets of time t.  Mostly these are the following ones. */
-__attribute__((noinline)) static void seek(struct fp_model *m, uint64_t t)
+static __attribute__((noinline)) void seek(struct fp_model *m, uint64_t t)
 {
     uint64_t length = m->p.bucket_ps;
 
@@ -82,15 +82,15 @@ __attribute__((noinline)) static void seek(struct fp_model *m, uint64_t t)
  * The slow path of reserve(): the bucket is full, or its word is from another time.  In a later bucket the transfer
  * starts after the beginning of the bucket and the lines before it there.
  */
-__attribute__((noinline))
-static uint64_t reserve_later(const struct fp_model *m, struct fp_buckets *at, const struct fp_kind *k, unsigned i,
+static __attribute__((noinline)) uint64_t reserve_later(const struct fp_model *m, struct fp_buckets *at, const struct fp_kind *k, unsigned i,
                               uint64_t t)
 {
     struct fp_buckets b = *at;
     uint64_t used;
 
     while ((used = b.row[i] > b.ps ? b.row[i] - b.ps : 0) >= k->lines) { /* W1 */
-        if (used >= m->p.bucket_ps) /* the word is of a later time: t is too long ago, and does not wait */
+        /* the word is of a later time: t is too long ago, and does not wait */
+        if (used >= m->p.bucket_ps)
             return t;
         next(m, &b);
     }

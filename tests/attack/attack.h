@@ -40,14 +40,17 @@ enum { USER = 1000, PAGE = 4096, MIB = 1 << 20, ATTACK_SECONDS = 5, LOOK_SECONDS
 struct attack {
     const char *name, *what;
     bool (*run)(void);   /* as USER, in the directory `own`; true: it got what it may not have */
-    bool (*root)(void);  /* as root, afterwards, while the attack stays; true: root was deceived.  NULL: nothing */
-    bool (*ready)(void); /* as root, before; false: there is nothing to attack here.  NULL: nothing to do */
+    /* as root, afterwards, while the attack stays; true: root was deceived.  NULL: nothing */
+    bool (*root)(void);
+    /* as root, before; false: there is nothing to attack here.  NULL: nothing to do */
+    bool (*ready)(void);
 };
 
 static struct {
     _Atomic long beats; /* of root's timed task */
     _Atomic int task;   /* its process id */
-    _Atomic bool ends;  /* set by an attack: if it does not come to its end, the kernel has not either */
+    /* set by an attack: if it does not come to its end, the kernel has not either */
+    _Atomic bool ends;
     char answer[400];
 } *shared;
 
@@ -277,7 +280,8 @@ static void empty_own(void)
 static bool try_attack(const struct attack *a)
 {
     char done = 0;
-    int end[2], status = SIGKILL; /* who is still there is killed, as the kernel may do when memory is short */
+    /* who is still there is killed, as the kernel may do when memory is short */
+    int end[2], status = SIGKILL;
     bool well;
     pid_t pid;
 

@@ -256,7 +256,8 @@ static void clear_in_kernel(void)
 
 static bool exit_writes(void)
 {
-    answer("status %#x", (unsigned)in_child(clear_in_kernel)); /* what is written when a thread ends */
+    /* what is written when a thread ends */
+    answer("status %#x", (unsigned)in_child(clear_in_kernel));
     return false;
 }
 

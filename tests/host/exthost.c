@@ -275,7 +275,8 @@ int host_unmount(struct ext_fs *fs)
 {
     int err = ext_sync(fs);
 
-    if (icache_drop(fs) != 0 && !fs->rdonly) { /* as the kernel: files that could not be cut go all the same */
+    /* as the kernel: files that could not be cut go all the same */
+    if (icache_drop(fs) != 0 && !fs->rdonly) {
         fs->leaving = true;
         if (icache_drop(fs) != 0)
             return -EBUSY;

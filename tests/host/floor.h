@@ -66,7 +66,7 @@ extern long     host_kmem;
 extern unsigned host_alloc_fails;
 bool            host_no_memory(void); /* does this one? */
 
-extern bool host_quiet;        /* no warnings  */
+extern bool host_quiet;        /* no warnings */
 extern char host_warning[256]; /* the last one */
 
 #endif

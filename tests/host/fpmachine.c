@@ -65,7 +65,8 @@ void machine(unsigned boards, const char *family, const char *more)
         for (const char *line = part, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
             char key[32];
 
-            snprintf(key, sizeof key, "%.*s =", (int)strcspn(line, " "), line); /* "bus" is not "bus_mbps" */
+            /* "bus" is not "bus_mbps" */
+            snprintf(key, sizeof key, "%.*s =", (int)strcspn(line, " "), line);
             if (strstr(more, key) == NULL)
                 at += sprintf(at, "%.*s\n", (int)(end - line), line);
         }

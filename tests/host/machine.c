@@ -40,10 +40,12 @@ static void on_fault(int sig, siginfo_t *info, void *context)
     }
     if (ip[n] == 0xfa || ip[n] == 0xfb) { /* cli, sti */
         n += 1;
-    } else if (ip[n] == 0x0f && ip[n + 1] == 0x01 && (ip[n + 2] & 0xf8) == 0x38) { /* invlpg (%reg) */
+    } else if (ip[n] == 0x0f && ip[n + 1] == 0x01 && (ip[n + 2] & 0xf8) == 0x38) {
+        /* invlpg (%reg) */
         ops.invlpg(reg(u, high + (ip[n + 2] & 7)));
         n += 3;
-    } else if (ip[n] == 0x0f && ip[n + 1] == 0x22 && (ip[n + 2] & 0xf8) == 0xd8) { /* mov %reg, %cr3 */
+    } else if (ip[n] == 0x0f && ip[n + 1] == 0x22 && (ip[n + 2] & 0xf8) == 0xd8) {
+        /* mov %reg, %cr3 */
         ops.set_cr3(reg(u, high + (ip[n + 2] & 7)));
         n += 3;
     } else {

@@ -426,8 +426,8 @@ struct mpage {
     enum kind kind;
     int       prot;
     bool      own;     /* PRIVATE_FILE: has a private copy */
-    uint64_t  value;   /* of a private page                */
-    unsigned  object;  /* of a shared one                  */
+    uint64_t  value;   /* of a private page */
+    unsigned  object;  /* of a shared one */
     unsigned  index;
 };
 

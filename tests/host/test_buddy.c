@@ -77,7 +77,8 @@ void mmu_init(const struct mem_range *r, unsigned n, mmu_alloc_fn alloc)
         CHECK_EQ(owner[pa >> PAGE_SHIFT], 0);
         own(pa, PAGE_SIZE, 1);
     }
-    for (unsigned i = 0; i < n; i++) { /* descriptors: the test has its own, but takes what they would */
+    /* descriptors: the test has its own, but takes what they would */
+    for (unsigned i = 0; i < n; i++) {
         paddr_t pa = alloc(r[i].node, HUGE_SIZE);
 
         CHECK_EQ(pa % HUGE_SIZE, 0);
@@ -427,7 +428,8 @@ TEST(kmem_random)
         if (object[i].p != NULL)
             object_free(i);
     CHECK_EQ(kmem_live_objects(), live);
-    CHECK(mem_free_pages(0) + mem_free_pages(1) > most - 1500); /* the rest is in magazines and slabs */
+    /* the rest is in magazines and slabs */
+    CHECK(mem_free_pages(0) + mem_free_pages(1) > most - 1500);
     kmem_free(NULL);
 }
 
@@ -673,7 +675,8 @@ TEST(one_color_alone)
         CHECK_EQ(mem_free_pages(0) - magazines[0].npages, want - got);
     }
     CHECK_EQ(got, want);
-    CHECK(right >= want / COLORS - 10 && right <= want / COLORS + 10); /* all there are, but for odd ends */
+    /* all there are, but for odd ends */
+    CHECK(right >= want / COLORS - 10 && right <= want / COLORS + 10);
     CHECK_EQ(take_colored(0, 5, ALLOC_NEAR)->node, 1);
     give_all();
     empty_bins();

@@ -115,7 +115,8 @@ TEST(write_behind_round)
         CHECK_EQ(writebehind_put(&wb, b * 2, 2, 32).n, 0);
     expect(writebehind_put(&wb, 30, 2, 32), 0, 32);
     expect(writebehind_put(&wb, 15, 2, 32), 0, 0);
-    expect(writebehind_put(&wb, 16, 2, 32), 15, 2); /* half of a block that is gathered: elsewhere */
+    /* half of a block that is gathered: elsewhere */
+    expect(writebehind_put(&wb, 16, 2, 32), 15, 2);
 }
 
 /* Each page that is put is pushed at most once, in order, and at most a cluster stays behind. */

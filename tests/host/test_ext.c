@@ -378,7 +378,8 @@ TEST(large_directories)
         CHECK_EQ(host_path(fs, "/d", &dir), 0);
         before = fs->n_buf_reads;
         CHECK_EQ(ext_lookup(dir, "7777-a-name-of-some-length", 26, &i), 0);
-        CHECK(fs->n_buf_reads - before <= 8); /* the map's, two of the index, one of entries, the inode's */
+        /* the map's, two of the index, one of entries, the inode's */
+        CHECK(fs->n_buf_reads - before <= 8);
         ext_iput(i);
         before = fs->n_buf_reads;
         CHECK_EQ(ext_lookup(dir, "no such name", 12, &i), -ENOENT);
@@ -834,7 +835,8 @@ TEST(directory_block_is_pointers_too)
         snprintf(name, sizeof name, "name_number_%03u", k);
         touch_in(dir, name);
     }
-    CHECK_EQ(ext_dir_read(dir, 1, &b), 0); /* one name, and a free record, whose length is pointer 129 */
+    /* one name, and a free record, whose length is pointer 129 */
+    CHECK_EQ(ext_dir_read(dir, 1, &b), 0);
     e = (struct ext_dirent *)b->data;
     e->rec_len = 512;
     memset(b->data + 512, 0, 512);
@@ -936,7 +938,8 @@ TEST(index_grows_on_a_full_disk)
             levels = ((struct dx_info *)(b->data + DX_ROOT_OFFSET))->levels;
         buf_put(b);
     }
-    CHECK_EQ(dir->vn.size >> 10, 126); /* the root, 124 blocks of entries, and the new block of the index */
+    /* the root, 124 blocks of entries, and the new block of the index */
+    CHECK_EQ(dir->vn.size >> 10, 126);
     CHECK_EQ(((struct ext_dinode *)(dir->ibuf->data + dir->ioff))->size, dir->vn.size);
     ext_iput(fill);
     ext_iput(dir);
@@ -1171,7 +1174,8 @@ static void check_cut(const struct disk *d, const uint8_t *base, size_t cut, con
     if (least != 0) {
         CHECK_EQ(get(fs, "/promise", &number, 8, 0), 8);
         CHECK(number >= least);
-        CHECK_EQ(get(fs, "/promise", &number, 8, least * 8), 8); /* every number was appended, too */
+        /* every number was appended, too */
+        CHECK_EQ(get(fs, "/promise", &number, 8, least * 8), 8);
         CHECK_EQ(number, least);
     }
     unmount(fs);
@@ -1225,7 +1229,8 @@ TEST(ordered_bytes)
         {8192, 4096, 0, 0},           /* over what is there */
         {100, 16384, 16384, 20480},   /* a new block */
         {50, 16484, 16484, 16534},    /* longer, in that block */
-        {4096, 40960, 16534, 45056},  /* a new block beyond a hole: what the size shows begins at the old end */
+        /* a new block beyond a hole: what the size shows begins at the old end */
+        {4096, 40960, 16534, 45056},
         {4096, 24576, 24576, 28672},  /* into the hole */
         {45056, 0, 20480, 40960},     /* what is left of it */
         {10000, 10000, 0, 0},
@@ -1361,7 +1366,8 @@ TEST(error_outlives_replay)
     ext_iput(i);
     host_unmount(fs);
     host_disk_close(d);
-    for (unsigned k = 0; k < 2; k++) { /* and the second mount, without a replay, does not forget it */
+    /* and the second mount, without a replay, does not forget it */
+    for (unsigned k = 0; k < 2; k++) {
         fs = mounted(after);
         CHECK(fs->sb->state & EXT_STATE_ERROR);
         CHECK(!jnl_has_error(fs));
@@ -1585,7 +1591,8 @@ TEST(short_lives)
     }
     CHECK_EQ(fs->n_commits, commits);
     CHECK_EQ(fs->n_revokes, revokes);
-    for (unsigned placed = 0; placed < 2; placed++) { /* what the log has of its block may not come back */
+    /* what the log has of its block may not come back */
+    for (unsigned placed = 0; placed < 2; placed++) {
         CHECK_EQ(make(fs, "/d", VDIR, NULL), 0);
         CHECK_EQ(ext_sync(fs), 0);
         if (placed)

@@ -150,7 +150,8 @@ TEST(a_load_waits_for_the_external_cache)
     CHECK_EQ(load(0, 0x1020), clocks); /* the second half of the line */
     CHECK_EQ(load_float(0, 0x1000 + LINE), 0); /* prefetched: the stream goes on */
     CHECK_EQ(load_float(0, 0x1020 + LINE), 0);
-    CHECK_EQ(load(0, 0x1000 + 2 * LINE), clocks); /* what is prefetched is for floating-point loads only */
+    /* what is prefetched is for floating-point loads only */
+    CHECK_EQ(load(0, 0x1000 + 2 * LINE), clocks);
     fp_flush_tlb(m, 0);
     CHECK_EQ(load(0, 0x1000), clocks);
     fp_flush_tlb(m, 0);
@@ -200,7 +201,8 @@ TEST(what_the_filter_forgets_costs_nothing)
         CHECK_EQ(load(0, i * LINE), 0);
     machine(1, mid, "ecache_latency = 13\n");
     load(0, 0);
-    for (uint64_t v = 1; v < 1 << 20; v++) /* the next line that has the place of line 0, in another set */
+    /* the next line that has the place of line 0, in another set */
+    for (uint64_t v = 1; v < 1 << 20; v++)
         if (fp_recent_at(&m->cpu[0], v | m->cpu[0].gen) == fp_recent_at(&m->cpu[0], m->cpu[0].gen) && v % 256 != 0) {
             load(0, v * LINE);
             break;
@@ -487,7 +489,8 @@ TEST(an_incomplete_line_is_read_when_it_must_leave)
     for (unsigned i = 0; i < FP_WC_WAYS; i++)
         store(0, 0x10000 + i * FP_WC_SETS * LINE);
     CHECK_EQ(n(0)->ec_ref, 0);
-    store(0, 0x10000 + FP_WC_WAYS * FP_WC_SETS * LINE); /* a fifth in the set: the first is read for ownership */
+    /* a fifth in the set: the first is read for ownership */
+    store(0, 0x10000 + FP_WC_WAYS * FP_WC_SETS * LINE);
     CHECK_EQ(n(0)->ec_ref, 1);
     CHECK_EQ(n(0)->miss_local, 1);
     CHECK_EQ(n(0)->writeback, 0);
@@ -921,7 +924,8 @@ TEST(fuzz_high_end)
 TEST(any_bytes_are_some_instruction)
 {
     for (unsigned i = 0; i < 100000; i++) {
-        uint8_t bytes[16], *code = bytes + check_below(sizeof bytes + 1); /* up to the end: the sanitizer looks */
+        /* up to the end: the sanitizer looks */
+        uint8_t bytes[16], *code = bytes + check_below(sizeof bytes + 1);
         unsigned op = 0;
 
         for (size_t k = 0; k < sizeof bytes; k++)
@@ -937,37 +941,37 @@ TEST(instructions_are_told_apart)
         size_t length;
         enum fp_insn kind;
     } rows[] = {
-        {"\x8b\x07", 2, FP_INSN_ONE_LOAD},             /* mov (%rdi),%eax        */
-        {"\x48\x8b\x07", 3, FP_INSN_ONE_LOAD},         /* mov (%rdi),%rax        */
-        {"\x48\x8b\xc7", 3, FP_INSN_OTHER},            /* mov %rdi,%rax          */
-        {"\x89\x07", 2, FP_INSN_ONE_STORE},            /* mov %eax,(%rdi)        */
-        {"\x01\x07", 2, FP_INSN_OTHER},                /* add %eax,(%rdi): both  */
-        {"\xf0\x48\x0f\xb1\x17", 5, FP_INSN_OTHER},    /* lock cmpxchg           */
-        {"\xf2\x0f\x10\x07", 4, FP_INSN_ONE_LOAD},     /* movsd (%rdi),%xmm0     */
-        {"\xf2\x44\x0f\x11\x07", 5, FP_INSN_ONE_STORE}, /* movsd %xmm8,(%rdi)    */
-        {"\x0f\x10\x07", 3, FP_INSN_OTHER},            /* movups               */
-        {"\x66\x0f\x6f\x07", 4, FP_INSN_OTHER},        /* movdqa                 */
-        {"\x55", 1, FP_INSN_ONE_STORE},                /* push %rbp              */
-        {"\x41\x5c", 2, FP_INSN_ONE_LOAD},             /* pop %r12               */
-        {"\xc3", 1, FP_INSN_ONE_LOAD},                 /* ret                    */
-        {"\xf3\xc3", 2, FP_INSN_ONE_LOAD},             /* rep ret                */
-        {"\xf3\x48\xa5", 3, FP_INSN_REP_STORE},        /* rep movsq              */
+        {"\x8b\x07", 2, FP_INSN_ONE_LOAD},             /* mov (%rdi),%eax */
+        {"\x48\x8b\x07", 3, FP_INSN_ONE_LOAD},         /* mov (%rdi),%rax */
+        {"\x48\x8b\xc7", 3, FP_INSN_OTHER},            /* mov %rdi,%rax */
+        {"\x89\x07", 2, FP_INSN_ONE_STORE},            /* mov %eax,(%rdi) */
+        {"\x01\x07", 2, FP_INSN_OTHER},                /* add %eax,(%rdi): both */
+        {"\xf0\x48\x0f\xb1\x17", 5, FP_INSN_OTHER},    /* lock cmpxchg */
+        {"\xf2\x0f\x10\x07", 4, FP_INSN_ONE_LOAD},     /* movsd (%rdi),%xmm0 */
+        {"\xf2\x44\x0f\x11\x07", 5, FP_INSN_ONE_STORE}, /* movsd %xmm8,(%rdi) */
+        {"\x0f\x10\x07", 3, FP_INSN_OTHER},            /* movups */
+        {"\x66\x0f\x6f\x07", 4, FP_INSN_OTHER},        /* movdqa */
+        {"\x55", 1, FP_INSN_ONE_STORE},                /* push %rbp */
+        {"\x41\x5c", 2, FP_INSN_ONE_LOAD},             /* pop %r12 */
+        {"\xc3", 1, FP_INSN_ONE_LOAD},                 /* ret */
+        {"\xf3\xc3", 2, FP_INSN_ONE_LOAD},             /* rep ret */
+        {"\xf3\x48\xa5", 3, FP_INSN_REP_STORE},        /* rep movsq */
         {"\x67\xf3\x48\xab", 4, FP_INSN_REP_STORE},    /* rep stosq with a 32-bit address */
-        {"\xf2\xae", 2, FP_INSN_REP_LOAD},             /* repne scasb            */
-        {"\xf3\x48\xad", 3, FP_INSN_REP_LOAD},        /* rep lodsq              */
-        {"\xf3\xa6", 2, FP_INSN_REP_LOADS},            /* repe cmpsb             */
-        {"\xa5", 1, FP_INSN_OTHER},                    /* movsl: both            */
-        {"\x2e\x8b\x07", 3, FP_INSN_ONE_LOAD},        /* mov %cs:(%rdi),%eax    */
+        {"\xf2\xae", 2, FP_INSN_REP_LOAD},             /* repne scasb */
+        {"\xf3\x48\xad", 3, FP_INSN_REP_LOAD},        /* rep lodsq */
+        {"\xf3\xa6", 2, FP_INSN_REP_LOADS},            /* repe cmpsb */
+        {"\xa5", 1, FP_INSN_OTHER},                    /* movsl: both */
+        {"\x2e\x8b\x07", 3, FP_INSN_ONE_LOAD},        /* mov %cs:(%rdi),%eax */
         {"\xf3\x90", 2, FP_INSN_PAUSE},
         {"\x90", 1, FP_INSN_OTHER},
         {"\xf4", 1, FP_INSN_HALT},
-        {"\x0f\x01\xc9", 3, FP_INSN_HALT},             /* mwait                  */
-        {"\x0f\x22\xd8", 3, FP_INSN_MMU},              /* mov %rax,%cr3          */
+        {"\x0f\x01\xc9", 3, FP_INSN_HALT},             /* mwait */
+        {"\x0f\x22\xd8", 3, FP_INSN_MMU},              /* mov %rax,%cr3 */
         {"\x41\x0f\x22\xd8", 4, FP_INSN_MMU},
-        {"\x0f\x22\xc0", 3, FP_INSN_OTHER},            /* mov %rax,%cr0          */
-        {"\x0f\x01\x38", 3, FP_INSN_MMU},              /* invlpg (%rax)          */
-        {"\x0f\x01\xf8", 3, FP_INSN_OTHER},            /* swapgs                 */
-        {"\x66\x0f\x38\x82\x00", 5, FP_INSN_MMU},      /* invpcid                */
+        {"\x0f\x22\xc0", 3, FP_INSN_OTHER},            /* mov %rax,%cr0 */
+        {"\x0f\x01\x38", 3, FP_INSN_MMU},              /* invlpg (%rax) */
+        {"\x0f\x01\xf8", 3, FP_INSN_OTHER},            /* swapgs */
+        {"\x66\x0f\x38\x82\x00", 5, FP_INSN_MMU},      /* invpcid */
         {"\x0f\x1f\x84\x00\x02\x00\x50\x46", 8, FP_INSN_DOORBELL},
         {"\x0f\x1f\x84\x00\x02\x00\x51\x46", 8, FP_INSN_OTHER},
         {"\x66", 1, FP_INSN_OTHER},

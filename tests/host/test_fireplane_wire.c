@@ -13,16 +13,17 @@
 
 /* How a flow moves its lines. */
 enum move {
-    LOAD,       /* loads that miss                                                                    */
-    STORE,      /* stores that miss and read their line to own it; needs write_allocate = always      */
-    WHOLE_LINE, /* stores of all bytes of a line                                                      */
-    WRITE_BACK, /* changed lines leave the external cache, for each a line of the CPU's board is read */
-    CLAIM,      /* stores to lines that another CPU has too: address transactions without data        */
+    LOAD,       /* loads that miss */
+    STORE,      /* stores that miss and read their line to own it; needs write_allocate = always */
+    WHOLE_LINE, /* stores of all bytes of a line */
+    /* changed lines leave the external cache, for each a line of the CPU's board is read */
+    WRITE_BACK,
+    CLAIM,      /* stores to lines that another CPU has too: address transactions without data */
 };
 
 struct flow {
     unsigned cpu;
-    unsigned home;  /* board of the lines                                                  */
+    unsigned home;  /* board of the lines */
     unsigned owner; /* the CPU that has changed them in its cache; 0: memory supplies them */
 };
 
@@ -144,7 +145,8 @@ TEST(saturation_of_one_board)
     machine(2, mid, "misses_in_flight = 16\n");
     CHECK_RATE(read_rate(4, 1, 20000), 4800);
     CHECK(n(1)->queue_ps[FP_RES_CROSSBAR] > 0);
-    machine(2, mid, "misses_in_flight = 16\n"); /* each board reads from the other: 2,400 for each, each way */
+    /* each board reads from the other: 2,400 for each, each way */
+    machine(2, mid, "misses_in_flight = 16\n");
     CHECK_RATE(read_rate(8, 1, 20000), 2 * 2400);
     machine(3, mid, "crossbar_queue = 16\n"); /* a ring of three: with queues of 4 it is 4 % less */
     CHECK_RATE(read_rate(12, 1, 20000), 3 * 2400);
@@ -184,15 +186,18 @@ TEST(saturation_of_the_15k)
 #define FLOWS  3
 #define LINES  1000
 #define QUICK  320000 /* MB/s; 10,000 lines in a bucket */
-#define SLOW   320    /* MB/s; 10 lines in a bucket     */
-#define MEETS  (FLOWS * LINES * 2000ull) /* ps of waits in a quick crossbar, ten slots a line: where lines meet */
+#define SLOW   320    /* MB/s; 10 lines in a bucket */
+/* ps of waits in a quick crossbar, ten slots a line: where lines meet */
+#define MEETS (FLOWS * LINES * 2000ull)
 
 #define MOVES(move) (1u << (move))
 #define READS       (MOVES(LOAD) | MOVES(STORE))
-#define OWN_MEMORY  {{0, 0, 0}, {1, 0, 0}, {2, 0, 0}}  /* CPUs of one board                               */
-#define OWN_EACH    {{0, 0, 0}, {4, 1, 0}, {8, 2, 0}}  /* of three boards                                 */
-#define TO_THREE    {{0, 1, 0}, {0, 2, 0}, {0, 3, 0}}  /* one CPU, the memory of three other boards       */
-#define TO_ONE      {{4, 0, 0}, {8, 0, 0}, {12, 0, 0}} /* CPUs of three boards, the memory of another one */
+/* CPUs of one board and of three boards, the memory of their own boards */
+#define OWN_MEMORY  {{0, 0, 0}, {1, 0, 0}, {2, 0, 0}}
+#define OWN_EACH    {{0, 0, 0}, {4, 1, 0}, {8, 2, 0}}
+/* one CPU, the memory of three other boards; CPUs of three boards, the memory of another one */
+#define TO_THREE    {{0, 1, 0}, {0, 2, 0}, {0, 3, 0}}
+#define TO_ONE      {{4, 0, 0}, {8, 0, 0}, {12, 0, 0}}
 
 /*
  * How many lines the busiest resource of each kind moves while each flow moves one: port, memory, address bus, request,

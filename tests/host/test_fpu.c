@@ -80,14 +80,16 @@ TEST(all_behind_one_that_waits_wait_too)
 TEST(loads_and_copies)
 {
     WAITS(0, false, LOAD_0, ADDSD_1_0);
-    WAITS(3, false, LOAD_0, ADDSD_1_0, I("\xf2\x0f\x58\x07"));    /* addsd (%rdi),%xmm0: reads and writes 0 */
+    /* addsd (%rdi),%xmm0: reads and writes 0 */
+    WAITS(3, false, LOAD_0, ADDSD_1_0, I("\xf2\x0f\x58\x07"));
     WAITS(0, false, ADDSD_1_0, LOAD_0, MULSD_0_3);                /* the sum was thrown away */
     WAITS(0, false, ADDSD_1_0, I("\x66\x0f\x28\xd8"));            /* movapd %xmm0,%xmm3 passes it on */
     WAITS(2, false, ADDSD_1_0, I("\x66\x0f\x28\xd8"), ADDSD_2_3); /* and 3 is there when 0 is */
     WAITS(0, false, ADDSD_1_0, I("\x66\x0f\xef\xc0"), MULSD_0_3); /* pxor %xmm0,%xmm0 */
     WAITS(0, false, ADDSD_1_0, I("\x66\x0f\x57\xc0"), MULSD_0_3); /* xorpd %xmm0,%xmm0 */
     WAITS(5, false, ADDSD_1_0, I("\x66\x0f\x57\xc1"), MULSD_0_3); /* xorpd %xmm1,%xmm0: 0, 4, 7 */
-    WAITS(2, false, ADDSD_1_0, I("\x66\x0f\x16\x07"), MULSD_0_3); /* movhpd (%rdi),%xmm0: half of it */
+    /* movhpd (%rdi),%xmm0: half of it */
+    WAITS(2, false, ADDSD_1_0, I("\x66\x0f\x16\x07"), MULSD_0_3);
 }
 
 TEST(stores_go_with_the_operation_but_not_with_a_division)
@@ -96,7 +98,8 @@ TEST(stores_go_with_the_operation_but_not_with_a_division)
     WAITS(19, false, DIVSD_1_0, STORE_0);
     WAITS(0, false, DIVSD_1_0, LOAD_0, STORE_0);
     WAITS(28, false, I("\xf2\x0f\x51\xc1"), STORE_0);                      /* sqrtsd %xmm1,%xmm0 */
-    WAITS(18, false, DIVSD_1_0, I("\x66\x0f\x28\xd8"), I("\xf2\x0f\x11\x1f")); /* a copy of a quotient */
+    /* a copy of a quotient */
+    WAITS(18, false, DIVSD_1_0, I("\x66\x0f\x28\xd8"), I("\xf2\x0f\x11\x1f"));
 }
 
 TEST(divisions_are_not_pipelined)
@@ -112,11 +115,13 @@ TEST(divisions_are_not_pipelined)
 
 TEST(packed_instructions_are_several_operations)
 {
-    WAITS(4, false, I("\x66\x0f\x58\xc1"), I("\x66\x0f\x59\xd8")); /* addpd, mulpd: the second sum is there at 5 */
+    /* addpd, mulpd: the second sum is there at 5 */
+    WAITS(4, false, I("\x66\x0f\x58\xc1"), I("\x66\x0f\x59\xd8"));
     WAITS(1, false, I("\x66\x0f\x58\xc1"), ADDSD_2_3);             /* the adder begins its second at 1 */
     WAITS(0, false, I("\x66\x0f\x58\xc1"), MULSD_4_5);
     WAITS(3, false, I("\x0f\x58\xc1"), ADDSD_2_3);                 /* addps: four */
-    WAITS(37, false, I("\x66\x0f\x5e\xc1"), I("\x66\x0f\x29\x07")); /* divpd, movapd to memory: 18 + 20 */
+    /* divpd, movapd to memory: 18 + 20 */
+    WAITS(37, false, I("\x66\x0f\x5e\xc1"), I("\x66\x0f\x29\x07"));
     WAITS(35, false, I("\x66\x0f\x5e\xc1"), MULSD_4_5);            /* 2 x 18 */
 }
 
@@ -186,7 +191,8 @@ TEST(instructions_in_full)
         {I("\xf3\x0f\x7e\xd9"), {FPU_COPY, {1, 16}, 3, 1}},                     /* movq %xmm1,%xmm3 */
         {I("\x66\x0f\x6f\x1f"), {FPU_QUICK, {16, 16}, 3, 1}},                   /* movdqa (%rdi),%xmm3 */
         {I("\x66\x0f\xe7\x1f"), {FPU_STORE, {3, 16}, 16, 1}},                   /* movntdq */
-        {I("\x64\xf2\x0f\x10\x1c\x25\x08\x00\x00\x00"), {FPU_QUICK, {16, 16}, 3, 1}}, /* movsd %fs:8,%xmm3 */
+        /* movsd %fs:8,%xmm3 */
+        {I("\x64\xf2\x0f\x10\x1c\x25\x08\x00\x00\x00"), {FPU_QUICK, {16, 16}, 3, 1}},
         {I("\x0f\x6f\x1f"), {FPU_OTHER, {16, 16}, 16, 1}},                      /* movq (%rdi),%mm3 */
         {I("\x0f\x2a\xc0"), {FPU_OTHER, {16, 16}, 16, 1}},                      /* cvtpi2ps %mm0,%xmm0 */
         {I("\x66\x0f\xd4\xd9"), {FPU_OTHER, {16, 16}, 16, 1}},                  /* paddq: integers */
@@ -226,7 +232,8 @@ TEST(fuzz)
                 bytes[at++] = (uint8_t[]){0xf2, 0xf3, 0x66, 0x48}[check_below(4)];
                 bytes[at++] = 0x0f;
             }
-            memcpy(exact + sizeof exact - length, bytes, length); /* the sanitizer sees what is beyond the end */
+            /* the sanitizer sees what is beyond the end */
+            memcpy(exact + sizeof exact - length, bytes, length);
             insn[i] = fpu_decode(exact + sizeof exact - length, length);
             CHECK(insn[i].kind <= FPU_ROOT_SINGLE && insn[i].to <= FPU_NONE);
             CHECK(insn[i].from[0] <= FPU_NONE && insn[i].from[1] <= FPU_NONE);

@@ -50,7 +50,8 @@ TEST(what_is_accepted)
         CHECK_EQ(mp.mode, list[i].err != 0 ? 77 : list[i].becomes);
         CHECK_EQ(mp.nodes, list[i].nodes);
     }
-    CHECK_EQ(mempolicy_make(&mp, MPOL_INTERLEAVE, 0, ~0ull, 64), 0); /* as many nodes as there can be */
+    /* as many nodes as there can be */
+    CHECK_EQ(mempolicy_make(&mp, MPOL_INTERLEAVE, 0, ~0ull, 64), 0);
     CHECK_EQ(mp.nodes, ~0ull);
 }
 

@@ -578,7 +578,8 @@ TEST(two_closed_windows)
     one = make(SOCK_STREAM, 0);
     (void)socket_connect(one, &to);
     CHECK_EQ(socket_accept(l, O_NONBLOCK, &from, &two), 0);
-    for (int k = 0; k < 100; k++) { /* the last parts of the windows go when the sender has waited */
+    /* the last parts of the windows go when the sender has waited */
+    for (int k = 0; k < 100; k++) {
         while ((n = transmit(one, bytes, sizeof bytes, NULL)) > 0)
             sent[0] += (size_t)n;
         while ((n = transmit(two, bytes, sizeof bytes, NULL)) > 0)

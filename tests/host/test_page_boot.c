@@ -70,7 +70,8 @@ void block_give(struct mem_node *n, struct page *pg, unsigned order)
         CHECK_EQ(node_of[i], n - mem_nodes);
         state[i] = GIVEN;
     }
-    for (unsigned o = order; o < MAX_ORDER; o++) { /* what merging may read: free, or no head of a free block */
+    /* what merging may read: free, or no head of a free block */
+    for (unsigned o = order; o < MAX_ORDER; o++) {
         const struct page *buddy = vmemmap + ((pfn >> o << o) ^ (1ull << o));
 
         CHECK((buddy->flags & PG_FREE) == 0 || state[buddy - vmemmap] == GIVEN);

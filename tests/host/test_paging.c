@@ -152,7 +152,8 @@ TEST(priority_paging)
         CHECK_EQ(judge(&p, hand, 300, KIND_FILE, false, false), PAGE_FREE);
         CHECK_EQ(judge(&p, hand, 300, KIND_EXEC, false, false), PAGE_SKIP);
         CHECK_EQ(judge(&p, hand, 300, KIND_ANON, false, true), PAGE_SKIP);
-        CHECK_EQ(judge(&p, hand, 255, KIND_EXEC, false, false), PAGE_FREE); /* below lotsfree all are equal */
+        /* below lotsfree all are equal */
+        CHECK_EQ(judge(&p, hand, 255, KIND_EXEC, false, false), PAGE_FREE);
         CHECK_EQ(judge(&p, hand, 255, KIND_ANON, false, true), PAGE_PUSH);
     }
     CHECK_EQ(paging_mark(&p), 512);

@@ -30,7 +30,8 @@ static bool             block[PAGES]; /* there is one */
 static unsigned         nblocks, blocks_max;
 static unsigned         error_every; /* one request of so many fails; 0: none */
 static unsigned         errors, reads_asked;
-static bool             put_off; /* writing that nobody waits for may fail for lack of memory: no error */
+/* writing that nobody waits for may fail for lack of memory: no error */
+static bool             put_off;
 static bool             put_off_late; /* and always does when it ends */
 static bool             refuse_writes; /* all fail when they end */
 static void (*beside)(void);           /* once, when a write has ended: another thread */
@@ -191,7 +192,8 @@ static void finish(unsigned i)
     if (r->write) {
         object_write_done(pg, err);
     } else {
-        if (((pg->index + 1) << PAGE_SHIFT) > vn.size) { /* what lies beyond the end reads as zero */
+        /* what lies beyond the end reads as zero */
+        if (((pg->index + 1) << PAGE_SHIFT) > vn.size) {
             uint64_t in = max_of(vn.size, pg->index << PAGE_SHIFT) - (pg->index << PAGE_SHIFT);
 
             memset((uint8_t *)page_to_virt(pg) + in, 0, PAGE_SIZE - in);
@@ -295,7 +297,8 @@ static int prepare_write(struct vm_object *o, uint64_t off, uint64_t len)
     CHECK(off >> PAGE_SHIFT == (off + len - 1) >> PAGE_SHIFT);
     if (block[off >> PAGE_SHIFT])
         return 0;
-    CHECK(pg != NULL && (pg->flags & PG_MKWRITE) != 0); /* no store through a mapping finds it dirty and has no block */
+    /* no store through a mapping finds it dirty and has no block */
+    CHECK(pg != NULL && (pg->flags & PG_MKWRITE) != 0);
     if (nblocks == blocks_max)
         return -ENOSPC;
     memset(disk[off >> PAGE_SHIFT], 0xdd, PAGE_SIZE); /* what the block held before */
@@ -659,7 +662,8 @@ TEST(write_behind_and_throttle)
     for (unsigned k = 1; k < 4; k++) {
         fill(32 * PAGE_SIZE);
         do_write(k * 32 * PAGE_SIZE, 32 * PAGE_SIZE);
-        CHECK_EQ(io.nwriteback, (k + 1) * 32); /* the last one overshoots: 96 pages are not more than ufs_HW */
+        /* the last one overshoots: 96 pages are not more than ufs_HW */
+        CHECK_EQ(io.nwriteback, (k + 1) * 32);
     }
     fill(10);
     do_write(0, 10);

@@ -188,7 +188,8 @@ TEST(others_come_and_go)
     leave(&t[2], 0);
     CHECK_EQ(part.lpl[1].others, 0);
     arrive(2, 1, 1, NULL, 0);
-    arrive(3, 1, 1, &t[2], 0); /* it creates now: it is one of the held threads, no other any more */
+    /* it creates now: it is one of the held threads, no other any more */
+    arrive(3, 1, 1, &t[2], 0);
     CHECK_EQ(part.lpl[1].others, 0);
     CHECK_EQ(part.lpl[1].held, 2 + 1 + 2);
     check_held();

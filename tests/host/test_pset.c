@@ -641,7 +641,8 @@ static void change_something(void)
     case 8:
         for (unsigned k = 1 + (unsigned)check_below(CPUS); k > 0; k--)
             cpumask_set(&m, (unsigned)check_below(CPUS));
-        if (th->pri < PRI_RT) /* else a thread that waits behind it may be overlooked by an idle CPU */
+        /* else a thread that waits behind it may be overlooked by an idle CPU */
+        if (th->pri < PRI_RT)
             (void)thread_set_affinity(th, &m);
         break;
     }

@@ -32,7 +32,8 @@ static void make_keys(void)
     for (unsigned i = 0; i < NKEYS; i++)
         keys[i] = bases[check_below(5)] + check_below(1 << (1 + check_below(9)));
     qsort(keys, NKEYS, sizeof keys[0], by_value);
-    for (unsigned i = 0; i < NKEYS; i++) { /* make them distinct: equal ones move to a far cluster */
+    /* make them distinct: equal ones move to a far cluster */
+    for (unsigned i = 0; i < NKEYS; i++) {
         if (keys[i] == last)
             keys[i] = 0x123456000 + i;
         else

@@ -193,7 +193,8 @@ TEST(a_promise_that_is_not_kept)
             come(id);
     CHECK(t[CPUS].state == TS_ONPROC);
     on(0);
-    disp_set_pri(&t[5], 130); /* lent: it waits on the queue of CPU 5, and goes to that of the set */
+    /* lent: it waits on the queue of CPU 5, and goes to that of the set */
+    disp_set_pri(&t[5], 130);
     CHECK(t[5].queued_on == &cpupart_default.rt);
     for (unsigned id = 0; id < CPUS; id++)
         if (poked[id])
@@ -272,7 +273,8 @@ TEST(no_real_time_thread_waits_for_less)
 /* ---- equal shares ---- */
 
 static unsigned ran[THREADS_MAX];   /* milliseconds */
-static unsigned slice_end[CPUS];    /* millisecond at which the thread on a CPU has used up its slice */
+/* millisecond at which the thread on a CPU has used up its slice */
+static unsigned slice_end[CPUS];
 static unsigned now;
 
 /* CPU `id` has changed to another thread, or not; `was` ran before, until `end`. */

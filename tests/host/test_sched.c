@@ -123,7 +123,8 @@ TEST(fifo_keeps_order_and_merges_nothing)
 
 TEST(fifo_joins_what_follows_and_continues)
 {
-    const uint32_t     expected[] = {128, 64, 96, 32, 8, 200, 0}; /* sectors, 128 of those that are joined */
+    /* sectors, 128 of those that are joined */
+    const uint32_t     expected[] = {128, 64, 96, 32, 8, 200, 0};
     struct sched_batch b;
 
     start(SCHED_FIFO);
@@ -166,7 +167,8 @@ TEST(elevator_sweeps_in_one_direction)
             add(BLK_READ, check_below(1000) * 1000 + 100, 8, 1, true);
     }
     CHECK_EQ(serve(&b), 0);
-    CHECK(turns >= 1 && turns <= 4); /* a thousand there at first, a thousand more while these are served */
+    /* a thousand there at first, a thousand more while these are served */
+    CHECK(turns >= 1 && turns <= 4);
 }
 
 TEST(elevator_merges_front_and_back)
@@ -455,7 +457,8 @@ TEST(fair_sweep_ends)
     serve(&b);
     finish(&b, 8, NULL);
     low = add(BLK_WRITE, 100, 8, 7, false);
-    for (unsigned i = 0; i < 32; i++) { /* a stream in front of the arm does not keep it there: 32 of 3.6 ms */
+    /* a stream in front of the arm does not keep it there: 32 of 3.6 ms */
+    for (unsigned i = 0; i < 32; i++) {
         add(BLK_WRITE, 6000 + i * 8, 8, 7, false);
         if (finish(&b, serve(&b), low))
             return;
@@ -570,9 +573,9 @@ TEST(what_is_waited_for_leaves_the_background)
 
 struct reader {
     uint64_t        pause, next; /* between its reads; when it asks again */
-    struct blk_req *r;           /* it waits for; NULL: it pauses         */
-    unsigned        got, late;   /* of these, reads that took over 60 ms  */
-    uint64_t        worst; /* wait                                  */
+    struct blk_req *r;           /* it waits for; NULL: it pauses */
+    unsigned        got, late;   /* of these, reads that took over 60 ms */
+    uint64_t        worst; /* wait */
 };
 
 /* What the readers asked for up to `now`.  Reader i is process i and has req[i]. */
@@ -623,7 +626,8 @@ static void read_for(uint64_t span, struct reader *p, unsigned n)
  */
 static unsigned stream_beside(struct reader *p, unsigned n)
 {
-    const unsigned depth = 200, ring = 2 * depth; /* requests that wait; places, behind the readers' */
+    /* requests that wait; places, behind the readers' */
+    const unsigned depth = 200, ring = 2 * depth;
     uint64_t       lba = 0, from, span = 20000 * (uint64_t)MS, written = 0;
 
     start(SCHED_FAIR);
@@ -663,7 +667,8 @@ TEST(stream_and_readers_share)
 {
     static const struct {
         uint64_t pause; /* ms */
-        unsigned n, stream, reads; /* readers; least % of the stream's speed; least reads of each in a second */
+        /* readers; least % of the stream's speed; least reads of each in a second */
+        unsigned n, stream, reads;
     } rows[] = {{0, 1, 35, 70}, {5, 1, 50, 30}, {20, 1, 60, 15}, {100, 1, 85, 7}, {500, 1, 93, 1}, {0, 4, 15, 20}};
 
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -719,11 +724,13 @@ TEST(idle_writes_wait_for_the_background)
     }
     CHECK(first >= 19); /* one idle command each half second: 20 take 0.26 s */
     CHECK_EQ(q.flow[FLOW_IDLE].q.n + q.flow[FLOW_BACK].q.n, 20);
-    sched_hurry(&q, 1, true, (struct blk_owner){5, 0, 0}, now); /* another process waits for an idle file */
+    /* another process waits for an idle file */
+    sched_hurry(&q, 1, true, (struct blk_owner){5, 0, 0}, now);
     CHECK_EQ(q.flow[5].q.n + q.flow[FLOW_IDLE].q.n + q.flow[FLOW_BACK].q.n, 20);
     CHECK(q.flow[5].q.n >= 9);
     add(BLK_READ, 500, 8, 1, true)->file = 9;
-    sched_hurry(&q, 9, false, (struct blk_owner){6, IOPRIO(IOPRIO_IDLE, 0), 0}, now); /* it is idle itself */
+    /* it is idle itself */
+    sched_hurry(&q, 9, false, (struct blk_owner){6, IOPRIO(IOPRIO_IDLE, 0), 0}, now);
     CHECK_EQ(q.flow[6].q.n, 0);
     sched_hurry(&q, 9, false, (struct blk_owner){6, 0, 0}, now);
     CHECK_EQ(q.flow[6].q.n, 1);

@@ -32,21 +32,21 @@
 #include "uapi/fireplane.h"
 
 #define PAGE         4096ul
-#define CHUNK        (4ul << 20)     /* memory taken at a time while looking for a page     */
-#define LEAVE_FREE   (24ull << 20)   /* of a node: below that Linux would kill us            */
-#define LOW_MEMORY   (1ull << 20)    /* I2                                                   */
+#define CHUNK        (4ul << 20)     /* memory taken at a time while looking for a page */
+#define LEAVE_FREE   (24ull << 20)   /* of a node: below that Linux would kill us */
+#define LOW_MEMORY   (1ull << 20)    /* I2 */
 #define MAX_RANGES   (2 * FP_MAX_BOARDS)
 #define SRAT         "/sys/firmware/acpi/tables/SRAT"
-#define SRAT_FIRST   48              /* bytes before the first entry; ACPI 6.4, table 5.67   */
-#define SRAT_MEMORY  1               /* type of a memory affinity structure, table 5.70      */
+#define SRAT_FIRST   48              /* bytes before the first entry; ACPI 6.4, table 5.67 */
+#define SRAT_MEMORY  1               /* type of a memory affinity structure, table 5.70 */
 #define SRAT_ENABLED 1u
 #define PAGEMAP_PFN  ((1ull << 55) - 1)
-#define MPOL_BIND    2               /* <linux/mempolicy.h>                                  */
-#define UNANSWERED   2               /* no answer of the model's                             */
+#define MPOL_BIND    2               /* <linux/mempolicy.h> */
+#define UNANSWERED   2               /* no answer of the model's */
 
 struct range {
-    uint64_t base, length; /* bytes                                                  */
-    uint32_t board;        /* proximity domain; on these machines Linux's node, too  */
+    uint64_t base, length; /* bytes */
+    uint32_t board;        /* proximity domain; on these machines Linux's node, too */
 };
 
 static struct range ranges[MAX_RANGES];
@@ -84,8 +84,8 @@ static int read_srat(void)
         struct range range = {number(entry + 8, 8), number(entry + 16, 8), (uint32_t)number(entry + 2, 4)};
 
         if (entry[0] != SRAT_MEMORY || entry[1] < 40 || (number(entry + 28, 4) & SRAT_ENABLED) == 0 ||
-            range.base + range.length <= LOW_MEMORY) /* I2 */
-            continue;
+            range.base + range.length <= LOW_MEMORY)
+            continue; /* I2 */
         if (nranges == MAX_RANGES) {
             errno = E2BIG;
             fail(SRAT);

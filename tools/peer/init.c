@@ -32,7 +32,7 @@
 
 #include "homeroom.h"
 
-#define DEBUG_EXIT_PORT 0xf4 /* isa-debug-exit of tools/homeroom/guest.py        */
+#define DEBUG_EXIT_PORT 0xf4 /* isa-debug-exit of tools/homeroom/guest.py */
 #define EXIT_CLEAN      0x10 /* QEMU exits with twice this, plus one: 33, "clean" */
 #define FPMAP           "/usr/bin/fpmap"
 #define COMMAND         "/command"

@@ -164,7 +164,8 @@ static struct work *add_work(const char *kind, void (*once)(struct work *), cons
     return w;
 }
 
-static double begun, first_s; /* when all began; after so long the first stream had ended, 0: none has */
+/* when all began; after so long the first stream had ended, 0: none has */
+static double begun, first_s;
 static pthread_mutex_t first_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void *stream(void *arg)

@@ -92,9 +92,11 @@ typedef void visit_page(uint64_t *page, uint64_t add);
         for (unsigned i = 0; i < WORDS; i++)                                                       \
             page[i] = page[i] * 3 + add;                                                           \
     }
+// clang-format off
 #define TIMES8(X, p)  X(p##0) X(p##1) X(p##2) X(p##3) X(p##4) X(p##5) X(p##6) X(p##7)
 #define TIMES64(X, p) TIMES8(X, p##0) TIMES8(X, p##1) TIMES8(X, p##2) TIMES8(X, p##3) \
-    TIMES8(X, p##4) TIMES8(X, p##5) TIMES8(X, p##6) TIMES8(X, p##7)
+                      TIMES8(X, p##4) TIMES8(X, p##5) TIMES8(X, p##6) TIMES8(X, p##7)
+// clang-format on
 
 TIMES64(VISIT, a)
 TIMES64(VISIT, b)
@@ -309,7 +311,7 @@ static void make_masters(void)
 
 #define CYCLES 10
 #define PASSES (14 + 7 * CYCLES)       /* of a repetition; run() checks it */
-#define VISITS (2ull * (BLOCK / PAGE)) /* for each block of a pass's file  */
+#define VISITS (2ull * (BLOCK / PAGE)) /* for each block of a pass's file */
 
 static uint64_t npasses;
 

@@ -24,8 +24,8 @@
 #include "benchrows.h"
 #include "help.h"
 
-#define GROUPS 16384u /* entries of a slave's hash table, a line each  */
-#define PART   512u   /* rows                                          */
+#define GROUPS 16384u /* entries of a slave's hash table, a line each */
+#define PART   512u   /* rows */
 
 /* An entry of the hash table. */
 struct group {

@@ -29,17 +29,18 @@
 #define STEPS         4
 #define APP_ROWS      87
 #define DB_ROWS       13
-#define APP_PRIVATE   80 /* of 100 rows                */
-#define DB_PRIVATE    43 /* of 100 rows: Table 3-1     */
+#define APP_PRIVATE   80 /* of 100 rows */
+#define DB_PRIVATE    43 /* of 100 rows: Table 3-1 */
 #define PRIVATE_BYTES (1u << 20)
-#define BUFFER_BYTES  (16u << 20) /* of the instance   */
+#define BUFFER_BYTES  (16u << 20) /* of the instance */
 #define SGA_BYTES     (32u << 20)
 
 static int nprocs, ndb, transactions = 40;
 static bool bind_processes;
 static unsigned seed = 1;
 static struct bench_row *buffers, *sga;
-static int (*pipes)[2]; /* of process i: requests to a database server, answers to an application server */
+/* of process i: requests to a database server, answers to an application server */
+static int (*pipes)[2];
 
 /* What a process tells. */
 struct tally {

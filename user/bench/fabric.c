@@ -24,11 +24,11 @@
 #include "help.h"
 
 enum {
-    LINE = 64,      /* bytes                                                            */
-    STEP = 33,      /* lines from one to the next where none may continue a stream       */
-    CONTROLS = 4,   /* CPUs of a board; each controls every fourth line of its memory    */
-    MOST = 1 << 20, /* lines of a worker                                                 */
-    BIND = 2,       /* MPOL_BIND of set_mempolicy(2)                                     */
+    LINE = 64,      /* bytes */
+    STEP = 33,      /* lines from one to the next where none may continue a stream */
+    CONTROLS = 4,   /* CPUs of a board; each controls every fourth line of its memory */
+    MOST = 1 << 20, /* lines of a worker */
+    BIND = 2,       /* MPOL_BIND of set_mempolicy(2) */
     PAGE = 2 << 20, /* large pages: lines of the external cache do not push each other out */
     FILL = 4,       /* external caches of changed lines: each of its sets is full of them */
 };
@@ -42,7 +42,7 @@ static const struct {
     const char *name;
     walk *walk;
     unsigned bytes; /* moved for each line: read and written */
-    unsigned parts; /* the memory is so many times the lines  */
+    unsigned parts; /* the memory is so many times the lines */
 } works[] = {
     {"hit", hit, 0, 1},        {"load", load, LINE, 1},           {"store-load", store_load, LINE, 1},
     {"store", change, LINE, 1}, {"stream", stream, LINE, 1},       {"write", write_lines, LINE, 1},
@@ -55,10 +55,10 @@ static size_t work = 1, lines = 2048;
 static int cpu_of[FP_MAX_CPUS + 1], nworkers, owner = -1;
 static const char *memory = "own";
 static int control = -1; /* the lines that the CPU so many seats further controls */
-static int passes;       /* over the lines before what is measured                */
-static int turns = 1;    /* so often what is measured                             */
-static int rounds = 1;   /* owner and first worker take turns so often             */
-static size_t word;      /* the owner changes this byte of each line               */
+static int passes;       /* over the lines before what is measured */
+static int turns = 1;    /* so often what is measured */
+static int rounds = 1;   /* owner and first worker take turns so often */
+static size_t word;      /* the owner changes this byte of each line */
 static bool dirty;       /* as many other lines as the external cache has are changed before */
 
 static char *memory_of[FP_MAX_CPUS + 1];

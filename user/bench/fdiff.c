@@ -45,14 +45,15 @@
 
 #define PAGE         4096u
 #define DEFAULT_N    672
-#define STAGGER      40    /* doubles, an odd number of lines, between the places of two matrices in their first page */
+/* doubles, an odd number of lines, between the places of two matrices in their first page */
+#define STAGGER      40
 #define LOST_MASS    1e-10 /* relative: the most that rounding may do in a run */
 
-#define DX           1e5   /* metres between points                       */
-#define DT           90.0  /* seconds a step                              */
-#define MEAN_P       5e4   /* geopotential, m^2/s^2                       */
-#define AMPLITUDE    1e6   /* of the stream function, m^2/s               */
-#define FILTER       0.001 /* Robert's                                    */
+#define DX           1e5   /* metres between points */
+#define DT           90.0  /* seconds a step */
+#define MEAN_P       5e4   /* geopotential, m^2/s^2 */
+#define AMPLITUDE    1e6   /* of the stream function, m^2/s */
+#define FILTER       0.001 /* Robert's */
 
 enum { U, V, P, UNEW, VNEW, PNEW, UOLD, VOLD, POLD, CU, CV, Z, H, NMATRIX, PSI = NMATRIX, NALL };
 

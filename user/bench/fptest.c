@@ -72,7 +72,8 @@ enum {
 };
 
 static cpu_set_t cpus;              /* on which we may run */
-static int first, other = -1;       /* CPUs; other: on another board if there is one, -1: we have only one CPU */
+/* CPUs; other: on another board if there is one, -1: we have only one CPU */
+static int first, other = -1;
 static char *shared;                /* FPW_BYTES, which children have as well, and a page for words between us */
 static char *memory[FP_MAX_BOARDS]; /* FPW_BYTES of each board, NULL: we have none */
 static int node[FP_MAX_BOARDS];     /* the system's number of that memory */
@@ -81,7 +82,7 @@ static double began;
 
 /* ---- where and when ---- */
 
-__attribute__((format(printf, 1, 2))) static bool cannot(const char *format, ...)
+static __attribute__((format(printf, 1, 2))) bool cannot(const char *format, ...)
 {
     va_list ap;
 
@@ -123,7 +124,8 @@ static bool go_to(int cpu)
         return cannot("no way to CPU %d any more", cpu);
     here = time_on(cpu);
     if (fp_header()->armed && left > here) /* disarmed, no clock goes */
-        fpw_spin((left - here) / fpw_given.clock_ps / 2 + 1); /* two instructions a turn, a clock each */
+        /* two instructions a turn, a clock each */
+        fpw_spin((left - here) / fpw_given.clock_ps / 2 + 1);
     return true;
 }
 
@@ -160,7 +162,8 @@ static bool tried(const char *name, bool (*part)(int cpu), int cpu)
         else if (bench_now() > began + PATIENCE)
             return cannot("too much else runs here");
         arm();
-        fpw_delay = (fpw_delay + 97) % 2048 + 1; /* what happens once each slice happens at another place now */
+        /* what happens once each slice happens at another place now */
+        fpw_delay = (fpw_delay + 97) % 2048 + 1;
     }
     return false;
 }
@@ -217,7 +220,8 @@ static bool settle(int cpu)
     for (int i = 0; i < TRIES; i++) {
         shared = new_memory(memory[board] != NULL ? node[board] : -1);
         fpw_read_lines(shared, FPW_LINES);
-        fpw_write_lines(shared); /* what was only read stays in level 1 when it leaves the external cache */
+        /* what was only read stays in level 1 when it leaves the external cache */
+        fpw_write_lines(shared);
         fpw_load_pairs(shared, FPW_BYTES);
         fpw_begin(cpu);
         fpw_load_pairs(shared, FPW_BYTES);
@@ -318,7 +322,8 @@ static bool parts(int cpu)
     fpw_read_lines(shared, FPW_LINES);
     fpw_write_lines(shared);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && good; i++) {
-        kinds[i].work(shared, FPW_BYTES); /* what was done since then may have taken the place of some in level 1 */
+        /* what was done since then may have taken the place of some in level 1 */
+        kinds[i].work(shared, FPW_BYTES);
         fpw_begin(cpu);
         kinds[i].work(shared, FPW_BYTES);
         fpw_end(cpu);
@@ -353,7 +358,8 @@ static bool whole_lines(int cpu)
     int home = shared_home(cpu);
     uint64_t least, most, flights = fpw_given.misses, lines = fpw_given.queue / (FPW_LINE / 8);
 
-    if (fpw_given.reads) /* stores leave the queue in order: no more lines are under way than it holds, word by word */
+    /* stores leave the queue in order: no more lines are under way than it holds, word by word */
+    if (fpw_given.reads)
         flights = lines < 1 ? 1 : lines < fpw_given.stores ? lines : fpw_given.stores;
     fpw_latency(cpu, home, &least, &most);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && good; i++) {
@@ -576,7 +582,8 @@ static void watch(unsigned active[FP_MAX_CPUS], unsigned apart[FP_MAX_CPUS])
             if (at[cpu] != UINT64_MAX) {
                 active[cpu]++;
                 apart[cpu] += at[cpu] - slowest > most;
-                good &= apart[cpu] <= MOST_APART; /* or it takes long: the others go on by one skew a turn */
+                /* or it takes long: the others go on by one skew a turn */
+                good &= apart[cpu] <= MOST_APART;
             }
     }
 }
@@ -708,7 +715,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "fptest: the model is not tested with these parameters: %s\n", fpw_why);
         return FPTEST_UNFIT;
     }
-    syscall(SYS_sched_setscheduler, 0, SCHED_RR, &(int){1}); /* root may; musl's function does nothing */
+    /* root may; musl's function does nothing */
+    syscall(SYS_sched_setscheduler, 0, SCHED_RR, &(int){1});
     CPU_ZERO(&cpus);
     for (uint32_t cpu = 0; cpu < fp_header()->ncpus; cpu++)
         if (may_run_on((int)cpu))

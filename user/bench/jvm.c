@@ -177,7 +177,8 @@ static void work(int self)
 {
     mutator[self].random = bench_seed(1, (uint64_t)self);
     bench_barrier();
-    bench_start(self); /* the model makes threads take turns as the machine would; this part is not reported */
+    /* the model makes threads take turns as the machine would; this part is not reported */
+    bench_start(self);
     for (int i = 0; i < warm; i++)
         round_of(self);
     bench_stop(self);

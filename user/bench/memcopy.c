@@ -26,11 +26,11 @@
 #include "help.h"
 
 #define DEFAULT_SLICE 131072 /* doubles per thread and array: 1 MiB */
-#define LINE          8      /* doubles                             */
+#define LINE          8      /* doubles */
 
 /* What was asked for. */
 static int nthreads;
-static size_t elements; /* doubles per array                              */
+static size_t elements; /* doubles per array */
 static size_t npages;   /* -P: pages of both arrays together; 0: not given */
 static size_t page_size = 4096;
 static int iterations = 10;

@@ -74,9 +74,10 @@ static bool bind_processes;
 struct tally {
     uint64_t visited[NAREAS];
     uint64_t off_home;       /* rows visited on another lgroup than home */
-    uint64_t ran_ps, away_ps; /* modelled time in transactions; of it, on another lgroup than home */
+    /* modelled time in transactions; of it, on another lgroup than home */
+    uint64_t ran_ps, away_ps;
     uint64_t added[2], bad;  /* amounts added: to private areas, to the SGA */
-    uint64_t balance;        /* found in the private areas at the end    */
+    uint64_t balance;        /* found in the private areas at the end */
 };
 
 static struct tally (*tally)[NPHASES]; /* of each process; shared memory */

@@ -42,10 +42,10 @@
 /* A kind of solver. */
 struct kind {
     const char *name;
-    size_t n, steps;           /* default size, and steps or iterations           */
-    void (*setup)(void);       /* maps the arrays: main thread                    */
+    size_t n, steps;           /* default size, and steps or iterations */
+    void (*setup)(void);       /* maps the arrays: main thread */
     bench_work *work;          /* a thread's part, with bench_start and bench_stop */
-    double (*error)(void);     /* how far from the known result                   */
+    double (*error)(void);     /* how far from the known result */
     double allowed;
 };
 
@@ -170,7 +170,7 @@ static double fv_error(void)
 /* ---- fea, feb: n x n nodes of a periodic, distorted mesh; each cell is two triangles */
 
 #define ROW      7   /* nodes that a node's triangles touch, itself included */
-#define TIME     1.0 /* the step, in units of a cell's width squared         */
+#define TIME     1.0 /* the step, in units of a cell's width squared */
 
 /* Node numbers: number[grid position], and its inverse. */
 static unsigned *number, *position;

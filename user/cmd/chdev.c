@@ -54,7 +54,7 @@ static void usage(void)
     exit(2);
 }
 
-__attribute__((format(printf, 1, 2))) _Noreturn static void refuse(const char *format, ...)
+_Noreturn static __attribute__((format(printf, 1, 2))) void refuse(const char *format, ...)
 {
     va_list ap;
 

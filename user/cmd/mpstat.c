@@ -23,15 +23,17 @@
 
 enum { MAX_SETS = 2 * HR_MAXCPU, HEADING_EVERY = 20 };
 
-#define COLUMNS(X)                                                                                                    \
-    X(minf) X(mjf) X(xcal) X(intr) X(ithr) X(csw) X(icsw) X(migr) X(smtx) X(srw) X(syscl) X(usr_ticks) X(sys_ticks)   \
-    X(wt_ticks) X(idl_ticks)
+// clang-format off
+#define COLUMNS(X) \
+    X(minf) X(mjf) X(xcal) X(intr) X(ithr) X(csw) X(icsw) X(migr) X(smtx) X(srw) X(syscl) \
+    X(usr_ticks) X(sys_ticks) X(wt_ticks) X(idl_ticks)
 enum {
 #define X(name) C_##name,
     COLUMNS(X)
 #undef X
-        NCOLUMNS
+    NCOLUMNS
 };
+// clang-format on
 static const char *const column[NCOLUMNS] = {
 #define X(name) #name,
     COLUMNS(X)
@@ -40,16 +42,17 @@ static const char *const column[NCOLUMNS] = {
 
 struct reading {
     int set[HR_MAXCPU];              /* of each CPU; PS_NONE too when it is not there */
-    bool active[HR_MAXCPU];          /* on-line or no-intr                            */
+    bool active[HR_MAXCPU];          /* on-line or no-intr */
     double c[HR_MAXCPU][NCOLUMNS];
-    double uptime;                   /* seconds                                       */
+    double uptime;                   /* seconds */
     psetid_t sets[MAX_SETS];
     uint_t nsets;
 };
 
 static bool by_set, one_set, aggregate, quiet;
 static int wanted_set;
-static double per_tick; /* seconds between the readings for each tick of a CPU that was on-line all the time */
+/* seconds between the readings for each tick of a CPU that was on-line all the time */
+static double per_tick;
 
 static const char help[] HR_MANUAL =
     "NAME\n"

@@ -18,12 +18,12 @@
 #include "homeroom.h"
 
 struct run {
-    unsigned long start, end; /* bytes                                         */
-    char perms[8];            /* rwxp or rwxs                                  */
-    char lgrp[8];             /* "-" if no page                                */
-    unsigned long pages;      /* pages of `pagesize` that are there            */
-    unsigned long pagesize;   /* bytes                                         */
-    char name[512];           /* "" or a path, or a word in square brackets    */
+    unsigned long start, end; /* bytes */
+    char perms[8];            /* rwxp or rwxs */
+    char lgrp[8];             /* "-" if no page */
+    unsigned long pages;      /* pages of `pagesize` that are there */
+    unsigned long pagesize;   /* bytes */
+    char name[512];           /* "" or a path, or a word in square brackets */
 };
 
 static bool by_lgroup, extended;

@@ -51,7 +51,7 @@ static const char help[] HR_MANUAL =
 
 #define JOB_MAX        8
 #define LINE_MAX_BYTES 16384 /* of a line from the harness, the escapes counted */
-#define PIECE          512   /* bytes of output in one @out line                */
+#define PIECE          512   /* bytes of output in one @out line */
 
 struct job {
     unsigned id;

@@ -19,16 +19,19 @@
 enum { DISKS = 4, KB = 4 /* in a page */, HEADING = 19 };
 
 /* Counters of CPUs, summed: kstat cpu:N:sys. */
-#define COUNTERS(X)                                                                                                    \
-    X(pgrec) X(minf) X(mjf) X(pgin) X(pgpgin) X(pgout) X(pgpgout) X(dfree) X(scan) X(rev) X(pgfrec) X(execpgin)        \
-    X(execpgout) X(execfree) X(anonpgin) X(anonpgout) X(anonfree) X(fspgin) X(fspgout) X(fsfree) X(intr) X(syscl)      \
-    X(csw) X(forks) X(execs) X(zero_pages) X(cow_faults) X(usr_ticks) X(sys_ticks) X(wt_ticks) X(idl_ticks)
+// clang-format off
+#define COUNTERS(X) \
+    X(pgrec) X(minf) X(mjf) X(pgin) X(pgpgin) X(pgout) X(pgpgout) X(dfree) X(scan) X(rev) \
+    X(pgfrec) X(execpgin) X(execpgout) X(execfree) X(anonpgin) X(anonpgout) X(anonfree) \
+    X(fspgin) X(fspgout) X(fsfree) X(intr) X(syscl) X(csw) X(forks) X(execs) X(zero_pages) \
+    X(cow_faults) X(usr_ticks) X(sys_ticks) X(wt_ticks) X(idl_ticks)
 enum {
 #define X(name) C_##name,
     COUNTERS(X)
 #undef X
-        NCOUNTERS
+    NCOUNTERS
 };
+// clang-format on
 static const char *const counter_name[NCOUNTERS] = {
 #define X(name) #name,
     COUNTERS(X)
@@ -176,7 +179,8 @@ static void print_usual(const struct reading *a, const struct reading *b, bool h
     if (heading) {
         printf(" kthr      memory            page            disk          faults      cpu\n");
         printf(" r b w   swap  free  %s pi po fr de sr", swapping ? "si  so" : "re  mf");
-        for (int i = 0; i < b->ndisks; i++) /* the letter of its kind and the last of its name: s0, va */
+        /* the letter of its kind and the last of its name: s0, va */
+        for (int i = 0; i < b->ndisks; i++)
             printf(" %c%c", b->disk[i][0], b->disk[i][strlen(b->disk[i]) - 1]);
         printf("%*s   in   sy   cs us sy id\n", 3 * (DISKS - b->ndisks), "");
     }

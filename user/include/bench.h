@@ -28,11 +28,11 @@ enum bench_placement { BENCH_FIRST, BENCH_RANDOM, BENCH_ANY, BENCH_PLACEMENTS };
 
 /* A measured part. */
 struct bench_measure {
-    bool model;              /* the model was attached: the next two are valid             */
+    bool model;              /* the model was attached: the next two are valid */
     double modelled_s;       /* latest (end - begin) of the workers, on the modelled clock */
-    struct fp_counts counts; /* of all CPUs, for the measured part                         */
-    double busy_s;           /* instructions and stalls of all CPUs, as modelled time      */
-    double wall_s;           /* worker 0's clock                                           */
+    struct fp_counts counts; /* of all CPUs, for the measured part */
+    double busy_s;           /* instructions and stalls of all CPUs, as modelled time */
+    double wall_s;           /* worker 0's clock */
 };
 
 /* A worker; `self` is 0 .. n-1. */
@@ -144,11 +144,11 @@ bool bench_here(void *page);
 
 /* Where the pages of a run's arrays are. */
 struct bench_census {
-    unsigned long in[HR_MAXLGRP]; /* pages per lgroup                                         */
-    unsigned long total;          /* pages asked about                                        */
-    unsigned long local;          /* pages on the home of the worker that initialised them    */
-    unsigned long unknown;        /* pages without an answer, or of another size              */
-    bool none;                    /* this system does not tell                                */
+    unsigned long in[HR_MAXLGRP]; /* pages per lgroup */
+    unsigned long total;          /* pages asked about */
+    unsigned long local;          /* pages on the home of the worker that initialised them */
+    unsigned long unknown;        /* pages without an answer, or of another size */
+    bool none;                    /* this system does not tell */
 };
 
 /*

@@ -33,10 +33,10 @@ _Static_assert(sizeof(struct bench_row) == 64, "a row is a line");
 /* An area, or one process's view of a shared one. */
 struct bench_area {
     struct bench_row *row;
-    size_t rows;    /* a power of 2                              */
-    size_t at;      /* the walk's next row                       */
-    uint64_t added; /* amounts added through this view           */
-    uint64_t bad;   /* rows whose checksum was wrong             */
+    size_t rows;    /* a power of 2 */
+    size_t at;      /* the walk's next row */
+    uint64_t added; /* amounts added through this view */
+    uint64_t bad;   /* rows whose checksum was wrong */
 };
 
 /* bench_area_init - an area of `bytes` (a power of 2, at least 4096) at `memory`, the walk beginning at a row

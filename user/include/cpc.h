@@ -15,7 +15,7 @@
 #include "fireplane.h"
 
 #define CPC_PICS 2  /* counters that count at a time */
-#define CPC_SETS 32 /* -c options                    */
+#define CPC_SETS 32 /* -c options */
 
 /* What one -c option asks for. */
 struct cpc_set {
@@ -27,7 +27,7 @@ struct cpc_sets {
     struct cpc_set set[CPC_SETS];
     int count;
     int pics;    /* columns: the highest pic in use, plus 1 */
-    bool cycles; /* -t: a column of cycles before the pics  */
+    bool cycles; /* -t: a column of cycles before the pics */
 };
 
 /* cpc_add - take the argument of a -c option.  0; -1 after printing what is wrong with it. */

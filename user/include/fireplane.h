@@ -17,7 +17,8 @@
 /* fp_open - find the model.  0, or -1 with errno (ENODEV: no model is attached). */
 int fp_open(void);
 
-enum { FPTEST_UNFIT = 4 }; /* fptest's exit status: it does not fit the model's parameters, so nothing was tested */
+/* fptest's exit status: it does not fit the model's parameters, so nothing was tested */
+enum { FPTEST_UNFIT = 4 };
 
 /*
  * fp_arm - begin to watch memory accesses, of all CPUs.  The first to arm the model has it tested.

@@ -119,7 +119,8 @@ void bench_threads(int n, bench_work *work, bool bind)
 {
     begin_team(n, work, bind);
     omp_set_dynamic(0); /* n threads, no fewer */
-    if (fp_arm() != 0)  /* the first to arm has the model tested, on all CPUs: before threads spin there */
+    /* the first to arm has the model tested, on all CPUs: before threads spin there */
+    if (fp_arm() != 0)
         bench_die("nothing was measured");
     fp_disarm();
 #pragma omp parallel num_threads(n)

@@ -23,10 +23,10 @@
 #include "homeroom.h"
 
 #define BATCH    MAX_MEMINFO_CNT
-#define HUGE_2M  (21 << 26) /* mmap's encoding of 2 MiB pages             */
-#define P_ALARM  1e-6       /* chi-square: less likely is an error        */
-#define NODES    64         /* Linux: at most so many                     */
-#define SEED     1          /* Linux: of the random nodes                 */
+#define HUGE_2M  (21 << 26) /* mmap's encoding of 2 MiB pages */
+#define P_ALARM  1e-6       /* chi-square: less likely is an error */
+#define NODES    64         /* Linux: at most so many */
+#define SEED     1          /* Linux: of the random nodes */
 #define MPOL_DEFAULT_   0   /* <linux/mempolicy.h>, which musl does not have */
 #define MPOL_PREFERRED_ 1
 

@@ -29,8 +29,9 @@
 enum { TRIES = 8 };
 
 static void *page; /* NULL: no model */
-static bool unfit;               /* the self-test does not fit the parameters: not again, for it disturbs threads */
-static bool asked, armed_by_us;  /* since fp_arm()              */
+/* the self-test does not fit the parameters: not again, for it disturbs threads */
+static bool unfit;
+static bool asked, armed_by_us;  /* since fp_arm() */
 static uint32_t disarmed_before; /* fp_arm(): header's disarmed */
 
 /* A number from a file of a PCI device in sysfs; 0: none. */

@@ -11,7 +11,7 @@
 
 enum {
     STEP = 33,          /* lines from one to the next where none may continue a stream of misses */
-    LONGEST_QUEUE = 64, /* stores: FP_MAX_FLIGHTS of the model                                  */
+    LONGEST_QUEUE = 64, /* stores: FP_MAX_FLIGHTS of the model */
 };
 
 struct fpw_given fpw_given;
@@ -290,7 +290,8 @@ void fpw_begin(int cpu)
     settle_stores();
     look(cpu, &fpw_added);
     fpw_moved = lines_moved(fpw_board_of(cpu));
-    for (int i = 0; i < 4 && !look(cpu, &before); i++) /* with a skew of some clocks it publishes all the time */
+    /* with a skew of some clocks it publishes all the time */
+    for (int i = 0; i < 4 && !look(cpu, &before); i++)
         ;
 }
 
@@ -342,7 +343,8 @@ bool fpw_right(int cpu, const struct fpw_work *w)
            fpw_about("lines written back", cpu, fpw_added.writeback, w->writebacks) &&
            fpw_within("lines moved", cpu, (int64_t)fpw_moved, (int64_t)w->misses - FPW_SLACK, INT64_MAX) &&
            fpw_within("instructions", cpu, (int64_t)fpw_added.instr, (int64_t)w->instr - 2 * FPW_SLACK,
-                      (int64_t)w->instr + 2 * FPW_SLACK) && /* what is published while we read is of some later ones */
+                      /* what is published while we read is of some later ones */
+                      (int64_t)w->instr + 2 * FPW_SLACK) &&
            fpw_waited(cpu, w->least_ps, w->most_ps) &&
            fpw_within("clocks", cpu, ran, (int64_t)fpw_added.instr - FPW_SLACK, (int64_t)fpw_added.instr + FPW_SLACK);
 }

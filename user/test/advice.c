@@ -186,7 +186,8 @@ static int need(const char *path, const char *how)
     else
         must(posix_fadvise(fd, 0, 0, POSIX_FADV_WILLNEED) == 0, "fadvise");
     printf("there=%lu ", await((void *)p, PAGES, PAGES));
-    for (int i = 0; i < 2000 && counts().pages - from.pages < PAGES; i++) /* what is there may be on its way still */
+    /* what is there may be on its way still */
+    for (int i = 0; i < 2000 && counts().pages - from.pages < PAGES; i++)
         usleep(10000);
     from.major = counts().major;
     for (size_t i = 0; i < PAGES; i++)
@@ -306,7 +307,7 @@ static int kept(const char *path)
 
 struct use {
     volatile char *map, *other; /* of the file; once more, for its second half, or NULL */
-    int            rest, half;  /* descriptors, for read(2); 0: touches                 */
+    int            rest, half;  /* descriptors, for read(2); 0: touches */
 };
 
 /* Uses the pages of the file that are in memory, or all. */
@@ -367,7 +368,8 @@ static int dirty(const char *path)
     for (size_t i = 0; i < PAGES; i++)
         memset(p + i * PAGE, (int)(i % 251) + 1, PAGE);
     must(madvise(p, PAGES * PAGE, MADV_PAGEOUT) == 0, "pageout");
-    for (int i = 0; i < 200 && vmstat("pgpgout") - from < PAGES * PAGE / 1024; i++) /* before fsflush comes round */
+    /* before fsflush comes round */
+    for (int i = 0; i < 200 && vmstat("pgpgout") - from < PAGES * PAGE / 1024; i++)
         usleep(10000);
     printf("written=%lu ", (unsigned long)(vmstat("pgpgout") - from) / (PAGE / 1024));
     for (int i = 0; i < 200 && present(p, PAGES) != 0; i++) { /* some may be on their way still */

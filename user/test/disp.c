@@ -216,7 +216,8 @@ static void run(void *(*fn)(void *), int cpu)
     if (nthreads > MAX_THREADS)
         die("too many threads");
     if (cpu >= 0)
-        settle(cpu); /* this thread must not leave an idle CPU behind on another board, which would help at once */
+        /* this thread must not leave an idle CPU behind on another board, which would help at once */
+        settle(cpu);
     pthread_barrier_init(&start, NULL, (unsigned)nthreads + 1);
     for (int i = 0; i < nthreads; i++)
         if (pthread_create(&t[i], NULL, fn, &cpu) != 0)

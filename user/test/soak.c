@@ -38,7 +38,7 @@
 
 static time_t end;
 static unsigned rounds;
-static size_t memory_mib;     /* -m; 0: none    */
+static size_t memory_mib;     /* -m; 0: none */
 static const char *directory; /* -d; NULL: none */
 
 static void fail(const char *what)
@@ -376,7 +376,8 @@ static void syncing(void)
 static const struct kind {
     const char *name;
     void (*work)(void);
-    enum { EACH, ONE, MEMORY, DISK } who; /* ONE: a single worker, whatever -j says; MEMORY: that, with -m; DISK: -d */
+    /* ONE: a single worker, whatever -j says; MEMORY: that, with -m; DISK: -d */
+    enum { EACH, ONE, MEMORY, DISK } who;
 } kinds[] = {
     {"fork", forking, EACH},       {"exec", executing, EACH},     {"threads", threading, EACH},
     {"pipes", piping, EACH},       {"mmap", mapping, EACH},       {"signals", signalling, EACH},

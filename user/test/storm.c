@@ -150,14 +150,16 @@ static int part(void)
     fd = make("later", 0);
     if (pwrite(fd, "a", 1, 0) != 1 || fsync(fd) != 0 || ftruncate(fd, PAGE) != 0 || fstat(fd, &st) != 0)
         fail("pwrite", 0, 0);
-    if (st.st_blocks < PAGE / 512) /* clean and not mapped: another thread may just be about to make it dirty */
+    /* clean and not mapped: another thread may just be about to make it dirty */
+    if (st.st_blocks < PAGE / 512)
         fail("a page that the file has grown beyond lacks blocks", (long)st.st_blocks, 0);
     p = map(fd, PAGE); /* after it has grown */
     p[1500] = 'b';
     p[3500] = 'c';
     fd = open("sparse", O_RDWR); /* as mke2fs made it: two holes, a block, a hole */
     p = map(fd, PAGE);
-    if (p[2048] != 's' || ftruncate(fd, 1500) != 0) /* the page differs from the disk now, and has no block */
+    /* the page differs from the disk now, and has no block */
+    if (p[2048] != 's' || ftruncate(fd, 1500) != 0)
         fail("sparse", fd, 0);
     p[100] = 'b';
     p[1200] = 'c';
@@ -550,7 +552,8 @@ static int storm(unsigned first, long ops, unsigned writers)
     for (unsigned i = 0; i < writers; i++)
         if ((pid[i] = fork()) == 0)
             _exit(writer(i, first, ops));
-    for (unsigned i = 0; i < writers / 4; i++, killed++) { /* one in four ends in the middle of something */
+    /* one in four ends in the middle of something */
+    for (unsigned i = 0; i < writers / 4; i++, killed++) {
         usleep(200000 + below(400000));
         kill(pid[i], SIGKILL);
     }

@@ -266,7 +266,8 @@ static void many_watch_one_file(void)
         close(ep[e]);
     closed = seconds() - begin;
     printf("  added in %.3f s, closed in %.3f s\n", added, closed);
-    EXPECT(closed < 100 * added + 1); /* seconds; with a search for each item it was 500 times as much */
+    /* seconds; with a search for each item it was 500 times as much */
+    EXPECT(closed < 100 * added + 1);
 }
 
 /* What is echoed wakes those who watch the master, but not again for each byte. */

@@ -66,7 +66,8 @@ static void open_flags(void)
     struct rlimit few = {3, 3};
 
     make("kept", "0123456789");
-    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0); /* no descriptor is left: nothing is made or cut */
+    /* no descriptor is left: nothing is made or cut */
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
     EXPECT_ERR(open("new", O_CREAT | O_WRONLY, 0600), EMFILE);
     EXPECT_ERR(open("kept", O_TRUNC | O_WRONLY), EMFILE);
     EXPECT_ERR(access("new", F_OK), ENOENT);

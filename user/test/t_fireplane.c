@@ -137,7 +137,8 @@ static void page(void)
     EXPECT_ERR(mprotect(map, 4096, PROT_READ | PROT_WRITE), EACCES);
     copy[0] = 'x';
     EXPECT(map[0] == 'F');
-    EXPECT_EQ(madvise(map, FP_SHARED_BYTES, HR_MADV_ACCESS_LWP), 0); /* the device's pages stay where they are */
+    /* the device's pages stay where they are */
+    EXPECT_EQ(madvise(map, FP_SHARED_BYTES, HR_MADV_ACCESS_LWP), 0);
     run_on((int)fp_header()->ncpus - 1);
     EXPECT(map[0] == 'F' && map[FP_SHARED_BYTES - 1] == 0);
     child = fork();

@@ -417,7 +417,8 @@ static void fifos_meet(void)
             EXPECT(fd >= 0);
             EXPECT_EQ(write(fd, "z", 1), 1);
             close(fd);
-            EXPECT_EQ(read(back[0], &c, 1), 1); /* what is written now would go with the reader's close */
+            /* what is written now would go with the reader's close */
+            EXPECT_EQ(read(back[0], &c, 1), 1);
         }
         _exit(0);
     }

@@ -705,7 +705,8 @@ static void statistics(void)
     EXPECT_EQ(hr_kstat_value("lgrp", 0, "lgrp0", "pages installed", -1) * PAGE,
               lgrp_mem_size(cookie, 0, LGRP_MEM_SZ_INSTALLED, LGRP_CONTENT_ALL));
     EXPECT(hr_kstat_value("lgrp", 0, "lgrp0", "pages avail", -1) <
-           hr_kstat_value("lgrp", 0, "lgrp0", "pages installed", -1)); /* the kernel's image is there */
+           /* the kernel's image is there */
+           hr_kstat_value("lgrp", 0, "lgrp0", "pages installed", -1));
     EXPECT(hr_kstat_value("lgrp", 0, "lgrp0", "pages avail", -1) >
            hr_kstat_value("lgrp", 0, "lgrp0", "pages free", -1));
 }
@@ -812,7 +813,8 @@ static void shares_belong_to_a_user(void)
         EXPECT_ERR(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_SET, &fair), EPERM);
         fair.cls = HR_CLASS_TS;
         EXPECT_ERR(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_SET, &fair), EPERM);
-        fair = (struct hr_pcinfo){.cls = HR_CLASS_FSS, .shares = 1}; /* what it has; but the class is root's, too */
+        /* what it has; but the class is root's, too */
+        fair = (struct hr_pcinfo){.cls = HR_CLASS_FSS, .shares = 1};
         EXPECT_ERR(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_SET, &fair), EPERM);
         kill(getpid(), SIGSTOP);
         _exit(CHECK_PASS);
@@ -909,7 +911,8 @@ static void real_time_pair(void)
     while (rt_ready < 2)
         usleep(10000);
     rt_go = 1;
-    for (int tries = 0; both < 1.8; tries++) { /* of what two CPUs have; on one, they have half of it */
+    /* of what two CPUs have; on one, they have half of it */
+    for (int tries = 0; both < 1.8; tries++) {
         EXPECT(tries < 40);
         began = clock_seconds(CLOCK_MONOTONIC);
         for (int i = 0; i < 2; i++)

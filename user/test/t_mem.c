@@ -375,7 +375,8 @@ static void ranges_that_wrap(void)
     EXPECT_EQ(ftruncate(fileno(f), PAGE), 0);
     EXPECT_ERR(syscall(SYS_mmap, NULL, PAGE, PROT_READ, 0x3 | 1u << 24, fileno(f), 0), EOPNOTSUPP);
     EXPECT(syscall(SYS_mmap, NULL, PAGE, PROT_READ, 0x3, fileno(f), 0) > 0);
-    EXPECT(syscall(SYS_mmap, NULL, PAGE, PROT_READ, 0x1 | 1u << 24, fileno(f), 0) > 0); /* of old it is ignored */
+    /* of old it is ignored */
+    EXPECT(syscall(SYS_mmap, NULL, PAGE, PROT_READ, 0x1 | 1u << 24, fileno(f), 0) > 0);
 }
 
 static void kernel_addresses_refused(void)

@@ -447,7 +447,8 @@ static void udp_messages(void)
     EXPECT_EQ(sendto(c, "", 0, 0, (struct sockaddr *)&a, sizeof a), 0);
     EXPECT_EQ(ioctl(s, FIONREAD, &n), 0);
     EXPECT_EQ(n, 5);
-    EXPECT_EQ(recvfrom(s, buf, 2, MSG_TRUNC, (struct sockaddr *)&from, &len), 5); /* the rest of it is lost */
+    /* the rest of it is lost */
+    EXPECT_EQ(recvfrom(s, buf, 2, MSG_TRUNC, (struct sockaddr *)&from, &len), 5);
     EXPECT_EQ(len, sizeof from);
     EXPECT_EQ(from.sin_addr.s_addr, htonl(INADDR_LOOPBACK));
     EXPECT_EQ(recv(s, buf, sizeof buf, 0), 0);

@@ -322,7 +322,8 @@ static void traced(void)
     text[got] = 0;
     EXPECT_EQ(waitpid(pid, &status, 0), pid);
     EXPECT_EQ(status, 0);
-    EXPECT(strstr(text, " 1 110 ") != NULL); /* it is traced, so it has no rights that the user has not */
+    /* it is traced, so it has no rights that the user has not */
+    EXPECT(strstr(text, " 1 110 ") != NULL);
 }
 
 /* ---- mounts ----------------------------------------------------------------------------------- */
@@ -618,7 +619,8 @@ static void exec_flags(void)
     int fd = open("prog", O_RDONLY);
 
     EXPECT_EQ(unlink("prog"), 0);
-    EXPECT_EQ(symlink("/bin/true", "prog"), 0); /* the open file is meant, not what has its name now */
+    /* the open file is meant, not what has its name now */
+    EXPECT_EQ(symlink("/bin/true", "prog"), 0);
     if (fork() == 0)
         syscall(SYS_execveat, fd, "", argv, envp, AT_EMPTY_PATH);
     EXPECT(wait(&status) > 0);

@@ -460,7 +460,8 @@ static void shuffle(void)
                 pid_t pid = fork();
 
                 if (pid == 0) {
-                    (void)pset_bind(set[k & 1], P_PID, (id_t)P_MYID, NULL); /* may be empty just now */
+                    /* may be empty just now */
+                    (void)pset_bind(set[k & 1], P_PID, (id_t)P_MYID, NULL);
                     nanosleep(&(struct timespec){0, 2000000}, NULL);
                     _exit(0);
                 }

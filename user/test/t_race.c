@@ -59,14 +59,14 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-__attribute__((noreturn)) static void *sleeps(void *arg)
+static __attribute__((noreturn)) void *sleeps(void *arg)
 {
     (void)arg;
     for (;;)
         pause();
 }
 
-__attribute__((noreturn)) static void *spins(void *arg)
+static __attribute__((noreturn)) void *spins(void *arg)
 {
     (void)arg;
     for (;;)
@@ -561,7 +561,7 @@ static void linger(unsigned most)
 enum { OPENS, TAKES, EXITS, WAYS };
 
 /* The leader: waits for the start, then does its thing while the master is being closed. */
-__attribute__((noreturn)) static void lead(const char *name, int way, _Atomic int *go)
+static __attribute__((noreturn)) void lead(const char *name, int way, _Atomic int *go)
 {
     int fd = -1;
 

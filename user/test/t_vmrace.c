@@ -78,7 +78,8 @@ static void begin(void *(*work)(void *))
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
-    processor_bind(P_LWPID, (id_t)P_MYID, 0, NULL); /* where no other thread is, if there are more than two CPUs */
+    /* where no other thread is, if there are more than two CPUs */
+    processor_bind(P_LWPID, (id_t)P_MYID, 0, NULL);
     nthreads = cpus <= 2 ? 2 : cpus > THREADS ? THREADS : (unsigned)cpus - 1;
     stop = ready = 0;
     added = 0;
@@ -365,7 +366,8 @@ static void *dropping(void *arg)
 /* Whatever happens to the mapping beside it, what was cut off a file is gone from all of it. */
 static void truncate_beside(void *(*work)(void *))
 {
-    time_t late = time(NULL) + 5; /* threads that cut hold the space nearly all the time, and CPUs may have to share */
+    /* threads that cut hold the space nearly all the time, and CPUs may have to share */
+    time_t late = time(NULL) + 5;
     int fd = map_file();
 
     begin(work);

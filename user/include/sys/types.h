@@ -17,9 +17,9 @@ typedef unsigned short ushort_t;
 typedef unsigned int uint_t;
 typedef unsigned long ulong_t;
 
-typedef int processorid_t; /* a CPU, 0 and up; may be sparse            */
-typedef int psetid_t;      /* a processor set, 1 and up                 */
+typedef int processorid_t; /* a CPU, 0 and up; may be sparse */
+typedef int psetid_t;      /* a processor set, 1 and up */
 typedef ushort_t lgrpid_t; /* an lgroup as gethomelgroup(3C) returns it */
-typedef id_t lwpid_t;      /* an LWP within its process, 1 and up       */
+typedef id_t lwpid_t;      /* an LWP within its process, 1 and up */
 
 #endif
