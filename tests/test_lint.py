@@ -51,6 +51,7 @@ def lint(tree, *files):
         ),
         ("kernel/vm/odd.c", STATIC.format("fill", "odd_one"), r"static fill\(\): say what it does to what"),
         ("kernel/vm/odd.c", GOOD + "int  odd_one;\n", r"code should be clang-formatted"),
+        ("user/cmd/odd.c", GOOD + "int  odd_one;\n", r"code should be clang-formatted"),
         ("kernel/vm/odd.c", GOOD + "int odd_one; \n", r"odd\.c:2: blanks at the end of the line"),
         ("tests/host/odd.c", GOOD + "\tint odd_one;\n", r"odd\.c:2: a tab"),
         ("tests/host/odd.c", GOOD + f"/* {'x' * 120} */\n", r"odd\.c:2: 126 columns; at most 120"),

@@ -9,8 +9,8 @@
     names     a static function's name is that of no other file's, and has more than one word
     commits   a commit since COMMITS_SINCE has a subject of at most 72 characters: area: what it does
     paths     no absolute path of a developer's machine
-    layout    C: no tabs, no blanks at line ends, at most 120 columns, and the kernel as clang-format lays it out
-              (.clang-format); ruff on Python, shellcheck on shell scripts
+    layout    C: no tabs, no blanks at line ends, at most 120 columns, and as clang-format lays it out (.clang-format);
+              ruff on Python, shellcheck on shell scripts
 
 That what comments and docs/ name exists is tested by tests/test_docs.py.
 Prints one line for each fault, as file:line: text, and ends with status 1 if there was any.
@@ -71,6 +71,7 @@ PUBLIC = {
 # Where this checkout lies; /root is also the name of a folder in the guest.
 HERE = TOP if TOP.parent == Path("/root") else TOP.parent
 
+LWIP_PORT = ("kernel", "net", "port")  # in lwIP's layout
 SOURCE = {".c", ".h", ".S", ".py", ".sh", ".mk", ".toml", ".ld", ".cfg"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
@@ -227,8 +228,8 @@ def main() -> int:
     house = House(TOP)
     of_the_kernel = [*names(house), *upward_calls(house)]
     faults += [fault for fault in of_the_kernel if Path(fault.split(":")[0]) in texts]
-    formatted = [p for p in files if p.suffix in {".c", ".h"} and p.parts[0] in {"kernel", "drivers", "include"}]
-    faults += tool(["clang-format", "--dry-run", "-Werror"], [p for p in formatted if p.parts[:3] != ("kernel", "net", "port")])
+    formatted = [p for p in files if p.suffix in {".c", ".h"} and p.parts[:3] != LWIP_PORT]
+    faults += tool(["clang-format", "--dry-run", "-Werror"], formatted)
     faults += tool(["ruff", "check", "--quiet"], [p for p in files if p.suffix == ".py"])
     scripts = [p for p in files if texts[p].startswith(("#!/bin/sh", "#!/bin/bash", "#!/usr/bin/env bash"))]
     faults += tool(["shellcheck"], scripts)
