@@ -118,8 +118,10 @@ static long tunable(long op, const char *name, struct hr_tunable *var)
             return fail(ERANGE);
         if (op == TUNABLE_SET)
             variable[i].value = var->value;
-        *var = (struct hr_tunable){.size = variable[i].size, .writable = !variable[i].read_only,
-                                   .value = variable[i].value, .greatest = variable[i].greatest};
+        *var = (struct hr_tunable){.size = variable[i].size,
+                                   .writable = !variable[i].read_only,
+                                   .value = variable[i].value,
+                                   .greatest = variable[i].greatest};
         return 0;
     }
     return fail(ENOENT);

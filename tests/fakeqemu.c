@@ -61,19 +61,22 @@ static void call_translate(struct qemu_plugin_tb *tb)
         ((void (*)(struct qemu_plugin_tb *, void *))translate)(tb, NULL);
 }
 
-void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_vcpu_cb cb, int flags, void *data)
+void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_vcpu_cb cb, int flags,
+                                          void *data)
 {
     tb->exec = cb;
     tb->exec_data = data;
 }
 
-void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, qemu_vcpu_cb cb, int flags, void *data)
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, qemu_vcpu_cb cb,
+                                            int flags, void *data)
 {
     insn->exec = cb;
     insn->exec_data = data;
 }
 
-void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, qemu_mem_cb cb, int flags, int rw, void *data)
+void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, qemu_mem_cb cb, int flags,
+                                      int rw, void *data)
 {
     insn->access = cb;
     insn->access_data = data;
@@ -198,7 +201,8 @@ static void run(struct qemu_plugin_tb tb, const uint64_t *address)
         } else if (address[i] && tb.insn[i].access && tb.insn[i].code[0] == (char)0xf3) {
             /* rep: goes round in it */
             for (unsigned round = 0; round < 3; round++)
-                tb.insn[i].access(0, 3 << SIZE_AT | 1 << 17, address[i] + 8 * round, tb.insn[i].access_data);
+                tb.insn[i].access(0, 3 << SIZE_AT | 1 << 17, address[i] + 8 * round,
+                                  tb.insn[i].access_data);
         } else if (address[i] && tb.insn[i].access) {
             tb.insn[i].access(0, 3 << SIZE_AT | is_store << 17, address[i], tb.insn[i].access_data);
             if (is_movups)
@@ -220,19 +224,30 @@ static struct qemu_plugin_tb doorbell(char op)
 
 int main(int argc, char **argv)
 {
-    static const uint64_t none[4], two[4] = {0x5000, 0, 0x6000, 0}, movs[4] = {0, 0x7000}, stos[4] = {0, 0x8000};
-    struct qemu_plugin_tb block = {.vaddr = 0x1000, .n = 3, .insn = {{.code = "\x48\x8b\x07", .size = 3},
-                                                                    {.code = "\x48\x01\xc8", .size = 3},
-                                                                    {.code = "\x48\x89\x06", .size = 3}}};
-    struct qemu_plugin_tb vague = {.vaddr = 0x2000, .n = 2, .insn = {{.code = "\x48\x01\xc8", .size = 3},
-                                                                    {.code = "\x0f\x10\x07", .size = 3}}};
-    struct qemu_plugin_tb fill = {.vaddr = 0x4000, .n = 2, .insn = {{.code = "\x48\x01\xc8", .size = 3},
-                                                                   {.code = "\xf3\x48\xab", .size = 3}}};
-    struct qemu_plugin_tb sums = {.vaddr = 0x3000, .n = 2, .insn = {{.code = "\xf2\x0f\x58\xc1", .size = 4},
-                                                                   {.code = "\xf2\x0f\x58\xc1", .size = 4}}};
+    static const uint64_t none[4], two[4] = {0x5000, 0, 0x6000, 0}, movs[4] = {0, 0x7000},
+                                   stos[4] = {0, 0x8000};
+    struct qemu_plugin_tb block = {.vaddr = 0x1000,
+                                   .n = 3,
+                                   .insn = {{.code = "\x48\x8b\x07", .size = 3},
+                                            {.code = "\x48\x01\xc8", .size = 3},
+                                            {.code = "\x48\x89\x06", .size = 3}}};
+    struct qemu_plugin_tb vague = {
+        .vaddr = 0x2000,
+        .n = 2,
+        .insn = {{.code = "\x48\x01\xc8", .size = 3}, {.code = "\x0f\x10\x07", .size = 3}}};
+    struct qemu_plugin_tb fill = {
+        .vaddr = 0x4000,
+        .n = 2,
+        .insn = {{.code = "\x48\x01\xc8", .size = 3}, {.code = "\xf3\x48\xab", .size = 3}}};
+    struct qemu_plugin_tb sums = {
+        .vaddr = 0x3000,
+        .n = 2,
+        .insn = {{.code = "\xf2\x0f\x58\xc1", .size = 4}, {.code = "\xf2\x0f\x58\xc1", .size = 4}}};
     void *plugin = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
     int (*install)(qemu_plugin_id_t, const qemu_info_t *, int, char **);
-    qemu_info_t info = {.target_name = "x86_64", .system_emulation = true, .system = {atoi(argv[2]), atoi(argv[2])}};
+    qemu_info_t info = {.target_name = "x86_64",
+                        .system_emulation = true,
+                        .system = {atoi(argv[2]), atoi(argv[2])}};
 
     if (plugin == NULL) {
         fprintf(stderr, "fakeqemu: %s\n", dlerror());

@@ -39,7 +39,8 @@ static uint64_t nothing; /* wordp of an empty filter entry */
 /* Maps zeroed memory, which the host allocates page by page at first use.  NULL: no address space. */
 static void *reserve_memory(size_t bytes)
 {
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
 
     return p == MAP_FAILED ? NULL : p;
 }
@@ -47,7 +48,8 @@ static void *reserve_memory(size_t bytes)
 /* Zeroes memory from reserve_memory() by mapping it again, which also frees its pages. */
 static void renew(void *p, size_t bytes)
 {
-    if (mmap(p, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != p)
+    if (mmap(p, bytes, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != p)
         abort(); /* happens only if the host has no memory for a page table */
 }
 
@@ -125,8 +127,8 @@ static unsigned home_of(const struct fp_model *m, uint32_t line)
 }
 
 /* Translates the page of a virtual address with QEMU's help and remembers it in *pg.  NULL: QEMU does not know it. */
-static __attribute__((noinline)) struct fp_page *learn_page(struct fp_cpu_state *c, struct fp_page *pg, uint64_t tag, uint64_t virt,
-                                  uint32_t info)
+static __attribute__((noinline)) struct fp_page *
+learn_page(struct fp_cpu_state *c, struct fp_page *pg, uint64_t tag, uint64_t virt, uint32_t info)
 {
     struct fp_model *m = c->model;
     uint64_t raw;
@@ -172,8 +174,9 @@ static inline void count_miss(struct fp_cpu_state *c, unsigned home, bool load)
  * ends, ps.  Slots are a ring in ascending order.  The new transfer takes the first slot, which becomes the last of the
  * ring, and goes before the transfers that end later; mostly there are none.
  */
-static inline uint64_t fly(struct fp_cpu_state *c, struct fp_flights *f, unsigned n, uint32_t line, unsigned home,
-                           const struct fp_cpu_state *owner, enum fp_move move, uint64_t t)
+static inline uint64_t fly(struct fp_cpu_state *c, struct fp_flights *f, unsigned n, uint32_t line,
+                           unsigned home, const struct fp_cpu_state *owner, enum fp_move move,
+                           uint64_t t)
 {
     unsigned i = f->first, before;
     uint64_t done = fp_transfer(c, line, home, owner, move, f->slot[i] > t ? f->slot[i] : t);
@@ -190,15 +193,15 @@ static inline uint64_t fly(struct fp_cpu_state *c, struct fp_flights *f, unsigne
 }
 
 /* Starts a transfer for which the CPU does not wait.  If all n slots are in use, the CPU waits for a free one first. */
-static inline void post_one(struct fp_cpu_state *c, struct fp_flights *f, unsigned n, uint32_t line, unsigned home,
-                            const struct fp_cpu_state *owner, enum fp_move move)
+static inline void post_one(struct fp_cpu_state *c, struct fp_flights *f, unsigned n, uint32_t line,
+                            unsigned home, const struct fp_cpu_state *owner, enum fp_move move)
 {
     fp_stall(c, f->slot[f->first]);
     fly(c, f, n, line, home, owner, move, c->clock);
 }
 
-static inline void post(struct fp_cpu_state *c, uint32_t line, unsigned home, const struct fp_cpu_state *owner,
-                        enum fp_move move)
+static inline void post(struct fp_cpu_state *c, uint32_t line, unsigned home,
+                        const struct fp_cpu_state *owner, enum fp_move move)
 {
     post_one(c, &c->misses, (unsigned)c->model->p.misses_in_flight, line, home, owner, move);
 }
@@ -226,8 +229,8 @@ __attribute__((noinline)) void fp_queue_full(struct fp_cpu_state *c)
  * Starts the transfer of a store that must own its line first.  Other CPUs must see stores in order, so it and the
  * stores behind it wait in the store queue.
  */
-static inline void post_store(struct fp_cpu_state *c, uint32_t line, unsigned home, const struct fp_cpu_state *owner,
-                              enum fp_move move)
+static inline void post_store(struct fp_cpu_state *c, uint32_t line, unsigned home,
+                              const struct fp_cpu_state *owner, enum fp_move move)
 {
     struct fp_queued *last;
     uint64_t done;
@@ -235,7 +238,8 @@ static inline void post_store(struct fp_cpu_state *c, uint32_t line, unsigned ho
     /* possible, because a store across two lines takes two entries */
     if (c->nqueued == FP_MAX_FLIGHTS)
         leave_queue(c);
-    done = fly(c, &c->stores, (unsigned)c->model->p.stores_in_flight, line, home, owner, move, c->clock);
+    done = fly(c, &c->stores, (unsigned)c->model->p.stores_in_flight, line, home, owner, move,
+               c->clock);
     if (c->nqueued == 0) {
         c->store_limit = c->n.stores + c->model->p.store_queue;
     } else {
@@ -252,7 +256,8 @@ static inline void await_ecache(struct fp_cpu_state *c)
 }
 
 /* Transfers the line; the CPU waits until it is there. */
-static inline void await(struct fp_cpu_state *c, uint32_t line, unsigned home, const struct fp_cpu_state *owner)
+static inline void await(struct fp_cpu_state *c, uint32_t line, unsigned home,
+                         const struct fp_cpu_state *owner)
 {
     fp_stall(c, fp_transfer(c, line, home, owner, FP_READ, c->clock));
 }
@@ -294,16 +299,18 @@ static __attribute__((noinline)) void ec_evict(struct fp_cpu_state *c, struct fp
     uint32_t line = out.line - 1;
     uint64_t *word = &c->model->word[line];
 
-    if (version_of(*word) != (out.version & ~FP_WROTE) || !(*word & FP_DIRTY) || (*word & FP_OWNER) != c->id + 1)
+    if (version_of(*word) != (out.version & ~FP_WROTE) || !(*word & FP_DIRTY) ||
+        (*word & FP_OWNER) != c->id + 1)
         return;
     *word &= ~(FP_OWNER | FP_DIRTY);
     c->n.writeback++;
-    post_one(c, &c->writebacks, (unsigned)c->model->p.writebacks_in_flight, line, home_of(c->model, line), NULL,
-             FP_WRITE);
+    post_one(c, &c->writebacks, (unsigned)c->model->p.writebacks_in_flight, line,
+             home_of(c->model, line), NULL, FP_WRITE);
 }
 
 /* Inserts the line into its set, in place of the least recently used one.  `wrote`: FP_WROTE or 0. */
-static inline void ec_insert(struct fp_cpu_state *c, struct fp_ec *set, uint32_t line, uint32_t wrote)
+static inline void ec_insert(struct fp_cpu_state *c, struct fp_ec *set, uint32_t line,
+                             uint32_t wrote)
 {
     unsigned i = 0, last = (unsigned)c->model->p.ecache_ways - 1;
     struct fp_ec out;
@@ -344,19 +351,22 @@ static __attribute__((noinline)) void read_to_own(struct fp_cpu_state *c, uint32
  * The CPU has invalidated all other copies by changing the line's version from `before` to `version`.  Its own level 1
  * copies stay valid: gives them the new version.
  */
-static void keep_in_level1(struct fp_cpu_state *c, uint64_t vline, uint32_t before, uint32_t version)
+static void keep_in_level1(struct fp_cpu_state *c, uint64_t vline, uint32_t before,
+                           uint32_t version)
 {
     int i = l1_find(prefetch_cache(c), vline | c->gen);
 
     if (i >= 0 && c->p_version[i] == before)
         c->p_version[i] = version;
     for (unsigned half = 0; half < 2; half++)
-        if ((i = l1_find(data_cache(c), half_tag(vline, half, c->gen))) >= 0 && c->d_version[i] == before)
+        if ((i = l1_find(data_cache(c), half_tag(vline, half, c->gen))) >= 0 &&
+            c->d_version[i] == before)
             c->d_version[i] = version;
 }
 
 /* A store to a line in the CPU's own external cache: invalidates other copies, if there may be any. */
-static __attribute__((noinline)) void ec_own(struct fp_cpu_state *c, uint32_t line, struct fp_ec *entry, uint64_t vline)
+static __attribute__((noinline)) void ec_own(struct fp_cpu_state *c, uint32_t line,
+                                             struct fp_ec *entry, uint64_t vline)
 {
     uint64_t *word = &c->model->word[line], owner = *word & FP_OWNER;
     uint32_t before = version_of(*word);
@@ -395,8 +405,8 @@ static bool in_stream(struct fp_cpu_state *c, uint64_t vline)
 }
 
 /* A load that misses the external cache.  Returns whether the line goes into the prefetch cache. */
-static inline bool load_miss(struct fp_cpu_state *c, struct fp_ec *set, uint32_t line, unsigned home, uint64_t vline,
-                             bool floating)
+static inline bool load_miss(struct fp_cpu_state *c, struct fp_ec *set, uint32_t line,
+                             unsigned home, uint64_t vline, bool floating)
 {
     uint64_t *word = &c->model->word[line], owner = *word & FP_OWNER;
     bool prefetched = in_stream(c, vline);
@@ -453,7 +463,8 @@ static void wc_complete(struct fp_cpu_state *c, struct fp_wc *w)
 }
 
 /* Stores `bytes` (a mask) in an entry.  If the line is still incomplete, filter entry *l settles the next stores. */
-static void wc_store(struct fp_cpu_state *c, struct fp_wc *w, struct fp_recent *l, uint64_t tag, uint64_t bytes)
+static void wc_store(struct fp_cpu_state *c, struct fp_wc *w, struct fp_recent *l, uint64_t tag,
+                     uint64_t bytes)
 {
     w->need &= ~bytes;
     if (w->need == 0) {
@@ -468,7 +479,8 @@ static void wc_store(struct fp_cpu_state *c, struct fp_wc *w, struct fp_recent *
 }
 
 /* Makes an empty entry for the line.  The least recently used line of a full set is read for ownership. */
-static inline struct fp_wc *wc_insert(struct fp_cpu_state *c, struct fp_recent *l, uint32_t line, unsigned home)
+static inline struct fp_wc *wc_insert(struct fp_cpu_state *c, struct fp_recent *l, uint32_t line,
+                                      unsigned home)
 {
     unsigned first = line % FP_WC_SETS * FP_WC_WAYS, way = 0;
     uint32_t *tag = &c->wc_line[first];
@@ -497,7 +509,8 @@ static inline void look_at_clock(struct fp_cpu_state *c)
 /* ---- all together -------------------------------------------------------------------------- */
 
 /* An access within one line; a load within one half of it. */
-static __attribute__((always_inline)) inline void reference_line(struct fp_cpu_state *c, uint64_t virt, unsigned size, bool store, uint32_t info)
+static __attribute__((always_inline)) inline void
+reference_line(struct fp_cpu_state *c, uint64_t virt, unsigned size, bool store, uint32_t info)
 {
     struct fp_page *pg = page_of(c, virt, info & ~FP_FLOATING);
     uint64_t vline = virt >> FP_LINE_SHIFT, tag = vline | c->gen, away;
@@ -560,7 +573,8 @@ static __attribute__((always_inline)) inline void reference_line(struct fp_cpu_s
     *l = (struct fp_recent){.tag = tag | away, .wordp = word, .word = *word};
 }
 
-static __attribute__((always_inline)) inline void reference(struct fp_cpu_state *c, uint64_t virt, unsigned size, bool store, uint32_t info)
+static __attribute__((always_inline)) inline void
+reference(struct fp_cpu_state *c, uint64_t virt, unsigned size, bool store, uint32_t info)
 {
     unsigned unit = store ? FP_LINE_BYTES : FP_HALF_BYTES;
 
@@ -576,20 +590,19 @@ static __attribute__((always_inline)) inline void reference(struct fp_cpu_state 
 }
 
 /* These three are not inlined, because the quick paths (model.h) would have to save registers for these rare calls. */
-__attribute__((noinline))
-void fp_reference_load(struct fp_cpu_state *c, uint64_t virt, unsigned size, uint32_t info)
+__attribute__((noinline)) void fp_reference_load(struct fp_cpu_state *c, uint64_t virt,
+                                                 unsigned size, uint32_t info)
 {
     reference(c, virt, size, false, info);
 }
 
-__attribute__((noinline))
-void fp_reference_store(struct fp_cpu_state *c, uint64_t virt, unsigned size, uint32_t info)
+__attribute__((noinline)) void fp_reference_store(struct fp_cpu_state *c, uint64_t virt,
+                                                  unsigned size, uint32_t info)
 {
     reference(c, virt, size, true, info);
 }
 
-__attribute__((noinline))
-void fp_line_complete(struct fp_cpu_state *c, uint64_t *need)
+__attribute__((noinline)) void fp_line_complete(struct fp_cpu_state *c, uint64_t *need)
 {
     wc_complete(c, (struct fp_wc *)((char *)need - offsetof(struct fp_wc, need)));
     look_at_clock(c);

@@ -30,14 +30,14 @@
 
 static const struct fp_model *model;
 static bool armed;
-static int64_t lag;    /* ns by which the guest's clock is behind icount_get() while disarmed */
-static int64_t latest; /* the highest time that any thread has read, ns (K1) */
+static int64_t lag;     /* ns by which the guest's clock is behind icount_get() while disarmed */
+static int64_t latest;  /* the highest time that any thread has read, ns (K1) */
 static int64_t outside; /* the last time that the main thread has read, ns (K1) */
 static struct {
     /* the guest's clock and the skipped time, ns; instructions of all CPUs */
     int64_t ns, skipped, instr;
-    uint64_t user, progress;    /* instructions of programs; model->progress, ps */
-} begin; /* the values when the model was armed */
+    uint64_t user, progress; /* instructions of programs; model->progress, ps */
+} begin;                     /* the values when the model was armed */
 
 static uint64_t user_instructions(void)
 {
@@ -63,7 +63,8 @@ static int64_t guest_clock(void)
     } else {
         instr = icount_get_raw();
         kernel = instr - begin.instr - (int64_t)(user_instructions() - begin.user);
-        ns = begin.ns + (ns - icount_to_ns(instr) - begin.skipped) + (int64_t)(model->progress - begin.progress) / 1000;
+        ns = begin.ns + (ns - icount_to_ns(instr) - begin.skipped) +
+             (int64_t)(model->progress - begin.progress) / 1000;
         if (kernel > 0)
             ns += kernel / (int64_t)model->p.ncpus;
     }
@@ -104,8 +105,8 @@ int fp_clock_take(const struct fp_model *m)
     /* QEMU has no -icount, or it is not used */
     if (&use_icount_of_qemu == NULL || use_icount_of_qemu == 0)
         return 0;
-    if (icount_get == NULL || icount_get_raw == NULL || icount_to_ns == NULL || object_class_by_name == NULL ||
-        qemu_in_vcpu_thread == NULL || all_cpu_threads_idle == NULL)
+    if (icount_get == NULL || icount_get_raw == NULL || icount_to_ns == NULL ||
+        object_class_by_name == NULL || qemu_in_vcpu_thread == NULL || all_cpu_threads_idle == NULL)
         return -1;
     at = object_class_by_name("tcg-accel-ops");
     if (at == NULL)

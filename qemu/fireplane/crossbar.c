@@ -32,11 +32,11 @@
 struct fp_port {
     /* a multiple of 64: slots from here on are empty, those before end - FP_SLOTS forgotten */
     uint64_t end;
-    uint64_t taken[WORDS];   /* bit: the slot holds a line */
-    uint64_t sent[WORDS];    /* bit: the slot holds a line that this port sends */
+    uint64_t taken[WORDS]; /* bit: the slot holds a line */
+    uint64_t sent[WORDS];  /* bit: the slot holds a line that this port sends */
     /* for a line sent in this slot: the slot after the one in which its receiver takes it */
     uint64_t left[FP_SLOTS];
-    uint64_t all_left;       /* the highest value in left[]: from this slot on the queue is empty */
+    uint64_t all_left; /* the highest value in left[]: from this slot on the queue is empty */
 };
 
 int fp_crossbar_create(struct fp_model *m)

@@ -133,7 +133,8 @@ enum fp_insn fp_decode(const uint8_t *code, size_t length, unsigned *op)
     size_t i = 0;
 
     if (length == 8 && __builtin_memcmp(code, doorbell, 4) == 0) {
-        uint32_t tag = (uint32_t)code[4] | (uint32_t)code[5] << 8 | (uint32_t)code[6] << 16 | (uint32_t)code[7] << 24;
+        uint32_t tag = (uint32_t)code[4] | (uint32_t)code[5] << 8 | (uint32_t)code[6] << 16 |
+                       (uint32_t)code[7] << 24;
 
         *op = tag & 0xff;
         return (tag & 0xffffff00) == FP_TAG ? FP_INSN_DOORBELL : FP_INSN_OTHER;

@@ -50,25 +50,25 @@ enum shape {
 static const struct form {
     uint8_t shape, kind, prefixes, results;
 } forms[256] = {
-    [0x10] = {IN, FPU_QUICK, ALL, 1},           /* movups, movupd, movss, movsd */
+    [0x10] = {IN, FPU_QUICK, ALL, 1}, /* movups, movupd, movss, movsd */
     [0x11] = {OUT, FPU_STORE, ALL, 1},
-    [0x12] = {HALF, FPU_MOVE, PACKED, 1},       /* movlps, movlpd, movhlps */
+    [0x12] = {HALF, FPU_MOVE, PACKED, 1}, /* movlps, movlpd, movhlps */
     [0x13] = {OUT, FPU_STORE, PACKED, 1},
-    [0x14] = {BINARY, FPU_MOVE, PACKED, 1},     /* unpcklps, unpcklpd */
+    [0x14] = {BINARY, FPU_MOVE, PACKED, 1}, /* unpcklps, unpcklpd */
     [0x15] = {BINARY, FPU_MOVE, PACKED, 1},
-    [0x16] = {HALF, FPU_MOVE, PACKED, 1},       /* movhps, movhpd, movlhps */
+    [0x16] = {HALF, FPU_MOVE, PACKED, 1}, /* movhps, movhpd, movlhps */
     [0x17] = {OUT, FPU_STORE, PACKED, 1},
-    [0x28] = {IN, FPU_QUICK, PACKED, 1},        /* movaps, movapd */
+    [0x28] = {IN, FPU_QUICK, PACKED, 1}, /* movaps, movapd */
     [0x29] = {OUT, FPU_STORE, PACKED, 1},
     [0x2a] = {FROM_INTEGER, FPU_ADD, SCALAR, 1}, /* cvtsi2ss, cvtsi2sd */
-    [0x2b] = {OUT, FPU_STORE, PACKED, 1},       /* movntps, movntpd */
-    [0x2c] = {TO_INTEGER, FPU_ADD, SCALAR, 1},  /* cvttss2si, cvttsd2si */
+    [0x2b] = {OUT, FPU_STORE, PACKED, 1},        /* movntps, movntpd */
+    [0x2c] = {TO_INTEGER, FPU_ADD, SCALAR, 1},   /* cvttss2si, cvttsd2si */
     [0x2d] = {TO_INTEGER, FPU_ADD, SCALAR, 1},
-    [0x2e] = {COMPARE, FPU_ADD, PACKED, 1},     /* ucomiss, ucomisd, comiss, comisd */
+    [0x2e] = {COMPARE, FPU_ADD, PACKED, 1}, /* ucomiss, ucomisd, comiss, comisd */
     [0x2f] = {COMPARE, FPU_ADD, PACKED, 1},
     [0x50] = {TO_INTEGER, FPU_MOVE, PACKED, 1}, /* movmskps, movmskpd */
     [0x51] = {UNARY, FPU_ROOT, ALL, 0},
-    [0x54] = {BINARY, FPU_MOVE, PACKED, 1},     /* and, andn, or, xor */
+    [0x54] = {BINARY, FPU_MOVE, PACKED, 1}, /* and, andn, or, xor */
     [0x55] = {BINARY, FPU_MOVE, PACKED, 1},
     [0x56] = {BINARY, FPU_MOVE, PACKED, 1},
     [0x57] = {CLEARS, FPU_MOVE, PACKED, 1},
@@ -80,21 +80,21 @@ static const struct form {
     [0x5d] = {BINARY, FPU_ADD, ALL, 0},
     [0x5e] = {BINARY, FPU_DIVIDE, ALL, 0},
     [0x5f] = {BINARY, FPU_ADD, ALL, 0},
-    [0x62] = {BINARY, FPU_MOVE, PD, 1},         /* punpckldq */
-    [0x6c] = {BINARY, FPU_MOVE, PD, 1},         /* punpcklqdq, punpckhqdq */
+    [0x62] = {BINARY, FPU_MOVE, PD, 1}, /* punpckldq */
+    [0x6c] = {BINARY, FPU_MOVE, PD, 1}, /* punpcklqdq, punpckhqdq */
     [0x6d] = {BINARY, FPU_MOVE, PD, 1},
-    [0x6e] = {FROM_INTEGER, FPU_QUICK, PD, 1},  /* movd, movq */
-    [0x6f] = {IN, FPU_QUICK, PD | SS, 1},       /* movdqa, movdqu */
+    [0x6e] = {FROM_INTEGER, FPU_QUICK, PD, 1},   /* movd, movq */
+    [0x6f] = {IN, FPU_QUICK, PD | SS, 1},        /* movdqa, movdqu */
     [0x70] = {UNARY, FPU_MOVE, PD | SS | SD, 1}, /* pshufd, pshufhw, pshuflw */
-    [0x7e] = {IN, FPU_QUICK, SS, 1},            /* movq; to integers: below */
+    [0x7e] = {IN, FPU_QUICK, SS, 1},             /* movq; to integers: below */
     [0x7f] = {OUT, FPU_STORE, PD | SS, 1},
-    [0xc2] = {BINARY, FPU_ADD, ALL, 0},         /* cmpps, cmppd, cmpss, cmpsd */
-    [0xc6] = {BINARY, FPU_MOVE, PACKED, 1},     /* shufps, shufpd */
-    [0xd6] = {OUT, FPU_STORE, PD, 1},           /* movq */
-    [0xdb] = {BINARY, FPU_MOVE, PD, 1},         /* pand, pandn, por, pxor */
+    [0xc2] = {BINARY, FPU_ADD, ALL, 0},     /* cmpps, cmppd, cmpss, cmpsd */
+    [0xc6] = {BINARY, FPU_MOVE, PACKED, 1}, /* shufps, shufpd */
+    [0xd6] = {OUT, FPU_STORE, PD, 1},       /* movq */
+    [0xdb] = {BINARY, FPU_MOVE, PD, 1},     /* pand, pandn, por, pxor */
     [0xdf] = {BINARY, FPU_MOVE, PD, 1},
-    [0xe6] = {UNARY, FPU_ADD, PD | SCALAR, 2},  /* cvttpd2dq, cvtdq2pd, cvtpd2dq */
-    [0xe7] = {OUT, FPU_STORE, PD, 1},           /* movntdq */
+    [0xe6] = {UNARY, FPU_ADD, PD | SCALAR, 2}, /* cvttpd2dq, cvtdq2pd, cvtpd2dq */
+    [0xe7] = {OUT, FPU_STORE, PD, 1},          /* movntdq */
     [0xeb] = {BINARY, FPU_MOVE, PD, 1},
     [0xef] = {CLEARS, FPU_MOVE, PD, 1},
 };
@@ -118,7 +118,9 @@ static struct fpu_insn put_together(struct form f, unsigned prefix, uint8_t reg,
     if (f.results == 0)
         out.results = prefix == PS ? 4 : prefix == PD ? 2 : 1;
     if (prefix & (PS | SS))
-        out.kind = f.kind == FPU_DIVIDE ? FPU_DIVIDE_SINGLE : f.kind == FPU_ROOT ? FPU_ROOT_SINGLE : f.kind;
+        out.kind = f.kind == FPU_DIVIDE ? FPU_DIVIDE_SINGLE
+                   : f.kind == FPU_ROOT ? FPU_ROOT_SINGLE
+                                        : f.kind;
     switch (f.shape) {
     case IN:
         out.kind = rm == FPU_NONE ? FPU_QUICK : FPU_COPY;
@@ -191,7 +193,8 @@ bool fpu_loops(const uint8_t *last, size_t length, size_t bytes)
 
     if (length == 2 && ((last[0] & 0xf0) == 0x70 || (last[0] & 0xfc) == 0xe0 || last[0] == 0xeb)) {
         distance = (int8_t)last[1];
-    } else if ((length == 5 && last[0] == 0xe9) || (length == 6 && last[0] == 0x0f && (last[1] & 0xf0) == 0x80)) {
+    } else if ((length == 5 && last[0] == 0xe9) ||
+               (length == 6 && last[0] == 0x0f && (last[1] & 0xf0) == 0x80)) {
         memcpy(&distance, last + length - 4, sizeof distance);
     } else {
         return false;
@@ -238,7 +241,9 @@ static uint64_t latency_of(const struct fp_params *p, uint8_t kind)
 static uint64_t issue(struct board *b, const struct fp_params *p, const struct fpu_insn *in)
 {
     uint64_t latency = latency_of(p, in->kind), start = b->now, ready, busy = 1;
-    uint64_t *unit = in->kind >= FPU_MULTIPLY ? &b->multiplier : in->kind >= FPU_MOVE ? &b->adder : NULL;
+    uint64_t *unit = in->kind >= FPU_MULTIPLY ? &b->multiplier
+                     : in->kind >= FPU_MOVE   ? &b->adder
+                                              : NULL;
     bool divides = in->kind >= FPU_DIVIDE;
 
     if (in->kind == FPU_STORE ? b->divided[in->from[0]] : in->kind != FPU_COPY)

@@ -13,12 +13,12 @@
 #define FPU_NONE      FPU_REGISTERS /* no xmm register: memory, an integer register, or nothing */
 
 enum fpu_kind {
-    FPU_OTHER, /* not known here: it waits for nothing and changes nothing */
-    FPU_QUICK, /* its result is ready one clock cycle later: loads, a register set to 0 */
-    FPU_COPY,  /* does not wait: the copy is ready when its source is */
-    FPU_STORE, /* waits only for results of divisions and roots */
-    FPU_MOVE,  /* logic, shuffles; uses the adder */
-    FPU_ADD,   /* additions, comparisons, conversions; uses the adder */
+    FPU_OTHER,    /* not known here: it waits for nothing and changes nothing */
+    FPU_QUICK,    /* its result is ready one clock cycle later: loads, a register set to 0 */
+    FPU_COPY,     /* does not wait: the copy is ready when its source is */
+    FPU_STORE,    /* waits only for results of divisions and roots */
+    FPU_MOVE,     /* logic, shuffles; uses the adder */
+    FPU_ADD,      /* additions, comparisons, conversions; uses the adder */
     FPU_MULTIPLY, /* uses the multiplier, as all that follow */
     FPU_DIVIDE,   /* these four occupy it until they are nearly done */
     FPU_ROOT,
@@ -28,10 +28,10 @@ enum fpu_kind {
 
 /* The xmm registers that an instruction uses. */
 struct fpu_insn {
-    uint8_t kind;      /* enum fpu_kind */
-    uint8_t from[2];   /* the registers that it needs, or FPU_NONE */
-    uint8_t to;        /* the register that it writes, or FPU_NONE */
-    uint8_t results;   /* number of operations in a packed instruction */
+    uint8_t kind;    /* enum fpu_kind */
+    uint8_t from[2]; /* the registers that it needs, or FPU_NONE */
+    uint8_t to;      /* the register that it writes, or FPU_NONE */
+    uint8_t results; /* number of operations in a packed instruction */
 };
 
 /* fpu_decode - how a 64-bit instruction of `length` bytes uses xmm registers. */

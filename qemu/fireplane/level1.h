@@ -102,7 +102,8 @@ static inline void l1_forget(struct fp_cpu_state *c, uint64_t vline)
         l->tag |= absent(c, vline, version_of(l->word));
 }
 
-static inline void fill_data_cache(struct fp_cpu_state *c, uint64_t vline, unsigned half, uint32_t version)
+static inline void fill_data_cache(struct fp_cpu_state *c, uint64_t vline, unsigned half,
+                                   uint32_t version)
 {
     uint64_t out = l1_insert(data_cache(c), half_tag(vline, half, c->gen), version);
 

@@ -308,7 +308,8 @@ void fp_probe(struct fp_model *m, unsigned cpu, uint64_t raw)
     uint64_t limit = m->nlines << FP_LINE_SHIFT, boards = 0;
     struct fp_range *r = &m->range[m->nranges];
 
-    if (length == 0 || length > limit || base > limit - length || (base | length) % 4096 || at - base >= length)
+    if (length == 0 || length > limit || base > limit - length || (base | length) % 4096 ||
+        at - base >= length)
         return;
     if (board >= m->p.nboards || raw < at - base || (raw - (at - base)) % 4096)
         return;
@@ -316,7 +317,8 @@ void fp_probe(struct fp_model *m, unsigned cpu, uint64_t raw)
     for (unsigned i = 0; i < m->nranges; i++) {
         const struct fp_range *o = &m->range[i];
 
-        if (r->raw == o->raw && r->length == o->length && r->physical == o->physical && r->board == o->board) {
+        if (r->raw == o->raw && r->length == o->length && r->physical == o->physical &&
+            r->board == o->board) {
             shared(c)->ret[0] = 0; /* probed before */
             return;
         }

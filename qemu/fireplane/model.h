@@ -29,11 +29,11 @@
 
 #define FP_LINE_SHIFT 6
 #define FP_LINE_BYTES 64
-#define FP_HALF_SHIFT 5    /* a line of level 1 is half a line of memory */
+#define FP_HALF_SHIFT 5 /* a line of level 1 is half a line of memory */
 #define FP_HALF_BYTES 32
-#define FP_D_WAYS     4    /* data cache: 64 KB, 4 ways, 32-byte lines */
+#define FP_D_WAYS     4 /* data cache: 64 KB, 4 ways, 32-byte lines */
 #define FP_D_LINES    2048
-#define FP_P_WAYS     4    /* prefetch cache: 2 KB, 4 ways, 64-byte lines */
+#define FP_P_WAYS     4 /* prefetch cache: 2 KB, 4 ways, 64-byte lines */
 #define FP_P_LINES    32
 #define FP_RECENT     1024 /* entries of the filter */
 #define FP_STEP       617  /* odd: each 64 KB of address shifts by so many entries */
@@ -45,10 +45,10 @@
 #define FP_SLOTS      4096 /* slots kept for each port of the data crossbar */
 
 /* The coherence word of a line of memory: its version in bits 33-63, and these bits. */
-#define FP_OWNER  0x1ffull /* CPU number + 1 of the last CPU with the only copy; 0: none */
-#define FP_SHARED 0x200ull /* other CPUs may have copies of this version */
-#define FP_DIRTY  0x400ull /* memory is stale; the owner's cache supplies the line */
-#define FP_STATE  0x7ffull
+#define FP_OWNER        0x1ffull /* CPU number + 1 of the last CPU with the only copy; 0: none */
+#define FP_SHARED       0x200ull /* other CPUs may have copies of this version */
+#define FP_DIRTY        0x400ull /* memory is stale; the owner's cache supplies the line */
+#define FP_STATE        0x7ffull
 #define FP_VERSION_STEP (2ull << 32)
 
 /* Virtual tags contain a generation number.  A new generation makes all tags of a CPU invalid at once. */
@@ -66,8 +66,8 @@
  * coherence word has not changed.  For a load its half must be in level 1, too; for a store this CPU must own the line.
  */
 struct fp_recent {
-    uint64_t tag;  /* virtual line | generation | FP_ABSENT, 0: empty */
-    uint64_t word; /* the value of *wordp when the entry was made */
+    uint64_t tag;    /* virtual line | generation | FP_ABSENT, 0: empty */
+    uint64_t word;   /* the value of *wordp when the entry was made */
     uint64_t *wordp; /* never NULL: the coherence word, or with FP_FILLING fp_wc.need */
     uint64_t unused;
 };
@@ -81,10 +81,10 @@ struct fp_page {
 
 /* A line in the write cache. */
 struct fp_wc {
-    uint64_t need; /* bit i: byte i of the line is not written yet */
+    uint64_t need;        /* bit i: byte i of the line is not written yet */
     struct fp_recent *at; /* the filter entry that settles its stores */
-    uint64_t age;  /* larger: used later */
-    unsigned home; /* board of the line */
+    uint64_t age;         /* larger: used later */
+    unsigned home;        /* board of the line */
 };
 
 /*
@@ -130,20 +130,20 @@ struct fp_model;
 
 /* A CPU.  Before its slice begins, prefetch_next() makes the host fetch the members before the tables. */
 struct fp_cpu_state {
-    uint64_t clock;      /* ps: instructions, both kinds of stall, and skipped time */
-    uint64_t limit;      /* beyond this fp_slice() must be called; 0: inactive */
-    uint64_t near;       /* the same, after the CPU has used the interconnect */
-    bool moved;          /* it has used the interconnect since the last fp_slice() */
-    uint64_t gen;        /* current generation of virtual tags, as part of a tag */
-    uint64_t mine;       /* state bits of a line that this CPU may write */
-    struct fp_counts n;  /* n.time_ps and n.fp_stall_ps are set only when published */
+    uint64_t clock;     /* ps: instructions, both kinds of stall, and skipped time */
+    uint64_t limit;     /* beyond this fp_slice() must be called; 0: inactive */
+    uint64_t near;      /* the same, after the CPU has used the interconnect */
+    bool moved;         /* it has used the interconnect since the last fp_slice() */
+    uint64_t gen;       /* current generation of virtual tags, as part of a tag */
+    uint64_t mine;      /* state bits of a line that this CPU may write */
+    struct fp_counts n; /* n.time_ps and n.fp_stall_ps are set only when published */
     struct fp_model *model;
     struct fp_ec *ec;
     /* table entries that the last load, store, write-cache fill used: to prefetch */
     const void *used[3];
-    uint64_t tick;       /* the current age in wc[] and stream_age[] */
-    uint64_t published;  /* loads + stores already in the header's count */
-    uint64_t skipped;    /* sum of the clock's jumps while no thread ran here, ps */
+    uint64_t tick;      /* the current age in wc[] and stream_age[] */
+    uint64_t published; /* loads + stores already in the header's count */
+    uint64_t skipped;   /* sum of the clock's jumps while no thread ran here, ps */
     unsigned id, board, seat;
     struct fp_flights misses, stores, writebacks; /* in flight */
     /* number of the first store that finds the store queue full; ~0: queue empty */
@@ -152,11 +152,11 @@ struct fp_cpu_state {
     unsigned oldest, nqueued;
     uint64_t stream[16]; /* the virtual line of each stream's last miss */
     uint64_t stream_age[16];
-    unsigned last_stream; /* the stream that continued last: in_stream() tests it first */
-    unsigned cdc;        /* remainder of the share of directory-cache hits, percent */
-    uint64_t probe[4];   /* arguments of FP_OP_PROBE, for the load that follows */
-    uint32_t wc_line[FP_WC_LINES];  /* write cache, set by set: physical line + 1, 0: empty */
-    struct fp_wc wc[FP_WC_LINES];   /* the rest of each entry */
+    unsigned last_stream;          /* the stream that continued last: in_stream() tests it first */
+    unsigned cdc;                  /* remainder of the share of directory-cache hits, percent */
+    uint64_t probe[4];             /* arguments of FP_OP_PROBE, for the load that follows */
+    uint32_t wc_line[FP_WC_LINES]; /* write cache, set by set: physical line + 1, 0: empty */
+    struct fp_wc wc[FP_WC_LINES];  /* the rest of each entry */
     struct fp_recent recent[FP_RECENT]; /* the filter */
     struct fp_page page[FP_PAGES];      /* translations */
     /* Level 1: virtual tags with the generation, 0: empty; versions of the lines; the way of a set to replace next. */
@@ -184,16 +184,16 @@ struct fp_model {
     uint64_t seen[FP_MAX_CPUS]; /* clocks of active CPUs; ~0: inactive */
     /* the only CPU whose clock in seen[] has changed since `others` was computed */
     const struct fp_cpu_state *runs;
-    uint64_t others;            /* the lowest clock in seen[], without that of `runs` */
-    uint64_t latest;            /* the highest clock published so far, ps */
-    uint64_t progress;          /* the highest value so far of the slowest active CPU's clock, ps */
-    uint64_t accesses;          /* loads + stores published */
+    uint64_t others;   /* the lowest clock in seen[], without that of `runs` */
+    uint64_t latest;   /* the highest clock published so far, ps */
+    uint64_t progress; /* the highest value so far of the slowest active CPU's clock, ps */
+    uint64_t accesses; /* loads + stores published */
     bool armed;
     enum fp_tested tested;
     struct fp_range range[2 * FP_MAX_BOARDS];
     unsigned nranges;
     struct fp_kind kind[FP_RES_BUCKETS];
-    unsigned row; /* number of resources of all kinds */
+    unsigned row;     /* number of resources of all kinds */
     uint64_t *bucket; /* [FP_BUCKETS][row]: start of the bucket, ps, plus the lines that it holds */
     uint64_t *bucket_end;
     struct fp_buckets hint; /* the buckets of the last transfer's start */
@@ -264,8 +264,8 @@ enum fp_move { FP_READ, FP_WRITE, FP_ADDRESS }; /* ADDRESS: an address transacti
  * gets the line from that CPU's cache.  Returns when the transfer ends, ps.  Adds waits to c->n.queue_ps and bytes to
  * the traffic table.
  */
-uint64_t fp_transfer(struct fp_cpu_state *c, uint32_t line, unsigned home, const struct fp_cpu_state *owner,
-                     enum fp_move move, uint64_t t);
+uint64_t fp_transfer(struct fp_cpu_state *c, uint32_t line, unsigned home,
+                     const struct fp_cpu_state *owner, enum fp_move move, uint64_t t);
 /* fp_drain - wait for all misses, stores and write-backs in flight. */
 void fp_drain(struct fp_cpu_state *c);
 /* fp_stall - the CPU waits for memory until t: its clock becomes t, if that is later. */
@@ -329,7 +329,8 @@ static inline void fp_load(struct fp_cpu_state *c, uint64_t virt, unsigned size,
 
     c->n.loads++;
     if (__builtin_expect((l->tag | other) != (tag | other) || *l->wordp != l->word ||
-                         virt % FP_HALF_BYTES + size > FP_HALF_BYTES, 0))
+                             virt % FP_HALF_BYTES + size > FP_HALF_BYTES,
+                         0))
         fp_reference_load(c, virt, size, info);
 }
 

@@ -27,7 +27,7 @@ static const char *const write_words[] = {"merge", "always", NULL};
 static const char *const bus_words[] = {"machine", "board", NULL};
 static const char *const centerplane_words[] = {"full", "double-pumped", NULL};
 
-#define NUMBER(field, min, max)  {#field, offsetof(struct fp_params, field), min, max, NULL}
+#define NUMBER(field, min, max)    {#field, offsetof(struct fp_params, field), min, max, NULL}
 #define SWITCH(name, field, words) {name, offsetof(struct fp_params, field), 0, 1, words}
 
 static const struct key keys[] = {
@@ -87,7 +87,8 @@ static int parse_cpus(struct fp_params *p, const char *text, char *error, size_t
         maxcpu = *end == 'm';
         end += maxcpu;
         if (end == text || count > FP_MAX_CPUS - p->ncpus || (*end && *end != ' '))
-            FAIL("cpus: board %lu has a wrong count, or there are more than %d CPUs in all", board, FP_MAX_CPUS);
+            FAIL("cpus: board %lu has a wrong count, or there are more than %d CPUs in all", board,
+                 FP_MAX_CPUS);
         if (board >= p->nboards)
             p->nboards = (unsigned)board + 1;
         for (; count; count--, p->ncpus++) {
@@ -111,9 +112,11 @@ static int check(const struct fp_params *p, char *error, size_t error_size)
              (unsigned long)p->ecache_kib, (unsigned long)p->ecache_ways);
     if (p->own_ps > p->pair_ps || p->pair_ps > p->board_ps || p->board_ps > p->expander_ps ||
         p->expander_ps > p->remote_ps || p->remote_ps > p->remote_miss_ps)
-        FAIL("own_ps, pair_ps, board_ps, expander_ps, remote_ps, remote_miss_ps must not decrease in this order");
+        FAIL(
+            "own_ps, pair_ps, board_ps, expander_ps, remote_ps, remote_miss_ps must not decrease in this order");
     if (p->order_ps > p->skew_ps)
-        FAIL("order_ps = %lu is more than skew_ps = %lu", (unsigned long)p->order_ps, (unsigned long)p->skew_ps);
+        FAIL("order_ps = %lu is more than skew_ps = %lu", (unsigned long)p->order_ps,
+             (unsigned long)p->skew_ps);
     /* a bucket has room for two lines or more, but fewer than its ps (wire.c) */
     for (size_t i = 0; i < NKEYS; i++) {
         uint64_t bytes;
@@ -122,13 +125,14 @@ static int check(const struct fp_params *p, char *error, size_t error_size)
             continue;
         bytes = *(const uint64_t *)((const char *)p + keys[i].offset) * p->bucket_ps / 1000000;
         if (bytes < 128 || bytes >= 1 << 24)
-            FAIL("%s and bucket_ps: %lu bytes in a bucket; 128 to %d", keys[i].name, (unsigned long)bytes,
-                 (1 << 24) - 1);
+            FAIL("%s and bucket_ps: %lu bytes in a bucket; 128 to %d", keys[i].name,
+                 (unsigned long)bytes, (1 << 24) - 1);
     }
     return 0;
 }
 
-static int assign(struct fp_params *p, const struct key *k, const char *value, char *error, size_t error_size)
+static int assign(struct fp_params *p, const struct key *k, const char *value, char *error,
+                  size_t error_size)
 {
     char *end;
     unsigned long long n;
@@ -193,7 +197,8 @@ int fp_params_parse(struct fp_params *p, const char *text, char *error, size_t e
         if (seen[i])
             FAIL("%s is given twice", name);
         seen[i] = true;
-        if (i == NKEYS ? parse_cpus(p, value, error, error_size) : assign(p, &keys[i], value, error, error_size))
+        if (i == NKEYS ? parse_cpus(p, value, error, error_size)
+                       : assign(p, &keys[i], value, error, error_size))
             return -1;
     }
     for (size_t i = 0; i <= NKEYS; i++)

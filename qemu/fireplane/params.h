@@ -25,19 +25,19 @@ struct fp_params {
     uint8_t board[FP_MAX_CPUS];        /* of each CPU */
     uint8_t seat[FP_MAX_CPUS];         /* its number on the board, or FP_SEAT_MAXCPU */
     uint8_t board_cpus[FP_MAX_BOARDS]; /* CPUs of each board, without MaxCPU ones */
-    uint64_t memory_mib;               /* of the machine; physical addresses go up to 4 GiB further */
+    uint64_t memory_mib; /* of the machine; physical addresses go up to 4 GiB further */
     /* CPU and caches */
     uint64_t clock_ps; /* length of a CPU clock cycle */
     /* clock cycles from the operands to a floating-point result (fpu.c) */
-    uint64_t fp_latency, fp_move_latency;        /* arithmetic; sign, logic, shuffles */
-    uint64_t fp_div_latency, fp_sqrt_latency;    /* double precision */
-    uint64_t fp_divs_latency, fp_sqrts_latency;  /* single precision */
+    uint64_t fp_latency, fp_move_latency;       /* arithmetic; sign, logic, shuffles */
+    uint64_t fp_div_latency, fp_sqrt_latency;   /* double precision */
+    uint64_t fp_divs_latency, fp_sqrts_latency; /* single precision */
     uint64_t ecache_kib, ecache_ways;
     /* clock cycles that a load waits for the external cache after a miss in level 1 */
     uint64_t ecache_latency;
     uint64_t misses_in_flight, stores_in_flight, writebacks_in_flight; /* up to FP_MAX_FLIGHTS */
-    uint64_t store_queue; /* its size, in stores */
-    uint64_t streams;     /* streams of misses that each CPU can follow */
+    uint64_t store_queue;                                              /* its size, in stores */
+    uint64_t streams;    /* streams of misses that each CPU can follow */
     bool write_allocate; /* a store miss reads its line at once */
     /*
      * Latency, by the place of the requester: it controls the memory itself; the other CPU of its pair does; another
@@ -48,8 +48,8 @@ struct fp_params {
     uint64_t cdc_hit_percent;
     /* bandwidth, megabytes (10^6 bytes) a second */
     uint64_t port_mbps, memory_mbps, bus_mbps, request_mbps, response_mbps, crossbar_mbps;
-    bool bus_per_board; /* an address bus for each board, not one for all */
-    bool double_pumped; /* the data crossbar at half rate */
+    bool bus_per_board;      /* an address bus for each board, not one for all */
+    bool double_pumped;      /* the data crossbar at half rate */
     uint64_t crossbar_queue; /* size of the queue behind each port, in lines */
     /* time: how far CPUs' clocks may be apart (model.c); length of a bucket (wire.c) */
     uint64_t skew_ps, order_ps, bucket_ps;

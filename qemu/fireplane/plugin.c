@@ -46,12 +46,12 @@
  * meminfo contains the store bit, and from bit `at` on log2 of the size.  The plugin reads them itself, because a call
  * of QEMU's functions for each access would cost too much.
  */
-#define STORE_BIT (1u << 17)
-#define SIZE(info, at) (1u << ((info) >> (at) & 7))
-#define LOAD_8(info, at) (((info) & (STORE_BIT | 7u << (at))) == 3u << (at))
+#define STORE_BIT         (1u << 17)
+#define SIZE(info, at)    (1u << ((info) >> (at) & 7))
+#define LOAD_8(info, at)  (((info) & (STORE_BIT | 7u << (at))) == 3u << (at))
 #define STORE_8(info, at) (((info) & (STORE_BIT | 7u << (at))) == (STORE_BIT | 3u << (at)))
 
-#define PLACES 1024 /* a power of two, more than FP_MAX_CPUS */
+#define PLACES     1024 /* a power of two, more than FP_MAX_CPUS */
 #define MOST_INSNS 1024 /* instructions of a block; QEMU makes no block longer than 512 */
 
 #define EXPORT __attribute__((visibility("default")))
@@ -65,7 +65,7 @@ static struct fp_cpu_state *cpus; /* model->cpu */
 static qemu_plugin_id_t self;
 static struct CPUState *qemu_cpu[FP_MAX_CPUS];
 static char version[32] = "of an unknown version";
-static bool copies_code; /* qemu_plugin_insn_data copies into a buffer */
+static bool copies_code;     /* qemu_plugin_insn_data copies into a buffer */
 static pthread_t cpu_thread; /* the host thread that runs all CPUs */
 /* that thread's current_cpu (QEMU's variable); NULL before the first doorbell */
 static struct CPUState **current;
@@ -106,7 +106,8 @@ static __attribute__((constructor)) void choose_version(void)
     struct qemu_version *v = qmp_query_version ? qmp_query_version(NULL) : NULL;
 
     if (v != NULL)
-        snprintf(version, sizeof version, "%d.%d.%d", (int)v->qemu->major, (int)v->qemu->minor, (int)v->qemu->micro);
+        snprintf(version, sizeof version, "%d.%d.%d", (int)v->qemu->major, (int)v->qemu->minor,
+                 (int)v->qemu->micro);
     if (v != NULL && v->qemu->major * 100 + v->qemu->minor >= 1101)
         qemu_plugin_version = 7;
     else if (qemu_plugin_set_pc)
@@ -180,7 +181,8 @@ static void meet_cpus(void)
  * UltraSPARC has no accesses of 16 bytes: one counts as two of 8 bytes.  QEMU 7.2 splits them itself, later versions do
  * not.
  */
-static void other_access(struct fp_cpu_state *c, qemu_plugin_meminfo_t info, uint64_t vaddr, unsigned size)
+static void other_access(struct fp_cpu_state *c, qemu_plugin_meminfo_t info, uint64_t vaddr,
+                         unsigned size)
 {
     unsigned part = size > 8 ? 8 : size;
 
@@ -193,7 +195,8 @@ static void other_access(struct fp_cpu_state *c, qemu_plugin_meminfo_t info, uin
 }
 
 /* Most accesses are of 8 bytes.  For them the size is a constant, which saves a third of the host's instructions. */
-static inline void access_of(struct fp_cpu_state *c, qemu_plugin_meminfo_t info, uint64_t vaddr, unsigned at)
+static inline void access_of(struct fp_cpu_state *c, qemu_plugin_meminfo_t info, uint64_t vaddr,
+                             unsigned at)
 {
     if (LOAD_8(info, at))
         fp_load(c, vaddr, 8, info);
@@ -225,7 +228,8 @@ static inline uint32_t floating_of(void *packed)
 }
 
 /* Not inlined, so that the callbacks need not save registers for this rare case. */
-static __attribute__((noinline)) void slice_and_access(struct fp_cpu_state *c, qemu_plugin_meminfo_t info, uint64_t vaddr, unsigned at)
+static __attribute__((noinline)) void
+slice_and_access(struct fp_cpu_state *c, qemu_plugin_meminfo_t info, uint64_t vaddr, unsigned at)
 {
     fp_slice(c);
     access_of(c, info, vaddr, at);
@@ -264,7 +268,8 @@ static inline void counted(qemu_plugin_meminfo_t info, uint64_t vaddr, void *pac
 }
 
 /* An access of a string instruction that makes two per iteration: only one of them counts the iteration. */
-static inline void one_of_two(bool counts, qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed, unsigned at)
+static inline void one_of_two(bool counts, qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed,
+                              unsigned at)
 {
     if (counts)
         counted(info, vaddr, packed, at);
@@ -281,22 +286,26 @@ static inline bool is_second(void)
 }
 
 /* The callbacks for accesses, with the size in meminfo at bit `at`. */
-#define ACCESS_CALLBACKS(at)                                                                                   \
-    static void on_access_##at(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed)        \
-    {                                                                                                          \
-        plain(info, vaddr, packed, at);                                                                        \
-    }                                                                                                          \
-    static void on_counted_access_##at(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed) \
-    {                                                                                                          \
-        counted(info, vaddr, packed, at);                                                                      \
-    }                                                                                                          \
-    static void on_rep_store_##at(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed)     \
-    {                                                                                                          \
-        one_of_two((info & STORE_BIT) != 0, info, vaddr, packed, at);                                          \
-    }                                                                                                          \
-    static void on_rep_loads_##at(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed)     \
-    {                                                                                                          \
-        one_of_two(is_second(), info, vaddr, packed, at);                                                      \
+#define ACCESS_CALLBACKS(at)                                                                       \
+    static void on_access_##at(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr,          \
+                               void *packed)                                                       \
+    {                                                                                              \
+        plain(info, vaddr, packed, at);                                                            \
+    }                                                                                              \
+    static void on_counted_access_##at(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr,  \
+                                       void *packed)                                               \
+    {                                                                                              \
+        counted(info, vaddr, packed, at);                                                          \
+    }                                                                                              \
+    static void on_rep_store_##at(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr,       \
+                                  void *packed)                                                    \
+    {                                                                                              \
+        one_of_two((info & STORE_BIT) != 0, info, vaddr, packed, at);                              \
+    }                                                                                              \
+    static void on_rep_loads_##at(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr,       \
+                                  void *packed)                                                    \
+    {                                                                                              \
+        one_of_two(is_second(), info, vaddr, packed, at);                                          \
     }
 ACCESS_CALLBACKS(4)
 ACCESS_CALLBACKS(5)
@@ -344,7 +353,8 @@ static void on_doorbell(unsigned vcpu, void *op)
         break;
     case FP_GIVE_UP:
         say("the model counts wrong on this QEMU (%s): the console says what; use another QEMU, or no MODEL= "
-            "(with MODEL_SET=, try once without: the self-test may not fit the parameters)", version);
+            "(with MODEL_SET=, try once without: the self-test may not fit the parameters)",
+            version);
         _exit(1);
     default:
         break;
@@ -439,10 +449,15 @@ static void watch_block(struct qemu_plugin_tb *tb, const enum fp_insn *kind, siz
     if (counts == n && once != 0)
         qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, packed);
     for (size_t i = 0; i < n; i++) {
-        qemu_mem_cb round = round_callback(kind[i]), cb = i == counts ? on->counted : round ? round : on->access;
+        qemu_mem_cb round = round_callback(kind[i]), cb = i == counts ? on->counted
+                                                          : round     ? round
+                                                                      : on->access;
 
-        qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(tb, i), cb, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW,
-                                         i == counts ? packed : round ? pack(1, 1, 0) : pack(0, 0, floating[i]));
+        qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(tb, i), cb, QEMU_PLUGIN_CB_NO_REGS,
+                                         QEMU_PLUGIN_MEM_RW,
+                                         i == counts ? packed
+                                         : round     ? pack(1, 1, 0)
+                                                     : pack(0, 0, floating[i]));
     }
 }
 
@@ -455,7 +470,8 @@ static void on_kernel(void)
     static bool before;
 
     if (!before && fp_clock_take(model) != 0) {
-        say("this QEMU (%s) counts instructions in a way unknown here: leave -icount away", version);
+        say("this QEMU (%s) counts instructions in a way unknown here: leave -icount away",
+            version);
         _exit(1);
     }
     before = true;
@@ -479,7 +495,8 @@ static void on_translate(struct qemu_plugin_tb *tb)
 
         kind[i] = fp_decode(code_of(insn, buffer), qemu_plugin_insn_size(insn), &op);
         if (probe)
-            qemu_plugin_register_vcpu_mem_cb(insn, on_probe, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, NULL);
+            qemu_plugin_register_vcpu_mem_cb(insn, on_probe, QEMU_PLUGIN_CB_NO_REGS,
+                                             QEMU_PLUGIN_MEM_RW, NULL);
         probe = kind[i] == FP_INSN_DOORBELL && op == FP_OP_PROBE;
         if (kind[i] == FP_INSN_DOORBELL)
             cb = on_doorbell;
@@ -488,7 +505,8 @@ static void on_translate(struct qemu_plugin_tb *tb)
         else if (model->armed && kind[i] == FP_INSN_MMU)
             cb = on_mmu;
         if (cb)
-            qemu_plugin_register_vcpu_insn_exec_cb(insn, cb, QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)op);
+            qemu_plugin_register_vcpu_insn_exec_cb(insn, cb, QEMU_PLUGIN_CB_NO_REGS,
+                                                   (void *)(uintptr_t)op);
     }
     if (user && model->armed)
         watch_block(tb, kind, n);
@@ -523,7 +541,8 @@ static void watch(void)
     fp_clock_follow(model->armed);
     forget_helpers();
     qemu_plugin_register_vcpu_tb_trans_cb(
-        self, qemu_plugin_version < 7 ? (qemu_any_cb)on_translate_6 : (qemu_any_cb)on_translate_7, NULL);
+        self, qemu_plugin_version < 7 ? (qemu_any_cb)on_translate_6 : (qemu_any_cb)on_translate_7,
+        NULL);
     qemu_plugin_register_flush_cb(self, forget_helpers, NULL);
 }
 
@@ -583,10 +602,13 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
 
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
         if (needed[i].function == NULL)
-            return say("this QEMU does not export %s; the model needs one built with plugins and modules, "
-                       "as Debian's is", needed[i].name);
+            return say(
+                "this QEMU does not export %s; the model needs one built with plugins and modules, "
+                "as Debian's is",
+                needed[i].name);
     if (dlsym(RTLD_DEFAULT, "current_cpu") == NULL)
-        return say("this QEMU does not export current_cpu; the model needs one built with plugins and modules");
+        return say(
+            "this QEMU does not export current_cpu; the model needs one built with plugins and modules");
     for (int i = 0; i < argc; i++) {
         if (strncmp(argv[i], "config=", 7) == 0)
             config = argv[i] + 7;
@@ -604,7 +626,8 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
     if (fp_params_parse(&params, text, error, sizeof error) != 0)
         return say("%s: %s", config, error);
     if ((int)params.ncpus != info->system.smp_vcpus)
-        return say("%s describes %u CPUs, this machine has %d", config, params.ncpus, info->system.smp_vcpus);
+        return say("%s describes %u CPUs, this machine has %d", config, params.ncpus,
+                   info->system.smp_vcpus);
     if ((page = map_page(path)) == NULL)
         return say("%s: not a file of %u bytes that can be mapped", path, FP_SHARED_BYTES);
     if ((on = meminfo_layout()) == NULL)

@@ -35,7 +35,8 @@ enum { QEMU_PLUGIN_MEM_RW = 3 };
 
 typedef void (*qemu_any_cb)(void);
 typedef void (*qemu_vcpu_cb)(unsigned vcpu, void *userdata);
-typedef void (*qemu_mem_cb)(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *userdata);
+typedef void (*qemu_mem_cb)(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr,
+                            void *userdata);
 
 #ifndef WEAK
 #define WEAK __attribute__((weak))
@@ -44,14 +45,16 @@ typedef void (*qemu_mem_cb)(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t 
  * The next three have a parameter `userdata` since 11.1.  Since then the callback gets it as its last argument, and no
  * longer gets the id as its first.  Older versions ignore the additional argument.
  */
-WEAK void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_any_cb cb, void *userdata);
+WEAK void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_any_cb cb,
+                                                void *userdata);
 WEAK void qemu_plugin_register_flush_cb(qemu_plugin_id_t id, qemu_any_cb cb, void *userdata);
 WEAK void qemu_plugin_reset(qemu_plugin_id_t id, qemu_any_cb cb, void *userdata);
-WEAK void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_vcpu_cb cb, int flags, void *userdata);
-WEAK void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, qemu_vcpu_cb cb, int flags,
-                                                 void *userdata);
-WEAK void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, qemu_mem_cb cb, int flags, int rw,
-                                           void *userdata);
+WEAK void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_vcpu_cb cb,
+                                               int flags, void *userdata);
+WEAK void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, qemu_vcpu_cb cb,
+                                                 int flags, void *userdata);
+WEAK void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, qemu_mem_cb cb, int flags,
+                                           int rw, void *userdata);
 WEAK size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 WEAK uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
 WEAK struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);

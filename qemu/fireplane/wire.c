@@ -46,8 +46,9 @@ int fp_wire_create(struct fp_model *m)
     };
 
     for (size_t k = 0; k < FP_RES_BUCKETS; k++) {
-        m->kind[k] = (struct fp_kind){m->row, kinds[k].mbps * p->bucket_ps / 1000000 / FP_LINE_BYTES,
-                                      FP_LINE_BYTES * 1000000 / kinds[k].mbps};
+        m->kind[k] =
+            (struct fp_kind){m->row, kinds[k].mbps * p->bucket_ps / 1000000 / FP_LINE_BYTES,
+                             FP_LINE_BYTES * 1000000 / kinds[k].mbps};
         m->row += kinds[k].count;
     }
     m->bucket = calloc((size_t)FP_BUCKETS * m->row, sizeof *m->bucket);
@@ -82,8 +83,10 @@ static __attribute__((noinline)) void seek(struct fp_model *m, uint64_t t)
  * The slow path of reserve(): the bucket is full, or its word is from another time.  In a later bucket the transfer
  * starts after the beginning of the bucket and the lines before it there.
  */
-static __attribute__((noinline)) uint64_t reserve_later(const struct fp_model *m, struct fp_buckets *at, const struct fp_kind *k, unsigned i,
-                              uint64_t t)
+static __attribute__((noinline)) uint64_t reserve_later(const struct fp_model *m,
+                                                        struct fp_buckets *at,
+                                                        const struct fp_kind *k, unsigned i,
+                                                        uint64_t t)
 {
     struct fp_buckets b = *at;
     uint64_t used;
@@ -102,8 +105,8 @@ static __attribute__((noinline)) uint64_t reserve_later(const struct fp_model *m
 }
 
 /* Reserves room for a line at or after t.  *at: in, the buckets of t; out, those used.  Returns the start, ps. */
-static inline uint64_t reserve(const struct fp_model *m, struct fp_buckets *at, enum fp_resource kind, unsigned i,
-                               uint64_t t)
+static inline uint64_t reserve(const struct fp_model *m, struct fp_buckets *at,
+                               enum fp_resource kind, unsigned i, uint64_t t)
 {
     const struct fp_kind *k = &m->kind[kind];
     uint64_t *word = &at->row[k->first + i], used = *word - at->ps, turn;
@@ -130,8 +133,8 @@ uint64_t fp_reserve(struct fp_model *m, enum fp_resource kind, unsigned i, uint6
 }
 
 /* As reserve(), and counts the wait in the CPU's queue_ps. */
-static inline uint64_t cross(struct fp_cpu_state *c, struct fp_buckets *at, enum fp_resource kind, unsigned i,
-                             uint64_t t)
+static inline uint64_t cross(struct fp_cpu_state *c, struct fp_buckets *at, enum fp_resource kind,
+                             unsigned i, uint64_t t)
 {
     uint64_t start = reserve(c->model, at, kind, i, t);
 
@@ -155,8 +158,8 @@ static inline uint64_t between(struct fp_cpu_state *c, unsigned from, unsigned t
 }
 
 /* Sends a request or a response between boards of a high-end server.  Each has a link to the crossbar, and one back. */
-static inline uint64_t message(struct fp_cpu_state *c, struct fp_buckets *at, enum fp_resource kind, unsigned from,
-                               unsigned to, uint64_t t)
+static inline uint64_t message(struct fp_cpu_state *c, struct fp_buckets *at, enum fp_resource kind,
+                               unsigned from, unsigned to, uint64_t t)
 {
     if (from == to)
         return t;
@@ -177,7 +180,8 @@ static uint64_t remote_latency(struct fp_cpu_state *c)
 }
 
 /* The latency of a transfer, ps, from where the CPU sits on its board relative to the CPU that controls the memory. */
-static uint64_t latency(struct fp_cpu_state *c, uint32_t line, unsigned home, const struct fp_cpu_state *owner)
+static uint64_t latency(struct fp_cpu_state *c, uint32_t line, unsigned home,
+                        const struct fp_cpu_state *owner)
 {
     const struct fp_params *p = &c->model->p;
     unsigned n = p->board_cpus[home], controls;
@@ -190,8 +194,8 @@ static uint64_t latency(struct fp_cpu_state *c, uint32_t line, unsigned home, co
     return controls == c->seat ? p->own_ps : controls / 2 == c->seat / 2 ? p->pair_ps : p->board_ps;
 }
 
-uint64_t fp_transfer(struct fp_cpu_state *c, uint32_t line, unsigned home, const struct fp_cpu_state *owner,
-                     enum fp_move move, uint64_t t)
+uint64_t fp_transfer(struct fp_cpu_state *c, uint32_t line, unsigned home,
+                     const struct fp_cpu_state *owner, enum fp_move move, uint64_t t)
 {
     struct fp_buckets at = buckets_of(c->model, t);
     bool each = c->model->p.bus_per_board;

@@ -36,19 +36,19 @@
 
 static struct {
     const char *name;
-    double      value;
-    int         given;
+    double value;
+    int given;
 } parameter[] = {
-    {"rpm", 0, 0}, {"heads", 0, 0}, {"sectors", 0, 0}, {"seek_a", 0, 0}, {"seek_b", 0, 0}, {"seek_c", 0, 0},
-    {"overhead", 0, 0}, {"scale", 1, 1},
+    {"rpm", 0, 0},    {"heads", 0, 0},  {"sectors", 0, 0},  {"seek_a", 0, 0},
+    {"seek_b", 0, 0}, {"seek_c", 0, 0}, {"overhead", 0, 0}, {"scale", 1, 1},
 };
 enum { RPM, HEADS, SECTORS, SEEK_A, SEEK_B, SEEK_C, OVERHEAD, SCALE, NPARAMETERS };
 
-static char    *file_name, *log_name;
-static int      image = -1;
-static FILE    *log_file;
+static char *file_name, *log_name;
+static int image = -1;
+static FILE *log_file;
 static uint64_t arm; /* the byte behind the last request */
-static double   started, late_us, busy_us;
+static double started, late_us, busy_us;
 static unsigned long nread, nwritten, nlate;
 
 static double now_us(void)
@@ -131,7 +131,8 @@ static double service_us(char kind, uint64_t offset, uint32_t count)
     double revolution = 60e6 / parameter[RPM].value;
     double cylinder = parameter[HEADS].value * parameter[SECTORS].value * SECTOR;
     double distance = fabs(floor((double)offset / cylinder) - floor((double)arm / cylinder));
-    double us = parameter[OVERHEAD].value * 1e3 + count / (parameter[SECTORS].value * SECTOR) * revolution;
+    double us =
+        parameter[OVERHEAD].value * 1e3 + count / (parameter[SECTORS].value * SECTOR) * revolution;
 
     if (offset != arm)
         us += revolution / 2;
@@ -147,7 +148,8 @@ static double service_us(char kind, uint64_t offset, uint32_t count)
 /* The request that came at `came` has been carried out on the image: wait until the disk would have done it. */
 static void answer(char kind, uint64_t offset, uint32_t count, double came)
 {
-    double          us = service_us(kind, offset, count), end = came + us / parameter[SCALE].value, now = now_us();
+    double us = service_us(kind, offset, count), end = came + us / parameter[SCALE].value,
+           now = now_us();
     struct timespec t = {(time_t)(end / 1e6), (long)(fmod(end, 1e6) * 1e3)};
 
     busy_us += us;
@@ -158,8 +160,8 @@ static void answer(char kind, uint64_t offset, uint32_t count, double came)
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
         ;
     if (log_file != NULL)
-        fprintf(log_file, "%c %llu %u %.0f %.0f %.0f\n", kind, (unsigned long long)offset / SECTOR, count / SECTOR,
-                came - started, now_us() - started, us);
+        fprintf(log_file, "%c %llu %u %.0f %.0f %.0f\n", kind, (unsigned long long)offset / SECTOR,
+                count / SECTOR, came - started, now_us() - started, us);
 }
 
 static int refdisk_pread(void *handle, void *buf, uint32_t count, uint64_t offset, uint32_t flags)
@@ -175,7 +177,8 @@ static int refdisk_pread(void *handle, void *buf, uint32_t count, uint64_t offse
     return 0;
 }
 
-static int refdisk_pwrite(void *handle, const void *buf, uint32_t count, uint64_t offset, uint32_t flags)
+static int refdisk_pwrite(void *handle, const void *buf, uint32_t count, uint64_t offset,
+                          uint32_t flags)
 {
     double came = now_us();
 
@@ -196,8 +199,8 @@ static int refdisk_flush(void *handle, uint32_t flags)
 static void refdisk_close(void *handle)
 {
     if (log_file != NULL) {
-        fprintf(log_file, "# %lu reads, %lu writes, busy %.3f s; %lu late by %.3f s in all\n", nread, nwritten,
-                busy_us / 1e6, nlate, late_us / 1e6);
+        fprintf(log_file, "# %lu reads, %lu writes, busy %.3f s; %lu late by %.3f s in all\n",
+                nread, nwritten, busy_us / 1e6, nlate, late_us / 1e6);
         fflush(log_file);
     }
 }

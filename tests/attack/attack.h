@@ -39,7 +39,7 @@ enum { USER = 1000, PAGE = 4096, MIB = 1 << 20, ATTACK_SECONDS = 5, LOOK_SECONDS
 
 struct attack {
     const char *name, *what;
-    bool (*run)(void);   /* as USER, in the directory `own`; true: it got what it may not have */
+    bool (*run)(void); /* as USER, in the directory `own`; true: it got what it may not have */
     /* as root, afterwards, while the attack stays; true: root was deceived.  NULL: nothing */
     bool (*root)(void);
     /* as root, before; false: there is nothing to attack here.  NULL: nothing to do */
@@ -77,13 +77,14 @@ static const char *error_name(int error)
     static const struct {
         int error;
         const char *name;
-    } names[] = {{EPERM, "EPERM"},   {ENOENT, "ENOENT"}, {EACCES, "EACCES"},         {EINVAL, "EINVAL"},
-                 {EFAULT, "EFAULT"}, {ENOMEM, "ENOMEM"}, {EAGAIN, "EAGAIN"},         {EMFILE, "EMFILE"},
-                 {ENFILE, "ENFILE"}, {ENOSPC, "ENOSPC"}, {ENOSYS, "ENOSYS"},         {EIO, "EIO"},
-                 {EBADF, "EBADF"},   {EEXIST, "EEXIST"}, {ENOTTY, "ENOTTY"},         {ESRCH, "ESRCH"},
-                 {ENODEV, "ENODEV"}, {EDQUOT, "EDQUOT"}, {EOPNOTSUPP, "EOPNOTSUPP"}, {ENOBUFS, "ENOBUFS"},
-                 {EXDEV, "EXDEV"},   {EROFS, "EROFS"},   {ENOLCK, "ENOLCK"},         {EMLINK, "EMLINK"},
-                 {E2BIG, "E2BIG"},   {EBUSY, "EBUSY"},   {ETXTBSY, "ETXTBSY"},       {EFBIG, "EFBIG"}};
+    } names[] = {
+        {EPERM, "EPERM"},   {ENOENT, "ENOENT"}, {EACCES, "EACCES"},         {EINVAL, "EINVAL"},
+        {EFAULT, "EFAULT"}, {ENOMEM, "ENOMEM"}, {EAGAIN, "EAGAIN"},         {EMFILE, "EMFILE"},
+        {ENFILE, "ENFILE"}, {ENOSPC, "ENOSPC"}, {ENOSYS, "ENOSYS"},         {EIO, "EIO"},
+        {EBADF, "EBADF"},   {EEXIST, "EEXIST"}, {ENOTTY, "ENOTTY"},         {ESRCH, "ESRCH"},
+        {ENODEV, "ENODEV"}, {EDQUOT, "EDQUOT"}, {EOPNOTSUPP, "EOPNOTSUPP"}, {ENOBUFS, "ENOBUFS"},
+        {EXDEV, "EXDEV"},   {EROFS, "EROFS"},   {ENOLCK, "ENOLCK"},         {EMLINK, "EMLINK"},
+        {E2BIG, "E2BIG"},   {EBUSY, "EBUSY"},   {ETXTBSY, "ETXTBSY"},       {EFBIG, "EFBIG"}};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (names[i].error == error)
@@ -134,8 +135,9 @@ static inline bool survived(const char *call, int status)
 
 static void become_user(void)
 {
-    if (setgroups(0, NULL) != 0 || setresgid(USER, USER, USER) != 0 || setresuid(USER, USER, USER) != 0 ||
-        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || chdir(own) != 0)
+    if (setgroups(0, NULL) != 0 || setresgid(USER, USER, USER) != 0 ||
+        setresuid(USER, USER, USER) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        chdir(own) != 0)
         _exit(99);
 }
 
@@ -143,8 +145,8 @@ static void write_file(const char *path, const char *text, uid_t uid, mode_t mod
 {
     int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0600);
 
-    if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text) || fchown(fd, uid, uid) != 0 ||
-        fchmod(fd, mode) != 0) {
+    if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text) ||
+        fchown(fd, uid, uid) != 0 || fchmod(fd, mode) != 0) {
         perror(path);
         _exit(99);
     }
@@ -156,8 +158,9 @@ static bool canary_lives(void)
     char text[64] = "";
     struct stat st;
     int fd = open(canary, O_RDONLY);
-    bool lives = fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == 0 && st.st_gid == 0 && (st.st_mode & 07777) == 0644 &&
-                 st.st_nlink == 1 && read(fd, text, sizeof text - 1) == (ssize_t)sizeof song - 1 &&
+    bool lives = fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == 0 && st.st_gid == 0 &&
+                 (st.st_mode & 07777) == 0644 && st.st_nlink == 1 &&
+                 read(fd, text, sizeof text - 1) == (ssize_t)sizeof song - 1 &&
                  strcmp(text, song) == 0;
 
     if (fd >= 0)
@@ -205,8 +208,10 @@ static bool root_works(void)
         snprintf(path, sizeof path, "%s/roots", place);
         int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0600), id;
 
-        if (!has_room(socket(AF_INET, SOCK_STREAM, 0)) || !has_room(socket(AF_INET, SOCK_DGRAM, 0)) ||
-            !has_room(open("/dev/ptmx", O_RDWR | O_NOCTTY)) || !has_room(id = shmget(IPC_PRIVATE, PAGE, 0600)))
+        if (!has_room(socket(AF_INET, SOCK_STREAM, 0)) ||
+            !has_room(socket(AF_INET, SOCK_DGRAM, 0)) ||
+            !has_room(open("/dev/ptmx", O_RDWR | O_NOCTTY)) ||
+            !has_room(id = shmget(IPC_PRIVATE, PAGE, 0600)))
             _exit(3);
         shmctl(id, IPC_RMID, NULL);
         if (fd >= 0 && write(fd, p, 65536) == 65536 && unlink(path) == 0)
@@ -242,8 +247,8 @@ static unsigned users_processes(void)
     unsigned n = 0;
 
     for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
-        n += e->d_name[0] >= '1' && e->d_name[0] <= '9' && fstatat(dirfd(d), e->d_name, &st, 0) == 0 &&
-             st.st_uid == USER;
+        n += e->d_name[0] >= '1' && e->d_name[0] <= '9' &&
+             fstatat(dirfd(d), e->d_name, &st, 0) == 0 && st.st_uid == USER;
     if (d != NULL)
         closedir(d);
     return n;
@@ -272,7 +277,8 @@ static void empty_own(void)
 {
     char command[256];
 
-    snprintf(command, sizeof command, "rm -rf %s && mkdir -m 755 %s && chown %d:%d %s", own, own, USER, USER, own);
+    snprintf(command, sizeof command, "rm -rf %s && mkdir -m 755 %s && chown %d:%d %s", own, own,
+             USER, USER, own);
     if (system(command) != 0)
         printf("  cannot empty %s\n", own);
 }
@@ -325,8 +331,8 @@ static bool try_attack(const struct attack *a)
         printf("  it does not end\n");
     if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
         printf("  the attack ended before it was tried to the end: status %#x\n", (unsigned)status);
-    well = done != 'y' && (done != 0 || !shared->ends) && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL &&
-           root_has_all("meanwhile");
+    well = done != 'y' && (done != 0 || !shared->ends) && WIFSIGNALED(status) &&
+           WTERMSIG(status) == SIGKILL && root_has_all("meanwhile");
     if (a->root != NULL && a->root()) {
         printf("  root was deceived\n");
         well = false;
@@ -335,7 +341,8 @@ static bool try_attack(const struct attack *a)
     empty_own();
     close(end[0]);
     well &= root_has_all("afterwards");
-    printf("attack %s: %s: %s\n", a->name, a->what, shared->answer[0] != 0 ? shared->answer : "no answer");
+    printf("attack %s: %s: %s\n", a->name, a->what,
+           shared->answer[0] != 0 ? shared->answer : "no answer");
     printf("%s %s\n", well ? "PASS" : "FAIL", a->name);
     return well;
 }
@@ -387,10 +394,10 @@ static int attack_main(const struct attack *list, size_t n, int argc, char **arg
     return !well;
 }
 
-#define ATTACK_MAIN(list)                                                                                              \
-    int main(int argc, char **argv)                                                                                    \
-    {                                                                                                                  \
-        return attack_main(list, sizeof list / sizeof list[0], argc, argv);                                            \
+#define ATTACK_MAIN(list)                                                                          \
+    int main(int argc, char **argv)                                                                \
+    {                                                                                              \
+        return attack_main(list, sizeof list / sizeof list[0], argc, argv);                        \
     }
 
 #endif

@@ -9,7 +9,8 @@
 
 enum { READERS = 64, FILE_PAGES = 2048, LOOKS = 40, LOCKERS = 31, LOCKED = 7 * MIB / 2 };
 
-static const char folder[] = "/mnt/attack", users[] = "/mnt/attack/users", roots[] = "/mnt/attack/roots";
+static const char folder[] = "/mnt/attack", users[] = "/mnt/attack/users",
+                  roots[] = "/mnt/attack/roots";
 
 static bool make_file(const char *path, uid_t uid)
 {
@@ -28,8 +29,8 @@ static bool on_disk(void)
     mkdir("/mnt", 0755);
     if (access(folder, F_OK) != 0 && mount("/dev/vda", "/mnt", "ext3", 0, NULL) != 0)
         return false;
-    return (mkdir(folder, 0777) == 0 || errno == EEXIST) && chmod(folder, 0777) == 0 && make_file(users, USER) &&
-           make_file(roots, 0);
+    return (mkdir(folder, 0777) == 0 || errno == EEXIST) && chmod(folder, 0777) == 0 &&
+           make_file(users, USER) && make_file(roots, 0);
 }
 
 /* Reads a page from the disk. */
@@ -38,7 +39,8 @@ static bool read_cold(int fd, unsigned page)
     static char buf[PAGE];
     off_t at = (off_t)(page % FILE_PAGES) * PAGE;
 
-    return posix_fadvise(fd, at, PAGE, POSIX_FADV_DONTNEED) == 0 && pread(fd, buf, PAGE, at) == PAGE;
+    return posix_fadvise(fd, at, PAGE, POSIX_FADV_DONTNEED) == 0 &&
+           pread(fd, buf, PAGE, at) == PAGE;
 }
 
 static bool many_readers(void)
@@ -65,7 +67,8 @@ static unsigned long commands(void)
     unsigned long n = 0;
 
     while (f != NULL && fgets(line, sizeof line, f) != NULL)
-        if (strstr(line, " vda ") != NULL && sscanf(line, "%*u %*u %*s %lu %*u %*u %*u %lu", &reads, &writes) == 2)
+        if (strstr(line, " vda ") != NULL &&
+            sscanf(line, "%*u %*u %*s %lu %*u %*u %*u %lu", &reads, &writes) == 2)
             n = reads + writes;
     if (f != NULL)
         fclose(f);
@@ -140,7 +143,8 @@ static bool sparse_file(void)
 }
 
 static const struct attack list[] = {
-    {"many_readers", "64 processes that read here and there", many_readers, root_stands_in_line, on_disk},
+    {"many_readers", "64 processes that read here and there", many_readers, root_stands_in_line,
+     on_disk},
     {"locked_files", "31 processes that lock 3.5 MiB of a file", locked_files, NULL, on_disk},
     {"sparse_file", "512 MiB of holes in memory", sparse_file, NULL, on_disk},
 };

@@ -206,7 +206,9 @@ static long make_files(void)
         int made;
 
         snprintf(name, sizeof name, "f%d.%ld", getpid(), n);
-        made = n % 3 == 0 ? open(name, O_CREAT | O_WRONLY, 0600) : n % 3 == 1 ? mkdir(name, 0700) : symlink("x", name);
+        made = n % 3 == 0   ? open(name, O_CREAT | O_WRONLY, 0600)
+               : n % 3 == 1 ? mkdir(name, 0700)
+                            : symlink("x", name);
         if (made < 0)
             break;
         if (n % 3 == 0)
@@ -257,7 +259,8 @@ static bool memory_for_devices(void)
 static bool root_makes_no_device(void)
 {
     int fd = open("/dev/attack", O_CREAT | O_WRONLY, 0600);
-    bool full = fd < 0 || write(fd, bytes, sizeof bytes) != sizeof bytes || mknod("/dev/attack2", S_IFCHR, 0x103) != 0;
+    bool full = fd < 0 || write(fd, bytes, sizeof bytes) != sizeof bytes ||
+                mknod("/dev/attack2", S_IFCHR, 0x103) != 0;
 
     close(fd);
     unlink("/dev/attack");
@@ -431,7 +434,8 @@ static const struct attack list[] = {
     {"hard_links", "a million hard links each", hard_links, NULL, NULL},
     {"names", "a million files, directories and symlinks each", names, NULL, NULL},
     {"last_page_of_tmpfs", "the root tmpfs to its last page", last_page_of_tmpfs, NULL, NULL},
-    {"memory_for_devices", "all that tmpfs, /dev/shm and /dev hold", memory_for_devices, root_makes_no_device, NULL},
+    {"memory_for_devices", "all that tmpfs, /dev/shm and /dev hold", memory_for_devices,
+     root_makes_no_device, NULL},
     {"allocated_files", "a file of 1 TiB by fallocate", allocated_files, NULL, NULL},
     {"processes", "100,000 processes", processes, NULL, NULL},
     {"bomb", "a fork bomb", bomb, NULL, NULL},

@@ -25,7 +25,8 @@ static void *at(uintptr_t address)
 
 static long map_at(uintptr_t address, size_t bytes, int flags)
 {
-    void *p = mmap(at(address), bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+    void *p = mmap(at(address), bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags,
+                   -1, 0);
 
     return p == MAP_FAILED ? -1 : 0;
 }
@@ -43,8 +44,8 @@ static int map_above_nothing(void *length)
     long p;
 
     syscall(SYS_munmap, 0x100000000000, top - PAGE - 0x100000000000);
-    p = syscall(SYS_mmap, hint, (uintptr_t)length, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_HUGETLB,
-                -1, 0);
+    p = syscall(SYS_mmap, hint, (uintptr_t)length, PROT_READ,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_HUGETLB, -1, 0);
     if (p == -1)
         syscall(SYS_exit_group, 0);
     syscall(SYS_munmap, p, 2 * MIB);
@@ -78,8 +79,10 @@ static bool huge_length_wraps(void)
 
 static bool fixed_in_the_kernel(void)
 {
-    return allowed("half", map_at(top, PAGE, MAP_FIXED)) | allowed("kernel", map_at(kernel, PAGE, MAP_FIXED)) |
-           allowed("text", map_at(text, PAGE, MAP_FIXED)) | allowed("last", map_at(-(uintptr_t)PAGE, PAGE, MAP_FIXED));
+    return allowed("half", map_at(top, PAGE, MAP_FIXED)) |
+           allowed("kernel", map_at(kernel, PAGE, MAP_FIXED)) |
+           allowed("text", map_at(text, PAGE, MAP_FIXED)) |
+           allowed("last", map_at(-(uintptr_t)PAGE, PAGE, MAP_FIXED));
 }
 
 static bool mremap_into_the_kernel(void)
@@ -87,9 +90,13 @@ static bool mremap_into_the_kernel(void)
     void *p = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     bool got = false;
 
-    got |= allowed("to", mremap(p, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(kernel)) == MAP_FAILED ? -1 : 0);
-    got |= allowed("grown", mremap(p, PAGE, SIZE_MAX - PAGE, MREMAP_MAYMOVE) == MAP_FAILED ? -1 : 0);
-    got |= allowed("from", mremap(at(kernel), PAGE, 2 * PAGE, MREMAP_MAYMOVE) == MAP_FAILED ? -1 : 0);
+    got |= allowed(
+        "to",
+        mremap(p, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(kernel)) == MAP_FAILED ? -1 : 0);
+    got |=
+        allowed("grown", mremap(p, PAGE, SIZE_MAX - PAGE, MREMAP_MAYMOVE) == MAP_FAILED ? -1 : 0);
+    got |=
+        allowed("from", mremap(at(kernel), PAGE, 2 * PAGE, MREMAP_MAYMOVE) == MAP_FAILED ? -1 : 0);
     return got;
 }
 
@@ -99,15 +106,18 @@ static bool wrapping_ranges(void)
     char *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     size_t wraps = -(uintptr_t)p + PAGE;
 
-    return allowed("munmap", munmap(p, wraps)) | allowed("mprotect", mprotect(p, wraps, PROT_READ)) |
-           allowed("madvise", madvise(p, wraps, MADV_DONTNEED)) | allowed("mincore", mincore(p, wraps, vec)) |
-           allowed("msync", msync(p, wraps, MS_SYNC)) | allowed("mlock", mlock(p, wraps));
+    return allowed("munmap", munmap(p, wraps)) |
+           allowed("mprotect", mprotect(p, wraps, PROT_READ)) |
+           allowed("madvise", madvise(p, wraps, MADV_DONTNEED)) |
+           allowed("mincore", mincore(p, wraps, vec)) | allowed("msync", msync(p, wraps, MS_SYNC)) |
+           allowed("mlock", mlock(p, wraps));
 }
 
 static bool protect_the_kernel(void)
 {
     return allowed("mprotect", mprotect(at(kernel), PAGE, PROT_READ | PROT_WRITE)) |
-           allowed("munmap", munmap(at(text), PAGE)) | allowed("madvise", madvise(at(kernel), PAGE, MADV_DONTNEED)) |
+           allowed("munmap", munmap(at(text), PAGE)) |
+           allowed("madvise", madvise(at(kernel), PAGE, MADV_DONTNEED)) |
            allowed("across", mprotect(at(top - PAGE), 2 * PAGE, PROT_READ));
 }
 
@@ -119,9 +129,11 @@ static bool kernel_addresses_to_calls(void)
 
     if (pipe(p) != 0)
         return false;
-    got |= allowed("read", read(zero, at(kernel), PAGE)) | allowed("write", write(p[1], at(text), PAGE));
+    got |= allowed("read", read(zero, at(kernel), PAGE)) |
+           allowed("write", write(p[1], at(text), PAGE));
     got |= allowed("readv", readv(zero, &bad, 1)) | allowed("stat", syscall(SYS_stat, "/", kernel));
-    got |= allowed("across", read(zero, at(top - 8), 16)) | allowed("last", read(zero, at(-(uintptr_t)8), 16));
+    got |= allowed("across", read(zero, at(top - 8), 16)) |
+           allowed("last", read(zero, at(-(uintptr_t)8), 16));
     return got | allowed("times", syscall(SYS_clock_gettime, 0, at(text)));
 }
 
@@ -157,7 +169,8 @@ static void far_return(void)
 
 static bool bad_selectors(void)
 {
-    static const uint16_t cs[] = {0xfff8, 0x08, 0x10, 0x00, 0x33, 0x33}, ss[] = {0x2b, 0x2b, 0x2b, 0x2b, 0xfff8, 0x18};
+    static const uint16_t cs[] = {0xfff8, 0x08, 0x10, 0x00, 0x33, 0x33},
+                          ss[] = {0x2b, 0x2b, 0x2b, 0x2b, 0xfff8, 0x18};
     char name[16];
     bool got = false;
     int status;
@@ -168,7 +181,8 @@ static bool bad_selectors(void)
         bad_ss = ss[i];
         snprintf(name, sizeof name, "%x:%x", cs[i], ss[i]);
         status = in_child(far_return);
-        got |= (survived(name, status) && i < 4) || (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
+        got |= (survived(name, status) && i < 4) ||
+               (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
     }
     return got;
 }
@@ -284,7 +298,8 @@ static bool written_read_only(void)
         wrote += pwrite(mem, "dead", 4, (off_t)(uintptr_t)stolen) == 4;
     pthread_join(t, NULL);
     answer("%s", wrote > 0 ? "written to a copy" : "not written");
-    return allowed("shared", mmap(NULL, PAGE, PROT_WRITE, MAP_SHARED, file, 0) == MAP_FAILED ? -1 : 0);
+    return allowed("shared",
+                   mmap(NULL, PAGE, PROT_WRITE, MAP_SHARED, file, 0) == MAP_FAILED ? -1 : 0);
 }
 
 /* Threads map, protect, fork and throw away the same range. */
@@ -346,7 +361,8 @@ static bool races_of_ranges(void)
 static void touch_all(void)
 {
     for (long n = 0;; n++) {
-        char *p = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        char *p = mmap(NULL, MIB, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
         if (p == MAP_FAILED)
             _exit(1);
@@ -370,7 +386,8 @@ static bool many_small(void)
 {
     for (int i = 0; i < 128; i++)
         if (fork() == 0) {
-            char *p = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+            char *p = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
             memset(p, 1, 4 * MIB - 128 * (size_t)1024);
             pause();
@@ -403,7 +420,8 @@ static bool promised_and_more(void)
 
     for (size_t i = 0; i < all / 16 / size; i++)
         if (fork() == 0) {
-            char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+            char *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
             sleep(2);
             memset(p, 1, size);
@@ -418,7 +436,8 @@ static bool promised_and_more(void)
 /* The same with page tables: a page in every 2 MiB. */
 static bool promised_and_tables(void)
 {
-    char *p = mmap(NULL, (size_t)64 << 30, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *p =
+        mmap(NULL, (size_t)64 << 30, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     promise_all(false);
     for (size_t i = 0; p != MAP_FAILED && i < 8000; i++)
@@ -449,7 +468,9 @@ static bool all_promised(void)
 {
     long n = 0;
 
-    while (mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED && n < 1 << 20)
+    while (mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
+               MAP_FAILED &&
+           n < 1 << 20)
         n++;
     answer("%s at last", n < 1 << 20 ? error_name(errno) : "a TiB");
     return false;
@@ -460,7 +481,9 @@ static bool all_locked(void)
     size_t n = 0;
     bool got;
 
-    for (char *p; (p = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) != MAP_FAILED; n++)
+    for (char *p; (p = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+                            0)) != MAP_FAILED;
+         n++)
         if (mlock(p, MIB) != 0)
             break;
     answer("%s at last", error_name(errno));
@@ -541,13 +564,15 @@ static void touch_huge(void)
 {
     for (int i = 0; i < 16; i++)
         *(volatile char *)mmap(NULL, 2 * MIB, PROT_READ | PROT_WRITE,
-                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_NORESERVE, -1, 0) = 1;
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_NORESERVE, -1, 0) =
+            1;
 }
 
 static bool fragments(void)
 {
     const size_t most = (size_t)1 << 30;
-    char *p = mmap(NULL, most, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *p = mmap(NULL, most, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
     size_t n = 0;
 
     shared->ends = true;
@@ -566,8 +591,8 @@ static bool fragments(void)
 static bool split(int (*change)(void *page))
 {
     enum { PAGES = 300000 };
-    char *p =
-        mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *p = mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     long n = 0;
 
     if (p == MAP_FAILED)
@@ -603,8 +628,8 @@ static void touch_far_apart(void)
     size_t bytes = (size_t)64 << 30;
     char *p;
 
-    while ((p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) ==
-               MAP_FAILED &&
+    while ((p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) == MAP_FAILED &&
            bytes > MIB)
         bytes /= 2;
     for (size_t i = 0; p != MAP_FAILED && i < bytes; i += 2 * MIB)
@@ -640,35 +665,46 @@ static bool endless_stack(void)
 }
 
 static const struct attack list[] = {
-    {"huge_past_the_half", "mmap(MAP_HUGETLB) whose rounded length passes the user's half", huge_past_the_half, NULL,
-     NULL},
+    {"huge_past_the_half", "mmap(MAP_HUGETLB) whose rounded length passes the user's half",
+     huge_past_the_half, NULL, NULL},
     {"huge_above_nothing", "mmap(MAP_HUGETLB) of half the address space, when nothing lies above",
      huge_above_nothing, NULL, NULL},
-    {"huge_length_wraps", "mmap(MAP_HUGETLB) of lengths that wrap when rounded", huge_length_wraps, NULL, NULL},
-    {"fixed_in_the_kernel", "mmap(MAP_FIXED) in the kernel's half", fixed_in_the_kernel, NULL, NULL},
-    {"mremap_into_the_kernel", "mremap to, from and up to the kernel", mremap_into_the_kernel, NULL, NULL},
+    {"huge_length_wraps", "mmap(MAP_HUGETLB) of lengths that wrap when rounded", huge_length_wraps,
+     NULL, NULL},
+    {"fixed_in_the_kernel", "mmap(MAP_FIXED) in the kernel's half", fixed_in_the_kernel, NULL,
+     NULL},
+    {"mremap_into_the_kernel", "mremap to, from and up to the kernel", mremap_into_the_kernel, NULL,
+     NULL},
     {"wrapping_ranges", "ranges that wrap", wrapping_ranges, NULL, NULL},
-    {"protect_the_kernel", "mprotect and others of the kernel's half", protect_the_kernel, NULL, NULL},
-    {"kernel_addresses_to_calls", "kernel addresses as arguments", kernel_addresses_to_calls, NULL, NULL},
-    {"kernel_by_proc_mem", "kernel addresses through /proc/self/mem", kernel_by_proc_mem, NULL, NULL},
+    {"protect_the_kernel", "mprotect and others of the kernel's half", protect_the_kernel, NULL,
+     NULL},
+    {"kernel_addresses_to_calls", "kernel addresses as arguments", kernel_addresses_to_calls, NULL,
+     NULL},
+    {"kernel_by_proc_mem", "kernel addresses through /proc/self/mem", kernel_by_proc_mem, NULL,
+     NULL},
     {"bad_selectors", "iretq to selectors that are not the user's", bad_selectors, NULL, NULL},
     {"forged_signal_frames", "sigreturn from a changed frame", forged_signal_frames, NULL, NULL},
     {"bases", "FS and GS bases outside the user's half", bases, NULL, NULL},
     {"exit_writes", "what the end of a thread writes, into the kernel", exit_writes, NULL, NULL},
-    {"written_read_only", "root's file through a private mapping and /proc/self/mem", written_read_only, NULL, NULL},
-    {"races_of_ranges", "four threads map, protect, fork and drop one range", races_of_ranges, NULL, NULL},
+    {"written_read_only", "root's file through a private mapping and /proc/self/mem",
+     written_read_only, NULL, NULL},
+    {"races_of_ranges", "four threads map, protect, fork and drop one range", races_of_ranges, NULL,
+     NULL},
     {"all_memory", "all memory, touched", all_memory, NULL, NULL},
     {"many_small", "all memory, touched by processes of 4 MiB", many_small, NULL, NULL},
     {"all_promised", "all memory, promised", all_promised, NULL, NULL},
-    {"promised_and_more", "all memory, promised, and as much that is not", promised_and_more, NULL, NULL},
-    {"promised_and_tables", "all memory, promised, and page tables besides", promised_and_tables, NULL, NULL},
-    {"shared_without_promise", "all memory, in segments without a promise or a process", shared_without_promise, NULL,
+    {"promised_and_more", "all memory, promised, and as much that is not", promised_and_more, NULL,
      NULL},
+    {"promised_and_tables", "all memory, promised, and page tables besides", promised_and_tables,
+     NULL, NULL},
+    {"shared_without_promise", "all memory, in segments without a promise or a process",
+     shared_without_promise, NULL, NULL},
     {"all_locked", "all memory, locked", all_locked, NULL, NULL},
-    {"locked_from_now_on", "all memory, by processes whose memory is locked as they get it", locked_from_now_on, NULL,
-     NULL},
+    {"locked_from_now_on", "all memory, by processes whose memory is locked as they get it",
+     locked_from_now_on, NULL, NULL},
     {"locked_segments", "all memory, in locked segments", locked_segments, NULL, NULL},
-    {"removed_segments", "all memory, in locked segments that were removed", removed_segments, NULL, NULL},
+    {"removed_segments", "all memory, in locked segments that were removed", removed_segments, NULL,
+     NULL},
     {"fragments", "every other frame", fragments, NULL, NULL},
     {"split_by_advice", "150,000 ranges by madvise", split_by_advice, NULL, NULL},
     {"split_by_protection", "150,000 ranges by mprotect", split_by_protection, NULL, NULL},

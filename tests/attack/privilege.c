@@ -44,7 +44,8 @@ static bool change_the_canary(void)
     return allowed("open", open_to(canary, O_RDWR)) | allowed("truncate", truncate(canary, 0)) |
            allowed("chmod", chmod(canary, 0666)) | allowed("chown", chown(canary, USER, USER)) |
            allowed("unlink", unlink(canary)) | allowed("rename", rename(canary, in(own, "x"))) |
-           allowed("utimes", utimensat(AT_FDCWD, canary, old, 0)) | allowed("link", link(canary, in(own, "x")));
+           allowed("utimes", utimensat(AT_FDCWD, canary, old, 0)) |
+           allowed("link", link(canary, in(own, "x")));
 }
 
 static bool by_descriptor(void)
@@ -55,7 +56,8 @@ static bool by_descriptor(void)
     snprintf(again, sizeof again, "/proc/self/fd/%d", fd);
     return allowed("fchmod", fchmod(fd, 0666)) | allowed("fchown", fchown(fd, USER, USER)) |
            allowed("ftruncate", ftruncate(fd, 0)) | allowed("O_PATH fchmod", fchmod(opath, 0666)) |
-           allowed("O_PATH fchown", fchown(opath, USER, USER)) | allowed("reopened", open_to(again, O_RDWR)) |
+           allowed("O_PATH fchown", fchown(opath, USER, USER)) |
+           allowed("reopened", open_to(again, O_RDWR)) |
            allowed("mmap", mmap(NULL, PAGE, PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED ? -1 : 0);
 }
 
@@ -72,7 +74,8 @@ static bool read_a_secret(void)
     char again[32];
 
     snprintf(again, sizeof again, "/proc/self/fd/%d", opath);
-    return allowed("open", open_to(path, O_RDONLY)) | allowed("through O_PATH", open_to(again, O_RDONLY)) |
+    return allowed("open", open_to(path, O_RDONLY)) |
+           allowed("through O_PATH", open_to(again, O_RDONLY)) |
            allowed("link", link(path, "secret"));
 }
 
@@ -112,7 +115,8 @@ static bool took_set_uid(void)
 /* A directory of a group that the user is not in, which gives its group to what is made there. */
 static bool make_group_directory(void)
 {
-    return mkdir(in(place, "group"), 0) == 0 && chown(path, 0, 4242) == 0 && chmod(path, 02777) == 0;
+    return mkdir(in(place, "group"), 0) == 0 && chown(path, 0, 4242) == 0 &&
+           chmod(path, 02777) == 0;
 }
 
 static bool others_group(const char *name)
@@ -248,7 +252,8 @@ static bool signal_root(void)
     timer_t timer;
     struct sigevent tell = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
     bool got = allowed("kill", kill(task, SIGKILL)) | allowed("stop", kill(task, SIGSTOP)) |
-               allowed("tkill", syscall(SYS_tkill, task, SIGKILL)) | allowed("init", kill(1, SIGKILL));
+               allowed("tkill", syscall(SYS_tkill, task, SIGKILL)) |
+               allowed("init", kill(1, SIGKILL));
 
     if (pipe(p) == 0) {
         tried("F_SETOWN", fcntl(p[0], F_SETOWN, task));
@@ -274,7 +279,8 @@ static bool slow_root(void)
            allowed("policy", syscall(SYS_sched_setscheduler, task, 5, &p)) |
            allowed("param", syscall(SYS_sched_setparam, task, &p)) |
            allowed("nice", setpriority(PRIO_PROCESS, (id_t)task, 19)) |
-           allowed("limit", prlimit(task, RLIMIT_AS, &none, NULL)) | allowed("group", setpgid(task, 0));
+           allowed("limit", prlimit(task, RLIMIT_AS, &none, NULL)) |
+           allowed("group", setpgid(task, 0));
 }
 
 static bool read_root(void)
@@ -312,8 +318,8 @@ static bool become_root(void)
 {
     gid_t groups[1] = {0};
 
-    return allowed("setuid", setuid(0)) | allowed("setresuid", setresuid(-1, 0, -1)) | allowed("setgid", setgid(0)) |
-           allowed("setgroups", setgroups(1, groups)) |
+    return allowed("setuid", setuid(0)) | allowed("setresuid", setresuid(-1, 0, -1)) |
+           allowed("setgid", setgid(0)) | allowed("setgroups", setgroups(1, groups)) |
            allowed("setfsuid", syscall(SYS_setfsuid, 0) == 0 ? 0 : (errno = EPERM, -1)) |
            allowed("nnp off", prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0));
 }
@@ -325,8 +331,9 @@ static bool run_the_machine(void)
     struct timespec then = {1, 0};
 
     return allowed("reboot", reboot(RB_AUTOBOOT)) | allowed("hostname", sethostname("x", 1)) |
-           allowed("clock", clock_settime(CLOCK_REALTIME, &then)) | allowed("swapon", swapon(canary, 0)) |
-           allowed("swapoff", swapoff("/dev/vda")) | allowed("iopl", syscall(SYS_iopl, 3)) |
+           allowed("clock", clock_settime(CLOCK_REALTIME, &then)) |
+           allowed("swapon", swapon(canary, 0)) | allowed("swapoff", swapoff("/dev/vda")) |
+           allowed("iopl", syscall(SYS_iopl, 3)) |
            allowed("ioperm", syscall(SYS_ioperm, 0x70, 2, 1)) |
            allowed("module", syscall(SYS_init_module, song, 4, ""));
 }
@@ -334,16 +341,19 @@ static bool run_the_machine(void)
 static bool mounts(void)
 {
     mkdir("m", 0755);
-    return allowed("mount", mount("tmpfs", "m", "tmpfs", 0, "")) | allowed("bind", mount("/", "m", "", MS_BIND, "")) |
-           allowed("remount", mount("", "/", "", MS_REMOUNT, "")) | allowed("umount", umount2("/proc", MNT_DETACH)) |
-           allowed("chroot", chroot(".")) | allowed("pivot", syscall(SYS_pivot_root, ".", "m"));
+    return allowed("mount", mount("tmpfs", "m", "tmpfs", 0, "")) |
+           allowed("bind", mount("/", "m", "", MS_BIND, "")) |
+           allowed("remount", mount("", "/", "", MS_REMOUNT, "")) |
+           allowed("umount", umount2("/proc", MNT_DETACH)) | allowed("chroot", chroot(".")) |
+           allowed("pivot", syscall(SYS_pivot_root, ".", "m"));
 }
 
 static bool devices(void)
 {
-    static const char *const names[] = {"/dev/mem", "/dev/kmem", "/dev/port", "/dev/vda", "/dev/sda", "/dev/fireplane"};
-    bool got =
-        allowed("mknod", mknod("null", S_IFCHR | 0666, 0x101)) | allowed("block", mknod("disk", S_IFBLK | 0666, 0x800));
+    static const char *const names[] = {"/dev/mem", "/dev/kmem", "/dev/port",
+                                        "/dev/vda", "/dev/sda",  "/dev/fireplane"};
+    bool got = allowed("mknod", mknod("null", S_IFCHR | 0666, 0x101)) |
+               allowed("block", mknod("disk", S_IFBLK | 0666, 0x800));
 
     for (int i = 0; i < 5; i++)
         got |= allowed(names[i], open_to(names[i], O_RDWR));
@@ -372,7 +382,8 @@ static bool terminals(void)
 
     if (tty < 0)
         return allowed("console", -1);
-    return allowed("TIOCSTI", ioctl(tty, TIOCSTI, &c)) | allowed("TIOCSCTTY", ioctl(tty, TIOCSCTTY, 1));
+    return allowed("TIOCSTI", ioctl(tty, TIOCSTI, &c)) |
+           allowed("TIOCSCTTY", ioctl(tty, TIOCSCTTY, 1));
 }
 
 /* Root's socket, which only root may reach. */
@@ -382,7 +393,8 @@ static bool make_socket(void)
     int s = socket(AF_UNIX, SOCK_STREAM, 0);
 
     snprintf(a.sun_path, sizeof a.sun_path, "%s/socket", place);
-    return s >= 0 && bind(s, (struct sockaddr *)&a, sizeof a) == 0 && chmod(a.sun_path, 0600) == 0 && listen(s, 5) == 0;
+    return s >= 0 && bind(s, (struct sockaddr *)&a, sizeof a) == 0 &&
+           chmod(a.sun_path, 0600) == 0 && listen(s, 5) == 0;
 }
 
 static bool roots_socket(void)
@@ -400,7 +412,8 @@ static bool control_messages(void)
     int s[2], zero = open("/dev/null", O_RDONLY);
     char c = 'x', room[CMSG_SPACE(sizeof(int))] = {0};
     struct iovec v = {&c, 1};
-    struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
+    struct msghdr m = {
+        .msg_iov = &v, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
     struct cmsghdr *h = CMSG_FIRSTHDR(&m);
     long sent;
 
@@ -422,12 +435,18 @@ static const struct attack list[] = {
     {"change_the_canary", "root's file, by name", change_the_canary, NULL, NULL},
     {"by_descriptor", "root's file, by descriptors opened for reading", by_descriptor, NULL, NULL},
     {"read_a_secret", "root's file that is not readable", read_a_secret, NULL, make_secret},
-    {"chmod_beside_chown", "a file made set-uid while root takes it", chmod_beside_chown, took_set_uid, NULL},
-    {"set_gid_file", "a set-gid file of a group one is not in", set_gid_file, NULL, make_group_directory},
-    {"write_set_uid", "set-uid bits of files that are changed", write_set_uid, NULL, make_writable_set_uid},
-    {"exec_set_uid", "a set-uid program, with no_new_privs", exec_set_uid, NULL, make_set_uid_program},
-    {"others_in_sticky", "others' names in a sticky directory", others_in_sticky, NULL, make_sticky},
-    {"plant_links", "links in a sticky directory, for root to write through", plant_links, root_follows, NULL},
+    {"chmod_beside_chown", "a file made set-uid while root takes it", chmod_beside_chown,
+     took_set_uid, NULL},
+    {"set_gid_file", "a set-gid file of a group one is not in", set_gid_file, NULL,
+     make_group_directory},
+    {"write_set_uid", "set-uid bits of files that are changed", write_set_uid, NULL,
+     make_writable_set_uid},
+    {"exec_set_uid", "a set-uid program, with no_new_privs", exec_set_uid, NULL,
+     make_set_uid_program},
+    {"others_in_sticky", "others' names in a sticky directory", others_in_sticky, NULL,
+     make_sticky},
+    {"plant_links", "links in a sticky directory, for root to write through", plant_links,
+     root_follows, NULL},
     {"signal_root", "signals to root's processes", signal_root, NULL, NULL},
     {"slow_root", "scheduling and limits of root's processes", slow_root, NULL, NULL},
     {"read_root", "memory, files and addresses of root's processes", read_root, NULL, NULL},

@@ -105,9 +105,11 @@ static bool processors(void)
     int set = -1, old;
     char name[] = "lotsfree";
 
-    return allowed("off-line", syscall(SYS_p_online, 1, 2)) | allowed("create", syscall(SYS_pset_create, &set)) |
+    return allowed("off-line", syscall(SYS_p_online, 1, 2)) |
+           allowed("create", syscall(SYS_pset_create, &set)) |
            allowed("assign", syscall(SYS_pset_assign, 1, 1, &old, 1)) |
-           allowed("destroy", syscall(SYS_pset_destroy, 1)) | allowed("tunable", syscall(SYS_tunable, 1, name, NULL));
+           allowed("destroy", syscall(SYS_pset_destroy, 1)) |
+           allowed("tunable", syscall(SYS_tunable, 1, name, NULL));
 }
 
 static void *compute(void *arg)
@@ -320,7 +322,8 @@ static bool short_sleeps(void)
 static bool root_has_no_share(void)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    double *got = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), all = 0, begin;
+    double *got = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0),
+           all = 0, begin;
 
     if (got == MAP_FAILED || cpus > (long)(PAGE / sizeof *got))
         return true;
@@ -351,13 +354,17 @@ static const struct attack list[] = {
     {"forks", "16 threads that fork", forks, NULL, NULL},
     {"futexes", "16 threads on one futex", futexes, NULL, NULL},
     {"calls", "16 threads in system calls", calls, NULL, NULL},
-    {"sleeping_timers", "ITIMER_PROF and ITIMER_VIRTUAL of 700 processes that sleep", sleeping_timers, NULL, NULL},
-    {"starved_reader", "a reader of the root directory that gets no CPU, and a writer", starved_reader, NULL, NULL},
+    {"sleeping_timers", "ITIMER_PROF and ITIMER_VIRTUAL of 700 processes that sleep",
+     sleeping_timers, NULL, NULL},
+    {"starved_reader", "a reader of the root directory that gets no CPU, and a writer",
+     starved_reader, NULL, NULL},
     {"alarms", "nine timers of a microsecond", alarms, NULL, NULL},
     {"signals", "16 threads that signal their process", signals, NULL, NULL},
     {"between_ticks", "running between ticks only", between_ticks, NULL, NULL},
-    {"own_child", "going on as one's own child each millisecond", own_child, root_has_no_share, NULL},
-    {"short_sleeps", "computing with sleeps of a microsecond", short_sleeps, root_has_no_share, NULL},
+    {"own_child", "going on as one's own child each millisecond", own_child, root_has_no_share,
+     NULL},
+    {"short_sleeps", "computing with sleeps of a microsecond", short_sleeps, root_has_no_share,
+     NULL},
     {"past_its_limit", "more than RLIMIT_CPU", past_its_limit, NULL, NULL},
 };
 ATTACK_MAIN(list)

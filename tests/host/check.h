@@ -31,43 +31,41 @@ uint64_t check_random(void);
 /* check_below - a random number in 0 .. n-1. */
 uint64_t check_below(uint64_t n);
 
-#define TEST(name)                                                                             \
-    static void test_##name(void);                                                             \
-    static struct check_test reg_##name = {#name, test_##name, NULL};                          \
-    __attribute__((constructor)) static void ctor_##name(void)                                 \
-    {                                                                                          \
-        check_register(&reg_##name);                                                           \
-    }                                                                                          \
+#define TEST(name)                                                                                 \
+    static void test_##name(void);                                                                 \
+    static struct check_test reg_##name = {#name, test_##name, NULL};                              \
+    __attribute__((constructor)) static void ctor_##name(void)                                     \
+    {                                                                                              \
+        check_register(&reg_##name);                                                               \
+    }                                                                                              \
     static void test_##name(void)
 
-#define CHECK(cond)                                                                            \
-    do {                                                                                       \
-        if (!(cond))                                                                           \
-            check_fail(__FILE__, __LINE__, "%s", #cond);                                       \
+#define CHECK(cond)                                                                                \
+    do {                                                                                           \
+        if (!(cond))                                                                               \
+            check_fail(__FILE__, __LINE__, "%s", #cond);                                           \
     } while (0)
 
-#define CHECK_EQ(a, b)                                                                         \
-    do {                                                                                       \
-        int64_t _x = (int64_t)(a), _y = (int64_t)(b);                                          \
-        if (_x != _y)                                                                          \
-            check_fail(__FILE__, __LINE__, "%s is %" PRId64 ", not %" PRId64, #a, _x, _y);     \
+#define CHECK_EQ(a, b)                                                                             \
+    do {                                                                                           \
+        int64_t _x = (int64_t)(a), _y = (int64_t)(b);                                              \
+        if (_x != _y)                                                                              \
+            check_fail(__FILE__, __LINE__, "%s is %" PRId64 ", not %" PRId64, #a, _x, _y);         \
     } while (0)
 
 /* CHECK_NEAR - |a - b| <= tolerance */
-#define CHECK_NEAR(a, b, tol)                                                                  \
-    do {                                                                                       \
-        int64_t _x = (int64_t)(a), _y = (int64_t)(b);                                          \
-        if (_x - _y > (tol) || _y - _x > (tol))                                                \
-            check_fail(__FILE__, __LINE__, "%s is %" PRId64 ", not near %" PRId64, #a, _x,     \
-                       _y);                                                                    \
+#define CHECK_NEAR(a, b, tol)                                                                      \
+    do {                                                                                           \
+        int64_t _x = (int64_t)(a), _y = (int64_t)(b);                                              \
+        if (_x - _y > (tol) || _y - _x > (tol))                                                    \
+            check_fail(__FILE__, __LINE__, "%s is %" PRId64 ", not near %" PRId64, #a, _x, _y);    \
     } while (0)
 
-#define CHECK_STR(a, b)                                                                        \
-    do {                                                                                       \
-        const char *_x = (a), *_y = (b);                                                       \
-        if (_x == NULL || __builtin_strcmp(_x, _y) != 0)                                       \
-            check_fail(__FILE__, __LINE__, "%s is \"%s\", not \"%s\"", #a, _x ? _x : "NULL",   \
-                       _y);                                                                    \
+#define CHECK_STR(a, b)                                                                            \
+    do {                                                                                           \
+        const char *_x = (a), *_y = (b);                                                           \
+        if (_x == NULL || __builtin_strcmp(_x, _y) != 0)                                           \
+            check_fail(__FILE__, __LINE__, "%s is \"%s\", not \"%s\"", #a, _x ? _x : "NULL", _y);  \
     } while (0)
 
 #endif

@@ -15,18 +15,18 @@
 #include "uapi/homeroom.h"
 
 struct cpu_counted counted[CPUS];
-struct disp_cpu    disp[CPUS];
-struct thread      idle[CPUS], t[THREADS_MAX];
-bool               poked[CPUS];
+struct disp_cpu disp[CPUS];
+struct thread idle[CPUS], t[THREADS_MAX];
+bool poked[CPUS];
 
 static struct lwp *program = (struct lwp *)t; /* not a kernel thread's */
 
-struct cpu      *cpus[CPU_MAX];
-unsigned         ncpu = CPUS;
-uint32_t         halt_fenced_cpus = 1, trace_enable;
+struct cpu *cpus[CPU_MAX];
+unsigned ncpu = CPUS;
+uint32_t halt_fenced_cpus = 1, trace_enable;
 _Atomic uint64_t lbolt = 1000;
-struct list      all_threads = LIST_INIT(all_threads);
-struct spinlock  all_threads_lock = SPINLOCK_INIT(RANK_VM_TLB);
+struct list all_threads = LIST_INIT(all_threads);
+struct spinlock all_threads_lock = SPINLOCK_INIT(RANK_VM_TLB);
 
 void panic(const char *fmt, ...)
 {
@@ -80,7 +80,7 @@ void on(unsigned id)
 void run(struct thread *next)
 {
     struct cpu *c = this_cpu();
-    bool        to_idle = next == c->disp->idle_thread;
+    bool to_idle = next == c->disp->idle_thread;
 
     c->thread->last_ran = lbolt;
     if (to_idle)
@@ -97,7 +97,7 @@ void run(struct thread *next)
 struct thread *come(unsigned id)
 {
     struct disp_cpu *d = &disp[id];
-    struct thread   *next;
+    struct thread *next;
 
     on(id);
     poked[id] = false;
@@ -166,18 +166,32 @@ void start_as(unsigned boards, unsigned each)
     disp_queue_init(&cpupart_default.rt, NULL);
     disp_rt_active = 0;
     for (unsigned i = 0; i < ncpu; i++) {
-        *CPU(i) = (struct cpu){.self = CPU(i), .id = i, .lgrp = lgrp_topo.cpu_lgrp[i], .thread = &idle[i],
-                               .disp = &disp[i], .stat = &counted[i].stat, .idle = true};
-        disp[i] = (struct disp_cpu){.runpri = -1, .promised = -1, .idle_thread = &idle[i], .part = &cpupart_default,
-                                    .state = P_ONLINE, .quantum_end = UINT64_MAX};
-        idle[i] = (struct thread){.pri = -1, .state = TS_ONPROC, .cpu = CPU(i), .bound_cpu = (int)i};
+        *CPU(i) = (struct cpu){.self = CPU(i),
+                               .id = i,
+                               .lgrp = lgrp_topo.cpu_lgrp[i],
+                               .thread = &idle[i],
+                               .disp = &disp[i],
+                               .stat = &counted[i].stat,
+                               .idle = true};
+        disp[i] = (struct disp_cpu){.runpri = -1,
+                                    .promised = -1,
+                                    .idle_thread = &idle[i],
+                                    .part = &cpupart_default,
+                                    .state = P_ONLINE,
+                                    .quantum_end = UINT64_MAX};
+        idle[i] =
+            (struct thread){.pri = -1, .state = TS_ONPROC, .cpu = CPU(i), .bound_cpu = (int)i};
         disp_queue_init(&disp[i].q, CPU(i));
         cpus[i] = CPU(i);
         cpumask_set(&cpupart_default.cpus, i);
         cpumask_set(&cpu_idle_mask, i);
     }
     for (unsigned i = 0; i < THREADS_MAX; i++) {
-        t[i] = (struct thread){.tid = i + 1, .state = TS_SLEEP, .pri = 30, .bound_cpu = -1, .part = &cpupart_default,
+        t[i] = (struct thread){.tid = i + 1,
+                               .state = TS_SLEEP,
+                               .pri = 30,
+                               .bound_cpu = -1,
+                               .part = &cpupart_default,
                                .lwp = program};
         list_init(&t[i].runq_link);
         sleeper(i, 0, 0);

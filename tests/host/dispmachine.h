@@ -17,9 +17,9 @@
 enum { BOARDS = 3, EACH = 4, CPUS = BOARDS * EACH, THREADS_MAX = 100 };
 
 extern struct cpu_counted counted[CPUS];
-extern struct disp_cpu    disp[CPUS];
-extern struct thread      idle[CPUS], t[THREADS_MAX];
-extern bool               poked[CPUS];
+extern struct disp_cpu disp[CPUS];
+extern struct thread idle[CPUS], t[THREADS_MAX];
+extern bool poked[CPUS];
 
 #define CPU(i) (&counted[i].cpu)
 

@@ -37,7 +37,8 @@ struct names {
     unsigned n, cap;
 };
 
-static int see(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type, uint64_t next)
+static int see(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type,
+               uint64_t next)
 {
     struct names *v = arg;
 
@@ -142,10 +143,11 @@ static uint64_t next_random(uint64_t *s)
 /* Mounts a copy of the image, and leaves in the image what a power cut during that leaves. */
 static void cut_recovery(const char *image, uint64_t seed)
 {
-    struct disk   *d = host_disk_open(image, true), *copy = host_disk_mem(d->mem, d->sectors * SECTOR_SIZE);
-    uint64_t       s = seed * 2654435761u + 88172645463325252u;
+    struct disk *d = host_disk_open(image, true),
+                *copy = host_disk_mem(d->mem, d->sectors * SECTOR_SIZE);
+    uint64_t s = seed * 2654435761u + 88172645463325252u;
     struct ext_fs *fs;
-    size_t         cut, flushed = 0;
+    size_t cut, flushed = 0;
 
     copy->record = true;
     if (host_mount(copy, false, &fs) == 0)
@@ -183,7 +185,8 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "--list") == 0)
         return list();
-    if (argc != 2 && !(argc == 4 && (strcmp(argv[2], "cat") == 0 || strcmp(argv[2], "copy") == 0))) {
+    if (argc != 2 &&
+        !(argc == 4 && (strcmp(argv[2], "cat") == 0 || strcmp(argv[2], "copy") == 0))) {
         fprintf(stderr, "usage: ext-replay IMAGE [cat FILE | copy DIRECTORY]\n");
         return 2;
     }

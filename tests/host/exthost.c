@@ -97,7 +97,8 @@ struct disk *host_disk_open(const char *path, bool shared)
         exit(2);
     }
     d->sectors = (uint64_t)st.st_size / SECTOR_SIZE;
-    d->mem = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, shared ? MAP_SHARED : MAP_PRIVATE, fd, 0);
+    d->mem = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE,
+                  shared ? MAP_SHARED : MAP_PRIVATE, fd, 0);
     if (d->mem == MAP_FAILED) {
         perror(path);
         exit(2);
@@ -208,7 +209,8 @@ void blk_submit(struct blk_req *r)
 
     r->error = 0;
     for (unsigned i = 0; i < r->nvecs; i++) {
-        int err = blk_rw(r->disk, r->op, sector, (uint8_t *)r->vec[i].pg + r->vec[i].off, r->vec[i].len);
+        int err =
+            blk_rw(r->disk, r->op, sector, (uint8_t *)r->vec[i].pg + r->vec[i].off, r->vec[i].len);
 
         if (err != 0)
             r->error = err;

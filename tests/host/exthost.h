@@ -29,11 +29,11 @@ struct host_write {
 struct disk {
     uint8_t *mem; /* the whole disk; a private or shared mapping of a file, or malloc */
     uint64_t sectors;
-    bool     readonly, mapped;
-    bool     record;
+    bool readonly, mapped;
+    bool record;
     struct host_write *log;
-    size_t   nlog;
-    long     fail_after; /* reads and writes that still succeed; -1: all */
+    size_t nlog;
+    long fail_after; /* reads and writes that still succeed; -1: all */
     uint64_t reads, writes, flushes;
 };
 
@@ -71,6 +71,6 @@ int host_parent(struct ext_fs *fs, const char *path, struct ext_inode **dir, con
 /* Data, past any cache.  Bytes, or an error. */
 long host_read(struct ext_inode *i, void *buf, size_t n, uint64_t off);
 long host_write(struct ext_inode *i, const void *buf, size_t n, uint64_t off);
-int  host_truncate(struct ext_inode *i, uint64_t size);
+int host_truncate(struct ext_inode *i, uint64_t size);
 
 #endif

@@ -11,12 +11,12 @@
 #include <stdarg.h>
 #include <string.h>
 
-int      host_spins_held;
-void   (*host_before_write)(void);
-long     host_kmem;
+int host_spins_held;
+void (*host_before_write)(void);
+long host_kmem;
 unsigned host_alloc_fails;
-bool     host_quiet;
-char     host_warning[256];
+bool host_quiet;
+char host_warning[256];
 
 /* ---- memory ---- */
 bool host_no_memory(void)

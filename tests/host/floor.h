@@ -62,9 +62,9 @@ extern void (*host_before_write)(void);
 /* Called whenever a mutex is about to be taken; NULL: nothing. */
 extern void (*host_before_mutex)(void);
 /* Pieces of kmem in use; one of so many allocations that fails (0: none). */
-extern long     host_kmem;
+extern long host_kmem;
 extern unsigned host_alloc_fails;
-bool            host_no_memory(void); /* does this one? */
+bool host_no_memory(void); /* does this one? */
 
 extern bool host_quiet;        /* no warnings */
 extern char host_warning[256]; /* the last one */

@@ -8,18 +8,21 @@
 
 #include "check.h"
 
-const char common[] = "clock_ps = 1111\necache_kib = 8192\necache_ways = 2\necache_latency = 0\n"
-                      "misses_in_flight = 8\nstores_in_flight = 1\nstore_queue = 8\nwritebacks_in_flight = 2\n"
-                      "streams = 8\n"
-                      "fp_latency = 4\nfp_move_latency = 3\nfp_div_latency = 20\nfp_sqrt_latency = 29\n"
-                      "fp_divs_latency = 17\nfp_sqrts_latency = 20\n"
-                      "own_ps = 180000\npair_ps = 193000\nboard_ps = 207000\n"
-                      "expander_ps = 240000\ncdc_hit_percent = 80\nport_mbps = 2400\nmemory_mbps = 6700\n"
-                      "bus_mbps = 9600\nrequest_mbps = 4800\nresponse_mbps = 4800\n"
-                      "crossbar_mbps = 4800\ncrossbar_queue = 4\n"
-                      "skew_ps = 1000000\norder_ps = 1000000\nbucket_ps = 2000000\n";
-const char mid[] = "bus = machine\nremote_ps = 240000\nremote_miss_ps = 240000\ncenterplane = full\n";
-const char high[] = "bus = board\nremote_ps = 333000\nremote_miss_ps = 440000\ncenterplane = full\n";
+const char common[] =
+    "clock_ps = 1111\necache_kib = 8192\necache_ways = 2\necache_latency = 0\n"
+    "misses_in_flight = 8\nstores_in_flight = 1\nstore_queue = 8\nwritebacks_in_flight = 2\n"
+    "streams = 8\n"
+    "fp_latency = 4\nfp_move_latency = 3\nfp_div_latency = 20\nfp_sqrt_latency = 29\n"
+    "fp_divs_latency = 17\nfp_sqrts_latency = 20\n"
+    "own_ps = 180000\npair_ps = 193000\nboard_ps = 207000\n"
+    "expander_ps = 240000\ncdc_hit_percent = 80\nport_mbps = 2400\nmemory_mbps = 6700\n"
+    "bus_mbps = 9600\nrequest_mbps = 4800\nresponse_mbps = 4800\n"
+    "crossbar_mbps = 4800\ncrossbar_queue = 4\n"
+    "skew_ps = 1000000\norder_ps = 1000000\nbucket_ps = 2000000\n";
+const char mid[] =
+    "bus = machine\nremote_ps = 240000\nremote_miss_ps = 240000\ncenterplane = full\n";
+const char high[] =
+    "bus = board\nremote_ps = 333000\nremote_miss_ps = 440000\ncenterplane = full\n";
 
 struct fp_model *m;
 char page[FP_SHARED_BYTES] __attribute__((aligned(4096)));

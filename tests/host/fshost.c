@@ -80,8 +80,7 @@ void object_init_vnode(struct vm_object *o, const struct pager_ops *ops, void *v
     o->owner = vnode;
 }
 
-static int get(struct vm_object *o, uint64_t index, bool create, bool overwrite,
-               struct page **out)
+static int get(struct vm_object *o, uint64_t index, bool create, bool overwrite, struct page **out)
 {
     struct slot *s;
     int err;

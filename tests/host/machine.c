@@ -22,17 +22,18 @@ static struct machine_ops ops;
 /* A general register by its number in machine code. */
 static uint64_t reg(const ucontext_t *u, unsigned n)
 {
-    static const int at[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
-                               REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+    static const int at[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
+                               REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                               REG_R12, REG_R13, REG_R14, REG_R15};
 
     return (uint64_t)u->uc_mcontext.gregs[at[n]];
 }
 
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
-    ucontext_t    *u = context;
+    ucontext_t *u = context;
     const uint8_t *ip = (const uint8_t *)u->uc_mcontext.gregs[REG_RIP];
-    unsigned       high = 0, n = 0;
+    unsigned high = 0, n = 0;
 
     if ((ip[0] & 0xf0) == 0x40) { /* REX prefix: bit 0 selects r8..r15 */
         high = (ip[0] & 1) * 8u;

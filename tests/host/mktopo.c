@@ -29,8 +29,7 @@ void mk_topo(struct lgrp_topo *t, unsigned n, unsigned ncpus, uint64_t bare,
         if (bit_test(bare, b))
             continue;
         mem[in.nmem++] = (struct lgrp_range){b * BOARD, BOARD};
-        srat.mem[srat.nmem++] =
-            (struct acpi_srat_mem){.base = b * BOARD, .len = BOARD, .pxm = b};
+        srat.mem[srat.nmem++] = (struct acpi_srat_mem){.base = b * BOARD, .len = BOARD, .pxm = b};
     }
     lgrp_topo_build(t, &in);
 }

@@ -18,11 +18,11 @@
 #include "tests/host/check.h"
 
 static struct cpu the_cpu;
-struct cpu       *cpus[1] = {&the_cpu};
-unsigned          ncpu = 1;
-int               host_spins_held;
-long              host_kmem;
-unsigned          host_fail_one_in;
+struct cpu *cpus[1] = {&the_cpu};
+unsigned ncpu = 1;
+int host_spins_held;
+long host_kmem;
+unsigned host_fail_one_in;
 
 void crng_bytes(void *buf, size_t n)
 {
@@ -80,8 +80,8 @@ void kmem_cache_free(struct kmem_cache *c, void *obj)
 struct page *page_alloc(unsigned node, unsigned order, unsigned flags)
 {
     static struct host_page *all[256]; /* they stay */
-    static unsigned          n;
-    struct host_page        *p = calloc(1, sizeof *p);
+    static unsigned n;
+    struct host_page *p = calloc(1, sizeof *p);
 
     p->data = aligned_alloc(PAGE_SIZE, PAGE_SIZE << order);
     all[n++ % array_size(all)] = p;
@@ -138,7 +138,7 @@ long copy_in_str(char *dst, uint64_t uaddr, size_t size)
 
 /* ---- time and waiting ---- */
 
-static uint64_t      now_ns = 1000000000;
+static uint64_t now_ns = 1000000000;
 static struct timer *armed;
 
 uint64_t clock_mono_ns(void)
@@ -279,17 +279,17 @@ size_t str_copy(char *dst, const char *src, size_t size)
 enum { RING = 256 };
 
 static struct fifo {
-    void    *cookie[RING];
+    void *cookie[RING];
     uint64_t pa[RING];
     uint32_t len[RING];
     unsigned first, n;
 } rx_given, rx_used, tx_given;
 static struct virtq *rx_queue;
-static void        (*rx_fn)(void *);
-static void         *rx_arg;
-static uint8_t        sent[2048]; /* the newest frame that went out */
-static unsigned       sent_len;
-static uint8_t       config[6] = {0x52, 0x54, 0, 0x12, 0x34, 0x56};
+static void (*rx_fn)(void *);
+static void *rx_arg;
+static uint8_t sent[2048]; /* the newest frame that went out */
+static unsigned sent_len;
+static uint8_t config[6] = {0x52, 0x54, 0, 0x12, 0x34, 0x56};
 
 static void fifo_put(struct fifo *q, void *cookie, uint64_t pa, uint32_t len)
 {
@@ -326,8 +326,8 @@ void virtio_start(struct virtio_dev *d)
 {
 }
 
-int virtq_open(struct virtio_dev *d, struct virtq *q, unsigned index, unsigned cpu, void (*fn)(void *), void *arg,
-               const char *name)
+int virtq_open(struct virtio_dev *d, struct virtq *q, unsigned index, unsigned cpu,
+               void (*fn)(void *), void *arg, const char *name)
 {
     if (fn != NULL) {
         rx_queue = q;
@@ -359,7 +359,7 @@ void virtq_notify(struct virtq *q)
 void *virtq_take_used(struct virtq *q, uint32_t *written)
 {
     struct fifo *from = q == rx_queue ? &rx_used : &tx_given;
-    unsigned     at;
+    unsigned at;
 
     if (from->n == 0 || (q != rx_queue && from->n < 32))
         return NULL;

@@ -22,7 +22,7 @@ struct cpu {
     unsigned node;
 };
 extern struct cpu *cpus[1];
-extern unsigned    ncpu;
+extern unsigned ncpu;
 static inline struct cpu *this_cpu(void)
 {
     return cpus[0];
@@ -35,10 +35,7 @@ struct spinlock {
     int held, rank;
 };
 extern int host_spins_held;
-#define SPINLOCK_INIT(r) \
-    {                    \
-        0, (r)           \
-    }
+#define SPINLOCK_INIT(r) {0, (r)}
 static inline void spin_init(struct spinlock *l, enum lockrank rank)
 {
     l->held = 0;
@@ -68,12 +65,12 @@ static inline void spin_unlock(struct spinlock *l)
 
 struct host_page {
     struct page pg;
-    uint8_t    *data;
+    uint8_t *data;
 };
 #define page_to_virt(p) ((void *)((struct host_page *)(p))->data)
 
 /* Pieces of memory in use; one of `host_fail_one_in` allocations fails (0: none). */
-extern long     host_kmem;
+extern long host_kmem;
 extern unsigned host_fail_one_in;
 
 /* host_advance - let so many milliseconds pass, with all that falls due. */
@@ -84,7 +81,7 @@ void host_advance(unsigned ms);
  * written `written` bytes; then it interrupts.  host_sent - the newest frame that was sent since the last call, or
  * NULL; *len.
  */
-void           host_frame(const void *frame, unsigned len, uint32_t written);
+void host_frame(const void *frame, unsigned len, uint32_t written);
 const uint8_t *host_sent(unsigned *len);
 
 #endif

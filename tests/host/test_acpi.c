@@ -392,8 +392,7 @@ static void mk_rsdp(uint8_t r[36], unsigned revision, uint32_t rsdt, uint64_t xs
     mk_checksum(r, 36, &r[32]);
 }
 
-static struct acpi_header *root_of(const char *sig, unsigned width, unsigned n,
-                                   const uint64_t *at)
+static struct acpi_header *root_of(const char *sig, unsigned width, unsigned n, const uint64_t *at)
 {
     struct mk m;
 
@@ -520,8 +519,7 @@ static struct acpi_header *mutate(const struct acpi_header *h)
         size_t at = sizeof *h + check_below(new_len);
 
         if (at < new_len)
-            p[at] =
-                check_below(2) ? special[check_below(sizeof special)] : (uint8_t)check_random();
+            p[at] = check_below(2) ? special[check_below(sizeof special)] : (uint8_t)check_random();
     }
     ((struct acpi_header *)(void *)p)->length = (uint32_t)new_len;
     return (void *)p;
@@ -534,8 +532,7 @@ TEST(fuzz_parsers)
     static struct acpi_hmat hmat;
     static const uint16_t ns[] = {180, 333, 333, 180};
     static const uint8_t d[] = {10, 20, 20, 10};
-    static const uint8_t aml[] = {0x08, '_',  'S', '5',  '_', 0x12, 0x08,
-                                  4,    0x0a, 5,   0x0a, 7,   0,    0};
+    static const uint8_t aml[] = {0x08, '_', 'S', '5', '_', 0x12, 0x08, 4, 0x0a, 5, 0x0a, 7, 0, 0};
     struct acpi_slit slit;
     struct acpi_fadt fadt;
     struct acpi_hpet hp;
@@ -563,8 +560,7 @@ TEST(fuzz_parsers)
         uint32_t n = 0;
 
         why = NULL;
-        switch (check_below(4) == 0 ? check_below(7)
-                                    : round % 6) { /* sometimes the wrong parser */
+        switch (check_below(4) == 0 ? check_below(7) : round % 6) { /* sometimes the wrong parser */
         case 0:
             CHECK(acpi_parse_madt(&madt, h, &why) == 0 || (why != NULL && madt.ncpus == 0));
             CHECK(madt.ncpus <= CPU_MAX && madt.nioapics <= ACPI_IOAPIC_MAX);

@@ -23,13 +23,13 @@
 enum { PAGES = 200, POLICIES = 4, MOST = 256 /* ranges */ };
 
 static struct cpu_counted cpu;
-static struct vm_object   object;
-static struct usermem     user;
-static uint64_t           user_max;    /* bytes */
-static unsigned           alloc_fails; /* one of so many allocations fails; 0: none */
-static long               nallocated;
-static size_t             range_bytes;
-static unsigned           table[PAGES];
+static struct vm_object object;
+static struct usermem user;
+static uint64_t user_max;    /* bytes */
+static unsigned alloc_fails; /* one of so many allocations fails; 0: none */
+static long nallocated;
+static size_t range_bytes;
+static unsigned table[PAGES];
 
 void panic(const char *fmt, ...)
 {
@@ -95,7 +95,7 @@ static unsigned runs(void)
 
 static void check_all(void)
 {
-    unsigned     n = 0;
+    unsigned n = 0;
     struct list *l;
 
     for (unsigned i = 0; i < PAGES; i++)
@@ -170,7 +170,8 @@ TEST(any_advice)
         unsigned first = (unsigned)check_below(PAGES);
         unsigned most = k % 3 == 0 ? PAGES - first : min_of(10u, PAGES - first);
 
-        CHECK_EQ(advise(first, first + (unsigned)check_below(most), (unsigned)check_below(POLICIES)), 0);
+        CHECK_EQ(
+            advise(first, first + (unsigned)check_below(most), (unsigned)check_below(POLICIES)), 0);
     }
     object_forget_advice(&object);
     memset(table, 0, sizeof table);
@@ -186,7 +187,7 @@ TEST(without_memory)
     alloc_fails = 3;
     for (unsigned k = 0; k < 2000; k++) {
         unsigned first = (unsigned)check_below(PAGES - 10);
-        int      err;
+        int err;
 
         user_max = k % 100 < 50 ? UINT64_MAX : 20 * range_bytes;
         err = advise(first, first + (unsigned)check_below(10), (unsigned)check_below(POLICIES));

@@ -19,14 +19,14 @@ static void expect(struct page_run r, uint64_t first, uint64_t n)
 /* A memory whose pages are on the disk; touches read what is missing. */
 static struct memory {
     struct around a;
-    bool          there[PAGES], ahead[PAGES];
-    unsigned      commands, read, needed;
+    bool there[PAGES], ahead[PAGES];
+    unsigned commands, read, needed;
 } m;
 
 static void touch(uint64_t index, uint64_t limit)
 {
     struct page_run run;
-    uint64_t        neighbours = 0;
+    uint64_t neighbours = 0;
 
     if (m.there[index]) {
         if (m.ahead[index])
@@ -90,7 +90,7 @@ TEST(random)
 TEST(adapts)
 {
     struct around a = {0};
-    uint64_t      n = 0, read = 0, misses = 0;
+    uint64_t n = 0, read = 0, misses = 0;
 
     for (n = LIMIT; n > 1; misses++) {
         struct page_run run = around_miss(&a, misses * 1000, 16, LIMIT, WORTH);

@@ -37,18 +37,18 @@
 enum { NODES = 4, NODE_FRAMES = 8192, FRAMES = NODES * NODE_FRAMES };
 
 static struct cpu_counted cpu0;
-struct cpupart         cpupart_default;
-static struct thread   thread0 = {.part = &cpupart_default};
-static uint64_t        nfree[NODES];
-static unsigned        fail_every; /* every so many'th allocation fails; 0: none */
-static int64_t         live;       /* kmem objects */
+struct cpupart cpupart_default;
+static struct thread thread0 = {.part = &cpupart_default};
+static uint64_t nfree[NODES];
+static unsigned fail_every; /* every so many'th allocation fails; 0: none */
+static int64_t live;        /* kmem objects */
 
-struct cpu             *cpus[CPU_MAX];
-unsigned                ncpu = 1, nnodes = NODES;
-uint32_t                trace_enable;
-struct mem_node         mem_nodes[NODE_MAX];
-struct lgrp_counters    lgrp_counters[LGRP_MAX];
-paddr_t                 kernel_pml4;
+struct cpu *cpus[CPU_MAX];
+unsigned ncpu = 1, nnodes = NODES;
+uint32_t trace_enable;
+struct mem_node mem_nodes[NODE_MAX];
+struct lgrp_counters lgrp_counters[LGRP_MAX];
+paddr_t kernel_pml4;
 
 void trace_put(enum trace_type type, uint32_t tid, unsigned info, uint64_t a, uint64_t b)
 {
@@ -119,13 +119,14 @@ void swap_total(uint64_t *pages, uint64_t *free)
 {
     *pages = *free = 0;
 }
-int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl, struct page_run *around, bool wait)
+int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl,
+            struct page_run *around, bool wait)
 {
     (void)o, (void)pg, (void)pl, (void)around, (void)wait;
     panic("nothing is on swap");
 }
-int swap_in_around(struct vm_object *o, struct page *pg, const struct placement *pl, struct page_run within,
-                   struct around *a, unsigned advice)
+int swap_in_around(struct vm_object *o, struct page *pg, const struct placement *pl,
+                   struct page_run within, struct around *a, unsigned advice)
 {
     return swap_in(o, pg, pl, &within, a != NULL && advice != 0);
 }
@@ -163,7 +164,7 @@ static bool usable(unsigned first, unsigned n)
 static struct page *take(unsigned node, unsigned order)
 {
     static unsigned at[NODES];
-    unsigned        n = 1u << order;
+    unsigned n = 1u << order;
 
     if (nfree[node] < n)
         return NULL;
@@ -191,7 +192,8 @@ struct page *page_alloc(unsigned node, unsigned order, unsigned flags)
 {
     struct page *pg = fails() ? NULL : take(node, order);
 
-    for (unsigned i = 0; pg == NULL && i < NODES && (flags & ALLOC_STRICT) == 0 && fail_every == 0; i++)
+    for (unsigned i = 0; pg == NULL && i < NODES && (flags & ALLOC_STRICT) == 0 && fail_every == 0;
+         i++)
         pg = take((node + i) % NODES, order);
     if (pg != NULL && (flags & ALLOC_ZERO) != 0)
         page_zero(pg, order);
@@ -210,7 +212,8 @@ void page_free(struct page *pg)
     unsigned n = 1u << pg->order;
 
     if (pg->refs > 1 || pg->mapcount != 0 || (pg->flags & PG_FREE) != 0)
-        panic("frame %ld freed with refs %u, mapcount %u", (long)(pg - vmemmap), pg->refs, pg->mapcount);
+        panic("frame %ld freed with refs %u, mapcount %u", (long)(pg - vmemmap), pg->refs,
+              pg->mapcount);
     memset(page_to_virt(pg), 0x5a, PAGE_SIZE << pg->order);
     nfree[pg->node] += n;
     for (unsigned i = 0; i < n; i++)
@@ -378,20 +381,21 @@ static void run(struct as *as)
 
 static bool allows(uint64_t pte, enum fault_access access)
 {
-    return pte != 0 && (access != FAULT_WRITE || (pte & PTE_W) != 0) && (access != FAULT_EXEC || (pte & PTE_NX) == 0);
+    return pte != 0 && (access != FAULT_WRITE || (pte & PTE_W) != 0) &&
+           (access != FAULT_EXEC || (pte & PTE_NX) == 0);
 }
 
 /* One access to a word by the space that runs.  Returns as as_fault(). */
 static int access_word(struct as *as, uint64_t addr, enum fault_access access, uint64_t *word)
 {
     struct tlb_entry *e = &tlb[(addr >> PAGE_SHIFT) % TLB_SLOTS];
-    int               r, code;
+    int r, code;
 
     run(as);
     if (e->vpn != addr >> PAGE_SHIFT)
         e->pte = 0;
     for (unsigned tries = 0; !allows(e->pte, access); tries++) {
-        bool     huge;
+        bool huge;
         uint64_t pte = pt_find(as, addr, &huge);
 
         *e = (struct tlb_entry){addr >> PAGE_SHIFT, pte};
@@ -404,7 +408,7 @@ static int access_word(struct as *as, uint64_t addr, enum fault_access access, u
         CHECK(tries < 3);
     }
     {
-        uint64_t  size = (e->pte & PTE_PS) != 0 ? HUGE_SIZE : PAGE_SIZE;
+        uint64_t size = (e->pte & PTE_PS) != 0 ? HUGE_SIZE : PAGE_SIZE;
         uint64_t *p = phys_to_virt((e->pte & PTE_ADDR) + addr % size);
 
         if (access == FAULT_WRITE)
@@ -424,23 +428,23 @@ enum kind { NONE, PRIVATE, PRIVATE_FILE, SHARED_FILE, SHARED_ANON };
 
 struct mpage {
     enum kind kind;
-    int       prot;
-    bool      own;     /* PRIVATE_FILE: has a private copy */
-    uint64_t  value;   /* of a private page */
-    unsigned  object;  /* of a shared one */
-    unsigned  index;
+    int prot;
+    bool own;        /* PRIVATE_FILE: has a private copy */
+    uint64_t value;  /* of a private page */
+    unsigned object; /* of a shared one */
+    unsigned index;
 };
 
 static struct space {
-    struct as   *as;
+    struct as *as;
     struct mpage page[WINDOW];
 } space[SPACES];
 
 static struct vm_object file;
-static uint64_t         file_value[FILE_PAGES];
-static unsigned         file_size = FILE_PAGES;
+static uint64_t file_value[FILE_PAGES];
+static unsigned file_size = FILE_PAGES;
 static struct vm_object *shm[NSHARED]; /* each of FILE_PAGES pages */
-static uint64_t         shm_value[NSHARED][FILE_PAGES];
+static uint64_t shm_value[NSHARED][FILE_PAGES];
 
 static uint64_t addr_of(unsigned page)
 {
@@ -479,11 +483,11 @@ static int some_prot(void)
 
 static void op_map(struct space *s)
 {
-    unsigned          first, n, object = (unsigned)check_below(NSHARED), index = 0;
-    int               prot = some_prot(), flags = MAP_FIXED, err;
-    enum kind         kind = PRIVATE + check_below(4);
+    unsigned first, n, object = (unsigned)check_below(NSHARED), index = 0;
+    int prot = some_prot(), flags = MAP_FIXED, err;
+    enum kind kind = PRIVATE + check_below(4);
     struct vm_object *obj = NULL;
-    uint64_t          addr;
+    uint64_t addr;
 
     some_range(&first, &n);
     n = min_of(n, (unsigned)FILE_PAGES);
@@ -517,8 +521,8 @@ static void op_unmap(struct space *s)
 static void op_protect(struct space *s)
 {
     unsigned first, n;
-    int      prot = some_prot(), err;
-    bool     hole = false;
+    int prot = some_prot(), err;
+    bool hole = false;
 
     some_range(&first, &n);
     for (unsigned i = 0; i < n; i++)
@@ -558,7 +562,7 @@ static void op_move(struct space *s)
 {
     unsigned from, to, n;
     uint64_t addr;
-    int      err;
+    int err;
 
     some_range(&from, &n);
     to = (unsigned)check_below(WINDOW - n);
@@ -623,14 +627,14 @@ static uint64_t *shared_value(const struct mpage *m)
 
 static void op_access(struct space *s)
 {
-    unsigned          i = (unsigned)check_below(WINDOW);
-    struct mpage     *m = &s->page[i];
+    unsigned i = (unsigned)check_below(WINDOW);
+    struct mpage *m = &s->page[i];
     enum fault_access access = check_below(2) == 0 ? FAULT_READ : FAULT_WRITE;
-    bool              allowed = m->kind != NONE && (m->prot & (access == FAULT_READ ? 7 : PROT_WRITE)) != 0;
-    bool              of_file = m->kind == SHARED_FILE || (m->kind == PRIVATE_FILE && !m->own);
-    bool              beyond = of_file && m->index >= file_size;
-    uint64_t          word = check_random(), *shared = shared_value(m);
-    int               r = access_word(s->as, addr_of(i) + 8 * (unsigned)check_below(1), access, &word);
+    bool allowed = m->kind != NONE && (m->prot & (access == FAULT_READ ? 7 : PROT_WRITE)) != 0;
+    bool of_file = m->kind == SHARED_FILE || (m->kind == PRIVATE_FILE && !m->own);
+    bool beyond = of_file && m->index >= file_size;
+    uint64_t word = check_random(), *shared = shared_value(m);
+    int r = access_word(s->as, addr_of(i) + 8 * (unsigned)check_below(1), access, &word);
 
     if (r == -ENOMEM) {
         CHECK(fail_every != 0);
@@ -646,7 +650,7 @@ static void op_access(struct space *s)
             m->value = word;
         m->own = true;
     } else {
-        uint64_t expect = shared != NULL                           ? *shared
+        uint64_t expect = shared != NULL                       ? *shared
                           : m->kind == PRIVATE_FILE && !m->own ? file_value[m->index]
                                                                : m->value;
 
@@ -676,7 +680,7 @@ static void count_table(const uint64_t *table, unsigned first, unsigned last, un
 
 static void count_tree(struct vm_object *o)
 {
-    uint64_t     index = 0, pages = 0;
+    uint64_t index = 0, pages = 0;
     struct page *pg;
 
     for (; (pg = radix_next(&o->tree, &index)) != NULL; index++) {
@@ -698,7 +702,8 @@ static void verify(void)
             count_table(space[i].as->pml4, 0, 256, 39);
             count_tree(&space[i].as->anon);
             CHECK(space[i].as->resv.need_pages <= space[i].as->resv.pages);
-            CHECK_EQ(space[i].as->resv.need_pages, space[i].as->data_pages + space[i].as->stack_pages);
+            CHECK_EQ(space[i].as->resv.need_pages,
+                     space[i].as->data_pages + space[i].as->stack_pages);
         }
     count_tree(&file);
     for (unsigned i = 0; i < NSHARED; i++)
@@ -709,7 +714,8 @@ static void verify(void)
         else if (names[i] != 0) {
             CHECK_EQ(vmemmap[i].mapcount, maps[i]);
             CHECK_EQ(vmemmap[i].refs, names[i]);
-            if (vmemmap[i].obj != &file && (vmemmap[i].flags & PG_ANON) != 0 && vmemmap[i].nsharers != 0)
+            if (vmemmap[i].obj != &file && (vmemmap[i].flags & PG_ANON) != 0 &&
+                vmemmap[i].nsharers != 0)
                 CHECK_EQ(vmemmap[i].nsharers, names[i]);
         }
     }
@@ -730,7 +736,7 @@ static uint64_t free_frames(void)
 static void boot(void)
 {
     static const struct machine_ops ops = {on_invlpg, on_cr3};
-    static bool                     done;
+    static bool done;
 
     fail_every = 0;
     if (done)
@@ -800,16 +806,41 @@ static void random_calls(unsigned steps)
         }
         thread0.lg.home = thread0.lg.touch = (uint8_t)check_below(NODES);
         switch (check_below(48)) {
-        case 0: case 1: case 2: op_map(s); break;
-        case 3: op_unmap(s); break;
-        case 4: case 5: op_protect(s); break;
-        case 6: op_drop(s); break;
-        case 7: op_move(s); break;
-        case 8: op_fork(s); break;
-        case 9: if (check_below(3) == 0) op_exit(s); break;
-        case 10: op_advise(s); break;
-        case 11: if (check_below(8) == 0) op_truncate(); break;
-        default: op_access(s); break;
+        case 0:
+        case 1:
+        case 2:
+            op_map(s);
+            break;
+        case 3:
+            op_unmap(s);
+            break;
+        case 4:
+        case 5:
+            op_protect(s);
+            break;
+        case 6:
+            op_drop(s);
+            break;
+        case 7:
+            op_move(s);
+            break;
+        case 8:
+            op_fork(s);
+            break;
+        case 9:
+            if (check_below(3) == 0)
+                op_exit(s);
+            break;
+        case 10:
+            op_advise(s);
+            break;
+        case 11:
+            if (check_below(8) == 0)
+                op_truncate();
+            break;
+        default:
+            op_access(s);
+            break;
         }
         if (i % 100 == 0)
             verify();
@@ -819,7 +850,7 @@ static void random_calls(unsigned steps)
 TEST(random_calls)
 {
     uint64_t frames;
-    int64_t  objects;
+    int64_t objects;
 
     boot();
     frames = free_frames() + vm_cached_tables();
@@ -833,7 +864,7 @@ TEST(random_calls)
 TEST(out_of_memory)
 {
     uint64_t frames;
-    int64_t  objects;
+    int64_t objects;
 
     boot();
     frames = free_frames() + vm_cached_tables();
@@ -849,16 +880,26 @@ TEST(out_of_memory)
                 continue;
             }
             switch (check_below(12)) {
-            case 0: op_map(s); break;
-            case 1: op_unmap(s); break;
-            case 2: op_protect(s); break;
-            case 3: op_fork(s); break;
-            case 4: op_advise(s); break;
+            case 0:
+                op_map(s);
+                break;
+            case 1:
+                op_unmap(s);
+                break;
+            case 2:
+                op_protect(s);
+                break;
+            case 3:
+                op_fork(s);
+                break;
+            case 4:
+                op_advise(s);
+                break;
             default: { /* values are not compared: a failed call may leave either state */
                 uint64_t word = 1;
 
-                access_word(s->as, addr_of((unsigned)check_below(WINDOW)), check_below(2) ? FAULT_READ : FAULT_WRITE,
-                            &word);
+                access_word(s->as, addr_of((unsigned)check_below(WINDOW)),
+                            check_below(2) ? FAULT_READ : FAULT_WRITE, &word);
             }
             }
         }
@@ -903,9 +944,10 @@ TEST(first_touch_is_home)
 
 TEST(next_touch_moves_pages)
 {
-    uint64_t   addr = 0, word;
-    uint64_t   before[2] = {lgrp_counters[2].v[LGRP_STAT_MIGR_FROM], lgrp_counters[3].v[LGRP_STAT_MIGR_TO]};
-    uint64_t   marked = lgrp_counters[2].v[LGRP_STAT_MARKED];
+    uint64_t addr = 0, word;
+    uint64_t before[2] = {lgrp_counters[2].v[LGRP_STAT_MIGR_FROM],
+                          lgrp_counters[3].v[LGRP_STAT_MIGR_TO]};
+    uint64_t marked = lgrp_counters[2].v[LGRP_STAT_MARKED];
     struct as *as, *child;
 
     boot();
@@ -939,12 +981,13 @@ TEST(next_touch_moves_pages)
 
 static struct {
     struct anon_family *family;
-    struct page        *from, *to;
+    struct page *from, *to;
 } move;
 
 static void *mover(void *unused)
 {
-    page_replace_unlock((struct page_owner){NULL, move.family}, move.from, move.to, PG_ANON | PG_PRIVATE | PG_UPTODATE);
+    page_replace_unlock((struct page_owner){NULL, move.family}, move.from, move.to,
+                        PG_ANON | PG_PRIVATE | PG_UPTODATE);
     return unused;
 }
 
@@ -954,10 +997,10 @@ static void *mover(void *unused)
  */
 TEST(a_frame_has_all_its_sharers_before_one_can_store_into_it)
 {
-    uint64_t         addr = 0, word = 5;
-    struct as       *as, *child;
+    uint64_t addr = 0, word = 5;
+    struct as *as, *child;
     struct spinlock *l;
-    pthread_t        thread;
+    pthread_t thread;
 
     boot();
     as = as_create();
@@ -999,9 +1042,9 @@ TEST(a_frame_has_all_its_sharers_before_one_can_store_into_it)
 
 TEST(huge_pages)
 {
-    uint64_t   addr = 0, word = 77, frames;
+    uint64_t addr = 0, word = 77, frames;
     struct as *as, *child;
-    int        flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | 21 << 26;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | 21 << 26;
 
     boot();
     frames = free_frames() + vm_cached_tables();
@@ -1033,8 +1076,8 @@ TEST(huge_pages)
 
 TEST(huge_pages_shared)
 {
-    uint64_t   addr = 0, word = 5, frames;
-    int        flags = MAP_SHARED | MAP_ANONYMOUS | MAP_HUGETLB;
+    uint64_t addr = 0, word = 5, frames;
+    int flags = MAP_SHARED | MAP_ANONYMOUS | MAP_HUGETLB;
     struct as *as, *child;
 
     boot();
@@ -1061,10 +1104,10 @@ TEST(huge_pages_shared)
 
 TEST(stack_grows_to_its_limit)
 {
-    uint64_t         addr = 0x7ffffff00000, word = 1;
-    struct as       *as;
+    uint64_t addr = 0x7ffffff00000, word = 1;
+    struct as *as;
     struct as_limits lim = {UINT64_MAX, UINT64_MAX, 64 * PAGE_SIZE};
-    int              flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_FIXED;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_FIXED;
 
     boot();
     as = as_create();
@@ -1078,7 +1121,7 @@ TEST(stack_grows_to_its_limit)
 
 TEST(heap)
 {
-    uint64_t   word = 9, frames;
+    uint64_t word = 9, frames;
     struct as *as;
 
     boot();

@@ -22,25 +22,25 @@
 #include "stat/cpustat.h"
 #include "stat/panic.h"
 
-#define MIB (1ul << 20)
-#define ARCHIVE (83 * MIB) /* like the initramfs: whole blocks of 4 MiB, which are free later */
+#define MIB           (1ul << 20)
+#define ARCHIVE       (83 * MIB) /* like the initramfs: whole blocks of 4 MiB, which are free later */
 #define ARCHIVE_BYTES (9 * MIB)
 
 enum { NODES = 3, FRAMES = 96 * 256, NOWHERE = NODE_MAX - 1, BLOCKS_MAX = 30000 };
 
 static struct cpu_counted cpu[NODES];
-static struct mem_cpu     magazines[NODES];
-static uint8_t            owner[FRAMES]; /* 0: free; 1: not for us; 2: allocated */
+static struct mem_cpu magazines[NODES];
+static uint8_t owner[FRAMES]; /* 0: free; 1: not for us; 2: allocated */
 
 static const struct mem_range range[] = {
     {0, 0x9f000, 0}, {1 * MIB, 49 * MIB + 0x3000, 0}, {50 * MIB + 0x3000, 46 * MIB - 0x3000, 1}};
 
 struct cpu *cpus[CPU_MAX];
-unsigned    ncpu = NODES;
+unsigned ncpu = NODES;
 
 static struct {
     struct page *pg;
-    unsigned     order;
+    unsigned order;
 } block[BLOCKS_MAX];
 static unsigned nblocks;
 
@@ -97,7 +97,7 @@ static void run_on(unsigned node)
 
 static void start(void)
 {
-    static bool    done;
+    static bool done;
     static uint8_t near[3][2] = {{0, 1}, {1, 0}, {1, 0}};
 
     if (done)
@@ -105,7 +105,8 @@ static void start(void)
     done = true;
     for (unsigned i = 0; i < NODES; i++) {
         cpus[i] = &cpu[i].cpu;
-        *cpus[i] = (struct cpu){.self = cpus[i], .id = i, .node = i, .stat = &cpu[i].stat, .mem = &magazines[i]};
+        *cpus[i] = (struct cpu){
+            .self = cpus[i], .id = i, .node = i, .stat = &cpu[i].stat, .mem = &magazines[i]};
     }
     run_on(0);
     machine_map(DIRECT_BASE, FRAMES * PAGE_SIZE);
@@ -154,7 +155,7 @@ static struct shape shape_now(void)
         for (unsigned o = 0; o <= MAX_ORDER; o++) {
             struct page *pg;
 
-            LIST_FOREACH(pg, &mem_nodes[node].free[o], link) {
+            LIST_FOREACH (pg, &mem_nodes[node].free[o], link) {
                 CHECK_EQ(pg->flags & ~(uint32_t)(o == MAX_ORDER ? PG_HEAD_ONLY : 0), PG_FREE);
                 CHECK_EQ(pg->order, o);
                 CHECK_EQ(pg->node, node);
@@ -170,7 +171,7 @@ static struct shape shape_now(void)
 static struct page *take(unsigned node, unsigned order, unsigned flags)
 {
     struct page *pg = page_alloc(node, order, flags);
-    uint64_t     pfn;
+    uint64_t pfn;
 
     if (pg == NULL)
         return NULL;
@@ -249,7 +250,8 @@ TEST(random_blocks_merge_back)
     before = shape_now();
     for (unsigned i = 0; i < 20000; i++) {
         if (nblocks < 2000 && check_below(2) == 0)
-            (void)take((unsigned)check_below(2), (unsigned)check_below(check_below(8) == 0 ? MAX_ORDER + 1 : 4),
+            (void)take((unsigned)check_below(2),
+                       (unsigned)check_below(check_below(8) == 0 ? MAX_ORDER + 1 : 4),
                        ALLOC_STRICT);
         else if (nblocks > 0)
             give((unsigned)check_below(nblocks));
@@ -263,9 +265,9 @@ TEST(random_blocks_merge_back)
 
 TEST(every_frame_once_then_none)
 {
-    struct shape      before, after;
+    struct shape before, after;
     struct mem_counts c0, c1;
-    unsigned          n0, n1, got = 0;
+    unsigned n0, n1, got = 0;
 
     start();
     run_on(2);
@@ -298,7 +300,7 @@ TEST(every_frame_once_then_none)
 TEST(magazines)
 {
     struct mem_counts c;
-    uint64_t          free0, free1;
+    uint64_t free0, free1;
 
     start();
     run_on(1);
@@ -387,8 +389,8 @@ TEST(code_is_dropped)
 enum { OBJECTS = 1500 };
 static struct {
     uint8_t *p;
-    size_t   size;
-    uint8_t  fill;
+    size_t size;
+    uint8_t fill;
 } object[OBJECTS];
 
 static void object_free(unsigned i)
@@ -416,10 +418,13 @@ TEST(kmem_random)
             object_free(i);
             continue;
         }
-        object[i].size = 1 + check_below(check_below(50) == 0 ? 40000 : check_below(4) == 0 ? 8192 : 300);
+        object[i].size = 1 + check_below(check_below(50) == 0  ? 40000
+                                         : check_below(4) == 0 ? 8192
+                                                               : 300);
         object[i].fill = (uint8_t)check_random();
-        object[i].p = check_below(2) == 0 ? kmem_alloc(object[i].size)
-                                          : kmem_alloc_node(object[i].size, (unsigned)check_below(NODES));
+        object[i].p = check_below(2) == 0
+                          ? kmem_alloc(object[i].size)
+                          : kmem_alloc_node(object[i].size, (unsigned)check_below(NODES));
         CHECK(object[i].p != NULL);
         CHECK_EQ((uintptr_t)object[i].p % 16, 0);
         memset(object[i].p, object[i].fill, object[i].size);
@@ -456,7 +461,7 @@ TEST(kmem_with_memory_in_pieces)
 {
     enum { MANY = 400 };
     uint64_t free0, free1;
-    void    *p[MANY];
+    void *p[MANY];
 
     start();
     run_on(2);
@@ -497,13 +502,14 @@ TEST(unpageable_frames_are_counted)
 {
     enum { BLOCKS = 100, ORDER = 2, FRAMES_TAKEN = 165, ERROR = 2 * (UNPAGEABLE_BATCH - 1) };
     struct page *pg[BLOCKS];
-    int64_t      before, taken, left;
+    int64_t before, taken, left;
 
     start();
     run_on(0);
     before = (int64_t)mem_unpageable();
     for (unsigned i = 0; i < BLOCKS; i++) {
-        pg[i] = page_alloc(0, i % 2 * ORDER, i % 3 == 0 ? ALLOC_NEAR : ALLOC_NEAR | ALLOC_UNPAGEABLE);
+        pg[i] =
+            page_alloc(0, i % 2 * ORDER, i % 3 == 0 ? ALLOC_NEAR : ALLOC_NEAR | ALLOC_UNPAGEABLE);
         CHECK(pg[i] != NULL && ((pg[i]->flags & PG_UNPAGEABLE) != 0) == (i % 3 != 0));
     }
     taken = (int64_t)mem_unpageable() - before - FRAMES_TAKEN;
@@ -560,7 +566,7 @@ TEST(last_frames_are_not_kept)
 TEST(kmem_without_memory)
 {
     uint64_t live;
-    void   **chain = NULL, **p;
+    void **chain = NULL, **p;
 
     start();
     run_on(1);
@@ -612,7 +618,7 @@ static void empty_bins(void)
 TEST(colors_in_turn)
 {
     struct shape before, after;
-    uint64_t     free0;
+    uint64_t free0;
 
     start_colors();
     empty_bins();
@@ -645,7 +651,8 @@ TEST(colors_at_random_among_blocks)
         if (what == 0 && nblocks < 2000)
             (void)take((unsigned)check_below(2), (unsigned)check_below(6), ALLOC_STRICT);
         else if (what == 1 && nblocks < 2000)
-            CHECK_EQ(page_color(take_colored((unsigned)check_below(2), color, ALLOC_STRICT)), color);
+            CHECK_EQ(page_color(take_colored((unsigned)check_below(2), color, ALLOC_STRICT)),
+                     color);
         else if (nblocks > 0)
             give((unsigned)check_below(nblocks));
         if (i % 5000 == 0)
@@ -661,7 +668,7 @@ TEST(colors_at_random_among_blocks)
 TEST(one_color_alone)
 {
     struct shape before, after;
-    unsigned     want, right = 0, got = 0;
+    unsigned want, right = 0, got = 0;
     struct page *pg;
 
     start_colors();

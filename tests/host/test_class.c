@@ -14,14 +14,14 @@
 
 enum { MS = 1000, SLICE_MS = 110 }; /* cycles of the test's clock */
 
-static struct cpu    cpu0;
+static struct cpu cpu0;
 static struct thread t[12];
-static struct fss    user[3];
+static struct fss user[3];
 
-struct cpu      *cpus[CPU_MAX];
-unsigned         ncpu = 1;
-struct list      all_threads = LIST_INIT(all_threads);
-struct spinlock  all_threads_lock = SPINLOCK_INIT(RANK_VM_TLB);
+struct cpu *cpus[CPU_MAX];
+unsigned ncpu = 1;
+struct list all_threads = LIST_INIT(all_threads);
+struct spinlock all_threads_lock = SPINLOCK_INIT(RANK_VM_TLB);
 _Atomic uint64_t lbolt = 1000;
 
 void panic(const char *fmt, ...)
@@ -74,9 +74,12 @@ TEST(ranges)
 {
     static const struct {
         enum sched_class cls;
-        int              lo, hi, at_lo, at_hi;
-    } row[] = {{CLASS_TS, -60, 60, 0, 59}, {CLASS_IA, -60, 60, 0, 59}, {CLASS_FX, 0, 60, 0, 60},
-               {CLASS_FSS, -60, 60, 1, 59}, {CLASS_RT, 0, 98, 100, 198}};
+        int lo, hi, at_lo, at_hi;
+    } row[] = {{CLASS_TS, -60, 60, 0, 59},
+               {CLASS_IA, -60, 60, 0, 59},
+               {CLASS_FX, 0, 60, 0, 60},
+               {CLASS_FSS, -60, 60, 1, 59},
+               {CLASS_RT, 0, 98, 100, 198}};
 
     start(CLASS_TS);
     for (unsigned i = 0; i < array_size(row); i++) {
@@ -169,7 +172,7 @@ TEST(a_second_lifts)
         CHECK_EQ(t[i].pri, 51);
     CHECK_EQ(t[3].pri, 19);
     CHECK_EQ(evaded, 1); /* only 0 has waited for more than a second */
-    class_second(); /* they wait still: others there sleep and come back at more than 51 */
+    class_second();      /* they wait still: others there sleep and come back at more than 51 */
     CHECK_EQ(t[0].pri, 59);
     for (unsigned i = 0; i < 10; i++)
         class_second();
@@ -189,7 +192,8 @@ TEST(table_of_time_sharing)
         CHECK_EQ(e->tqexp, i < 10 ? 0 : i - 10);
         CHECK(e->slpret >= 50 && e->slpret <= PRI_USER_MAX && e->lwait >= e->slpret);
         CHECK_EQ(e->maxwait, i < PRI_USER_MAX ? 0 : 32000);
-        CHECK(i == 0 || (e->quantum <= e[-1].quantum && e->slpret >= e[-1].slpret && e->lwait >= e[-1].lwait));
+        CHECK(i == 0 || (e->quantum <= e[-1].quantum && e->slpret >= e[-1].slpret &&
+                         e->lwait >= e[-1].lwait));
     }
     CHECK_EQ(ts_dptbl[0].quantum, 200);
     CHECK_EQ(ts_dptbl[49].lwait, PRI_USER_MAX);

@@ -30,9 +30,10 @@ TEST(sequential_windows)
 {
     static const struct {
         uint64_t at, first, n;
-    } starts[] = {{0, 0, 4}, {1, 4, 8}, {4, 12, 16}, {12, 28, 32}, {28, 60, 32}, {60, 92, 32}, {92, 124, 4}};
+    } starts[] = {{0, 0, 4},    {1, 4, 8},    {4, 12, 16}, {12, 28, 32},
+                  {28, 60, 32}, {60, 92, 32}, {92, 124, 4}};
     struct readahead ra = {0};
-    unsigned         k = 0;
+    unsigned k = 0;
 
     for (uint64_t i = 0; i < 128; i++) {
         struct page_run r = touch(&ra, i, 1, 128);
@@ -81,8 +82,9 @@ TEST(bounds)
     struct readahead ra = {0};
 
     for (unsigned k = 0; k < 200000; k++) {
-        uint64_t        eof = 1 + check_below(200), at = check_below(eof), want = 1 + check_below(eof - at);
-        bool            there = check_below(2) != 0;
+        uint64_t eof = 1 + check_below(200), at = check_below(eof),
+                 want = 1 + check_below(eof - at);
+        bool there = check_below(2) != 0;
         struct page_run r = readahead_touch(&ra, at, want, there, eof, LIMIT);
 
         CHECK(r.n <= LIMIT && (r.n == 0 || r.first + r.n <= eof));
@@ -123,7 +125,7 @@ TEST(write_behind_round)
 TEST(write_behind_loses_nothing)
 {
     struct writebehind wb = {0};
-    uint64_t           put = 0, pushed = 0, at = 0;
+    uint64_t put = 0, pushed = 0, at = 0;
 
     for (unsigned k = 0; k < 10000; k++) {
         struct page_run r;

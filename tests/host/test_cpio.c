@@ -21,8 +21,8 @@ static void add(const char *name, uint32_t mode, const void *data, size_t size)
     size_t n = strlen(name) + 1;
 
     len += (size_t)sprintf((char *)buf + len,
-                           "070701%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x", 1,
-                           mode, 0, 0, 1, 1000, (unsigned)size, 0, 0, 5, 1, (unsigned)n, 0);
+                           "070701%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x", 1, mode, 0,
+                           0, 1, 1000, (unsigned)size, 0, 0, 5, 1, (unsigned)n, 0);
     memcpy(buf + len, name, n);
     len = (len + n + 3) & ~(size_t)3;
     memcpy(buf + len, data, size);
@@ -138,7 +138,7 @@ TEST(fuzz)
         for (uint64_t k = check_below(6) + 1; k > 0; k--)
             buf[check_below(len)] = check_below(3) == 0
                                         ? (uint8_t)check_random()
-                                        : (uint8_t) "0123456789abcdefF"[check_below(17)];
+                                        : (uint8_t)"0123456789abcdefF"[check_below(17)];
         count(check_below(8) == 0 ? check_below(len) : len, &err, &why);
     }
 }

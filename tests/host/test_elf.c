@@ -83,11 +83,11 @@ TEST(interpreter)
 }
 
 /* One field made bad; everything else as in the good file. */
-#define BAD(change)                                                                            \
-    do {                                                                                       \
-        good();                                                                                \
-        change;                                                                                \
-        CHECK_EQ(check(), -ENOEXEC);                                                           \
+#define BAD(change)                                                                                \
+    do {                                                                                           \
+        good();                                                                                    \
+        change;                                                                                    \
+        CHECK_EQ(check(), -ENOEXEC);                                                               \
     } while (0)
 
 TEST(single_faults)
@@ -149,18 +149,27 @@ static void check_promises(void)
 
 TEST(random_damage)
 {
-    static const uint64_t odd[] = {0, 1, 4095, 4096, SIZE, TOP, UINT64_MAX, UINT64_MAX - 4095, 1ull << 63};
+    static const uint64_t odd[] = {
+        0, 1, 4095, 4096, SIZE, TOP, UINT64_MAX, UINT64_MAX - 4095, 1ull << 63};
     unsigned accepted = 0;
 
     for (unsigned n = 0; n < 200000; n++) {
         good();
         file.h.phnum = (uint16_t)(3 + check_below(2));
         if (file.h.phnum == 4)
-            file.p[3] = (struct phdr){(uint32_t)check_below(8), (uint32_t)check_below(8), check_random() % SIZE,
-                                      0x410000 + check_below(0x10000), 0, check_below(0x8000), check_below(0x10000), 1};
+            file.p[3] = (struct phdr){(uint32_t)check_below(8),
+                                      (uint32_t)check_below(8),
+                                      check_random() % SIZE,
+                                      0x410000 + check_below(0x10000),
+                                      0,
+                                      check_below(0x8000),
+                                      check_below(0x10000),
+                                      1};
         for (uint64_t k = check_below(3); k-- > 0;) {
-            uint8_t *at = (uint8_t *)&file + check_below((sizeof file.h + 4 * sizeof file.p[0]) / 8) * 8;
-            uint64_t v  = check_below(2) ? check_random() >> check_below(64) : odd[check_below(sizeof odd / 8)];
+            uint8_t *at =
+                (uint8_t *)&file + check_below((sizeof file.h + 4 * sizeof file.p[0]) / 8) * 8;
+            uint64_t v = check_below(2) ? check_random() >> check_below(64)
+                                        : odd[check_below(sizeof odd / 8)];
 
             memcpy(at, &v, sizeof v);
         }

@@ -43,10 +43,12 @@ static struct disk *make_disk(const char *type, unsigned block, unsigned kib, co
 
     host_quiet = true;
     run("mkdir -p " DIR_PATH);
-    snprintf(image, sizeof image, "%s/homeroom-ext.%d.img", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : DIR_PATH,
-             getpid());
+    snprintf(image, sizeof image, "%s/homeroom-ext.%d.img",
+             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : DIR_PATH, getpid());
     unlink(image);
-    CHECK_EQ(run("mke2fs -q -F -t %s -b %u %s %s %uk >/dev/null 2>&1", type, block, more, image, kib), 0);
+    CHECK_EQ(
+        run("mke2fs -q -F -t %s -b %u %s %s %uk >/dev/null 2>&1", type, block, more, image, kib),
+        0);
     d = host_disk_open(image, false);
     m = host_disk_mem(d->mem, d->sectors * SECTOR_SIZE);
     host_disk_close(d);
@@ -112,8 +114,8 @@ static int make(struct ext_fs *fs, const char *path, enum vtype type, const char
     if (err != 0)
         return err;
     err = dir->vn.type != VDIR ? -ENOTDIR
-                               : ext_create(dir, name, strlen(name), type, type == VDIR ? 0755 : 0644, 0, 0, 0x812,
-                                            target, &i);
+                               : ext_create(dir, name, strlen(name), type,
+                                            type == VDIR ? 0755 : 0644, 0, 0, 0x812, target, &i);
     if (err == 0)
         ext_iput(i);
     ext_iput(dir);
@@ -164,7 +166,8 @@ static int mv(struct ext_fs *fs, const char *from, const char *to)
     if (err == 0)
         err = host_parent(fs, to, &nd, &nn);
     if (err == 0)
-        err = od->vn.type != VDIR || nd->vn.type != VDIR ? -ENOTDIR : ext_lookup(od, on, strlen(on), &m);
+        err = od->vn.type != VDIR || nd->vn.type != VDIR ? -ENOTDIR
+                                                         : ext_lookup(od, on, strlen(on), &m);
     if (err == 0) {
         err = ext_lookup(nd, nn, strlen(nn), &r);
         if (err == -ENOENT)
@@ -199,7 +202,9 @@ static int ln(struct ext_fs *fs, const char *old, const char *path)
         return err;
     err = host_parent(fs, path, &dir, &name);
     if (err == 0) {
-        err = dir->vn.type != VDIR ? -ENOTDIR : i->vn.type == VDIR ? -EPERM : ext_link(dir, name, strlen(name), i);
+        err = dir->vn.type != VDIR ? -ENOTDIR
+              : i->vn.type == VDIR ? -EPERM
+                                   : ext_link(dir, name, strlen(name), i);
         ext_iput(dir);
     }
     ext_iput(i);
@@ -251,10 +256,13 @@ TEST(reads_a_tree)
     struct ext_fs *fs;
     struct disk *d;
 
-    CHECK_EQ(run("rm -rf " DIR_PATH "/tree && mkdir -p " DIR_PATH "/tree/a/b/c && cd " DIR_PATH "/tree &&"
-                 "head -c 300000 /dev/urandom > a/big && echo hello > a/b/c/small && ln -s a/b/c/small link &&"
-                 "ln -s $(printf 'x%%.0s' $(seq 90)) long && chmod 4751 a/b/c/small && touch -d @1234567890 a/b &&"
-                 "for i in $(seq 400); do echo $i > a/b/file-$i; done"), 0);
+    CHECK_EQ(
+        run("rm -rf " DIR_PATH "/tree && mkdir -p " DIR_PATH "/tree/a/b/c && cd " DIR_PATH
+            "/tree &&"
+            "head -c 300000 /dev/urandom > a/big && echo hello > a/b/c/small && ln -s a/b/c/small link &&"
+            "ln -s $(printf 'x%%.0s' $(seq 90)) long && chmod 4751 a/b/c/small && touch -d @1234567890 a/b &&"
+            "for i in $(seq 400); do echo $i > a/b/file-$i; done"),
+        0);
     for (unsigned bs = 1024; bs <= 4096; bs *= 2) {
         FILE *f = fopen(DIR_PATH "/tree/a/big", "rb");
 
@@ -343,7 +351,8 @@ TEST(makes_every_kind)
     CHECK_EQ(host_kmem, 0);
 }
 
-static int count_one(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type, uint64_t next)
+static int count_one(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type,
+                     uint64_t next)
 {
     ++*(unsigned *)arg;
     return 0;
@@ -404,12 +413,13 @@ TEST(large_directories)
 /* A reader that takes some names at a time, and counts those of 'o'. */
 struct reader {
     unsigned char seen[1200];
-    unsigned      left;
-    uint64_t      next;
-    bool          any;
+    unsigned left;
+    uint64_t next;
+    bool any;
 };
 
-static int take_name(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type, uint64_t next)
+static int take_name(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type,
+                     uint64_t next)
 {
     struct reader *r = arg;
 
@@ -438,10 +448,10 @@ TEST(reading_beside_changes)
     static const unsigned versions[] = {0, 1, 2}; /* legacy, half MD4, TEA */
 
     for (unsigned k = 0; k < 9; k++) {
-        unsigned       olds = (unsigned[]){10, 300, 1200}[k % 3], more = 0;
-        struct disk   *d = make_disk("ext3", k < 6 ? 1024 : 4096, 32768, "-N 8000");
+        unsigned olds = (unsigned[]){10, 300, 1200}[k % 3], more = 0;
+        struct disk *d = make_disk("ext3", k < 6 ? 1024 : 4096, 32768, "-N 8000");
         struct ext_fs *fs = mounted(d);
-        struct reader  r = {.next = 0, .any = true};
+        struct reader r = {.next = 0, .any = true};
         struct ext_inode *dir, *i;
         char name[80];
 
@@ -468,7 +478,8 @@ TEST(reading_beside_changes)
         }
         for (unsigned n = 0; n < olds; n++)
             if (r.seen[n] != 1)
-                check_fail(__FILE__, __LINE__, "round %u: name %u was read %u times", k, n, r.seen[n]);
+                check_fail(__FILE__, __LINE__, "round %u: name %u was read %u times", k, n,
+                           r.seen[n]);
         ext_iput(dir);
         unmount(fs);
         fsck(d);
@@ -477,7 +488,8 @@ TEST(reading_beside_changes)
     CHECK_EQ(host_kmem, 0);
 }
 
-static int count_name(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type, uint64_t next)
+static int count_name(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type,
+                      uint64_t next)
 {
     struct reader *r = arg;
 
@@ -495,14 +507,15 @@ TEST(reading_names_of_one_hash)
 {
     static const struct {
         const char *head, *tail;
-    } names[] = {{"0000013", "De`L"}, {"0000038", "7A%}"}, {"0000042", "p<A!"}, {"0000056", "xZLV"},
-                 {"0000062", "b7!,"}, {"0000090", "Lr+l"}, {"0000099", "SaOJ"}, {"0000250", "Bh>o"}};
-    struct disk      *d = make_disk("ext3", 1024, 8192, "");
-    struct ext_fs    *fs = mounted(d);
-    struct reader     r = {.next = 0, .any = true};
+    } names[] = {{"0000013", "De`L"}, {"0000038", "7A%}"}, {"0000042", "p<A!"},
+                 {"0000056", "xZLV"}, {"0000062", "b7!,"}, {"0000090", "Lr+l"},
+                 {"0000099", "SaOJ"}, {"0000250", "Bh>o"}};
+    struct disk *d = make_disk("ext3", 1024, 8192, "");
+    struct ext_fs *fs = mounted(d);
+    struct reader r = {.next = 0, .any = true};
     struct ext_inode *dir;
-    char              name[256];
-    uint32_t          hash = 0;
+    char name[256];
+    uint32_t hash = 0;
 
     fs->sb->def_hash_version = HASH_LEGACY;
     CHECK_EQ(make(fs, "/d", VDIR, NULL), 0);
@@ -534,14 +547,14 @@ TEST(reading_names_of_one_hash)
 TEST(reading_made_up_directories)
 {
     for (unsigned k = 0; k < 2; k++) {
-        struct disk       *d = make_disk("ext3", 4096, 8192, "");
-        struct ext_fs     *fs = mounted(d);
-        struct ext_inode  *dir;
-        struct dx_entry   *v;
+        struct disk *d = make_disk("ext3", 4096, 8192, "");
+        struct ext_fs *fs = mounted(d);
+        struct ext_inode *dir;
+        struct dx_entry *v;
         struct ext_dirent *e;
-        unsigned           n = 0;
-        char               name[80];
-        struct buf        *b;
+        unsigned n = 0;
+        char name[80];
+        struct buf *b;
 
         CHECK_EQ(make(fs, "/d", VDIR, NULL), 0);
         CHECK_EQ(host_path(fs, "/d", &dir), 0);
@@ -572,7 +585,8 @@ TEST(reading_made_up_directories)
 
 TEST(sparse_and_large_files)
 {
-    static const uint64_t offs[] = {0, 13 << 10, 300 << 10, 70ull << 20, 2200ull << 20, 5ull << 30, 15ull << 30};
+    static const uint64_t offs[] = {0,          13 << 10,   300 << 10, 70ull << 20, 2200ull << 20,
+                                    5ull << 30, 15ull << 30};
     char buf[16];
 
     for (unsigned bs = 1024; bs <= 4096; bs *= 2) {
@@ -897,7 +911,9 @@ TEST(room_for_names_after_a_deletion)
 
     CHECK_EQ(make(fs, "/d", VDIR, NULL), 0);
     for (unsigned n = 0; n < 5; n++)
-        CHECK_EQ(make(fs, (const char *[]){"/one", "/two", "/fill", "/gone1", "/gone2"}[n], VREG, NULL), 0);
+        CHECK_EQ(
+            make(fs, (const char *[]){"/one", "/two", "/fill", "/gone1", "/gone2"}[n], VREG, NULL),
+            0);
     CHECK_EQ(put(fs, "/gone1", bytes, sizeof bytes, 0), sizeof bytes);
     CHECK_EQ(put(fs, "/gone2", bytes, sizeof bytes, 0), sizeof bytes);
     fill_all(fs, name, &k);
@@ -998,10 +1014,14 @@ TEST(replays_debugfs_journals)
     /* Two transactions: both write the block; the second revokes another that the first wrote. */
     save(d->mem, d->sectors * SECTOR_SIZE);
     host_disk_close(d);
-    CHECK_EQ(run("head -c 8192 /dev/urandom > " DIR_PATH "/data && head -c 4096 /dev/urandom > " DIR_PATH "/data2"), 0);
-    CHECK_EQ(run("printf 'jo\\njw -b %u,%u " DIR_PATH "/data\\njw -b %u -r %u " DIR_PATH "/data2\\njc\\n' |"
+    CHECK_EQ(run("head -c 8192 /dev/urandom > " DIR_PATH
+                 "/data && head -c 4096 /dev/urandom > " DIR_PATH "/data2"),
+             0);
+    CHECK_EQ(run("printf 'jo\\njw -b %u,%u " DIR_PATH "/data\\njw -b %u -r %u " DIR_PATH
+                 "/data2\\njc\\n' |"
                  "debugfs -w -f - %s >/dev/null 2>&1",
-                 free_block, free_block + 1, free_block, free_block + 1, image), 0);
+                 free_block, free_block + 1, free_block, free_block + 1, image),
+             0);
     m = host_disk_open(image, false);
     d = host_disk_mem(m->mem, m->sectors * SECTOR_SIZE);
     host_disk_close(m);
@@ -1069,13 +1089,17 @@ static void random_change(struct ext_fs *fs)
     random_name(a, sizeof a);
     random_name(b, sizeof b);
     switch (check_below(12)) {
-    case 0: case 1: case 2:
+    case 0:
+    case 1:
+    case 2:
         make(fs, a, VREG, NULL);
         break;
     case 3:
-        make(fs, a, check_below(2) ? VDIR : VLNK, "somewhere/else/that/is/longer/than/what/an/inode/has/room/for");
+        make(fs, a, check_below(2) ? VDIR : VLNK,
+             "somewhere/else/that/is/longer/than/what/an/inode/has/room/for");
         break;
-    case 4: case 5:
+    case 4:
+    case 5:
         rm(fs, a);
         break;
     case 6:
@@ -1084,7 +1108,9 @@ static void random_change(struct ext_fs *fs)
     case 7:
         ln(fs, a, b);
         break;
-    case 8: case 9: case 10:
+    case 8:
+    case 9:
+    case 10:
         if (host_path(fs, a, &i) == 0) {
             memset(data, (int)check_below(256), sizeof data);
             if (i->vn.type == VREG)
@@ -1136,7 +1162,7 @@ TEST(random_changes)
 
 /* What fsync promised: the content of one file that grows and is overwritten, by number. */
 struct promise {
-    size_t at;   /* writes and flushes recorded when it was given */
+    size_t at; /* writes and flushes recorded when it was given */
     uint64_t number;
 };
 
@@ -1150,11 +1176,12 @@ static void rebuild(uint8_t *mem, const struct disk *d, size_t cut, bool drop)
             flushed = k;
     for (size_t k = 0; k < cut; k++)
         if (d->log[k].n != 0 && (k < flushed || !drop || check_below(2)))
-            memcpy(mem + d->log[k].sector * SECTOR_SIZE, d->log[k].data, (size_t)d->log[k].n * SECTOR_SIZE);
+            memcpy(mem + d->log[k].sector * SECTOR_SIZE, d->log[k].data,
+                   (size_t)d->log[k].n * SECTOR_SIZE);
 }
 
-static void check_cut(const struct disk *d, const uint8_t *base, size_t cut, const struct promise *p, unsigned np,
-                      bool drop, bool by_e2fsck)
+static void check_cut(const struct disk *d, const uint8_t *base, size_t cut,
+                      const struct promise *p, unsigned np, bool drop, bool by_e2fsck)
 {
     size_t bytes = d->sectors * SECTOR_SIZE;
     struct disk *after = host_disk_mem(base, bytes);
@@ -1225,14 +1252,14 @@ TEST(ordered_bytes)
         unsigned n;
         uint64_t at, from, to; /* written; to 0: nothing to wait for */
     } step[] = {
-        {16384, 0, 0, 16384},         /* new */
-        {8192, 4096, 0, 0},           /* over what is there */
-        {100, 16384, 16384, 20480},   /* a new block */
-        {50, 16484, 16484, 16534},    /* longer, in that block */
+        {16384, 0, 0, 16384},       /* new */
+        {8192, 4096, 0, 0},         /* over what is there */
+        {100, 16384, 16384, 20480}, /* a new block */
+        {50, 16484, 16484, 16534},  /* longer, in that block */
         /* a new block beyond a hole: what the size shows begins at the old end */
         {4096, 40960, 16534, 45056},
-        {4096, 24576, 24576, 28672},  /* into the hole */
-        {45056, 0, 20480, 40960},     /* what is left of it */
+        {4096, 24576, 24576, 28672}, /* into the hole */
+        {45056, 0, 20480, 40960},    /* what is left of it */
         {10000, 10000, 0, 0},
     };
     static uint8_t bytes[45056];
@@ -1299,7 +1326,7 @@ TEST(fsync_after_eviction)
 }
 
 static struct ext_inode *grown;
-static unsigned          looks;
+static unsigned looks;
 
 /* A thread that calls fsync now finds the change: the inode is dirty, or in a transaction that is to be committed. */
 static void look_at_grown(void)
@@ -1452,11 +1479,11 @@ TEST(unfinished_work)
     static char data[300000];
 
     for (unsigned k = 0; k < 4; k++) {
-        bool           cut = (k & 1) != 0, heals = (k & 2) != 0;
-        struct disk   *d = make_disk("ext3", 1024, 8192, "");
+        bool cut = (k & 1) != 0, heals = (k & 2) != 0;
+        struct disk *d = make_disk("ext3", 1024, 8192, "");
         struct ext_fs *fs = mounted(d);
         struct ext_inode *i;
-        int64_t        before, all;
+        int64_t before, all;
 
         CHECK_EQ(make(fs, "/other", VREG, NULL), 0);
         before = fs->free_blocks;

@@ -17,10 +17,10 @@
 
 #include "tests/host/check.h"
 
-#define IMAGES    2000
-#define DUMPED    50
-#define SECONDS   20      /* for one image, under the sanitizers, on a machine with other work */
-#define ACCESSES  400000u /* reads and writes of one image */
+#define IMAGES   2000
+#define DUMPED   50
+#define SECONDS  20      /* for one image, under the sanitizers, on a machine with other work */
+#define ACCESSES 400000u /* reads and writes of one image */
 
 struct base {
     uint8_t *mem;
@@ -64,7 +64,8 @@ static void load(struct base *b, const char *options)
              " mkdir -p $T/a/b/c && head -c 90000 /dev/zero | tr '\\0' q > $T/a/big &&"
              "for i in $(seq 90); do echo $i > $T/a/b/some-longer-name-$i; done; ln -s a/b $T/link;"
              "ln $T/a/big $T/a/b/hard; ln -s $(printf 'y%%.0s' $(seq 80)) $T/long;"
-             "mke2fs -q -F %s -d $T %s 4096k >/dev/null 2>&1 && rm -rf $T", path, options, path);
+             "mke2fs -q -F %s -d $T %s 4096k >/dev/null 2>&1 && rm -rf $T",
+             path, options, path);
     CHECK_EQ(system(cmd), 0);
     d = host_disk_open(path, false);
     b->bytes = d->sectors * SECTOR_SIZE;
@@ -82,7 +83,8 @@ static int make(struct ext_fs *fs, const char *path, enum vtype type)
 
     if (err != 0)
         return err;
-    err = dir->vn.type != VDIR || *name == '\0' ? -ENOTDIR
+    err = dir->vn.type != VDIR || *name == '\0'
+              ? -ENOTDIR
               : ext_create(dir, name, strlen(name), type, 0755, 0, 0, 0, "target", &i);
     if (err == 0)
         ext_iput(i);
@@ -145,16 +147,26 @@ static void make_dirty(struct base *b, const struct base *clean)
 static uint32_t strange(uint32_t old, uint32_t blocks)
 {
     switch (below(10)) {
-    case 0: return 0;
-    case 1: return 1;
-    case 2: return UINT32_MAX;
-    case 3: return INT32_MAX;
-    case 4: return blocks;
-    case 5: return (uint32_t)below(blocks);
-    case 6: return old + 1;
-    case 7: return old - 1;
-    case 8: return old ^ 1u << below(32);
-    default: return (uint32_t)random_bits();
+    case 0:
+        return 0;
+    case 1:
+        return 1;
+    case 2:
+        return UINT32_MAX;
+    case 3:
+        return INT32_MAX;
+    case 4:
+        return blocks;
+    case 5:
+        return (uint32_t)below(blocks);
+    case 6:
+        return old + 1;
+    case 7:
+        return old - 1;
+    case 8:
+        return old ^ 1u << below(32);
+    default:
+        return (uint32_t)random_bits();
     }
 }
 
@@ -207,7 +219,8 @@ static struct ext_dinode *inode(const struct layout *l)
         uint32_t n = (uint32_t)(below(4) ? below(60) : below(l->s->inodes_count));
         uint32_t g = n / l->s->inodes_per_group, i = n % l->s->inodes_per_group;
 
-        d = (struct ext_dinode *)(block(l, group(l, g)->inode_table) + (size_t)i * l->s->inode_size);
+        d = (struct ext_dinode *)(block(l, group(l, g)->inode_table) +
+                                  (size_t)i * l->s->inode_size);
         if (d->links != 0)
             break;
     }
@@ -217,7 +230,9 @@ static struct ext_dinode *inode(const struct layout *l)
 static void mutate(const struct layout *l)
 {
     struct ext_dinode *d = inode(l);
-    uint32_t jblock = ((struct ext_dinode *)(block(l, group(l, 0)->inode_table) + 7ul * l->s->inode_size))->block[0];
+    uint32_t jblock =
+        ((struct ext_dinode *)(block(l, group(l, 0)->inode_table) + 7ul * l->s->inode_size))
+            ->block[0];
     uint8_t *p;
 
     switch (below(12)) {
@@ -227,13 +242,15 @@ static void mutate(const struct layout *l)
     case 1: /* descriptors */
         change(block(l, l->gdt), l->ngroups * 32, l->blocks);
         break;
-    case 2: case 3: /* an inode */
+    case 2:
+    case 3: /* an inode */
         change((uint8_t *)d, l->s->inode_size > 128 ? 152 : 128, l->blocks);
         break;
     case 4: /* its pointers */
         change((uint8_t *)d->block, sizeof d->block, l->blocks);
         break;
-    case 5: case 6: /* a block it has: entries, pointers, an index */
+    case 5:
+    case 6: /* a block it has: entries, pointers, an index */
         p = block(l, d->block[below(3)]);
         change(p, below(2) ? 64 : l->bs, l->blocks);
         break;
@@ -265,7 +282,8 @@ struct found {
     unsigned n;
 };
 
-static int see(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type, uint64_t next)
+static int see(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type,
+               uint64_t next)
 {
     struct found *f = arg;
 
@@ -301,8 +319,21 @@ static void read_through(struct ext_inode *dir, unsigned depth)
 static void work(struct ext_fs *fs)
 {
     static const char *const names[] = {
-        "/a",    "/a/b", "/a/big", "/a/b/hard",               "/n1",  "/n2", "/x", "/a/x", "/a/b/c",
-        "/n5/y", "/n10", "/link",  "/a/b/some-longer-name-7", "/long", "/a/b/some-longer-name-70",
+        "/a",
+        "/a/b",
+        "/a/big",
+        "/a/b/hard",
+        "/n1",
+        "/n2",
+        "/x",
+        "/a/x",
+        "/a/b/c",
+        "/n5/y",
+        "/n10",
+        "/link",
+        "/a/b/some-longer-name-7",
+        "/long",
+        "/a/b/some-longer-name-70",
     };
     static char data[9000];
     struct ext_inode *i;
@@ -317,10 +348,12 @@ static void work(struct ext_fs *fs)
         case 1:
             rm(fs, name);
             break;
-        case 2: case 3:
+        case 2:
+        case 3:
             if (host_path(fs, name, &i) == 0) {
                 if (i->vn.type == VREG)
-                    host_write(i, data, sizeof data, below(2) ? below(200000) : below(i->vn.size + 1));
+                    host_write(i, data, sizeof data,
+                               below(2) ? below(200000) : below(i->vn.size + 1));
                 ext_iput(i);
             }
             break;
@@ -349,7 +382,8 @@ static bool one(const struct base *b, FILE *dump)
     l.bs = 1024u << l.s->log_block_size;
     l.blocks = l.s->blocks_count;
     l.gdt = l.s->first_data_block + 1;
-    l.ngroups = (l.blocks - l.s->first_data_block + l.s->blocks_per_group - 1) / l.s->blocks_per_group;
+    l.ngroups =
+        (l.blocks - l.s->first_data_block + l.s->blocks_per_group - 1) / l.s->blocks_per_group;
     /* where things are is read from the base, which stays as it is */
     uint8_t *mem = d->mem;
     struct layout orig = l;
@@ -385,7 +419,8 @@ static bool one(const struct base *b, FILE *dump)
         check_fail(__FILE__, __LINE__, "image %u is refused without a reason", current);
     }
     if (d->reads + d->writes > ACCESSES)
-        check_fail(__FILE__, __LINE__, "image %u: %lu disk accesses", current, d->reads + d->writes);
+        check_fail(__FILE__, __LINE__, "image %u: %lu disk accesses", current,
+                   d->reads + d->writes);
     host_disk_close(d);
     return mounts;
 }
@@ -411,7 +446,8 @@ TEST(mutated_images)
         mounted += one(&bases[current % 3], dump);
         alarm(0);
         if (host_kmem != 0)
-            check_fail(__FILE__, __LINE__, "image %u: %ld pieces of memory are lost", current, host_kmem);
+            check_fail(__FILE__, __LINE__, "image %u: %ld pieces of memory are lost", current,
+                       host_kmem);
     }
     /* Neither are all refused nor all taken, or the changes would be none to speak of. */
     if (only == NULL && dump == NULL) {

@@ -19,7 +19,8 @@ static void wrong(const char *more, const char *says)
     char text[2048], error[256] = "";
     struct fp_params p;
 
-    snprintf(text, sizeof text, "%smemory_mib = 64\ncpus = 0:4\nwrite_allocate = merge\n%s%s", common, mid, more);
+    snprintf(text, sizeof text, "%smemory_mib = 64\ncpus = 0:4\nwrite_allocate = merge\n%s%s",
+             common, mid, more);
     CHECK_EQ(fp_params_parse(&p, text, error, sizeof error), -1);
     if (strstr(error, says) == NULL)
         check_fail(__FILE__, __LINE__, "\"%s\" is not in \"%s\"", says, error);
@@ -50,7 +51,8 @@ TEST(contradictions_are_refused)
     struct fp_params p;
     char *own;
 
-    snprintf(text, sizeof text, "%smemory_mib = 64\ncpus = 0:4\nwrite_allocate = merge\n%s", common, mid);
+    snprintf(text, sizeof text, "%smemory_mib = 64\ncpus = 0:4\nwrite_allocate = merge\n%s", common,
+             mid);
     CHECK_EQ(fp_params_parse(&p, text, error, sizeof error), 0);
     own = strstr(text, "own_ps = 180000");
     memcpy(own, "own_ps = 280000", 15);
@@ -147,7 +149,7 @@ TEST(a_load_waits_for_the_external_cache)
     machine(1, mid, "ecache_latency = 13\n");
     CHECK_EQ(load(0, 0x1000), clocks + 180 * NS);
     CHECK_EQ(load(0, 0x1008), 0);
-    CHECK_EQ(load(0, 0x1020), clocks); /* the second half of the line */
+    CHECK_EQ(load(0, 0x1020), clocks);         /* the second half of the line */
     CHECK_EQ(load_float(0, 0x1000 + LINE), 0); /* prefetched: the stream goes on */
     CHECK_EQ(load_float(0, 0x1020 + LINE), 0);
     /* what is prefetched is for floating-point loads only */
@@ -203,7 +205,9 @@ TEST(what_the_filter_forgets_costs_nothing)
     load(0, 0);
     /* the next line that has the place of line 0, in another set */
     for (uint64_t v = 1; v < 1 << 20; v++)
-        if (fp_recent_at(&m->cpu[0], v | m->cpu[0].gen) == fp_recent_at(&m->cpu[0], m->cpu[0].gen) && v % 256 != 0) {
+        if (fp_recent_at(&m->cpu[0], v | m->cpu[0].gen) ==
+                fp_recent_at(&m->cpu[0], m->cpu[0].gen) &&
+            v % 256 != 0) {
             load(0, v * LINE);
             break;
         }
@@ -372,9 +376,10 @@ TEST(write_backs_are_a_small_queue)
     const uint64_t way = 4096;
 
     for (uint64_t room = 1; room <= 2; room++) {
-        machine(1, mid, room == 1 ? "ecache_kib = 8\nwrite_allocate = always\nstores_in_flight = 4\n"
-                                    "writebacks_in_flight = 1\n"
-                                  : "ecache_kib = 8\nwrite_allocate = always\nstores_in_flight = 4\n");
+        machine(1, mid,
+                room == 1 ? "ecache_kib = 8\nwrite_allocate = always\nstores_in_flight = 4\n"
+                            "writebacks_in_flight = 1\n"
+                          : "ecache_kib = 8\nwrite_allocate = always\nstores_in_flight = 4\n");
         store(0, 0x10000);
         store(0, 0x10000 + way);
         fp_drain(&m->cpu[0]);
@@ -561,9 +566,9 @@ TEST(stores_own_their_lines_in_order)
     machine(1, mid, "write_allocate = always\nstore_queue = 3\n");
     CHECK_EQ(store(0, 0x1000), 0);
     CHECK_EQ(store(0, 0x1008), 0);
-    CHECK_EQ(store(0, 0x3000), 0);        /* asks when the first has its line; three are in the queue */
-    CHECK_EQ(load(0, 0x5000), 180 * NS);  /* a load asks at once: the first is there as well */
-    CHECK_EQ(store(0, 0x7000), 0);        /* asks at 360 ns */
+    CHECK_EQ(store(0, 0x3000), 0); /* asks when the first has its line; three are in the queue */
+    CHECK_EQ(load(0, 0x5000), 180 * NS); /* a load asks at once: the first is there as well */
+    CHECK_EQ(store(0, 0x7000), 0);       /* asks at 360 ns */
     CHECK_EQ(store(0, 0x7008), 0);
     CHECK_EQ(store(0, 0x7010), 180 * NS); /* until the store to 0x3000 has left */
     CHECK_EQ(store(0, 0x7018), 180 * NS); /* until that to 0x7000 has */
@@ -722,7 +727,7 @@ TEST(a_switch_waits_for_misses_and_brings_the_threads_time)
 TEST(a_time_that_was_published_can_be_handed_on_at_once)
 {
     machine(1, mid, "");
-    fp_run(&m->cpu[0], 1, 1111); /* begins a slice */
+    fp_run(&m->cpu[0], 1, 1111);         /* begins a slice */
     fp_run(&m->cpu[0], 100, 100 * 1111); /* within it */
     fp_doorbell(m, 0, FP_OP_SYNC);
     CHECK_EQ(clock_of(0), 101 * 1111);
@@ -777,13 +782,13 @@ TEST(arming_sets_all_clocks_to_the_latest_and_empties_the_caches)
 TEST(probes_that_make_no_sense_are_refused)
 {
     static const uint64_t bad[][4] = {
-        {0, 0, 0, 0},                       /* empty */
-        {0x100000, 0, 0x1000, 0},           /* address outside */
-        {0x1000, 0x1001, 0x1000, 0},        /* not a page */
-        {0, 0, 0x1000, 99},                 /* no such board */
-        {0, 0, 1ull << 60, 0},              /* beyond all memory */
-        {~0ull, ~0xfffull, 0x1000, 0},      /* at the end of the world */
-        {0x2000, 0x2000, 0x1000, 0},        /* inside what is known */
+        {0, 0, 0, 0},                  /* empty */
+        {0x100000, 0, 0x1000, 0},      /* address outside */
+        {0x1000, 0x1001, 0x1000, 0},   /* not a page */
+        {0, 0, 0x1000, 99},            /* no such board */
+        {0, 0, 1ull << 60, 0},         /* beyond all memory */
+        {~0ull, ~0xfffull, 0x1000, 0}, /* at the end of the world */
+        {0x2000, 0x2000, 0x1000, 0},   /* inside what is known */
         {BOARD - 0x1000, BOARD - 0x1000, 0x2000, 0},
     };
 
@@ -831,10 +836,11 @@ static void check_invariants(const struct fp_counts *before)
         check_level1(s);
         s->n.time_ps = s->clock;
         for (size_t i = 0; i < sizeof *before / sizeof *old; i++)
-            CHECK(now[i] >= old[i]); /* M1 */
+            CHECK(now[i] >= old[i]);                                                 /* M1 */
         CHECK_EQ(n(c)->ec_ref, n(c)->ec_hit + n(c)->miss_local + n(c)->miss_remote); /* M2 */
         CHECK(2 * (n(c)->loads + n(c)->stores) >= n(c)->ec_ref); /* an access may cross two lines */
-        CHECK(n(c)->load_miss_local <= n(c)->miss_local && n(c)->load_miss_remote <= n(c)->miss_remote);
+        CHECK(n(c)->load_miss_local <= n(c)->miss_local &&
+              n(c)->load_miss_remote <= n(c)->miss_remote);
         for (unsigned w = 0; w < FP_WC_LINES; w++) { /* M4 */
             uint32_t line = s->wc_line[w];
             const struct fp_ec *e = &s->ec[((line - 1) & (m->ec_sets - 1)) * m->p.ecache_ways];
@@ -872,7 +878,8 @@ static void fuzz(const char *family, const char *more)
         switch (check_below(40)) {
         case 0:
             for (unsigned k = 0; k < 4; k++)
-                FP_CPU(page, c)->arg[k] = check_below(2) ? check_random() : check_below(BOARD) & ~0xfffull;
+                FP_CPU(page, c)->arg[k] =
+                    check_below(2) ? check_random() : check_below(BOARD) & ~0xfffull;
             fp_doorbell(m, (unsigned)check_below(ncpus + 3), (unsigned)check_below(7));
             fp_probe(m, c, check_random() >> check_below(64));
             break;
@@ -941,37 +948,37 @@ TEST(instructions_are_told_apart)
         size_t length;
         enum fp_insn kind;
     } rows[] = {
-        {"\x8b\x07", 2, FP_INSN_ONE_LOAD},             /* mov (%rdi),%eax */
-        {"\x48\x8b\x07", 3, FP_INSN_ONE_LOAD},         /* mov (%rdi),%rax */
-        {"\x48\x8b\xc7", 3, FP_INSN_OTHER},            /* mov %rdi,%rax */
-        {"\x89\x07", 2, FP_INSN_ONE_STORE},            /* mov %eax,(%rdi) */
-        {"\x01\x07", 2, FP_INSN_OTHER},                /* add %eax,(%rdi): both */
-        {"\xf0\x48\x0f\xb1\x17", 5, FP_INSN_OTHER},    /* lock cmpxchg */
-        {"\xf2\x0f\x10\x07", 4, FP_INSN_ONE_LOAD},     /* movsd (%rdi),%xmm0 */
+        {"\x8b\x07", 2, FP_INSN_ONE_LOAD},              /* mov (%rdi),%eax */
+        {"\x48\x8b\x07", 3, FP_INSN_ONE_LOAD},          /* mov (%rdi),%rax */
+        {"\x48\x8b\xc7", 3, FP_INSN_OTHER},             /* mov %rdi,%rax */
+        {"\x89\x07", 2, FP_INSN_ONE_STORE},             /* mov %eax,(%rdi) */
+        {"\x01\x07", 2, FP_INSN_OTHER},                 /* add %eax,(%rdi): both */
+        {"\xf0\x48\x0f\xb1\x17", 5, FP_INSN_OTHER},     /* lock cmpxchg */
+        {"\xf2\x0f\x10\x07", 4, FP_INSN_ONE_LOAD},      /* movsd (%rdi),%xmm0 */
         {"\xf2\x44\x0f\x11\x07", 5, FP_INSN_ONE_STORE}, /* movsd %xmm8,(%rdi) */
-        {"\x0f\x10\x07", 3, FP_INSN_OTHER},            /* movups */
-        {"\x66\x0f\x6f\x07", 4, FP_INSN_OTHER},        /* movdqa */
-        {"\x55", 1, FP_INSN_ONE_STORE},                /* push %rbp */
-        {"\x41\x5c", 2, FP_INSN_ONE_LOAD},             /* pop %r12 */
-        {"\xc3", 1, FP_INSN_ONE_LOAD},                 /* ret */
-        {"\xf3\xc3", 2, FP_INSN_ONE_LOAD},             /* rep ret */
-        {"\xf3\x48\xa5", 3, FP_INSN_REP_STORE},        /* rep movsq */
-        {"\x67\xf3\x48\xab", 4, FP_INSN_REP_STORE},    /* rep stosq with a 32-bit address */
-        {"\xf2\xae", 2, FP_INSN_REP_LOAD},             /* repne scasb */
-        {"\xf3\x48\xad", 3, FP_INSN_REP_LOAD},        /* rep lodsq */
-        {"\xf3\xa6", 2, FP_INSN_REP_LOADS},            /* repe cmpsb */
-        {"\xa5", 1, FP_INSN_OTHER},                    /* movsl: both */
-        {"\x2e\x8b\x07", 3, FP_INSN_ONE_LOAD},        /* mov %cs:(%rdi),%eax */
+        {"\x0f\x10\x07", 3, FP_INSN_OTHER},             /* movups */
+        {"\x66\x0f\x6f\x07", 4, FP_INSN_OTHER},         /* movdqa */
+        {"\x55", 1, FP_INSN_ONE_STORE},                 /* push %rbp */
+        {"\x41\x5c", 2, FP_INSN_ONE_LOAD},              /* pop %r12 */
+        {"\xc3", 1, FP_INSN_ONE_LOAD},                  /* ret */
+        {"\xf3\xc3", 2, FP_INSN_ONE_LOAD},              /* rep ret */
+        {"\xf3\x48\xa5", 3, FP_INSN_REP_STORE},         /* rep movsq */
+        {"\x67\xf3\x48\xab", 4, FP_INSN_REP_STORE},     /* rep stosq with a 32-bit address */
+        {"\xf2\xae", 2, FP_INSN_REP_LOAD},              /* repne scasb */
+        {"\xf3\x48\xad", 3, FP_INSN_REP_LOAD},          /* rep lodsq */
+        {"\xf3\xa6", 2, FP_INSN_REP_LOADS},             /* repe cmpsb */
+        {"\xa5", 1, FP_INSN_OTHER},                     /* movsl: both */
+        {"\x2e\x8b\x07", 3, FP_INSN_ONE_LOAD},          /* mov %cs:(%rdi),%eax */
         {"\xf3\x90", 2, FP_INSN_PAUSE},
         {"\x90", 1, FP_INSN_OTHER},
         {"\xf4", 1, FP_INSN_HALT},
-        {"\x0f\x01\xc9", 3, FP_INSN_HALT},             /* mwait */
-        {"\x0f\x22\xd8", 3, FP_INSN_MMU},              /* mov %rax,%cr3 */
+        {"\x0f\x01\xc9", 3, FP_INSN_HALT}, /* mwait */
+        {"\x0f\x22\xd8", 3, FP_INSN_MMU},  /* mov %rax,%cr3 */
         {"\x41\x0f\x22\xd8", 4, FP_INSN_MMU},
-        {"\x0f\x22\xc0", 3, FP_INSN_OTHER},            /* mov %rax,%cr0 */
-        {"\x0f\x01\x38", 3, FP_INSN_MMU},              /* invlpg (%rax) */
-        {"\x0f\x01\xf8", 3, FP_INSN_OTHER},            /* swapgs */
-        {"\x66\x0f\x38\x82\x00", 5, FP_INSN_MMU},      /* invpcid */
+        {"\x0f\x22\xc0", 3, FP_INSN_OTHER},       /* mov %rax,%cr0 */
+        {"\x0f\x01\x38", 3, FP_INSN_MMU},         /* invlpg (%rax) */
+        {"\x0f\x01\xf8", 3, FP_INSN_OTHER},       /* swapgs */
+        {"\x66\x0f\x38\x82\x00", 5, FP_INSN_MMU}, /* invpcid */
         {"\x0f\x1f\x84\x00\x02\x00\x50\x46", 8, FP_INSN_DOORBELL},
         {"\x0f\x1f\x84\x00\x02\x00\x51\x46", 8, FP_INSN_OTHER},
         {"\x66", 1, FP_INSN_OTHER},

@@ -124,7 +124,8 @@ static unsigned used_at_random(const char *depth)
 
 TEST(queues_cost_a_part_of_the_rate_when_receivers_are_chosen_at_random)
 {
-    unsigned one = used_at_random("crossbar_queue = 1\n"), four = used_at_random("crossbar_queue = 4\n"),
+    unsigned one = used_at_random("crossbar_queue = 1\n"),
+             four = used_at_random("crossbar_queue = 4\n"),
              sixteen = used_at_random("crossbar_queue = 16\n");
 
     printf("wires in use, thousandths: queues of 1: %u, of 4: %u, of 16: %u\n", one, four, sixteen);

@@ -18,7 +18,7 @@ enum move {
     WHOLE_LINE, /* stores of all bytes of a line */
     /* changed lines leave the external cache, for each a line of the CPU's board is read */
     WRITE_BACK,
-    CLAIM,      /* stores to lines that another CPU has too: address transactions without data */
+    CLAIM, /* stores to lines that another CPU has too: address transactions without data */
 };
 
 struct flow {
@@ -188,7 +188,7 @@ TEST(saturation_of_the_15k)
 #define QUICK  320000 /* MB/s; 10,000 lines in a bucket */
 #define SLOW   320    /* MB/s; 10 lines in a bucket */
 /* ps of waits in a quick crossbar, ten slots a line: where lines meet */
-#define MEETS (FLOWS * LINES * 2000ull)
+#define MEETS  (FLOWS * LINES * 2000ull)
 
 #define MOVES(move) (1u << (move))
 #define READS       (MOVES(LOAD) | MOVES(STORE))
@@ -216,16 +216,34 @@ static const struct row {
     {"from one board", READS, TO_ONE, {1, 3, 3, 0, 0, 3}, {1, 3, 3, 3, 3, 3}},
     {"to three boards", MOVES(WHOLE_LINE), TO_THREE, {3, 1, 3, 0, 0, 3}, {3, 1, 3, 3, 3, 3}},
     {"to one board", MOVES(WHOLE_LINE), TO_ONE, {1, 3, 3, 0, 0, 3}, {1, 3, 3, 3, 3, 3}},
-    {"to one board, changed there", MOVES(WHOLE_LINE), {{4, 0, 1}, {8, 0, 2}, {12, 0, 3}},
-     {1, 3, 3, 0, 0, 3}, {1, 3, 3, 3, 3, 3}},
+    {"to one board, changed there",
+     MOVES(WHOLE_LINE),
+     {{4, 0, 1}, {8, 0, 2}, {12, 0, 3}},
+     {1, 3, 3, 0, 0, 3},
+     {1, 3, 3, 3, 3, 3}},
     /* from the cache of a CPU: of the lines' board the bus is used, not the memory */
     {"one owner on the board", READS, {{0, 0, 3}, {1, 0, 3}, {2, 0, 3}}, {3, 0, 3}, {3, 0, 3}},
     {"three owners on the board", READS, {{0, 0, 1}, {0, 0, 2}, {0, 0, 3}}, {3, 0, 3}, {3, 0, 3}},
-    {"owners on the board, lines of others", READS, {{0, 1, 1}, {0, 2, 2}, {0, 3, 3}}, {3, 0, 3}, {3, 0, 3, 3}},
-    {"lines of the board, owners on others", READS, {{0, 0, 4}, {0, 0, 8}, {0, 0, 12}},
-     {3, 0, 3, 0, 0, 3}, {3, 0, 3, 3, 3, 3}},
-    {"owners and lines of others", READS, {{0, 2, 4}, {0, 3, 8}, {0, 1, 12}}, {3, 0, 3, 0, 0, 3}, {3, 0, 3, 3, 3, 3}},
-    {"one owner elsewhere", READS, {{4, 2, 1}, {8, 3, 1}, {12, 4, 1}}, {3, 0, 3, 0, 0, 3}, {3, 0, 3, 3, 3, 3}},
+    {"owners on the board, lines of others",
+     READS,
+     {{0, 1, 1}, {0, 2, 2}, {0, 3, 3}},
+     {3, 0, 3},
+     {3, 0, 3, 3}},
+    {"lines of the board, owners on others",
+     READS,
+     {{0, 0, 4}, {0, 0, 8}, {0, 0, 12}},
+     {3, 0, 3, 0, 0, 3},
+     {3, 0, 3, 3, 3, 3}},
+    {"owners and lines of others",
+     READS,
+     {{0, 2, 4}, {0, 3, 8}, {0, 1, 12}},
+     {3, 0, 3, 0, 0, 3},
+     {3, 0, 3, 3, 3, 3}},
+    {"one owner elsewhere",
+     READS,
+     {{4, 2, 1}, {8, 3, 1}, {12, 4, 1}},
+     {3, 0, 3, 0, 0, 3},
+     {3, 0, 3, 3, 3, 3}},
     /* a write-back, and the read of a line of the CPU's own board */
     {"own memory", MOVES(WRITE_BACK), OWN_MEMORY, {2, 6, 6}, {2, 6, 6}},
     {"each its own memory", MOVES(WRITE_BACK), OWN_EACH, {2, 2, 6}, {2, 2, 2}},
@@ -238,16 +256,18 @@ static const struct row {
 };
 
 /* The rate of a row's flows when one kind of resource is slow; FP_RES_COUNT: none. */
-static uint64_t rate_with_slow(const struct row *r, enum move move, const char *family, unsigned slow,
-                               uint64_t waited[FP_RES_COUNT])
+static uint64_t rate_with_slow(const struct row *r, enum move move, const char *family,
+                               unsigned slow, uint64_t waited[FP_RES_COUNT])
 {
     static const char *const rates[FP_RES_COUNT] = {
-        [FP_RES_PORT] = "port_mbps", [FP_RES_MEMORY] = "memory_mbps", [FP_RES_BUS] = "bus_mbps",
-        [FP_RES_REQUEST] = "request_mbps", [FP_RES_RESPONSE] = "response_mbps", [FP_RES_CROSSBAR] = "crossbar_mbps"};
+        [FP_RES_PORT] = "port_mbps",         [FP_RES_MEMORY] = "memory_mbps",
+        [FP_RES_BUS] = "bus_mbps",           [FP_RES_REQUEST] = "request_mbps",
+        [FP_RES_RESPONSE] = "response_mbps", [FP_RES_CROSSBAR] = "crossbar_mbps"};
     char more[1024], *at = more;
 
-    at += sprintf(at, "misses_in_flight = 64\nstores_in_flight = 64\nwritebacks_in_flight = 64\n"
-                      "ecache_kib = 32768\necache_ways = 1\n%s", /* half a board */
+    at += sprintf(at,
+                  "misses_in_flight = 64\nstores_in_flight = 64\nwritebacks_in_flight = 64\n"
+                  "ecache_kib = 32768\necache_ways = 1\n%s", /* half a board */
                   move == STORE ? "write_allocate = always\n" : "");
     for (unsigned k = 0; k < FP_RES_COUNT; k++)
         at += sprintf(at, "%s = %d\n", rates[k], k == slow ? SLOW : QUICK);
@@ -257,7 +277,8 @@ static uint64_t rate_with_slow(const struct row *r, enum move move, const char *
 
 static void try_row(const struct row *r, enum move move, const char *family)
 {
-    static const char *const names[FP_RES_COUNT] = {"port", "memory", "bus", "request", "response", "crossbar"};
+    static const char *const names[FP_RES_COUNT] = {"port",    "memory",   "bus",
+                                                    "request", "response", "crossbar"};
     const unsigned *uses = family == mid ? r->mid : r->high;
     uint64_t waited[FP_RES_COUNT], quick = rate_with_slow(r, move, family, FP_RES_COUNT, waited);
 
@@ -266,14 +287,16 @@ static void try_row(const struct row *r, enum move move, const char *family)
 
         if (uses[slow] != 0)
             expected = SLOW * FLOWS / uses[slow];
-        if (uses[slow] != 0 ? rate > expected + expected / 100 || rate < expected - expected / 100 : rate != quick)
+        if (uses[slow] != 0 ? rate > expected + expected / 100 || rate < expected - expected / 100
+                            : rate != quick)
             check_fail(__FILE__, __LINE__, "%s, %s, slow %s: %lu MB/s, not %lu", r->what,
                        family == mid ? "mid-range" : "high-end", names[slow], (unsigned long)rate,
                        (unsigned long)expected);
         for (unsigned k = 0; k < FP_RES_COUNT; k++)
             if ((waited[k] > (k == FP_RES_CROSSBAR ? MEETS : 0)) != (k == slow && uses[k] != 0))
                 check_fail(__FILE__, __LINE__, "%s, %s, slow %s: waited %lu ps for %s", r->what,
-                           family == mid ? "mid-range" : "high-end", names[slow], (unsigned long)waited[k], names[k]);
+                           family == mid ? "mid-range" : "high-end", names[slow],
+                           (unsigned long)waited[k], names[k]);
     }
 }
 
@@ -322,7 +345,8 @@ TEST(a_bucket_is_filled_and_the_future_is_nobodys_queue)
     for (unsigned i = 0; i < 75; i++) { /* ahead of their turn by the skew, no more */
         uint64_t turn = 10 * bucket + i * 26666 - 1000 * NS;
 
-        CHECK_EQ(fp_reserve(m, FP_RES_PORT, 0, 10 * bucket + 5), i * 26666 > 1000 * NS + 5 ? turn : 10 * bucket + 5);
+        CHECK_EQ(fp_reserve(m, FP_RES_PORT, 0, 10 * bucket + 5),
+                 i * 26666 > 1000 * NS + 5 ? turn : 10 * bucket + 5);
     }
     CHECK_EQ(fp_reserve(m, FP_RES_PORT, 0, 10 * bucket + 5), 11 * bucket);
     CHECK_EQ(fp_reserve(m, FP_RES_PORT, 0, 10 * bucket + 7), 11 * bucket + 26666);

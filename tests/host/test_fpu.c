@@ -11,11 +11,19 @@
 #include "fpu.h"
 
 static const struct fp_params us3 = {
-    .fp_latency = 4, .fp_move_latency = 3, .fp_div_latency = 20, .fp_sqrt_latency = 29, .fp_divs_latency = 17,
+    .fp_latency = 4,
+    .fp_move_latency = 3,
+    .fp_div_latency = 20,
+    .fp_sqrt_latency = 29,
+    .fp_divs_latency = 17,
     .fp_sqrts_latency = 20,
 };
 static const struct fp_params one = {
-    .fp_latency = 1, .fp_move_latency = 1, .fp_div_latency = 1, .fp_sqrt_latency = 1, .fp_divs_latency = 1,
+    .fp_latency = 1,
+    .fp_move_latency = 1,
+    .fp_div_latency = 1,
+    .fp_sqrt_latency = 1,
+    .fp_divs_latency = 1,
     .fp_sqrts_latency = 1,
 };
 
@@ -25,14 +33,14 @@ struct code {
 };
 #define I(bytes) {bytes, sizeof bytes - 1}
 
-#define ADDSD_1_0 I("\xf2\x0f\x58\xc1")         /* addsd %xmm1,%xmm0 */
-#define ADDSD_2_3 I("\xf2\x0f\x58\xda")         /* addsd %xmm2,%xmm3 */
-#define ADDSD_4_5 I("\xf2\x0f\x58\xec")         /* addsd %xmm4,%xmm5 */
-#define MULSD_0_3 I("\xf2\x0f\x59\xd8")         /* mulsd %xmm0,%xmm3 */
-#define MULSD_4_5 I("\xf2\x0f\x59\xec")         /* mulsd %xmm4,%xmm5 */
-#define DIVSD_1_0 I("\xf2\x0f\x5e\xc1")         /* divsd %xmm1,%xmm0 */
-#define STORE_0   I("\xf2\x0f\x11\x07")         /* movsd %xmm0,(%rdi) */
-#define LOAD_0    I("\xf2\x0f\x10\x07")         /* movsd (%rdi),%xmm0 */
+#define ADDSD_1_0 I("\xf2\x0f\x58\xc1") /* addsd %xmm1,%xmm0 */
+#define ADDSD_2_3 I("\xf2\x0f\x58\xda") /* addsd %xmm2,%xmm3 */
+#define ADDSD_4_5 I("\xf2\x0f\x58\xec") /* addsd %xmm4,%xmm5 */
+#define MULSD_0_3 I("\xf2\x0f\x59\xd8") /* mulsd %xmm0,%xmm3 */
+#define MULSD_4_5 I("\xf2\x0f\x59\xec") /* mulsd %xmm4,%xmm5 */
+#define DIVSD_1_0 I("\xf2\x0f\x5e\xc1") /* divsd %xmm1,%xmm0 */
+#define STORE_0   I("\xf2\x0f\x11\x07") /* movsd %xmm0,(%rdi) */
+#define LOAD_0    I("\xf2\x0f\x10\x07") /* movsd (%rdi),%xmm0 */
 #define NOP       I("\x90")
 
 static uint64_t stalls(const struct fp_params *p, const struct code *code, size_t n, bool loops)
@@ -45,13 +53,13 @@ static uint64_t stalls(const struct fp_params *p, const struct code *code, size_
 }
 
 /* The clocks that a block of these instructions waits; with latencies of 1 it must never. */
-#define WAITS(clocks, loops, ...)                                             \
-    do {                                                                      \
-        const struct code block[] = {__VA_ARGS__};                            \
-        const size_t many = sizeof block / sizeof block[0];                   \
-                                                                              \
-        CHECK_EQ(stalls(&us3, block, many, loops), clocks);                   \
-        CHECK_EQ(stalls(&one, block, many, loops), 0);                        \
+#define WAITS(clocks, loops, ...)                                                                  \
+    do {                                                                                           \
+        const struct code block[] = {__VA_ARGS__};                                                 \
+        const size_t many = sizeof block / sizeof block[0];                                        \
+                                                                                                   \
+        CHECK_EQ(stalls(&us3, block, many, loops), clocks);                                        \
+        CHECK_EQ(stalls(&one, block, many, loops), 0);                                             \
     } while (0)
 
 TEST(a_chain_waits_for_each_result)
@@ -82,8 +90,8 @@ TEST(loads_and_copies)
     WAITS(0, false, LOAD_0, ADDSD_1_0);
     /* addsd (%rdi),%xmm0: reads and writes 0 */
     WAITS(3, false, LOAD_0, ADDSD_1_0, I("\xf2\x0f\x58\x07"));
-    WAITS(0, false, ADDSD_1_0, LOAD_0, MULSD_0_3);                /* the sum was thrown away */
-    WAITS(0, false, ADDSD_1_0, I("\x66\x0f\x28\xd8"));            /* movapd %xmm0,%xmm3 passes it on */
+    WAITS(0, false, ADDSD_1_0, LOAD_0, MULSD_0_3);     /* the sum was thrown away */
+    WAITS(0, false, ADDSD_1_0, I("\x66\x0f\x28\xd8")); /* movapd %xmm0,%xmm3 passes it on */
     WAITS(2, false, ADDSD_1_0, I("\x66\x0f\x28\xd8"), ADDSD_2_3); /* and 3 is there when 0 is */
     WAITS(0, false, ADDSD_1_0, I("\x66\x0f\xef\xc0"), MULSD_0_3); /* pxor %xmm0,%xmm0 */
     WAITS(0, false, ADDSD_1_0, I("\x66\x0f\x57\xc0"), MULSD_0_3); /* xorpd %xmm0,%xmm0 */
@@ -97,52 +105,52 @@ TEST(stores_go_with_the_operation_but_not_with_a_division)
     WAITS(0, false, ADDSD_1_0, STORE_0);
     WAITS(19, false, DIVSD_1_0, STORE_0);
     WAITS(0, false, DIVSD_1_0, LOAD_0, STORE_0);
-    WAITS(28, false, I("\xf2\x0f\x51\xc1"), STORE_0);                      /* sqrtsd %xmm1,%xmm0 */
+    WAITS(28, false, I("\xf2\x0f\x51\xc1"), STORE_0); /* sqrtsd %xmm1,%xmm0 */
     /* a copy of a quotient */
     WAITS(18, false, DIVSD_1_0, I("\x66\x0f\x28\xd8"), I("\xf2\x0f\x11\x1f"));
 }
 
 TEST(divisions_are_not_pipelined)
 {
-    WAITS(19, false, DIVSD_1_0, MULSD_0_3);                   /* the quotient */
-    WAITS(17, false, DIVSD_1_0, MULSD_4_5);                   /* the multiplier: taken for 18 clocks */
-    WAITS(0, false, DIVSD_1_0, ADDSD_2_3, ADDSD_4_5);         /* not the adder */
-    WAITS(17, false, DIVSD_1_0, I("\xf2\x0f\x5e\xd4"));       /* divsd %xmm4,%xmm2 */
-    WAITS(16, false, I("\xf3\x0f\x5e\xc1"), STORE_0);         /* divss: 17 */
-    WAITS(19, false, I("\xf3\x0f\x51\xc1"), STORE_0);         /* sqrtss: 20 */
-    WAITS(26, false, I("\xf2\x0f\x51\xc1"), MULSD_4_5);       /* sqrtsd: 29, the multiplier 27 */
+    WAITS(19, false, DIVSD_1_0, MULSD_0_3);             /* the quotient */
+    WAITS(17, false, DIVSD_1_0, MULSD_4_5);             /* the multiplier: taken for 18 clocks */
+    WAITS(0, false, DIVSD_1_0, ADDSD_2_3, ADDSD_4_5);   /* not the adder */
+    WAITS(17, false, DIVSD_1_0, I("\xf2\x0f\x5e\xd4")); /* divsd %xmm4,%xmm2 */
+    WAITS(16, false, I("\xf3\x0f\x5e\xc1"), STORE_0);   /* divss: 17 */
+    WAITS(19, false, I("\xf3\x0f\x51\xc1"), STORE_0);   /* sqrtss: 20 */
+    WAITS(26, false, I("\xf2\x0f\x51\xc1"), MULSD_4_5); /* sqrtsd: 29, the multiplier 27 */
 }
 
 TEST(packed_instructions_are_several_operations)
 {
     /* addpd, mulpd: the second sum is there at 5 */
     WAITS(4, false, I("\x66\x0f\x58\xc1"), I("\x66\x0f\x59\xd8"));
-    WAITS(1, false, I("\x66\x0f\x58\xc1"), ADDSD_2_3);             /* the adder begins its second at 1 */
+    WAITS(1, false, I("\x66\x0f\x58\xc1"), ADDSD_2_3); /* the adder begins its second at 1 */
     WAITS(0, false, I("\x66\x0f\x58\xc1"), MULSD_4_5);
-    WAITS(3, false, I("\x0f\x58\xc1"), ADDSD_2_3);                 /* addps: four */
+    WAITS(3, false, I("\x0f\x58\xc1"), ADDSD_2_3); /* addps: four */
     /* divpd, movapd to memory: 18 + 20 */
     WAITS(37, false, I("\x66\x0f\x5e\xc1"), I("\x66\x0f\x29\x07"));
-    WAITS(35, false, I("\x66\x0f\x5e\xc1"), MULSD_4_5);            /* 2 x 18 */
+    WAITS(35, false, I("\x66\x0f\x5e\xc1"), MULSD_4_5); /* 2 x 18 */
 }
 
 TEST(integers_and_flags)
 {
-    WAITS(3, false, ADDSD_1_0, I("\x66\x0f\x2e\xc2"));             /* ucomisd %xmm2,%xmm0 */
+    WAITS(3, false, ADDSD_1_0, I("\x66\x0f\x2e\xc2"));                /* ucomisd %xmm2,%xmm0 */
     WAITS(3, false, ADDSD_1_0, I("\x66\x0f\x2f\xd0"), I("\x76\x10")); /* comisd %xmm0,%xmm2; jbe */
-    WAITS(3, false, ADDSD_1_0, I("\xf2\x48\x0f\x2c\xc0"));         /* cvttsd2si %xmm0,%rax */
-    WAITS(3, false, I("\xf2\x48\x0f\x2a\xc0"), ADDSD_1_0);         /* cvtsi2sd %rax,%xmm0 */
-    WAITS(3, false, ADDSD_1_0, I("\x66\x48\x0f\x7e\xc0"));         /* movq %xmm0,%rax */
-    WAITS(0, false, ADDSD_1_0, I("\x66\x0f\xd6\x07"));             /* movq %xmm0,(%rdi) */
-    WAITS(0, false, I("\x66\x48\x0f\x6e\xc0"), ADDSD_1_0);         /* movq %rax,%xmm0 */
-    WAITS(0, false, ADDSD_1_0, I("\xf2\x0f\x2a\xc0"), NOP);        /* cvtsi2sd waits for no xmm register */
+    WAITS(3, false, ADDSD_1_0, I("\xf2\x48\x0f\x2c\xc0"));            /* cvttsd2si %xmm0,%rax */
+    WAITS(3, false, I("\xf2\x48\x0f\x2a\xc0"), ADDSD_1_0);            /* cvtsi2sd %rax,%xmm0 */
+    WAITS(3, false, ADDSD_1_0, I("\x66\x48\x0f\x7e\xc0"));            /* movq %xmm0,%rax */
+    WAITS(0, false, ADDSD_1_0, I("\x66\x0f\xd6\x07"));                /* movq %xmm0,(%rdi) */
+    WAITS(0, false, I("\x66\x48\x0f\x6e\xc0"), ADDSD_1_0);            /* movq %rax,%xmm0 */
+    WAITS(0, false, ADDSD_1_0, I("\xf2\x0f\x2a\xc0"), NOP); /* cvtsi2sd waits for no xmm register */
 }
 
 TEST(registers_above_seven)
 {
-    WAITS(0, false, I("\xf2\x44\x0f\x58\xc1"), ADDSD_1_0);                  /* addsd %xmm1,%xmm8 */
-    WAITS(3, false, I("\xf2\x44\x0f\x58\xc1"), I("\xf2\x41\x0f\x58\xc0"));  /* addsd %xmm8,%xmm0 */
-    WAITS(3, false, I("\xf2\x44\x0f\x58\xc1"), I("\xf2\x45\x0f\x58\xc8"));  /* addsd %xmm8,%xmm9 */
-    WAITS(0, false, ADDSD_1_0, I("\xf2\x43\x0f\x58\x1c\xc8"));              /* addsd (%r8,%r9,8),%xmm3 */
+    WAITS(0, false, I("\xf2\x44\x0f\x58\xc1"), ADDSD_1_0);                 /* addsd %xmm1,%xmm8 */
+    WAITS(3, false, I("\xf2\x44\x0f\x58\xc1"), I("\xf2\x41\x0f\x58\xc0")); /* addsd %xmm8,%xmm0 */
+    WAITS(3, false, I("\xf2\x44\x0f\x58\xc1"), I("\xf2\x45\x0f\x58\xc8")); /* addsd %xmm8,%xmm9 */
+    WAITS(0, false, ADDSD_1_0, I("\xf2\x43\x0f\x58\x1c\xc8")); /* addsd (%r8,%r9,8),%xmm3 */
 }
 
 TEST(a_loop_onto_itself_waits_for_its_last_round)
@@ -172,34 +180,34 @@ TEST(instructions_in_full)
         struct code code;
         struct fpu_insn is;
     } rows[] = {
-        {I("\xf2\x0f\x58\x07"), {FPU_ADD, {16, 0}, 0, 1}},                      /* addsd (%rdi),%xmm0 */
-        {I("\x66\x45\x0f\x5e\xd9"), {FPU_DIVIDE, {9, 11}, 11, 2}},              /* divpd %xmm9,%xmm11 */
-        {I("\x0f\x5e\xd9"), {FPU_DIVIDE_SINGLE, {1, 3}, 3, 4}},                 /* divps */
-        {I("\xf2\x0f\x51\xd9"), {FPU_ROOT, {1, 16}, 3, 1}},                     /* sqrtsd */
-        {I("\xf3\x0f\x51\xd9"), {FPU_ROOT_SINGLE, {1, 16}, 3, 1}},              /* sqrtss */
-        {I("\xf2\x0f\x5a\xd9"), {FPU_ADD, {1, 16}, 3, 1}},                      /* cvtsd2ss */
-        {I("\x0f\x5a\xd9"), {FPU_ADD, {1, 16}, 3, 2}},                          /* cvtps2pd */
-        {I("\xf3\x0f\xe6\xd9"), {FPU_ADD, {1, 16}, 3, 2}},                      /* cvtdq2pd */
-        {I("\xf3\x0f\x5b\xd9"), {FPU_ADD, {1, 16}, 3, 4}},                      /* cvttps2dq */
-        {I("\xf2\x0f\xc2\xd9\x01"), {FPU_ADD, {1, 3}, 3, 1}},                   /* cmpltsd */
-        {I("\x66\x0f\xc6\xd9\x01"), {FPU_MOVE, {1, 3}, 3, 1}},                  /* shufpd */
-        {I("\x66\x0f\x54\xd9"), {FPU_MOVE, {1, 3}, 3, 1}},                      /* andpd */
-        {I("\x0f\x12\xd9"), {FPU_MOVE, {1, 3}, 3, 1}},                          /* movhlps */
-        {I("\x66\x0f\x12\x1f"), {FPU_COPY, {3, 16}, 3, 1}},                     /* movlpd (%rdi),%xmm3 */
-        {I("\x66\x0f\x13\x1f"), {FPU_STORE, {3, 16}, 16, 1}},                   /* movlpd %xmm3,(%rdi) */
-        {I("\x0f\x11\xd9"), {FPU_COPY, {3, 16}, 1, 1}},                         /* movups %xmm3,%xmm1 */
-        {I("\xf3\x0f\x7e\xd9"), {FPU_COPY, {1, 16}, 3, 1}},                     /* movq %xmm1,%xmm3 */
-        {I("\x66\x0f\x6f\x1f"), {FPU_QUICK, {16, 16}, 3, 1}},                   /* movdqa (%rdi),%xmm3 */
-        {I("\x66\x0f\xe7\x1f"), {FPU_STORE, {3, 16}, 16, 1}},                   /* movntdq */
+        {I("\xf2\x0f\x58\x07"), {FPU_ADD, {16, 0}, 0, 1}},         /* addsd (%rdi),%xmm0 */
+        {I("\x66\x45\x0f\x5e\xd9"), {FPU_DIVIDE, {9, 11}, 11, 2}}, /* divpd %xmm9,%xmm11 */
+        {I("\x0f\x5e\xd9"), {FPU_DIVIDE_SINGLE, {1, 3}, 3, 4}},    /* divps */
+        {I("\xf2\x0f\x51\xd9"), {FPU_ROOT, {1, 16}, 3, 1}},        /* sqrtsd */
+        {I("\xf3\x0f\x51\xd9"), {FPU_ROOT_SINGLE, {1, 16}, 3, 1}}, /* sqrtss */
+        {I("\xf2\x0f\x5a\xd9"), {FPU_ADD, {1, 16}, 3, 1}},         /* cvtsd2ss */
+        {I("\x0f\x5a\xd9"), {FPU_ADD, {1, 16}, 3, 2}},             /* cvtps2pd */
+        {I("\xf3\x0f\xe6\xd9"), {FPU_ADD, {1, 16}, 3, 2}},         /* cvtdq2pd */
+        {I("\xf3\x0f\x5b\xd9"), {FPU_ADD, {1, 16}, 3, 4}},         /* cvttps2dq */
+        {I("\xf2\x0f\xc2\xd9\x01"), {FPU_ADD, {1, 3}, 3, 1}},      /* cmpltsd */
+        {I("\x66\x0f\xc6\xd9\x01"), {FPU_MOVE, {1, 3}, 3, 1}},     /* shufpd */
+        {I("\x66\x0f\x54\xd9"), {FPU_MOVE, {1, 3}, 3, 1}},         /* andpd */
+        {I("\x0f\x12\xd9"), {FPU_MOVE, {1, 3}, 3, 1}},             /* movhlps */
+        {I("\x66\x0f\x12\x1f"), {FPU_COPY, {3, 16}, 3, 1}},        /* movlpd (%rdi),%xmm3 */
+        {I("\x66\x0f\x13\x1f"), {FPU_STORE, {3, 16}, 16, 1}},      /* movlpd %xmm3,(%rdi) */
+        {I("\x0f\x11\xd9"), {FPU_COPY, {3, 16}, 1, 1}},            /* movups %xmm3,%xmm1 */
+        {I("\xf3\x0f\x7e\xd9"), {FPU_COPY, {1, 16}, 3, 1}},        /* movq %xmm1,%xmm3 */
+        {I("\x66\x0f\x6f\x1f"), {FPU_QUICK, {16, 16}, 3, 1}},      /* movdqa (%rdi),%xmm3 */
+        {I("\x66\x0f\xe7\x1f"), {FPU_STORE, {3, 16}, 16, 1}},      /* movntdq */
         /* movsd %fs:8,%xmm3 */
         {I("\x64\xf2\x0f\x10\x1c\x25\x08\x00\x00\x00"), {FPU_QUICK, {16, 16}, 3, 1}},
-        {I("\x0f\x6f\x1f"), {FPU_OTHER, {16, 16}, 16, 1}},                      /* movq (%rdi),%mm3 */
-        {I("\x0f\x2a\xc0"), {FPU_OTHER, {16, 16}, 16, 1}},                      /* cvtpi2ps %mm0,%xmm0 */
-        {I("\x66\x0f\xd4\xd9"), {FPU_OTHER, {16, 16}, 16, 1}},                  /* paddq: integers */
-        {I("\xc5\xfb\x58\xc1"), {FPU_OTHER, {16, 16}, 16, 1}},                  /* vaddsd */
-        {I("\xd8\xc1"), {FPU_OTHER, {16, 16}, 16, 1}},                          /* fadd: x87 */
+        {I("\x0f\x6f\x1f"), {FPU_OTHER, {16, 16}, 16, 1}},     /* movq (%rdi),%mm3 */
+        {I("\x0f\x2a\xc0"), {FPU_OTHER, {16, 16}, 16, 1}},     /* cvtpi2ps %mm0,%xmm0 */
+        {I("\x66\x0f\xd4\xd9"), {FPU_OTHER, {16, 16}, 16, 1}}, /* paddq: integers */
+        {I("\xc5\xfb\x58\xc1"), {FPU_OTHER, {16, 16}, 16, 1}}, /* vaddsd */
+        {I("\xd8\xc1"), {FPU_OTHER, {16, 16}, 16, 1}},         /* fadd: x87 */
         {I("\x48\x8b\x07"), {FPU_OTHER, {16, 16}, 16, 1}},
-        {I("\xf2\x0f\x58"), {FPU_OTHER, {16, 16}, 16, 1}},                      /* cut off */
+        {I("\xf2\x0f\x58"), {FPU_OTHER, {16, 16}, 16, 1}}, /* cut off */
         {I("\xf2"), {FPU_OTHER, {16, 16}, 16, 1}},
         {I("\x66\x48"), {FPU_OTHER, {16, 16}, 16, 1}},
         {I(""), {FPU_OTHER, {16, 16}, 16, 1}},
@@ -209,8 +217,8 @@ TEST(instructions_in_full)
         struct fpu_insn got = fpu_decode((const uint8_t *)rows[i].code.bytes, rows[i].code.length);
 
         if (memcmp(&got, &rows[i].is, sizeof got) != 0)
-            check_fail(__FILE__, __LINE__, "row %zu: kind %d from %d %d to %d, %d results", i, got.kind, got.from[0],
-                       got.from[1], got.to, got.results);
+            check_fail(__FILE__, __LINE__, "row %zu: kind %d from %d %d to %d, %d results", i,
+                       got.kind, got.from[0], got.from[1], got.to, got.results);
     }
 }
 

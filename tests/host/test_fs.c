@@ -236,9 +236,9 @@ TEST(names)
     CHECK_EQ(attr("/n").nlink, 2);
     CHECK_EQ(name_unlink(&ctx, NULL, "/n/", true), 0);
     for (unsigned i = 0; i < 4; i++)
-        CHECK_EQ(name_unlink(&ctx, NULL,
-                             (const char *[]){"/rel", "/abs", "/loop1", "/loop2"}[i], false),
-                 0);
+        CHECK_EQ(
+            name_unlink(&ctx, NULL, (const char *[]){"/rel", "/abs", "/loop1", "/loop2"}[i], false),
+            0);
 }
 
 TEST(removed_directory)
@@ -324,8 +324,8 @@ TEST(permissions)
     CHECK_EQ(name_unlink(&ctx, NULL, "/p/closed/f", false), 0);
     CHECK_EQ(name_unlink(&ctx, NULL, "/p/closed", true), 0);
     for (unsigned i = 0; i < 3; i++)
-        CHECK_EQ(name_unlink(&ctx, NULL,
-                             (const char *[]){"/p/rootfile", "/p/suid", "/p/noexec"}[i], false),
+        CHECK_EQ(name_unlink(&ctx, NULL, (const char *[]){"/p/rootfile", "/p/suid", "/p/noexec"}[i],
+                             false),
                  0);
     CHECK_EQ(name_unlink(&ctx, NULL, "/p", true), 0);
 }
@@ -368,9 +368,8 @@ TEST(open_flags)
     CHECK_EQ(open_error("/o", O_RDWR | O_TRUNC), 0);
     CHECK_EQ(attr("/o").size, 0);
     for (unsigned i = 0; i < 3; i++)
-        CHECK_EQ(
-            name_unlink(&ctx, NULL, (const char *[]){"/o", "/target", "/dangling"}[i], false),
-            0);
+        CHECK_EQ(name_unlink(&ctx, NULL, (const char *[]){"/o", "/target", "/dangling"}[i], false),
+                 0);
 }
 
 TEST(data)
@@ -395,8 +394,7 @@ TEST(data)
     CHECK_EQ(take(f, back, sizeof back, 0), 4096 * 5);
     for (size_t i = 4096 * 2 + 100; i < 4096 * 5; i++)
         CHECK(back[i] == (i < 4096 * 3 + 10 ? 7 : 0));
-    CHECK_EQ(vn_fallocate(f->vn, FALLOC_PUNCH_HOLE | FALLOC_KEEP_SIZE, 4096 * 2 + 200, 4096),
-             0);
+    CHECK_EQ(vn_fallocate(f->vn, FALLOC_PUNCH_HOLE | FALLOC_KEEP_SIZE, 4096 * 2 + 200, 4096), 0);
     CHECK_EQ(take(f, back, 4096, 4096 * 2 + 150), 4096);
     CHECK(back[49] == 7 && back[50] == 0 && back[4095] == 0);
     CHECK_EQ(vn_fallocate(f->vn, 0, 0, 4096 * 6), 0);
@@ -500,17 +498,16 @@ TEST(random_data)
         case 3:
             if (n == 0)
                 break;
-            CHECK_EQ(vn_fallocate(f->vn, FALLOC_PUNCH_HOLE | FALLOC_KEEP_SIZE, (loff_t)off,
-                                  (loff_t)n),
-                     0);
+            CHECK_EQ(
+                vn_fallocate(f->vn, FALLOC_PUNCH_HOLE | FALLOC_KEEP_SIZE, (loff_t)off, (loff_t)n),
+                0);
             memset(model + off, 0, n);
             break;
         case 4:
             if (n == 0)
                 break;
-            CHECK_EQ(
-                vn_fallocate(f->vn, check_below(2) ? FALLOC_ZERO_RANGE : 0, (loff_t)off, 0),
-                -EINVAL);
+            CHECK_EQ(vn_fallocate(f->vn, check_below(2) ? FALLOC_ZERO_RANGE : 0, (loff_t)off, 0),
+                     -EINVAL);
             CHECK_EQ(vn_fallocate(f->vn, 0, (loff_t)off, (loff_t)n), 0);
             size = end > size ? end : size;
             break;
@@ -533,8 +530,8 @@ static size_t member(uint8_t *p, size_t at, const char *name, unsigned mode, uns
     size_t n = strlen(name) + 1, size = strlen(data);
 
     at += (size_t)sprintf((char *)p + at,
-                          "070701%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x", ino,
-                          mode, 5, 6, nlink, 1000, (unsigned)size, 0, 0, 0, 0, (unsigned)n, 0);
+                          "070701%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x", ino, mode,
+                          5, 6, nlink, 1000, (unsigned)size, 0, 0, 0, 0, (unsigned)n, 0);
     memcpy(p + at, name, n);
     at = (at + n + 3) & ~(size_t)3;
     memcpy(p + at, data, size);
@@ -762,10 +759,8 @@ TEST(owner_changes_meanwhile)
         struct vattr va;
         int err;
     } changes[] = {
-        {VA_MODE, {.mode = 04755}, -EPERM},
-        {VA_GID, {.gid = 1000}, -EPERM},
-        {VA_ATIME, {.atime = {1, 0}}, -EPERM},
-        {VA_MTIME_NOW, {.mode = 0}, -EACCES},
+        {VA_MODE, {.mode = 04755}, -EPERM},    {VA_GID, {.gid = 1000}, -EPERM},
+        {VA_ATIME, {.atime = {1, 0}}, -EPERM}, {VA_MTIME_NOW, {.mode = 0}, -EACCES},
         {VA_SIZE, {.size = 0}, -EACCES},
     };
     struct file *f;
@@ -811,7 +806,8 @@ static struct lock_range model_conflict(unsigned owner, const struct lock_range 
         for (int i = (int)want->start; o != owner && i <= want->end; i++) {
             struct lock_range l = model_lock(o, i);
 
-            if (l.type != F_UNLCK && (l.type == F_WRLCK || want->type == F_WRLCK) && l.start < first.start)
+            if (l.type != F_UNLCK && (l.type == F_WRLCK || want->type == F_WRLCK) &&
+                l.start < first.start)
                 first = l;
         }
     return first;
@@ -832,7 +828,8 @@ TEST(random_locks)
     for (unsigned n = 0; n < 20000; n++) {
         unsigned o = (unsigned)check_random() % LOCK_OWNERS;
         int a = (int)(check_random() % LOCK_BYTES), b = (int)(check_random() % LOCK_BYTES);
-        struct lock_range l = {(int)(check_random() % 3), (int)o, min_of(a, b), max_of(a, b)}, test = l, want;
+        struct lock_range l = {(int)(check_random() % 3), (int)o, min_of(a, b), max_of(a, b)},
+                          test = l, want;
 
         want = l.type == F_UNLCK ? l : model_conflict(o, &l);
         if (l.type != F_UNLCK) {

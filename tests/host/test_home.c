@@ -109,8 +109,7 @@ TEST(loads_within_the_tolerance_are_equal)
 {
     begin(2);
     load[0] = PERCENT(50);
-    load[1] =
-        load[0] - 0x1000 / 4; /* 4 CPUs: a quarter of the tolerance; exactly at it: equal */
+    load[1] = load[0] - 0x1000 / 4; /* 4 CPUs: a quarter of the tolerance; exactly at it: equal */
     CHECK_EQ(choose_many(), 3);
     load[1]--;
     CHECK_EQ(choose_many(), 2);

@@ -24,10 +24,10 @@
 #define snprintf  hr_snprintf
 #define vsnprintf hr_vsnprintf
 
-void  *hr_memcpy(void *restrict dst, const void *restrict src, size_t n);
+void *hr_memcpy(void *restrict dst, const void *restrict src, size_t n);
 size_t hr_strlen(const char *s);
 size_t hr_strnlen(const char *s, size_t max);
-int    hr_strncmp(const char *a, const char *b, size_t n);
+int hr_strncmp(const char *a, const char *b, size_t n);
 
 #include "kernel/lib/string.c"
 
@@ -67,7 +67,7 @@ TEST(memory)
     for (unsigned round = 0; round < 20000; round++) {
         size_t from = check_below(SIZE), to = check_below(SIZE);
         size_t n = check_below(SIZE + 1 - max_of(from, to));
-        int    c = (int)check_below(256);
+        int c = (int)check_below(256);
 
         fill(a);
         memcpy(b, a, SIZE);
@@ -109,7 +109,8 @@ TEST(strings)
     char a[40], b[40], c[40];
 
     for (unsigned round = 0; round < 20000; round++) {
-        size_t la = word(a, sizeof a), lb = word(b, sizeof b), n = check_below(50), size = check_below(sizeof c + 1);
+        size_t la = word(a, sizeof a), lb = word(b, sizeof b), n = check_below(50),
+               size = check_below(sizeof c + 1);
 
         CHECK_EQ(hr_strlen(a), la);
         CHECK_EQ(hr_strnlen(a, n), min_of(la, n));
@@ -131,10 +132,10 @@ TEST(strings)
 
 static void compare(const char *fmt, ...)
 {
-    char    ours[120], theirs[120];
-    size_t  size = check_below(3) == 0 ? check_below(20) : sizeof ours;
+    char ours[120], theirs[120];
+    size_t size = check_below(3) == 0 ? check_below(20) : sizeof ours;
     va_list ap, again;
-    int     n, want;
+    int n, want;
 
     va_start(ap, fmt);
     va_copy(again, ap);
@@ -154,9 +155,9 @@ TEST(numbers)
     static const char convs[] = "diuxXo", *const lengths[] = {"hh", "h", "", "l", "ll", "z"};
 
     for (unsigned round = 0; round < 50000; round++) {
-        char     fmt[32], *f = fmt, conv = convs[check_below(6)];
+        char fmt[32], *f = fmt, conv = convs[check_below(6)];
         uint64_t v = check_below(20) == 0 ? 0 : check_random() >> check_below(64);
-        bool     number = conv == 'd' || conv == 'i';
+        bool number = conv == 'd' || conv == 'i';
 
         if (number && check_below(2))
             v = 0 - v;
@@ -164,7 +165,8 @@ TEST(numbers)
         for (unsigned i = 0; i < 3; i++) {
             char flag = "-0+ #"[check_below(5)];
 
-            if (((flag == '+' || flag == ' ') && !number) || (flag == '#' && (number || conv == 'u')))
+            if (((flag == '+' || flag == ' ') && !number) ||
+                (flag == '#' && (number || conv == 'u')))
                 continue;
             *f++ = flag;
         }

@@ -23,11 +23,11 @@ enum { NODE = 1, FRAMES = 4 * PAGE_MAG };
 
 struct mem_node mem_nodes[NODE_MAX];
 
-static struct mem_node   *node = &mem_nodes[NODE];
+static struct mem_node *node = &mem_nodes[NODE];
 static struct cpu_counted cpu;
-static struct mem_cpu     mag;
-static struct page        frame[FRAMES], *stack[FRAMES];
-static unsigned           binned; /* frames that only bins_empty() puts on the stack */
+static struct mem_cpu mag;
+static struct page frame[FRAMES], *stack[FRAMES];
+static unsigned binned; /* frames that only bins_empty() puts on the stack */
 
 void panic(const char *fmt, ...)
 {
@@ -181,7 +181,7 @@ TEST(an_empty_node)
 TEST(no_frame_is_lost)
 {
     static struct page *held[FRAMES];
-    unsigned            nheld = 0;
+    unsigned nheld = 0;
 
     start(FRAMES, 0);
     for (unsigned step = 0; step < 100000; step++) {

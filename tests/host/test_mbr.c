@@ -9,9 +9,9 @@
 
 enum { SECTORS = 100000, NTABLES = 64 };
 
-static uint8_t  image[NTABLES][512]; /* sector 0 and each 1000th after it */
+static uint8_t image[NTABLES][512]; /* sector 0 and each 1000th after it */
 static unsigned nread;
-static int      fail_at;             /* sector that cannot be read, -1: none */
+static int fail_at; /* sector that cannot be read, -1: none */
 
 static int read_table(void *arg, uint64_t sector, uint8_t buf[512])
 {
@@ -37,7 +37,7 @@ static void put(unsigned table, unsigned i, uint8_t type, uint32_t start, uint32
 }
 
 static struct mbr_part part[MBR_PARTS_MAX];
-static unsigned        ignored;
+static unsigned ignored;
 
 static int scan(void)
 {
@@ -57,7 +57,8 @@ static void check_within(int n)
 {
     for (int i = 0; i < n; i++)
         if (part[i].type != 0)
-            CHECK(part[i].start > 0 && part[i].count > 0 && part[i].start + part[i].count <= SECTORS);
+            CHECK(part[i].start > 0 && part[i].count > 0 &&
+                  part[i].start + part[i].count <= SECTORS);
 }
 
 TEST(no_table)
@@ -78,9 +79,9 @@ TEST(primary_and_logical)
     clear();
     put(0, 0, 0x83, 2048, 100);
     put(0, 3, 5, 10000, 50000);
-    put(10, 0, 0x82, 63, 100);     /* 5: from its table's sector */
-    put(10, 1, 5, 10000, 5000);    /* the next table: from the first's sector */
-    put(20, 0, 0x83, 100, 200);    /* 6 */
+    put(10, 0, 0x82, 63, 100);  /* 5: from its table's sector */
+    put(10, 1, 5, 10000, 5000); /* the next table: from the first's sector */
+    put(20, 0, 0x83, 100, 200); /* 6 */
     CHECK_EQ(scan(), 6);
     CHECK_EQ(ignored, 0);
     CHECK_EQ(part[0].start, 2048);
@@ -147,7 +148,8 @@ TEST(random_tables)
         for (unsigned t = 0; t < NTABLES; t++) {
             for (unsigned i = 0; i < 4; i++)
                 put(t, i, check_below(2) ? 5 : (uint8_t)check_below(256),
-                    check_below(4) ? (uint32_t)check_below(NTABLES) * 1000 : (uint32_t)check_random(),
+                    check_below(4) ? (uint32_t)check_below(NTABLES) * 1000
+                                   : (uint32_t)check_random(),
                     check_below(2) ? (uint32_t)check_below(SECTORS) : (uint32_t)check_random());
             if (check_below(8) == 0)
                 image[t][check_below(512)] = (uint8_t)check_random();

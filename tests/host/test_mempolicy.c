@@ -14,10 +14,10 @@ TEST(what_is_accepted)
 {
     enum { S = MPOL_F_STATIC_NODES, R = MPOL_F_RELATIVE_NODES };
     static const struct {
-        int      mode;
+        int mode;
         unsigned flags;
         uint64_t asked;
-        int      err, becomes;
+        int err, becomes;
         uint64_t nodes;
     } list[] = {
         {MPOL_DEFAULT, 0, 0, 0, MPOL_DEFAULT, 0},

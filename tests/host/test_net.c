@@ -20,7 +20,7 @@ enum { DAYS = 3 * 86400 * 1000 }; /* ms: after which TCP has given up whatever i
 #define PEER 0x0202000au /* 10.0.2.2, network order */
 #define OURS 0x0f02000au /* 10.0.2.15 */
 
-static uint8_t  frame[2048];
+static uint8_t frame[2048];
 static unsigned frame_len;
 
 static uint64_t at_rest; /* bytes of the network's memory with no socket and no packet */
@@ -68,7 +68,8 @@ static unsigned sum(const uint8_t *p, unsigned n, uint32_t s)
 
 static void ethernet(unsigned type)
 {
-    static const uint8_t ours[6] = {0x52, 0x54, 0, 0x12, 0x34, 0x56}, peer[6] = {0x52, 0x55, 10, 0, 2, 2};
+    static const uint8_t ours[6] = {0x52, 0x54, 0, 0x12, 0x34, 0x56},
+                         peer[6] = {0x52, 0x55, 10, 0, 2, 2};
 
     memset(frame, 0, sizeof frame);
     memcpy(frame, ours, 6);
@@ -102,10 +103,11 @@ static void ip(unsigned protocol, unsigned payload, unsigned fragment)
         frame[i] = (uint8_t)check_random();
 }
 
-static void tcp_segment(unsigned sport, unsigned dport, uint32_t seq, uint32_t ack, unsigned flags, unsigned options,
-                        unsigned data)
+static void tcp_segment(unsigned sport, unsigned dport, uint32_t seq, uint32_t ack, unsigned flags,
+                        unsigned options, unsigned data)
 {
-    static const uint8_t some[] = {2, 4, 5, 0xb4, 1, 3, 3, 2, 4, 2, 1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0};
+    static const uint8_t some[] = {2, 4,  5, 0xb4, 1, 3, 3, 2, 4, 2, 1, 1,
+                                   8, 10, 0, 0,    0, 1, 0, 0, 0, 0, 1, 0};
 
     ip(6, 20 + options + data, 0x4000);
     put16(34, sport), put16(36, dport), put32(38, seq), put32(42, ack);
@@ -172,7 +174,7 @@ static struct sock_addr address(uint32_t ip_network_order, unsigned port)
 
 static struct file *listening(unsigned port)
 {
-    struct file     *f = make(SOCK_STREAM, 0);
+    struct file *f = make(SOCK_STREAM, 0);
     struct sock_addr a = address(0, port);
 
     CHECK(f != NULL);
@@ -183,8 +185,8 @@ static struct file *listening(unsigned port)
 
 static long receive(struct file *f, void *buf, size_t n)
 {
-    struct iovec    v;
-    struct uio      uio;
+    struct iovec v;
+    struct uio uio;
     struct sock_msg m = {.uio = &uio};
 
     v = (struct iovec){(uintptr_t)buf, n};
@@ -194,8 +196,8 @@ static long receive(struct file *f, void *buf, size_t n)
 
 static long transmit(struct file *f, const void *buf, size_t n, const struct sock_addr *to)
 {
-    struct iovec    v = {(uintptr_t)buf, n};
-    struct uio      uio = {.iov = &v, .niov = 1, .resid = n, .dir = UIO_WRITE};
+    struct iovec v = {(uintptr_t)buf, n};
+    struct uio uio = {.iov = &v, .niov = 1, .resid = n, .dir = UIO_WRITE};
     struct sock_msg m = {.uio = &uio, .flags = MSG_NOSIGNAL};
 
     if (to != NULL)
@@ -206,15 +208,15 @@ static long transmit(struct file *f, const void *buf, size_t n, const struct soc
 /* One connection, made by the peer: what has come to pass of it. */
 static struct {
     struct file *f;
-    uint32_t     seq, ack;
-    unsigned     port;
+    uint32_t seq, ack;
+    unsigned port;
 } conn;
 
 static void meet(struct file *l)
 {
     struct sock_addr from;
-    const uint8_t   *s;
-    unsigned         len;
+    const uint8_t *s;
+    unsigned len;
 
     if (conn.f != NULL)
         file_release(conn.f);
@@ -240,12 +242,12 @@ static void meet(struct file *l)
 
 TEST(a_connection_from_outside)
 {
-    struct file     *l;
+    struct file *l;
     struct sock_addr peer;
-    char             buf[16];
-    const uint8_t   *s;
-    unsigned         len;
-    long             before;
+    char buf[16];
+    const uint8_t *s;
+    unsigned len;
+    long before;
 
     start();
     before = host_kmem;
@@ -283,7 +285,8 @@ TEST(a_connection_from_outside)
 static void build(void)
 {
     static const unsigned flags[] = {2, 0x10, 0x18, 0x11, 0x14, 4, 0x12, 0, 0x29, 0x3f};
-    unsigned              fl = flags[check_below(10)], data = check_below(3) == 0 ? (unsigned)check_below(1400) : 0;
+    unsigned fl = flags[check_below(10)],
+             data = check_below(3) == 0 ? (unsigned)check_below(1400) : 0;
 
     switch (check_below(10)) {
     case 0:
@@ -295,15 +298,17 @@ static void build(void)
         frame[35] = 0;
         break;
     case 2: /* a fragment */
-        ip(17, 8 + 8 * (unsigned)check_below(100), (unsigned)(check_below(2) << 13 | check_below(200)));
+        ip(17, 8 + 8 * (unsigned)check_below(100),
+           (unsigned)(check_below(2) << 13 | check_below(200)));
         break;
     case 3:
         ip(17, 8 + data, 0);
         put16(34, PEER_PORT), put16(36, PORT + (unsigned)check_below(3)), put16(38, 8 + data);
         break;
     case 4:
-        tcp_segment(PEER_PORT + (unsigned)check_below(50), PORT + (unsigned)check_below(3), (uint32_t)check_random(),
-                    (uint32_t)check_random(), fl, 4 * (unsigned)check_below(11), data);
+        tcp_segment(PEER_PORT + (unsigned)check_below(50), PORT + (unsigned)check_below(3),
+                    (uint32_t)check_random(), (uint32_t)check_random(), fl,
+                    4 * (unsigned)check_below(11), data);
         break;
     case 5:
         ip((unsigned)check_below(256), (unsigned)check_below(1480), 0);
@@ -312,7 +317,8 @@ static void build(void)
         icmp_error(3, (unsigned)check_below(20), PEER_PORT);
         break;
     default: /* of the connection, near its window */
-        tcp_segment(conn.port, PORT, conn.seq + (uint32_t)check_below(3000) - (check_below(2) ? 1500 : 0),
+        tcp_segment(conn.port, PORT,
+                    conn.seq + (uint32_t)check_below(3000) - (check_below(2) ? 1500 : 0),
                     conn.ack + (uint32_t)check_below(200) - 100, fl,
                     check_below(3) ? 0 : 4 * (unsigned)check_below(11), data);
     }
@@ -342,7 +348,7 @@ static void drain(struct file *f)
 /* A socket for datagrams, bound to ASKING; connected to the peer's PEER_PORT. */
 static struct file *asking(bool connected)
 {
-    struct file     *f = make(SOCK_DGRAM, 0);
+    struct file *f = make(SOCK_DGRAM, 0);
     struct sock_addr a = address(0, ASKING), to = address(PEER, PEER_PORT);
 
     CHECK_EQ(socket_bind(f, &a), 0);
@@ -355,14 +361,21 @@ TEST(errors_that_come_back)
 {
     static const struct {
         unsigned type, code, port;
-        int      err;
+        int err;
     } list[] = {
-        {3, 3, PEER_PORT, ECONNREFUSED}, {3, 3, PEER_PORT + 1, 0}, {3, 0, PEER_PORT, 0},  {3, 1, PEER_PORT, 0},
-        {3, 4, PEER_PORT, 0},            {3, 13, PEER_PORT, EHOSTUNREACH}, {3, 16, PEER_PORT, 0},
-        {11, 0, PEER_PORT, 0},           {12, 0, PEER_PORT, EPROTO},       {0, 3, PEER_PORT, 0},
+        {3, 3, PEER_PORT, ECONNREFUSED},
+        {3, 3, PEER_PORT + 1, 0},
+        {3, 0, PEER_PORT, 0},
+        {3, 1, PEER_PORT, 0},
+        {3, 4, PEER_PORT, 0},
+        {3, 13, PEER_PORT, EHOSTUNREACH},
+        {3, 16, PEER_PORT, 0},
+        {11, 0, PEER_PORT, 0},
+        {12, 0, PEER_PORT, EPROTO},
+        {0, 3, PEER_PORT, 0},
     };
     struct file *f;
-    char         c;
+    char c;
 
     start();
     f = asking(true);
@@ -399,10 +412,10 @@ TEST(errors_that_come_back)
 
 TEST(malformed_frames)
 {
-    struct file     *l, *u, *r, *c, *p = NULL;
+    struct file *l, *u, *r, *c, *p = NULL;
     struct sock_addr a = address(0, PORT), from;
-    uint64_t         most = 0;
-    long             before;
+    uint64_t most = 0;
+    long before;
 
     start();
     before = host_kmem;
@@ -456,22 +469,24 @@ TEST(calls_in_any_order)
 {
     enum { N = 24 };
     static uint8_t buf[40000];
-    struct file   *f[N] = {NULL};
-    long           before;
+    struct file *f[N] = {NULL};
+    long before;
     static const int options[] = {2, 6, 7, 8, 9, 13, 20, 21, 25};
 
     start();
     before = host_kmem;
     for (unsigned i = 0; i < OPERATIONS; i++) {
-        unsigned         k = (unsigned)check_below(N), len = 64;
-        struct sock_addr a = address(check_below(4) ? 0x0100007f : OURS, 6000 + (unsigned)check_below(8));
-        struct file     *n;
+        unsigned k = (unsigned)check_below(N), len = 64;
+        struct sock_addr a =
+            address(check_below(4) ? 0x0100007f : OURS, 6000 + (unsigned)check_below(8));
+        struct file *n;
 
         host_fail_one_in = i % 3 == 0 ? 10 : 0;
         if (f[k] == NULL) {
             int type = 1 + (int)check_below(3), family = check_below(6) == 0 ? AF_UNIX : AF_INET;
 
-            if (socket_file(family, type, type == SOCK_RAW ? 1 + (int)check_below(40) : 0, O_NONBLOCK, &f[k]) != 0)
+            if (socket_file(family, type, type == SOCK_RAW ? 1 + (int)check_below(40) : 0,
+                            O_NONBLOCK, &f[k]) != 0)
                 f[k] = NULL;
             continue;
         }
@@ -482,9 +497,16 @@ TEST(calls_in_any_order)
             a.len = 4;
         }
         switch (check_below(14)) {
-        case 0: (void)socket_bind(f[k], &a); break;
-        case 1: (void)socket_listen(f[k], (int)check_below(6)); break;
-        case 2: case 3: (void)socket_connect(f[k], &a); break;
+        case 0:
+            (void)socket_bind(f[k], &a);
+            break;
+        case 1:
+            (void)socket_listen(f[k], (int)check_below(6));
+            break;
+        case 2:
+        case 3:
+            (void)socket_connect(f[k], &a);
+            break;
         case 4:
             if (socket_accept(f[k], O_NONBLOCK, &a, &n) == 0) {
                 unsigned free = 0;
@@ -497,18 +519,31 @@ TEST(calls_in_any_order)
                     file_release(n);
             }
             break;
-        case 5: case 6: (void)transmit(f[k], buf, check_below(sizeof buf), NULL); break;
-        case 7: (void)transmit(f[k], buf, check_below(3000), &a); break;
-        case 8: case 9: (void)receive(f[k], buf, check_below(sizeof buf)); break;
-        case 10: (void)socket_shutdown(f[k], (int)check_below(3)); break;
+        case 5:
+        case 6:
+            (void)transmit(f[k], buf, check_below(sizeof buf), NULL);
+            break;
+        case 7:
+            (void)transmit(f[k], buf, check_below(3000), &a);
+            break;
+        case 8:
+        case 9:
+            (void)receive(f[k], buf, check_below(sizeof buf));
+            break;
+        case 10:
+            (void)socket_shutdown(f[k], (int)check_below(3));
+            break;
         case 11:
             (void)socket_set_option(f[k], check_below(2) ? 1 : (int)check_below(8),
-                                    check_below(2) ? options[check_below(9)] : (int)check_below(30), buf, 16);
+                                    check_below(2) ? options[check_below(9)] : (int)check_below(30),
+                                    buf, 16);
             (void)socket_get_option(f[k], (int)check_below(8), (int)check_below(40), buf, &len);
             (void)socket_name(f[k], check_below(2), &a);
             (void)f[k]->ops->poll(f[k], NULL);
             break;
-        case 12: host_advance((unsigned)check_below(2000)); break;
+        case 12:
+            host_advance((unsigned)check_below(2000));
+            break;
         default:
             file_release(f[k]);
             f[k] = NULL;
@@ -543,9 +578,9 @@ TEST(checksum_is_that_of_the_rfc)
 TEST(a_listener_goes_first)
 {
     struct pseudo_node node = {.tag = NET_SHOW_TCP};
-    struct text        text = {0};
-    struct file       *l;
-    unsigned           len;
+    struct text text = {0};
+    struct file *l;
+    unsigned len;
 
     start();
     l = listening(PORT);
@@ -567,11 +602,11 @@ TEST(a_listener_goes_first)
 /* Two programs that write and do not read: both windows close, and no ACK is answered with one without end. */
 TEST(two_closed_windows)
 {
-    static uint8_t   bytes[8192];
-    struct file     *l, *one, *two = NULL;
+    static uint8_t bytes[8192];
+    struct file *l, *one, *two = NULL;
     struct sock_addr to = address(0x0100007f, PORT), from;
-    size_t           sent[2] = {0, 0}, got[2] = {0, 0};
-    long             n;
+    size_t sent[2] = {0, 0}, got[2] = {0, 0};
+    long n;
 
     start();
     l = listening(PORT);

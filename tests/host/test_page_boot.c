@@ -23,13 +23,13 @@ enum { RANGES = 120, RESERVED = 60, FRAMES = 1 << 18, DEVICE_FRAMES = 3, FIRST =
 enum state { HOLE, USABLE, TAKEN, GIVEN, DEVICE }; /* of a frame */
 
 struct mem_node mem_nodes[NODE_MAX];
-unsigned        nnodes;
+unsigned nnodes;
 
 static struct cpu_counted cpu;
-static struct mem_range   range[RANGES];
-static uint8_t            state[FRAMES], node_of[FRAMES];
-static unsigned           nblocks, nfreed;
-static bool               booted;
+static struct mem_range range[RANGES];
+static uint8_t state[FRAMES], node_of[FRAMES];
+static unsigned nblocks, nfreed;
+static bool booted;
 
 void panic(const char *fmt, ...)
 {
@@ -117,7 +117,7 @@ void mmu_init(const struct mem_range *r, unsigned n, mmu_alloc_fn alloc)
     }
     for (unsigned i = 0; i < 10; i++) {
         unsigned node = i % 2;
-        paddr_t  pa = alloc(node, HUGE_SIZE);
+        paddr_t pa = alloc(node, HUGE_SIZE);
 
         CHECK_EQ(pa % HUGE_SIZE, 0);
         for (uint64_t k = pa >> PAGE_SHIFT; k < (pa + HUGE_SIZE) >> PAGE_SHIFT; k++) {
@@ -170,7 +170,8 @@ static void start(void)
     machine_start(&cpu, &none);
     machine_map(VMEMMAP_BASE, FRAMES * sizeof(struct page));
     for (unsigned i = 0; i < FRAMES; i++)
-        vmemmap[i] = (struct page){.flags = PG_FREE, .order = (uint8_t)(i % 11), .node = i % 2, .no_code = true};
+        vmemmap[i] = (struct page){
+            .flags = PG_FREE, .order = (uint8_t)(i % 11), .node = i % 2, .no_code = true};
     make_ranges();
     for (unsigned i = 0; i < RESERVED; i++)
         reserve(check_below(FRAMES / 2), 1 + check_below(check_below(3) == 0 ? 3000 : 5));
@@ -242,7 +243,7 @@ TEST(a_device_has_descriptors)
 static unsigned frames_in_stretches(void)
 {
     struct mem_stretch s;
-    unsigned           n = 0;
+    unsigned n = 0;
 
     for (unsigned i = 0; mem_stretch(i, &s); i++)
         for (struct page *pg = s.first; pg < s.end; pg++) {

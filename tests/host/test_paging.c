@@ -51,13 +51,21 @@ TEST(small_and_large_memory)
 
 TEST(validation)
 {
-    struct paging p = {.physmem = 16384, .policy = 1, .lotsfree = 16384, .desfree = 256, .minfree = 500,
-                       .throttlefree = 128, .pageout_reserve = 64, .cachefree = 10, .fastscan = 100000,
-                       .slowscan = 90000, .handspreadpages = 50000};
+    struct paging p = {.physmem = 16384,
+                       .policy = 1,
+                       .lotsfree = 16384,
+                       .desfree = 256,
+                       .minfree = 500,
+                       .throttlefree = 128,
+                       .pageout_reserve = 64,
+                       .cachefree = 10,
+                       .fastscan = 100000,
+                       .slowscan = 90000,
+                       .handspreadpages = 50000};
 
     paging_setup(&p, 4096);
-    CHECK_EQ(p.lotsfree, 256);  /* as much as there is memory: default */
-    CHECK_EQ(p.desfree, 128);   /* not below lotsfree: default */
+    CHECK_EQ(p.lotsfree, 256); /* as much as there is memory: default */
+    CHECK_EQ(p.desfree, 128);  /* not below lotsfree: default */
     CHECK_EQ(p.minfree, 64);
     CHECK_EQ(p.throttlefree, 64);
     CHECK_EQ(p.pageout_reserve, 32);
@@ -65,7 +73,8 @@ TEST(validation)
     CHECK_EQ(p.fastscan, 8192);
     CHECK_EQ(p.slowscan, 4096);
     CHECK_EQ(p.handspreadpages, 16383);
-    p = (struct paging){.physmem = 16384, .policy = 1, .lotsfree = 4916, .cachefree = 16384, .min_percent_cpu = 90};
+    p = (struct paging){
+        .physmem = 16384, .policy = 1, .lotsfree = 4916, .cachefree = 16384, .min_percent_cpu = 90};
     paging_setup(&p, 4096);
     CHECK_EQ(p.lotsfree, 256); /* more than 30 % */
     CHECK_EQ(p.cachefree, 256);
@@ -73,7 +82,8 @@ TEST(validation)
     p = (struct paging){.physmem = 16384, .lotsfree = 4915};
     paging_setup(&p, 4096);
     CHECK_EQ(p.lotsfree, 4915);
-    p = (struct paging){.physmem = 16384, .lotsfree = 1000, .desfree = 900, .minfree = 800, .throttlefree = 850};
+    p = (struct paging){
+        .physmem = 16384, .lotsfree = 1000, .desfree = 900, .minfree = 800, .throttlefree = 850};
     paging_setup(&p, 4096);
     CHECK_EQ(p.lotsfree, 1000);
     CHECK_EQ(p.desfree, 900);
@@ -85,16 +95,20 @@ TEST(validation)
 TEST(validation_of_anything)
 {
     for (unsigned k = 0; k < 100000; k++) {
-        struct paging p = {.physmem = 2048 + check_below(100000), .policy = (unsigned)check_below(3),
+        struct paging p = {.physmem = 2048 + check_below(100000),
+                           .policy = (unsigned)check_below(3),
                            .priority_paging = check_below(2)};
-        uint64_t     *v[] = {&p.lotsfree, &p.desfree, &p.minfree, &p.throttlefree, &p.pageout_reserve, &p.cachefree,
-                             &p.fastscan, &p.slowscan, &p.handspreadpages};
+        uint64_t *v[] = {&p.lotsfree,     &p.desfree,         &p.minfree,
+                         &p.throttlefree, &p.pageout_reserve, &p.cachefree,
+                         &p.fastscan,     &p.slowscan,        &p.handspreadpages};
 
         for (unsigned i = 0; i < 9; i++)
             *v[i] = check_below(3) == 0 ? 0 : check_random() >> check_below(64);
         paging_setup(&p, 4096);
-        CHECK(p.pageout_reserve <= p.throttlefree && p.throttlefree <= p.desfree && p.minfree <= p.desfree);
-        CHECK(p.desfree < p.lotsfree && p.lotsfree <= p.physmem * 30 / 100 && p.cachefree >= p.lotsfree);
+        CHECK(p.pageout_reserve <= p.throttlefree && p.throttlefree <= p.desfree &&
+              p.minfree <= p.desfree);
+        CHECK(p.desfree < p.lotsfree && p.lotsfree <= p.physmem * 30 / 100 &&
+              p.cachefree >= p.lotsfree);
         CHECK(p.slowscan >= 1 && p.slowscan <= p.fastscan && p.handspreadpages < p.physmem);
         CHECK(paging_goal(&p, check_below(p.physmem), check_below(100), false) <= p.fastscan / 4);
     }
@@ -120,8 +134,8 @@ TEST(speed)
     CHECK_EQ(paging_goal(&p, 256, 0, false), (100 * 256 + 8192 * 256) / 512 / 4);
 }
 
-static enum page_verdict judge(const struct paging *p, enum hand hand, uint64_t free, enum page_kind kind,
-                               bool referenced, bool dirty)
+static enum page_verdict judge(const struct paging *p, enum hand hand, uint64_t free,
+                               enum page_kind kind, bool referenced, bool dirty)
 {
     struct page_seen s = {.kind = kind, .referenced = referenced, .dirty = dirty, .spaces = 1};
 
@@ -130,7 +144,7 @@ static enum page_verdict judge(const struct paging *p, enum hand hand, uint64_t 
 
 TEST(hands)
 {
-    struct paging    p = example(0, 0);
+    struct paging p = example(0, 0);
     struct page_seen s = {.kind = KIND_FILE, .spaces = 9};
 
     CHECK_EQ(judge(&p, FRONT, 100, KIND_FILE, true, false), PAGE_CLEAR);

@@ -22,24 +22,24 @@
 
 enum { PAGES = 150, MAX_BYTES = PAGES * PAGE_SIZE, QUEUE = 256 };
 
-static struct vnode     vn;
+static struct vnode vn;
 static struct object_io io;
-static uint8_t          model[MAX_BYTES], buf[MAX_BYTES];
-static uint8_t          disk[PAGES][PAGE_SIZE];
-static bool             block[PAGES]; /* there is one */
-static unsigned         nblocks, blocks_max;
-static unsigned         error_every; /* one request of so many fails; 0: none */
-static unsigned         errors, reads_asked;
+static uint8_t model[MAX_BYTES], buf[MAX_BYTES];
+static uint8_t disk[PAGES][PAGE_SIZE];
+static bool block[PAGES]; /* there is one */
+static unsigned nblocks, blocks_max;
+static unsigned error_every; /* one request of so many fails; 0: none */
+static unsigned errors, reads_asked;
 /* writing that nobody waits for may fail for lack of memory: no error */
-static bool             put_off;
-static bool             put_off_late; /* and always does when it ends */
-static bool             refuse_writes; /* all fail when they end */
-static void (*beside)(void);           /* once, when a write has ended: another thread */
+static bool put_off;
+static bool put_off_late;    /* and always does when it ends */
+static bool refuse_writes;   /* all fail when they end */
+static void (*beside)(void); /* once, when a write has ended: another thread */
 
 static struct request {
     struct page *pg;
-    bool         write, early, sync;
-    uint8_t      bytes[PAGE_SIZE];
+    bool write, early, sync;
+    uint8_t bytes[PAGE_SIZE];
 } *queue[QUEUE];
 static unsigned nqueue;
 
@@ -171,8 +171,8 @@ void reserve_return(uint64_t pages)
 static void finish(unsigned i)
 {
     struct request *r = queue[i];
-    struct page    *pg = r->pg;
-    int             err = error_every != 0 && check_below(error_every) == 0 ? -EIO : 0;
+    struct page *pg = r->pg;
+    int err = error_every != 0 && check_below(error_every) == 0 ? -EIO : 0;
     void (*other)(void) = r->write ? beside : NULL;
 
     if (r->write && refuse_writes)
@@ -247,7 +247,8 @@ static void submit(struct page **pages, unsigned n, bool write, bool sync)
         CHECK((pages[i]->flags & (write ? PG_WRITEBACK : PG_LOCKED)) != 0);
         if (nqueue == QUEUE)
             finish((unsigned)check_below(nqueue));
-        *r = (struct request){.pg = pages[i], .write = write, .sync = sync, .early = check_below(2) != 0};
+        *r = (struct request){
+            .pg = pages[i], .write = write, .sync = sync, .early = check_below(2) != 0};
         memcpy(r->bytes, page_to_virt(pages[i]), PAGE_SIZE);
         queue[nqueue++] = r;
     }
@@ -309,8 +310,8 @@ static int prepare_write(struct vm_object *o, uint64_t off, uint64_t len)
 
 static const struct pager_ops pager = {
     .readpages = readpages, .writepages = writepages, .prepare_write = prepare_write};
-static const struct vnodeops  ops = {.trim = trim};
-static struct vfs             vfs;
+static const struct vnodeops ops = {.trim = trim};
+static struct vfs vfs;
 
 static struct list mapped; /* in the place of a segment: the file counts as mapped */
 
@@ -335,9 +336,9 @@ static void start(void)
 static long do_write(uint64_t off, size_t n)
 {
     struct iovec one;
-    struct uio   uio;
-    loff_t       at = (loff_t)off;
-    long         r;
+    struct uio uio;
+    loff_t at = (loff_t)off;
+    long r;
 
     uio_init_kernel(&uio, &one, buf, n, UIO_WRITE);
     r = vn_write_pages(&vn, &uio, &at);
@@ -349,15 +350,15 @@ static long do_write(uint64_t off, size_t n)
 static long do_read(uint64_t off, size_t n)
 {
     struct iovec one;
-    struct uio   uio;
-    long         r;
+    struct uio uio;
+    long r;
 
     uio_init_kernel(&uio, &one, buf, n, UIO_READ);
     r = vn_read_pages(&vn, &uio, (loff_t)off);
     for (long i = 0; i < r; i++)
         if (buf[i] != model[off + (uint64_t)i])
-            check_fail(__FILE__, __LINE__, "byte %ld of the file is %u, not %u", (long)off + i, buf[i],
-                       model[off + (uint64_t)i]);
+            check_fail(__FILE__, __LINE__, "byte %ld of the file is %u, not %u", (long)off + i,
+                       buf[i], model[off + (uint64_t)i]);
     return r;
 }
 
@@ -372,7 +373,7 @@ static void fill(size_t n)
 static void do_truncate(uint64_t size)
 {
     uint64_t old = vn.size;
-    int      err;
+    int err;
 
     rw_enter_write(&vn.lock);
     err = vn_truncate_pages(&vn, size);
@@ -390,7 +391,8 @@ static void evict(void)
     for (uint64_t i = 0; i < PAGES; i++) {
         struct page *pg = radix_lookup(&vn.obj.tree, i);
 
-        if (pg != NULL && (pg->flags & (PG_DIRTY | PG_LOCKED | PG_WRITEBACK)) == 0 && check_below(2) == 0)
+        if (pg != NULL && (pg->flags & (PG_DIRTY | PG_LOCKED | PG_WRITEBACK)) == 0 &&
+            check_below(2) == 0)
             object_punch(&vn.obj, i, i);
     }
 }
@@ -416,7 +418,7 @@ static void verify_disk(void)
 {
     for (uint64_t i = 0; i * PAGE_SIZE < vn.size; i++) {
         static const uint8_t zeros[PAGE_SIZE];
-        uint64_t             n = min_of(PAGE_SIZE, vn.size - i * PAGE_SIZE);
+        uint64_t n = min_of(PAGE_SIZE, vn.size - i * PAGE_SIZE);
 
         CHECK(memcmp(block[i] ? disk[i] : zeros, model + i * PAGE_SIZE, n) == 0);
     }
@@ -425,19 +427,25 @@ static void verify_disk(void)
 static void random_step(void)
 {
     uint64_t off = check_below(MAX_BYTES - 1), n = 1 + check_below(MAX_BYTES - off);
-    long     r;
+    long r;
 
     if (check_below(3) != 0)
         n = 1 + check_below(min_of(n, 12000ul));
     if (check_below(4) == 0)
         off &= PAGE_MASK;
     switch (check_below(12)) {
-    case 0: case 1: case 2: case 3:
+    case 0:
+    case 1:
+    case 2:
+    case 3:
         fill(n);
         r = do_write(off, n);
         CHECK(r > 0 || (r == -ENOSPC && nblocks == blocks_max) || (r == -EIO && error_every != 0));
         break;
-    case 4: case 5: case 6: case 7:
+    case 4:
+    case 5:
+    case 6:
+    case 7:
         r = do_read(off, n);
         if (error_every == 0)
             CHECK_EQ(r, off >= vn.size ? 0 : min_of(n, vn.size - off));
@@ -560,8 +568,9 @@ TEST(errors_are_told_and_nothing_is_lost)
     for (unsigned round = 0; round < 20; round++) {
         start();
         for (unsigned step = 0; step < 300; step++) {
-            uint64_t off = check_below(MAX_BYTES - 1), n = 1 + check_below(min_of(MAX_BYTES - off, 40000ul));
-            long     r;
+            uint64_t off = check_below(MAX_BYTES - 1),
+                     n = 1 + check_below(min_of(MAX_BYTES - off, 40000ul));
+            long r;
 
             error_every = 10;
             fill(n);

@@ -25,8 +25,7 @@ static void begin(unsigned boards, uint64_t bare)
 
 /* Makes `pages` choices; returns the set of lgroups, counts in count[]; checks the policy
  * charged. */
-static uint64_t choose(enum lgrp_mem_policy policy, enum lgrp_mem_policy charged,
-                       unsigned pages)
+static uint64_t choose(enum lgrp_mem_policy policy, enum lgrp_mem_policy charged, unsigned pages)
 {
     uint64_t set = 0;
 

@@ -16,10 +16,10 @@ enum { LGRPS = 3, CPUS = 4, PROCS = 3, THREADS = 60 };
 uint32_t lgrp_loadavg_max_effect = LGRP_LOAD_FULL, lgrp_create_hold = 20;
 uint64_t lgrp_min_nsec = 100 * MS;
 
-static struct lgrp_part   part, other;
-static struct lgrp_proc   proc[PROCS];
+static struct lgrp_part part, other;
+static struct lgrp_proc proc[PROCS];
 static struct lgrp_thread t[THREADS];
-static unsigned           seen; /* threads in each lgroup, the creator included */
+static unsigned seen; /* threads in each lgroup, the creator included */
 
 uint16_t lgrp_threads_seen(const struct lgrp_part *p, unsigned lgrp, unsigned excluded)
 {
@@ -38,7 +38,8 @@ static void start(void)
 }
 
 /* Thread i of process k gets its home in lgroup g; its creator is a thread of that process, or NULL. */
-static struct lgrp_thread *arrive(unsigned i, unsigned k, unsigned g, struct lgrp_thread *creator, uint64_t now_ns)
+static struct lgrp_thread *arrive(unsigned i, unsigned k, unsigned g, struct lgrp_thread *creator,
+                                  uint64_t now_ns)
 {
     struct lgrp_proc *p = &proc[k];
 
@@ -256,7 +257,7 @@ TEST(random_histories)
 
         start();
         for (unsigned step = 0; step < 500; step++) {
-            unsigned            i = (unsigned)check_below(THREADS), k = i % PROCS;
+            unsigned i = (unsigned)check_below(THREADS), k = i % PROCS;
             struct lgrp_thread *creator = &t[i % PROCS + PROCS * check_below(THREADS / PROCS)];
 
             now_ns += check_below(60) * MS;
@@ -264,7 +265,8 @@ TEST(random_histories)
             if (t[i].part != NULL)
                 leave(&t[i], now_ns);
             else
-                arrive(i, k, (unsigned)check_below(LGRPS), creator->part != NULL ? creator : NULL, now_ns);
+                arrive(i, k, (unsigned)check_below(LGRPS), creator->part != NULL ? creator : NULL,
+                       now_ns);
             if (check_below(4) == 0)
                 updates(1 + (unsigned)check_below(30));
             check_held();

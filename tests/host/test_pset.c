@@ -21,10 +21,10 @@
 enum { THREADS = 40, EACH_PROCESS = 5 };
 
 static struct lgrp_proc proc[THREADS / EACH_PROCESS];
-static unsigned         nsleeps, nkstats;
-static struct thread   *unbinds; /* it unbinds itself while a call sleeps; NULL: none does */
-static bool             no_memory, has_cpu_lock;
-static uint64_t         now_ns;
+static unsigned nsleeps, nkstats;
+static struct thread *unbinds; /* it unbinds itself while a call sleeps; NULL: none does */
+static bool no_memory, has_cpu_lock;
+static uint64_t now_ns;
 
 struct lgrp_counters lgrp_counters[LGRP_MAX];
 
@@ -130,8 +130,8 @@ static void start(unsigned nthreads, unsigned nrunning)
         lgrp_proc_init(&proc[i]);
     for (unsigned i = 0; i < nthreads; i++) {
         spin_init(&t[i].lock, RANK_THREAD);
-        lgrp_thread_home(&cpupart_default.lgrps, &t[i].lg, &proc[i / EACH_PROCESS], NULL, clock_mono_ns(),
-                         (uint32_t)check_random());
+        lgrp_thread_home(&cpupart_default.lgrps, &t[i].lg, &proc[i / EACH_PROCESS], NULL,
+                         clock_mono_ns(), (uint32_t)check_random());
         list_push_back(&all_threads, &t[i].all_link);
         if (i < nrunning)
             wake(&t[i], (unsigned)check_below(CPUS));
@@ -170,11 +170,11 @@ static void check_cpus_of(const struct cpupart *p)
 /* I2 and I3; each thread is at home where its set has a CPU. */
 static void check_threads_of(const struct cpupart *p)
 {
-    unsigned      homed[LGRP_MAX] = {0};
+    unsigned homed[LGRP_MAX] = {0};
     struct thread *th;
-    bool          any = p == &cpupart_default;
+    bool any = p == &cpupart_default;
 
-    LIST_FOREACH(th, &all_threads, all_link) {
+    LIST_FOREACH (th, &all_threads, all_link) {
         if (th->part != p)
             continue;
         any = true;
@@ -201,7 +201,7 @@ static void check_sets(void)
         }
     for (unsigned i = 0; i < CPUS; i++)
         CHECK(disp[i].part->live);
-    LIST_FOREACH(th, &all_threads, all_link)
+    LIST_FOREACH (th, &all_threads, all_link)
         CHECK(th->part->live);
 }
 
@@ -212,7 +212,7 @@ static void settle(void)
     struct thread *th;
 
     poked_come((unsigned)check_below(CPUS));
-    LIST_FOREACH(th, &all_threads, all_link) {
+    LIST_FOREACH (th, &all_threads, all_link) {
         if (th->state == TS_ONPROC) {
             CHECK(th->cpu->thread == th);
             CHECK(disp_may_run(th, th->cpu) && is_online(th->cpu->id));
@@ -254,7 +254,8 @@ TEST(numbers)
         CHECK_EQ(pset_create(), id);
     CHECK_EQ(nkstats, 3);
     CHECK_EQ(pset_destroy(2), 0);
-    CHECK(pset_find(2) == NULL && pset_find(3) != NULL && pset_find(4) == NULL && pset_find(0) == NULL);
+    CHECK(pset_find(2) == NULL && pset_find(3) != NULL && pset_find(4) == NULL &&
+          pset_find(0) == NULL);
     CHECK_EQ(pset_destroy(2), -EINVAL);
     CHECK_EQ(pset_destroy(PS_NONE), -EINVAL);
     CHECK_EQ(pset_destroy(-2), -EINVAL);
@@ -381,7 +382,7 @@ TEST(a_thread_changes_its_set)
 TEST(the_home_follows_the_set)
 {
     struct cpupart *two, *one;
-    unsigned        home;
+    unsigned home;
 
     start(1, 0);
     home = t[0].lg.home;
@@ -504,7 +505,7 @@ TEST(a_set_is_destroyed)
 
 TEST(off_line_and_back)
 {
-    long     since;
+    long since;
     uint32_t changes;
 
     start(THREADS, THREADS);
@@ -568,7 +569,7 @@ TEST(affinities)
 TEST(counters)
 {
     struct cpupart *p;
-    uint64_t        v[64];
+    uint64_t v[64];
 
     start(THREADS, 0);
     pset_stats_init();
@@ -603,11 +604,11 @@ TEST(counters)
 static void change_something(void)
 {
     struct thread *th = &t[check_below(THREADS)];
-    unsigned       cpu = (unsigned)check_below(CPUS);
-    int            id = (int)check_below(5);
+    unsigned cpu = (unsigned)check_below(CPUS);
+    int id = (int)check_below(5);
     struct cpumask m = {0};
     struct cpupart *p;
-    bool           forced = check_below(2) == 0;
+    bool forced = check_below(2) == 0;
 
     if (id == 0)
         id = PS_NONE;
@@ -636,7 +637,11 @@ static void change_something(void)
     case 7:
         if (curthread == &idle[cpu]) /* the idle thread makes no call, and so cannot stop its CPU */
             break;
-        (void)disp_cpu_set_state(cpu, check_below(3) == 0 ? P_OFFLINE : check_below(2) ? P_ONLINE : P_NOINTR, forced);
+        (void)disp_cpu_set_state(cpu,
+                                 check_below(3) == 0 ? P_OFFLINE
+                                 : check_below(2)    ? P_ONLINE
+                                                     : P_NOINTR,
+                                 forced);
         break;
     case 8:
         for (unsigned k = 1 + (unsigned)check_below(CPUS); k > 0; k--)
@@ -655,7 +660,7 @@ TEST(whatever_is_changed)
     for (unsigned i = 0; i < THREADS; i++)
         disp_set_pri(&t[i], i % 7 == 0 ? PRI_RT + (int)i : 20 + (int)i % 3 * 10);
     for (unsigned step = 0; step < 20000; step++) {
-        unsigned       id = (unsigned)check_below(CPUS);
+        unsigned id = (unsigned)check_below(CPUS);
         struct thread *th = &t[check_below(THREADS)];
 
         lbolt += check_below(3) == 0;

@@ -13,8 +13,8 @@
 enum { NKEYS = 600 };
 
 static uint64_t keys[NKEYS];
-static bool     in[NKEYS];
-static uint8_t  tags[NKEYS]; /* bit t: has tag t */
+static bool in[NKEYS];
+static uint8_t tags[NKEYS]; /* bit t: has tag t */
 
 /* Sorted, distinct keys in a few clusters, as an address space has them, up to 52 bits. */
 static int by_value(const void *a, const void *b)
@@ -27,7 +27,7 @@ static int by_value(const void *a, const void *b)
 static void make_keys(void)
 {
     static const uint64_t bases[] = {0, 0x400, 0x7ffff7f00, 0x7fffffe00, 0xffffffffffc00};
-    uint64_t              last = ~0ull;
+    uint64_t last = ~0ull;
 
     for (unsigned i = 0; i < NKEYS; i++)
         keys[i] = bases[check_below(5)] + check_below(1 << (1 + check_below(9)));
@@ -56,7 +56,7 @@ static void verify_node(struct radix_node *n)
 
     CHECK(used >= (n->shift == 0 ? 1u : 2u));
     for (uint64_t bits = n->present; n->shift != 0 && bits != 0; bits &= bits - 1) {
-        unsigned           i = (unsigned)__builtin_ctzll(bits);
+        unsigned i = (unsigned)__builtin_ctzll(bits);
         struct radix_node *child = n->slot[i];
 
         CHECK(child->shift < n->shift);
@@ -147,7 +147,7 @@ TEST(random_operations)
 TEST(replace_and_destroy)
 {
     struct radix r = {0};
-    unsigned     n = 0;
+    unsigned n = 0;
 
     make_keys();
     for (unsigned i = 0; i < NKEYS; i += 3, n++)
@@ -165,9 +165,9 @@ TEST(replace_and_destroy)
 
 TEST(clone_leaf_by_leaf)
 {
-    struct radix       a = {0}, b = {0};
+    struct radix a = {0}, b = {0};
     struct radix_node *leaf;
-    uint64_t           index = 0;
+    uint64_t index = 0;
 
     make_keys();
     for (unsigned i = 0; i < NKEYS; i++)

@@ -9,8 +9,8 @@
 #include <string.h>
 
 static struct lgrp_topo t;
-static struct cpumask   cand;
-static uint16_t         narrive[CPU_MAX];
+static struct cpumask cand;
+static uint16_t narrive[CPU_MAX];
 
 /* Distances of a machine in pairs of boards: 12 within a pair, 18 to the others. */
 static uint8_t pairs(unsigned i, unsigned j)

@@ -111,7 +111,7 @@ TEST(nobody_waits_for_nothing)
 
         for (unsigned k = 0; k < some; k++) {
             struct thread *th = &t[check_below(THREADS)];
-            unsigned       id = (unsigned)check_below(CPUS);
+            unsigned id = (unsigned)check_below(CPUS);
 
             lbolt += check_below(3) == 0;
             if (th->state == TS_SLEEP && check_below(3) != 0)
@@ -244,7 +244,8 @@ TEST(no_real_time_thread_waits_for_less)
 {
     start();
     for (unsigned i = 0; i < THREADS; i++) {
-        rt_sleeper(i, check_below(2) ? 100 + (int)check_below(5) * 24 : 30, (unsigned)check_below(CPUS));
+        rt_sleeper(i, check_below(2) ? 100 + (int)check_below(5) * 24 : 30,
+                   (unsigned)check_below(CPUS));
         t[i].bound_cpu = i % 8 == 0 ? (int)check_below(CPUS) : -1;
         t[i].restricted = i % 3 == 0;
         for (unsigned k = 0; k < 5; k++)
@@ -253,7 +254,7 @@ TEST(no_real_time_thread_waits_for_less)
     for (unsigned step = 0; step < 4000; step++) {
         for (unsigned k = (unsigned)check_below(8); k > 0; k--) {
             struct thread *th = &t[check_below(THREADS)];
-            unsigned       id = (unsigned)check_below(CPUS);
+            unsigned id = (unsigned)check_below(CPUS);
 
             on(id);
             if (th->state == TS_SLEEP && check_below(3) != 0)
@@ -272,7 +273,7 @@ TEST(no_real_time_thread_waits_for_less)
 
 /* ---- equal shares ---- */
 
-static unsigned ran[THREADS_MAX];   /* milliseconds */
+static unsigned ran[THREADS_MAX]; /* milliseconds */
 /* millisecond at which the thread on a CPU has used up its slice */
 static unsigned slice_end[CPUS];
 static unsigned now;
@@ -285,7 +286,8 @@ static void begin_slice(unsigned id, struct thread *was, unsigned end)
     if (th == was)
         return;
     was->slice_left = was->state == TS_RUNNABLE && end > now ? end - now : 0;
-    slice_end[id] = now + (unsigned)min_of(th->slice_left != 0 ? th->slice_left : UINT64_MAX, class_quantum(th));
+    slice_end[id] = now + (unsigned)min_of(th->slice_left != 0 ? th->slice_left : UINT64_MAX,
+                                           class_quantum(th));
 }
 
 /* The slice of CPU `id` is over: what disp_preempt() of disp/preempt.c does then. */
@@ -387,14 +389,15 @@ TEST(equal_shares)
 {
     static const struct {
         unsigned cpus, threads;
-    } row[] = {{2, 3}, {2, 4}, {2, 5}, {2, 8}, {2, 12}, {2, 24}, {4, 5}, {4, 7}, {8, 9}, {8, 16}, {8, 32}, {8, 100}};
+    } row[] = {{2, 3}, {2, 4}, {2, 5}, {2, 8},  {2, 12}, {2, 24},
+               {4, 5}, {4, 7}, {8, 9}, {8, 16}, {8, 32}, {8, 100}};
 
     for (unsigned i = 0; i < array_size(row); i++) {
         unsigned least = compute(row[i].cpus, row[i].threads, 0, 8000);
 
         if (least < 85)
-            check_fail(__FILE__, __LINE__, "%u threads on %u CPUs: one has %u %% of the mean", row[i].threads,
-                       row[i].cpus, least);
+            check_fail(__FILE__, __LINE__, "%u threads on %u CPUs: one has %u %% of the mean",
+                       row[i].threads, row[i].cpus, least);
     }
 }
 

@@ -11,13 +11,13 @@
 
 enum { NMAX = 4096, POSITION_NS = 10000000, SECTOR_NS = 400000, MS = 1000000 };
 
-static struct sched         q;
+static struct sched q;
 static const struct sched_room ROOM = {512, 64};
-static struct blk_req       req[NMAX];
-static unsigned             nreq;
-static uint64_t             now, arm, begun;
-static uint64_t             position_ns, sector_ns;
-static uint16_t             prio_of[90]; /* by process */
+static struct blk_req req[NMAX];
+static unsigned nreq;
+static uint64_t now, arm, begun;
+static uint64_t position_ns, sector_ns;
+static uint16_t prio_of[90]; /* by process */
 
 static void start(enum sched_mode mode)
 {
@@ -33,27 +33,34 @@ static void start(enum sched_mode mode)
     sector_ns = SECTOR_NS;
 }
 
-static struct blk_req *add_by(enum blk_op op, uint64_t lba, uint32_t nsect, struct blk_owner by, bool sync)
+static struct blk_req *add_by(enum blk_op op, uint64_t lba, uint32_t nsect, struct blk_owner by,
+                              bool sync)
 {
     struct blk_req *r = &req[nreq++];
 
     CHECK(nreq <= NMAX);
-    *r = (struct blk_req){.op = (uint8_t)op, .lba = lba, .nsect = nsect, .nvecs = (nsect + 7) / 8,
-                          .by = by, .sync = sync, .submitted_ns = now};
+    *r = (struct blk_req){.op = (uint8_t)op,
+                          .lba = lba,
+                          .nsect = nsect,
+                          .nvecs = (nsect + 7) / 8,
+                          .by = by,
+                          .sync = sync,
+                          .submitted_ns = now};
     sched_add(&q, r, now);
     return r;
 }
 
 static struct blk_req *add(enum blk_op op, uint64_t lba, uint32_t nsect, uint32_t pid, bool sync)
 {
-    return add_by(op, lba, nsect, (struct blk_owner){.pid = pid, .prio = pid < 90 ? prio_of[pid] : 0}, sync);
+    return add_by(op, lba, nsect,
+                  (struct blk_owner){.pid = pid, .prio = pid < 90 ? prio_of[pid] : 0}, sync);
 }
 
 /* Take a command and carry it out: `now` moves on.  Returns its sectors, 0: nothing could be taken. */
 static uint32_t serve(struct sched_batch *b)
 {
-    uint64_t        again, at;
-    uint32_t        sectors = 0;
+    uint64_t again, at;
+    uint32_t sectors = 0;
     struct blk_req *r;
 
     if (!sched_take(&q, &ROOM, now, b, &again))
@@ -77,7 +84,7 @@ static uint32_t serve(struct sched_batch *b)
 static bool finish(struct sched_batch *b, uint32_t sectors, const struct blk_req *wanted)
 {
     struct blk_req *r;
-    bool            found = false;
+    bool found = false;
 
     sched_done(&q, b->flow, sectors, begun, now);
     while ((r = list_pop(&b->reqs, struct blk_req, link)) != NULL) {
@@ -124,7 +131,7 @@ TEST(fifo_keeps_order_and_merges_nothing)
 TEST(fifo_joins_what_follows_and_continues)
 {
     /* sectors, 128 of those that are joined */
-    const uint32_t     expected[] = {128, 64, 96, 32, 8, 200, 0};
+    const uint32_t expected[] = {128, 64, 96, 32, 8, 200, 0};
     struct sched_batch b;
 
     start(SCHED_FIFO);
@@ -147,7 +154,7 @@ TEST(fifo_joins_what_follows_and_continues)
 TEST(elevator_sweeps_in_one_direction)
 {
     struct sched_batch b;
-    uint64_t           last = 0, turns = 0;
+    uint64_t last = 0, turns = 0;
 
     start(SCHED_ELEVATOR);
     disk_read_expire = 0;
@@ -155,7 +162,7 @@ TEST(elevator_sweeps_in_one_direction)
         add(BLK_READ, i * 2711 % 1000 * 1000, 8, 1, true);
     for (unsigned i = 0; i < 2000; i++) {
         struct blk_req *r;
-        uint64_t        lba;
+        uint64_t lba;
 
         CHECK_EQ(serve(&b), 8);
         r = list_first(&b.reqs, struct blk_req, link);
@@ -175,14 +182,14 @@ TEST(elevator_merges_front_and_back)
 {
     static const unsigned order[] = {3, 2, 4, 0, 1, 7, 6, 5}; /* of eight pages that touch */
     struct sched_batch b;
-    unsigned           n = 0;
-    struct blk_req    *r;
+    unsigned n = 0;
+    struct blk_req *r;
 
     start(SCHED_ELEVATOR);
     for (unsigned i = 0; i < 8; i++)
         add(BLK_WRITE, 800 + order[i] * 8, 8, 1, false);
-    add(BLK_READ, 864, 8, 1, true);    /* another direction */
-    add(BLK_WRITE, 880, 8, 1, false);  /* a gap */
+    add(BLK_READ, 864, 8, 1, true);   /* another direction */
+    add(BLK_WRITE, 880, 8, 1, false); /* a gap */
     add(BLK_WRITE, 888, 500, 1, false);
     add(BLK_WRITE, 1388, 8, 1, false); /* one sector more than there is room for */
     req[9].alone = false;
@@ -202,7 +209,7 @@ TEST(elevator_merges_front_and_back)
 TEST(failed_merges_are_tried_alone)
 {
     struct sched_batch b;
-    struct blk_req    *r;
+    struct blk_req *r;
 
     start(SCHED_ELEVATOR);
     for (unsigned i = 0; i < 4; i++)
@@ -226,14 +233,14 @@ TEST(nothing_is_lost)
     start(SCHED_FIFO);
     for (unsigned step = 0; ended < NMAX; step++) {
         struct sched_batch b;
-        uint32_t           n;
+        uint32_t n;
 
         if (check_below(50) == 0)
             disk_sched = (unsigned)check_below(SCHED_MODES);
         prio_of[check_below(90)] = IOPRIO(IOPRIO_RT + check_below(3), check_below(8));
         for (uint64_t k = check_below(4); k > 0 && nreq < NMAX; k--)
-            add(check_below(2) ? BLK_READ : BLK_WRITE, check_below(100000), 1 + (uint32_t)check_below(500),
-                (uint32_t)check_below(90), check_below(2) == 0);
+            add(check_below(2) ? BLK_READ : BLK_WRITE, check_below(100000),
+                1 + (uint32_t)check_below(500), (uint32_t)check_below(90), check_below(2) == 0);
         if ((n = serve(&b)) == 0) {
             now += 5 * MS;
             continue;
@@ -241,7 +248,7 @@ TEST(nothing_is_lost)
         sched_done(&q, b.flow, n, begun, now);
         while (!list_empty(&b.reqs)) {
             struct blk_req *r = list_pop(&b.reqs, struct blk_req, link);
-            uint32_t        part = min_of(n, r->nsect - r->sdone);
+            uint32_t part = min_of(n, r->nsect - r->sdone);
 
             CHECK(part > 0);
             n -= part;
@@ -257,7 +264,8 @@ TEST(nothing_is_lost)
         CHECK_EQ(req[i].sdone, req[i].nsect);
     CHECK(list_empty(&q.fifo));
     for (unsigned i = 0; i < SCHED_FLOWS; i++)
-        CHECK(q.flow[i].q.heap == NULL && q.flow[i].q.n == 0 && q.flow[i].running == 0 && list_empty(&q.flow[i].turn));
+        CHECK(q.flow[i].q.heap == NULL && q.flow[i].q.n == 0 && q.flow[i].running == 0 &&
+              list_empty(&q.flow[i].turn));
 }
 
 /*
@@ -277,7 +285,7 @@ static uint64_t reader_beside_writer(unsigned most, uint64_t *worst, uint64_t *w
     before = next_read = now;
     while (reads < most) {
         struct sched_batch b;
-        uint32_t           n;
+        uint32_t n;
 
         n = serve(&b);
         if (n == 0)
@@ -318,9 +326,9 @@ TEST(fair_reader_does_not_wait_for_a_writer)
 
     start(SCHED_FAIR);
     took = reader_beside_writer(50, &worst, &written);
-    CHECK(worst <= 2);        /* the one under way, and one that starves */
+    CHECK(worst <= 2);             /* the one under way, and one that starves */
     CHECK(took <= 50 * 3 * alone); /* the two have about as much of the disk */
-    CHECK(written >= 8 * 32); /* and the writer is served */
+    CHECK(written >= 8 * 32);      /* and the writer is served */
 }
 
 TEST(fair_background_does_not_starve)
@@ -336,8 +344,8 @@ TEST(fair_background_does_not_starve)
     since = now;
     while (back < 100) {
         struct sched_batch b;
-        uint32_t           n = serve(&b);
-        uint32_t           pid;
+        uint32_t n = serve(&b);
+        uint32_t pid;
 
         CHECK(n > 0);
         pid = list_first(&b.reqs, struct blk_req, link)->by.pid;
@@ -356,7 +364,7 @@ TEST(fair_background_does_not_starve)
 
 TEST(fair_flows_take_turns)
 {
-    unsigned           got[3] = {0};
+    unsigned got[3] = {0};
     struct sched_batch b;
 
     start(SCHED_FAIR);
@@ -383,11 +391,12 @@ TEST(fair_users_share)
 {
     for (unsigned many = 2; many <= 200; many = many * 3 + 1) {
         struct sched_batch b;
-        unsigned           got[2] = {0};
+        unsigned got[2] = {0};
 
         start(SCHED_FAIR);
         for (unsigned i = 0; i < 400; i++)
-            add_by(BLK_READ, check_below(1000000), 8, (struct blk_owner){100 + i % many, 0, 7}, true);
+            add_by(BLK_READ, check_below(1000000), 8, (struct blk_owner){100 + i % many, 0, 7},
+                   true);
         for (unsigned i = 0; i < 40; i++)
             add_by(BLK_READ, 1000000 + check_below(1000000), 8, (struct blk_owner){90, 0, 8}, true);
         for (unsigned i = 0; i < 60; i++) {
@@ -409,8 +418,9 @@ TEST(fair_no_user_has_all_flows)
     for (unsigned i = 0; i < 400; i++)
         add_by(BLK_READ, i * 100, 8, (struct blk_owner){100 + i % 200, 0, 7}, true);
     for (unsigned i = 0; i < 3; i++) {
-        struct blk_req *r = add_by(BLK_READ, 500000 + i * 100, 8, (struct blk_owner){90 + i, 0, 8 + i}, true);
-        unsigned        ahead = 0;
+        struct blk_req *r =
+            add_by(BLK_READ, 500000 + i * 100, 8, (struct blk_owner){90 + i, 0, 8 + i}, true);
+        unsigned ahead = 0;
 
         while (!finish(&b, serve(&b), r))
             ahead++;
@@ -422,8 +432,8 @@ TEST(fair_no_user_has_all_flows)
 TEST(fair_flows_are_of_one_process)
 {
     struct sched_batch b;
-    struct blk_req    *r;
-    unsigned           ahead = 0;
+    struct blk_req *r;
+    unsigned ahead = 0;
 
     start(SCHED_FAIR);
     for (unsigned i = 0; i < 50; i++)
@@ -450,7 +460,7 @@ TEST(fair_flows_are_of_one_process)
 TEST(fair_sweep_ends)
 {
     struct sched_batch b;
-    struct blk_req    *low;
+    struct blk_req *low;
 
     start(SCHED_FAIR);
     add(BLK_WRITE, 5000, 8, 7, false);
@@ -478,7 +488,8 @@ TEST(what_commands_take)
         for (unsigned i = 0; i < 200; i++) {
             uint32_t n = i % 8 < share ? 8 : 200 + (uint32_t)check_below(100);
 
-            disk_cost_learn(&c, n, POSITION_NS / 2 + check_below(POSITION_NS) + n * (uint64_t)SECTOR_NS);
+            disk_cost_learn(&c, n,
+                            POSITION_NS / 2 + check_below(POSITION_NS) + n * (uint64_t)SECTOR_NS);
         }
         CHECK_NEAR(c.position_ns, POSITION_NS, 4 * MS);
         CHECK_NEAR(c.sector_ns, SECTOR_NS, SECTOR_NS / 8);
@@ -492,9 +503,10 @@ TEST(what_commands_take)
 TEST(elevator_lets_nobody_wait_for_ever)
 {
     for (unsigned write = 0; write < 2; write++) {
-        uint64_t        since, took, expire = (write ? disk_write_expire : disk_read_expire) * (uint64_t)MS;
+        uint64_t since, took,
+            expire = (write ? disk_write_expire : disk_read_expire) * (uint64_t)MS;
         struct blk_req *low = NULL;
-        bool            done = false;
+        bool done = false;
 
         start(SCHED_ELEVATOR);
         for (uint64_t lba = 1000000; !done; lba += 512) {
@@ -514,7 +526,8 @@ TEST(elevator_lets_nobody_wait_for_ever)
             done = finish(&b, serve(&b), low);
         }
         took = now - since;
-        CHECK(took <= expire + 2 * (POSITION_NS + 512 * (uint64_t)SECTOR_NS) + POSITION_NS + 8 * SECTOR_NS);
+        CHECK(took <=
+              expire + 2 * (POSITION_NS + 512 * (uint64_t)SECTOR_NS) + POSITION_NS + 8 * SECTOR_NS);
     }
 }
 
@@ -543,7 +556,7 @@ TEST(elevator_goes_on_after_a_late_one)
 TEST(what_is_waited_for_leaves_the_background)
 {
     struct sched_batch b;
-    unsigned           mine = 0, n = 0;
+    unsigned mine = 0, n = 0;
 
     start(SCHED_FAIR);
     for (unsigned i = 0; i < 300; i++)
@@ -551,7 +564,7 @@ TEST(what_is_waited_for_leaves_the_background)
     finish(&b, serve(&b), NULL);
     sched_hurry(&q, 5, true, (struct blk_owner){9, 0, 0}, now);
     for (; mine < 9 && n < 300; n++) {
-        uint32_t        sectors = serve(&b);
+        uint32_t sectors = serve(&b);
         struct blk_req *r;
 
         CHECK(sectors > 0);
@@ -572,10 +585,10 @@ TEST(what_is_waited_for_leaves_the_background)
 }
 
 struct reader {
-    uint64_t        pause, next; /* between its reads; when it asks again */
-    struct blk_req *r;           /* it waits for; NULL: it pauses */
-    unsigned        got, late;   /* of these, reads that took over 60 ms */
-    uint64_t        worst; /* wait */
+    uint64_t pause, next; /* between its reads; when it asks again */
+    struct blk_req *r;    /* it waits for; NULL: it pauses */
+    unsigned got, late;   /* of these, reads that took over 60 ms */
+    uint64_t worst;       /* wait */
 };
 
 /* What the readers asked for up to `now`.  Reader i is process i and has req[i]. */
@@ -601,7 +614,7 @@ static void read_for(uint64_t span, struct reader *p, unsigned n)
         p[i].next = now;
     while (now < end) {
         struct sched_batch b;
-        uint32_t           sectors;
+        uint32_t sectors;
 
         ask(p, n);
         if ((sectors = serve(&b)) == 0) {
@@ -628,7 +641,7 @@ static unsigned stream_beside(struct reader *p, unsigned n)
 {
     /* requests that wait; places, behind the readers' */
     const unsigned depth = 200, ring = 2 * depth;
-    uint64_t       lba = 0, from, span = 20000 * (uint64_t)MS, written = 0;
+    uint64_t lba = 0, from, span = 20000 * (uint64_t)MS, written = 0;
 
     start(SCHED_FAIR);
     position_ns = 4 * (uint64_t)MS;
@@ -638,7 +651,7 @@ static unsigned stream_beside(struct reader *p, unsigned n)
         p[i].next = now;
     for (unsigned k = 0; now < from + span;) {
         struct sched_batch b;
-        uint32_t           sectors;
+        uint32_t sectors;
 
         for (; k < depth + written / 8; k++, lba += 8) {
             nreq = n + k % ring;
@@ -669,11 +682,12 @@ TEST(stream_and_readers_share)
         uint64_t pause; /* ms */
         /* readers; least % of the stream's speed; least reads of each in a second */
         unsigned n, stream, reads;
-    } rows[] = {{0, 1, 35, 70}, {5, 1, 50, 30}, {20, 1, 60, 15}, {100, 1, 85, 7}, {500, 1, 93, 1}, {0, 4, 15, 20}};
+    } rows[] = {{0, 1, 35, 70},  {5, 1, 50, 30},  {20, 1, 60, 15},
+                {100, 1, 85, 7}, {500, 1, 93, 1}, {0, 4, 15, 20}};
 
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct reader p[4] = {0};
-        unsigned      stream;
+        unsigned stream;
 
         for (unsigned k = 0; k < rows[i].n; k++)
             p[k].pause = rows[i].pause * MS;
@@ -690,7 +704,8 @@ TEST(stream_and_readers_share)
 
 TEST(idle_waits_for_all_but_not_for_ever)
 {
-    struct reader busy[] = {{.pause = MS}, {.pause = 0}, {.pause = MS}}, calm[] = {{.pause = 30 * MS}, {.pause = 0}};
+    struct reader busy[] = {{.pause = MS}, {.pause = 0}, {.pause = MS}},
+                  calm[] = {{.pause = 30 * MS}, {.pause = 0}};
 
     start(SCHED_FAIR);
     prio_of[1] = IOPRIO(IOPRIO_IDLE, 0);
@@ -717,7 +732,7 @@ TEST(idle_writes_wait_for_the_background)
         add(BLK_WRITE, 1000 + i * 1000, 8, i % 2, false)->file = i % 4;
     for (unsigned i = 0; i < 20; i++) {
         struct sched_batch b;
-        uint32_t           n = serve(&b);
+        uint32_t n = serve(&b);
 
         first += is_back(&b);
         finish(&b, n, NULL);
@@ -739,8 +754,8 @@ TEST(idle_writes_wait_for_the_background)
 TEST(real_time_goes_before_others_and_leaves_them_some)
 {
     struct reader p[8] = {{.pause = MS}};
-    unsigned      rest = 0;
-    uint64_t      worst = 0;
+    unsigned rest = 0;
+    uint64_t worst = 0;
 
     start(SCHED_FAIR);
     prio_of[0] = IOPRIO(IOPRIO_RT, 4);
@@ -766,7 +781,8 @@ TEST(levels_are_shares)
 {
     for (unsigned pause = 0; pause <= 1; pause++)
         for (unsigned cls = IOPRIO_RT; cls <= IOPRIO_BE; cls++) {
-            struct reader p[3] = {{.pause = pause * MS}, {.pause = pause * MS}, {.pause = pause * MS}};
+            struct reader p[3] = {
+                {.pause = pause * MS}, {.pause = pause * MS}, {.pause = pause * MS}};
 
             start(SCHED_FAIR);
             prio_of[0] = IOPRIO(cls, 0);
@@ -777,7 +793,8 @@ TEST(levels_are_shares)
                 CHECK_NEAR(p[0].got, 8 * p[2].got, 16);
                 CHECK_NEAR(p[1].got, 4 * p[2].got, 8);
             }
-            CHECK(p[0].got >= 5 * p[2].got && 2 * p[1].got >= 5 * p[2].got && 2 * p[0].got >= 3 * p[1].got);
+            CHECK(p[0].got >= 5 * p[2].got && 2 * p[1].got >= 5 * p[2].got &&
+                  2 * p[0].got >= 3 * p[1].got);
             CHECK(p[0].got + p[1].got + p[2].got >= 1200); /* of 1515 without a pause */
         }
 }

@@ -11,7 +11,7 @@
 
 enum { PAGES = 512, GUARD = 3 };
 
-static char            map[PAGES + 1]; /* 1: covered  2: guard of a stack */
+static char map[PAGES + 1]; /* 1: covered  2: guard of a stack */
 static struct seg_tree tree;
 
 static uint64_t bytes(unsigned page)
@@ -41,7 +41,7 @@ static void draw_guards(void)
 static int verify_node(struct seg_node *n, uint64_t *max_gap)
 {
     uint64_t left = 0, right = 0;
-    int      l = 0, r = 0;
+    int l = 0, r = 0;
 
     if (n->left != NULL) {
         CHECK(n->left->end <= n->start);
@@ -51,9 +51,9 @@ static int verify_node(struct seg_node *n, uint64_t *max_gap)
         CHECK(n->right->start >= n->end);
         r = verify_node(n->right, &right);
     }
-    CHECK(abs(l - r) <= 1);                                       /* I2 */
+    CHECK(abs(l - r) <= 1); /* I2 */
     *max_gap = max_of(n->gap, max_of(left, right));
-    CHECK_EQ(n->max_gap, *max_gap);                               /* I3 */
+    CHECK_EQ(n->max_gap, *max_gap); /* I3 */
     CHECK_EQ(n->height, 1 + max_of(l, r));
     return n->height;
 }
@@ -75,8 +75,8 @@ static unsigned gap_by_hand(unsigned len, unsigned lo, unsigned hi)
 static void verify(void)
 {
     struct seg_node *n;
-    uint64_t         gap, at = 0;
-    unsigned         count = 0, len, lo, hi;
+    uint64_t gap, at = 0;
+    unsigned count = 0, len, lo, hi;
 
     if (tree.root != NULL)
         verify_node(tree.root, &gap);
@@ -96,7 +96,8 @@ static void verify(void)
         len = 1 + (unsigned)check_below(20);
         lo = 1 + (unsigned)check_below(PAGES / 2);
         hi = lo + 1 + (unsigned)check_below(PAGES - lo);
-        CHECK_EQ(segtree_gap_below(&tree, bytes(len), bytes(lo), bytes(hi)), bytes(gap_by_hand(len, lo, hi)));
+        CHECK_EQ(segtree_gap_below(&tree, bytes(len), bytes(lo), bytes(hi)),
+                 bytes(gap_by_hand(len, lo, hi)));
     }
 }
 
@@ -112,7 +113,7 @@ static struct seg_node *make(unsigned at, unsigned len, bool stack)
 
 static void add_somewhere(void)
 {
-    unsigned         len = 1 + (unsigned)check_below(12), at = GUARD + (unsigned)check_below(PAGES - 16);
+    unsigned len = 1 + (unsigned)check_below(12), at = GUARD + (unsigned)check_below(PAGES - 16);
     struct seg_node *n;
 
     for (unsigned i = 0; i < len; i++)
@@ -133,9 +134,10 @@ static void remove_at(struct seg_node *n)
 static void resize_some(struct seg_node *n)
 {
     struct seg_node *next = segtree_next(&tree, n), *prev = segtree_prev(&tree, n);
-    uint64_t         lo = prev != NULL ? prev->end : bytes(GUARD), hi = next != NULL ? next->start : bytes(PAGES);
-    uint64_t         start = lo + check_below((n->end - lo) / PAGE_SIZE) * PAGE_SIZE;
-    uint64_t         end = start + (1 + check_below((hi - start) / PAGE_SIZE)) * PAGE_SIZE;
+    uint64_t lo = prev != NULL ? prev->end : bytes(GUARD),
+             hi = next != NULL ? next->start : bytes(PAGES);
+    uint64_t start = lo + check_below((n->end - lo) / PAGE_SIZE) * PAGE_SIZE;
+    uint64_t end = start + (1 + check_below((hi - start) / PAGE_SIZE)) * PAGE_SIZE;
 
     mark(n, 0);
     segtree_resize(&tree, n, start, end);
@@ -185,10 +187,10 @@ static struct seg_node *copy_node(void *arg, struct seg_node *n)
 
 TEST(clone)
 {
-    struct seg_tree  to;
+    struct seg_tree to;
     struct seg_node *a, *b;
-    unsigned         left = 100000;
-    uint64_t         gap;
+    unsigned left = 100000;
+    uint64_t gap;
 
     fill(300);
     segtree_init(&to);

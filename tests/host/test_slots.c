@@ -8,9 +8,9 @@
 
 enum { PAGES = 64 * 5 + 17 };
 
-static uint64_t     bitmap[PAGES / 64 + 1];
+static uint64_t bitmap[PAGES / 64 + 1];
 static struct slots s;
-static bool         taken[PAGES];
+static bool taken[PAGES];
 
 static void start(void)
 {

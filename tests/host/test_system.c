@@ -121,7 +121,8 @@ TEST(values_outside_the_range)
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         snprintf(text, sizeof text, "* first\nset %s\n", rows[i].text);
-        snprintf(want, sizeof want, "%s on line 2 of etc/system: allowed are %s stays\n", rows[i].text, rows[i].range);
+        snprintf(want, sizeof want, "%s on line 2 of etc/system: allowed are %s stays\n",
+                 rows[i].text, rows[i].range);
         apply(text);
         CHECK_STR(warnings, want);
         CHECK_EQ(ranged_var, 50);
@@ -152,9 +153,13 @@ TEST(modules)
     apply("set ufs : ufs_HW = 5");
     CHECK_EQ(ufs_HW, 5);
     apply("set ufs:nothing=1");
-    CHECK_STR(warnings, "sorry, variable 'nothing' is not defined in the 'ufs' module on line 1 of etc/system\n");
+    CHECK_STR(
+        warnings,
+        "sorry, variable 'nothing' is not defined in the 'ufs' module on line 1 of etc/system\n");
     apply("set md:ufs_HW=1");
-    CHECK_STR(warnings, "sorry, variable 'ufs_HW' is not defined in the 'md' module on line 1 of etc/system\n");
+    CHECK_STR(
+        warnings,
+        "sorry, variable 'ufs_HW' is not defined in the 'md' module on line 1 of etc/system\n");
     CHECK_EQ(ufs_HW, 0);
 }
 
@@ -169,9 +174,8 @@ TEST(comments_and_blank_lines)
 
 TEST(ignored_commands)
 {
-    apply(
-        "forceload: drv/foo\nexclude: sys/shmsys\ninclude: x\nmoddir: /kernel:/usr/kernel\n"
-        "rootfs:ufs\nrootdev: /sbus@1,f8000000/esp@0,800000/sd@3,0:a\nswapfs: x\nswapdev: y\n");
+    apply("forceload: drv/foo\nexclude: sys/shmsys\ninclude: x\nmoddir: /kernel:/usr/kernel\n"
+          "rootfs:ufs\nrootdev: /sbus@1,f8000000/esp@0,800000/sd@3,0:a\nswapfs: x\nswapdev: y\n");
     CHECK_STR(warnings, "");
 }
 
@@ -240,7 +244,9 @@ TEST(extraneous_input)
 TEST(unknown_symbol)
 {
     apply("set priority_paging=1");
-    CHECK_STR(warnings, "sorry, variable 'priority_paging' is not defined in the 'kernel' on line 1 of etc/system\n");
+    CHECK_STR(
+        warnings,
+        "sorry, variable 'priority_paging' is not defined in the 'kernel' on line 1 of etc/system\n");
 }
 
 TEST(later_assignment_wins)

@@ -12,7 +12,7 @@ enum { PAGE = 4096 };
 TEST(throttle)
 {
     struct throttle t = {true, 393216, 262144};
-    unsigned        woken = 0;
+    unsigned woken = 0;
 
     CHECK(!throttle_blocks(&t, 393216));
     CHECK(throttle_blocks(&t, 393217));
@@ -57,9 +57,9 @@ TEST(no_writer_waits_for_ever)
 {
     for (unsigned k = 0; k < 10000; k++) {
         struct throttle t = {check_below(4) != 0, check_below(100) * PAGE, check_below(100) * PAGE};
-        struct pacing   p = {check_below(100), check_below(100)};
-        uint64_t        pages = check_below(150), left = pages;
-        bool            throttled = throttle_blocks(&t, pages * PAGE), paced = pacing_blocks(&p, pages);
+        struct pacing p = {check_below(100), check_below(100)};
+        uint64_t pages = check_below(150), left = pages;
+        bool throttled = throttle_blocks(&t, pages * PAGE), paced = pacing_blocks(&p, pages);
 
         while (left > 0) {
             left--;
@@ -76,9 +76,10 @@ TEST(no_writer_waits_for_ever)
 TEST(one_sleep_is_enough)
 {
     for (unsigned k = 0; k < 10000; k++) {
-        uint64_t        lw = check_below(100), hw = lw + 1 + check_below(100), left = hw + 1 + check_below(20);
+        uint64_t lw = check_below(100), hw = lw + 1 + check_below(100),
+                 left = hw + 1 + check_below(20);
         struct throttle t = {true, hw * PAGE, lw * PAGE};
-        struct pacing   p = {hw, lw};
+        struct pacing p = {hw, lw};
 
         CHECK(throttle_blocks(&t, left * PAGE) && pacing_blocks(&p, left));
         for (; left > lw; left--)

@@ -10,7 +10,7 @@
 
 enum { N = 400 };
 
-static struct timer  timer[N];
+static struct timer timer[N];
 static struct timer *root;
 
 /* I1 and I2 below `t`; returns how many timers hang there. */
@@ -68,7 +68,7 @@ TEST(random_insert_and_remove)
     clear();
     for (unsigned round = 0; round < 20000; round++) {
         struct timer *t = &timer[check_below(N)];
-        uint64_t      first = UINT64_MAX;
+        uint64_t first = UINT64_MAX;
 
         if (check_below(4) == 0 && root != NULL)
             t = root;

@@ -15,13 +15,13 @@
 enum { SIZE = 16, MANY = 400000 };
 
 struct cpu *cpus[CPU_MAX];
-unsigned    ncpu;
+unsigned ncpu;
 
 static char printed[4096];
 
 void kprintf(const char *fmt, ...)
 {
-    size_t  n = strlen(printed);
+    size_t n = strlen(printed);
     va_list ap;
 
     va_start(ap, fmt);
@@ -31,7 +31,7 @@ void kprintf(const char *fmt, ...)
 }
 
 static struct trace_record slot[SIZE], out[4 * SIZE];
-static struct trace_ring   ring;
+static struct trace_ring ring;
 
 static void clear(void)
 {
@@ -42,8 +42,13 @@ static void clear(void)
 /* Record number i: each of its words says so. */
 static void put(uint64_t i)
 {
-    struct trace_record r = {.time = i, .type = TRACE_WAKE, .cpu = 3, .info = (uint16_t)i, .tid = (uint32_t)i,
-                             .a = i, .b = ~i};
+    struct trace_record r = {.time = i,
+                             .type = TRACE_WAKE,
+                             .cpu = 3,
+                             .info = (uint16_t)i,
+                             .tid = (uint32_t)i,
+                             .a = i,
+                             .b = ~i};
 
     trace_ring_put(&ring, &r);
 }
@@ -156,7 +161,7 @@ static void *writer(void *arg)
 /* I2: none that is read was being written. */
 TEST(reader_beside_writer)
 {
-    uint64_t  next = 0;
+    uint64_t next = 0;
     pthread_t t;
 
     clear();
@@ -175,7 +180,8 @@ TEST(names)
     CHECK_STR(trace_name_of(TRACE_LOST), "?");
     CHECK(trace_name("vda") == 0x616476);
     CHECK(trace_name("123456789") == 0x3837363534333231);
-    CHECK(trace_name_rest("123456789") == 0x39 && trace_name_rest("12345678") == 0 && trace_name_rest("1") == 0);
+    CHECK(trace_name_rest("123456789") == 0x39 && trace_name_rest("12345678") == 0 &&
+          trace_name_rest("1") == 0);
 }
 
 uint64_t clock_mono_ns(void)

@@ -11,11 +11,11 @@
 #include <string.h>
 
 static struct tty tty;
-static uint16_t   ring[64];
-static char       line[4096]; /* what the line saw */
-static size_t     line_len, line_room;
-static bool       line_stopped;
-static unsigned   nresumed; /* times that a paused driver was let go on */
+static uint16_t ring[64];
+static char line[4096]; /* what the line saw */
+static size_t line_len, line_room;
+static bool line_stopped;
+static unsigned nresumed; /* times that a paused driver was let go on */
 
 unsigned cv_broadcast(struct cv *cv)
 {
@@ -54,18 +54,22 @@ static void drv_resume_input(struct tty *t)
 }
 
 static const struct tty_driver driver = {
-    .write = drv_write, .room = drv_room, .discard = drv_discard, .stop = drv_stop, .resume_input = drv_resume_input,
+    .write = drv_write,
+    .room = drv_room,
+    .discard = drv_discard,
+    .stop = drv_stop,
+    .resume_input = drv_resume_input,
 };
 
 static void begin(bool canonical)
 {
     static const uint8_t cc[NCCS] = {
-        [VINTR] = 3, [VQUIT] = 28, [VERASE] = 127, [VKILL] = 21, [VEOF] = 4, [VMIN] = 1, [VSTART] = 17, [VSTOP] = 19,
-        [VSUSP] = 26, [VREPRINT] = 18, [VWERASE] = 23, [VLNEXT] = 22,
+        [VINTR] = 3,   [VQUIT] = 28, [VERASE] = 127, [VKILL] = 21,    [VEOF] = 4,     [VMIN] = 1,
+        [VSTART] = 17, [VSTOP] = 19, [VSUSP] = 26,   [VREPRINT] = 18, [VWERASE] = 23, [VLNEXT] = 22,
     };
 
     memset(&tty, 0, sizeof tty);
-    tty.drv  = &driver;
+    tty.drv = &driver;
     tty.ring = ring;
     tty.size = 64;
     memcpy(tty.tio.cc, cc, sizeof cc);
@@ -74,8 +78,8 @@ static void begin(bool canonical)
         tty.tio.oflag = OPOST | ONLCR;
         tty.tio.lflag = ISIG | ICANON | ECHO | ECHOE | ECHOK | ECHOCTL | ECHOKE | IEXTEN;
     }
-    line_len  = 0;
-    line[0]   = '\0';
+    line_len = 0;
+    line[0] = '\0';
     line_room = 256;
 }
 
@@ -94,12 +98,12 @@ static int type(const char *keys)
 static const char *rd(size_t n)
 {
     static char buf[128];
-    bool        last = false;
-    size_t      done = 0;
+    bool last = false;
+    size_t done = 0;
 
     if (tty_input_ready(&tty) == 0)
         return "-";
-    done      = tty_input_take(&tty, buf, n, &last);
+    done = tty_input_take(&tty, buf, n, &last);
     buf[done] = '\0';
     return buf;
 }
@@ -348,6 +352,6 @@ TEST(output_takes_only_what_has_room)
     CHECK(tty_output(&tty, many, sizeof many) >= 6);
     CHECK(line_len <= 20);
     tty.tio.oflag = 0;
-    line_len      = 0;
+    line_len = 0;
     CHECK_EQ(tty_output(&tty, many, sizeof many), 20);
 }

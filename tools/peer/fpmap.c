@@ -32,17 +32,17 @@
 #include "uapi/fireplane.h"
 
 #define PAGE         4096ul
-#define CHUNK        (4ul << 20)     /* memory taken at a time while looking for a page */
-#define LEAVE_FREE   (24ull << 20)   /* of a node: below that Linux would kill us */
-#define LOW_MEMORY   (1ull << 20)    /* I2 */
+#define CHUNK        (4ul << 20)   /* memory taken at a time while looking for a page */
+#define LEAVE_FREE   (24ull << 20) /* of a node: below that Linux would kill us */
+#define LOW_MEMORY   (1ull << 20)  /* I2 */
 #define MAX_RANGES   (2 * FP_MAX_BOARDS)
 #define SRAT         "/sys/firmware/acpi/tables/SRAT"
-#define SRAT_FIRST   48              /* bytes before the first entry; ACPI 6.4, table 5.67 */
-#define SRAT_MEMORY  1               /* type of a memory affinity structure, table 5.70 */
+#define SRAT_FIRST   48 /* bytes before the first entry; ACPI 6.4, table 5.67 */
+#define SRAT_MEMORY  1  /* type of a memory affinity structure, table 5.70 */
 #define SRAT_ENABLED 1u
 #define PAGEMAP_PFN  ((1ull << 55) - 1)
-#define MPOL_BIND    2               /* <linux/mempolicy.h> */
-#define UNANSWERED   2               /* no answer of the model's */
+#define MPOL_BIND    2 /* <linux/mempolicy.h> */
+#define UNANSWERED   2 /* no answer of the model's */
 
 struct range {
     uint64_t base, length; /* bytes */
@@ -78,13 +78,14 @@ static int read_srat(void)
     if ((size = read(fd, table, sizeof table)) < SRAT_FIRST)
         fail(SRAT);
     close(fd);
-    for (ssize_t at = SRAT_FIRST; at + 2 <= size && table[at + 1] >= 2 && at + table[at + 1] <= size;
-         at += table[at + 1]) {
+    for (ssize_t at = SRAT_FIRST;
+         at + 2 <= size && table[at + 1] >= 2 && at + table[at + 1] <= size; at += table[at + 1]) {
         const uint8_t *entry = &table[at];
-        struct range range = {number(entry + 8, 8), number(entry + 16, 8), (uint32_t)number(entry + 2, 4)};
+        struct range range = {number(entry + 8, 8), number(entry + 16, 8),
+                              (uint32_t)number(entry + 2, 4)};
 
-        if (entry[0] != SRAT_MEMORY || entry[1] < 40 || (number(entry + 28, 4) & SRAT_ENABLED) == 0 ||
-            range.base + range.length <= LOW_MEMORY)
+        if (entry[0] != SRAT_MEMORY || entry[1] < 40 ||
+            (number(entry + 28, 4) & SRAT_ENABLED) == 0 || range.base + range.length <= LOW_MEMORY)
             continue; /* I2 */
         if (nranges == MAX_RANGES) {
             errno = E2BIG;
@@ -157,7 +158,8 @@ static uint64_t physical(const volatile void *address)
 
     if (fd < 0 && (fd = open("/proc/self/pagemap", O_RDONLY)) < 0)
         fail("/proc/self/pagemap");
-    if (pread(fd, &entry, sizeof entry, (off_t)((uintptr_t)address / PAGE * sizeof entry)) != sizeof entry)
+    if (pread(fd, &entry, sizeof entry, (off_t)((uintptr_t)address / PAGE * sizeof entry)) !=
+        sizeof entry)
         fail("/proc/self/pagemap");
     return (entry & PAGEMAP_PFN) * PAGE;
 }
@@ -171,8 +173,10 @@ static volatile uint8_t *page_in(const struct range *range)
     size_t n = 0;
 
     mask[range->board / 64] = 1ul << range->board % 64;
-    while (page == NULL && n < sizeof taken / sizeof taken[0] && node_free(range->board) > LEAVE_FREE + CHUNK) {
-        uint8_t *chunk = mmap(NULL, CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    while (page == NULL && n < sizeof taken / sizeof taken[0] &&
+           node_free(range->board) > LEAVE_FREE + CHUNK) {
+        uint8_t *chunk =
+            mmap(NULL, CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
         if (chunk == MAP_FAILED)
             break;
@@ -238,14 +242,15 @@ int main(int argc, char **argv)
         uint64_t answer;
 
         if (list) {
-            printf("board %u: %#llx-%#llx, a page at %#llx\n", r->board, (unsigned long long)r->base,
-                   (unsigned long long)(r->base + r->length), page ? (unsigned long long)physical(page) : 0ull);
+            printf("board %u: %#llx-%#llx, a page at %#llx\n", r->board,
+                   (unsigned long long)r->base, (unsigned long long)(r->base + r->length),
+                   page ? (unsigned long long)physical(page) : 0ull);
             continue;
         }
         if (page != NULL && (answer = probe(shared, r, page)) == 0)
             continue;
-        fprintf(stderr, "fpmap: board %u, memory %#llx-%#llx: %s\n", r->board, (unsigned long long)r->base,
-                (unsigned long long)(r->base + r->length),
+        fprintf(stderr, "fpmap: board %u, memory %#llx-%#llx: %s\n", r->board,
+                (unsigned long long)r->base, (unsigned long long)(r->base + r->length),
                 page == NULL           ? "Linux gives no page of it"
                 : answer == UNANSWERED ? "the model does not answer"
                                        : "the model refuses it");

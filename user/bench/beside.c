@@ -208,8 +208,8 @@ static void show(const char *kind)
     if (n == 0)
         return;
     qsort(all, (size_t)n, sizeof *all, by_size);
-    printf(" %s_n=%d %s_p50_ms=%.2f %s_p95_ms=%.2f %s_max_ms=%.2f", kind, n, kind,
-           all[n / 2] * 1e3, kind, all[n * 95 / 100] * 1e3, kind, all[n - 1] * 1e3);
+    printf(" %s_n=%d %s_p50_ms=%.2f %s_p95_ms=%.2f %s_max_ms=%.2f", kind, n, kind, all[n / 2] * 1e3,
+           kind, all[n * 95 / 100] * 1e3, kind, all[n - 1] * 1e3);
 }
 
 int main(int argc, char **argv)

@@ -77,17 +77,18 @@ static const char help[] HR_MANUAL =
     "SEE ALSO\n"
     "    mkeyed, editor, docs/benchmarks.md\n";
 
-#define PAGE    4096u
-#define WORDS   (PAGE / sizeof(uint64_t))
-#define BLOCK   32768u
-#define COPIES  128u
+#define PAGE   4096u
+#define WORDS  (PAGE / sizeof(uint64_t))
+#define BLOCK  32768u
+#define COPIES 128u
 
 /* ---- code: 128 pages of it ------------------------------------------------------------------- */
 
 typedef void visit_page(uint64_t *page, uint64_t add);
 
 #define VISIT(id)                                                                                  \
-    static __attribute__((noinline, no_icf, aligned(4096))) void visit_##id(uint64_t *page, uint64_t add) \
+    static __attribute__((noinline, no_icf, aligned(4096))) void visit_##id(uint64_t *page,        \
+                                                                            uint64_t add)          \
     {                                                                                              \
         for (unsigned i = 0; i < WORDS; i++)                                                       \
             page[i] = page[i] * 3 + add;                                                           \
@@ -110,16 +111,16 @@ struct page_state {
     uint64_t power, shift; /* I1; power 0: never visited */
 };
 
-static uint64_t          *memory;
+static uint64_t *memory;
 static struct page_state *state;
-static uint64_t           npages = 4096, nvisits, nbad;
+static uint64_t npages = 4096, nvisits, nbad;
 
 /* Compares a number of what kind, with that index, and tells of the first that are wrong. */
 static void expect(const char *kind, uint64_t index, uint64_t found, uint64_t expected)
 {
     if (found != expected && nbad++ < 5)
-        printf("wrong: %s %llu: %#llx, not %#llx\n", kind, (unsigned long long)index, (unsigned long long)found,
-               (unsigned long long)expected);
+        printf("wrong: %s %llu: %#llx, not %#llx\n", kind, (unsigned long long)index,
+               (unsigned long long)found, (unsigned long long)expected);
 }
 
 /* ---- what is watched ------------------------------------------------------------------------- */
@@ -139,10 +140,10 @@ static uint64_t tunable(const char *what)
 /* Free pages, with those of files that count as free: MemAvailable.  0: not known. */
 static uint64_t free_pages(void)
 {
-    static int  fd = -1;
-    char        text[256];
+    static int fd = -1;
+    char text[256];
     const char *at;
-    ssize_t     n;
+    ssize_t n;
 
     if (fd < 0)
         fd = open("/proc/meminfo", O_RDONLY);
@@ -185,7 +186,7 @@ static uint64_t expected_word(uint64_t p, uint64_t at)
 static void visit(uint64_t p, uint64_t add)
 {
     uint64_t *page = memory + p * WORDS;
-    uint64_t  at = p % WORDS;
+    uint64_t at = p % WORDS;
 
     expect("page of memory", p, page[at], expected_word(p, at));
     if (state[p].power == 0) {
@@ -221,17 +222,18 @@ static void visit_next(uint64_t n)
 /* The visibilities, and what is made from them, each as a master and as the test's version; then scratch files. */
 enum { UVDATA, UVSRT, UVMAP, UVBEAM, APCLN, APRES, CALIB, MXMAP, MXBEAM, MXCLN, VTESS, NDATA };
 
-static const char *const data_name[NDATA] = {"uvdata", "uvsrt", "uvmap",  "uvbeam", "apcln", "apres",
-                                             "calib",  "mxmap", "mxbeam", "mxcln",  "vtess"};
+static const char *const data_name[NDATA] = {"uvdata", "uvsrt", "uvmap", "uvbeam",
+                                             "apcln",  "apres", "calib", "mxmap",
+                                             "mxbeam", "mxcln", "vtess"};
 
 struct file {
-    int      fd;
+    int fd;
     uint64_t id, writes; /* I2 */
 };
 
 static const char *directory;
-static uint64_t    image_blocks = 4 * 32;
-static uint64_t    block[BLOCK / sizeof(uint64_t)];
+static uint64_t image_blocks = 4 * 32;
+static uint64_t block[BLOCK / sizeof(uint64_t)];
 static struct file master[NDATA], test[NDATA], scratch[2];
 
 static void open_file(struct file *f, uint64_t id, const char *prefix, const char *name, int flags)
@@ -274,7 +276,7 @@ static void write_block(struct file *f, uint64_t at)
 
 static void read_block(const struct file *f, uint64_t at)
 {
-    ssize_t  got = pread(f->fd, block, BLOCK, (off_t)(at * BLOCK));
+    ssize_t got = pread(f->fd, block, BLOCK, (off_t)(at * BLOCK));
     uint64_t first = at * BLOCK / sizeof(uint64_t);
 
     if (got != BLOCK)
@@ -424,7 +426,7 @@ static const struct {
 
 static void run(uint64_t repetitions)
 {
-    double              begin, elapsed, synced, took[STEPS] = {0};
+    double begin, elapsed, synced, took[STEPS] = {0};
     struct bench_paging a, b;
 
     watch.lotsfree = tunable("lotsfree");
@@ -446,17 +448,20 @@ static void run(uint64_t repetitions)
     for (unsigned i = 0; i < 2; i++)
         sync_file(&scratch[i]);
     synced = bench_now() - begin - elapsed;
-    printf("result: bench=ddt memory_kib=%llu code_kib=%u image_mib=%llu passes=%llu repetitions=%llu",
-           (unsigned long long)npages * 4, COPIES * PAGE / 1024, (unsigned long long)image_blocks / 32,
-           (unsigned long long)npasses, (unsigned long long)repetitions);
+    printf(
+        "result: bench=ddt memory_kib=%llu code_kib=%u image_mib=%llu passes=%llu repetitions=%llu",
+        (unsigned long long)npages * 4, COPIES * PAGE / 1024, (unsigned long long)image_blocks / 32,
+        (unsigned long long)npasses, (unsigned long long)repetitions);
     printf(" elapsed_s=%.3f sync_s=%.3f", elapsed, synced);
     for (unsigned i = 0; i < STEPS; i++)
         printf(" %s_s=%.3f", step[i].name, took[i]);
-    printf(" epi=%llu api=%llu fpi=%llu epo=%llu apo=%llu fpo=%llu scan=%llu", b.execpgin - a.execpgin,
-           b.anonpgin - a.anonpgin, b.fspgin - a.fspgin, b.execpgout - a.execpgout, b.anonpgout - a.anonpgout,
-           b.fspgout - a.fspgout, b.scan - a.scan);
-    printf(" free_min=%llu free_low_pct=%.1f free_between_pct=%.1f\n", (unsigned long long)watch.least,
-           100.0 * (double)watch.low / (double)watch.samples, 100.0 * (double)watch.between / (double)watch.samples);
+    printf(" epi=%llu api=%llu fpi=%llu epo=%llu apo=%llu fpo=%llu scan=%llu",
+           b.execpgin - a.execpgin, b.anonpgin - a.anonpgin, b.fspgin - a.fspgin,
+           b.execpgout - a.execpgout, b.anonpgout - a.anonpgout, b.fspgout - a.fspgout,
+           b.scan - a.scan);
+    printf(" free_min=%llu free_low_pct=%.1f free_between_pct=%.1f\n",
+           (unsigned long long)watch.least, 100.0 * (double)watch.low / (double)watch.samples,
+           100.0 * (double)watch.between / (double)watch.samples);
 }
 
 static uint64_t number(const char *text, uint64_t most)
@@ -471,8 +476,8 @@ static uint64_t number(const char *text, uint64_t most)
 int main(int argc, char **argv)
 {
     uint64_t repetitions = 1;
-    bool     make = false;
-    int      opt;
+    bool make = false;
+    int opt;
 
     hr_help(argv, help);
     while ((opt = getopt(argc, argv, "im:g:r:w:")) != -1) {

@@ -125,7 +125,8 @@ static void work(int self)
     for (size_t i = 0; i < GROUPS; i++)
         groups[i].key = i;
     bench_start(self);
-    for (size_t part, parts = area.rows / PART; (part = atomic_fetch_add(&shared->next, 1)) < parts * (size_t)queries;)
+    for (size_t part, parts = area.rows / PART;
+         (part = atomic_fetch_add(&shared->next, 1)) < parts * (size_t)queries;)
         scan(&area, part % parts * PART, (part % parts + 1) * PART, (int)(part / parts), groups);
     bench_stop(self);
     for (size_t i = 0; i < GROUPS; i++) {
@@ -157,8 +158,9 @@ static int check(int failed)
     printf("selected %lu rows, sum %lu\n", all.selected, all.sum);
     if (failed == 0 && all.bad == 0 && all.selected == expected.selected && all.sum == expected.sum)
         return 0;
-    printf("dw: %d slaves failed, %lu rows are bad; %lu rows with sum %lu should have been selected\n", failed, all.bad,
-           expected.selected, expected.sum);
+    printf(
+        "dw: %d slaves failed, %lu rows are bad; %lu rows with sum %lu should have been selected\n",
+        failed, all.bad, expected.selected, expected.sum);
     return 1;
 }
 

@@ -80,7 +80,7 @@ static _Noreturn void read_through(int fd)
 static _Noreturn void read_at_random(int fd, off_t size)
 {
     static char buf[PAGE];
-    uint64_t    x = 88172645463325252ull;
+    uint64_t x = 88172645463325252ull;
 
     for (;;) {
         x ^= x << 13;
@@ -114,12 +114,12 @@ int main(int argc, char **argv)
 {
     static double pause[KEYS_MAX];
     struct rusage used;
-    size_t        pages, next = 0;
-    char         *memory;
-    double        begun, took;
-    pid_t         child[2];
-    off_t         size;
-    int           fd, c;
+    size_t pages, next = 0;
+    char *memory;
+    double begun, took;
+    pid_t child[2];
+    off_t size;
+    int fd, c;
 
     hr_help(argv, help);
     while ((c = getopt(argc, argv, "m:k:i:")) != -1) {
@@ -165,8 +165,9 @@ int main(int argc, char **argv)
     }
     getrusage(RUSAGE_SELF, &used);
     qsort(pause, (size_t)keys, sizeof *pause, by_value);
-    printf("result: bench=editor keys=%d p50_ms=%.3f p99_ms=%.3f max_ms=%.3f majflt=%ld seq_kib_s=%.0f random_s=%.1f\n",
-           keys, pause[keys / 2], pause[keys * 99 / 100], pause[keys - 1], used.ru_majflt,
-           (double)got->blocks * (BLOCK / 1024) / took, (double)got->pages / took);
+    printf(
+        "result: bench=editor keys=%d p50_ms=%.3f p99_ms=%.3f max_ms=%.3f majflt=%ld seq_kib_s=%.0f random_s=%.1f\n",
+        keys, pause[keys / 2], pause[keys * 99 / 100], pause[keys - 1], used.ru_majflt,
+        (double)got->blocks * (BLOCK / 1024) / took, (double)got->pages / took);
     return 0;
 }

@@ -44,7 +44,8 @@ static int (*pipes)[2];
 
 /* What a process tells. */
 struct tally {
-    uint64_t private_rows, shared_rows, private_added, private_balance, buffers_added, sga_added, bad;
+    uint64_t private_rows, shared_rows, private_added, private_balance, buffers_added, sga_added,
+        bad;
 };
 
 static struct tally *tally; /* shared memory */
@@ -83,8 +84,8 @@ static void usage(void)
 }
 
 /* Visits rows, private_share of 100 in the private area, the rest at random in the shared one; updates one in four. */
-static void visit(struct bench_area *mine, struct bench_area *shared, int count, unsigned private_share,
-                  uint64_t *random, struct tally *t)
+static void visit(struct bench_area *mine, struct bench_area *shared, int count,
+                  unsigned private_share, uint64_t *random, struct tally *t)
 {
     for (int i = 0; i < count; i++) {
         uint64_t draw = bench_random(random) >> 16, amount = i % 4 == 0 ? 1 + (draw & 255) : 0;
@@ -124,7 +125,8 @@ static int clients(int server)
     return n;
 }
 
-static void serve(int self, struct bench_area *mine, struct bench_area *shared, uint64_t *random, struct tally *t)
+static void serve(int self, struct bench_area *mine, struct bench_area *shared, uint64_t *random,
+                  struct tally *t)
 {
     for (long left = (long)clients(self) * transactions * STEPS; left > 0; left--) {
         int client = receive(self);
@@ -134,7 +136,8 @@ static void serve(int self, struct bench_area *mine, struct bench_area *shared, 
     }
 }
 
-static void apply(int self, struct bench_area *mine, struct bench_area *shared, uint64_t *random, struct tally *t)
+static void apply(int self, struct bench_area *mine, struct bench_area *shared, uint64_t *random,
+                  struct tally *t)
 {
     for (int i = 0; i < transactions * STEPS; i++) {
         visit(mine, shared, APP_ROWS, APP_PRIVATE, random, t);
@@ -150,7 +153,8 @@ static void work(int self)
     struct bench_area mine, shared;
     struct tally t = {0};
 
-    bench_area_init(&mine, bench_map(PRIVATE_BYTES, 4096, BENCH_FIRST), PRIVATE_BYTES, bench_random(&random));
+    bench_area_init(&mine, bench_map(PRIVATE_BYTES, 4096, BENCH_FIRST), PRIVATE_BYTES,
+                    bench_random(&random));
     bench_area_fill(&mine, 0, mine.rows); /* I1 */
     bench_area_init(&shared, db ? sga : buffers, db ? SGA_BYTES : BUFFER_BYTES, 0);
     if (db)
@@ -190,12 +194,14 @@ static int check(int failed)
     }
     printf("rows: %lu private, %lu shared\n", all.private_rows, all.shared_rows);
     if (failed == 0 && all.bad == 0 && all.private_balance == all.private_added &&
-        bench_area_balance(&area[0]) == all.buffers_added && bench_area_balance(&area[1]) == all.sga_added)
+        bench_area_balance(&area[0]) == all.buffers_added &&
+        bench_area_balance(&area[1]) == all.sga_added)
         return 0;
-    printf("erp: %d processes failed, %lu rows are bad; balances: private %lu, buffers %lu, SGA %lu; "
-           "added: %lu, %lu, %lu\n",
-           failed, all.bad, all.private_balance, bench_area_balance(&area[0]), bench_area_balance(&area[1]),
-           all.private_added, all.buffers_added, all.sga_added);
+    printf(
+        "erp: %d processes failed, %lu rows are bad; balances: private %lu, buffers %lu, SGA %lu; "
+        "added: %lu, %lu, %lu\n",
+        failed, all.bad, all.private_balance, bench_area_balance(&area[0]),
+        bench_area_balance(&area[1]), all.private_added, all.buffers_added, all.sga_added);
     return 1;
 }
 
@@ -243,7 +249,8 @@ int main(int argc, char **argv)
         if (pipe(pipes[i]) != 0)
             bench_die("cannot make %d pipes: %s", nprocs, strerror(errno));
     done = (double)(nprocs - ndb) * transactions;
-    printf("%d application servers, %d database servers, %.0f transactions\n", nprocs - ndb, ndb, done);
+    printf("%d application servers, %d database servers, %.0f transactions\n", nprocs - ndb, ndb,
+           done);
     bad = check(bench_processes(nprocs, work, bind_processes));
     if (m->model)
         printf("modelled: %.0f transactions a second\n", done / m->modelled_s);

@@ -44,8 +44,8 @@ static const struct {
     unsigned bytes; /* moved for each line: read and written */
     unsigned parts; /* the memory is so many times the lines */
 } works[] = {
-    {"hit", hit, 0, 1},        {"load", load, LINE, 1},           {"store-load", store_load, LINE, 1},
-    {"store", change, LINE, 1}, {"stream", stream, LINE, 1},       {"write", write_lines, LINE, 1},
+    {"hit", hit, 0, 1},          {"load", load, LINE, 1},     {"store-load", store_load, LINE, 1},
+    {"store", change, LINE, 1},  {"stream", stream, LINE, 1}, {"write", write_lines, LINE, 1},
     {"copy", copy, 2 * LINE, 2},
 };
 enum { NWORKS = sizeof works / sizeof works[0] };
@@ -72,15 +72,20 @@ static void load(char *p, size_t n, size_t step)
     size_t at = 0, mask = n * step - 1, word_read;
 
     __asm__ volatile("1: mov (%3,%1), %2\n\t add %4, %1\n\t and %5, %1\n\t dec %0\n\t jnz 1b"
-                     : "+r"(n), "+r"(at), "=&r"(word_read) : "r"(p), "r"(step * STEP), "r"(mask) : "memory");
+                     : "+r"(n), "+r"(at), "=&r"(word_read)
+                     : "r"(p), "r"(step * STEP), "r"(mask)
+                     : "memory");
 }
 
 /* The same with one line, in level 1. */
 static void hit(char *p, size_t n, size_t step)
 {
     (void)step;
-    __asm__ volatile("1: mov (%1), %%rax\n\t add $0, %%rax\n\t and %%rax, %%rax\n\t dec %0\n\t jnz 1b"
-                     : "+r"(n) : "r"(p) : "rax", "memory");
+    __asm__ volatile(
+        "1: mov (%1), %%rax\n\t add $0, %%rax\n\t and %%rax, %%rax\n\t dec %0\n\t jnz 1b"
+        : "+r"(n)
+        : "r"(p)
+        : "rax", "memory");
 }
 
 /* Six: a word of the line is stored, and then loaded. */
@@ -88,8 +93,11 @@ static void store_load(char *p, size_t n, size_t step)
 {
     size_t at = 0, mask = n * step - 1, word_read = 0;
 
-    __asm__ volatile("1: mov %2, (%3,%1)\n\t mov (%3,%1), %2\n\t add %4, %1\n\t and %5, %1\n\t dec %0\n\t jnz 1b"
-                     : "+r"(n), "+r"(at), "+r"(word_read) : "r"(p), "r"(step * STEP), "r"(mask) : "memory");
+    __asm__ volatile(
+        "1: mov %2, (%3,%1)\n\t mov (%3,%1), %2\n\t add %4, %1\n\t and %5, %1\n\t dec %0\n\t jnz 1b"
+        : "+r"(n), "+r"(at), "+r"(word_read)
+        : "r"(p), "r"(step * STEP), "r"(mask)
+        : "memory");
 }
 
 /* Five: a word of each line is stored. */
@@ -98,22 +106,29 @@ static void change(char *p, size_t n, size_t step)
     size_t at = 0, mask = n * step - 1, value = 0;
 
     __asm__ volatile("1: mov %2, (%3,%1)\n\t add %4, %1\n\t and %5, %1\n\t dec %0\n\t jnz 1b"
-                     : "+r"(n), "+r"(at) : "r"(value), "r"(p), "r"(step * STEP), "r"(mask) : "memory");
+                     : "+r"(n), "+r"(at)
+                     : "r"(value), "r"(p), "r"(step * STEP), "r"(mask)
+                     : "memory");
 }
 
 /* Four: a floating-point load from each line, in order. */
 static void stream(char *p, size_t n, size_t step)
 {
     __asm__ volatile("1: movsd (%1), %%xmm0\n\t add %2, %1\n\t dec %0\n\t jnz 1b"
-                     : "+r"(n), "+r"(p) : "r"(step) : "xmm0", "memory");
+                     : "+r"(n), "+r"(p)
+                     : "r"(step)
+                     : "xmm0", "memory");
 }
 
 /* Seven: all bytes of each line are stored, in order. */
 static void write_lines(char *p, size_t n, size_t step)
 {
-    __asm__ volatile("1: movups %%xmm0, (%1)\n\t movups %%xmm0, 16(%1)\n\t movups %%xmm0, 32(%1)\n\t"
-                     "movups %%xmm0, 48(%1)\n\t add %2, %1\n\t dec %0\n\t jnz 1b"
-                     : "+r"(n), "+r"(p) : "r"(step) : "memory");
+    __asm__ volatile(
+        "1: movups %%xmm0, (%1)\n\t movups %%xmm0, 16(%1)\n\t movups %%xmm0, 32(%1)\n\t"
+        "movups %%xmm0, 48(%1)\n\t add %2, %1\n\t dec %0\n\t jnz 1b"
+        : "+r"(n), "+r"(p)
+        : "r"(step)
+        : "memory");
 }
 
 /* Twelve: a line is copied to the other half of the memory. */
@@ -121,11 +136,14 @@ static void copy(char *p, size_t n, size_t step)
 {
     char *to = p + n * step;
 
-    __asm__ volatile("1: movups (%1), %%xmm0\n\t movups 16(%1), %%xmm1\n\t movups 32(%1), %%xmm2\n\t"
-                     "movups 48(%1), %%xmm3\n\t movups %%xmm0, (%2)\n\t movups %%xmm1, 16(%2)\n\t"
-                     "movups %%xmm2, 32(%2)\n\t movups %%xmm3, 48(%2)\n\t"
-                     "add %3, %1\n\t add %3, %2\n\t dec %0\n\t jnz 1b"
-                     : "+r"(n), "+r"(p), "+r"(to) : "r"(step) : "xmm0", "xmm1", "xmm2", "xmm3", "memory");
+    __asm__ volatile(
+        "1: movups (%1), %%xmm0\n\t movups 16(%1), %%xmm1\n\t movups 32(%1), %%xmm2\n\t"
+        "movups 48(%1), %%xmm3\n\t movups %%xmm0, (%2)\n\t movups %%xmm1, 16(%2)\n\t"
+        "movups %%xmm2, 32(%2)\n\t movups %%xmm3, 48(%2)\n\t"
+        "add %3, %1\n\t add %3, %2\n\t dec %0\n\t jnz 1b"
+        : "+r"(n), "+r"(p), "+r"(to)
+        : "r"(step)
+        : "xmm0", "xmm1", "xmm2", "xmm3", "memory");
 }
 
 /* ---- workers ---- */
@@ -177,7 +195,8 @@ static char *first_line(int self, size_t *step)
     int cpu = cpu_of[self == nworkers ? 0 : self];
 
     *step = control < 0 ? LINE : CONTROLS * LINE;
-    return memory_of[self == nworkers ? 0 : self] + (control < 0 ? 0 : (cpu + control) % CONTROLS * LINE);
+    return memory_of[self == nworkers ? 0 : self] +
+           (control < 0 ? 0 : (cpu + control) % CONTROLS * LINE);
 }
 
 static void play_owner(void)
@@ -370,9 +389,10 @@ int main(int argc, char **argv)
         begin = begin_ps[i] < begin ? begin_ps[i] : begin;
         end = end_ps[i] > end ? end_ps[i] : end;
     }
-    printf("result: bench=fabric work=%s workers=%d lines=%zu ns=%.4f mbps=%.2f", works[work].name, nworkers, lines,
-           (double)longest / 1e3 / (double)(lines * (size_t)turns),
-           (double)nworkers * (double)(lines * (size_t)turns) * works[work].bytes * 1e6 / (double)(end - begin));
+    printf("result: bench=fabric work=%s workers=%d lines=%zu ns=%.4f mbps=%.2f", works[work].name,
+           nworkers, lines, (double)longest / 1e3 / (double)(lines * (size_t)turns),
+           (double)nworkers * (double)(lines * (size_t)turns) * works[work].bytes * 1e6 /
+               (double)(end - begin));
     bench_result_end();
     printf("ok\n");
     return 0;

@@ -43,17 +43,17 @@
 #include "bench.h"
 #include "help.h"
 
-#define PAGE         4096u
-#define DEFAULT_N    672
+#define PAGE      4096u
+#define DEFAULT_N 672
 /* doubles, an odd number of lines, between the places of two matrices in their first page */
-#define STAGGER      40
-#define LOST_MASS    1e-10 /* relative: the most that rounding may do in a run */
+#define STAGGER   40
+#define LOST_MASS 1e-10 /* relative: the most that rounding may do in a run */
 
-#define DX           1e5   /* metres between points */
-#define DT           90.0  /* seconds a step */
-#define MEAN_P       5e4   /* geopotential, m^2/s^2 */
-#define AMPLITUDE    1e6   /* of the stream function, m^2/s */
-#define FILTER       0.001 /* Robert's */
+#define DX        1e5   /* metres between points */
+#define DT        90.0  /* seconds a step */
+#define MEAN_P    5e4   /* geopotential, m^2/s^2 */
+#define AMPLITUDE 1e6   /* of the stream function, m^2/s */
+#define FILTER    0.001 /* Robert's */
 
 enum { U, V, P, UNEW, VNEW, PNEW, UOLD, VOLD, POLD, CU, CV, Z, H, NMATRIX, PSI = NMATRIX, NALL };
 
@@ -89,16 +89,17 @@ static const char help[] HR_MANUAL =
     "    -c            compute again with one thread, and compare\n"
     "    -g grids      grids that each matrix is split into (one for each thread)\n"
     "    -i iterations iterations (2)\n"
-    "    -n N1xN2      size of each matrix (" HR_NUMBER(DEFAULT_N) "x" HR_NUMBER(DEFAULT_N) ")\n"
-    "    -p placement  first touch (default), random, both in turn, or any: none\n"
-    "                  is asked for\n"
-    "    -t threads    threads (one for each CPU)\n"
-    "\n"
-    "EXIT STATUS\n"
-    "    0 ok, 1 FAILED, 2 wrong command line or an error\n"
-    "\n"
-    "SEE ALSO\n"
-    "    memcopy, solvers, docs/benchmarks.md\n";
+    "    -n N1xN2      size of each matrix (" HR_NUMBER(DEFAULT_N) "x" HR_NUMBER(
+        DEFAULT_N) ")\n"
+                   "    -p placement  first touch (default), random, both in turn, or any: none\n"
+                   "                  is asked for\n"
+                   "    -t threads    threads (one for each CPU)\n"
+                   "\n"
+                   "EXIT STATUS\n"
+                   "    0 ok, 1 FAILED, 2 wrong command line or an error\n"
+                   "\n"
+                   "SEE ALSO\n"
+                   "    memcopy, solvers, docs/benchmarks.md\n";
 
 static void usage(void)
 {
@@ -143,7 +144,8 @@ static void initialise(struct grid *g)
 
     for (size_t j = 0; j < g->columns; j++)
         for (size_t i = 0; i < n1; i++)
-            AT(PSI, i, j) = AMPLITUDE * sin(wave_i * ((double)i + 0.5)) * sin(wave_j * ((double)j + 0.5));
+            AT(PSI, i, j) =
+                AMPLITUDE * sin(wave_i * ((double)i + 0.5)) * sin(wave_j * ((double)j + 0.5));
     for (size_t j = 0; j < g->columns; j++) {
         for (size_t i = 0; i < n1; i++) {
             AT(U, i, j) = AT(UOLD, i, j) = -(AT(PSI, i, after(j, g->columns)) - AT(PSI, i, j)) / DX;
@@ -337,9 +339,10 @@ static int run(enum bench_placement placement)
     size_t bytes = part * sizeof(double) * (size_t)ngrids;
     int bad = 0;
 
-    printf("placement %s: %d threads, 13 matrices of %zu x %zu, %zu bytes of them a thread, %d iterations\n",
-           bench_placement_name[placement], nthreads, n1, n2, NMATRIX * n1 * n2 * sizeof(double) / (size_t)nthreads,
-           iterations);
+    printf(
+        "placement %s: %d threads, 13 matrices of %zu x %zu, %zu bytes of them a thread, %d iterations\n",
+        bench_placement_name[placement], nthreads, n1, n2,
+        NMATRIX * n1 * n2 * sizeof(double) / (size_t)nthreads, iterations);
     for (int k = 0; k < NALL; k++)
         matrix[k] = bench_map(bytes, PAGE, placement);
     bench_threads(nthreads, work, bind_threads);
@@ -419,8 +422,9 @@ int main(int argc, char **argv)
     if (ngrids == 0)
         ngrids = nthreads;
     if (ngrids < nthreads || (size_t)ngrids > n2 / 2)
-        bench_die("%d grids: at least one for each of the %d threads, and two of the %zu columns for each", ngrids,
-                  nthreads, n2);
+        bench_die(
+            "%d grids: at least one for each of the %d threads, and two of the %zu columns for each",
+            ngrids, nthreads, n2);
     most = (n2 + (size_t)ngrids - 1) / (size_t)ngrids * n1;
     part = (most + offset_of(NMATRIX - 1) + per_page - 1) / per_page * per_page; /* I1 */
     for (enum bench_placement placement = BENCH_FIRST; placement < BENCH_PLACEMENTS; placement++)

@@ -57,24 +57,24 @@ static const char help[] HR_MANUAL =
 
 enum {
     PAGE = 4096,
-    FEW = 128,        /* lines, for what every CPU does: each wait for memory is a turn of all CPUs */
-    SOME = 256,       /* lines that are not waited for so long */
+    FEW = 128,  /* lines, for what every CPU does: each wait for memory is a turn of all CPUs */
+    SOME = 256, /* lines that are not waited for so long */
     WRITE_CACHE = 32, /* lines: FP_WC_LINES of the model */
     TURNS = 2000,     /* of a short loop */
     CHUNK = 200,      /* turns between two looks at other CPUs' clocks */
     SAMPLES = 50,
     MOST_APART = SAMPLES / 5,
     TRIES = 10,
-    PATIENCE = 20,    /* seconds in which tries that were disturbed do not count */
-    PREFERRED = 1,    /* MPOL_PREFERRED of set_mempolicy(2) */
-    LARGE = 2 << 20,  /* a large page */
-    MOST_LARGE = 16,  /* of them */
+    PATIENCE = 20,   /* seconds in which tries that were disturbed do not count */
+    PREFERRED = 1,   /* MPOL_PREFERRED of set_mempolicy(2) */
+    LARGE = 2 << 20, /* a large page */
+    MOST_LARGE = 16, /* of them */
 };
 
-static cpu_set_t cpus;              /* on which we may run */
+static cpu_set_t cpus; /* on which we may run */
 /* CPUs; other: on another board if there is one, -1: we have only one CPU */
 static int first, other = -1;
-static char *shared;                /* FPW_BYTES, which children have as well, and a page for words between us */
+static char *shared; /* FPW_BYTES, which children have as well, and a page for words between us */
 static char *memory[FP_MAX_BOARDS]; /* FPW_BYTES of each board, NULL: we have none */
 static int node[FP_MAX_BOARDS];     /* the system's number of that memory */
 static bool unable;                 /* what failed is not the model's */
@@ -179,7 +179,8 @@ static char *new_memory(int from)
     unsigned long nodes = from >= 0 ? 1ul << from : 0;
     char *p;
 
-    if (syscall(SYS_set_mempolicy, from >= 0 ? PREFERRED : 0, nodes != 0 ? &nodes : NULL, 8 * sizeof nodes + 1) != 0 &&
+    if (syscall(SYS_set_mempolicy, from >= 0 ? PREFERRED : 0, nodes != 0 ? &nodes : NULL,
+                8 * sizeof nodes + 1) != 0 &&
         from >= 0)
         return NULL;
     p = bench_shared(2 * FPW_BYTES + PAGE, false);
@@ -293,8 +294,10 @@ static bool blocks(int cpu)
         fpw_begin(cpu);
         kinds[i].loop(shared, TURNS);
         fpw_end(cpu);
-        good = fpw_right(cpu, &(struct fpw_work){.instr = kinds[i].instr * TURNS, .loads = kinds[i].loads * TURNS,
-                                         .stores = kinds[i].stores * TURNS, .home = -1});
+        good = fpw_right(cpu, &(struct fpw_work){.instr = kinds[i].instr * TURNS,
+                                                 .loads = kinds[i].loads * TURNS,
+                                                 .stores = kinds[i].stores * TURNS,
+                                                 .home = -1});
     }
     return good;
 }
@@ -327,8 +330,10 @@ static bool parts(int cpu)
         fpw_begin(cpu);
         kinds[i].work(shared, FPW_BYTES);
         fpw_end(cpu);
-        good = fpw_right(cpu, &(struct fpw_work){.instr = kinds[i].instr, .loads = kinds[i].loads,
-                                                 .stores = kinds[i].stores, .home = -1});
+        good = fpw_right(cpu, &(struct fpw_work){.instr = kinds[i].instr,
+                                                 .loads = kinds[i].loads,
+                                                 .stores = kinds[i].stores,
+                                                 .home = -1});
     }
     return good;
 }
@@ -343,8 +348,12 @@ static bool external(int cpu)
     fpw_begin(cpu);
     fpw_read_lines(shared, FPW_LINES);
     fpw_end(cpu);
-    return fpw_right(cpu, &(struct fpw_work){.instr = 5 * FPW_LINES, .loads = FPW_LINES, .hits = FPW_LINES,
-                                             .least_ps = wait, .most_ps = wait, .home = -1});
+    return fpw_right(cpu, &(struct fpw_work){.instr = 5 * FPW_LINES,
+                                             .loads = FPW_LINES,
+                                             .hits = FPW_LINES,
+                                             .least_ps = wait,
+                                             .most_ps = wait,
+                                             .home = -1});
 }
 
 /* Whole lines are written unread, if so many instructions take no longer, through as many transfers as may be. */
@@ -353,7 +362,8 @@ static bool whole_lines(int cpu)
     static const struct {
         void (*store)(char *p, size_t length);
         unsigned instr, stores; /* of FPW_BYTES */
-    } kinds[] = {{fpw_store_words, FPW_BYTES / 8, FPW_BYTES / 8}, {fpw_store_pairs, 5 * FPW_BYTES / 32, FPW_BYTES / 8}};
+    } kinds[] = {{fpw_store_words, FPW_BYTES / 8, FPW_BYTES / 8},
+                 {fpw_store_pairs, 5 * FPW_BYTES / 32, FPW_BYTES / 8}};
     bool good = true;
     int home = shared_home(cpu);
     uint64_t least, most, flights = fpw_given.misses, lines = fpw_given.queue / (FPW_LINE / 8);
@@ -363,7 +373,8 @@ static bool whole_lines(int cpu)
         flights = lines < 1 ? 1 : lines < fpw_given.stores ? lines : fpw_given.stores;
     fpw_latency(cpu, home, &least, &most);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && good; i++) {
-        struct fpw_work w = {.instr = kinds[i].instr, .stores = kinds[i].stores, .misses = FPW_LINES, .home = home};
+        struct fpw_work w = {
+            .instr = kinds[i].instr, .stores = kinds[i].stores, .misses = FPW_LINES, .home = home};
         uint64_t busy = w.instr * fpw_given.clock_ps, all = (FPW_LINES / flights - 1) * least;
 
         w.writebacks = fpw_given.reads ? 0 : FPW_LINES;
@@ -384,13 +395,15 @@ static bool whole_lines(int cpu)
  */
 static bool written_back(int cpu)
 {
-    uint64_t ways = fp_header()->ecache_ways, way = fp_header()->ecache_bytes / ways, step = way < LARGE ? way : LARGE;
+    uint64_t ways = fp_header()->ecache_ways, way = fp_header()->ecache_bytes / ways,
+             step = way < LARGE ? way : LARGE;
     uint64_t pages = ways * (way / step) + 1, length = (pages * step + LARGE - 1) / LARGE * LARGE;
     char *p = MAP_FAILED;
     bool good;
 
     if (way >= PAGE && length <= MOST_LARGE * LARGE)
-        p = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | 21 << 26, -1, 0);
+        p = mmap(NULL, length, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | 21 << 26, -1, 0);
     if (p == MAP_FAILED) /* they may not be had */
         return true;
     for (uint64_t at = 0; at < length; at += LARGE)
@@ -402,7 +415,8 @@ static bool written_back(int cpu)
             (*(volatile char *)&p[at])++;
     fpw_end(cpu);
     good = fpw_about("misses", cpu, misses(), pages * PAGE / FPW_LINE) &&
-           fpw_within("lines written back", cpu, (int64_t)fpw_added.writeback, PAGE / FPW_LINE, (int64_t)misses()) &&
+           fpw_within("lines written back", cpu, (int64_t)fpw_added.writeback, PAGE / FPW_LINE,
+                      (int64_t)misses()) &&
            fpw_within("lines moved", cpu, (int64_t)fpw_moved,
                       (int64_t)(misses() + fpw_added.writeback) - FPW_SLACK, INT64_MAX);
     munmap(p, length);
@@ -430,8 +444,8 @@ static bool spaces(int cpu)
         fpw_begin(cpu);
         fpw_read_lines(mine, SOME);
         fpw_end(cpu);
-        good = fpw_within("references after a change of address space", cpu, (int64_t)fpw_added.ec_ref,
-                          SOME - 2 * FPW_SLACK, SOME + 2 * FPW_SLACK);
+        good = fpw_within("references after a change of address space", cpu,
+                          (int64_t)fpw_added.ec_ref, SOME - 2 * FPW_SLACK, SOME + 2 * FPW_SLACK);
         memcpy(said->why, fpw_why, sizeof fpw_why);
         said->disturbed = fpw_disturbed;
         _exit(good ? 0 : 1);
@@ -447,8 +461,10 @@ static bool spaces(int cpu)
 static bool changed(int cpu)
 {
     int home = shared_home(cpu), from = home < 0 ? -1 : fpw_board_of(other);
-    uint64_t own = fpw_given.reads ? FPW_LINES : FPW_LINES - WRITE_CACHE, least, most, far_least, far_most;
-    struct fpw_work w = {.instr = 5 * FPW_LINES, .loads = FPW_LINES, .misses = FPW_LINES, .home = home};
+    uint64_t own = fpw_given.reads ? FPW_LINES : FPW_LINES - WRITE_CACHE, least, most, far_least,
+             far_most;
+    struct fpw_work w = {
+        .instr = 5 * FPW_LINES, .loads = FPW_LINES, .misses = FPW_LINES, .home = home};
 
     arm();
     if (!go_to(other))
@@ -469,12 +485,14 @@ static bool changed(int cpu)
     fpw_begin(cpu);
     fpw_read_lines(shared, FPW_LINES);
     fpw_end(cpu);
-    if (!fpw_right(cpu, &(struct fpw_work){.instr = 5 * FPW_LINES, .loads = FPW_LINES, .home = home}))
+    if (!fpw_right(cpu,
+                   &(struct fpw_work){.instr = 5 * FPW_LINES, .loads = FPW_LINES, .home = home}))
         return false;
     fpw_begin(cpu);
     fpw_write_lines(shared);
     fpw_end(cpu);
-    if (!fpw_about("stores", cpu, fpw_added.stores, FPW_LINES) || !fpw_about("misses", cpu, misses(), 0) ||
+    if (!fpw_about("stores", cpu, fpw_added.stores, FPW_LINES) ||
+        !fpw_about("misses", cpu, misses(), 0) ||
         !fpw_waited(cpu, (own / fpw_given.stores - 1) * least - 4 * FPW_LINES * fpw_given.clock_ps,
                     FPW_LINES / fpw_given.stores * most) ||
         !go_to(other))
@@ -482,13 +500,14 @@ static bool changed(int cpu)
     fpw_begin(other);
     fpw_read_lines(shared, FPW_LINES);
     fpw_end(other);
-    return fpw_about("loads", other, fpw_added.loads, FPW_LINES) && fpw_about("misses", other, misses(), FPW_LINES) &&
+    return fpw_about("loads", other, fpw_added.loads, FPW_LINES) &&
+           fpw_about("misses", other, misses(), FPW_LINES) &&
            (from == home || fpw_about("local misses", other, fpw_added.miss_local, 0));
 }
 
 /* Children that all do the same, each on its CPU. */
 struct company {
-    int start[2]; /* a pipe: a byte for each, that it begins */
+    int start[2];       /* a pipe: a byte for each, that it begins */
     _Atomic int *there; /* how many have reached the pipe, and again how many have begun */
     int n;
     pid_t pid[FP_MAX_CPUS];
@@ -546,7 +565,8 @@ static bool gather(struct company *c, int ours, void (*work)(void))
             return false;
         c->n++;
     }
-    return all_there(c, c->n) && write(c->start[1], bytes, (size_t)c->n) == c->n && all_there(c, 2 * c->n);
+    return all_there(c, c->n) && write(c->start[1], bytes, (size_t)c->n) == c->n &&
+           all_there(c, 2 * c->n);
 }
 
 static void dismiss(const struct company *c)
@@ -564,7 +584,8 @@ static void watch(unsigned active[FP_MAX_CPUS], unsigned apart[FP_MAX_CPUS])
 {
     int ncpus = (int)fp_header()->ncpus;
     /* Time goes on while we look at one after the other. */
-    uint64_t most = fp_header()->skew_ps + (16ull * CHUNK + 32ull * (unsigned)ncpus) * fpw_given.clock_ps;
+    uint64_t most =
+        fp_header()->skew_ps + (16ull * CHUNK + 32ull * (unsigned)ncpus) * fpw_given.clock_ps;
     bool good = true;
 
     for (int i = 0; i < SAMPLES && good; i++) {
@@ -629,9 +650,15 @@ static bool test(void)
         bool (*part)(int cpu);
         bool two; /* it needs another CPU */
     } parts_of[] = {
-        {"clocks", clocks, false},     {"blocks", blocks, false},           {"parts", parts, false},
-        {"external", external, false}, {"whole_lines", whole_lines, false}, {"written_back", written_back, false},
-        {"changed", changed, true},    {"slices", slices, true},            {"pauses", pauses, true},
+        {"clocks", clocks, false},
+        {"blocks", blocks, false},
+        {"parts", parts, false},
+        {"external", external, false},
+        {"whole_lines", whole_lines, false},
+        {"written_back", written_back, false},
+        {"changed", changed, true},
+        {"slices", slices, true},
+        {"pauses", pauses, true},
     };
 
     arm();
@@ -639,7 +666,8 @@ static bool test(void)
         return false;
     arm();
     for (int cpu = 0; cpu < (int)fp_header()->ncpus; cpu++)
-        if (CPU_ISSET(cpu, &cpus) && (!tried("near_and_far", near_and_far, cpu) || !tried("spaces", spaces, cpu)))
+        if (CPU_ISSET(cpu, &cpus) &&
+            (!tried("near_and_far", near_and_far, cpu) || !tried("spaces", spaces, cpu)))
             return false;
     for (size_t i = 0; i < sizeof parts_of / sizeof parts_of[0]; i++)
         if ((other >= 0 || !parts_of[i].two) && !tried(parts_of[i].name, parts_of[i].part, first))

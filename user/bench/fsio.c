@@ -109,8 +109,7 @@ static struct counts now(void)
 
     must(file != NULL, "/proc/diskstats");
     while (fgets(line, sizeof line, file) != NULL)
-        if (sscanf(line, "%*d %*d %63s %ld %*d %ld %*d %ld %*d %ld", disk, &r, &rs, &w, &ws) ==
-                5 &&
+        if (sscanf(line, "%*d %*d %63s %ld %*d %ld %*d %ld %*d %ld", disk, &r, &rs, &w, &ws) == 5 &&
             strcmp(disk, name) == 0)
             c = (struct counts){c.seconds, r, rs, w, ws};
     fclose(file);
@@ -210,8 +209,8 @@ static void do_overwrite(void)
     int fd = open_file("big", O_RDWR);
 
     for (int i = 0; i < count_of(300); i++)
-        must(pwrite(fd, block, PIECE,
-                    (off_t)(next_random(&state) % (unsigned)pieces()) * PIECE) == PIECE,
+        must(pwrite(fd, block, PIECE, (off_t)(next_random(&state) % (unsigned)pieces()) * PIECE) ==
+                 PIECE,
              "big");
     must(fsync(fd) == 0, "big");
     close(fd);
@@ -283,8 +282,7 @@ static void do_replace(void)
     must(folder >= 0, directory);
     for (int i = 0; i < count_of(20); i++) {
         write_pieces("new", 1);
-        must(rename(path_of(from, sizeof from, "new"), path_of(to, sizeof to, "kept")) == 0,
-             to);
+        must(rename(path_of(from, sizeof from, "new"), path_of(to, sizeof to, "kept")) == 0, to);
         must(fsync(folder) == 0, directory);
     }
     close(folder);

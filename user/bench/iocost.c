@@ -54,18 +54,18 @@ static const char help[] HR_MANUAL =
     "SEE ALSO\n"
     "    fsio, docs/disks.md\n";
 
-#define BLOCK      65536
-#define PAGE       4096
-#define BLKFLSBUF  0x1261
-#define CALIBRATE  200000000l /* ns */
-#define NS         1e9
+#define BLOCK     65536
+#define PAGE      4096
+#define BLKFLSBUF 0x1261
+#define CALIBRATE 200000000l /* ns */
+#define NS        1e9
 
 static volatile uint64_t *steps; /* shared with the process that counts */
-static const char        *name;
-static int                alone;
-static long               mib = 8, npages = 1000;
-static uint64_t           seed = 1;
-static char               buf[BLOCK] __attribute__((aligned(4096)));
+static const char *name;
+static int alone;
+static long mib = 8, npages = 1000;
+static uint64_t seed = 1;
+static char buf[BLOCK] __attribute__((aligned(4096)));
 
 static pid_t start_counting(void)
 {
@@ -111,9 +111,9 @@ static void randread(int fd)
 /* Do a piece of work; `step` is what 1000 steps of counting take alone, in s. */
 static void measure(const char *work, void (*fn)(int), long bytes, double step)
 {
-    int      fd = open(name, O_RDWR);
+    int fd = open(name, O_RDWR);
     uint64_t counted;
-    double   begin, elapsed;
+    double begin, elapsed;
 
     if (fd < 0)
         bench_die("%s: %s", name, strerror(errno));
@@ -123,8 +123,8 @@ static void measure(const char *work, void (*fn)(int), long bytes, double step)
     fn(fd);
     elapsed = bench_now() - begin;
     counted = *steps - counted;
-    printf("result: bench=iocost work=%s bytes=%ld cpu_ns=%.0f elapsed_ns=%.0f step_ns=%.1f\n", work, bytes,
-           (elapsed - (double)counted * step / 1000) * NS, elapsed * NS, step * NS);
+    printf("result: bench=iocost work=%s bytes=%ld cpu_ns=%.0f elapsed_ns=%.0f step_ns=%.1f\n",
+           work, bytes, (elapsed - (double)counted * step / 1000) * NS, elapsed * NS, step * NS);
     fflush(stdout);
     close(fd);
 }
@@ -132,11 +132,11 @@ static void measure(const char *work, void (*fn)(int), long bytes, double step)
 int main(int argc, char **argv)
 {
     struct timespec wait = {.tv_nsec = CALIBRATE};
-    cpu_set_t       first;
-    uint64_t        counted;
-    double          begin, step = 0;
-    pid_t           counter = 0;
-    int             opt;
+    cpu_set_t first;
+    uint64_t counted;
+    double begin, step = 0;
+    pid_t counter = 0;
+    int opt;
 
     hr_help(argv, help);
     while ((opt = getopt(argc, argv, "tm:n:s:")) != -1) {

@@ -233,8 +233,10 @@ int main(int argc, char **argv)
             bad += mutator[t].root[i] != NULL && check_object(mutator[t].root[i]);
     }
     /* I3: only the ends of buffers, shorter than the largest object, are not allocated. */
-    unused = (young_words * sizeof(uint64_t)) * (size_t)(rounds + warm) - allocated * sizeof(uint64_t);
-    if (unused > young_words / BUFFER_WORDS * (size_t)(rounds + warm) * (MIN_WORDS + MORE_WORDS) * sizeof(uint64_t))
+    unused =
+        (young_words * sizeof(uint64_t)) * (size_t)(rounds + warm) - allocated * sizeof(uint64_t);
+    if (unused > young_words / BUFFER_WORDS * (size_t)(rounds + warm) * (MIN_WORDS + MORE_WORDS) *
+                     sizeof(uint64_t))
         bad++;
     printf("%lu objects, %lu read, %lu words copied by the collector\n", objects, read, copied);
     if (m->model)
@@ -242,7 +244,8 @@ int main(int argc, char **argv)
                (double)objects * rounds / (rounds + warm) / m->modelled_s);
     printf("result: bench=jvm threads=%d rounds=%d objects=%lu", nthreads, rounds, objects);
     if (m->model)
-        printf(" modelled_objects_per_s=%.1f", (double)objects * rounds / (rounds + warm) / m->modelled_s);
+        printf(" modelled_objects_per_s=%.1f",
+               (double)objects * rounds / (rounds + warm) / m->modelled_s);
     bench_result_end();
     if (bad != 0)
         printf("jvm: %lu objects with wrong fields, or memory lost\n", bad);

@@ -140,8 +140,7 @@ int main(int argc, char **argv)
     printf("result: bench=latency row=%d late_p50_ms=%.3f late_p99_ms=%.3f late_max_ms=%.3f "
            "pipe_p50_ms=%.3f "
            "pipe_p99_ms=%.3f share_min=%.3f share_max=%.3f\n",
-           hogs, late[n / 2] * 1e3, late[n * 99 / 100] * 1e3, late[n - 1] * 1e3,
-           turn[n / 2] * 1e3, turn[n * 99 / 100] * 1e3, share[0] * hogs / sum,
-           share[hogs - 1] * hogs / sum);
+           hogs, late[n / 2] * 1e3, late[n * 99 / 100] * 1e3, late[n - 1] * 1e3, turn[n / 2] * 1e3,
+           turn[n * 99 / 100] * 1e3, share[0] * hogs / sum, share[hogs - 1] * hogs / sum);
     return 0;
 }

@@ -57,22 +57,23 @@ static const char help[] HR_MANUAL =
     "OPTIONS\n"
     "    -b            bind thread i to the i-th CPU\n"
     "    -i iterations copies of the whole array (10)\n"
-    "    -n elements   doubles in each array (" HR_NUMBER(DEFAULT_SLICE) " for each thread)\n"
-    "    -p placement  first touch (default), random, both in turn, or any: none\n"
-    "                  is asked for\n"
-    "    -P pages      instead of -n: pages of both arrays together\n"
-    "    -s size       size of a page (4k)\n"
-    "    -t threads    threads (one for each CPU)\n"
-    "\n"
-    "EXAMPLES\n"
-    "    memcopy -t 72 -p both\n"
-    "\n"
-    "EXIT STATUS\n"
-    "    0 ok, 1 pages or results are not as they must be, 2 wrong command line or\n"
-    "    an error\n"
-    "\n"
-    "SEE ALSO\n"
-    "    fdiff, lgrpinfo, docs/benchmarks.md\n";
+    "    -n elements   doubles in each array (" HR_NUMBER(
+        DEFAULT_SLICE) " for each thread)\n"
+                       "    -p placement  first touch (default), random, both in turn, or any: none\n"
+                       "                  is asked for\n"
+                       "    -P pages      instead of -n: pages of both arrays together\n"
+                       "    -s size       size of a page (4k)\n"
+                       "    -t threads    threads (one for each CPU)\n"
+                       "\n"
+                       "EXAMPLES\n"
+                       "    memcopy -t 72 -p both\n"
+                       "\n"
+                       "EXIT STATUS\n"
+                       "    0 ok, 1 pages or results are not as they must be, 2 wrong command line or\n"
+                       "    an error\n"
+                       "\n"
+                       "SEE ALSO\n"
+                       "    fdiff, lgrpinfo, docs/benchmarks.md\n";
 
 static void usage(void)
 {
@@ -121,7 +122,8 @@ static int check_copy(void)
 {
     for (size_t i = 0; i < slice * (size_t)nthreads; i++) {
         if (a[i] != (double)(i % slice)) {
-            printf("memcopy: element %zu is %g after the copy, not %g\n", i, a[i], (double)(i % slice));
+            printf("memcopy: element %zu is %g after the copy, not %g\n", i, a[i],
+                   (double)(i % slice));
             return 1;
         }
     }
@@ -135,8 +137,9 @@ static int run(enum bench_placement placement)
     double megabytes = 2.0 * (double)bytes * iterations / 1e6; /* read plus written */
     int bad;
 
-    printf("placement %s: %d threads, 2 x %zu pages of %s, %d iterations\n", bench_placement_name[placement],
-           nthreads, bytes / page_size, page_size == 4096 ? "4K" : "2M", iterations);
+    printf("placement %s: %d threads, 2 x %zu pages of %s, %d iterations\n",
+           bench_placement_name[placement], nthreads, bytes / page_size,
+           page_size == 4096 ? "4K" : "2M", iterations);
     a = bench_map(bytes, page_size, placement);
     b = bench_map(bytes, page_size, placement);
     bench_threads(nthreads, work, bind_threads);

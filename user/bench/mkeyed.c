@@ -73,26 +73,26 @@ static const char help[] HR_MANUAL =
 #define MAGIC  "mkeyed 1"
 
 struct entry {
-    char     key[KEY];
+    char key[KEY];
     uint64_t value; /* leaf: block of the record; above: block of a node */
 };
 
 struct node {
-    uint32_t     level; /* 0: leaf */
-    uint32_t     n;
-    uint64_t     next; /* leaf: the block of the next one, 0 at the end */
+    uint32_t level; /* 0: leaf */
+    uint32_t n;
+    uint64_t next; /* leaf: the block of the next one, 0 at the end */
     struct entry e[FANOUT];
-    char         unused[BLOCK - 16 - FANOUT * sizeof(struct entry)];
+    char unused[BLOCK - 16 - FANOUT * sizeof(struct entry)];
 };
 
 struct record {
     uint64_t number;
-    char     key[NINDEX][KEY];
-    char     fill[BLOCK - 8 - NINDEX * KEY];
+    char key[NINDEX][KEY];
+    char fill[BLOCK - 8 - NINDEX * KEY];
 };
 
 struct header {
-    char     magic[8];
+    char magic[8];
     uint64_t records, blocks, root[NINDEX];
     uint32_t height[NINDEX];
 };
@@ -101,15 +101,15 @@ _Static_assert(sizeof(struct node) == BLOCK && sizeof(struct record) == BLOCK, "
 
 static struct header head;
 static struct {
-    uint64_t    block; /* 0: none */
+    uint64_t block; /* 0: none */
     struct node node;
 } path[NINDEX][HEIGHT]; /* by level */
 
 static const char *name;
-static int         fd = -1;
-static bool        uniform;
-static uint64_t    batches = 14, batch_records = 9000, seed = 1, lookups = 1000;
-static uint64_t    nreads, nwrites, nsplits;
+static int fd = -1;
+static bool uniform;
+static uint64_t batches = 14, batch_records = 9000, seed = 1, lookups = 1000;
+static uint64_t nreads, nwrites, nsplits;
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
@@ -118,7 +118,8 @@ static void read_block(uint64_t block, void *to)
     ssize_t got = pread(fd, to, BLOCK, (off_t)(block * BLOCK));
 
     if (got != BLOCK)
-        bench_die("%s: block %llu: %s", name, (unsigned long long)block, got < 0 ? strerror(errno) : "end of file");
+        bench_die("%s: block %llu: %s", name, (unsigned long long)block,
+                  got < 0 ? strerror(errno) : "end of file");
     nreads++;
 }
 
@@ -127,7 +128,8 @@ static void write_block(uint64_t block, const void *from)
     ssize_t put = pwrite(fd, from, BLOCK, (off_t)(block * BLOCK));
 
     if (put != BLOCK)
-        bench_die("%s: block %llu: %s", name, (unsigned long long)block, put < 0 ? strerror(errno) : "disk full");
+        bench_die("%s: block %llu: %s", name, (unsigned long long)block,
+                  put < 0 ? strerror(errno) : "disk full");
     nwrites++;
 }
 
@@ -178,7 +180,8 @@ static uint64_t key_number(unsigned index, uint64_t r)
 
     if (uniform)
         return 1 + permuted(index, batches * batch_records, r - 1);
-    return batch * batch_records + 1 + permuted(index + (batch + 1) * NINDEX, batch_records, (r - 1) % batch_records);
+    return batch * batch_records + 1 +
+           permuted(index + (batch + 1) * NINDEX, batch_records, (r - 1) % batch_records);
 }
 
 static void make_key(char key[KEY], unsigned index, uint64_t number)
@@ -229,7 +232,7 @@ static unsigned rank(const struct node *node, const char key[KEY])
 /* Goes down to the leaf of a key; slot[level] is the entry taken (in the leaf: behind which the key belongs) plus 1. */
 static struct node *find_leaf(unsigned index, const char key[KEY], unsigned slot[HEIGHT])
 {
-    uint64_t     block = head.root[index];
+    uint64_t block = head.root[index];
     struct node *node = NULL;
 
     for (unsigned level = head.height[index]; level-- > 0;) {
@@ -254,7 +257,7 @@ static void put(struct node *node, unsigned at, const struct entry *new)
 static void split(struct node *left, unsigned at, struct entry *new)
 {
     static struct node right;
-    unsigned           half = FANOUT / 2;
+    unsigned half = FANOUT / 2;
 
     memset(&right, 0, sizeof right);
     right.level = left->level;
@@ -279,7 +282,7 @@ static void split(struct node *left, unsigned at, struct entry *new)
 /* Makes a root above the present one; `new` is the entry for its right half. */
 static void grow(unsigned index, const struct entry *new)
 {
-    unsigned     level = head.height[index]++;
+    unsigned level = head.height[index]++;
     struct node *root;
 
     if (level == HEIGHT)
@@ -299,10 +302,10 @@ static void grow(unsigned index, const struct entry *new)
 
 static void insert(unsigned index, const char key[KEY], uint64_t block)
 {
-    unsigned     slot[HEIGHT], level = 0;
+    unsigned slot[HEIGHT], level = 0;
     struct entry new = {.value = block};
     struct node *node = find_leaf(index, key, slot);
-    bool         full;
+    bool full;
 
     memcpy(new.key, key, KEY);
     if (slot[0] > 0 && memcmp(node->e[slot[0] - 1].key, key, KEY) == 0)
@@ -325,7 +328,7 @@ static void insert(unsigned index, const char key[KEY], uint64_t block)
 static void insert_record(uint64_t r)
 {
     static struct record record;
-    uint64_t             block = head.blocks++;
+    uint64_t block = head.blocks++;
 
     make_record(&record, r);
     write_block(block, &record);
@@ -343,10 +346,10 @@ static double seconds(struct timeval t)
 
 static void run_batch(uint64_t batch)
 {
-    uint64_t             reads = nreads, writes = nwrites, splits = nsplits;
-    struct bench_paging  paging, after;
-    struct rusage        begin, end;
-    double               start = bench_now(), processor = bench_processor(), real;
+    uint64_t reads = nreads, writes = nwrites, splits = nsplits;
+    struct bench_paging paging, after;
+    struct rusage begin, end;
+    double start = bench_now(), processor = bench_processor(), real;
 
     bench_paging(&paging);
     getrusage(RUSAGE_SELF, &begin);
@@ -356,18 +359,22 @@ static void run_batch(uint64_t batch)
     getrusage(RUSAGE_SELF, &end);
     processor = bench_processor() - processor;
     real = bench_now() - start;
-    printf("result: bench=mkeyed keys=%s batch=%llu records=%llu file_bytes=%llu user_s=%.3f sys_s=%.3f cpu_s=%.6f "
-           "real_s=%.3f reads=%llu writes=%llu splits=%llu",
-           uniform ? "uniform" : "batch", (unsigned long long)batch, (unsigned long long)head.records,
-           (unsigned long long)head.blocks * BLOCK, seconds(end.ru_utime) - seconds(begin.ru_utime),
-           seconds(end.ru_stime) - seconds(begin.ru_stime), processor, real, (unsigned long long)(nreads - reads),
-           (unsigned long long)(nwrites - writes), (unsigned long long)(nsplits - splits));
+    printf(
+        "result: bench=mkeyed keys=%s batch=%llu records=%llu file_bytes=%llu user_s=%.3f sys_s=%.3f cpu_s=%.6f "
+        "real_s=%.3f reads=%llu writes=%llu splits=%llu",
+        uniform ? "uniform" : "batch", (unsigned long long)batch, (unsigned long long)head.records,
+        (unsigned long long)head.blocks * BLOCK, seconds(end.ru_utime) - seconds(begin.ru_utime),
+        seconds(end.ru_stime) - seconds(begin.ru_stime), processor, real,
+        (unsigned long long)(nreads - reads), (unsigned long long)(nwrites - writes),
+        (unsigned long long)(nsplits - splits));
     if (bench_paging(&after) == 0)
-        printf(" pgin=%llu pgout=%llu disk_reads=%llu disk_writes=%llu disk_read_bytes=%llu disk_written_bytes=%llu "
-               "disk_wait_s=%.3f disk_run_s=%.3f",
-               after.pgpgin - paging.pgpgin, after.pgpgout - paging.pgpgout, after.reads - paging.reads,
-               after.writes - paging.writes, after.nread - paging.nread, after.nwritten - paging.nwritten,
-               (double)(after.wlentime - paging.wlentime) / 1e9, (double)(after.rlentime - paging.rlentime) / 1e9);
+        printf(
+            " pgin=%llu pgout=%llu disk_reads=%llu disk_writes=%llu disk_read_bytes=%llu disk_written_bytes=%llu "
+            "disk_wait_s=%.3f disk_run_s=%.3f",
+            after.pgpgin - paging.pgpgin, after.pgpgout - paging.pgpgout,
+            after.reads - paging.reads, after.writes - paging.writes, after.nread - paging.nread,
+            after.nwritten - paging.nwritten, (double)(after.wlentime - paging.wlentime) / 1e9,
+            (double)(after.rlentime - paging.rlentime) / 1e9);
     printf("\n");
     fflush(stdout);
 }
@@ -386,8 +393,8 @@ static bool is_record(uint64_t block, uint64_t r)
 /* Walks the leaves of an index.  Returns how many things are wrong. */
 static uint64_t check_index(unsigned index)
 {
-    uint64_t     bad = 0, number = 0, block = head.root[index];
-    char         key[KEY];
+    uint64_t bad = 0, number = 0, block = head.root[index];
+    char key[KEY];
     struct node *leaf;
 
     for (unsigned level = head.height[index] - 1; level > 0; level--)
@@ -404,7 +411,7 @@ static uint64_t check_index(unsigned index)
 
 static uint64_t check_lookup(uint64_t r)
 {
-    char     key[KEY];
+    char key[KEY];
     unsigned slot[HEIGHT];
     uint64_t bad = 0;
 
@@ -423,9 +430,10 @@ static uint64_t check_lookup(uint64_t r)
 static uint64_t check(void)
 {
     struct header expected = head;
-    char          block[BLOCK];
-    uint64_t      bad = 0, random = bench_seed(seed, ~0ull), n = lookups < head.records ? lookups : head.records;
-    off_t         end;
+    char block[BLOCK];
+    uint64_t bad = 0, random = bench_seed(seed, ~0ull),
+             n = lookups < head.records ? lookups : head.records;
+    off_t end;
 
     open_file(O_RDONLY);
     memset(path, 0, sizeof path);
@@ -440,8 +448,9 @@ static uint64_t check(void)
         bad += check_index(i);
     for (uint64_t i = 0; i < n; i++)
         bad += check_lookup(1 + (n == head.records ? i : bench_random(&random) % head.records));
-    printf("check: %llu records, %d indexes, %llu looked up in each, %llu wrong\n", (unsigned long long)head.records,
-           NINDEX, (unsigned long long)n, (unsigned long long)bad);
+    printf("check: %llu records, %d indexes, %llu looked up in each, %llu wrong\n",
+           (unsigned long long)head.records, NINDEX, (unsigned long long)n,
+           (unsigned long long)bad);
     return bad;
 }
 
@@ -456,9 +465,9 @@ static uint64_t positive(const char *text, uint64_t most)
 
 int main(int argc, char **argv)
 {
-    bool     keep = false;
+    bool keep = false;
     uint64_t bad;
-    int      opt;
+    int opt;
 
     hr_help(argv, help);
     while ((opt = getopt(argc, argv, "ub:n:c:s:k")) != -1) {
@@ -487,8 +496,9 @@ int main(int argc, char **argv)
     head.blocks = 1;
     for (unsigned i = 0; i < NINDEX; i++)
         grow(i, NULL);
-    printf("mkeyed: %llu batches of %llu records, %s keys, seed %llu\n", (unsigned long long)batches,
-           (unsigned long long)batch_records, uniform ? "uniform" : "batch", (unsigned long long)seed);
+    printf("mkeyed: %llu batches of %llu records, %s keys, seed %llu\n",
+           (unsigned long long)batches, (unsigned long long)batch_records,
+           uniform ? "uniform" : "batch", (unsigned long long)seed);
     for (uint64_t batch = 1; batch <= batches; batch++)
         run_batch(batch);
     bad = check();

@@ -48,7 +48,8 @@
 enum area { DATA, HEAP, STACK, SGA, NAREAS };
 enum phase { MIXED, PRIVATE, SHARED, IN_DATA, IN_HEAP, IN_STACK, NPHASES };
 
-static const char *const phase_name[NPHASES] = {"mixed", "private", "shared", "data", "heap", "stack"};
+static const char *const phase_name[NPHASES] = {"mixed", "private", "shared",
+                                                "data",  "heap",    "stack"};
 
 /* Of 10,000 rows, how many are in which area: Table 3-1, and its private and shared part alone. */
 static const unsigned share[NPHASES][NAREAS] = {
@@ -73,11 +74,11 @@ static bool bind_processes;
 /* What a process tells of one phase. */
 struct tally {
     uint64_t visited[NAREAS];
-    uint64_t off_home;       /* rows visited on another lgroup than home */
+    uint64_t off_home; /* rows visited on another lgroup than home */
     /* modelled time in transactions; of it, on another lgroup than home */
     uint64_t ran_ps, away_ps;
-    uint64_t added[2], bad;  /* amounts added: to private areas, to the SGA */
-    uint64_t balance;        /* found in the private areas at the end */
+    uint64_t added[2], bad; /* amounts added: to private areas, to the SGA */
+    uint64_t balance;       /* found in the private areas at the end */
 };
 
 static struct tally (*tally)[NPHASES]; /* of each process; shared memory */
@@ -178,14 +179,16 @@ static void look(const struct job *job, struct place *place, struct tally *t)
     *place = (struct place){now, bench_lgroup_now() != job->home};
 }
 
-static void transaction(struct bench_area *area, const struct job *job, uint64_t *random, struct tally *t)
+static void transaction(struct bench_area *area, const struct job *job, uint64_t *random,
+                        struct tally *t)
 {
     unsigned count = job->rows / 2 + (unsigned)(bench_random(random) >> 32) % job->rows;
     struct place place = {.since_ps = fp_now_ps()};
 
     for (unsigned i = 0; i < count; i++) {
         enum area which = draw(job, random);
-        uint64_t draw_row = bench_random(random) >> 16, amount = i % 4 == 0 ? 1 + (draw_row & 255) : 0;
+        uint64_t draw_row = bench_random(random) >> 16,
+                 amount = i % 4 == 0 ? 1 + (draw_row & 255) : 0;
 
         if (i % LOOK == 0)
             look(job, &place, t);
@@ -264,19 +267,24 @@ static uint64_t private_rows(const struct tally *t)
 }
 
 /* What the phases so far say of Table 3-1 and of the simulated columns of Table 3-2: percent of all load misses. */
-static void report_mix(enum phase phase, const double per_row[NPHASES], const double remote[NPHASES])
+static void report_mix(enum phase phase, const double per_row[NPHASES],
+                       const double remote[NPHASES])
 {
-    static const enum phase of[NAREAS] = {[DATA] = IN_DATA, [HEAP] = IN_HEAP, [STACK] = IN_STACK, [SGA] = SHARED};
+    static const enum phase of[NAREAS] = {
+        [DATA] = IN_DATA, [HEAP] = IN_HEAP, [STACK] = IN_STACK, [SGA] = SHARED};
     static const char *const name[NAREAS] = {"data", "heap", "stack", "sga"};
-    double a = (share[MIXED][DATA] + share[MIXED][HEAP] + share[MIXED][STACK]) * per_row[PRIVATE], sum = 0.0;
+    double a = (share[MIXED][DATA] + share[MIXED][HEAP] + share[MIXED][STACK]) * per_row[PRIVATE],
+           sum = 0.0;
     double b = share[MIXED][SGA] * per_row[SHARED];
 
     a *= 100.0 / (a + b);
     b = 100.0 - a;
     if (phase == SHARED)
-        printf(" private_miss_pct=%.2f shared_miss_pct=%.2f private_remote_pct=%.2f private_local_pct=%.2f "
-               "shared_remote_pct=%.2f shared_local_pct=%.2f", a, b, a * remote[PRIVATE] / 100.0,
-               a - a * remote[PRIVATE] / 100.0, b * remote[SHARED] / 100.0, b - b * remote[SHARED] / 100.0);
+        printf(
+            " private_miss_pct=%.2f shared_miss_pct=%.2f private_remote_pct=%.2f private_local_pct=%.2f "
+            "shared_remote_pct=%.2f shared_local_pct=%.2f",
+            a, b, a * remote[PRIVATE] / 100.0, a - a * remote[PRIVATE] / 100.0,
+            b * remote[SHARED] / 100.0, b - b * remote[SHARED] / 100.0);
     for (int i = 0; i < NAREAS; i++)
         sum += share[MIXED][i] * per_row[of[i]];
     for (int i = 0; i < NAREAS && phase == IN_STACK; i++)
@@ -289,27 +297,33 @@ static void report_phase(enum phase phase)
     static double per_row[NPHASES], remote[NPHASES];
     const struct bench_measure *m = bench_measured();
     struct tally sum = total(phase);
-    uint64_t private = private_rows(&sum), shared = sum.visited[SGA], done = (uint64_t)nprocs * (uint64_t)transactions;
+    uint64_t private = private_rows(&sum), shared = sum.visited[SGA],
+             done = (uint64_t)nprocs * (uint64_t)transactions;
 
-    printf("phase %s: %lu transactions, %lu rows, private %.2f %%, shared %.2f %%\n", phase_name[phase], done,
-           private + shared, percent(private, private + shared), percent(shared, private + shared));
+    printf("phase %s: %lu transactions, %lu rows, private %.2f %%, shared %.2f %%\n",
+           phase_name[phase], done, private + shared, percent(private, private + shared),
+           percent(shared, private + shared));
     printf("rows visited off the home lgroup: %.2f %%\n", percent(sum.off_home, private + shared));
     if (m->model) {
         const struct fp_counts *c = &m->counts;
 
         per_row[phase] = misses_per_row(c, private + shared);
         remote[phase] = percent(c->load_miss_remote, c->load_miss_local + c->load_miss_remote);
-        printf("load misses: %.2f %% remote, %.3f a row; %.0f transactions a modelled second, %.1f us each\n",
-               remote[phase], per_row[phase], (double)done / m->modelled_s, m->busy_s * 1e6 / (double)done);
+        printf(
+            "load misses: %.2f %% remote, %.3f a row; %.0f transactions a modelled second, %.1f us each\n",
+            remote[phase], per_row[phase], (double)done / m->modelled_s,
+            m->busy_s * 1e6 / (double)done);
     }
-    printf("result: bench=oltp phase=%s processes=%d running=%d transactions=%lu rows=%lu private_pct=%.3f "
-           "off_home_pct=%.3f",
-           phase_name[phase], nprocs, running, done, private + shared, percent(private, private + shared),
-           percent(sum.off_home, private + shared));
+    printf(
+        "result: bench=oltp phase=%s processes=%d running=%d transactions=%lu rows=%lu private_pct=%.3f "
+        "off_home_pct=%.3f",
+        phase_name[phase], nprocs, running, done, private + shared,
+        percent(private, private + shared), percent(sum.off_home, private + shared));
     if (m->model)
-        printf(" off_home_time_pct=%.3f remote_load_pct=%.3f misses_per_row=%.4f tps=%.1f us_per_tx=%.3f",
-               percent(sum.away_ps, sum.ran_ps), remote[phase], per_row[phase], (double)done / m->modelled_s,
-               m->busy_s * 1e6 / (double)done);
+        printf(
+            " off_home_time_pct=%.3f remote_load_pct=%.3f misses_per_row=%.4f tps=%.1f us_per_tx=%.3f",
+            percent(sum.away_ps, sum.ran_ps), remote[phase], per_row[phase],
+            (double)done / m->modelled_s, m->busy_s * 1e6 / (double)done);
     if (m->model)
         report_mix(phase, per_row, remote);
     bench_result_end();
@@ -321,7 +335,8 @@ static __attribute__((noinline)) void live(int self)
     _Alignas(PAGE) struct bench_row on_stack[128 * KIB / sizeof(struct bench_row)];
     uint64_t random = bench_seed(seed, (uint64_t)self), balance = 0;
     struct bench_area area[NAREAS];
-    void *memory[SGA] = {[DATA] = data_area, [HEAP] = aligned_alloc(PAGE, area_bytes[HEAP]), [STACK] = on_stack};
+    void *memory[SGA] = {
+        [DATA] = data_area, [HEAP] = aligned_alloc(PAGE, area_bytes[HEAP]), [STACK] = on_stack};
 
     if (memory[HEAP] == NULL)
         bench_die("no memory for the heap");
@@ -377,8 +392,8 @@ static int check(int failed)
         bad = 1;
     }
     if (all.balance != all.added[0] || in_sga != all.added[1]) {
-        printf("oltp: the balances are %lu private and %lu shared, added were %lu and %lu\n", all.balance, in_sga,
-               all.added[0], all.added[1]);
+        printf("oltp: the balances are %lu private and %lu shared, added were %lu and %lu\n",
+               all.balance, in_sga, all.added[0], all.added[1]);
         bad = 1;
     }
     if (!(fabs(share_found - expected) < 5.0 * sqrt(0.25 / n))) { /* five standard deviations */

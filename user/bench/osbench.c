@@ -94,10 +94,10 @@ static void die(const char *m)
     _exit(9);
 }
 
-#define CK(x)                                                                                  \
-    do {                                                                                       \
-        if ((long)(x) < 0)                                                                     \
-            die(#x);                                                                           \
+#define CK(x)                                                                                      \
+    do {                                                                                           \
+        if ((long)(x) < 0)                                                                         \
+            die(#x);                                                                               \
     } while (0)
 static const char *dir = ".", *self;
 static char path[256], path2[256];
@@ -123,7 +123,7 @@ static void unpin(void)
 static struct shm {
     volatile uint64_t a, b, c, d;
     volatile int go;
-} * shm;
+} *shm;
 
 #define MAX_REPS 99
 
@@ -1194,8 +1194,8 @@ static void run(const struct test *t, long n, int reps, int warm)
     fx(ns_med, ns[reps / 2], n);
     fx(tsc_min, tsc[0], n);
     fx(tsc_med, tsc[reps / 2], n);
-    printf("OSB %s iters=%ld reps=%d ns_min=%s ns_med=%s tsc_min=%s tsc_med=%s unit=%s",
-           t->name, n, reps, ns_min, ns_med, tsc_min, tsc_med, t->unit);
+    printf("OSB %s iters=%ld reps=%d ns_min=%s ns_med=%s tsc_min=%s tsc_med=%s unit=%s", t->name, n,
+           reps, ns_min, ns_med, tsc_min, tsc_med, t->unit);
     if (!strncmp(t->name, "yield_", 6))
         printf(" partner_yields=%llu", (unsigned long long)shm->d);
     printf("\n");

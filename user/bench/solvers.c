@@ -35,17 +35,17 @@
 #include "bench.h"
 #include "help.h"
 
-#define BLOCK      256   /* nodes of one partial sum: a page of 4 KiB holds two */
+#define BLOCK      256 /* nodes of one partial sum: a page of 4 KiB holds two */
 #define MAX_BLOCKS 16384
 #define MAX_ARRAYS 8
 
 /* A kind of solver. */
 struct kind {
     const char *name;
-    size_t n, steps;           /* default size, and steps or iterations */
-    void (*setup)(void);       /* maps the arrays: main thread */
-    bench_work *work;          /* a thread's part, with bench_start and bench_stop */
-    double (*error)(void);     /* how far from the known result */
+    size_t n, steps;       /* default size, and steps or iterations */
+    void (*setup)(void);   /* maps the arrays: main thread */
+    bench_work *work;      /* a thread's part, with bench_start and bench_stop */
+    double (*error)(void); /* how far from the known result */
     double allowed;
 };
 
@@ -129,7 +129,8 @@ static void fv_update(size_t from, size_t to)
         for (size_t c = 0; c < n; c++) {
             size_t right = c + 1 == n ? 0 : c + 1;
 
-            density[here + c] += flux_y[here + c] - flux_y[above + c] + flux_x[here + c] - flux_x[here + right];
+            density[here + c] +=
+                flux_y[here + c] - flux_y[above + c] + flux_x[here + c] - flux_x[here + right];
         }
     }
 }
@@ -157,7 +158,9 @@ static void fv_work(int self)
 static double fv_error(void)
 {
     double wave = 2.0 * M_PI / (double)n, worst = 0.0;
-    double factor = pow(1.0 - 2.0 * ALPHA * (1.0 - cos(wave)) - 2.0 * ALPHA * (1.0 - cos(2.0 * wave)), (double)steps);
+    double factor =
+        pow(1.0 - 2.0 * ALPHA * (1.0 - cos(wave)) - 2.0 * ALPHA * (1.0 - cos(2.0 * wave)),
+            (double)steps);
 
     result = 0.0;
     for (size_t i = 0; i < n * n; i++) {
@@ -169,8 +172,8 @@ static double fv_error(void)
 
 /* ---- fea, feb: n x n nodes of a periodic, distorted mesh; each cell is two triangles */
 
-#define ROW      7   /* nodes that a node's triangles touch, itself included */
-#define TIME     1.0 /* the step, in units of a cell's width squared */
+#define ROW  7   /* nodes that a node's triangles touch, itself included */
+#define TIME 1.0 /* the step, in units of a cell's width squared */
 
 /* Node numbers: number[grid position], and its inverse. */
 static unsigned *number, *position;
@@ -181,7 +184,8 @@ static double partial[2][MAX_BLOCKS];
 
 /* The triangles around a node, as steps (x, y) to their other two corners, anticlockwise. */
 static const int around[6][2][2] = {
-    {{1, 0}, {1, 1}}, {{1, 1}, {0, 1}}, {{0, 1}, {-1, 0}}, {{-1, 0}, {-1, -1}}, {{-1, -1}, {0, -1}}, {{0, -1}, {1, 0}},
+    {{1, 0}, {1, 1}},    {{1, 1}, {0, 1}},    {{0, 1}, {-1, 0}},
+    {{-1, 0}, {-1, -1}}, {{-1, -1}, {0, -1}}, {{0, -1}, {1, 0}},
 };
 
 static void fe_setup(void)
@@ -268,11 +272,15 @@ static void assemble(size_t i)
             edge_b[d] = a[d] - c[d];
             edge_c[d] = b[d] - a[d];
         }
-        add_entry(i, (unsigned)i, area / 6.0 + TIME * (edge_a[0] * edge_a[0] + edge_a[1] * edge_a[1]) / (4.0 * area));
+        add_entry(i, (unsigned)i,
+                  area / 6.0 +
+                      TIME * (edge_a[0] * edge_a[0] + edge_a[1] * edge_a[1]) / (4.0 * area));
         add_entry(i, node_at(x, y, around[t][0]),
-                  area / 12.0 + TIME * (edge_a[0] * edge_b[0] + edge_a[1] * edge_b[1]) / (4.0 * area));
+                  area / 12.0 +
+                      TIME * (edge_a[0] * edge_b[0] + edge_a[1] * edge_b[1]) / (4.0 * area));
         add_entry(i, node_at(x, y, around[t][1]),
-                  area / 12.0 + TIME * (edge_a[0] * edge_c[0] + edge_a[1] * edge_c[1]) / (4.0 * area));
+                  area / 12.0 +
+                      TIME * (edge_a[0] * edge_c[0] + edge_a[1] * edge_c[1]) / (4.0 * area));
     }
 }
 
@@ -385,7 +393,8 @@ static void kepler(const double s[4], double d[4])
 
 static void runge_kutta(double s[4], double h)
 {
-    static const double at[4] = {0.0, 0.5, 0.5, 1.0}, weight[4] = {1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0};
+    static const double at[4] = {0.0, 0.5, 0.5, 1.0},
+                        weight[4] = {1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0};
     double slope[4] = {0}, sum[4] = {0};
 
     for (int stage = 0; stage < 4; stage++) {
@@ -461,7 +470,8 @@ static double eigen_entry(size_t i, size_t j, double trace)
 {
     double vv = 1.0 / (double)n;
 
-    return (i == j ? spectrum(i) : 0.0) - 2.0 * vv * (spectrum(i) + spectrum(j)) + 4.0 * vv * vv * trace;
+    return (i == j ? spectrum(i) : 0.0) - 2.0 * vv * (spectrum(i) + spectrum(j)) +
+           4.0 * vv * vv * trace;
 }
 
 static void eigen_work(int self)
@@ -562,8 +572,9 @@ static int run(const struct kind *kind)
     bench_threads(nthreads, kind->work, bind_threads);
     error = kind->error();
     unmap_arrays();
-    printf("result: bench=solvers kind=%s placement=%s threads=%d size=%zu steps=%zu value=%.15g error=%.2g",
-           kind->name, bench_placement_name[placement], nthreads, n, steps, result, error);
+    printf(
+        "result: bench=solvers kind=%s placement=%s threads=%d size=%zu steps=%zu value=%.15g error=%.2g",
+        kind->name, bench_placement_name[placement], nthreads, n, steps, result, error);
     bench_result_end();
     if (!(error < kind->allowed))
         printf("solvers: %s is off by %g; allowed: %g\n", kind->name, error, kind->allowed);

@@ -44,7 +44,7 @@ static const char help[] HR_MANUAL =
 static void run(const char *tty, char **argv)
 {
     struct winsize size = {.ws_row = 24, .ws_col = 80};
-    int            fd;
+    int fd;
 
     setsid();
     if ((fd = open(tty, O_RDWR)) < 0)
@@ -60,13 +60,13 @@ static void run(const char *tty, char **argv)
 
 int main(int argc, char **argv)
 {
-    const char   *mark = "~";
-    char          text[65536];
-    size_t        len = 0;
+    const char *mark = "~";
+    char text[65536];
+    size_t len = 0;
     struct rusage usage;
-    int           opt, master, status = 0;
-    double        begin, took;
-    pid_t         pid;
+    int opt, master, status = 0;
+    double begin, took;
+    pid_t pid;
 
     hr_help(argv, help);
     while ((opt = getopt(argc, argv, "+m:")) != -1) {

@@ -78,7 +78,9 @@ static int show(const char *ap_id)
     }
     lgrp_fini(cookie);
     if (ncpus < 0) {
-        fprintf(stderr, "cfgadm: Attachment point not found: %s (lgrpinfo -c lists boards and CPUs)\n", ap_id);
+        fprintf(stderr,
+                "cfgadm: Attachment point not found: %s (lgrpinfo -c lists boards and CPUs)\n",
+                ap_id);
         return 1;
     }
     printf("showlpa %s portid %d, base pa %" PRIx64 ", bound pa %" PRIx64 "\n", ap_id,
@@ -101,8 +103,10 @@ int main(int argc, char **argv)
             usage();
     }
     if (strcmp(function, "passthru") != 0 || strcmp(option, "showlpa") != 0 || optind == argc) {
-        fprintf(stderr, "cfgadm: -x %s -o %s: there is only -x passthru -o showlpa, with attachment points\n",
-                function, option);
+        fprintf(
+            stderr,
+            "cfgadm: -x %s -o %s: there is only -x passthru -o showlpa, with attachment points\n",
+            function, option);
         usage();
     }
     for (int i = optind; i < argc; i++)

@@ -74,7 +74,8 @@ static void take(const char *text)
     char *end;
     int i = 0;
 
-    while (i < NSYS0 && (strlen(sys0[i].name) != length || strncmp(sys0[i].name, text, length) != 0))
+    while (i < NSYS0 &&
+           (strlen(sys0[i].name) != length || strncmp(sys0[i].name, text, length) != 0))
         i++;
     if (i == NSYS0)
         refuse("sys0 has no attribute %.*s; it has maxpout and minpout", (int)length, text);
@@ -111,8 +112,8 @@ int main(int argc, char **argv)
             refuse("%s: %s", sys0[i].name, hr_strerror(errno));
         value[i] = given[i] ? value[i] : var[i].value;
         if (value[i] < var[i].least || value[i] > var[i].greatest)
-            refuse("%s=%llu: allowed are %llu to %llu", sys0[i].name, value[i], (unsigned long long)var[i].least,
-                   (unsigned long long)var[i].greatest);
+            refuse("%s=%llu: allowed are %llu to %llu", sys0[i].name, value[i],
+                   (unsigned long long)var[i].least, (unsigned long long)var[i].greatest);
     }
     if (value[MAXPOUT] != 0 && value[MINPOUT] >= value[MAXPOUT])
         refuse("minpout=%llu is not below maxpout=%llu", value[MINPOUT], value[MAXPOUT]);

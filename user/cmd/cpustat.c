@@ -141,7 +141,8 @@ int main(int argc, char **argv)
     if (sets.count == 0 || argc - optind > 2)
         return usage();
     if (optind < argc && (cpc_interval(argv[optind], &interval) != 0 || interval < 0.001)) {
-        fprintf(stderr, "cpustat: '%s': give the interval in seconds, 0.001 to 86400\n", argv[optind]);
+        fprintf(stderr, "cpustat: '%s': give the interval in seconds, 0.001 to 86400\n",
+                argv[optind]);
         return 2;
     }
     if (optind + 1 < argc && hr_parse_int(argv[optind + 1], 1, 1 << 30, &count) != 0) {

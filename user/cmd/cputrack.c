@@ -39,7 +39,7 @@ struct process {
     int pid;
     bool tracked;
     struct lwp *lwps;
-    struct lwp *ended;      /* the LWP that ended last, not printed yet; or NULL */
+    struct lwp *ended; /* the LWP that ended last, not printed yet; or NULL */
     double ended_at;
     struct fp_counts total; /* of LWPs that have ended */
 };
@@ -124,7 +124,8 @@ static void line(double time, int pid, int lwp, const char *what, const struct f
 }
 
 /* One line for each set. */
-static void totals(double time, const struct process *p, int lwp, const char *what, const struct fp_counts *c)
+static void totals(double time, const struct process *p, int lwp, const char *what,
+                   const struct fp_counts *c)
 {
     int now = current;
 
@@ -317,7 +318,8 @@ static int parse(const char *text, struct event *e)
     int at = 0;
     char *end;
 
-    if (sscanf(text, "%15s %d %d %d %" SCNu64 "%n", e->what, &e->pid, &e->lwp, &e->ppid, &ns, &at) != 5)
+    if (sscanf(text, "%15s %d %d %d %" SCNu64 "%n", e->what, &e->pid, &e->lwp, &e->ppid, &ns,
+               &at) != 5)
         return -1;
     for (unsigned i = 0; i < NCOUNTERS; i++, at = (int)(end - text)) {
         counter[i] = strtoull(text + at, &end, 10);
@@ -389,7 +391,8 @@ static void watch(int fd, pid_t command, double interval, int count)
         n = read(fd, buf + have, sizeof buf - have);
         if (n <= 0)
             return;
-        for (have += (size_t)n; (end = memchr(at, '\n', have - (size_t)(at - buf))) != NULL; at = end + 1) {
+        for (have += (size_t)n; (end = memchr(at, '\n', have - (size_t)(at - buf))) != NULL;
+             at = end + 1) {
             *end = '\0';
             handle(at, command);
         }

@@ -64,8 +64,13 @@ static const char help[] HR_MANUAL =
 static volatile sig_atomic_t shutdown_signal;
 
 static char *const environment[] = {
-    "PATH=/usr/bin:/bin:/usr/sbin:/sbin", "HOME=/root", "USER=root", "LOGNAME=root",
-    "SHELL=/bin/sh", "TERM=vt100", NULL,
+    "PATH=/usr/bin:/bin:/usr/sbin:/sbin",
+    "HOME=/root",
+    "USER=root",
+    "LOGNAME=root",
+    "SHELL=/bin/sh",
+    "TERM=vt100",
+    NULL,
 };
 
 static void on_shutdown(int sig)
@@ -121,7 +126,7 @@ static pid_t start(char *const argv[], int input)
 /* start_agent - run the test agent, which opens the verdict port itself. */
 static pid_t start_agent(void)
 {
-    char *const argv[] = { "verdictd", NULL };
+    char *const argv[] = {"verdictd", NULL};
     pid_t pid = fork();
     sigset_t none;
 
@@ -141,7 +146,7 @@ static pid_t start_agent(void)
  */
 static int add_swap(char *disk)
 {
-    char *const command[] = { "sh", "-c", "exec swap -a \"$0\"", disk, NULL };
+    char *const command[] = {"sh", "-c", "exec swap -a \"$0\"", disk, NULL};
     pid_t pid = start(command, -1);
     int status = 0;
 
@@ -153,7 +158,7 @@ static int add_swap(char *disk)
 /* end - stop every process, write what is dirty, and end the machine as reboot(2) `how`. */
 static void end(int how)
 {
-    struct timespec grace = { .tv_nsec = 200 * 1000 * 1000 };
+    struct timespec grace = {.tv_nsec = 200 * 1000 * 1000};
     pid_t pid = 0;
 
     kill(-1, SIGTERM);
@@ -207,9 +212,9 @@ int main(int argc, char **argv)
 {
     static char run[RUN_MAX];
     char agent[16], swap[64];
-    char *const shell[] = { "-sh", NULL };
-    char *const command[] = { "sh", "-c", run, NULL };
-    struct sigaction act = { .sa_handler = on_shutdown };
+    char *const shell[] = {"-sh", NULL};
+    char *const command[] = {"sh", "-c", run, NULL};
+    struct sigaction act = {.sa_handler = on_shutdown};
     bool has_run, has_agent, has_shell, is_piped;
     pid_t main_pid, pid;
     int status, input = -1;
@@ -235,7 +240,8 @@ int main(int argc, char **argv)
         greet();
     if (is_piped && (input = hr_console_input(FW_CFG "piped/raw")) < 0)
         perror("init: no pipe for the console");
-    if (file_text(FW_CFG "swap/raw", swap, sizeof swap) >= 0 && (status = add_swap(swap)) != 0 && has_run) {
+    if (file_text(FW_CFG "swap/raw", swap, sizeof swap) >= 0 && (status = add_swap(swap)) != 0 &&
+        has_run) {
         report(status);
         tcdrain(1);
         reboot(RB_POWER_OFF);

@@ -131,8 +131,8 @@ static void take_kernel(struct reading *r)
         const struct hr_kstat *k = &list[i];
         struct row *row;
 
-        if (strcmp(k->module, "intr") == 0 && strcmp(k->statistic, "device") != 0 && k->instance >= 0 &&
-            k->instance < HR_MAXCPU && (row = row_of(r, k->statistic)) != NULL)
+        if (strcmp(k->module, "intr") == 0 && strcmp(k->statistic, "device") != 0 &&
+            k->instance >= 0 && k->instance < HR_MAXCPU && (row = row_of(r, k->statistic)) != NULL)
             row->count[k->instance] = strtod(k->value, NULL);
     }
     if (n >= 0)
@@ -150,7 +150,8 @@ static void take(struct reading *r)
 
 static void print_block(const struct reading *old, const struct reading *now, const int *cpu, int n)
 {
-    double seconds = (double)(now->at.tv_sec - old->at.tv_sec) + (double)(now->at.tv_nsec - old->at.tv_nsec) / 1e9;
+    double seconds = (double)(now->at.tv_sec - old->at.tv_sec) +
+                     (double)(now->at.tv_nsec - old->at.tv_nsec) / 1e9;
 
     printf("\n      device |");
     for (int i = 0; i < n; i++)

@@ -22,22 +22,34 @@
 enum { MAX_DISKS = 64, USUAL_DISKS = 4 };
 
 enum {
-    NREAD, NWRITTEN, READS, WRITES, WTIME, WLENTIME, RTIME, RLENTIME, RERRORS, WERRORS, FERRORS, FLUSHES, NFIELDS
+    NREAD,
+    NWRITTEN,
+    READS,
+    WRITES,
+    WTIME,
+    WLENTIME,
+    RTIME,
+    RLENTIME,
+    RERRORS,
+    WERRORS,
+    FERRORS,
+    FLUSHES,
+    NFIELDS
 };
 static const char *const field_name[NFIELDS] = {
-    "nread", "nwritten", "reads", "writes", "wtime", "wlentime", "rtime", "rlentime", "rerrors", "werrors", "ferrors",
-    "flushes",
+    "nread", "nwritten", "reads",   "writes",  "wtime",   "wlentime",
+    "rtime", "rlentime", "rerrors", "werrors", "ferrors", "flushes",
 };
 
 struct disk {
-    char   name[32];
+    char name[32];
     double v[NFIELDS];
 };
 
 struct reading {
-    double      seconds; /* since boot */
-    double      cpu[4];  /* ticks: user, system, wait, idle */
-    int         ndisks;
+    double seconds; /* since boot */
+    double cpu[4];  /* ticks: user, system, wait, idle */
+    int ndisks;
     struct disk disk[MAX_DISKS];
 };
 
@@ -104,12 +116,13 @@ static void take_statistic(struct reading *r, const struct hr_kstat *k)
 /* The first line of /proc/stat: user nice system idle iowait, in ticks. */
 static void read_cpu(struct reading *r)
 {
-    FILE  *f = fopen(hr_path("/proc/stat"), "r");
+    FILE *f = fopen(hr_path("/proc/stat"), "r");
     double nice = 0;
 
     memset(r->cpu, 0, sizeof r->cpu);
     if (f != NULL) {
-        if (fscanf(f, "cpu %lf %lf %lf %lf %lf", &r->cpu[0], &nice, &r->cpu[1], &r->cpu[3], &r->cpu[2]) == 5)
+        if (fscanf(f, "cpu %lf %lf %lf %lf %lf", &r->cpu[0], &nice, &r->cpu[1], &r->cpu[3],
+                   &r->cpu[2]) == 5)
             r->cpu[0] += nice;
         fclose(f);
     }
@@ -118,8 +131,8 @@ static void read_cpu(struct reading *r)
 static int take(struct reading *r)
 {
     struct hr_kstat *list;
-    struct timespec  now;
-    long             n = hr_kstat_read(&list);
+    struct timespec now;
+    long n = hr_kstat_read(&list);
 
     if (n < 0) {
         hr_perror("iostat", "/dev/kstat");
@@ -154,7 +167,8 @@ static void print_extended(const struct reading *a, const struct reading *b)
 {
     double t = b->seconds - a->seconds, ns = t * 1e9;
 
-    printf("                    extended device statistics              %s\n", errors ? "---- errors ---" : "");
+    printf("                    extended device statistics              %s\n",
+           errors ? "---- errors ---" : "");
     if (by_name)
         printf("    r/s    w/s   kr/s   kw/s wait actv wsvc_t asvc_t  %%w  %%b %s%sdevice\n",
                errors ? "s/w h/w trn tot " : "", flushes ? "  fl/s " : "");
@@ -163,14 +177,15 @@ static void print_extended(const struct reading *a, const struct reading *b)
                errors ? "s/w h/w trn tot" : "", flushes ? "   fl/s" : "");
     for (int i = 0; i < b->ndisks; i++) {
         struct disk d = difference(a, b, i);
-        double      n = d.v[READS] + d.v[WRITES];
-        double      failed = b->disk[i].v[RERRORS] + b->disk[i].v[WERRORS] + b->disk[i].v[FERRORS];
+        double n = d.v[READS] + d.v[WRITES];
+        double failed = b->disk[i].v[RERRORS] + b->disk[i].v[WERRORS] + b->disk[i].v[FERRORS];
 
         if (!by_name)
             printf("%-8.8s ", d.name);
         printf("%7.1f", ratio(d.v[READS], t));
-        printf(" %6.1f %6.1f %6.1f %4.1f %4.1f ", ratio(d.v[WRITES], t), ratio(d.v[NREAD] / 1024, t),
-               ratio(d.v[NWRITTEN] / 1024, t), ratio(d.v[WLENTIME], ns), ratio(d.v[RLENTIME], ns));
+        printf(" %6.1f %6.1f %6.1f %4.1f %4.1f ", ratio(d.v[WRITES], t),
+               ratio(d.v[NREAD] / 1024, t), ratio(d.v[NWRITTEN] / 1024, t),
+               ratio(d.v[WLENTIME], ns), ratio(d.v[RLENTIME], ns));
         if (by_name)
             printf("%6.1f %6.1f", ratio(d.v[WLENTIME] / 1e6, n), ratio(d.v[RLENTIME] / 1e6, n));
         else
@@ -186,7 +201,7 @@ static void print_extended(const struct reading *a, const struct reading *b)
 
 static void print_usual(const struct reading *a, const struct reading *b, bool heading)
 {
-    int    n = cpu_only ? 0 : b->ndisks < USUAL_DISKS ? b->ndisks : USUAL_DISKS;
+    int n = cpu_only ? 0 : b->ndisks < USUAL_DISKS ? b->ndisks : USUAL_DISKS;
     double t = b->seconds - a->seconds, ticks = 0;
 
     for (int i = 0; i < 4; i++)
@@ -201,10 +216,10 @@ static void print_usual(const struct reading *a, const struct reading *b, bool h
     }
     for (int i = 0; i < n; i++) {
         struct disk d = difference(a, b, i);
-        double      ended = d.v[READS] + d.v[WRITES];
+        double ended = d.v[READS] + d.v[WRITES];
 
-        printf("%4.0f %3.0f %4.0f  ", ratio((d.v[NREAD] + d.v[NWRITTEN]) / 1024, t), ratio(ended, t),
-               ratio((d.v[WLENTIME] + d.v[RLENTIME]) / 1e6, ended));
+        printf("%4.0f %3.0f %4.0f  ", ratio((d.v[NREAD] + d.v[NWRITTEN]) / 1024, t),
+               ratio(ended, t), ratio((d.v[WLENTIME] + d.v[RLENTIME]) / 1e6, ended));
     }
     for (int i = 0; i < 4 && !disks_only; i++)
         printf(" %2.0f", 100 * ratio(b->cpu[i] - a->cpu[i], ticks));
@@ -214,7 +229,7 @@ static void print_usual(const struct reading *a, const struct reading *b, bool h
 int main(int argc, char **argv)
 {
     static struct reading r[2]; /* the first: boot, when all was 0 */
-    int                   opt;
+    int opt;
 
     hr_help(argv, help);
     while ((opt = getopt(argc, argv, "cdefnx")) != -1) {

@@ -153,7 +153,9 @@ static void select_operand(char *operand)
         chosen[nchosen][i] = strsep(&operand, ":");
     nchosen++;
     if (operand != NULL) {
-        fprintf(stderr, "kstat: ':%s': a selection has four parts, module:instance:name:statistic\n", operand);
+        fprintf(stderr,
+                "kstat: ':%s': a selection has four parts, module:instance:name:statistic\n",
+                operand);
         exit(2);
     }
 }

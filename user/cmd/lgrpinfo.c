@@ -165,8 +165,7 @@ static void print_details(lgrp_id_t id, const char *margin)
         print_resources(id, margin);
     if (want_load && id != lgrp_root(cookie))
         printf("%sLoad: %.3g\n", margin, lgrp_load(cookie, id) / FULL_LOAD);
-    if (want_latency &&
-        (latency = lgrp_latency_cookie(cookie, id, id, LGRP_LAT_CPU_TO_MEM)) >= 0)
+    if (want_latency && (latency = lgrp_latency_cookie(cookie, id, id, LGRP_LAT_CPU_TO_MEM)) >= 0)
         printf("%sLatency: %d\n", margin, latency);
 }
 
@@ -347,8 +346,7 @@ static lgrp_view_t read_options(int argc, char **argv)
     if ((to_children && to_parents) || (as_tree && as_table))
         usage();
     if (!details && !as_tree && !ids_only && !as_table)
-        want_topology = want_cpu = want_memory = want_resources = want_load = want_latency =
-            true;
+        want_topology = want_cpu = want_memory = want_resources = want_load = want_latency = true;
     return view;
 }
 
@@ -377,7 +375,8 @@ int main(int argc, char **argv)
         if (chosen[i])
             id[n++] = i;
     if (n == 0 && status == 0)
-        fprintf(stderr, "lgrpinfo: %s: none of these lgroups has any (lgrpinfo -T shows the tree)\n",
+        fprintf(stderr,
+                "lgrpinfo: %s: none of these lgroups has any (lgrpinfo -T shows the tree)\n",
                 to_children ? "-C: children" : "-P: parents");
     if (ids_only && n > 0)
         print_ids(id, n);

@@ -55,8 +55,8 @@ static void show(int i)
         fprintf(stderr, "lsattr: %s: %s\n", sys0[i].name, hr_strerror(errno));
         exit(1);
     }
-    printf("%-10s %-8llu %-50s %s\n", sys0[i].name, (unsigned long long)var.value, sys0[i].description,
-           var.writable == 1 ? "True" : "False");
+    printf("%-10s %-8llu %-50s %s\n", sys0[i].name, (unsigned long long)var.value,
+           sys0[i].description, var.writable == 1 ? "True" : "False");
 }
 
 int main(int argc, char **argv)
@@ -80,7 +80,8 @@ int main(int argc, char **argv)
             while (i < NSYS0 && strcmp(sys0[i].name, optarg) != 0)
                 i++;
             if (i == NSYS0) {
-                fprintf(stderr, "lsattr: sys0 has no attribute %s; it has maxpout and minpout\n", optarg);
+                fprintf(stderr, "lsattr: sys0 has no attribute %s; it has maxpout and minpout\n",
+                        optarg);
                 return 1;
             }
             chosen[i] = some = true;

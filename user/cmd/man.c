@@ -54,7 +54,9 @@ static void usage(void)
 /* The page of a command, open; NULL if there is none.  A name with a slash would lead elsewhere. */
 static FILE *open_page(const char *name)
 {
-    return name[0] == '.' || strchr(name, '/') != NULL ? NULL : fopen(hr_path("/usr/share/man/%s", name), "re");
+    return name[0] == '.' || strchr(name, '/') != NULL
+               ? NULL
+               : fopen(hr_path("/usr/share/man/%s", name), "re");
 }
 
 static int show_page(const char *name)

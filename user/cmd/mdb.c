@@ -119,10 +119,12 @@ static int refused(const char *name, const char *text, const struct hr_tunable *
     if (!var->writable)
         fprintf(stderr, "mdb: failed to write %s: it is read only\n", name);
     else if (var->writable == 2)
-        fprintf(stderr, "mdb: failed to write %s: it is read at boot: set it in /etc/system\n", name);
+        fprintf(stderr, "mdb: failed to write %s: it is read at boot: set it in /etc/system\n",
+                name);
     else if (errno == ERANGE)
-        fprintf(stderr, "mdb: failed to write %s: allowed are 0t%llu to 0t%llu, not %s; 0t%llu stays\n", name,
-                var->least, var->greatest, text, var->value);
+        fprintf(stderr,
+                "mdb: failed to write %s: allowed are 0t%llu to 0t%llu, not %s; 0t%llu stays\n",
+                name, var->least, var->greatest, text, var->value);
     else
         fprintf(stderr, "mdb: failed to write %s: %s\n", name, hr_strerror(errno));
     return -1;
@@ -153,12 +155,16 @@ static int do_write(const char *name, const struct format *f, const char *text)
         return -1;
     }
     if (*text == '\0') {
-        fprintf(stderr, "mdb: syntax error: %s/%c lacks a value: write it behind the %c, 0t5 for decimal 5\n", name,
-                f->letter, f->letter);
+        fprintf(
+            stderr,
+            "mdb: syntax error: %s/%c lacks a value: write it behind the %c, 0t5 for decimal 5\n",
+            name, f->letter, f->letter);
         return -1;
     }
     if (parse_number(text, &value) != 0) {
-        fprintf(stderr, "mdb: syntax error: \"%s\" is not a number: 1f is hexadecimal, 0t31 decimal\n", text);
+        fprintf(stderr,
+                "mdb: syntax error: \"%s\" is not a number: 1f is hexadecimal, 0t31 decimal\n",
+                text);
         return -1;
     }
     if (fetch(name, &var) != 0)
@@ -172,8 +178,8 @@ static int do_write(const char *name, const struct format *f, const char *text)
         value = mask;
     }
     if (low_bytes(value, f->bytes) != value) {
-        fprintf(stderr, "mdb: failed to write %s: %s does not fit into the %u bytes of %c\n", name, text, f->bytes,
-                f->letter);
+        fprintf(stderr, "mdb: failed to write %s: %s does not fit into the %u bytes of %c\n", name,
+                text, f->bytes, f->letter);
         return -1;
     }
     new = var;
@@ -267,7 +273,8 @@ int main(int argc, char **argv)
             usage();
     }
     if (optind != argc)
-        fprintf(stderr, "mdb: %s: it takes no operands; what to do comes from standard input\n", argv[optind]);
+        fprintf(stderr, "mdb: %s: it takes no operands; what to do comes from standard input\n",
+                argv[optind]);
     if (!kernel || optind != argc)
         usage();
     while (getline(&line, &space, stdin) > 0 && strcmp(line, "$q\n") != 0 &&

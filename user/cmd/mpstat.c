@@ -41,10 +41,10 @@ static const char *const column[NCOLUMNS] = {
 };
 
 struct reading {
-    int set[HR_MAXCPU];              /* of each CPU; PS_NONE too when it is not there */
-    bool active[HR_MAXCPU];          /* on-line or no-intr */
+    int set[HR_MAXCPU];     /* of each CPU; PS_NONE too when it is not there */
+    bool active[HR_MAXCPU]; /* on-line or no-intr */
     double c[HR_MAXCPU][NCOLUMNS];
-    double uptime;                   /* seconds */
+    double uptime; /* seconds */
     psetid_t sets[MAX_SETS];
     uint_t nsets;
 };
@@ -180,7 +180,8 @@ static bool changed(const struct reading *old, const struct reading *now)
         if (old->set[cpu] != now->set[cpu]) {
             any = true;
             if (!quiet)
-                printf("<<processor %d moved from pset: %d to: %d>>\n", cpu, old->set[cpu], now->set[cpu]);
+                printf("<<processor %d moved from pset: %d to: %d>>\n", cpu, old->set[cpu],
+                       now->set[cpu]);
         }
     any |= tell_sets(old, now, "destroyed");
     any |= tell_cpus(now, old, "added");
@@ -192,8 +193,11 @@ static bool changed(const struct reading *old, const struct reading *now)
 
 static void print_heading(void)
 {
-    printf("%s minf mjf xcal  intr ithr  csw icsw migr smtx  srw syscl  usr sys  wt idl%s\n", aggregate ? "SET" : "CPU",
-           aggregate ? " sze" : by_set ? " set" : "");
+    printf("%s minf mjf xcal  intr ithr  csw icsw migr smtx  srw syscl  usr sys  wt idl%s\n",
+           aggregate ? "SET" : "CPU",
+           aggregate ? " sze"
+           : by_set  ? " set"
+                     : "");
 }
 
 static double all_ticks(const double d[NCOLUMNS])
@@ -202,7 +206,8 @@ static double all_ticks(const double d[NCOLUMNS])
 }
 
 /* What a CPU counted between two readings; old NULL: since boot. */
-static void difference(const struct reading *old, const struct reading *now, int cpu, double d[NCOLUMNS])
+static void difference(const struct reading *old, const struct reading *now, int cpu,
+                       double d[NCOLUMNS])
 {
     for (int c = 0; c < NCOLUMNS; c++)
         d[c] = now->c[cpu][c] - (old != NULL ? old->c[cpu][c] : 0);
@@ -227,10 +232,15 @@ static void print_row(int id, const double d[NCOLUMNS], int ncpus)
     double ticks = all_ticks(d), seconds = ticks * per_tick / ncpus, r[NCOLUMNS];
 
     for (int c = 0; c < NCOLUMNS; c++)
-        r[c] = ticks <= 0 ? 0 : c >= C_usr_ticks ? d[c] * 100 / ticks : seconds > 0 ? d[c] / seconds : 0;
-    printf("%3d %4.0f %3.0f %4.0f %5.0f %4.0f %4.0f %4.0f %4.0f %4.0f %4.0f %5.0f  %3.0f %3.0f %3.0f %3.0f", id,
-           r[C_minf], r[C_mjf], r[C_xcal], r[C_intr], r[C_ithr], r[C_csw], r[C_icsw], r[C_migr], r[C_smtx], r[C_srw],
-           r[C_syscl], r[C_usr_ticks], r[C_sys_ticks], r[C_wt_ticks], r[C_idl_ticks]);
+        r[c] = ticks <= 0         ? 0
+               : c >= C_usr_ticks ? d[c] * 100 / ticks
+               : seconds > 0      ? d[c] / seconds
+                                  : 0;
+    printf(
+        "%3d %4.0f %3.0f %4.0f %5.0f %4.0f %4.0f %4.0f %4.0f %4.0f %4.0f %5.0f  %3.0f %3.0f %3.0f %3.0f",
+        id, r[C_minf], r[C_mjf], r[C_xcal], r[C_intr], r[C_ithr], r[C_csw], r[C_icsw], r[C_migr],
+        r[C_smtx], r[C_srw], r[C_syscl], r[C_usr_ticks], r[C_sys_ticks], r[C_wt_ticks],
+        r[C_idl_ticks]);
 }
 
 /* The CPUs of one set, or of any (`any`); a row for each, or one for all. */
@@ -300,16 +310,17 @@ int main(int argc, char **argv)
         else if (opt == 'P' && !by_set && hr_parse_int(optarg, -1, MAX_SETS, &wanted_set) == 0)
             one_set = true;
         else if (opt == 'P' && !by_set) {
-            fprintf(stderr, "mpstat: %s: invalid processor set ID (psrset lists the sets)\n", optarg);
+            fprintf(stderr, "mpstat: %s: invalid processor set ID (psrset lists the sets)\n",
+                    optarg);
             usage();
-        }
-        else if (opt == 'q')
+        } else if (opt == 'q')
             quiet = true;
         else
             usage();
     }
     /* A count of 0 is allowed, and prints nothing. */
-    if (argc - optind == 2 && strcmp(argv[optind + 1], "0") == 0 && hr_parse_int(argv[optind], 1, 1 << 30, &opt) == 0)
+    if (argc - optind == 2 && strcmp(argv[optind + 1], "0") == 0 &&
+        hr_parse_int(argv[optind], 1, 1 << 30, &opt) == 0)
         return 0;
     if (hr_stat_args("mpstat", argv + optind, false, &args) != 0)
         usage();

@@ -113,7 +113,9 @@ static int check_cpu(int cpu)
         return hr_no_cpu("pbind", text);
     if (state != P_OFFLINE)
         return 0;
-    fprintf(stderr, "pbind: processor %d: Invalid argument (it is off-line: psradm -n %d brings it back)\n", cpu, cpu);
+    fprintf(stderr,
+            "pbind: processor %d: Invalid argument (it is off-line: psradm -n %d brings it back)\n",
+            cpu, cpu);
     return -1;
 }
 
@@ -127,7 +129,8 @@ int main(int argc, char **argv)
         if (opt == 'u')
             cpu = PBIND_NONE;
         else if (opt == 'b' && hr_parse_int(optarg, 0, 1 << 30, &cpu) != 0) {
-            fprintf(stderr, "pbind: invalid processor ID %s (psrinfo lists the processors)\n", optarg);
+            fprintf(stderr, "pbind: invalid processor ID %s (psrinfo lists the processors)\n",
+                    optarg);
             return 2;
         } else if (opt == '?')
             usage();

@@ -78,8 +78,8 @@ static const char *affinity_name(int affinity)
 static int affinity_number(const char *name)
 {
     for (int a = 0; a <= LGRP_AFF_STRONG; a++)
-        if ((a == LGRP_AFF_NONE || a == LGRP_AFF_WEAK || a == LGRP_AFF_STRONG) &&
-            name != NULL && strcmp(name, affinity_name(a)) == 0)
+        if ((a == LGRP_AFF_NONE || a == LGRP_AFF_WEAK || a == LGRP_AFF_STRONG) && name != NULL &&
+            strcmp(name, affinity_name(a)) == 0)
             return a;
     fprintf(stderr, "plgrp: '%s': an affinity is none, weak or strong\n", name != NULL ? name : "");
     exit(EXIT_USAGE);
@@ -124,7 +124,8 @@ static void request_list(char *list, int affinity)
         char *slash = strchr(start, '/'), *ids = start;
 
         if (slash == NULL) {
-            fprintf(stderr, "plgrp: '%s': write lgroups and their affinity, as 0,1/strong\n", start);
+            fprintf(stderr, "plgrp: '%s': write lgroups and their affinity, as 0,1/strong\n",
+                    start);
             exit(EXIT_USAGE);
         }
         *slash = '\0';
@@ -224,8 +225,7 @@ static bool in_list(const char *list, int lwp)
 {
     while (list != NULL && *list != '\0') {
         char *end;
-        long low =
-            isdigit((unsigned char)*list) ? strtol(list, &end, 10) : (end = (char *)list, 0);
+        long low = isdigit((unsigned char)*list) ? strtol(list, &end, 10) : (end = (char *)list, 0);
         long high = low;
 
         if (*end == '-')

@@ -92,8 +92,8 @@ static int parse_run(const char *line, struct run *r)
 {
     int at = 0;
 
-    if (sscanf(line, "%lx-%lx %7s %7s %lu %lu %n", &r->start, &r->end, r->perms, r->lgrp,
-               &r->pages, &r->pagesize, &at) < 6)
+    if (sscanf(line, "%lx-%lx %7s %7s %lu %lu %n", &r->start, &r->end, r->perms, r->lgrp, &r->pages,
+               &r->pagesize, &at) < 6)
         return -1;
     snprintf(r->name, sizeof r->name, "%.*s", (int)strcspn(line + at, "\n"), line + at);
     return 0;
@@ -144,8 +144,8 @@ static void print_extended(const struct run *sum, unsigned long rss, unsigned lo
         snprintf(rss_text, sizeof rss_text, "%lu", rss);
     if (anon > 0)
         snprintf(anon_text, sizeof anon_text, "%lu", anon);
-    printf("%08lX %7lu %7s %7s %7s %-6s %s\n", sum->start, (sum->end - sum->start) / 1024,
-           rss_text, anon_text, "-", flags(sum->perms), title(sum->name));
+    printf("%08lX %7lu %7s %7s %7s %-6s %s\n", sum->start, (sum->end - sum->start) / 1024, rss_text,
+           anon_text, "-", flags(sum->perms), title(sum->name));
 }
 
 static void show_extended(FILE *f)

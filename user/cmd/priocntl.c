@@ -75,8 +75,8 @@ static int list_classes(void)
     printf("CONFIGURED CLASSES\n==================\n\nSYS (System Class)\n");
     for (int i = 0; i < NFACTS; i++)
         printf("\n%s (%s)\n\tConfigured %s User Priority Range: %d through %d\n",
-               hr_class_name(fact[i].cls), fact[i].title, hr_class_name(fact[i].cls),
-               fact[i].low, fact[i].high);
+               hr_class_name(fact[i].cls), fact[i].title, hr_class_name(fact[i].cls), fact[i].low,
+               fact[i].high);
     return 0;
 }
 
@@ -125,7 +125,8 @@ static int parse_priority(const char *text, int cls, int *upri)
         c++;
     if (c == NFACTS || hr_parse_int(text, fact[c].low, fact[c].high, upri) == 0)
         return 0;
-    fprintf(stderr, "priocntl: %s priorities are %d to %d\n", hr_class_name(cls), fact[c].low, fact[c].high);
+    fprintf(stderr, "priocntl: %s priorities are %d to %d\n", hr_class_name(cls), fact[c].low,
+            fact[c].high);
     return 1;
 }
 
@@ -155,7 +156,8 @@ int main(int argc, char **argv)
     hr_help(argv, help);
     while ((opt = getopt(argc, argv, "+ldsec:p:i:")) != -1) {
         if (opt == 'c' && (cls = hr_class_number(optarg)) < 0) {
-            fprintf(stderr, "priocntl: %s: no such class; there are TS, IA, FX, FSS and RT\n", optarg);
+            fprintf(stderr, "priocntl: %s: no such class; there are TS, IA, FX, FSS and RT\n",
+                    optarg);
             return 1;
         } else if (opt == 'p') {
             priority = optarg;

@@ -152,7 +152,8 @@ static int assign_cpu(processorid_t cpu, psetid_t set)
     psetid_t old;
 
     if ((forced ? pset_assign_forced : pset_assign)(set, cpu, &old) != 0)
-        return failed(set == PS_NONE ? "cannot remove processor %d" : "cannot assign processor %d", cpu);
+        return failed(set == PS_NONE ? "cannot remove processor %d" : "cannot assign processor %d",
+                      cpu);
     printf("processor %d: was %s, now %s\n", cpu, name_set(old, "not assigned", was),
            name_set(set, "not assigned", is));
     return 0;
@@ -232,7 +233,8 @@ static int bind_lwp(pid_t pid, int lwp, psetid_t set)
 {
     char name[48], was[16], is[16];
     psetid_t old;
-    int err = lwp == 0 ? pset_bind(set, P_PID, (id_t)pid, &old) : pset_bind_lwp(set, (id_t)lwp, pid, &old);
+    int err = lwp == 0 ? pset_bind(set, P_PID, (id_t)pid, &old)
+                       : pset_bind_lwp(set, (id_t)lwp, pid, &old);
 
     if (err != 0)
         return failed(set == PS_QUERY  ? "cannot query pid %d"
@@ -261,7 +263,8 @@ static int parse_range(char *text, int *first, int *last)
         return 0;
     }
     *dash++ = '\0';
-    if ((*text == '\0' && *dash == '\0') || (*text != '\0' && hr_parse_int(text, 1, MAX_ID, first) != 0) ||
+    if ((*text == '\0' && *dash == '\0') ||
+        (*text != '\0' && hr_parse_int(text, 1, MAX_ID, first) != 0) ||
         (*dash != '\0' && hr_parse_int(dash, 1, MAX_ID, last) != 0))
         return -1;
     return 0;
@@ -353,7 +356,8 @@ static int for_bound_lwps(pid_t pid, psetid_t set, lwp_fn fn, psetid_t to)
     psetid_t in;
 
     for (int i = 0; i < n; i++)
-        if (pset_bind_lwp(PS_QUERY, (id_t)lwps[i], pid, &in) == 0 && in != PS_NONE && (set == PS_MYID || in == set))
+        if (pset_bind_lwp(PS_QUERY, (id_t)lwps[i], pid, &in) == 0 && in != PS_NONE &&
+            (set == PS_MYID || in == set))
             status |= fn(pid, lwps[i], to);
     return status;
 }
@@ -455,7 +459,8 @@ static int destroy(char **operand)
         psetid_t set = parse_set(*operand);
 
         if (pset_destroy(set) != 0)
-            status = errno == EINVAL ? no_set(set) : failed("could not remove processor set %d", set);
+            status =
+                errno == EINVAL ? no_set(set) : failed("could not remove processor set %d", set);
         else
             printf("removed processor set %d\n", set);
     }
@@ -474,7 +479,8 @@ static int set_interrupts(psetid_t set, int wanted)
     for (uint_t i = 0; i < n && i < HR_MAXCPU; i++) {
         int state = p_online(list[i], P_STATUS);
 
-        if (state != P_OFFLINE && state != P_POWEROFF && state != wanted && p_online(list[i], wanted) < 0)
+        if (state != P_OFFLINE && state != P_POWEROFF && state != wanted &&
+            p_online(list[i], wanted) < 0)
             status = failed("processor %d", list[i]);
     }
     return status;
@@ -522,7 +528,8 @@ static int check_set(int what, psetid_t set)
         return no_set(set);
     if (n > 0 || strchr("be", what) == NULL)
         return 0;
-    fprintf(stderr, "psrset: processor set %d is empty (psrset -a %d processor_id fills it)\n", set, set);
+    fprintf(stderr, "psrset: processor set %d is empty (psrset -a %d processor_id fills it)\n", set,
+            set);
     return 1;
 }
 

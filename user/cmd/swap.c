@@ -56,10 +56,10 @@ static void usage(void)
 
 static int list(void)
 {
-    FILE     *f = fopen(hr_path("/proc/swaps"), "r");
-    char      name[256], type[32], line[512];
+    FILE *f = fopen(hr_path("/proc/swaps"), "r");
+    char name[256], type[32], line[512];
     long long size, used;
-    int       n = 0;
+    int n = 0;
 
     if (f == NULL) {
         hr_perror("swap", "/proc/swaps");
@@ -91,10 +91,11 @@ static void summary(void)
     long long reserved = hr_kstat_value("unix", 0, "swap", "reserved", 0) * KB;
     long long available = hr_kstat_value("unix", 0, "swap", "available", 0) * KB;
     long long out = (hr_kstat_value("unix", 0, "swap", "disk_total", 0) -
-                     hr_kstat_value("unix", 0, "swap", "disk_free", 0)) * KB;
+                     hr_kstat_value("unix", 0, "swap", "disk_free", 0)) *
+                    KB;
 
-    printf("total: %lldk bytes allocated + %lldk reserved = %lldk used, %lldk available\n", out, reserved - out,
-           reserved, available);
+    printf("total: %lldk bytes allocated + %lldk reserved = %lldk used, %lldk available\n", out,
+           reserved - out, reserved, available);
 }
 
 /* `unfit` says what is wrong with a file or disk that the call takes for none of its kind. */
@@ -126,8 +127,9 @@ int main(int argc, char **argv)
         summary();
         break;
     case 'a':
-        status = change(optarg, add,
-                        "cannot be swap: that takes a disk, or a file without holes on ext3 with 4 KiB blocks");
+        status = change(
+            optarg, add,
+            "cannot be swap: that takes a disk, or a file without holes on ext3 with 4 KiB blocks");
         break;
     case 'd':
         status = change(optarg, swapoff, "not in use as swap (swap -l lists what is)");

@@ -31,7 +31,7 @@ static const char *const names[TRACE_TYPES] = {
 
 /* Their names in a line: " switch wake ...". */
 #define NAME_OF(id, name) " " name
-#define EVENTS TRACE_EVENTS(NAME_OF)
+#define EVENTS            TRACE_EVENTS(NAME_OF)
 
 static const char help[] HR_MANUAL =
     "NAME\n"
@@ -89,7 +89,8 @@ static void set(const char *name, uint64_t value)
         return;
     if (errno != ERANGE)
         fail(name);
-    fprintf(stderr, "trace: %s: allowed are %llu to %llu, not %llu\n", name, var.least, var.greatest, var.value);
+    fprintf(stderr, "trace: %s: allowed are %llu to %llu, not %llu\n", name, var.least,
+            var.greatest, var.value);
     exit(1);
 }
 
@@ -165,7 +166,8 @@ static struct trace_record *read_all(const char *path, size_t *n)
     } while (got > 0);
     close(fd);
     h = (const struct trace_header *)data;
-    if (used < sizeof *h || h->magic != TRACE_MAGIC || h->version != TRACE_VERSION || h->record_bytes != sizeof *rec) {
+    if (used < sizeof *h || h->magic != TRACE_MAGIC || h->version != TRACE_VERSION ||
+        h->record_bytes != sizeof *rec) {
         fprintf(stderr, "trace: %s: not a trace of version %d\n", path, TRACE_VERSION);
         exit(1);
     }
@@ -179,8 +181,8 @@ static void write_all(FILE *f, const char *path, const struct trace_record *rec,
 {
     static const struct trace_record end = {.type = TRACE_END};
 
-    if (fwrite(rec, sizeof *rec, n, f) != n || fwrite(&end, sizeof end, 1, f) != 1 || fflush(f) != 0 ||
-        (fsync(fileno(f)) != 0 && errno != EINVAL) || fclose(f) != 0)
+    if (fwrite(rec, sizeof *rec, n, f) != n || fwrite(&end, sizeof end, 1, f) != 1 ||
+        fflush(f) != 0 || (fsync(fileno(f)) != 0 && errno != EINVAL) || fclose(f) != 0)
         fail(path);
 }
 
@@ -209,7 +211,8 @@ static void print_what(const struct trace_record *e)
         printf("%.16s", (const char *)&e->a);
         break;
     case TRACE_WAKE:
-        printf("%" PRIu64 " on CPU %u%s%s", e->a, e->info, how, e->b & TRACE_WAKE_INTR ? ", by an interrupt" : "");
+        printf("%" PRIu64 " on CPU %u%s%s", e->a, e->info, how,
+               e->b & TRACE_WAKE_INTR ? ", by an interrupt" : "");
         break;
     case TRACE_MIGRATE:
         printf("%" PRIu64 " from CPU %u", e->a, e->info);
@@ -234,14 +237,15 @@ static void print_what(const struct trace_record *e)
         break;
     case TRACE_IO:
     case TRACE_IODONE:
-        printf("%.8s %s %u at %" PRIu64 "%s", (const char *)&e->b, op[e->a >> 56 & 3], e->info, e->a << 8 >> 8,
-               e->a & TRACE_IO_ERROR ? ", error" : "");
+        printf("%.8s %s %u at %" PRIu64 "%s", (const char *)&e->b, op[e->a >> 56 & 3], e->info,
+               e->a << 8 >> 8, e->a & TRACE_IO_ERROR ? ", error" : "");
         break;
     case TRACE_LOCK:
         printf("%s %#" PRIx64 " %.8s", kind[e->info & 3], e->a, (const char *)&e->b);
         break;
     case TRACE_LOCKED:
-        printf("%s %#" PRIx64 " after %" PRIu64 ".%03" PRIu64 " us", kind[e->info & 3], e->a, e->b / 1000, e->b % 1000);
+        printf("%s %#" PRIx64 " after %" PRIu64 ".%03" PRIu64 " us", kind[e->info & 3], e->a,
+               e->b / 1000, e->b % 1000);
         break;
     }
 }
@@ -258,14 +262,15 @@ static void print_all(struct trace_record *rec, size_t n)
             lost += e->a;
         if (e->type >= TRACE_TYPES)
             continue;
-        printf("%10" PRIu64 ".%03" PRIu64 " %4u %8u %-8s ", (e->time - begin) / 1000, (e->time - begin) % 1000, e->cpu,
-               e->tid, names[e->type]);
+        printf("%10" PRIu64 ".%03" PRIu64 " %4u %8u %-8s ", (e->time - begin) / 1000,
+               (e->time - begin) % 1000, e->cpu, e->tid, names[e->type]);
         print_what(e);
         printf("\n");
     }
     fflush(stdout);
     if (lost > 0)
-        fprintf(stderr, "trace: %" PRIu64 " older events are lost (-n makes room for more)\n", lost);
+        fprintf(stderr, "trace: %" PRIu64 " older events are lost (-n makes room for more)\n",
+                lost);
 }
 
 int main(int argc, char **argv)

@@ -342,9 +342,8 @@ static size_t print_flags(char *buf, size_t size, uint64_t flags)
     static const struct {
         unsigned bits;
         const char *name;
-    } flag[] = {{O_CREAT, "O_CREAT"},       {O_EXCL, "O_EXCL"},
-                {O_TRUNC, "O_TRUNC"},       {O_APPEND, "O_APPEND"},
-                {O_NONBLOCK, "O_NONBLOCK"}, {O_DIRECTORY, "O_DIRECTORY"},
+    } flag[] = {{O_CREAT, "O_CREAT"},    {O_EXCL, "O_EXCL"},         {O_TRUNC, "O_TRUNC"},
+                {O_APPEND, "O_APPEND"},  {O_NONBLOCK, "O_NONBLOCK"}, {O_DIRECTORY, "O_DIRECTORY"},
                 {O_CLOEXEC, "O_CLOEXEC"}};
     static const char *const mode[] = {"O_RDONLY", "O_WRONLY", "O_RDWR", "O_ACCMODE"};
     size_t n = (size_t)snprintf(buf, size, "%s", mode[flags & O_ACCMODE]);
@@ -379,8 +378,7 @@ static void print(const struct event *e)
     char line[2048], name[32];
     bool known = e->number >= 0 && e->number < NCALLS && call[e->number].name != NULL;
     const char *args = known ? call[e->number].args : "xxxxxx";
-    size_t n =
-        (size_t)snprintf(line, sizeof line, "%s(", name_of(e->number, name, sizeof name));
+    size_t n = (size_t)snprintf(line, sizeof line, "%s(", name_of(e->number, name, sizeof name));
 
     for (int i = 0; args[i] != '\0'; i++) {
         if (i > 0)
@@ -406,8 +404,7 @@ static void print(const struct event *e)
 
 static void add(const struct event *e)
 {
-    long row =
-        e->number >= 0 && e->number < NCALLS && call[e->number].name ? e->number : NCALLS;
+    long row = e->number >= 0 && e->number < NCALLS && call[e->number].name ? e->number : NCALLS;
 
     sum[row].ns += e->ns;
     sum[row].calls++;

@@ -55,8 +55,8 @@ static const char help[] HR_MANUAL =
 
 struct job {
     unsigned id;
-    pid_t    pid; /* 0: free */
-    int      out; /* read end of the pipe behind its standard output and error, -1: at its end */
+    pid_t pid; /* 0: free */
+    int out;   /* read end of the pipe behind its standard output and error, -1: at its end */
 };
 
 static struct job jobs[JOB_MAX];
@@ -170,7 +170,7 @@ static void run(unsigned id, uid_t uid, char *text)
         put_done(id, 126 << 8);
         return;
     }
-    *job = (struct job){ .id = id, .pid = fork(), .out = out[0] };
+    *job = (struct job){.id = id, .pid = fork(), .out = out[0]};
     if (job->pid == 0) {
         setpgid(0, 0); /* here and below: whoever comes first */
         null = open("/dev/null", O_RDWR);
@@ -187,7 +187,7 @@ static void run(unsigned id, uid_t uid, char *text)
     if (job->pid > 0)
         setpgid(job->pid, job->pid);
     if (job->pid < 0) {
-        *job = (struct job){ 0 };
+        *job = (struct job){0};
         close(out[0]);
         put_done(id, 126 << 8);
         return;
@@ -251,7 +251,7 @@ static void reap(void)
             if (job->out >= 0)
                 close(job->out);
             put_done(job->id, status);
-            *job = (struct job){ 0 };
+            *job = (struct job){0};
         }
     }
 }
@@ -259,7 +259,7 @@ static void reap(void)
 int main(int argc, char **argv)
 {
     const char *path = argc > 1 ? argv[1] : "/dev/ttyS1";
-    struct sigaction act = { .sa_handler = on_child, .sa_flags = SA_RESTART | SA_NOCLDSTOP };
+    struct sigaction act = {.sa_handler = on_child, .sa_flags = SA_RESTART | SA_NOCLDSTOP};
     struct pollfd fds[JOB_MAX + 2];
     struct termios raw;
 
@@ -276,11 +276,11 @@ int main(int argc, char **argv)
     sigaction(SIGCHLD, &act, NULL);
     put("@ready\n", 7);
     for (;;) {
-        fds[0] = (struct pollfd){ .fd = port, .events = POLLIN };
-        fds[1] = (struct pollfd){ .fd = child_pipe[0], .events = POLLIN };
+        fds[0] = (struct pollfd){.fd = port, .events = POLLIN};
+        fds[1] = (struct pollfd){.fd = child_pipe[0], .events = POLLIN};
         for (int i = 0; i < JOB_MAX; i++)
-            fds[i + 2] = (struct pollfd){ .fd = jobs[i].pid > 0 ? jobs[i].out : -1,
-                                          .events = POLLIN };
+            fds[i + 2] =
+                (struct pollfd){.fd = jobs[i].pid > 0 ? jobs[i].out : -1, .events = POLLIN};
         if (poll(fds, JOB_MAX + 2, -1) < 0)
             continue;
         for (int i = 0; i < JOB_MAX; i++)

@@ -43,12 +43,12 @@ struct reading {
     double c[NCOUNTERS];
     double freemem, available; /* pages */
     double running, blocked;   /* threads */
-    int    ndisks;
-    char   disk[DISKS][32];
+    int ndisks;
+    char disk[DISKS][32];
     double ops[DISKS];
 };
 
-static bool  paging, swapping;
+static bool paging, swapping;
 static struct hr_stat_args args;
 
 static const char help[] HR_MANUAL =
@@ -125,10 +125,10 @@ static void take_statistic(struct reading *r, const struct hr_kstat *k)
 static void take(struct reading *r)
 {
     struct hr_kstat *list;
-    struct timespec  now;
-    long             n = hr_kstat_read(&list);
-    FILE            *f = fopen(hr_path("/proc/loadavg"), "r");
-    double           running = 0;
+    struct timespec now;
+    long n = hr_kstat_read(&list);
+    FILE *f = fopen(hr_path("/proc/loadavg"), "r");
+    double running = 0;
 
     if (n < 0) {
         hr_perror("vmstat", "/dev/kstat");
@@ -160,8 +160,9 @@ static void print_paging(const struct reading *a, const struct reading *b, bool 
     if (heading)
         printf("     memory           page          executable      anonymous      filesystem \n"
                "   swap  free  re  mf  fr  de  sr  epi  epo  epf  api  apo  apf  fpi  fpo  fpf\n");
-    printf(" %6.0f %5.0f %3.0f %3.0f %3.0f %3d %3.0f", b->available * KB, b->freemem * KB, rate(a, b, C_pgrec),
-           rate(a, b, C_minf), rate(a, b, C_dfree) * KB, 0, rate(a, b, C_scan));
+    printf(" %6.0f %5.0f %3.0f %3.0f %3.0f %3d %3.0f", b->available * KB, b->freemem * KB,
+           rate(a, b, C_pgrec), rate(a, b, C_minf), rate(a, b, C_dfree) * KB, 0,
+           rate(a, b, C_scan));
     for (int c = C_execpgin; c <= C_fsfree; c++)
         printf(" %4.0f", rate(a, b, c) * KB);
     printf("\n");
@@ -169,7 +170,8 @@ static void print_paging(const struct reading *a, const struct reading *b, bool 
 
 static void print_usual(const struct reading *a, const struct reading *b, bool heading)
 {
-    double ticks = 0, idle = b->c[C_idl_ticks] - a->c[C_idl_ticks] + b->c[C_wt_ticks] - a->c[C_wt_ticks];
+    double ticks = 0,
+           idle = b->c[C_idl_ticks] - a->c[C_idl_ticks] + b->c[C_wt_ticks] - a->c[C_wt_ticks];
     double t = b->seconds - a->seconds;
 
     for (int c = C_usr_ticks; c <= C_idl_ticks; c++)
@@ -184,37 +186,64 @@ static void print_usual(const struct reading *a, const struct reading *b, bool h
             printf(" %c%c", b->disk[i][0], b->disk[i][strlen(b->disk[i]) - 1]);
         printf("%*s   in   sy   cs us sy id\n", 3 * (DISKS - b->ndisks), "");
     }
-    printf(" %.0f %.0f %d %6.0f %5.0f", b->running, b->blocked, 0, b->available * KB, b->freemem * KB);
+    printf(" %.0f %.0f %d %6.0f %5.0f", b->running, b->blocked, 0, b->available * KB,
+           b->freemem * KB);
     printf(" %3.0f %3.0f", swapping ? 0 : rate(a, b, C_pgrec), swapping ? 0 : rate(a, b, C_minf));
     printf(" %2.0f %2.0f %2.0f %2d %2.0f", rate(a, b, C_pgpgin) * KB, rate(a, b, C_pgpgout) * KB,
            rate(a, b, C_dfree) * KB, 0, rate(a, b, C_scan));
     for (int i = 0; i < b->ndisks; i++)
         printf(" %2.0f", t > 0 ? (b->ops[i] - (i < a->ndisks ? a->ops[i] : 0)) / t : 0);
-    printf("%*s %4.0f %4.0f %4.0f %2.0f %2.0f %2.0f\n", 3 * (DISKS - b->ndisks), "", rate(a, b, C_intr),
-           rate(a, b, C_syscl), rate(a, b, C_csw), 100 * (b->c[C_usr_ticks] - a->c[C_usr_ticks]) / ticks,
+    printf("%*s %4.0f %4.0f %4.0f %2.0f %2.0f %2.0f\n", 3 * (DISKS - b->ndisks), "",
+           rate(a, b, C_intr), rate(a, b, C_syscl), rate(a, b, C_csw),
+           100 * (b->c[C_usr_ticks] - a->c[C_usr_ticks]) / ticks,
            100 * (b->c[C_sys_ticks] - a->c[C_sys_ticks]) / ticks, 100 * idle / ticks);
 }
 
 static void print_totals(void)
 {
     static const struct {
-        int         counter; /* -1: always 0 */
+        int counter; /* -1: always 0 */
         const char *text;
     } line[] = {
-        {-1, "swap ins"}, {-1, "swap outs"}, {-1, "pages swapped in"}, {-1, "pages swapped out"},
-        {C_minf, "total address trans. faults taken"}, {C_pgin, "page ins"}, {C_pgout, "page outs"},
-        {C_pgpgin, "pages paged in"}, {C_pgpgout, "pages paged out"}, {C_pgrec, "total reclaims"},
-        {C_pgfrec, "reclaims from free list"}, {C_minf, "micro (hat) faults"}, {C_minf, "minor (as) faults"},
-        {C_mjf, "major faults"}, {C_cow_faults, "copy-on-write faults"}, {C_zero_pages, "zero fill page faults"},
-        {C_scan, "pages examined by the clock daemon"}, {C_rev, "revolutions of the clock hand"},
-        {C_dfree, "pages freed by the clock daemon"}, {C_forks, "forks"}, {-1, "vforks"}, {C_execs, "execs"},
-        {C_csw, "cpu context switches"}, {C_intr, "device interrupts"}, {C_mjf, "traps"}, {C_syscl, "system calls"},
-        {C_execpgin, "executable pages paged in"}, {C_execpgout, "executable pages paged out"},
-        {C_execfree, "executable pages freed"}, {C_anonpgin, "anonymous pages paged in"},
-        {C_anonpgout, "anonymous pages paged out"}, {C_anonfree, "anonymous pages freed"},
-        {C_fspgin, "file system pages paged in"}, {C_fspgout, "file system pages paged out"},
-        {C_fsfree, "file system pages freed"}, {C_usr_ticks, "user   cpu"}, {C_sys_ticks, "system cpu"},
-        {C_idl_ticks, "idle   cpu"}, {C_wt_ticks, "wait   cpu"},
+        {-1, "swap ins"},
+        {-1, "swap outs"},
+        {-1, "pages swapped in"},
+        {-1, "pages swapped out"},
+        {C_minf, "total address trans. faults taken"},
+        {C_pgin, "page ins"},
+        {C_pgout, "page outs"},
+        {C_pgpgin, "pages paged in"},
+        {C_pgpgout, "pages paged out"},
+        {C_pgrec, "total reclaims"},
+        {C_pgfrec, "reclaims from free list"},
+        {C_minf, "micro (hat) faults"},
+        {C_minf, "minor (as) faults"},
+        {C_mjf, "major faults"},
+        {C_cow_faults, "copy-on-write faults"},
+        {C_zero_pages, "zero fill page faults"},
+        {C_scan, "pages examined by the clock daemon"},
+        {C_rev, "revolutions of the clock hand"},
+        {C_dfree, "pages freed by the clock daemon"},
+        {C_forks, "forks"},
+        {-1, "vforks"},
+        {C_execs, "execs"},
+        {C_csw, "cpu context switches"},
+        {C_intr, "device interrupts"},
+        {C_mjf, "traps"},
+        {C_syscl, "system calls"},
+        {C_execpgin, "executable pages paged in"},
+        {C_execpgout, "executable pages paged out"},
+        {C_execfree, "executable pages freed"},
+        {C_anonpgin, "anonymous pages paged in"},
+        {C_anonpgout, "anonymous pages paged out"},
+        {C_anonfree, "anonymous pages freed"},
+        {C_fspgin, "file system pages paged in"},
+        {C_fspgout, "file system pages paged out"},
+        {C_fsfree, "file system pages freed"},
+        {C_usr_ticks, "user   cpu"},
+        {C_sys_ticks, "system cpu"},
+        {C_idl_ticks, "idle   cpu"},
+        {C_wt_ticks, "wait   cpu"},
     };
     struct reading r;
 
@@ -226,8 +255,8 @@ static void print_totals(void)
 /* Interrupts of each device, and in all: number and rate since boot. */
 static int print_interrupts(void)
 {
-    FILE  *f = fopen(hr_path("/proc/interrupts"), "r");
-    char   text[4096];
+    FILE *f = fopen(hr_path("/proc/interrupts"), "r");
+    char text[4096];
     double total = 0;
     struct timespec now;
 
@@ -239,7 +268,7 @@ static int print_interrupts(void)
     printf("interrupt         total     rate\n--------------------------------\n");
     if (fgets(text, sizeof text, f) != NULL)
         while (fgets(text, sizeof text, f) != NULL) {
-            char  *p = strchr(text, ':'), *name = strrchr(text, ' '), *end;
+            char *p = strchr(text, ':'), *name = strrchr(text, ' '), *end;
             double n = 0;
 
             if (p == NULL || name == NULL || p == text || p[-1] < '0' || p[-1] > '9')
@@ -256,15 +285,16 @@ static int print_interrupts(void)
             total += n;
         }
     fclose(f);
-    printf("--------------------------------\n%-12s %10.0f %8.0f\n", "Total", total, total / (double)(now.tv_sec + 1));
+    printf("--------------------------------\n%-12s %10.0f %8.0f\n", "Total", total,
+           total / (double)(now.tv_sec + 1));
     return 0;
 }
 
 int main(int argc, char **argv)
 {
     static struct reading r[2]; /* the first: boot, when all was 0 */
-    int                   opt;
-    bool                  totals = false, interrupts = false;
+    int opt;
+    bool totals = false, interrupts = false;
 
     hr_help(argv, help);
     while ((opt = getopt(argc, argv, "ipsS")) != -1) {
@@ -288,7 +318,8 @@ int main(int argc, char **argv)
     if (hr_stat_args("vmstat", argv + optind, true, &args) != 0)
         usage();
     if ((totals || interrupts) && optind < argc) {
-        fprintf(stderr, "vmstat: '%s': -s and -i print once, about all: nothing comes after them\n", argv[optind]);
+        fprintf(stderr, "vmstat: '%s': -s and -i print once, about all: nothing comes after them\n",
+                argv[optind]);
         usage();
     }
     if (hr_stat_disks("vmstat", &args) != 0)

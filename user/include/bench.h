@@ -155,8 +155,8 @@ struct bench_census {
  * bench_census_add - count the pages of an array of n parts, each of part_bytes, a multiple of page_size; part i was
  *                    initialised by worker i modulo `workers`.
  */
-void bench_census_add(struct bench_census *census, const void *array, int n, int workers, size_t part_bytes,
-                      size_t page_size);
+void bench_census_add(struct bench_census *census, const void *array, int n, int workers,
+                      size_t part_bytes, size_t page_size);
 
 /* bench_linux_nodes - on Linux, as root: the node of n pages, or -1 each.  0, or -1 if this system does not tell. */
 int bench_linux_nodes(void *const where[], int n, int node[]);

@@ -20,22 +20,21 @@ enum {
     FPW_LINE = 64,   /* bytes: FP_LINE_BYTES of the model */
     FPW_LINES = 512, /* of a piece of memory: it fits into the model's level 1 */
     FPW_BYTES = FPW_LINES * FPW_LINE,
-    FPW_SLACK = 32,  /* of each counter: what is done around the measured work */
+    FPW_SLACK = 32, /* of each counter: what is done around the measured work */
 };
 
 /* What is needed of them, read once: text functions would bring much into level 1 between two measurements. */
 struct fpw_given {
     uint64_t clock_ps, own_ps, pair_ps, board_ps, expander_ps, remote_ps;
-    uint64_t ask_ps;                   /* what a load waits for the external cache */
-    uint64_t misses, stores;           /* in flight */
-    uint64_t queue;                    /* stores that wait while the CPU goes on; they leave in order */
-    uint64_t rate;                     /* the least of a CPU's port, the memory and the address bus, MB/s */
-    bool reads;                        /* a store miss reads its line at once */
+    uint64_t ask_ps;         /* what a load waits for the external cache */
+    uint64_t misses, stores; /* in flight */
+    uint64_t queue;          /* stores that wait while the CPU goes on; they leave in order */
+    uint64_t rate;           /* the least of a CPU's port, the memory and the address bus, MB/s */
+    bool reads;              /* a store miss reads its line at once */
     /* -1: on a MaxCPU board; CPUs of a board, without those */
     int seat[FP_MAX_CPUS], seats[FP_MAX_BOARDS];
 };
 extern struct fpw_given fpw_given;
-
 
 void fpw_read_params(void);
 
@@ -85,13 +84,13 @@ void fpw_atomics(void *p, size_t turns);
 
 /* ---- what was counted ---- */
 
-extern struct fp_counts fpw_added;   /* between fpw_begin() and fpw_end() */
-extern uint64_t fpw_moved;           /* then: lines, from and to the CPU's board, by any of its CPUs */
+extern struct fp_counts fpw_added; /* between fpw_begin() and fpw_end() */
+extern uint64_t fpw_moved; /* then: lines, from and to the CPU's board, by any of its CPUs */
 extern struct fp_counts fpw_looking; /* what the two add by themselves */
 extern unsigned fpw_delay;           /* turns that fpw_begin() spins first */
 extern const char *fpw_doing;        /* the part of the test */
 extern char fpw_why[160];            /* what the last thing wrong was */
-extern bool fpw_disturbed;           /* what was added may be another's: a thread ran meanwhile, or the model
+extern bool fpw_disturbed; /* what was added may be another's: a thread ran meanwhile, or the model
                                         published while we read.  It stays true. */
 
 void fpw_begin(int cpu);

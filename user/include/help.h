@@ -14,8 +14,8 @@
 
 #include <stdio.h>
 
-#define HR_MANUAL      __attribute__((section("manual"), used))
-#define HR_NUMBER(n)   HR_NUMBER_AS(n) /* a macro that is a number, as text for a page */
+#define HR_MANUAL       __attribute__((section("manual"), used))
+#define HR_NUMBER(n)    HR_NUMBER_AS(n) /* a macro that is a number, as text for a page */
 #define HR_NUMBER_AS(n) #n
 
 /* hr_help - if the first argument is --help, print the page and end the program with status 0. */

@@ -41,8 +41,8 @@ struct hr_kstat {
 long hr_kstat_read(struct hr_kstat **list);
 
 /* hr_kstat_value - the number of one statistic, read now; `missing` if there is none. */
-long long hr_kstat_value(const char *module, int instance, const char *name,
-                         const char *statistic, long long missing);
+long long hr_kstat_value(const char *module, int instance, const char *name, const char *statistic,
+                         long long missing);
 
 /* hr_tunable_get, hr_tunable_set - read, write a kernel variable by name.
  * 0; -1 with ENOENT (no such variable), EPERM (not superuser, or read-only), EINVAL (size). */

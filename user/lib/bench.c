@@ -259,8 +259,9 @@ static void end_measure(void)
             longest = team->end_ps[i] - team->begin_ps[i];
     m->modelled_s = (double)longest / PS_PER_S;
     if (model)
-        m->busy_s = ((double)m->counts.instr * (double)fp_header()->clock_ps + (double)m->counts.stall_ps +
-                     (double)m->counts.fp_stall_ps) / PS_PER_S;
+        m->busy_s = ((double)m->counts.instr * (double)fp_header()->clock_ps +
+                     (double)m->counts.stall_ps + (double)m->counts.fp_stall_ps) /
+                    PS_PER_S;
 }
 
 void bench_stop(int self)
@@ -285,8 +286,9 @@ int bench_home(int i)
 void bench_result_end(void)
 {
     static const char *const resource[FP_RES_COUNT] = {
-        [FP_RES_PORT] = "port", [FP_RES_MEMORY] = "memory", [FP_RES_BUS] = "bus",
-        [FP_RES_REQUEST] = "request", [FP_RES_RESPONSE] = "response", [FP_RES_CROSSBAR] = "crossbar",
+        [FP_RES_PORT] = "port",         [FP_RES_MEMORY] = "memory",
+        [FP_RES_BUS] = "bus",           [FP_RES_REQUEST] = "request",
+        [FP_RES_RESPONSE] = "response", [FP_RES_CROSSBAR] = "crossbar",
     };
     const struct bench_measure *m = &team->measure;
     const struct fp_counts *c = &m->counts;
@@ -296,11 +298,12 @@ void bench_result_end(void)
         return;
     }
     printf(" modelled_s=%.9f wall_s=%.3f\n", m->modelled_s, m->wall_s);
-    printf("counters: time_ps=%lu instr=%lu loads=%lu stores=%lu ec_ref=%lu ec_hit=%lu miss_local=%lu miss_remote=%lu "
-           "load_miss_local=%lu load_miss_remote=%lu writeback=%lu stall_ps=%lu fp_stall_ps=%lu",
-           c->time_ps, c->instr, c->loads, c->stores, c->ec_ref, c->ec_hit, c->miss_local, c->miss_remote,
-           c->load_miss_local, c->load_miss_remote, c->writeback, c->stall_ps,
-           c->fp_stall_ps);
+    printf(
+        "counters: time_ps=%lu instr=%lu loads=%lu stores=%lu ec_ref=%lu ec_hit=%lu miss_local=%lu miss_remote=%lu "
+        "load_miss_local=%lu load_miss_remote=%lu writeback=%lu stall_ps=%lu fp_stall_ps=%lu",
+        c->time_ps, c->instr, c->loads, c->stores, c->ec_ref, c->ec_hit, c->miss_local,
+        c->miss_remote, c->load_miss_local, c->load_miss_remote, c->writeback, c->stall_ps,
+        c->fp_stall_ps);
     for (int r = 0; r < FP_RES_COUNT; r++)
         printf(" queue_%s_ps=%lu", resource[r], c->queue_ps[r]);
     printf("\n");

@@ -52,7 +52,8 @@ size_t bench_count(const char *text)
     value = strtoull(text, &end, 0);
     if (*end == 'k' || *end == 'm')
         value *= *end++ == 'k' ? 1024 : 1024 * 1024;
-    if (end == text || *end != '\0' || *text == '-' || errno != 0 || value == 0 || value > 1ull << 40)
+    if (end == text || *end != '\0' || *text == '-' || errno != 0 || value == 0 ||
+        value > 1ull << 40)
         bench_die("bad number: %s; write 1 to 1099511627776, or with a suffix: 64k, 8m", text);
     return (size_t)value;
 }

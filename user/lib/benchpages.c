@@ -22,12 +22,12 @@
 #include "bench.h"
 #include "homeroom.h"
 
-#define BATCH    MAX_MEMINFO_CNT
-#define HUGE_2M  (21 << 26) /* mmap's encoding of 2 MiB pages */
-#define P_ALARM  1e-6       /* chi-square: less likely is an error */
-#define NODES    64         /* Linux: at most so many */
-#define SEED     1          /* Linux: of the random nodes */
-#define MPOL_DEFAULT_   0   /* <linux/mempolicy.h>, which musl does not have */
+#define BATCH           MAX_MEMINFO_CNT
+#define HUGE_2M         (21 << 26) /* mmap's encoding of 2 MiB pages */
+#define P_ALARM         1e-6       /* chi-square: less likely is an error */
+#define NODES           64         /* Linux: at most so many */
+#define SEED            1          /* Linux: of the random nodes */
+#define MPOL_DEFAULT_   0          /* <linux/mempolicy.h>, which musl does not have */
 #define MPOL_PREFERRED_ 1
 
 const char *const bench_placement_name[BENCH_PLACEMENTS] = {"first", "random", "any"};
@@ -96,7 +96,8 @@ static void touch_random(char *p, size_t bytes, size_t page_size)
             nodes[n++] = node;
     }
     if (n == 0)
-        bench_die("random placement: madvise(MADV_ACCESS_MANY) and set_mempolicy(2) fail: %s", strerror(errno));
+        bench_die("random placement: madvise(MADV_ACCESS_MANY) and set_mempolicy(2) fail: %s",
+                  strerror(errno));
     for (size_t at = 0; at < bytes; at += page_size) {
         unsigned long mask = 1ul << nodes[(bench_random(&state) >> 32) % (unsigned)n];
 
@@ -162,8 +163,8 @@ bool bench_here(void *page)
     return locate(&page, 1, 4096, &lgroup) == 0 && lgroup >= 0 && lgroup == bench_lgroup_now();
 }
 
-void bench_census_add(struct bench_census *census, const void *array, int n, int workers, size_t part_bytes,
-                      size_t page_size)
+void bench_census_add(struct bench_census *census, const void *array, int n, int workers,
+                      size_t part_bytes, size_t page_size)
 {
     size_t per_part = part_bytes / page_size, pages = per_part * (size_t)n;
 
@@ -184,7 +185,8 @@ void bench_census_add(struct bench_census *census, const void *array, int n, int
                 continue;
             }
             census->in[lgroup[i]]++;
-            census->local += bench_home((int)((first + (size_t)i) / per_part) % workers) == lgroup[i];
+            census->local +=
+                bench_home((int)((first + (size_t)i) / per_part) % workers) == lgroup[i];
         }
     }
 }
@@ -216,7 +218,8 @@ static void print_breakdown(const struct bench_census *census, int nlgrps)
 
         if (census->in[lgrp] == 0)
             continue;
-        snprintf(text, sizeof text, "lgroup %0*d: %lu pages", nlgrps > 10 ? 2 : 1, lgrp, census->in[lgrp]);
+        snprintf(text, sizeof text, "lgroup %0*d: %lu pages", nlgrps > 10 ? 2 : 1, lgrp,
+                 census->in[lgrp]);
         printf(column == 2 ? "%s\n" : "%-24s", text);
         column = (column + 1) % 3;
     }
@@ -266,7 +269,8 @@ static int check_spread(const struct bench_census *census, lgrp_cookie_t cookie,
     expected = (double)census->total / with_memory;
     for (int lgrp = 0; lgrp < nlgrps; lgrp++)
         if (lgrp_mem_size(cookie, lgrp, LGRP_MEM_SZ_INSTALLED, LGRP_CONTENT_ALL) > 0)
-            chi += ((double)census->in[lgrp] - expected) * ((double)census->in[lgrp] - expected) / expected;
+            chi += ((double)census->in[lgrp] - expected) * ((double)census->in[lgrp] - expected) /
+                   expected;
     p = chi_square_p(chi, with_memory - 1);
     printf("chi-square over %d lgroups: %.1f, p %.3g\n", with_memory, chi, p);
     return p > P_ALARM ? 0 : 1;
@@ -282,10 +286,12 @@ int bench_census_report(const struct bench_census *census, int n, enum bench_pla
         return 0;
     }
     if (cookie == LGRP_COOKIE_NONE)
-        printf("pages: no lgroups here; what follows are nodes, and a thread's home is where it began\n");
+        printf(
+            "pages: no lgroups here; what follows are nodes, and a thread's home is where it began\n");
     print_homes(n);
     print_breakdown(census, nlgrps);
-    printf("pages on the home of the thread that initialised them: %lu of %lu\n", census->local, census->total);
+    printf("pages on the home of the thread that initialised them: %lu of %lu\n", census->local,
+           census->total);
     if (cookie == LGRP_COOKIE_NONE)
         return 0;
     if (census->unknown != 0) {

@@ -15,9 +15,10 @@
 static const struct {
     const char *module, *name;
     size_t offset;
-} fields[] = {CPU(pgpgin), CPU(pgpgout),   CPU(scan),      CPU(execpgin), CPU(anonpgin), CPU(fspgin), CPU(execpgout),
-              CPU(anonpgout), CPU(fspgout), CPU(pgrec), DISK(nread), DISK(nwritten), DISK(reads), DISK(writes),
-              DISK(wlentime), DISK(rlentime)};
+} fields[] = {CPU(pgpgin),   CPU(pgpgout), CPU(scan),      CPU(execpgin),
+              CPU(anonpgin), CPU(fspgin),  CPU(execpgout), CPU(anonpgout),
+              CPU(fspgout),  CPU(pgrec),   DISK(nread),    DISK(nwritten),
+              DISK(reads),   DISK(writes), DISK(wlentime), DISK(rlentime)};
 
 int bench_paging(struct bench_paging *out)
 {
@@ -27,8 +28,10 @@ int bench_paging(struct bench_paging *out)
     memset(out, 0, sizeof *out);
     for (long i = 0; i < n; i++) {
         for (size_t f = 0; f < sizeof fields / sizeof fields[0]; f++)
-            if (strcmp(list[i].module, fields[f].module) == 0 && strcmp(list[i].statistic, fields[f].name) == 0) {
-                *(unsigned long long *)((char *)out + fields[f].offset) += strtoull(list[i].value, NULL, 10);
+            if (strcmp(list[i].module, fields[f].module) == 0 &&
+                strcmp(list[i].statistic, fields[f].name) == 0) {
+                *(unsigned long long *)((char *)out + fields[f].offset) +=
+                    strtoull(list[i].value, NULL, 10);
                 found++;
             }
     }

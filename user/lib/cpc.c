@@ -36,7 +36,8 @@ static const struct event {
     {"EC_rd_miss_remote", AT(load_miss_remote), NONE, false, "of these, to another board"},
     {"EC_wb", AT(writeback), NONE, false, "lines written back to memory"},
     {"Re_EC_miss", AT(stall_ps), NONE, true, "cycles spent waiting for memory"},
-    {"Rstall_FP_use", AT(fp_stall_ps), NONE, true, "cycles spent waiting for floating-point results"},
+    {"Rstall_FP_use", AT(fp_stall_ps), NONE, true,
+     "cycles spent waiting for floating-point results"},
 };
 #define NEVENTS ((int)(sizeof event / sizeof event[0]))
 
@@ -70,7 +71,8 @@ static int add_event(const char *program, struct cpc_set *set, const char *word)
     int pic = 0, number = event_named(equals != NULL ? equals + 1 : word);
 
     if (equals != NULL) {
-        if (equals != word + 4 || strncmp(word, "pic", 3) != 0 || word[3] < '0' || word[3] >= '0' + CPC_PICS) {
+        if (equals != word + 4 || strncmp(word, "pic", 3) != 0 || word[3] < '0' ||
+            word[3] >= '0' + CPC_PICS) {
             fprintf(stderr, "%s: '%s': the counters are pic0 and pic1\n", program, word);
             return -1;
         }
@@ -145,11 +147,15 @@ void cpc_values(FILE *out, const struct cpc_sets *sets, int which, const struct 
 
 void cpc_help(FILE *out)
 {
-    fprintf(out, "\nEvent specification: [picn=]event[,[picn=]event], n 0 or 1; any counter counts any event:\n\n");
+    fprintf(
+        out,
+        "\nEvent specification: [picn=]event[,[picn=]event], n 0 or 1; any counter counts any event:\n\n");
     for (int i = 0; i < NEVENTS; i++)
         fprintf(out, "    %-18s %s\n", event[i].name, event[i].meaning);
-    fprintf(out, "\nOnly programs are counted, not the kernel.  The names are those of UltraSPARC III where it has\n"
-                 "the event; the counters are the interconnect model's.\n");
+    fprintf(
+        out,
+        "\nOnly programs are counted, not the kernel.  The names are those of UltraSPARC III where it has\n"
+        "the event; the counters are the interconnect model's.\n");
 }
 
 int cpc_start(const char *program)

@@ -54,11 +54,13 @@ static int open_window(int dir)
     char name[16];
     int fd;
 
-    if (sysfs_number(dir, "vendor") != FP_PCI_VENDOR || sysfs_number(dir, "device") != FP_PCI_DEVICE) {
+    if (sysfs_number(dir, "vendor") != FP_PCI_VENDOR ||
+        sysfs_number(dir, "device") != FP_PCI_DEVICE) {
         errno = ENODEV;
         return -1;
     }
-    if (sysfs_number(dir, "enable") == 0 && (fd = openat(dir, "enable", O_WRONLY | O_CLOEXEC)) >= 0) {
+    if (sysfs_number(dir, "enable") == 0 &&
+        (fd = openat(dir, "enable", O_WRONLY | O_CLOEXEC)) >= 0) {
         ssize_t done = write(fd, "1", 1);
 
         (void)done; /* the mapping tells */
@@ -118,7 +120,8 @@ int fp_open(void)
 /* Before anything is measured: does the model count right on this QEMU?  If not, that ends the machine. */
 static int test_model(void)
 {
-    char *const argv[] = {"fptest", NULL}, *const envp[] = {"PATH=/usr/bin:/bin:/sbin:/usr/sbin", NULL};
+    char *const argv[] = {"fptest", NULL}, *const envp[] = {"PATH=/usr/bin:/bin:/sbin:/usr/sbin",
+                                                            NULL};
     int error, status = 0;
     pid_t pid;
 
@@ -128,7 +131,8 @@ static int test_model(void)
     unfit = error == 0 && WIFEXITED(status) && WEXITSTATUS(status) == FPTEST_UNFIT;
     if ((error == 0 && status == 0) || unfit)
         return 0;
-    fprintf(stderr, "fireplane: the model is not armed, because it could not be tested: fptest: %s\n",
+    fprintf(stderr,
+            "fireplane: the model is not armed, because it could not be tested: fptest: %s\n",
             error != 0            ? strerror(error)
             : WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
                                   : "see above");
@@ -150,13 +154,16 @@ int fp_arm(void)
 
 int fp_disarm(void)
 {
-    bool whole = !asked || __atomic_load_n(&fp_header()->disarmed, __ATOMIC_RELAXED) == disarmed_before;
+    bool whole =
+        !asked || __atomic_load_n(&fp_header()->disarmed, __ATOMIC_RELAXED) == disarmed_before;
 
     if (armed_by_us)
         FP_DOORBELL(FP_OP_DISARM);
     asked = armed_by_us = false;
     if (!whole)
-        fprintf(stderr, "fireplane: another program disarmed the model meanwhile, so what was counted is not whole\n");
+        fprintf(
+            stderr,
+            "fireplane: another program disarmed the model meanwhile, so what was counted is not whole\n");
     return whole ? 0 : -1;
 }
 

@@ -53,14 +53,16 @@ void fpw_read_params(void)
     fpw_given.pair_ps = param("pair_ps");
     fpw_given.board_ps = param("board_ps");
     fpw_given.expander_ps = param("expander_ps");
-    fpw_given.remote_ps = (hits * param("remote_ps") + (100 - hits) * param("remote_miss_ps")) / 100;
+    fpw_given.remote_ps =
+        (hits * param("remote_ps") + (100 - hits) * param("remote_miss_ps")) / 100;
     fpw_given.ask_ps = param("ecache_latency") * fpw_given.clock_ps;
     fpw_given.misses = param("misses_in_flight");
     fpw_given.stores = param("stores_in_flight");
     fpw_given.queue = param("store_queue");
     fpw_given.rate = lesser(param("port_mbps"), lesser(param("memory_mbps"), param("bus_mbps")));
     fpw_given.reads = strstr(fp_header()->params, "write_allocate = always") != NULL;
-    for (text += text != NULL ? strlen("cpus = ") : 0; text != NULL && cpu < (int)fp_header()->ncpus;) {
+    for (text += text != NULL ? strlen("cpus = ") : 0;
+         text != NULL && cpu < (int)fp_header()->ncpus;) {
         char *end; /* board:count, with an m: a MaxCPU board */
         long board = strtol(text, &end, 10), count = strtol(end + 1, &end, 10);
 
@@ -76,18 +78,21 @@ bool fpw_limits(void)
         const char *name;
         uint64_t least, most;
     } limits[] = {
-        {"skew_ps", 5000, UINT64_MAX},     {"port_mbps", 1000, UINT64_MAX}, {"memory_mbps", 1000, UINT64_MAX},
-        {"bus_mbps", 1000, UINT64_MAX},    {"crossbar_mbps", 600, UINT64_MAX}, {"request_mbps", 600, UINT64_MAX},
-        {"response_mbps", 600, UINT64_MAX},
-        {"own_ps", 10000, 1000000},        {"pair_ps", 10000, 1000000},     {"board_ps", 10000, 1000000},
-        {"remote_ps", 10000, 1000000},     {"remote_miss_ps", 10000, 1000000}, {"expander_ps", 10000, 1000000},
+        {"skew_ps", 5000, UINT64_MAX},      {"port_mbps", 1000, UINT64_MAX},
+        {"memory_mbps", 1000, UINT64_MAX},  {"bus_mbps", 1000, UINT64_MAX},
+        {"crossbar_mbps", 600, UINT64_MAX}, {"request_mbps", 600, UINT64_MAX},
+        {"response_mbps", 600, UINT64_MAX}, {"own_ps", 10000, 1000000},
+        {"pair_ps", 10000, 1000000},        {"board_ps", 10000, 1000000},
+        {"remote_ps", 10000, 1000000},      {"remote_miss_ps", 10000, 1000000},
+        {"expander_ps", 10000, 1000000},
     };
 
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         uint64_t value = param(limits[i].name);
 
         if (value < limits[i].least || value > limits[i].most) {
-            snprintf(fpw_why, sizeof fpw_why, "%s is %llu", limits[i].name, (unsigned long long)value);
+            snprintf(fpw_why, sizeof fpw_why, "%s is %llu", limits[i].name,
+                     (unsigned long long)value);
             return false;
         }
     }
@@ -114,7 +119,9 @@ void fpw_latency(int cpu, int home, uint64_t *least, uint64_t *most)
     if (home < 0)
         return;
     for (int i = 0; i < seats; i++)
-        sum += i == seat ? fpw_given.own_ps : i / 2 == seat / 2 ? fpw_given.pair_ps : fpw_given.board_ps;
+        sum += i == seat           ? fpw_given.own_ps
+               : i / 2 == seat / 2 ? fpw_given.pair_ps
+                                   : fpw_given.board_ps;
     if (home != fpw_board_of(cpu))
         *least = fpw_given.remote_ps;
     else
@@ -138,7 +145,9 @@ void fpw_write_lines(char *p)
     size_t turns = FPW_LINES;
 
     __asm__ volatile("1: mov %0, (%0)\n\t add %2, %0\n\t dec %1\n\t jnz 1b"
-                     : "+r"(p), "+r"(turns) : "i"(FPW_LINE) : "memory");
+                     : "+r"(p), "+r"(turns)
+                     : "i"(FPW_LINE)
+                     : "memory");
 }
 
 void fpw_store_words(char *p, size_t length)
@@ -179,15 +188,21 @@ void fpw_move_half(char *p, size_t length)
 void fpw_store_pairs(char *p, size_t length)
 {
     length /= 32;
-    __asm__ volatile("1: movups %%xmm0, (%0)\n\t movups %%xmm0, 16(%0)\n\t add $32, %0\n\t dec %1\n\t jnz 1b"
-                     : "+r"(p), "+r"(length) : : "memory");
+    __asm__ volatile(
+        "1: movups %%xmm0, (%0)\n\t movups %%xmm0, 16(%0)\n\t add $32, %0\n\t dec %1\n\t jnz 1b"
+        : "+r"(p), "+r"(length)
+        :
+        : "memory");
 }
 
 void fpw_load_pairs(char *p, size_t length)
 {
     length /= 32;
-    __asm__ volatile("1: movups (%0), %%xmm0\n\t movups 16(%0), %%xmm1\n\t add $32, %0\n\t dec %1\n\t jnz 1b"
-                     : "+r"(p), "+r"(length) : : "xmm0", "xmm1", "memory");
+    __asm__ volatile(
+        "1: movups (%0), %%xmm0\n\t movups 16(%0), %%xmm1\n\t add $32, %0\n\t dec %1\n\t jnz 1b"
+        : "+r"(p), "+r"(length)
+        :
+        : "xmm0", "xmm1", "memory");
 }
 
 void fpw_spin(size_t turns)
@@ -204,12 +219,18 @@ void fpw_loads(void *p, size_t turns)
 {
     size_t word;
 
-    __asm__ volatile("1: mov (%2), %1\n\t dec %0\n\t jnz 1b" : "+r"(turns), "=&r"(word) : "r"(p) : "memory");
+    __asm__ volatile("1: mov (%2), %1\n\t dec %0\n\t jnz 1b"
+                     : "+r"(turns), "=&r"(word)
+                     : "r"(p)
+                     : "memory");
 }
 
 void fpw_stores(void *p, size_t turns)
 {
-    __asm__ volatile("1: inc %%rax\n\t mov %0, (%1)\n\t dec %0\n\t jnz 1b" : "+r"(turns) : "r"(p) : "rax", "memory");
+    __asm__ volatile("1: inc %%rax\n\t mov %0, (%1)\n\t dec %0\n\t jnz 1b"
+                     : "+r"(turns)
+                     : "r"(p)
+                     : "rax", "memory");
 }
 
 void fpw_both(void *p, size_t turns)
@@ -217,22 +238,30 @@ void fpw_both(void *p, size_t turns)
     size_t word;
 
     __asm__ volatile("1: mov (%2), %1\n\t inc %1\n\t mov %1, (%2)\n\t dec %0\n\t jnz 1b"
-                     : "+r"(turns), "=&r"(word) : "r"(p) : "memory");
+                     : "+r"(turns), "=&r"(word)
+                     : "r"(p)
+                     : "memory");
 }
 
 void fpw_calls(void *p, size_t turns)
 {
     (void)p;
-    __asm__ volatile("sub $128, %%rsp\n\t jmp 1f\n\t 2: ret\n\t 1: call 2b\n\t dec %0\n\t jnz 1b\n\t add $128, %%rsp"
-                     : "+r"(turns) : : "memory");
+    __asm__ volatile(
+        "sub $128, %%rsp\n\t jmp 1f\n\t 2: ret\n\t 1: call 2b\n\t dec %0\n\t jnz 1b\n\t add $128, %%rsp"
+        : "+r"(turns)
+        :
+        : "memory");
 }
 
 /* 1, 2 and 4 bytes. */
 void fpw_small(void *p, size_t turns)
 {
-    __asm__ volatile("1: movzbl (%1), %%eax\n\t movzwl 2(%1), %%eax\n\t movl 4(%1), %%eax\n\t"
-                     "movb %%al, (%1)\n\t movw %%ax, 2(%1)\n\t movl %%eax, 4(%1)\n\t dec %0\n\t jnz 1b"
-                     : "+r"(turns) : "r"(p) : "rax", "memory");
+    __asm__ volatile(
+        "1: movzbl (%1), %%eax\n\t movzwl 2(%1), %%eax\n\t movl 4(%1), %%eax\n\t"
+        "movb %%al, (%1)\n\t movw %%ax, 2(%1)\n\t movl %%eax, 4(%1)\n\t dec %0\n\t jnz 1b"
+        : "+r"(turns)
+        : "r"(p)
+        : "rax", "memory");
 }
 
 void fpw_atomics(void *p, size_t turns)
@@ -262,7 +291,8 @@ static void subtract(struct fp_counts *a, const struct fp_counts *b)
 static bool look(int cpu, struct fp_counts *at)
 {
     fp_read_cpu(cpu, at);
-    return ((const volatile struct fp_cpu *)FP_CPU(fp_header(), cpu))->counts.time_ps == at->time_ps;
+    return ((const volatile struct fp_cpu *)FP_CPU(fp_header(), cpu))->counts.time_ps ==
+           at->time_ps;
 }
 
 /* How often the thread has left its CPU. */
@@ -309,14 +339,15 @@ bool fpw_within(const char *what, int cpu, int64_t count, int64_t least, int64_t
 {
     if (count >= least && count <= most)
         return true;
-    snprintf(fpw_why, sizeof fpw_why, "CPU %d: %s: %s: %lld counted, %lld to %lld expected", cpu, fpw_doing, what,
-             (long long)count, (long long)least, (long long)most);
+    snprintf(fpw_why, sizeof fpw_why, "CPU %d: %s: %s: %lld counted, %lld to %lld expected", cpu,
+             fpw_doing, what, (long long)count, (long long)least, (long long)most);
     return false;
 }
 
 bool fpw_about(const char *what, int cpu, uint64_t count, uint64_t expected)
 {
-    return fpw_within(what, cpu, (int64_t)count, (int64_t)expected - FPW_SLACK, (int64_t)expected + FPW_SLACK);
+    return fpw_within(what, cpu, (int64_t)count, (int64_t)expected - FPW_SLACK,
+                      (int64_t)expected + FPW_SLACK);
 }
 
 bool fpw_waited(int cpu, uint64_t least_ps, uint64_t most_ps)
@@ -338,13 +369,17 @@ bool fpw_right(int cpu, const struct fpw_work *w)
     return fpw_about("loads", cpu, fpw_added.loads, w->loads) &&
            fpw_about("stores", cpu, fpw_added.stores, w->stores) &&
            fpw_about("misses", cpu, fpw_added.miss_local + fpw_added.miss_remote, w->misses) &&
-           (w->home < 0 || fpw_about(local ? "remote misses" : "local misses", cpu, elsewhere, 0)) &&
+           (w->home < 0 ||
+            fpw_about(local ? "remote misses" : "local misses", cpu, elsewhere, 0)) &&
            fpw_about("hits of the external cache", cpu, fpw_added.ec_hit, w->hits) &&
            fpw_about("lines written back", cpu, fpw_added.writeback, w->writebacks) &&
-           fpw_within("lines moved", cpu, (int64_t)fpw_moved, (int64_t)w->misses - FPW_SLACK, INT64_MAX) &&
-           fpw_within("instructions", cpu, (int64_t)fpw_added.instr, (int64_t)w->instr - 2 * FPW_SLACK,
+           fpw_within("lines moved", cpu, (int64_t)fpw_moved, (int64_t)w->misses - FPW_SLACK,
+                      INT64_MAX) &&
+           fpw_within("instructions", cpu, (int64_t)fpw_added.instr,
+                      (int64_t)w->instr - 2 * FPW_SLACK,
                       /* what is published while we read is of some later ones */
                       (int64_t)w->instr + 2 * FPW_SLACK) &&
            fpw_waited(cpu, w->least_ps, w->most_ps) &&
-           fpw_within("clocks", cpu, ran, (int64_t)fpw_added.instr - FPW_SLACK, (int64_t)fpw_added.instr + FPW_SLACK);
+           fpw_within("clocks", cpu, ran, (int64_t)fpw_added.instr - FPW_SLACK,
+                      (int64_t)fpw_added.instr + FPW_SLACK);
 }

@@ -76,8 +76,7 @@ long hr_kstat_read(struct hr_kstat **list)
         return -1;
     while (getline(&line, &space, f) > 0) {
         if (n == room) {
-            struct placed *more =
-                reallocarray(all, (size_t)(room = room * 2 + 256), sizeof *all);
+            struct placed *more = reallocarray(all, (size_t)(room = room * 2 + 256), sizeof *all);
 
             if (more == NULL)
                 break;
@@ -100,8 +99,8 @@ long hr_kstat_read(struct hr_kstat **list)
     return n;
 }
 
-long long hr_kstat_value(const char *module, int instance, const char *name,
-                         const char *statistic, long long missing)
+long long hr_kstat_value(const char *module, int instance, const char *name, const char *statistic,
+                         long long missing)
 {
     struct hr_kstat *list;
     long n = hr_kstat_read(&list);

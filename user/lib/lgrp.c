@@ -88,8 +88,7 @@ static int take(struct snapshot *snap)
 
         if (hr_call(SYS_lgrp, LGRP_OP_INFO, i, (long)leaf, 0, 0, 0) < 0)
             return -1;
-        snap->present[i] =
-            snap->view == LGRP_VIEW_OS || leaf->ncpus > 0 || leaf->mem_installed > 0;
+        snap->present[i] = snap->view == LGRP_VIEW_OS || leaf->ncpus > 0 || leaf->mem_installed > 0;
         if (snap->root != 0 && snap->present[i])
             add_to_root(&snap->lgrp[snap->root], leaf);
     }

@@ -37,12 +37,14 @@ static int learn(void)
     if (read(fd, text, sizeof text - 1) > 0)
         block_bytes = strtoull(text, NULL, 16);
     close(fd);
-    if (block_bytes == 0 || glob("/sys/devices/system/node/node*/memory[0-9]*", 0, NULL, &found) != 0)
+    if (block_bytes == 0 ||
+        glob("/sys/devices/system/node/node*/memory[0-9]*", 0, NULL, &found) != 0)
         return -1;
     for (size_t i = 0; i < found.gl_pathc; i++) {
         unsigned node, block;
 
-        if (sscanf(found.gl_pathv[i], "/sys/devices/system/node/node%u/memory%u", &node, &block) == 2 &&
+        if (sscanf(found.gl_pathv[i], "/sys/devices/system/node/node%u/memory%u", &node, &block) ==
+                2 &&
             block < BLOCKS && node < HR_MAXLGRP)
             node_of_block[block] = (unsigned char)(node + 1);
     }

@@ -23,8 +23,8 @@ char *hr_ranges(char *buf, size_t size, const int *number, size_t n)
         if (last < i + 2)
             last = i; /* two neighbours are listed, three make a range */
         if (last > i)
-            used += (size_t)snprintf(buf + used, size - used, "%s%d-%d", gap, number[i],
-                                     number[last]);
+            used +=
+                (size_t)snprintf(buf + used, size - used, "%s%d-%d", gap, number[i], number[last]);
         else
             used += (size_t)snprintf(buf + used, size - used, "%s%d", gap, number[i]);
     }
@@ -95,7 +95,8 @@ void hr_perror(const char *program, const char *what)
 
 int hr_no_cpu(const char *program, const char *text)
 {
-    fprintf(stderr, "%s: processor %s: Invalid argument (psrinfo lists the processors)\n", program, text);
+    fprintf(stderr, "%s: processor %s: Invalid argument (psrinfo lists the processors)\n", program,
+            text);
     return -1;
 }
 
@@ -135,8 +136,9 @@ int hr_stat_args(const char *program, char **argv, bool takes_names, struct hr_s
         }
         if (numbers == 2 || hr_parse_int(*argv, 1, 1 << 30, &number) != 0) {
             fprintf(stderr, "%s: '%s': %s\n", program, *argv,
-                    numbers == 2 ? "nothing comes after interval and count"
-                                 : "interval (in seconds) and count are whole numbers from 1 to 1073741824");
+                    numbers == 2
+                        ? "nothing comes after interval and count"
+                        : "interval (in seconds) and count are whole numbers from 1 to 1073741824");
             return -1;
         }
         if (numbers++ == 0) {

@@ -33,10 +33,10 @@
 #include <syslog.h>
 #include <unistd.h>
 
-#define EXPORT   __attribute__((visibility("default")))
-#define NAME     "madv.so.1"
+#define EXPORT       __attribute__((visibility("default")))
+#define NAME         "madv.so.1"
 #define DEFAULT_FILE "/etc/madv.conf"
-#define LINE_MAX_ (PATH_MAX + 64) /* bytes of a line, Solaris's limit */
+#define LINE_MAX_    (PATH_MAX + 64) /* bytes of a line, Solaris's limit */
 
 /* Solaris's segments of shared memory with shared and with pageable translations, as flags of its shmat(2). */
 #define ISM_FLAG  040000
@@ -46,20 +46,23 @@ enum { NONE = -1 };
 
 static const struct {
     const char *word;
-    int         value; /* of memcntl(2) */
+    int value; /* of memcntl(2) */
 } advices[] = {
-    {"normal", 0}, {"random", 1}, {"sequential", 2}, {"access_default", 6}, {"access_lwp", 7}, {"access_many", 8},
+    {"normal", 0},         {"random", 1},     {"sequential", 2},
+    {"access_default", 6}, {"access_lwp", 7}, {"access_many", 8},
 };
 
 /* Kinds of memory, each with the kind whose advice it takes when it has none of its own. */
 enum kind { MADV_, HEAP, SHM, ISM, DISM, MAP, MAPSHARED, MAPPRIVATE, MAPANON, KINDS };
 static const struct {
     const char *option;
-    enum kind   general;
+    enum kind general;
 } kinds[KINDS] = {
-    [MADV_] = {"madv", MADV_},         [HEAP] = {"heap", MADV_},         [SHM] = {"shm", MADV_},
-    [ISM] = {"ism", SHM},              [DISM] = {"dism", SHM},           [MAP] = {"map", MADV_},
-    [MAPSHARED] = {"mapshared", MAP},  [MAPPRIVATE] = {"mapprivate", MAP}, [MAPANON] = {"mapanon", MAP},
+    [MADV_] = {"madv", MADV_},        [HEAP] = {"heap", MADV_},
+    [SHM] = {"shm", MADV_},           [ISM] = {"ism", SHM},
+    [DISM] = {"dism", SHM},           [MAP] = {"map", MADV_},
+    [MAPSHARED] = {"mapshared", MAP}, [MAPPRIVATE] = {"mapprivate", MAP},
+    [MAPANON] = {"mapanon", MAP},
 };
 
 static int advice_of[KINDS] = {NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE};
@@ -72,14 +75,14 @@ static void *(*next_shmat)(int, const void *, int);
 #ifdef DEBUG
 enum { D_APPLIED = 1, D_PARSING = 2, D_SIZES = 4 };
 static int debug;
-#define TRACE(bits, ...)                                                                                               \
-    do {                                                                                                               \
-        if (debug & (bits))                                                                                            \
-            dprintf(2, NAME ": " __VA_ARGS__);                                                                         \
+#define TRACE(bits, ...)                                                                           \
+    do {                                                                                           \
+        if (debug & (bits))                                                                        \
+            dprintf(2, NAME ": " __VA_ARGS__);                                                     \
     } while (0)
 #else
-#define TRACE(bits, ...)                                                                                               \
-    do {                                                                                                               \
+#define TRACE(bits, ...)                                                                           \
+    do {                                                                                           \
     } while (0)
 #endif
 
@@ -95,10 +98,10 @@ static void to_syslog(const char *text)
 /* A line to MADVERRFILE, or else to the system's log, which without a daemon is the console. */
 static __attribute__((format(printf, 1, 2))) void complain(const char *format, ...)
 {
-    char        text[LINE_MAX_ + 256];
+    char text[LINE_MAX_ + 256];
     const char *path = getenv("MADVERRFILE");
-    int         start = snprintf(text, sizeof text, NAME ": "), saved = errno, fd, n;
-    va_list     ap;
+    int start = snprintf(text, sizeof text, NAME ": "), saved = errno, fd, n;
+    va_list ap;
 
     va_start(ap, format);
     n = start + vsnprintf(text + start, sizeof text - (size_t)start - 1, format, ap);
@@ -159,10 +162,10 @@ static bool name_matches(const char *pattern, const char *path)
 /* Whether an argument of the program (not its name) fits the pattern. */
 static bool args_match(const char *pattern)
 {
-    FILE  *f = fopen("/proc/self/cmdline", "re");
-    char  *arg = NULL;
+    FILE *f = fopen("/proc/self/cmdline", "re");
+    char *arg = NULL;
     size_t size = 0;
-    bool   found = false;
+    bool found = false;
 
     if (f == NULL)
         return false;
@@ -180,7 +183,7 @@ static void take_options(char *text, const char *file, int line)
 
     for (char *opt = strtok_r(text, ",", &rest); opt != NULL; opt = strtok_r(NULL, ",", &rest)) {
         char *equals = strchr(opt, '=');
-        int   kind = 0, advice;
+        int kind = 0, advice;
 
         if (equals != NULL)
             *equals = '\0';
@@ -225,8 +228,8 @@ static bool try_line(char *text, const char *path, const char *file, int line)
 static bool read_config(FILE *f, const char *file)
 {
     const char *path = exec_path();
-    char        text[LINE_MAX_ + 2];
-    bool        found = false;
+    char text[LINE_MAX_ + 2];
+    bool found = false;
 
     for (int line = 1; !found && fgets(text, sizeof text, f) != NULL; line++) {
         if (strlen(text) == sizeof text - 1 && text[sizeof text - 2] != '\n') {
@@ -243,8 +246,8 @@ static bool read_config(FILE *f, const char *file)
 static void configure(void)
 {
     const char *file = getenv("MADVCFGFILE"), *word = getenv("MADV");
-    bool        named = file != NULL && *file != '\0', found = false;
-    FILE       *f = fopen(named ? file : DEFAULT_FILE, "re");
+    bool named = file != NULL && *file != '\0', found = false;
+    FILE *f = fopen(named ? file : DEFAULT_FILE, "re");
 
     if (f != NULL) {
         found = read_config(f, named ? file : DEFAULT_FILE);
@@ -285,8 +288,8 @@ static void advise(void *addr, size_t len, int advice, const char *what)
 /* The heap's beginning, from the list of mappings; 0: there is none yet. */
 static unsigned long heap_start(void)
 {
-    FILE         *f = fopen("/proc/self/maps", "re");
-    char          text[PATH_MAX + 128];
+    FILE *f = fopen("/proc/self/maps", "re");
+    char text[PATH_MAX + 128];
     unsigned long start = 0;
 
     while (f != NULL && start == 0 && fgets(text, sizeof text, f) != NULL)
@@ -333,27 +336,30 @@ static __attribute__((constructor)) void init(void)
 EXPORT void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 {
     enum kind kind = (flags & MAP_TYPE) == MAP_PRIVATE ? MAPPRIVATE : MAPSHARED;
-    void     *p;
+    void *p;
 
     if (next_mmap == NULL)
         next_mmap = (void *(*)(void *, size_t, int, int, int, off_t))dlsym(RTLD_NEXT, "mmap");
     p = next_mmap(addr, len, prot, flags, fd, off);
     if (p != MAP_FAILED)
-        advise(p, len, (flags & MAP_ANON) && advice_of[MAPANON] != NONE ? advice_of[MAPANON] : lookup(kind), "mapping");
+        advise(p, len,
+               (flags & MAP_ANON) && advice_of[MAPANON] != NONE ? advice_of[MAPANON] : lookup(kind),
+               "mapping");
     return p;
 }
 
 /* glibc's name for programs with 64-bit offsets. */
 #undef mmap64
-EXPORT void *mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t off) __attribute__((alias("mmap")));
+EXPORT void *mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t off)
+    __attribute__((alias("mmap")));
 
 /* shmat(2), and the advice for the whole segment. */
 EXPORT void *shmat(int id, const void *addr, int flags)
 {
-    enum kind       kind = flags & ISM_FLAG ? ISM : flags & DISM_FLAG ? DISM : SHM;
+    enum kind kind = flags & ISM_FLAG ? ISM : flags & DISM_FLAG ? DISM : SHM;
     struct shmid_ds ds;
-    void           *p;
-    int             saved;
+    void *p;
+    int saved;
 
     if (next_shmat == NULL)
         next_shmat = (void *(*)(int, const void *, int))dlsym(RTLD_NEXT, "shmat");

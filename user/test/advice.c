@@ -41,9 +41,9 @@ static void must(int ok, const char *what)
 
 static uint64_t vmstat(const char *what)
 {
-    char     line[128];
+    char line[128];
     uint64_t value = 0;
-    FILE    *f = fopen("/proc/vmstat", "r");
+    FILE *f = fopen("/proc/vmstat", "r");
 
     must(f != NULL, "/proc/vmstat");
     while (fgets(line, sizeof line, f) != NULL)
@@ -62,9 +62,9 @@ static struct counts counts(void)
 {
     struct counts c = {0};
     struct rusage u;
-    char          line[256];
+    char line[256];
     unsigned long reads, sectors;
-    FILE         *f = fopen("/proc/diskstats", "r");
+    FILE *f = fopen("/proc/diskstats", "r");
 
     must(f != NULL && getrusage(RUSAGE_SELF, &u) == 0, "/proc/diskstats");
     while (fgets(line, sizeof line, f) != NULL)
@@ -88,7 +88,7 @@ static void say(struct counts from)
 static unsigned long present(void *mem, size_t pages)
 {
     static unsigned char vec[PAGES];
-    unsigned long        n = 0;
+    unsigned long n = 0;
 
     must(pages <= PAGES && mincore(mem, pages * PAGE, vec) == 0, "mincore");
     for (size_t i = 0; i < pages; i++)
@@ -110,7 +110,7 @@ static unsigned long await(void *mem, size_t pages, unsigned long want)
 static int cold_file(const char *path)
 {
     static char buf[64 * PAGE];
-    int         fd = open(path, O_RDONLY);
+    int fd = open(path, O_RDONLY);
 
     must(fd >= 0, path);
     while (read(fd, buf, sizeof buf) > 0)
@@ -131,8 +131,8 @@ static volatile char *map_file(int fd)
 static int map(const char *path, const char *how)
 {
     volatile char *p = map_file(cold_file(path));
-    int            advice = *how == 'r' ? MADV_RANDOM : *how == 's' ? MADV_SEQUENTIAL : MADV_NORMAL;
-    struct counts  from = counts();
+    int advice = *how == 'r' ? MADV_RANDOM : *how == 's' ? MADV_SEQUENTIAL : MADV_NORMAL;
+    struct counts from = counts();
 
     must(madvise((void *)p, PAGES * PAGE, MADV_RANDOM) == 0, "madvise");
     must(madvise((void *)p, PAGES * PAGE, advice) == 0, "madvise");
@@ -148,12 +148,15 @@ static int map(const char *path, const char *how)
 
 static int read_pages(const char *path, const char *how)
 {
-    static char   buf[PAGE];
-    int           fd = cold_file(path);
-    int           advice = *how == 'r' ? POSIX_FADV_RANDOM : *how == 's' ? POSIX_FADV_SEQUENTIAL : POSIX_FADV_NORMAL;
+    static char buf[PAGE];
+    int fd = cold_file(path);
+    int advice = *how == 'r'   ? POSIX_FADV_RANDOM
+                 : *how == 's' ? POSIX_FADV_SEQUENTIAL
+                               : POSIX_FADV_NORMAL;
     struct counts from = counts();
 
-    must(posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM) == 0 && posix_fadvise(fd, 0, 0, advice) == 0, "fadvise");
+    must(posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM) == 0 && posix_fadvise(fd, 0, 0, advice) == 0,
+         "fadvise");
     for (size_t i = FIRST; i < FIRST + READS; i++)
         must(pread(fd, buf, PAGE, (off_t)i * PAGE) == PAGE, "pread");
     say(from);
@@ -162,14 +165,15 @@ static int read_pages(const char *path, const char *how)
 
 static int two_readers(const char *path)
 {
-    static char   buf[PAGE];
-    int           on = cold_file(path), random = open(path, O_RDONLY);
+    static char buf[PAGE];
+    int on = cold_file(path), random = open(path, O_RDONLY);
     struct counts from = counts();
 
     must(random >= 0, path);
     for (size_t i = 0; i < READS; i++) {
         must(pread(on, buf, PAGE, (off_t)(FIRST + i) * PAGE) == PAGE, "pread");
-        must(pread(random, buf, PAGE, (off_t)(PAGES / 2 + i * STRIDE % (PAGES / 2)) * PAGE) == PAGE, "pread");
+        must(pread(random, buf, PAGE, (off_t)(PAGES / 2 + i * STRIDE % (PAGES / 2)) * PAGE) == PAGE,
+             "pread");
     }
     say(from);
     return 0;
@@ -177,9 +181,9 @@ static int two_readers(const char *path)
 
 static int need(const char *path, const char *how)
 {
-    int            fd = cold_file(path);
+    int fd = cold_file(path);
     volatile char *p = map_file(fd);
-    struct counts  from = counts();
+    struct counts from = counts();
 
     if (*how == 'm')
         must(madvise((void *)p, PAGES * PAGE, MADV_WILLNEED) == 0, "madvise");
@@ -213,8 +217,8 @@ static unsigned long wrong(const char *p, size_t i)
 
 static int swap(const char *how)
 {
-    char         *p = fill(PAGES, *how == 's' ? MAP_SHARED : MAP_PRIVATE);
-    uint64_t      out = vmstat("pswpout"), in;
+    char *p = fill(PAGES, *how == 's' ? MAP_SHARED : MAP_PRIVATE);
+    uint64_t out = vmstat("pswpout"), in;
     unsigned long bad = 0;
     struct counts from;
 
@@ -240,7 +244,7 @@ static int forked(void)
 {
     char *p = fill(PAGES, MAP_PRIVATE);
     pid_t child = fork();
-    int   status;
+    int status;
 
     if (child == 0)
         _exit(madvise(p, PAGES * PAGE, MADV_PAGEOUT) != 0);
@@ -252,7 +256,7 @@ static int forked(void)
 
 static int out(const char *path, int uid)
 {
-    int            fd = open(path, O_RDONLY);
+    int fd = open(path, O_RDONLY);
     volatile char *p = mmap(NULL, PAGES * PAGE, PROT_READ, MAP_SHARED, fd, 0);
 
     must(p != MAP_FAILED && setuid((uid_t)uid) == 0, path);
@@ -265,7 +269,7 @@ static int out(const char *path, int uid)
 
 static int cold(size_t mb)
 {
-    char         *a = fill(PAGES, MAP_PRIVATE), *b = fill(PAGES, MAP_PRIVATE), *c;
+    char *a = fill(PAGES, MAP_PRIVATE), *b = fill(PAGES, MAP_PRIVATE), *c;
     unsigned long left = PAGES;
 
     c = mmap(NULL, mb << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -282,10 +286,10 @@ static int cold(size_t mb)
 static int kept(const char *path)
 {
     volatile char *p = map_file(cold_file(path)), *moved;
-    void          *place = mmap(NULL, PAGES * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    struct counts  from = counts();
-    pid_t          child;
-    int            status;
+    void *place = mmap(NULL, PAGES * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct counts from = counts();
+    pid_t child;
+    int status;
 
     must(madvise((void *)p, PAGES * PAGE, MADV_RANDOM) == 0, "madvise");
     child = fork();
@@ -307,21 +311,22 @@ static int kept(const char *path)
 
 struct use {
     volatile char *map, *other; /* of the file; once more, for its second half, or NULL */
-    int            rest, half;  /* descriptors, for read(2); 0: touches */
+    int rest, half;             /* descriptors, for read(2); 0: touches */
 };
 
 /* Uses the pages of the file that are in memory, or all. */
 static void use(const struct use *u, int all)
 {
     static unsigned char vec[PAGES];
-    static char          buf[PAGE];
+    static char buf[PAGE];
 
     must(mincore((void *)u->map, PAGES * PAGE, vec) == 0, "mincore");
     for (size_t i = 0; i < PAGES; i++) {
         if (!all && !(vec[i] & 1))
             continue;
         if (u->half != 0)
-            must(pread(i < PAGES / 2 ? u->rest : u->half, buf, PAGE, (off_t)i * PAGE) == PAGE, "pread");
+            must(pread(i < PAGES / 2 ? u->rest : u->half, buf, PAGE, (off_t)i * PAGE) == PAGE,
+                 "pread");
         else
             (void)u->map[i * PAGE];
         if (u->other != NULL && i >= PAGES / 2)
@@ -331,10 +336,10 @@ static void use(const struct use *u, int all)
 
 static int first(const char *path, const char *how, size_t mb)
 {
-    int           fd = cold_file(path);
-    struct use    u = {.map = map_file(fd)};
+    int fd = cold_file(path);
+    struct use u = {.map = map_file(fd)};
     unsigned long left = PAGES / 2;
-    char         *c = mmap(NULL, mb << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *c = mmap(NULL, mb << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     must(c != MAP_FAILED, "mmap");
     if (strcmp(how, "once") == 0) {
@@ -342,7 +347,8 @@ static int first(const char *path, const char *how, size_t mb)
         u.rest = open(path, O_RDONLY);
         must(u.rest >= 0 && posix_fadvise(fd, 0, 0, POSIX_FADV_NOREUSE) == 0, "fadvise");
     } else {
-        must(madvise((char *)u.map + PAGES / 2 * PAGE, PAGES / 2 * PAGE, MADV_SEQUENTIAL) == 0, "madvise");
+        must(madvise((char *)u.map + PAGES / 2 * PAGE, PAGES / 2 * PAGE, MADV_SEQUENTIAL) == 0,
+             "madvise");
     }
     if (strcmp(how, "shared") == 0)
         u.other = map_file(open(path, O_RDONLY));
@@ -360,8 +366,8 @@ static int first(const char *path, const char *how, size_t mb)
 
 static int dirty(const char *path)
 {
-    int      fd = open(path, O_RDWR);
-    char    *p = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    int fd = open(path, O_RDWR);
+    char *p = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     uint64_t from = vmstat("pgpgout");
 
     must(p != MAP_FAILED, path);
@@ -404,7 +410,9 @@ int main(int argc, char **argv)
         return first(argv[2], argv[3], strtoul(argv[4], NULL, 10));
     if (argc == 3 && strcmp(argv[1], "dirty") == 0)
         return dirty(argv[2]);
-    fprintf(stderr, "usage: advice map|read|need FILE HOW | two|kept|dirty FILE | swap anon|shared | fork | "
-                    "out FILE UID | cold MB | first FILE passed|shared|once MB\n");
+    fprintf(
+        stderr,
+        "usage: advice map|read|need FILE HOW | two|kept|dirty FILE | swap anon|shared | fork | "
+        "out FILE UID | cold MB | first FILE passed|shared|once MB\n");
     return 2;
 }

@@ -31,49 +31,48 @@ struct check {
 enum { CHECK_PASS = 0, CHECK_FAIL = 1, CHECK_SKIP = 77 };
 
 /* Says what is wrong and ends the test. */
-#define EXPECT(condition)                                                                      \
-    do {                                                                                       \
-        errno = 0;                                                                             \
-        if (!(condition)) {                                                                    \
-            printf("  %s:%d: not true: %s (errno %d)\n", __FILE__, __LINE__, #condition,       \
-                   errno);                                                                     \
-            fflush(stdout);                                                                    \
-            _exit(CHECK_FAIL);                                                                 \
-        }                                                                                      \
+#define EXPECT(condition)                                                                          \
+    do {                                                                                           \
+        errno = 0;                                                                                 \
+        if (!(condition)) {                                                                        \
+            printf("  %s:%d: not true: %s (errno %d)\n", __FILE__, __LINE__, #condition, errno);   \
+            fflush(stdout);                                                                        \
+            _exit(CHECK_FAIL);                                                                     \
+        }                                                                                          \
     } while (0)
 
 /* Two integers are equal; prints both if not. */
-#define EXPECT_EQ(got, wanted)                                                                 \
-    do {                                                                                       \
-        long got_ = (long)(got), wanted_ = (long)(wanted);                                     \
-        if (got_ != wanted_) {                                                                 \
-            printf("  %s:%d: %s is %ld, not %ld (errno %d)\n", __FILE__, __LINE__, #got, got_, \
-                   wanted_, errno);                                                            \
-            fflush(stdout);                                                                    \
-            _exit(CHECK_FAIL);                                                                 \
-        }                                                                                      \
+#define EXPECT_EQ(got, wanted)                                                                     \
+    do {                                                                                           \
+        long got_ = (long)(got), wanted_ = (long)(wanted);                                         \
+        if (got_ != wanted_) {                                                                     \
+            printf("  %s:%d: %s is %ld, not %ld (errno %d)\n", __FILE__, __LINE__, #got, got_,     \
+                   wanted_, errno);                                                                \
+            fflush(stdout);                                                                        \
+            _exit(CHECK_FAIL);                                                                     \
+        }                                                                                          \
     } while (0)
 
 /* The call fails with this errno. */
-#define EXPECT_ERR(call, error)                                                                \
-    do {                                                                                       \
-        errno = 0;                                                                             \
-        EXPECT_EQ(call, -1);                                                                   \
-        EXPECT_EQ(errno, error);                                                               \
+#define EXPECT_ERR(call, error)                                                                    \
+    do {                                                                                           \
+        errno = 0;                                                                                 \
+        EXPECT_EQ(call, -1);                                                                       \
+        EXPECT_EQ(errno, error);                                                                   \
     } while (0)
 
 /* Ends the test as one that does not apply. */
-#define SKIP(reason)                                                                           \
-    do {                                                                                       \
-        printf("  %s\n", reason);                                                              \
-        fflush(stdout);                                                                        \
-        _exit(CHECK_SKIP);                                                                     \
+#define SKIP(reason)                                                                               \
+    do {                                                                                           \
+        printf("  %s\n", reason);                                                                  \
+        fflush(stdout);                                                                            \
+        _exit(CHECK_SKIP);                                                                         \
     } while (0)
 /* NEED_ROOT - skip this test unless it may change its credentials: on Linux, tests may run as an ordinary user. */
-#define NEED_ROOT()                                                                            \
-    do {                                                                                       \
-        if (geteuid() != 0)                                                                    \
-            SKIP("needs root");                                                                \
+#define NEED_ROOT()                                                                                \
+    do {                                                                                           \
+        if (geteuid() != 0)                                                                        \
+            SKIP("needs root");                                                                    \
     } while (0)
 
 static inline bool on_homeroom(void)
@@ -130,10 +129,10 @@ static int check_main(const struct check *list, size_t n, int argc, char **argv)
     return failed != 0;
 }
 
-#define CHECK_MAIN(list)                                                                       \
-    int main(int argc, char **argv)                                                            \
-    {                                                                                          \
-        return check_main(list, sizeof list / sizeof list[0], argc, argv);                     \
+#define CHECK_MAIN(list)                                                                           \
+    int main(int argc, char **argv)                                                                \
+    {                                                                                              \
+        return check_main(list, sizeof list / sizeof list[0], argc, argv);                         \
     }
 
 #endif

@@ -33,20 +33,20 @@ static const unsigned weights[NOPS] = {22, 22, 20, 20, 5, 2, 3, 4, 2}; /* per ce
 
 static struct shared {
     pthread_rwlock_t size_lock; /* write: the size changes */
-    pthread_mutex_t  region[REGIONS];
-    atomic_ulong     next, bad;
-    atomic_ulong     done[NOPS];
-    size_t           size;
-    uint8_t          bytes[];
+    pthread_mutex_t region[REGIONS];
+    atomic_ulong next, bad;
+    atomic_ulong done[NOPS];
+    size_t size;
+    uint8_t bytes[];
 } *model;
 
 static const char *path;
-static size_t      max;
+static size_t max;
 static unsigned long nops;
-static uint64_t    state;
-static uint8_t    *map;
-static int         fd;
-static uint8_t     buf[PIECE];
+static uint64_t state;
+static uint8_t *map;
+static int fd;
+static uint8_t buf[PIECE];
 
 static uint64_t rnd(void)
 {
@@ -74,8 +74,8 @@ static void compare(const char *what, const uint8_t *seen, size_t off, size_t n)
     for (size_t i = 0; i < n; i++)
         if (seen[i] != model->bytes[off + i]) {
             atomic_fetch_add(&model->bad, 1);
-            printf("bad: %s: byte %zu is %u, not %u (size %zu, piece %zu+%zu)\n", what, off + i, seen[i],
-                   model->bytes[off + i], model->size, off, n);
+            printf("bad: %s: byte %zu is %u, not %u (size %zu, piece %zu+%zu)\n", what, off + i,
+                   seen[i], model->bytes[off + i], model->size, off, n);
             fflush(stdout);
             return;
         }
@@ -93,7 +93,7 @@ static void fill(size_t n)
 static void work(enum op op, size_t off, size_t n)
 {
     size_t page = off & ~4095ul;
-    long   r;
+    long r;
 
     switch (op) {
     case READ:
@@ -131,7 +131,7 @@ static void work(enum op op, size_t off, size_t n)
 static void work_in_region(enum op op)
 {
     unsigned k = (unsigned)below(REGIONS);
-    size_t   first = max / REGIONS * k, end = k == REGIONS - 1 ? max : first + max / REGIONS, off, n;
+    size_t first = max / REGIONS * k, end = k == REGIONS - 1 ? max : first + max / REGIONS, off, n;
 
     pthread_rwlock_rdlock(&model->size_lock);
     end = end < model->size ? end : model->size;
@@ -150,7 +150,7 @@ static void work_in_region(enum op op)
 static void change_size(enum op op)
 {
     size_t size = below(max + 1), old, n;
-    long   r;
+    long r;
 
     pthread_rwlock_wrlock(&model->size_lock);
     old = model->size;
@@ -197,7 +197,7 @@ static void process(unsigned id, uint64_t seed)
     map_file();
     while (atomic_fetch_add(&model->next, 1) < nops && atomic_load(&model->bad) < 10) {
         unsigned w = (unsigned)below(100);
-        enum op  op = READ;
+        enum op op = READ;
 
         for (; w >= weights[op]; op++)
             w -= weights[op];
@@ -216,10 +216,11 @@ static void process(unsigned id, uint64_t seed)
 
 static void make_model(void)
 {
-    pthread_rwlockattr_t  ra;
-    pthread_mutexattr_t   ma;
+    pthread_rwlockattr_t ra;
+    pthread_mutexattr_t ma;
 
-    model = mmap(NULL, sizeof *model + max, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    model =
+        mmap(NULL, sizeof *model + max, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (model == MAP_FAILED) {
         perror("mmap");
         exit(1);
@@ -237,8 +238,8 @@ static void make_model(void)
 static uint64_t verify(void)
 {
     uint64_t sum = 14695981039346656037ull;
-    size_t   off = 0;
-    ssize_t  n;
+    size_t off = 0;
+    ssize_t n;
 
     fd = open(path, O_RDONLY);
     while ((n = read(fd, buf, sizeof buf)) > 0) {
@@ -259,7 +260,7 @@ static uint64_t verify(void)
 int main(int argc, char **argv)
 {
     unsigned procs = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
-    int      status, failed = 0;
+    int status, failed = 0;
     uint64_t seed, sum;
 
     if (argc < 5 || procs == 0) {
@@ -286,6 +287,7 @@ int main(int argc, char **argv)
     printf("seed=%llu procs=%u ops=%lu", (unsigned long long)seed, procs, nops);
     for (unsigned i = 0; i < NOPS; i++)
         printf(" %s=%lu", op_names[i], atomic_load(&model->done[i]));
-    printf(" size=%zu sum=%016llx bad=%lu\n", model->size, (unsigned long long)sum, atomic_load(&model->bad));
+    printf(" size=%zu sum=%016llx bad=%lu\n", model->size, (unsigned long long)sum,
+           atomic_load(&model->bad));
     return failed || atomic_load(&model->bad) != 0;
 }

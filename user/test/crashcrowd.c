@@ -29,8 +29,8 @@
 #define NOISES  3
 #define PAGES   8
 
-static int          marker;
-static unsigned     cycles;
+static int marker;
+static unsigned cycles;
 static volatile int done;
 
 static void check(int good, const char *what)
@@ -63,7 +63,7 @@ static size_t size_of(uint32_t step)
 
 struct worker {
     unsigned id;
-    int      dir, map_fd;
+    int dir, map_fd;
     uint8_t *map;
     uint32_t data[4096];
 };
@@ -72,7 +72,7 @@ struct worker {
 static int file_at(struct worker *w, const char *kind, unsigned q, int flags)
 {
     char name[32];
-    int  fd;
+    int fd;
 
     snprintf(name, sizeof name, "%s%u", kind, q);
     fd = openat(w->dir, name, flags, 0644);
@@ -119,7 +119,7 @@ static void change_page(struct worker *w, uint32_t step, unsigned q)
 static void change_dirs(struct worker *w, uint32_t step, unsigned q)
 {
     char name[32];
-    int  dir, fd;
+    int dir, fd;
 
     snprintf(name, sizeof name, "e%u", q);
     check(mkdirat(w->dir, name, 0755) == 0, "mkdir");
@@ -142,7 +142,7 @@ static void change_dirs(struct worker *w, uint32_t step, unsigned q)
 static void step(struct worker *w, uint32_t n)
 {
     unsigned q = n / 6;
-    int      fd, other;
+    int fd, other;
 
     switch (n % 6) {
     case 0:
@@ -207,18 +207,22 @@ static uint32_t below(uint64_t *state, uint32_t n)
 static void *noise(void *arg)
 {
     static const char zeros[60000];
-    unsigned          id = (unsigned)(uintptr_t)arg;
-    uint64_t          s = 88172645463325252ul * (id + 1);
-    char              a[200], b[200], pad[100];
-    int               fd;
+    unsigned id = (unsigned)(uintptr_t)arg;
+    uint64_t s = 88172645463325252ul * (id + 1);
+    char a[200], b[200], pad[100];
+    int fd;
 
     memset(pad, 'x', sizeof pad);
     pad[id == 0 ? 90 : 1] = '\0'; /* long names: an index */
     while (!done) {
-        snprintf(a, sizeof a, "noise/%u/%s%u", id == 0 ? 0 : 1 + below(&s, 2), pad, below(&s, id == 0 ? 60 : 10));
-        snprintf(b, sizeof b, "noise/%u/%s%u", id == 0 ? 0 : 1 + below(&s, 2), pad, below(&s, id == 0 ? 60 : 10));
+        snprintf(a, sizeof a, "noise/%u/%s%u", id == 0 ? 0 : 1 + below(&s, 2), pad,
+                 below(&s, id == 0 ? 60 : 10));
+        snprintf(b, sizeof b, "noise/%u/%s%u", id == 0 ? 0 : 1 + below(&s, 2), pad,
+                 below(&s, id == 0 ? 60 : 10));
         switch (below(&s, 8)) {
-        case 0: case 1: case 2:
+        case 0:
+        case 1:
+        case 2:
             if ((fd = open(a, O_WRONLY | O_CREAT | (below(&s, 2) ? O_TRUNC : 0), 0600)) >= 0) {
                 uint32_t n = below(&s, id == 0 ? 2000 : sizeof zeros);
 
@@ -255,8 +259,8 @@ static void *noise(void *arg)
 int main(int argc, char **argv)
 {
     static struct worker w[WORKERS];
-    pthread_t            worker[WORKERS], other[NOISES];
-    char                 name[16];
+    pthread_t worker[WORKERS], other[NOISES];
+    char name[16];
 
     if (argc != 4) {
         printf("usage: crashcrowd DIRECTORY MARKER CYCLES\n");
@@ -267,7 +271,8 @@ int main(int argc, char **argv)
     check(marker >= 0, argv[2]);
     check(chdir(argv[1]) == 0, argv[1]);
     check(mkdir("noise", 0755) == 0 && mkdir("noise/0", 0755) == 0 && mkdir("noise/1", 0755) == 0 &&
-              mkdir("noise/2", 0755) == 0, "mkdir");
+              mkdir("noise/2", 0755) == 0,
+          "mkdir");
     for (unsigned i = 0; i < WORKERS; i++) {
         snprintf(name, sizeof name, "w%u", i);
         check(mkdir(name, 0755) == 0, name);

@@ -22,7 +22,7 @@
 #define DIRS    5
 #define THREADS 2
 
-static unsigned     now; /* the round */
+static unsigned now; /* the round */
 static volatile int done;
 
 static void check(int good, const char *what)
@@ -41,8 +41,8 @@ static void name_of(char name[32], unsigned round, unsigned i)
 static void make(unsigned i)
 {
     uint32_t number = now * FILES + i, words = 1024 + number * 37 % 3073, data[4096];
-    char     name[32];
-    int      fd;
+    char name[32];
+    int fd;
 
     name_of(name, now, i);
     for (uint32_t w = 0; w < words; w++)
@@ -55,7 +55,7 @@ static void make(unsigned i)
 static void *work(void *arg)
 {
     unsigned first = (unsigned)(uintptr_t)arg;
-    char     name[32];
+    char name[32];
 
     for (unsigned i = first; now >= 2 && i < FILES; i += THREADS) {
         name_of(name, now - 2, i);
@@ -91,9 +91,9 @@ static void mark(int marker, uint32_t number)
 int main(int argc, char **argv)
 {
     pthread_t thread[THREADS], commits;
-    unsigned  rounds;
-    int       marker;
-    char      name[16];
+    unsigned rounds;
+    int marker;
+    char name[16];
 
     if (argc != 4) {
         printf("usage: crashfiles DIRECTORY MARKER ROUNDS\n");

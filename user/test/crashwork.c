@@ -83,9 +83,12 @@ static void noise(void)
     snprintf(a, sizeof a, "noise/%u/f%u", below(3), below(12));
     snprintf(b, sizeof b, "noise/%u/f%u", below(3), below(12));
     switch (below(8)) {
-    case 0: case 1: case 2:
+    case 0:
+    case 1:
+    case 2:
         if ((fd = open(a, O_WRONLY | O_CREAT, 0600)) >= 0) {
-            if (lseek(fd, below(4) ? below(60000) : 200000 + (off_t)below(1000000), SEEK_SET) >= 0 &&
+            if (lseek(fd, below(4) ? below(60000) : 200000 + (off_t)below(1000000), SEEK_SET) >=
+                    0 &&
                 write(fd, data, below(sizeof data)) < 0)
                 check(errno == ENOSPC, "noise");
             close(fd);
@@ -129,7 +132,8 @@ int main(int argc, char **argv)
     }
     check(chdir(argv[1]) == 0, argv[1]);
     check(mkdir("c", 0755) == 0 && mkdir("noise", 0755) == 0 && mkdir("noise/0", 0755) == 0 &&
-              mkdir("noise/1", 0755) == 0 && mkdir("noise/2", 0755) == 0, "mkdir");
+              mkdir("noise/1", 0755) == 0 && mkdir("noise/2", 0755) == 0,
+          "mkdir");
     log = opened("log", O_WRONLY | O_APPEND);
     over = opened("over", O_RDWR);
     dir = open("c", O_RDONLY);

@@ -78,7 +78,8 @@ static void settle(int cpu)
 /* Touches fresh pages one by one, computing in between, until the time is over. */
 static void compute(uint64_t until, bool note)
 {
-    char *pages = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *pages =
+        mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     uint64_t addr[PAGES], out[PAGES];
     unsigned what = MEMINFO_VLGRP, valid[PAGES];
 
@@ -206,7 +207,8 @@ static void watch(void)
         now = dispatches();
     } while (now.home + now.remote - settled.home - settled.remote < 5 * nthreads);
     ended = true;
-    printf("dispatched_home=%ld\ndispatched_remote=%ld\n", now.home - settled.home, now.remote - settled.remote);
+    printf("dispatched_home=%ld\ndispatched_remote=%ld\n", now.home - settled.home,
+           now.remote - settled.remote);
 }
 
 static void run(void *(*fn)(void *), int cpu)
@@ -235,26 +237,28 @@ int main(int argc, char **argv)
 
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (argc == 5 && strcmp(argv[1], "crowd") == 0) {
-        lgrp     = atoi(argv[2]);
+        lgrp = atoi(argv[2]);
         nthreads = atoi(argv[3]);
-        run_ms   = atoi(argv[4]);
+        run_ms = atoi(argv[4]);
         find_cpus(&first);
         run(crowd_thread, first);
     } else if (argc == 5 && strcmp(argv[1], "leave") == 0) {
-        lgrp     = atoi(argv[2]);
+        lgrp = atoi(argv[2]);
         nthreads = atoi(argv[3]);
-        stay     = atoi(argv[4]);
-        run_ms   = 500;
+        stay = atoi(argv[4]);
+        run_ms = 500;
         find_cpus(&first);
         run(leave_thread, first);
     } else if (argc == 3 && strcmp(argv[1], "full") == 0) {
         nthreads = atoi(argv[2]) * (int)sysconf(_SC_NPROCESSORS_ONLN);
         run(full_thread, -1);
     } else {
-        fprintf(stderr, "usage: disp crowd LGRP THREADS MS | leave LGRP THREADS STAY | full PER_CPU\n");
+        fprintf(stderr,
+                "usage: disp crowd LGRP THREADS MS | leave LGRP THREADS STAY | full PER_CPU\n");
         return 2;
     }
-    printf("remote_pages=%d\nhome_second=%d\nremote_seen=%d\ncpus=", remote_pages, home_second, remote_seen);
+    printf("remote_pages=%d\nhome_second=%d\nremote_seen=%d\ncpus=", remote_pages, home_second,
+           remote_seen);
     for (int i = 0; i < HR_MAXCPU; i++)
         if (seen[i])
             printf("%d ", i);

@@ -16,8 +16,8 @@
 static unsigned resident(int fd)
 {
     unsigned char vec[PAGES];
-    unsigned      n = 0;
-    void         *p = mmap(NULL, PAGES * 4096, PROT_READ, MAP_SHARED, fd, 0);
+    unsigned n = 0;
+    void *p = mmap(NULL, PAGES * 4096, PROT_READ, MAP_SHARED, fd, 0);
 
     if (p == MAP_FAILED || mincore(p, PAGES * 4096, vec) != 0)
         exit(1);
@@ -30,7 +30,7 @@ static unsigned resident(int fd)
 int main(int argc, char **argv)
 {
     static char data[PAGES * 4096], back[PAGES * 4096];
-    int         fd = argc == 2 ? open(argv[1], O_RDWR | O_CREAT | O_TRUNC, 0600) : -1;
+    int fd = argc == 2 ? open(argv[1], O_RDWR | O_CREAT | O_TRUNC, 0600) : -1;
 
     memset(data, 'd', sizeof data);
     if (fd < 0 || write(fd, data, sizeof data) != sizeof data || fsync(fd) != 0)

@@ -149,7 +149,8 @@ static long advices(void)
     long n = 0;
 
     for (;;) {
-        char *p = mmap(NULL, PAGES * 4096ul, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        char *p = mmap(NULL, PAGES * 4096ul, PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         long had = n;
 
         if (p == MAP_FAILED)
@@ -210,8 +211,11 @@ static const struct kind {
     const char *name;
     long (*take)(void);
 } kinds[] = {
-    {"pipes", pipes}, {"sockets", sockets}, {"locks", locks}, {"links", links}, {"symlinks", symlinks},
-    {"epolls", epolls}, {"texts", texts}, {"advices", advices}, {"data", data}, {"connections", connections},
+    {"pipes", pipes},       {"sockets", sockets},
+    {"locks", locks},       {"links", links},
+    {"symlinks", symlinks}, {"epolls", epolls},
+    {"texts", texts},       {"advices", advices},
+    {"data", data},         {"connections", connections},
     {"mappings", mappings},
 };
 enum { NKINDS = sizeof kinds / sizeof kinds[0] };

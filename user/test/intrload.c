@@ -25,7 +25,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BLOCK = 4096, READERS = 3, MOVES_A_READ = 50, READS_A_CPU = 8, MAX_IRQS = 32, BLKGETSIZE64_ = (int)0x80081272 };
+enum {
+    BLOCK = 4096,
+    READERS = 3,
+    MOVES_A_READ = 50,
+    READS_A_CPU = 8,
+    MAX_IRQS = 32,
+    BLKGETSIZE64_ = (int)0x80081272
+};
 
 static struct shared {
     _Atomic unsigned long reads, wrong;

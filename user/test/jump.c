@@ -17,11 +17,11 @@ static void refused(int sig)
 
 int main(void)
 {
-    static char            stack[65536];
-    static volatile int    n;
-    static unsigned long   address;
+    static char stack[65536];
+    static volatile int n;
+    static unsigned long address;
     const struct sigaction act = {.sa_handler = refused, .sa_flags = SA_ONSTACK};
-    const stack_t          other = {.ss_sp = stack, .ss_size = sizeof stack};
+    const stack_t other = {.ss_sp = stack, .ss_size = sizeof stack};
 
     sigaltstack(&other, NULL);
     sigaction(SIGSEGV, &act, NULL);

@@ -37,15 +37,15 @@ static int tcp(void)
 static void one(int l, const struct sockaddr_in *a, long n)
 {
     struct linger hard = {1, 0};
-    int           c = tcp(), s;
-    char          b = (char)n, back = 0;
+    int c = tcp(), s;
+    char b = (char)n, back = 0;
 
     if (connect(c, (const struct sockaddr *)a, sizeof *a) != 0)
         fail("connect", n);
     if ((s = accept(l, NULL, NULL)) < 0)
         fail("accept", n);
-    if (n % 8 == 0 && (write(c, &b, 1) != 1 || read(s, &back, 1) != 1 || back != b || write(s, &b, 1) != 1 ||
-                       read(c, &back, 1) != 1))
+    if (n % 8 == 0 && (write(c, &b, 1) != 1 || read(s, &back, 1) != 1 || back != b ||
+                       write(s, &b, 1) != 1 || read(c, &back, 1) != 1))
         fail("a byte", n);
     if (n % 3 == 2)
         setsockopt(c, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
@@ -56,8 +56,8 @@ static void one(int l, const struct sockaddr_in *a, long n)
 static void hold(int l, const struct sockaddr_in *a)
 {
     struct epoll_event ev = {.events = EPOLLIN};
-    int                c[4], s, ep = epoll_create1(0);
-    static char        data[100000];
+    int c[4], s, ep = epoll_create1(0);
+    static char data[100000];
 
     for (int i = 0; i < 4; i++) {
         c[i] = tcp();
@@ -79,10 +79,10 @@ static void hold(int l, const struct sockaddr_in *a)
 static int echo(int port)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)}, from;
-    socklen_t          len = sizeof from;
-    char               buf[2000];
-    int                fd = socket(AF_INET, SOCK_DGRAM, 0);
-    long               n;
+    socklen_t len = sizeof from;
+    char buf[2000];
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    long n;
 
     if (bind(fd, (struct sockaddr *)&a, sizeof a) != 0)
         fail("bind", -1);
@@ -97,9 +97,9 @@ static int echo(int port)
 int main(int argc, char **argv)
 {
     struct sockaddr_in a = {.sin_family = AF_INET};
-    socklen_t          len = sizeof a;
-    int                holds = argc > 1 && strcmp(argv[1], "-h") == 0, l = tcp();
-    long               n = argc > 1 + holds ? atol(argv[1 + holds]) : 0;
+    socklen_t len = sizeof a;
+    int holds = argc > 1 && strcmp(argv[1], "-h") == 0, l = tcp();
+    long n = argc > 1 + holds ? atol(argv[1 + holds]) : 0;
 
     if (argc == 3 && strcmp(argv[1], "-u") == 0)
         return echo(atoi(argv[2]));

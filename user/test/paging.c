@@ -67,9 +67,10 @@ static void tell(const uint64_t *page, size_t i, uint64_t seed)
 {
     uint64_t value = page[0];
 
-    printf("page %zu: as made %lu, as the child changes it %lu, as the parent does %lu; first word %#lx", i,
-           1 - wrong(page, seed + i), 1 - wrong(page, seed + 1000000 + i), 1 - wrong(page, seed + 2000000 + i),
-           (unsigned long)value);
+    printf(
+        "page %zu: as made %lu, as the child changes it %lu, as the parent does %lu; first word %#lx",
+        i, 1 - wrong(page, seed + i), 1 - wrong(page, seed + 1000000 + i),
+        1 - wrong(page, seed + 2000000 + i), (unsigned long)value);
     for (uint64_t other = 0; other < 65536; other++)
         for (uint64_t side = 0; side < 3; side++)
             if (value == mix((seed + side * 1000000 + other) * WORDS))
@@ -85,7 +86,8 @@ static void change(uint64_t *mem, size_t pages, uint64_t seed, size_t first, siz
         fill(mem + i * WORDS, seed + i);
 }
 
-static unsigned long look(const uint64_t *mem, size_t pages, uint64_t seed, uint64_t changed, size_t first, size_t step)
+static unsigned long look(const uint64_t *mem, size_t pages, uint64_t seed, uint64_t changed,
+                          size_t first, size_t step)
 {
     unsigned long bad = 0;
 
@@ -99,11 +101,11 @@ static unsigned long look(const uint64_t *mem, size_t pages, uint64_t seed, uint
 
 static int anon(size_t mb, uint64_t seed)
 {
-    size_t        pages = mb << 8;
-    uint64_t     *mem = map(mb << 20, MAP_PRIVATE);
+    size_t pages = mb << 8;
+    uint64_t *mem = map(mb << 20, MAP_PRIVATE);
     unsigned long bad;
-    int           status = 0;
-    pid_t         child;
+    int status = 0;
+    pid_t child;
 
     change(mem, pages, seed, 0, 1);
     bad = look(mem, pages, seed, seed, 0, 1);
@@ -118,17 +120,18 @@ static int anon(size_t mb, uint64_t seed)
         waitpid(child, &status, 0);
         bad += look(mem, pages, seed, seed + 2000000, 2, 5);
     }
-    printf("forked=%d child_bad=%d child=%#x bad=%lu\n", child > 0, status != 0, (unsigned)status, bad);
+    printf("forked=%d child_bad=%d child=%#x bad=%lu\n", child > 0, status != 0, (unsigned)status,
+           bad);
     return bad != 0 || status != 0;
 }
 
 static int shared(size_t mb, uint64_t seed)
 {
-    size_t        pages = mb << 8;
-    uint64_t     *mem = map(mb << 20, MAP_SHARED);
+    size_t pages = mb << 8;
+    uint64_t *mem = map(mb << 20, MAP_SHARED);
     unsigned long bad;
-    int           status = 0;
-    pid_t         child;
+    int status = 0;
+    pid_t child;
 
     change(mem, pages, seed, 0, 1);
     child = fork();
@@ -144,9 +147,9 @@ static int shared(size_t mb, uint64_t seed)
 
 static uint64_t count(const char *what)
 {
-    char     line[128];
+    char line[128];
     uint64_t value = 0;
-    FILE    *f = fopen("/proc/vmstat", "r");
+    FILE *f = fopen("/proc/vmstat", "r");
 
     while (f != NULL && fgets(line, sizeof line, f) != NULL)
         if (strncmp(line, what, strlen(what)) == 0 && line[strlen(what)] == ' ')
@@ -162,8 +165,8 @@ static uint64_t count(const char *what)
  */
 static int twice(size_t mb, size_t n, int random, int flags)
 {
-    size_t        pages = mb << 8;
-    uint64_t     *mem = map(mb << 20, flags), *tag = calloc(pages, sizeof *tag), in, out;
+    size_t pages = mb << 8;
+    uint64_t *mem = map(mb << 20, flags), *tag = calloc(pages, sizeof *tag), in, out;
     unsigned long bad = 0, needed = 0;
 
     for (size_t i = 0; i < pages; i++)
@@ -175,7 +178,7 @@ static int twice(size_t mb, size_t n, int random, int flags)
     for (size_t i = 0; !random && i < n; i++)
         bad += look(mem, pages, 0, 0, 0, 1);
     for (size_t i = 0; random && i < n; i++) {
-        size_t        at = mix(i) % pages;
+        size_t at = mix(i) % pages;
         unsigned char there = 0;
 
         mincore(mem + at * WORDS, PAGE, &there);
@@ -189,15 +192,16 @@ static int twice(size_t mb, size_t n, int random, int flags)
         change(mem, pages, 3000000, 1, 3);
     for (int i = 0; !random && i < 2; i++)
         bad += look(mem, pages, 0, 3000000, 1, 3);
-    printf("needed=%lu in=%llu out=%llu bad=%lu\n", needed, (unsigned long long)in, (unsigned long long)out, bad);
+    printf("needed=%lu in=%llu out=%llu bad=%lu\n", needed, (unsigned long long)in,
+           (unsigned long long)out, bad);
     return bad != 0;
 }
 
 static int sysv(size_t mb, uint64_t seed)
 {
-    int           made = shmget((key_t)seed, mb << 20, IPC_CREAT | IPC_EXCL | 0600);
-    int           id = made >= 0 ? made : shmget((key_t)seed, 0, 0);
-    uint64_t     *mem = shmat(id, NULL, 0);
+    int made = shmget((key_t)seed, mb << 20, IPC_CREAT | IPC_EXCL | 0600);
+    int id = made >= 0 ? made : shmget((key_t)seed, 0, 0);
+    uint64_t *mem = shmat(id, NULL, 0);
     unsigned long bad = 0;
 
     if (mem == (void *)-1) {
@@ -216,10 +220,10 @@ static int sysv(size_t mb, uint64_t seed)
 /* Takes pieces of 1 MB until it is refused.  What was promised can then be used. */
 static int early(size_t mb)
 {
-    size_t   got = 0;
-    int      why = 0, brk_why = 0;
-    char    *last = NULL;
-    void    *top = sbrk(0);
+    size_t got = 0;
+    int why = 0, brk_why = 0;
+    char *last = NULL;
+    void *top = sbrk(0);
 
     while (got < mb) {
         char *p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -237,8 +241,8 @@ static int early(size_t mb)
         memset(last, 1, 1 << 20);
     printf("promised_mb=%zu refused=%s brk=%s noreserve=%s\n", got, why ? strerror(why) : "no",
            brk_why ? strerror(brk_why) : "no",
-           mmap(NULL, mb << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) !=
-                   MAP_FAILED
+           mmap(NULL, mb << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                -1, 0) != MAP_FAILED
                ? "ok"
                : strerror(errno));
     return 0;
@@ -247,7 +251,8 @@ static int early(size_t mb)
 /* Uses memory that nobody promised. */
 static int greedy(size_t mb)
 {
-    void *mem = mmap(NULL, mb << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *mem = mmap(NULL, mb << 20, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     if (mem == MAP_FAILED)
         return 1;
@@ -287,9 +292,9 @@ static int moved(size_t mb)
 /* MiB of memory that are free. */
 static size_t free_mb(void)
 {
-    char  line[128];
+    char line[128];
     FILE *f = fopen("/proc/meminfo", "r");
-    long  kb = 0;
+    long kb = 0;
 
     while (f != NULL && fgets(line, sizeof line, f) != NULL)
         if (sscanf(line, "MemFree: %ld", &kb) == 1)
@@ -303,13 +308,14 @@ static size_t free_mb(void)
 static pid_t child_of_pieces(const int go[2])
 {
     pid_t pid = fork();
-    char  c, *p;
+    char c, *p;
 
     if (pid != 0)
         return pid;
     close(go[1]);
     (void)!read(go[0], &c, 1);
-    p = mmap(NULL, 2 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_HUGETLB, -1, 0);
+    p = mmap(NULL, 2 << 20, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_HUGETLB, -1, 0);
     if (p == MAP_FAILED)
         _exit(2);
     *p = 1;
@@ -318,10 +324,11 @@ static pid_t child_of_pieces(const int go[2])
 
 static int pieces(size_t mb, unsigned n)
 {
-    size_t   pages = 0, most = (size_t)1 << 20; /* 4 GiB */
-    char    *mem = mmap(NULL, most * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    size_t pages = 0, most = (size_t)1 << 20; /* 4 GiB */
+    char *mem = mmap(NULL, most * PAGE, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     unsigned forks = 0, bus = 0, served = 0;
-    int      end[2], status;
+    int end[2], status;
 
     if (mem == MAP_FAILED || pipe(end) != 0)
         return 1;
@@ -346,7 +353,7 @@ static int pieces(size_t mb, unsigned n)
 static unsigned long present(void *mem, size_t pages)
 {
     static unsigned char vec[LOCKED_MB << 8];
-    unsigned long        n = 0;
+    unsigned long n = 0;
 
     if (mincore(mem, pages * PAGE, vec) != 0)
         return 0;
@@ -357,9 +364,9 @@ static unsigned long present(void *mem, size_t pages)
 
 static int locked(size_t mb, unsigned n)
 {
-    size_t    pages = (size_t)LOCKED_MB << 8;
+    size_t pages = (size_t)LOCKED_MB << 8;
     uint64_t *mem = map(pages * PAGE, MAP_PRIVATE), *other = map(mb << 20, MAP_PRIVATE), *seg;
-    int       id = shmget(IPC_PRIVATE, pages * PAGE, IPC_CREAT | 0600);
+    int id = shmget(IPC_PRIVATE, pages * PAGE, IPC_CREAT | 0600);
 
     seg = id < 0 ? (void *)-1 : shmat(id, NULL, 0);
     if (seg == (void *)-1 || mlock(mem, pages * PAGE) != 0 || shmctl(id, SHM_LOCK, NULL) != 0)
@@ -368,15 +375,15 @@ static int locked(size_t mb, unsigned n)
     change(seg, pages, 5, 0, 1);
     while (n-- > 0)
         change(other, mb << 8, n, 0, 1);
-    printf("pages=%zu locked=%lu segment=%lu other=%lu\n", pages, present(mem, pages), present(seg, pages),
-           present(other, pages));
+    printf("pages=%zu locked=%lu segment=%lu other=%lu\n", pages, present(mem, pages),
+           present(seg, pages), present(other, pages));
     return 0;
 }
 
 static int rounds(size_t mb, unsigned n)
 {
-    size_t        pages = mb << 8;
-    uint64_t     *mem = map(mb << 20, MAP_PRIVATE);
+    size_t pages = mb << 8;
+    uint64_t *mem = map(mb << 20, MAP_PRIVATE);
     unsigned long bad = 0;
 
     for (unsigned r = 0; r <= n; r++)
@@ -391,7 +398,7 @@ static int rounds(size_t mb, unsigned n)
 
 int main(int argc, char **argv)
 {
-    size_t   mb = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
+    size_t mb = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
     uint64_t third = argc > 3 ? strtoull(argv[3], NULL, 0) : 1;
 
     if (mb != 0 && strcmp(argv[1], "anon") == 0)
@@ -418,6 +425,8 @@ int main(int argc, char **argv)
         return pieces(mb, (unsigned)third);
     if (mb != 0 && strcmp(argv[1], "locked") == 0)
         return locked(mb, (unsigned)third);
-    fprintf(stderr, "usage: paging anon|shared|sysv|early|greedy|rounds|unmap|moved|pieces|locked MB [SEED|N]\n");
+    fprintf(
+        stderr,
+        "usage: paging anon|shared|sysv|early|greedy|rounds|unmap|moved|pieces|locked MB [SEED|N]\n");
     return 2;
 }

@@ -33,7 +33,7 @@ static int expect(int master, const char *want)
     size_t n = 0;
 
     while (n < sizeof buf - 1) {
-        struct pollfd p = { .fd = master, .events = POLLIN };
+        struct pollfd p = {.fd = master, .events = POLLIN};
         ssize_t k;
 
         if (poll(&p, 1, 5000) != 1 || (k = read(master, buf + n, sizeof buf - 1 - n)) <= 0)
@@ -73,14 +73,15 @@ static int make_pair(char name[64])
     int master = posix_openpt(O_RDWR | O_NOCTTY);
 
     check("openpt", master >= 0);
-    check("locked until unlockpt", ptsname_r(master, name, 64) == 0 && open(name, O_RDWR | O_NOCTTY) < 0);
+    check("locked until unlockpt",
+          ptsname_r(master, name, 64) == 0 && open(name, O_RDWR | O_NOCTTY) < 0);
     check("unlockpt", unlockpt(master) == 0);
     return master;
 }
 
 int main(void)
 {
-    struct winsize ws = { .ws_row = 10, .ws_col = 20 };
+    struct winsize ws = {.ws_row = 10, .ws_col = 20};
     int master, status;
     char name[64], c;
     pid_t pid;

@@ -48,10 +48,10 @@ static void fail(const char *what)
     _exit(1);
 }
 
-#define REQUIRE(condition)                                                                     \
-    do {                                                                                       \
-        if (!(condition))                                                                      \
-            fail(#condition);                                                                  \
+#define REQUIRE(condition)                                                                         \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            fail(#condition);                                                                      \
     } while (0)
 
 static int status_of(pid_t pid)
@@ -147,8 +147,8 @@ static void piping(void)
 static void mapping(void)
 {
     size_t half = 8 + (size_t)rand() % 120, pages = 2 * half;
-    unsigned char *p = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+    unsigned char *p = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                            -1, 0),
                   *q;
     pid_t pid;
 
@@ -276,7 +276,8 @@ static void fencing(void)
 static void protecting(void)
 {
     enum { PAGES = 64 };
-    unsigned char *p = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char *p =
+        mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     REQUIRE(p != MAP_FAILED);
     for (int i = 0; i < PAGES; i++)
@@ -304,7 +305,8 @@ static void huge(void)
 
     REQUIRE(pid >= 0);
     if (pid == 0) {
-        unsigned char *p = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+        unsigned char *p = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
 
         REQUIRE(p != MAP_FAILED);
         for (size_t at = 0; at < BYTES; at += PAGE)
@@ -324,7 +326,8 @@ static void huge(void)
 static void paging(void)
 {
     size_t words = memory_mib << 17, step = PAGE / sizeof(uint64_t);
-    uint64_t *p = mmap(NULL, words * sizeof *p, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint64_t *p =
+        mmap(NULL, words * sizeof *p, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     uint64_t tag = (uint64_t)rand() << 32;
     pid_t pid;
 
@@ -360,7 +363,8 @@ static void syncing(void)
     memset(buf, value, sizeof buf);
     for (int i = 0; i < PAGES; i++)
         REQUIRE(pwrite(fd, buf, sizeof buf, (off_t)i * PAGE) == PAGE);
-    REQUIRE((p = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) != MAP_FAILED);
+    REQUIRE((p = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) !=
+            MAP_FAILED);
     for (int i = 0; i < PAGES; i += 3)
         p[i * PAGE] = 0;
     REQUIRE(rand() % 2 ? fsync(fd) == 0 : msync(p, PAGES * PAGE, MS_SYNC) == 0);
@@ -369,7 +373,8 @@ static void syncing(void)
         REQUIRE(p[i * PAGE] == (i % 3 ? value : 0) && p[i * PAGE + 1] == value);
     REQUIRE(munmap(p, PAGES * PAGE) == 0);
     REQUIRE(ftruncate(fd, PAGES * PAGE) == 0);
-    REQUIRE(pread(fd, buf, sizeof buf, CUT - 1) == PAGE && (unsigned char)buf[0] == value && buf[1] == 0);
+    REQUIRE(pread(fd, buf, sizeof buf, CUT - 1) == PAGE && (unsigned char)buf[0] == value &&
+            buf[1] == 0);
     REQUIRE(close(fd) == 0 && unlink(name) == 0);
 }
 
@@ -379,11 +384,11 @@ static const struct kind {
     /* ONE: a single worker, whatever -j says; MEMORY: that, with -m; DISK: -d */
     enum { EACH, ONE, MEMORY, DISK } who;
 } kinds[] = {
-    {"fork", forking, EACH},       {"exec", executing, EACH},     {"threads", threading, EACH},
-    {"pipes", piping, EACH},       {"mmap", mapping, EACH},       {"signals", signalling, EACH},
-    {"files", filing, EACH},       {"binding", binding, EACH},    {"switching", switching, ONE},
-    {"sets", fencing, ONE},        {"protect", protecting, EACH}, {"huge", huge, ONE},
-    {"memory", paging, MEMORY},    {"syncs", syncing, DISK},
+    {"fork", forking, EACH},    {"exec", executing, EACH},     {"threads", threading, EACH},
+    {"pipes", piping, EACH},    {"mmap", mapping, EACH},       {"signals", signalling, EACH},
+    {"files", filing, EACH},    {"binding", binding, EACH},    {"switching", switching, ONE},
+    {"sets", fencing, ONE},     {"protect", protecting, EACH}, {"huge", huge, ONE},
+    {"memory", paging, MEMORY}, {"syncs", syncing, DISK},
 };
 
 static int workers(const struct kind *k, int jobs)

@@ -29,7 +29,7 @@
 enum { PAGE = 4096, SHARED = 6, OWN_MAX = 96 * 1024, SHARED_MAX = 400 * 1024 };
 
 static unsigned seed;
-static char     buf[64 * 1024];
+static char buf[64 * 1024];
 
 static unsigned below(unsigned n)
 {
@@ -69,7 +69,7 @@ static void part_behind(void)
 {
     static const char *const names[] = {"behind", "behind.cut", "behind.gap"};
     char *p, c[2] = {'x', 'x'};
-    int   fd = -1;
+    int fd = -1;
 
     for (int i = 0; i < 3; i++) {
         fd = make(names[i], 100);
@@ -81,7 +81,8 @@ static void part_behind(void)
         p[300] = 'x'; /* once more, when it has been clean */
         if ((i == 1 && ftruncate(fd, 2000) != 0) || (i == 2 && pwrite(fd, "y", 1, 2500) != 1))
             fail(names[i], 0, 0);
-        if (i == 1 && (pread(fd, &c[0], 1, 200) != 1 || pread(fd, &c[1], 1, 300) != 1 || c[0] != 0 || c[1] != 0))
+        if (i == 1 && (pread(fd, &c[0], 1, 200) != 1 || pread(fd, &c[1], 1, 300) != 1 ||
+                       c[0] != 0 || c[1] != 0))
             fail("a longer file shows", c[0], c[1]);
         if (msync(p, PAGE, MS_SYNC) != 0)
             fail("msync", i, 1);
@@ -96,9 +97,12 @@ static int check_behind(void)
 {
     static const struct {
         const char *name;
-        off_t       size;
-        int         y; /* where there is one */
-    } was[] = {{"behind", 100, -1}, {"behind.cut", 2000, -1}, {"behind.gap", 2501, 2500}, {"reserved", 5000, -1}};
+        off_t size;
+        int y; /* where there is one */
+    } was[] = {{"behind", 100, -1},
+               {"behind.cut", 2000, -1},
+               {"behind.gap", 2501, 2500},
+               {"reserved", 5000, -1}};
     int bad = 0;
 
     for (int i = 0; i < 4; i++) {
@@ -109,7 +113,10 @@ static int check_behind(void)
         if (fd < 0 || ftruncate(fd, 2 * PAGE) != 0 || pread(fd, buf, 2 * PAGE, 0) != 2 * PAGE)
             fail(was[i].name, fd, size);
         for (int k = 0; k < 2 * PAGE; k++)
-            if (buf[k] != (i < 3 && k == 99 ? 'a' : k == was[i].y ? 'y' : 0) || size != was[i].size) {
+            if (buf[k] != (i < 3 && k == 99 ? 'a'
+                           : k == was[i].y  ? 'y'
+                                            : 0) ||
+                size != was[i].size) {
                 printf("%s: byte %d is %d, size %ld\n", was[i].name, k, buf[k], (long)size);
                 bad++;
                 break;
@@ -122,8 +129,8 @@ static int check_behind(void)
 /* Each file gets a byte at each of three places that lie in different blocks of one page, in different ways. */
 static int part(void)
 {
-    int         fd = make("hole", PAGE);
-    char       *p = map(fd, PAGE);
+    int fd = make("hole", PAGE);
+    char *p = map(fd, PAGE);
     struct stat st;
 
     if (pwrite(fd, "a", 1, 0) != 1) /* the page is dirty and has one block */
@@ -148,7 +155,8 @@ static int part(void)
     p[3500] = 'c';
 
     fd = make("later", 0);
-    if (pwrite(fd, "a", 1, 0) != 1 || fsync(fd) != 0 || ftruncate(fd, PAGE) != 0 || fstat(fd, &st) != 0)
+    if (pwrite(fd, "a", 1, 0) != 1 || fsync(fd) != 0 || ftruncate(fd, PAGE) != 0 ||
+        fstat(fd, &st) != 0)
         fail("pwrite", 0, 0);
     /* clean and not mapped: another thread may just be about to make it dirty */
     if (st.st_blocks < PAGE / 512)
@@ -172,7 +180,7 @@ static int part(void)
 
 static int check_sparse(void)
 {
-    int  fd = open("sparse", O_RDONLY);
+    int fd = open("sparse", O_RDONLY);
     long n = pread(fd, buf, PAGE, 0);
 
     if (n == 1500 && buf[100] == 'b' && buf[1200] == 'c')
@@ -235,7 +243,7 @@ static void on_no_room(int sig)
  */
 static int full_page(void)
 {
-    int   one = make("one", 0), fd = make("part", 3000);
+    int one = make("one", 0), fd = make("part", 3000);
     char *p = map(fd, PAGE), c = 0;
 
     if (pwrite(one, "1", 1, 0) != 1)
@@ -249,8 +257,9 @@ static int full_page(void)
     signal(SIGBUS, on_no_room);
     if (sigsetjmp(no_room, 1) == 0) {
         *(volatile char *)(p + 2500) = 'x';
-        if (fsync(fd) != 0 || munmap(p, PAGE) != 0 || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) != 0 ||
-            pread(fd, &c, 1, 2500) != 1 || c != 'x')
+        if (fsync(fd) != 0 || munmap(p, PAGE) != 0 ||
+            posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) != 0 || pread(fd, &c, 1, 2500) != 1 ||
+            c != 'x')
             fail("a store is lost", c, 0);
     }
     signal(SIGBUS, SIG_DFL);
@@ -278,7 +287,8 @@ static int full(void)
                 fail("there is room", k, 0);
         if (kill(pid, SIGKILL) != 0 || waitpid(pid, NULL, 0) != pid)
             fail("kill", k, pid);
-        if (ftruncate(fd, 1000) != 0 || fsync(fd) != 0 || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) != 0)
+        if (ftruncate(fd, 1000) != 0 || fsync(fd) != 0 ||
+            posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) != 0)
             fail("made longer", k, 0);
         if (pread(fd, buf, 1000, 0) != 1000)
             fail("pread", k, 0);
@@ -299,7 +309,7 @@ static int full(void)
 static int cut(void)
 {
     enum { MANY = 256 * PAGE };
-    int   a = make("cut", 0), b = make("other", 0), many = make("many", 0), bad = 0;
+    int a = make("cut", 0), b = make("other", 0), many = make("many", 0), bad = 0;
     char *p, *q;
 
     memset(buf, 'a', sizeof buf);
@@ -321,7 +331,8 @@ static int cut(void)
     memset(buf, 'c', 3072);
     if (pwrite(b, buf, 3072, 0) != 3072 || fsync(b) != 0)
         fail("other", 0, 0);
-    if (fsync(many) != 0 || posix_fadvise(b, 0, 0, POSIX_FADV_DONTNEED) != 0 || pread(b, buf, 3072, 0) != 3072)
+    if (fsync(many) != 0 || posix_fadvise(b, 0, 0, POSIX_FADV_DONTNEED) != 0 ||
+        pread(b, buf, 3072, 0) != 3072)
         fail("read", 0, 0);
     for (int i = 0; i < 3072; i++)
         bad += buf[i] != 'c';
@@ -367,7 +378,7 @@ static void own_store(char *p, long at, long n, char c)
 
 static void own_step(void)
 {
-    int  fd = open(own, O_RDWR | O_CREAT | (below(20) == 0 ? O_SYNC : 0), 0644);
+    int fd = open(own, O_RDWR | O_CREAT | (below(20) == 0 ? O_SYNC : 0), 0644);
     long at = below(OWN_MAX), n = 1 + below(below(2) ? 9000 : 300);
     char c = (char)('A' + below(26)), other[40], *p;
 
@@ -445,26 +456,27 @@ static void on_bus(int sig)
 static void store_in_child(int fd)
 {
     pid_t pid = fork();
-    int   status;
+    int status;
 
     if (pid == 0) {
         struct stat st;
-        char       *p = map(fd, SHARED_MAX);
+        char *p = map(fd, SHARED_MAX);
 
         signal(SIGBUS, on_bus);
         for (int i = 0; i < 20 && fstat(fd, &st) == 0 && st.st_size > 0; i++)
             p[below((unsigned)(st.st_size < SHARED_MAX ? st.st_size : SHARED_MAX))] = (char)i;
         _exit(0);
     }
-    if (pid > 0 && waitpid(pid, &status, 0) == pid && (!WIFEXITED(status) || (WEXITSTATUS(status) & ~7) != 0))
+    if (pid > 0 && waitpid(pid, &status, 0) == pid &&
+        (!WIFEXITED(status) || (WEXITSTATUS(status) & ~7) != 0))
         fail("storing child", status, 0);
 }
 
 static void shared_step(void)
 {
-    char  a[32], b[32];
-    int   fd;
-    long  at = below(SHARED_MAX), n = 1 + below(40000);
+    char a[32], b[32];
+    int fd;
+    long at = below(SHARED_MAX), n = 1 + below(40000);
     char *p;
 
     shared_name(a);
@@ -544,7 +556,7 @@ static int writer(unsigned who, unsigned first_seed, long ops)
 static int storm(unsigned first, long ops, unsigned writers)
 {
     pid_t pid[64];
-    int   bad = 0, status, killed = 0;
+    int bad = 0, status, killed = 0;
 
     mkdir("d0", 0755);
     mkdir("d1", 0755);
@@ -571,7 +583,7 @@ int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
-        int       (*run)(void);
+        int (*run)(void);
     } tests[] = {{"part", part}, {"check", check}, {"full", full}, {"cut", cut}};
     int named = argc == 3;
 

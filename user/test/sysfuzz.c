@@ -580,8 +580,7 @@ int main(int argc, char **argv)
         jobs = 1;
     made = far_counter();
     scratch(uid);
-    printf("sysfuzz: seed %#llx, %ld calls, %d at a time\n", (unsigned long long)seed, calls,
-           jobs);
+    printf("sysfuzz: seed %#llx, %ld calls, %d at a time\n", (unsigned long long)seed, calls, jobs);
     fflush(stdout);
     if (only >= 0)
         child(seed, (unsigned long)only, true);
@@ -598,8 +597,7 @@ int main(int argc, char **argv)
         started[free_slot] = now_ms();
         if ((slot[free_slot] = fork()) == 0)
             child(seed, (unsigned long)batch, false);
-        if (slot[free_slot] <
-            0) { /* leftovers of the children use up the limit: wait a little */
+        if (slot[free_slot] < 0) { /* leftovers of the children use up the limit: wait a little */
             slot[free_slot] = 0;
             poll(NULL, 0, 100);
             batch--;

@@ -33,7 +33,7 @@ static int modify(int ep, int fd, unsigned events)
 static unsigned now(int ep)
 {
     struct epoll_event ev = {0};
-    int                n = epoll_wait(ep, &ev, 1, 0);
+    int n = epoll_wait(ep, &ev, 1, 0);
 
     EXPECT(n >= 0);
     return n == 0 ? 0 : ev.events;
@@ -42,7 +42,7 @@ static unsigned now(int ep)
 static void errors(void)
 {
     struct epoll_event ev = {.events = EPOLLIN};
-    int                ep = epoll_create1(EPOLL_CLOEXEC), p[2], file = open("/tmp", O_RDONLY);
+    int ep = epoll_create1(EPOLL_CLOEXEC), p[2], file = open("/tmp", O_RDONLY);
 
     EXPECT(ep >= 0);
     EXPECT_EQ(fcntl(ep, F_GETFD), FD_CLOEXEC);
@@ -68,8 +68,8 @@ static void errors(void)
 static void levels(void)
 {
     struct epoll_event ev;
-    int                ep = epoll_create1(0), p[2];
-    char               c[4];
+    int ep = epoll_create1(0), p[2];
+    char c[4];
 
     EXPECT_EQ(pipe(p), 0);
     EXPECT_EQ(add(ep, p[0], EPOLLIN), 0);
@@ -91,7 +91,7 @@ static void levels(void)
 
 static void edges(void)
 {
-    int  ep = epoll_create1(0), s[2];
+    int ep = epoll_create1(0), s[2];
     char c[8];
 
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, s), 0);
@@ -149,8 +149,8 @@ static void closing(void)
 static void polled(void)
 {
     struct pollfd w;
-    int           ep = epoll_create1(0), p[2];
-    char          c;
+    int ep = epoll_create1(0), p[2];
+    char c;
 
     EXPECT_EQ(pipe(p), 0);
     EXPECT_EQ(add(ep, p[0], EPOLLIN), 0);
@@ -177,10 +177,10 @@ static void *writer(void *arg)
 static void wakes(unsigned mode)
 {
     struct epoll_event ev;
-    pthread_t          t;
-    int                ep = epoll_create1(0), p[2];
-    long               got = 0, n = 1;
-    char               c[16];
+    pthread_t t;
+    int ep = epoll_create1(0), p[2];
+    long got = 0, n = 1;
+    char c[16];
 
     EXPECT_EQ(pipe2(p, O_NONBLOCK), 0);
     EXPECT_EQ(fcntl(p[1], F_SETFL, 0), 0);
@@ -217,7 +217,7 @@ static void many(void)
 {
     enum { N = 200 };
     struct epoll_event ev[7];
-    int                ep = epoll_create1(0), p[N][2], seen[2048] = {0}, got = 0, n;
+    int ep = epoll_create1(0), p[N][2], seen[2048] = {0}, got = 0, n;
 
     for (int i = 0; i < N; i++) {
         EXPECT_EQ(pipe(p[i]), 0);
@@ -249,7 +249,7 @@ static double seconds(void)
 static void many_watch_one_file(void)
 {
     enum { FILES = 300, EPOLLS = 60 };
-    int    p[2], fd[FILES], ep[EPOLLS];
+    int p[2], fd[FILES], ep[EPOLLS];
     double begin = seconds(), added, closed;
 
     EXPECT_EQ(pipe(p), 0);
@@ -274,8 +274,8 @@ static void many_watch_one_file(void)
 static void echo_of_a_watched_terminal(void)
 {
     enum { FILES = 300, EPOLLS = 20, REPRINTS = 64, VREPRINT_KEY = 18 };
-    int    m = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK), e, fd[FILES];
-    char   line[4000], keys[REPRINTS];
+    int m = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK), e, fd[FILES];
+    char line[4000], keys[REPRINTS];
     double begin;
 
     if (m < 0)
@@ -304,10 +304,10 @@ static void on_alarm(int sig)
 
 static void interrupted(void)
 {
-    struct itimerval   tv = {.it_value = {0, 20000}};
-    struct sigaction   sa = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+    struct itimerval tv = {.it_value = {0, 20000}};
+    struct sigaction sa = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
     struct epoll_event ev;
-    int                ep = epoll_create1(0);
+    int ep = epoll_create1(0);
 
     sigaction(SIGALRM, &sa, NULL);
     setitimer(ITIMER_REAL, &tv, NULL);
@@ -315,9 +315,18 @@ static void interrupted(void)
 }
 
 static const struct check list[] = {
-    {"errors", errors}, {"levels", levels}, {"edges", edges}, {"one_shots", one_shots}, {"closing", closing},
-    {"polled", polled}, {"wakes_level", wakes_level}, {"wakes_edge", wakes_edge}, {"wakes_once", wakes_once},
-    {"many", many}, {"many_watch_one_file", many_watch_one_file},
-    {"echo_of_a_watched_terminal", echo_of_a_watched_terminal}, {"interrupted", interrupted},
+    {"errors", errors},
+    {"levels", levels},
+    {"edges", edges},
+    {"one_shots", one_shots},
+    {"closing", closing},
+    {"polled", polled},
+    {"wakes_level", wakes_level},
+    {"wakes_edge", wakes_edge},
+    {"wakes_once", wakes_once},
+    {"many", many},
+    {"many_watch_one_file", many_watch_one_file},
+    {"echo_of_a_watched_terminal", echo_of_a_watched_terminal},
+    {"interrupted", interrupted},
 };
 CHECK_MAIN(list)

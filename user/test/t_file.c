@@ -578,7 +578,8 @@ static void first_conflict(void)
     EXPECT_EQ(lock_range(fd, F_SETLK, F_UNLCK, 42, 1), 0);
     if (fork() == 0) {
         EXPECT_EQ(fcntl(fd, F_GETLK, &all), 0);
-        EXPECT(all.l_type == F_WRLCK && all.l_start == 10 && all.l_len == 5 && all.l_pid == getppid());
+        EXPECT(all.l_type == F_WRLCK && all.l_start == 10 && all.l_len == 5 &&
+               all.l_pid == getppid());
         all.l_type = F_RDLCK;
         all.l_start = 42;
         EXPECT_EQ(fcntl(fd, F_GETLK, &all), 0);
@@ -713,14 +714,17 @@ static void access_times(void)
     EXPECT_EQ(mkdir(names[0], 0700), 0);
     close(make(names[1], "x"));
     for (int i = 0; i < 2; i++) {
-        int how = i == 0 ? O_RDONLY | O_DIRECTORY : O_RDONLY, quiet = open(names[i], how | O_NOATIME);
+        int how = i == 0 ? O_RDONLY | O_DIRECTORY : O_RDONLY,
+            quiet = open(names[i], how | O_NOATIME);
         int plain = open(names[i], how);
 
         EXPECT(quiet >= 0 && plain >= 0);
         EXPECT_EQ(utimensat(AT_FDCWD, names[i], old, 0), 0);
-        EXPECT((i == 0 ? syscall(SYS_getdents64, quiet, buf, sizeof buf) : read(quiet, buf, 1)) > 0);
+        EXPECT((i == 0 ? syscall(SYS_getdents64, quiet, buf, sizeof buf) : read(quiet, buf, 1)) >
+               0);
         EXPECT_EQ(atime_of(names[i]).tv_sec, 1000);
-        EXPECT((i == 0 ? syscall(SYS_getdents64, plain, buf, sizeof buf) : read(plain, buf, 1)) > 0);
+        EXPECT((i == 0 ? syscall(SYS_getdents64, plain, buf, sizeof buf) : read(plain, buf, 1)) >
+               0);
         if (on_homeroom()) /* elsewhere the mount may say no */
             EXPECT(atime_of(names[i]).tv_sec > 2000);
     }
@@ -730,7 +734,8 @@ static void access_times(void)
 static void killed_while_copying(void)
 {
     const off_t size = (off_t)4 << 30;
-    int in = open("/tmp/t_file.sparse", O_RDWR | O_CREAT, 0600), out = open("/dev/null", O_WRONLY), p[2], status;
+    int in = open("/tmp/t_file.sparse", O_RDWR | O_CREAT, 0600), out = open("/dev/null", O_WRONLY),
+        p[2], status;
     char c;
     pid_t pid;
 

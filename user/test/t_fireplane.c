@@ -129,11 +129,13 @@ static void page(void)
     EXPECT_ERR(open("/dev/fireplane", O_WRONLY), EACCES);
     fd = open("/dev/fireplane", O_RDONLY);
     EXPECT(fd >= 0);
-    EXPECT_ERR(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED ? -1 : 0, EACCES);
+    EXPECT_ERR(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED ? -1 : 0,
+               EACCES);
     map = mmap(NULL, FP_SHARED_BYTES + 4096, PROT_READ, MAP_SHARED, fd, 0);
     copy = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
     EXPECT(map != MAP_FAILED && copy != MAP_FAILED);
-    EXPECT(((struct fp_header *)map)->magic == FP_MAGIC && ((struct fp_header *)copy)->magic == FP_MAGIC);
+    EXPECT(((struct fp_header *)map)->magic == FP_MAGIC &&
+           ((struct fp_header *)copy)->magic == FP_MAGIC);
     EXPECT_ERR(mprotect(map, 4096, PROT_READ | PROT_WRITE), EACCES);
     copy[0] = 'x';
     EXPECT(map[0] == 'F');
@@ -211,13 +213,34 @@ static volatile int ready;
 static uint64_t released, resumed; /* time of the one before it let go, of the other after that */
 
 static char byte;
-static void pipe_wait(void) { EXPECT_EQ(read(pipe_fd[0], &byte, 1), 1); }
-static void pipe_go(pthread_t t) { EXPECT_EQ(write(pipe_fd[1], "x", 1), 1); }
-static void sem_wait_(void) { EXPECT_EQ(sem_wait(&sem), 0); }
-static void sem_go(pthread_t t) { EXPECT_EQ(sem_post(&sem), 0); }
-static void barrier_wait(void) { pthread_barrier_wait(&barrier); }
-static void barrier_go(pthread_t t) { pthread_barrier_wait(&barrier); }
-static void signal_go(pthread_t t) { EXPECT_EQ(pthread_kill(t, SIGUSR1), 0); }
+static void pipe_wait(void)
+{
+    EXPECT_EQ(read(pipe_fd[0], &byte, 1), 1);
+}
+static void pipe_go(pthread_t t)
+{
+    EXPECT_EQ(write(pipe_fd[1], "x", 1), 1);
+}
+static void sem_wait_(void)
+{
+    EXPECT_EQ(sem_wait(&sem), 0);
+}
+static void sem_go(pthread_t t)
+{
+    EXPECT_EQ(sem_post(&sem), 0);
+}
+static void barrier_wait(void)
+{
+    pthread_barrier_wait(&barrier);
+}
+static void barrier_go(pthread_t t)
+{
+    pthread_barrier_wait(&barrier);
+}
+static void signal_go(pthread_t t)
+{
+    EXPECT_EQ(pthread_kill(t, SIGUSR1), 0);
+}
 static void signal_wait(void)
 {
     int sig;
@@ -234,7 +257,10 @@ static void lock_wait(void)
     close(fd);
 }
 
-static void lock_go(pthread_t t) { EXPECT_EQ(flock(lock_fd, LOCK_UN), 0); }
+static void lock_go(pthread_t t)
+{
+    EXPECT_EQ(flock(lock_fd, LOCK_UN), 0);
+}
 
 struct way {
     const char *name;
@@ -242,8 +268,9 @@ struct way {
     void (*go)(pthread_t waiter);
 };
 static const struct way ways[] = {
-    {"pipe", pipe_wait, pipe_go},    {"semaphore", sem_wait_, sem_go}, {"barrier", barrier_wait, barrier_go},
-    {"signal", signal_wait, signal_go}, {"file lock", lock_wait, lock_go},
+    {"pipe", pipe_wait, pipe_go},          {"semaphore", sem_wait_, sem_go},
+    {"barrier", barrier_wait, barrier_go}, {"signal", signal_wait, signal_go},
+    {"file lock", lock_wait, lock_go},
 };
 
 static int waiter_tid;
@@ -305,7 +332,8 @@ static void wake(void)
         released = fp_now_ps();
         ways[i].go(t);
         pthread_join(t, NULL);
-        printf("  %s: released at %" PRIu64 ", went on at %" PRIu64 "\n", ways[i].name, released, resumed);
+        printf("  %s: released at %" PRIu64 ", went on at %" PRIu64 "\n", ways[i].name, released,
+               resumed);
         EXPECT(resumed >= released);
         EXPECT(fp_now_ps() >= released);
     }
@@ -321,7 +349,8 @@ static void *report_time(void *arg)
 /* A new thread or process begins no earlier than it was made; who waits for its end goes on no earlier than that. */
 static void creation(void)
 {
-    volatile uint64_t *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    volatile uint64_t *shared =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pthread_t t;
     pid_t child;
     int status;
@@ -445,7 +474,8 @@ static int all_lwps(int fd, struct lwp_used *list, int max)
 }
 
 /* *sum: what the LWPs of `after` have used since `before`.  False: one has ended meanwhile, so that is not all. */
-static bool used_since(const struct lwp_used *before, int n, const struct lwp_used *after, int m, struct fp_counts *sum)
+static bool used_since(const struct lwp_used *before, int n, const struct lwp_used *after, int m,
+                       struct fp_counts *sum)
 {
     int still = 0;
 
@@ -459,7 +489,8 @@ static bool used_since(const struct lwp_used *before, int n, const struct lwp_us
                 still++;
             }
         for (unsigned k = 0; k < sizeof *sum / sizeof(uint64_t); k++)
-            ((uint64_t *)sum)[k] += ((const uint64_t *)&after[j].used)[k] - ((const uint64_t *)&was)[k];
+            ((uint64_t *)sum)[k] +=
+                ((const uint64_t *)&after[j].used)[k] - ((const uint64_t *)&was)[k];
     }
     return still == n;
 }
@@ -544,7 +575,9 @@ static void sums(void)
     need_counting();
     EXPECT_EQ(ask(fd, 0, 1, &before), 0);
     __asm__ volatile(".p2align 5\n1: addsd %%xmm1, %%xmm0\n addsd %%xmm1, %%xmm0\n dec %0\n jnz 1b"
-                     : "+r"(turns) : : "xmm0", "cc");
+                     : "+r"(turns)
+                     :
+                     : "xmm0", "cc");
     EXPECT_EQ(ask(fd, 0, 1, &after), 0);
     fp_disarm();
     waits = (after.used.fp_stall_ps - before.used.fp_stall_ps) / fp_header()->clock_ps;
@@ -591,8 +624,8 @@ static void colors(void)
 }
 
 static const struct check list[] = {
-    {"no_model", no_model}, {"arming", arming}, {"page", page},   {"monotonic", monotonic}, {"wake", wake},
-    {"creation", creation}, {"timer", timer}, {"counts", counts},
+    {"no_model", no_model}, {"arming", arming},     {"page", page},   {"monotonic", monotonic},
+    {"wake", wake},         {"creation", creation}, {"timer", timer}, {"counts", counts},
     {"sums", sums},         {"colors", colors},
 };
 CHECK_MAIN(list)

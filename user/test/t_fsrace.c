@@ -299,8 +299,8 @@ static void shared_descriptors(void)
     for (int fd = 3; fd < 16; fd++)
         close(fd); /* what was inherited may be a terminal */
     for (int i = 0; i < 6; i++)
-        EXPECT_EQ(
-            pthread_create(&t[i], NULL, i < 4 ? open_and_close : look_at_descriptors, NULL), 0);
+        EXPECT_EQ(pthread_create(&t[i], NULL, i < 4 ? open_and_close : look_at_descriptors, NULL),
+                  0);
     for (int i = 0; i < 6; i++)
         EXPECT_EQ(pthread_join(t[i], NULL), 0);
 }

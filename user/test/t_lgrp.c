@@ -279,8 +279,8 @@ static void binding(void)
     }
     EXPECT_EQ(old, cpu_of(b, 0));
     if ((pid = fork()) == 0)
-        _exit(processor_bind(P_PID, (id_t)P_MYID, PBIND_QUERY, &old) == 0 &&
-                      old == cpu_of(a, 0) && gethomelgroup() == a
+        _exit(processor_bind(P_PID, (id_t)P_MYID, PBIND_QUERY, &old) == 0 && old == cpu_of(a, 0) &&
+                      gethomelgroup() == a
                   ? 0
                   : 1);
     EXPECT_EQ(waitpid(pid, &status, 0), pid);
@@ -411,7 +411,8 @@ static void advice_on_others_files(void)
 static void map_of_a_sparse_segment(void)
 {
     const size_t huge = (size_t)1 << 46, at[] = {0, huge / 2, huge / 2 + PAGE, huge - PAGE};
-    char *p = mmap(NULL, huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *p = mmap(NULL, huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
     char line[256];
     unsigned long start, end, n;
     int seen = 0;
@@ -422,8 +423,8 @@ static void map_of_a_sparse_segment(void)
     p[huge - PAGE] = 1;
     EXPECT((f = fopen("/proc/self/lgrpmap", "r")) != NULL);
     while (fgets(line, sizeof line, f) != NULL)
-        if (sscanf(line, "%lx-%lx %*s %*s %lu", &start, &end, &n) == 3 && start >= (unsigned long)p &&
-            end <= (unsigned long)p + huge) {
+        if (sscanf(line, "%lx-%lx %*s %*s %lu", &start, &end, &n) == 3 &&
+            start >= (unsigned long)p && end <= (unsigned long)p + huge) {
             EXPECT(seen < 4);
             EXPECT_EQ(start, (unsigned long)p + at[seen]);
             EXPECT_EQ(n, seen % 2);
@@ -436,8 +437,7 @@ static void map_of_a_sparse_segment(void)
 static void shared_by_size(void)
 {
     size_t small = 4 << 20, large = 9 << 20;
-    char *p = map(small, MAP_SHARED | MAP_ANONYMOUS),
-         *q = map(large, MAP_SHARED | MAP_ANONYMOUS);
+    char *p = map(small, MAP_SHARED | MAP_ANONYMOUS), *q = map(large, MAP_SHARED | MAP_ANONYMOUS);
 
     need_boards();
     touch(p, small);
@@ -774,7 +774,8 @@ static void real_time_priorities(void)
 /* Only the superuser takes a process out of the class that shares fairly, whatever the call. */
 static void fair_share_is_not_left(void)
 {
-    struct hr_pcinfo info, fair = {.cls = HR_CLASS_FSS}, ts = {.cls = HR_CLASS_TS}, fx = {.cls = HR_CLASS_FX};
+    struct hr_pcinfo info, fair = {.cls = HR_CLASS_FSS}, ts = {.cls = HR_CLASS_TS},
+                           fx = {.cls = HR_CLASS_FX};
     struct sched_param p = {0};
     int status;
     pid_t child;

@@ -305,8 +305,7 @@ static void file_permissions(void)
     EXPECT_EQ(ftruncate(fd, PAGE), 0);
     EXPECT(mmap(NULL, PAGE, RW, MAP_SHARED, readonly, 0) == MAP_FAILED && errno == EACCES);
     EXPECT(mmap(NULL, PAGE, RW, MAP_PRIVATE, readonly, 0) != MAP_FAILED);
-    EXPECT(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, readonly, 1) == MAP_FAILED &&
-           errno == EINVAL);
+    EXPECT(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, readonly, 1) == MAP_FAILED && errno == EINVAL);
 }
 
 static void stack_grows(void)
@@ -339,9 +338,11 @@ static void advice(void)
 /* A range as large as it likes, nearly all of it empty; holes; memory that stays. */
 static void advice_of_large_ranges(void)
 {
-    static const int advices[] = {MADV_RANDOM, MADV_NORMAL, MADV_SEQUENTIAL, MADV_WILLNEED, MADV_COLD, MADV_PAGEOUT};
-    size_t           size = 1ul << 45;
-    char            *p = mmap(NULL, size, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), *q = map(3 * PAGE);
+    static const int advices[] = {MADV_RANDOM,   MADV_NORMAL, MADV_SEQUENTIAL,
+                                  MADV_WILLNEED, MADV_COLD,   MADV_PAGEOUT};
+    size_t size = 1ul << 45;
+    char *p = mmap(NULL, size, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0),
+         *q = map(3 * PAGE);
 
     EXPECT(p != MAP_FAILED);
     for (size_t at = 0; at < size; at += size / 4)
@@ -448,8 +449,8 @@ static void segment_keys(void)
     EXPECT_ERR(shmget(key, 9 * PAGE, 0), EINVAL);
     EXPECT_ERR(shmget(key + 1, PAGE, 0600), ENOENT);
     EXPECT_ERR(shmget(IPC_PRIVATE, 0, IPC_CREAT | 0600), EINVAL);
-    EXPECT(shmat(id, hole, 0) == (void *)-1 && errno == EINVAL);         /* something is there */
-    EXPECT(shmat(id, hole + 100, 0) == (void *)-1 && errno == EINVAL);   /* not a page's address */
+    EXPECT(shmat(id, hole, 0) == (void *)-1 && errno == EINVAL);       /* something is there */
+    EXPECT(shmat(id, hole + 100, 0) == (void *)-1 && errno == EINVAL); /* not a page's address */
     EXPECT(shmat(id, NULL, SHM_REMAP) == (void *)-1 && errno == EINVAL);
     EXPECT(shmat(id, hole + 100, SHM_RND | SHM_REMAP) == (void *)hole);
     EXPECT_ERR(shmctl(id, 77, &ds), EINVAL);
@@ -491,7 +492,8 @@ static void huge_lengths(void)
         for (int fixed = 0; fixed < 2; fixed++) {
             errno = 0;
             EXPECT(mmap((void *)0x600000000000, lengths[i], PROT_READ,
-                        ANON | MAP_NORESERVE | MAP_HUGETLB | (fixed ? MAP_FIXED : 0), -1, 0) == MAP_FAILED);
+                        ANON | MAP_NORESERVE | MAP_HUGETLB | (fixed ? MAP_FIXED : 0), -1,
+                        0) == MAP_FAILED);
             EXPECT_EQ(errno, ENOMEM);
         }
 }
@@ -548,7 +550,8 @@ static void cut_while_mapped_often(void)
     EXPECT(fd >= 0 && unlink(name) == 0);
     EXPECT_EQ(ftruncate(fd, PAGES * 4096), 0);
     for (int i = 0; i < TIMES; i++)
-        EXPECT((p = mmap(NULL, PAGES * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) != MAP_FAILED);
+        EXPECT((p = mmap(NULL, PAGES * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) !=
+               MAP_FAILED);
     stay_on_cpu_0();
     EXPECT_EQ(pthread_create(&watch, NULL, watch_lateness, NULL), 0);
     for (int i = 0; i < ROUNDS; i++) { /* the host may be late, too, but not each time */
@@ -581,7 +584,8 @@ static void killed_while_asking(void)
     if (!on_homeroom())
         SKIP("it may take its time here");
     EXPECT(id >= 0);
-    vec = mmap(NULL, (size_t)PIECE * PIECES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    vec = mmap(NULL, (size_t)PIECE * PIECES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+               -1, 0);
     EXPECT(vec != MAP_FAILED);
     for (int i = 0; i < PIECES; i++)
         EXPECT(shmat(id, vec + (size_t)i * PIECE, SHM_REMAP) != (void *)-1);

@@ -18,7 +18,8 @@ enum { PAGE = 4096, USER = 1000 };
 
 static char *map(size_t pages, int flags)
 {
-    char *p = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+    char *p = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags,
+                   -1, 0);
 
     return p == MAP_FAILED ? NULL : p;
 }
@@ -180,10 +181,8 @@ static void segments(void)
 }
 
 static const struct check list[] = {
-    {"ranges", ranges},
-    {"without_a_limit", without_a_limit},
-    {"everything", everything},
-    {"heap_behind_a_locked_page", heap_behind_a_locked_page},
+    {"ranges", ranges},         {"without_a_limit", without_a_limit},
+    {"everything", everything}, {"heap_behind_a_locked_page", heap_behind_a_locked_page},
     {"segments", segments},
 };
 CHECK_MAIN(list)

@@ -40,7 +40,7 @@ static int tcp(void)
 static int listener(struct sockaddr_in *a)
 {
     socklen_t len = sizeof *a;
-    int       fd = tcp();
+    int fd = tcp();
 
     *a = loopback(0);
     EXPECT_EQ(bind(fd, (struct sockaddr *)a, sizeof *a), 0);
@@ -55,7 +55,7 @@ static int listener(struct sockaddr_in *a)
 static void connection(int fd[2])
 {
     struct sockaddr_in a;
-    int                l = listener(&a);
+    int l = listener(&a);
 
     fd[0] = tcp();
     EXPECT_EQ(connect(fd[0], (struct sockaddr *)&a, sizeof a), 0);
@@ -81,9 +81,9 @@ static void making(void)
 static void errors(void)
 {
     struct sockaddr_in a = loopback(1);
-    struct stat        st;
-    socklen_t          len = sizeof a;
-    int                fd = tcp(), file = open("/dev/null", O_RDWR), v = 0;
+    struct stat st;
+    socklen_t len = sizeof a;
+    int fd = tcp(), file = open("/dev/null", O_RDWR), v = 0;
 
     EXPECT_ERR(connect(fd, (struct sockaddr *)&a, sizeof a), ECONNREFUSED);
     close(fd);
@@ -107,8 +107,8 @@ static void errors(void)
 static void ports(void)
 {
     struct sockaddr_in a;
-    int                l = listener(&a), fd = tcp(), on = 1, v = 0;
-    socklen_t          len = sizeof v;
+    int l = listener(&a), fd = tcp(), on = 1, v = 0;
+    socklen_t len = sizeof v;
 
     EXPECT_ERR(bind(fd, (struct sockaddr *)&a, sizeof a), EADDRINUSE);
     a.sin_addr.s_addr = inet_addr("203.0.113.9");
@@ -125,8 +125,8 @@ static void ports(void)
 static void ports_of_listeners(void)
 {
     struct sockaddr_in any = loopback(0), one, other;
-    int                l = tcp(), fd = tcp(), first = tcp(), second = tcp(), on = 1;
-    socklen_t          len = sizeof any;
+    int l = tcp(), fd = tcp(), first = tcp(), second = tcp(), on = 1;
+    socklen_t len = sizeof any;
 
     setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -157,8 +157,8 @@ static void ports_of_listeners(void)
 static void second_writer(const int fd[2])
 {
     static char bytes[1 << 20];
-    int         status;
-    pid_t       first, second;
+    int status;
+    pid_t first, second;
 
     if ((first = fork()) == 0)
         for (;;)
@@ -193,10 +193,11 @@ static void options_not_here(void)
     static const struct {
         int level, name, off;
     } o[] = {
-        {SOL_SOCKET, SO_DONTROUTE, 0},       {SOL_SOCKET, SO_TIMESTAMP, 0},       {SOL_SOCKET, SO_RCVLOWAT, 1},
-        {IPPROTO_IP, IP_PKTINFO, 0},         {IPPROTO_IP, IP_RECVTTL, 0},         {IPPROTO_IP, IP_RECVTOS, 0},
-        {IPPROTO_IP, IP_RECVOPTS, 0},        {IPPROTO_IP, IP_FREEBIND, 0},        {IPPROTO_IP, IP_MTU_DISCOVER, 1},
-        {IPPROTO_TCP, TCP_USER_TIMEOUT, 0},
+        {SOL_SOCKET, SO_DONTROUTE, 0},    {SOL_SOCKET, SO_TIMESTAMP, 0},
+        {SOL_SOCKET, SO_RCVLOWAT, 1},     {IPPROTO_IP, IP_PKTINFO, 0},
+        {IPPROTO_IP, IP_RECVTTL, 0},      {IPPROTO_IP, IP_RECVTOS, 0},
+        {IPPROTO_IP, IP_RECVOPTS, 0},     {IPPROTO_IP, IP_FREEBIND, 0},
+        {IPPROTO_IP, IP_MTU_DISCOVER, 1}, {IPPROTO_TCP, TCP_USER_TIMEOUT, 0},
     };
     int fd = tcp();
 
@@ -213,9 +214,9 @@ static void options_not_here(void)
 static void options(void)
 {
     struct timeval tv = {1, 500000}, back = {0, 0};
-    socklen_t      len = sizeof back;
-    int            fd = tcp(), v = 1, got = 0;
-    char           name[16];
+    socklen_t len = sizeof back;
+    int fd = tcp(), v = 1, got = 0;
+    char name[16];
 
     EXPECT_EQ(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &v, sizeof v), 0);
     len = sizeof got;
@@ -240,9 +241,9 @@ static void options(void)
 static void talk(void)
 {
     struct sockaddr_in a, b;
-    socklen_t          len = sizeof a;
-    char               buf[32] = {0};
-    int                fd[2], n = -1;
+    socklen_t len = sizeof a;
+    char buf[32] = {0};
+    int fd[2], n = -1;
 
     connection(fd);
     EXPECT_EQ(getpeername(fd[0], (struct sockaddr *)&a, &len), 0);
@@ -266,7 +267,7 @@ static void talk(void)
 static void halves(void)
 {
     char buf[8];
-    int  fd[2];
+    int fd[2];
 
     signal(SIGPIPE, SIG_IGN);
     connection(fd);
@@ -303,7 +304,7 @@ static void sigpipe(void)
 static void reset(void)
 {
     char buf[4];
-    int  fd[2];
+    int fd[2];
 
     signal(SIGPIPE, SIG_IGN);
     connection(fd);
@@ -317,11 +318,11 @@ static void reset(void)
 static void nonblocking(void)
 {
     struct sockaddr_in a;
-    struct pollfd      p;
-    socklen_t          len = sizeof(int);
-    int                l = listener(&a), fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), s, r, err = -1;
-    char               block[4096] = {0};
-    long               sent = 0;
+    struct pollfd p;
+    socklen_t len = sizeof(int);
+    int l = listener(&a), fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), s, r, err = -1;
+    char block[4096] = {0};
+    long sent = 0;
 
     fcntl(l, F_SETFL, O_NONBLOCK);
     EXPECT_ERR(accept(l, NULL, NULL), EAGAIN);
@@ -361,9 +362,9 @@ static void nonblocking(void)
 static void refused_later(void)
 {
     struct sockaddr_in a;
-    struct pollfd      p;
-    socklen_t          len = sizeof(int);
-    int                fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), l = listener(&a), err = 0;
+    struct pollfd p;
+    socklen_t len = sizeof(int);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), l = listener(&a), err = 0;
 
     close(l);
     err = connect(fd, (struct sockaddr *)&a, sizeof a) == 0 ? 0 : errno;
@@ -387,7 +388,7 @@ static unsigned char pattern(long i)
 static void *bulk_sender(void *arg)
 {
     static unsigned char block[50000];
-    int                  fd = *(int *)arg;
+    int fd = *(int *)arg;
 
     for (long sent = 0; sent < BULK;) {
         long n = BULK - sent < (long)sizeof block ? BULK - sent : (long)sizeof block;
@@ -405,9 +406,9 @@ static void *bulk_sender(void *arg)
 static void bulk(void)
 {
     static unsigned char block[33333];
-    pthread_t            t;
-    int                  fd[2];
-    long                 got = 0, n;
+    pthread_t t;
+    int fd[2];
+    long got = 0, n;
 
     connection(fd);
     EXPECT_EQ(pthread_create(&t, NULL, bulk_sender, &fd[0]), 0);
@@ -424,8 +425,8 @@ static void bulk(void)
 static void time_limit(void)
 {
     struct timeval tv = {0, 20000};
-    char           c;
-    int            fd[2];
+    char c;
+    int fd[2];
 
     connection(fd);
     EXPECT_EQ(setsockopt(fd[0], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof tv), 0);
@@ -435,10 +436,10 @@ static void time_limit(void)
 static void udp_messages(void)
 {
     struct sockaddr_in a = loopback(0), from;
-    socklen_t          len = sizeof a;
-    char               buf[16] = {0};
-    int                s = socket(AF_INET, SOCK_DGRAM, 0), c = socket(AF_INET, SOCK_DGRAM, 0), n = -1;
-    static char        big[65536];
+    socklen_t len = sizeof a;
+    char buf[16] = {0};
+    int s = socket(AF_INET, SOCK_DGRAM, 0), c = socket(AF_INET, SOCK_DGRAM, 0), n = -1;
+    static char big[65536];
 
     EXPECT_EQ(bind(s, (struct sockaddr *)&a, sizeof a), 0);
     EXPECT_EQ(getsockname(s, (struct sockaddr *)&a, &len), 0);
@@ -474,9 +475,9 @@ static void await_error(int fd)
 static void udp_refused(void)
 {
     struct sockaddr_in a = loopback(0), mine;
-    socklen_t          len = sizeof a, size = sizeof(int);
-    int                s = socket(AF_INET, SOCK_DGRAM, 0), c = socket(AF_INET, SOCK_DGRAM, 0), err = 0;
-    char               buf[4];
+    socklen_t len = sizeof a, size = sizeof(int);
+    int s = socket(AF_INET, SOCK_DGRAM, 0), c = socket(AF_INET, SOCK_DGRAM, 0), err = 0;
+    char buf[4];
 
     EXPECT_EQ(bind(s, (struct sockaddr *)&a, sizeof a), 0);
     EXPECT_EQ(getsockname(s, (struct sockaddr *)&a, &len), 0);
@@ -513,10 +514,10 @@ static void *refused_sender(void *arg)
 static void udp_refused_waiting(void)
 {
     struct sockaddr_in a = loopback(0);
-    socklen_t          len = sizeof a;
-    int                s = socket(AF_INET, SOCK_DGRAM, 0), c = socket(AF_INET, SOCK_DGRAM, 0);
-    pthread_t          t;
-    char               b;
+    socklen_t len = sizeof a;
+    int s = socket(AF_INET, SOCK_DGRAM, 0), c = socket(AF_INET, SOCK_DGRAM, 0);
+    pthread_t t;
+    char b;
 
     EXPECT_EQ(bind(s, (struct sockaddr *)&a, sizeof a), 0);
     EXPECT_EQ(getsockname(s, (struct sockaddr *)&a, &len), 0);
@@ -530,16 +531,17 @@ static void udp_refused_waiting(void)
 static void gather(void)
 {
     struct sockaddr_in a = loopback(0), from;
-    socklen_t          len = sizeof a;
-    char               x[4] = {0}, y[8] = {0};
-    struct iovec       out[2] = {{"abc", 3}, {"defgh", 5}}, in[2] = {{x, 3}, {y, 4}};
-    struct msghdr      m = {.msg_name = &a, .msg_namelen = sizeof a, .msg_iov = out, .msg_iovlen = 2};
-    int                s = socket(AF_INET, SOCK_DGRAM, 0), c = socket(AF_INET, SOCK_DGRAM, 0), fd[2];
+    socklen_t len = sizeof a;
+    char x[4] = {0}, y[8] = {0};
+    struct iovec out[2] = {{"abc", 3}, {"defgh", 5}}, in[2] = {{x, 3}, {y, 4}};
+    struct msghdr m = {.msg_name = &a, .msg_namelen = sizeof a, .msg_iov = out, .msg_iovlen = 2};
+    int s = socket(AF_INET, SOCK_DGRAM, 0), c = socket(AF_INET, SOCK_DGRAM, 0), fd[2];
 
     EXPECT_EQ(bind(s, (struct sockaddr *)&a, sizeof a), 0);
     EXPECT_EQ(getsockname(s, (struct sockaddr *)&a, &len), 0);
     EXPECT_EQ(sendmsg(c, &m, 0), 8);
-    m = (struct msghdr){.msg_name = &from, .msg_namelen = sizeof from, .msg_iov = in, .msg_iovlen = 2};
+    m = (struct msghdr){
+        .msg_name = &from, .msg_namelen = sizeof from, .msg_iov = in, .msg_iovlen = 2};
     EXPECT_EQ(recvmsg(s, &m, 0), 7);
     EXPECT(m.msg_flags & MSG_TRUNC);
     EXPECT_EQ(m.msg_namelen, sizeof from);
@@ -554,14 +556,17 @@ static void gather(void)
 /* What cannot be sent along is refused, and there is no queue of errors to read. */
 static void control_messages(void)
 {
-    struct iovec  iov = {"x", 1};
+    struct iovec iov = {"x", 1};
     union {
         struct cmsghdr h;
-        char           room[CMSG_SPACE(sizeof(int))];
-    } c = {.h = {.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
-    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &c, .msg_controllen = sizeof c};
-    char          got;
-    int           fd[2], udp = socket(AF_INET, SOCK_DGRAM, 0);
+        char room[CMSG_SPACE(sizeof(int))];
+    } c = {.h = {.cmsg_len = CMSG_LEN(sizeof(int)),
+                 .cmsg_level = SOL_SOCKET,
+                 .cmsg_type = SCM_RIGHTS}};
+    struct msghdr m = {
+        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &c, .msg_controllen = sizeof c};
+    char got;
+    int fd[2], udp = socket(AF_INET, SOCK_DGRAM, 0);
 
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
     if (!on_homeroom())
@@ -581,8 +586,8 @@ static void unix_streams(void)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX, .sun_path = "/tmp/t_net.sock"};
     struct sockaddr_un b = {.sun_family = AF_UNIX, .sun_path = "/tmp/t_net.sock2"};
-    char               buf[8];
-    int                fd[2], l, c, s;
+    char buf[8];
+    int fd[2], l, c, s;
 
     signal(SIGPIPE, SIG_IGN);
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
@@ -610,11 +615,25 @@ static void unix_streams(void)
 }
 
 static const struct check list[] = {
-    {"making", making}, {"errors", errors}, {"ports", ports}, {"options", options}, {"talk", talk},
-    {"ports_of_listeners", ports_of_listeners}, {"writers_wait", writers_wait}, {"options_not_here", options_not_here},
-    {"halves", halves}, {"sigpipe", sigpipe}, {"reset", reset}, {"nonblocking", nonblocking},
-    {"refused_later", refused_later}, {"bulk", bulk}, {"time_limit", time_limit}, {"udp_messages", udp_messages},
-    {"udp_refused", udp_refused}, {"udp_refused_waiting", udp_refused_waiting}, {"gather", gather},
+    {"making", making},
+    {"errors", errors},
+    {"ports", ports},
+    {"options", options},
+    {"talk", talk},
+    {"ports_of_listeners", ports_of_listeners},
+    {"writers_wait", writers_wait},
+    {"options_not_here", options_not_here},
+    {"halves", halves},
+    {"sigpipe", sigpipe},
+    {"reset", reset},
+    {"nonblocking", nonblocking},
+    {"refused_later", refused_later},
+    {"bulk", bulk},
+    {"time_limit", time_limit},
+    {"udp_messages", udp_messages},
+    {"udp_refused", udp_refused},
+    {"udp_refused_waiting", udp_refused_waiting},
+    {"gather", gather},
     {"control_messages", control_messages},
     {"unix_streams", unix_streams},
 };

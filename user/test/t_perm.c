@@ -236,7 +236,8 @@ static int set_id_program(const char *what)
     char c;
 
     if (strcmp(what, "umask") == 0)
-        return write(READY, "", 1) != 1 || read(GO, &c, 1) != 1 || (geteuid() == 0 && umask(0) != 022);
+        return write(READY, "", 1) != 1 || read(GO, &c, 1) != 1 ||
+               (geteuid() == 0 && umask(0) != 022);
     if (strcmp(what, "child") == 0)
         return write(READY, "", 1) != 1 || waitpid(-1, NULL, __WALL) <= 0;
     syscall(SYS_getppid);
@@ -350,14 +351,16 @@ static void mount_flags(void)
     EXPECT_EQ(run_as_user("m/x", 0), 126);
     EXPECT_ERR(execl("m/x", "m/x", (char *)NULL), EACCES);
     fd = open("m/x", O_RDONLY);
-    EXPECT_ERR(mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED ? -1 : 0, EPERM);
+    EXPECT_ERR(mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED ? -1 : 0,
+               EPERM);
     close(fd);
     EXPECT_EQ(mount("none", "m", NULL, MS_REMOUNT, NULL), 0);
     EXPECT_EQ(run_as_user("m/x", 0), 0);
     EXPECT_EQ(umount2("m", 0), 0);
     if (on_homeroom()) /* Linux does some of these, and ignores the others */
         for (unsigned long bit = 1; bit < 1ul << 31; bit <<= 1)
-            if (bit & (MS_MANDLOCK | MS_DIRSYNC | MS_BIND | MS_MOVE | MS_REC | 1ul << 8 | 1ul << 9 | 1ul << 25))
+            if (bit & (MS_MANDLOCK | MS_DIRSYNC | MS_BIND | MS_MOVE | MS_REC | 1ul << 8 | 1ul << 9 |
+                       1ul << 25))
                 EXPECT_ERR(mount("none", "m", "tmpfs", bit, NULL), EINVAL);
 }
 

@@ -155,9 +155,8 @@ static void vfork_shares(void)
 
 static void exec_arguments(void)
 {
-    char *argv[] = {
-        (char *)"sh", (char *)"-c", (char *)"[ \"$0 $1 $V\" = \"a b c\" ] && exit 9",
-        (char *)"a",  (char *)"b",  NULL};
+    char *argv[] = {(char *)"sh", (char *)"-c", (char *)"[ \"$0 $1 $V\" = \"a b c\" ] && exit 9",
+                    (char *)"a",  (char *)"b",  NULL};
     char *envp[] = {(char *)"V=c", NULL};
     pid_t pid = fork();
 

@@ -160,7 +160,11 @@ static const struct rule {
     {"processor_bind: no such kind of id", 0, SYS_processor_bind, {77, FREE, 0}, EINVAL},
     {"processor_bind: no such process", 0, SYS_processor_bind, {HR_P_PID, NO_PID, 0}, ESRCH},
     {"processor_bind: another user's", 1, SYS_processor_bind, {HR_P_PID, FREE, 0}, EPERM},
-    {"processor_bind: no address", 0, SYS_processor_bind, {HR_P_PID, FREE, PBIND_QUERY, BAD}, EFAULT},
+    {"processor_bind: no address",
+     0,
+     SYS_processor_bind,
+     {HR_P_PID, FREE, PBIND_QUERY, BAD},
+     EFAULT},
 };
 
 static int errno_of(const struct rule *r)
@@ -168,7 +172,8 @@ static int errno_of(const struct rule *r)
     long a[5];
 
     for (int i = 0; i < 5; i++)
-        a[i] = r->arg[i] >= IN_SET_3 && r->arg[i] < IN_SET_3 + SLOTS ? slot[r->arg[i] - IN_SET_3] : r->arg[i];
+        a[i] = r->arg[i] >= IN_SET_3 && r->arg[i] < IN_SET_3 + SLOTS ? slot[r->arg[i] - IN_SET_3]
+                                                                     : r->arg[i];
     errno = 0;
     return hr_call(r->call, a[0], a[1], a[2], a[3], a[4], 0) >= 0 ? 0 : errno;
 }
@@ -321,8 +326,8 @@ static void inherited(void)
     EXPECT_EQ(getcpuid(), 1);
     pid = fork();
     if (pid == 0) {
-        execl("/bin/sh", "sh", "-c", "psrset -q $$ | grep -q ': 1$' && [ $(cut -d' ' -f39 /proc/self/stat) = 1 ]",
-              NULL);
+        execl("/bin/sh", "sh", "-c",
+              "psrset -q $$ | grep -q ': 1$' && [ $(cut -d' ' -f39 /proc/self/stat) = 1 ]", NULL);
         _exit(9);
     }
     EXPECT_EQ(waitpid(pid, &status, 0), pid);
@@ -410,7 +415,8 @@ static void kept_apart(void)
     struct timespec wait = {0, 300000000};
     int n = ncpus();
     psetid_t set;
-    volatile unsigned *seen = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    volatile unsigned *seen =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t pid[10];
 
     if (n < 4)
@@ -475,7 +481,9 @@ static void shuffle(void)
         rnd = rnd * 1103515245 + 12345;
         cpu = (int)(rnd >> 16) % n;
         (void)pset_assign((rnd >> 8) % 3 == 2 ? PS_NONE : set[(rnd >> 8) % 3], cpu, NULL);
-        (void)p_online(cpu, (rnd >> 4) % 4 == 0 ? P_NOINTR : (rnd >> 4) % 4 == 1 ? P_OFFLINE : P_ONLINE);
+        (void)p_online(cpu, (rnd >> 4) % 4 == 0   ? P_NOINTR
+                            : (rnd >> 4) % 4 == 1 ? P_OFFLINE
+                                                  : P_ONLINE);
     }
     for (left = 6; left > 0; left--) {
         EXPECT(wait(&status) > 0);

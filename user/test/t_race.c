@@ -379,7 +379,8 @@ static void exec_file(const char *path, const void *bytes, size_t n, int *status
 /* A real program with damage in its headers: refused, or run and ended, but the kernel lives. */
 static void damaged_programs(void)
 {
-    static const uint64_t odd[] = {0, 1, 4095, 4096, 0x7ffffffff000, UINT64_MAX, 1ull << 63, 0x400000};
+    static const uint64_t odd[] = {0,          1,          4095,    4096, 0x7ffffffff000,
+                                   UINT64_MAX, 1ull << 63, 0x400000};
     char path[] = "/tmp/damaged.XXXXXX", *image;
     struct stat st;
     int fd, status, refused = 0;
@@ -398,7 +399,8 @@ static void damaged_programs(void)
 
             memcpy(image + draw() % (headers / 8) * 8, &v, 8);
         }
-        exec_file(path, image, draw() % 8 ? (size_t)st.st_size : draw() % (size_t)st.st_size, &status);
+        exec_file(path, image, draw() % 8 ? (size_t)st.st_size : draw() % (size_t)st.st_size,
+                  &status);
         refused += status != 0; /* by exec, or by a signal once it ran */
     }
     EXPECT(refused > 20);
@@ -600,7 +602,8 @@ static void terminal_beside_its_end(void)
             char name[64];
             pid_t pid;
 
-            EXPECT(master >= 0 && unlockpt(master) == 0 && ptsname_r(master, name, sizeof name) == 0);
+            EXPECT(master >= 0 && unlockpt(master) == 0 &&
+                   ptsname_r(master, name, sizeof name) == 0);
             *go = 0;
             pid = fork();
             if (pid == 0) {

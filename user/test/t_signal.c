@@ -379,16 +379,15 @@ static void fpu_is_kept(void)
     long pid = getpid();
 
     catch (SIGUSR1, use_fpu, 0);
-    __asm__ volatile(
-        "movq %[in], %%xmm7\n\t"
-        "movl %[kill], %%eax\n\t"
-        "movq %[pid], %%rdi\n\t"
-        "movl %[usr1], %%esi\n\t"
-        "syscall\n\t"
-        "movq %%xmm7, %[out]"
-        : [out] "=r"(after)
-        : [in] "r"(before), [kill] "i"(SYS_kill), [pid] "r"(pid), [usr1] "i"(SIGUSR1)
-        : "rax", "rdi", "rsi", "rcx", "r11", "xmm7", "memory");
+    __asm__ volatile("movq %[in], %%xmm7\n\t"
+                     "movl %[kill], %%eax\n\t"
+                     "movq %[pid], %%rdi\n\t"
+                     "movl %[usr1], %%esi\n\t"
+                     "syscall\n\t"
+                     "movq %%xmm7, %[out]"
+                     : [out] "=r"(after)
+                     : [in] "r"(before), [kill] "i"(SYS_kill), [pid] "r"(pid), [usr1] "i"(SIGUSR1)
+                     : "rax", "rdi", "rsi", "rcx", "r11", "xmm7", "memory");
     EXPECT_EQ(count, 1);
     EXPECT_EQ(after, before);
 }
@@ -535,17 +534,19 @@ static void bad_selectors(void)
 
     for (unsigned i = 0; i < 2 * sizeof selectors / sizeof selectors[0]; i++) {
         unsigned long sel = selectors[i / 2];
-        int           status;
-        pid_t         pid = fork();
+        int status;
+        pid_t pid = fork();
 
         if (pid == 0) {
             if (i % 2 == 0)
-                __asm__ volatile("movq %%rsp, %%rax\n pushq $0x2b\n pushq %%rax\n pushfq\n pushq %0\n"
-                                 "leaq 1f(%%rip), %%rcx\n pushq %%rcx\n iretq\n1:" ::"r"(sel)
-                                 : "rax", "rcx", "memory");
+                __asm__ volatile(
+                    "movq %%rsp, %%rax\n pushq $0x2b\n pushq %%rax\n pushfq\n pushq %0\n"
+                    "leaq 1f(%%rip), %%rcx\n pushq %%rcx\n iretq\n1:" ::"r"(sel)
+                    : "rax", "rcx", "memory");
             else
-                __asm__ volatile("pushq %0\n leaq 1f(%%rip), %%rcx\n pushq %%rcx\n lretq\n1:" ::"r"(sel)
-                                 : "rcx", "memory");
+                __asm__ volatile(
+                    "pushq %0\n leaq 1f(%%rip), %%rcx\n pushq %%rcx\n lretq\n1:" ::"r"(sel)
+                    : "rcx", "memory");
             _exit(0);
         }
         EXPECT_EQ(waitpid(pid, &status, 0), pid);

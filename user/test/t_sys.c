@@ -46,8 +46,8 @@ enum {
 };
 enum { OP_SET = 0, OP_ADD = 1, OP_OR = 2, OP_SHIFT = 8 };
 enum { CMP_EQ = 0, CMP_GT = 4 };
-#define FUTEX_OP(op, arg, cmp, cmparg)                                                         \
-    ((unsigned)(op) << 28 | (unsigned)(cmp) << 24 | ((arg)&0xfffu) << 12 | ((cmparg)&0xfffu))
+#define FUTEX_OP(op, arg, cmp, cmparg)                                                             \
+    ((unsigned)(op) << 28 | (unsigned)(cmp) << 24 | ((arg) & 0xfffu) << 12 | ((cmparg) & 0xfffu))
 
 static volatile sig_atomic_t caught;
 
@@ -483,16 +483,14 @@ static void futex_operations(void)
 
     /* FUTEX_WAKE_OP: word2 = 5, wake one of word1; word2 was 0, so nobody of word2 */
     start_waiter(&t, FUTEX_WAIT);
-    EXPECT_EQ(
-        futex(&word1, FUTEX_WAKE_OP, 1, (void *)1, &word2, FUTEX_OP(OP_SET, 5, CMP_GT, 0)), 1);
+    EXPECT_EQ(futex(&word1, FUTEX_WAKE_OP, 1, (void *)1, &word2, FUTEX_OP(OP_SET, 5, CMP_GT, 0)),
+              1);
     EXPECT_EQ(pthread_join(t, NULL), 0);
     EXPECT_EQ(word2, 5);
-    EXPECT_EQ(futex(&word1, FUTEX_WAKE_OP, 1, NULL, &word2, FUTEX_OP(OP_ADD, 0xfff, CMP_EQ, 5)),
-              0);
+    EXPECT_EQ(futex(&word1, FUTEX_WAKE_OP, 1, NULL, &word2, FUTEX_OP(OP_ADD, 0xfff, CMP_EQ, 5)), 0);
     EXPECT_EQ(word2, 4); /* 0xfff is -1 */
     EXPECT_EQ(
-        futex(&word1, FUTEX_WAKE_OP, 1, NULL, &word2, FUTEX_OP(OP_OR | OP_SHIFT, 3, CMP_EQ, 5)),
-        0);
+        futex(&word1, FUTEX_WAKE_OP, 1, NULL, &word2, FUTEX_OP(OP_OR | OP_SHIFT, 3, CMP_EQ, 5)), 0);
     EXPECT_EQ(word2, 12);
     EXPECT_ERR(futex(&word1, FUTEX_WAKE_OP, 1, NULL, &word2, FUTEX_OP(7, 0, 0, 0)), ENOSYS);
     EXPECT_ERR(futex(&word1, FUTEX_WAKE_OP, 1, NULL, NOWHERE, 0), EFAULT);
@@ -526,8 +524,7 @@ static void futex_limits(void)
     EXPECT_ERR(futex(&word1, FUTEX_WAIT, 0, &t, NULL, 0), ETIMEDOUT);
     EXPECT_ERR(futex(&word1, FUTEX_WAIT, 1, &t, NULL, 0), EAGAIN);
     t = (struct timespec){1, 0}; /* long past */
-    EXPECT_ERR(futex(&word1, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME, 0, &t, NULL, 1),
-               ETIMEDOUT);
+    EXPECT_ERR(futex(&word1, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME, 0, &t, NULL, 1), ETIMEDOUT);
     t.tv_nsec = 1000000000;
     EXPECT_ERR(futex(&word1, FUTEX_WAIT, 0, &t, NULL, 0), EINVAL);
     EXPECT_ERR(futex(&word1, FUTEX_WAIT, 0, NOWHERE, NULL, 0), EFAULT);
@@ -560,8 +557,7 @@ static void scheduling(void)
     sp.sched_priority = 1;
     EXPECT_ERR(syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &sp), EINVAL);
     EXPECT_ERR(syscall(SYS_sched_setscheduler, 0, 77, &sp), EINVAL);
-    EXPECT_ERR(syscall(SYS_sched_setscheduler, 0, SCHED_RR, NULL),
-               on_homeroom() ? EFAULT : EINVAL);
+    EXPECT_ERR(syscall(SYS_sched_setscheduler, 0, SCHED_RR, NULL), on_homeroom() ? EFAULT : EINVAL);
     EXPECT_ERR(syscall(SYS_sched_getscheduler, INT_MAX), ESRCH);
     EXPECT_ERR(syscall(SYS_sched_getscheduler, -1), EINVAL);
     sp.sched_priority = 0;
@@ -643,11 +639,11 @@ static void *thread_ioprio(void *arg)
 static void disk_priorities(void)
 {
     enum { ALONE = 64321 }; /* a user without other processes */
-    char      line[64] = "";
-    FILE     *pipe;
-    pid_t     one, two;
+    char line[64] = "";
+    FILE *pipe;
+    pid_t one, two;
     pthread_t thread;
-    void     *inherited;
+    void *inherited;
 
     NEED_ROOT();
     if (ioprio_get(IOPRIO_PROCESS, 0) != 0 || getpriority(PRIO_PROCESS, 0) != 0)
@@ -686,8 +682,8 @@ static void disk_priorities(void)
     EXPECT_EQ(ioprio_get(IOPRIO_PGRP, one), BE(6));
     EXPECT_EQ(ioprio_set(IOPRIO_PROCESS, two, 0), 0);
     EXPECT_EQ(setpriority(PRIO_PROCESS, two, 10), 0);
-    EXPECT_EQ(ioprio_get(IOPRIO_PROCESS, two), 0);   /* as it was set */
-    EXPECT_EQ(ioprio_get(IOPRIO_PGRP, one), BE(6));  /* (10 + 20) / 5 */
+    EXPECT_EQ(ioprio_get(IOPRIO_PROCESS, two), 0);  /* as it was set */
+    EXPECT_EQ(ioprio_get(IOPRIO_PGRP, one), BE(6)); /* (10 + 20) / 5 */
     EXPECT_EQ(ioprio_set(IOPRIO_PGRP, one, BE(1)), 0);
     EXPECT_EQ(ioprio_get(IOPRIO_PROCESS, one), BE(1));
     EXPECT_EQ(ioprio_get(IOPRIO_PROCESS, two), BE(1));
@@ -703,7 +699,7 @@ static void disk_priorities(void)
     EXPECT_EQ(waitpid(two, NULL, 0), two);
     EXPECT_EQ(setresuid(ALONE, ALONE, ALONE), 0);
     EXPECT_EQ(ioprio_set(IOPRIO_PROCESS, 0, IDLE), 0); /* needs no privilege */
-    if (on_homeroom())                                  /* a security module of Linux may refuse it */
+    if (on_homeroom()) /* a security module of Linux may refuse it */
         EXPECT_EQ(ioprio_set(IOPRIO_USER, 0, IDLE), 0);
     EXPECT_EQ(ioprio_get(IOPRIO_USER, ALONE), IDLE);
 }
@@ -819,7 +815,7 @@ static void solaris_only(void)
 static void until_asleep(pid_t pid)
 {
     char name[64], text[256], *end;
-    int  fd;
+    int fd;
 
     snprintf(name, sizeof name, "/proc/%d/stat", pid);
     do {
@@ -926,7 +922,7 @@ static void memory_policy(void)
 static long policy(unsigned long *nodes)
 {
     unsigned long mask[16] = {0};
-    int           mode = -1;
+    int mode = -1;
 
     EXPECT_EQ(syscall(SYS_get_mempolicy, &mode, mask, 1025, NULL, 0), 0);
     *nodes = mask[0];
@@ -946,11 +942,21 @@ static void *policy_of_a_thread(void *arg)
 /* A thread's own policy, which its children and threads inherit; what it does to pages: tests/test_dynamic.py. */
 static void memory_policy_set(void)
 {
-    enum { DEFAULT, PREFERRED, BIND, INTERLEAVE, LOCAL, MANY, STATIC = 1 << 15, RELATIVE = 1 << 14, NODE = 1 };
+    enum {
+        DEFAULT,
+        PREFERRED,
+        BIND,
+        INTERLEAVE,
+        LOCAL,
+        MANY,
+        STATIC = 1 << 15,
+        RELATIVE = 1 << 14,
+        NODE = 1
+    };
     unsigned long one[16] = {1}, none[16] = {0}, far[16] = {[15] = 1ul << 63}, nodes;
-    pthread_t     t;
-    int           next = -1, status;
-    pid_t         child;
+    pthread_t t;
+    int next = -1, status;
+    pid_t child;
 
     if (syscall(SYS_set_mempolicy, DEFAULT, NULL, 0) != 0)
         SKIP("the host forbids it");

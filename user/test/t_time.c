@@ -167,7 +167,9 @@ static struct told tell(int way)
     f = fopen(way == 3 ? "/proc/self/stat" : "/proc/thread-self/stat", "r");
     EXPECT(f != NULL && fgets(text, sizeof text, f) != NULL);
     fclose(f);
-    EXPECT_EQ(sscanf(strrchr(text, ')') + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &sys), 2);
+    EXPECT_EQ(sscanf(strrchr(text, ')') + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+                     &user, &sys),
+              2);
     return (struct told){(long long)user, (long long)sys};
 }
 

@@ -56,7 +56,8 @@ static int pong(int cpu1, int cpu2, int n)
 
 static int move(int cpu1, int cpu2)
 {
-    volatile char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    volatile char *page =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     must(page != MAP_FAILED, "mmap");
     bind(cpu1);

@@ -15,10 +15,9 @@
 #include <sys/types.h>
 #include <uapi/homeroom.h>
 
-#define MADV_ACCESS_DEFAULT                                                                    \
-    HR_MADV_ACCESS_DEFAULT                   /* the policy of the segment's size and type */
-#define MADV_ACCESS_LWP  HR_MADV_ACCESS_LWP  /* migrate to the next LWP that touches it */
-#define MADV_ACCESS_MANY HR_MADV_ACCESS_MANY /* used by many LWPs: place at random */
+#define MADV_ACCESS_DEFAULT HR_MADV_ACCESS_DEFAULT /* the policy of the segment's size and type */
+#define MADV_ACCESS_LWP     HR_MADV_ACCESS_LWP     /* migrate to the next LWP that touches it */
+#define MADV_ACCESS_MANY    HR_MADV_ACCESS_MANY    /* used by many LWPs: place at random */
 
 #ifdef __cplusplus
 extern "C" {
