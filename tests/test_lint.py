@@ -4,6 +4,7 @@
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from homeroom.machine import TOP
 
 GOOD = "// SPDX-License-Identifier: MIT\n"
 SHELLCHECK = pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is missing: tools/deps.sh lint")
+BODY = GOOD + "int odd_one(int a)\n{{\n    {0};\n}}\n"
 STATIC = GOOD + "static int {0}(void)\n{{\n    return 0;\n}}\n\nint {1}(void)\n{{\n    return {0}();\n}}\n"
 
 
@@ -50,6 +52,21 @@ def lint(tree, *files):
             r"odd\.c:1: static alloc_slow\(\) is in kernel/mem/page\.c",
         ),
         ("kernel/vm/odd.c", STATIC.format("fill", "odd_one"), r"static fill\(\): say what it does to what"),
+        (
+            "kernel/sys/odd.c",
+            BODY.format("if (a > 0 && (a = f(a)) != 0)\n        return 1;\n    return 0"),
+            r"odd\.c:4: an assignment in the condition of an if",
+        ),
+        (
+            "drivers/odd.c",
+            BODY.format("return a > 0 ? 1 : a < 0 ? -1 : 0"),
+            r"odd\.c:4: a conditional expression in another one",
+        ),
+        (
+            "kernel/sys/odd.c",
+            BODY.format("return (a > f(a > 0 ? 1 : 2)) ? 3 : 4"),
+            r"odd\.c:4: a conditional expression in another one",
+        ),
         ("kernel/vm/odd.c", GOOD + "int  odd_one;\n", r"code should be clang-formatted"),
         ("user/cmd/odd.c", GOOD + "int  odd_one;\n", r"code should be clang-formatted"),
         ("kernel/vm/odd.c", GOOD + "int odd_one; \n", r"odd\.c:2: blanks at the end of the line"),
@@ -71,6 +88,23 @@ def test_a_fault_is_found(tree, name, text, said):
         if not any(path.parent.iterdir()):
             path.parent.rmdir()
     assert status == 1 and re.search(said, out), out
+
+
+def test_plain_conditions():
+    fine = """
+    while ((x = next()) != NULL) /* if (a = b) */
+        f(a ? b : c, d ? e : g);
+    if (x <= y || x >= z || x != w)
+        a[i ? j : k] = l ? m : n;
+    v = (p ? q : r) | (s ? t : u); // a ? b : c ? d : e
+    if (p ? q : r)
+        return s ? "? ?" : '?';
+#define ODD(a) ((a) ? 1 : 2)
+#define EVEN(a) ((a) ? 2 : 1)
+    """
+    assert not list(linter.conditions(Path("kernel/sys/odd.c"), fine))
+    for bad in "if (a == b && (c += d))", "if ((a <<= 1) == 0)", "a = b ? (c ? d : e) : f;", "f(a ? b : c ? d : e);":
+        assert len(list(linter.conditions(Path("kernel/sys/odd.c"), bad))) == 1, bad
 
 
 def test_subjects_of_commits():

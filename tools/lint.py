@@ -7,6 +7,7 @@
     private   other folders include a folder's public headers only (PUBLIC)
     upward    what a header declares under "implemented by X/" is defined in X, or in main.c
     names     a static function's name is that of no other file's, and has more than one word
+    ifs       the kernel assigns nothing in the condition of an if, and has no conditional expression in another one
     commits   a commit since COMMITS_SINCE has a subject of at most 72 characters: area: what it does
     paths     no absolute path of a developer's machine
     layout    C: no tabs, no blanks at line ends, at most 120 columns, and as clang-format lays it out (.clang-format);
@@ -158,6 +159,61 @@ def names(house: House) -> Iterator[str]:
             yield f"{paths[0]}:1: static {name}(): say what it does to what, as in alloc_by_policy()"
 
 
+# Rooms that conditions() leaves out for now; the list only gets shorter.
+CONDITIONS_LATER = {"vm", "pages", "vfs", "mem", "disp"}
+NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+DIRECTIVE = re.compile(r"^\s*#(?:\\\n|[^\n])*", re.M)
+ASSIGNMENT = r"(?<![=!<>])=(?!=)|(?:<<|>>)="
+EXPRESSION_BEGINS = re.compile(r"[;{}]|\breturn\b|" + ASSIGNMENT)
+
+
+def code_of(text: str) -> str:
+    """The text with each comment and string as blanks, and each directive of the preprocessor as a statement."""
+    code = NOT_CODE.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
+    return DIRECTIVE.sub(lambda m: m[0] + ";", code)
+
+
+def in_brackets(code: str, at: int) -> str:
+    """What stands between the bracket at `at` and the one that closes it."""
+    depth = 0
+    for end in range(at, len(code)):
+        depth += (code[end] in "([") - (code[end] in ")]")
+        if depth == 0:
+            return code[at + 1 : end]
+    return code[at + 1 :]
+
+
+def has_another_in_it(code: str, at: int) -> bool:
+    """Whether the conditional expression with the ? at `at` has one in it."""
+    depth = 0
+    for char in code[at + 1 :]:
+        depth += (char in "([") - (char in ")]")
+        if depth < 0 or char in ";{}" or (depth == 0 and char == ","):
+            break
+        if char == "?":
+            return True
+    depth = 0
+    for char in reversed(EXPRESSION_BEGINS.split(code[max(0, at - 2000) : at])[-1]):
+        depth += (char in ")]") - (char in "([")
+        if depth < 0 or (depth == 0 and char in ",?"):
+            break
+        if char == "?":
+            return True
+    return False
+
+
+def conditions(path: Path, text: str) -> Iterator[str]:
+    if room_of(path) in CONDITIONS_LATER or path.parts[0] not in {"kernel", "drivers"} or path.suffix not in {".c", ".h"}:
+        return
+    code = code_of(text)
+    for match in re.finditer(r"\bif \(", code):
+        if re.search(ASSIGNMENT, in_brackets(code, match.end() - 1)):
+            yield f"{path}:{code.count(chr(10), 0, match.start()) + 1}: an assignment in the condition of an if"
+    for match in re.finditer(r"\?", code):
+        if has_another_in_it(code, match.start()):
+            yield f"{path}:{code.count(chr(10), 0, match.start()) + 1}: a conditional expression in another one"
+
+
 COMMITS_SINCE = "e31f4915f332"
 SUBJECT = re.compile(r"[\w.,/ -]+: \S")
 SUBJECT_MAX = 72
@@ -221,6 +277,7 @@ def main() -> int:
         faults += licence(path, text)
         faults += layers(path, text)
         faults += private_headers(path, text)
+        faults += conditions(path, text)
         faults += layout(path, text)
         faults += machine_paths(path, text)
     if len(sys.argv) < 2 and (TOP / ".git").exists():
