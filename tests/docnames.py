@@ -44,12 +44,16 @@ OUR_OWN = {"tests/docnames.py", "tests/test_docs.py"}  # files whose strings con
 # Names that do not belong to this tree, by their origin: functions, files and words.
 FOREIGN = {
     "Solaris": """
-        RANDOM_PROC RANDOM_PSET checkpage get_color_start kstat_io kstat_waitq_enter pageout_scanner
+        P_MIGRATE RANDOM_PROC RANDOM_PSET TRANS_BEGIN_ASYNC anon_map checkpage disp_t kcondvar_t kmem_flags krwlock_t
+        lwp_park poke_cpu proc_t get_color_start kstat_io kstat_waitq_enter pageout_scanner
         pages_pp_maximum schedpaging tcp_time_wait_interval tune_t_minarmem ufs_iodone ufs_rdwr vm_pageout.c
     """,
     "Linux": """
         AT_NO_AUTOMOUNT CAP_SETUID Committed_AS IPC_INFO N_TTY SHM_INFO SHM_NORESERVE SHM_STAT SOCK_MIN_RCVBUF
-        TCP_KEEPIDLE admin_reserve_kbytes anon_vma balance_dirty_pages cputime_adjust errseq_t guest_nice ioctl_tty
+        SYSCALL_DEFINE TCP_KEEPIDLE address_space admin_reserve_kbytes anon_vma balance_dirty_pages bfq_queue buffer_head
+        copy_from_user files_struct fs_struct handle_t io_uring mm_struct numa_preferred_nid pglist_data rt_mutex
+        rw_semaphore scripts/decode_stacktrace.sh sighand_struct signal_struct sk_buff smp_call_function spinlock_t
+        start_kernel task_struct tcp_input transaction_t cputime_adjust errseq_t guest_nice ioctl_tty
         kernel_sigaction kvm_kick_cpu kvm_wait local_node new_utsname no_timer_check nohz_full other_node
         payload_length payload_offset protected_hardlinks setup_sects sigev_notify_thread_id sockaddr_ll
         tcpi_total_retrans transparent_hugepage vm_area_struct vm_swap_full
@@ -63,13 +67,14 @@ FOREIGN = {
         PARAM_SIMULTANEOUS_PREFETCHES Package RESET_VALUE Rstall_storeQ SLP_TYP TSC_AUX hvm_start_info
         include/public/arch-x86/hvm/start_info.h include/public/elfnote.h
     """,
-    "lwIP": "memp.c netif_find src/include/lwip/opt.h tcp_ext_arg",
+    "lwIP": "ethernet_input memp.c netif_find src/include/lwip/opt.h tcp_ext_arg",
     "QEMU, GCC": """
+        cpu_reset
         config/sparc/ultra3.md docs/specs/fw_cfg include/qemu/qemu-plugin.h insn_data phys_addr
         process_queued_cpu_work qemu_process_cpu_events_common register_vcpu_mem_cb tcg_kick_vcpu_thread
     """,
     "AIX": "max_coalesce",
-    "examples": "other.c prog.c sys_locate test_boards",
+    "examples": "SYS_locate other.c prog.c sys_locate test_boards trace_stop",
 }
 NOT_OURS = set(" ".join(FOREIGN.values()).split())
 

@@ -47,7 +47,7 @@ def test_names_in_pages_exist(page, tree):
         ("see absent.c", "there is no file absent.c"),
         ("see check.h", "check.h is tests/host/check.h or user/test/check.h: name the folder"),
         ("see tests/absent_*.py", "tests/absent_*.py fits no file"),
-        ("below kernel/absent/", "there is no file or folder kernel/absent/"),
+        ("below kernel/nowhere/", "there is no file or folder kernel/nowhere/"),
         ("calls absentee(), once", "there is no function absentee()"),
         ("absent_one - does it", "the code has no name absent_one"),
         ("the tunable trace_absent is read", "there is no tunable trace_absent"),
@@ -99,7 +99,7 @@ def test_tunables_are_listed(tree):
 
 def calls_of_page(text):
     """The system calls that docs/syscalls.md lists, by the file that answers them."""
-    section = text.partition("## What is where\n")[2].partition("\n## ")[0]
+    section = text.partition("### What is where\n")[2].partition("\n### ")[0]
     rows = re.findall(r"^- `(\w+\.c)`(.*?)(?=^- |\Z)", section, re.M | re.S)
     return {file: sorted(re.findall(r"`(\w+)`", row)) for file, row in rows}
 

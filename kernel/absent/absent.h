@@ -3,7 +3,8 @@
  * absent.h - stand-ins for the parts that a kernel is built without.
  *
  * THEORY      The rest of the kernel calls a part by a few functions.  Where the part is absent (kernel/profile.mk),
- *             no_PART.c defines these: they find nothing, refuse, or do nothing because there is nothing to do.
+ *             no_net.c and the like define these.  They find nothing, refuse, or do nothing because there is
+ *             nothing to do.
  *             What cannot happen without the part panics.
  */
 #ifndef ABSENT_ABSENT_H

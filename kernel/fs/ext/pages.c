@@ -34,9 +34,11 @@ enum page_io { READ_PAGES, WRITE_PAGES, WRITE_PAGES_SYNC, WRITE_PAGES_RECLAIM };
 
 static enum page_io page_io_of(enum write_why why)
 {
-    return why == WRITE_SYNC      ? WRITE_PAGES_SYNC
-           : why == WRITE_RECLAIM ? WRITE_PAGES_RECLAIM
-                                  : WRITE_PAGES;
+    if (why == WRITE_SYNC)
+        return WRITE_PAGES_SYNC;
+    if (why == WRITE_RECLAIM)
+        return WRITE_PAGES_RECLAIM;
+    return WRITE_PAGES;
 }
 
 /* One request of a transfer. */
@@ -544,8 +546,11 @@ static int ext_prepare_write(struct vm_object *obj, uint64_t off, uint64_t len)
     if (unlikely(i->fs->bsize < PAGE_SIZE)) {
         from = round_down(off, PAGE_SIZE);
         end = max_of(end, min_of(round_up(end, PAGE_SIZE), vn->size));
-        if (from > vn->size && (err = ext_vn_fill_page(vn, from)) != 0)
-            return err;
+        if (from > vn->size) {
+            err = ext_vn_fill_page(vn, from);
+            if (err != 0)
+                return err;
+        }
     }
     err = ext_prepare(i, from, end - from, true, dirty_new_block_pages, i);
     ASSERT(off + len <= max_of(vn->size, atomic_load(&i->writing)),
