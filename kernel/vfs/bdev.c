@@ -4,18 +4,18 @@
  *
  * THEORY      A program such as fsck or mkfs opens a disk like a file (/dev/vda) and reads and
  *             writes its raw bytes.
- *             A disk that was opened has a vnode of its own, beside the vnodes of the names in /dev.  No
- *             directory names it.  Its object caches the disk's bytes, and all open files of the disk, under
- *             whatever name, read and write through this cache.
+ *             A disk that was opened has a vnode of its own, which is not one of the vnodes of the names in
+ *             /dev; no directory entry leads to it.  The object of this vnode caches the disk's bytes.  All
+ *             open files of the disk, under any name, read and write through this cache.
  *             The last close writes the dirty pages to the disk and drops all pages.  This is necessary
- *             because a file system on the disk has buffers of its own: the data must go through the disk for
- *             programs and file systems to see each other's changes.
+ *             because a file system on the disk has buffers of its own.  Programs and file systems see each
+ *             other's changes only through the disk.
  *             With O_DIRECT, bytes move between program and disk through a buffer of the kernel, of at most
  *             PIECE bytes.  If a write covers only a part of a sector, the sector is read first.
  *             A read beyond the end of the disk returns 0 (end of file); a write there fails with -ENOSPC.
  * INVARIANTS  I1  a disk that is not open has no pages
- * LOCKING     open_lock for opening and closing.  vn->lock is held for writing around each write, cached or
- *             direct, and while pages are dropped.
+ * LOCKING     open_lock is held during opening and closing.  vn->lock is held for writing during each write,
+ *             cached or direct, and while pages are dropped.
  * SEE ALSO    devfs.c (names), kernel/blk/blk.h, docs/disks.md
  */
 #include "vfs/bdev.h"
@@ -164,7 +164,7 @@ static void bdev_inactive(struct vnode *vn) /* never called: the first reference
 static const struct vnodeops bdev_vnodeops = {.inactive = bdev_inactive};
 static struct vfs bdev_vfs = {.type = "bdev", .readonly = true}; /* read-only: no access times */
 
-/* Gets the disk's vnode; the first open makes it.  NULL: no memory.  open_lock is held. */
+/* Returns the disk's vnode; the first open makes the vnode.  NULL: no memory.  The caller holds open_lock. */
 static struct bdev *bdev_find_or_create(struct disk *d)
 {
     struct bdev *b = disk_owner(d);
@@ -189,7 +189,7 @@ static int sync_disk(struct bdev *b)
 }
 
 /*
- * Writes the dirty pages, then drops all pages.  If the disk refuses some, all stay, so that fsync returns
+ * Writes the dirty pages, then drops all pages.  If writing a page fails, all pages stay, so that fsync returns
  * the error.
  * @last  the disk is not open any more: drop the pages even after an error
  */
@@ -227,7 +227,7 @@ static long move_direct_piece(struct bdev *b, uint8_t *buf, struct uio *uio, uin
 
 /*
  * Reads or writes at `at` without the cache.  First writes the dirty pages of the range, so that the disk is
- * up to date; after a write drops them, because they are out of date.
+ * up to date.  After a write, drops the pages of the range, because they are out of date.
  */
 static long move_direct(struct bdev *b, struct uio *uio, uint64_t at)
 {
@@ -248,7 +248,7 @@ static long move_direct(struct bdev *b, struct uio *uio, uint64_t at)
         at += (uint64_t)n;
         done += n;
     }
-    if (write && synced) /* if writing them failed, they stay */
+    if (write && synced) /* dirty pages whose write failed stay */
         object_punch(&b->vn.obj, first, last);
     if (write)
         rw_exit_write(&b->vn.lock);

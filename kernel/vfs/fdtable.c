@@ -8,12 +8,12 @@
  *             full.  A second bit map marks the descriptors that exec closes.
  *             The first 64 slots are part of the struct.  When a table is full, its size is doubled.
  *             A table is private if it has one reference and its process has never had a second thread.  Only
- *             the process's one thread changes a private table, and so it reads slots without the lock.  A
+ *             that one thread changes a private table, so that thread reads slots without the lock.  A
  *             thread of another process (procfs) takes a reference first, and never changes the table.
  * INVARIANTS  I1  bit fd of `open` is set iff files[fd] != NULL; if it is clear, bit fd of `cloexec` has no
  *                 meaning
  *             I2  all words of `open` below `hint` are full
- * LOCKING     t->lock (RANK_FD) for all changes, and for reading a table that is not private.
+ * LOCKING     t->lock (RANK_FD) is held for all changes, and for reading a table that is not private.
  * SEE ALSO    file.c
  */
 #include "vfs/filepriv.h"
@@ -75,7 +75,7 @@ bool fdtable_private(const struct fdtable *t)
     return !t->shared && atomic_load_explicit(&t->refs, memory_order_acquire) == 1;
 }
 
-/* Doubles the table until it has slot `fd`.  The lock is held.  0 or -ENOMEM. */
+/* Doubles the table until it has slot `fd`.  The caller holds the lock.  0 or -ENOMEM. */
 static int expand_fdtable(struct fdtable *t, unsigned fd)
 {
     unsigned size = t->size, words;
@@ -172,7 +172,7 @@ static inline void assign_bit(uint64_t *map, unsigned i, bool on)
         map[i / 64] &= ~(1ull << i % 64);
 }
 
-/* The lowest free number >= min; it may be beyond the last slot.  The lock is held. */
+/* The lowest free descriptor >= min; it can be beyond the last slot.  The caller holds the lock. */
 static unsigned find_lowest_free_fd(struct fdtable *t, unsigned min)
 {
     unsigned w = max_of(t->hint, min / 64);

@@ -3,7 +3,7 @@
  * file.c - open files: opening, reading, writing, seeking, the last close.
  *
  * THEORY      open(2) finds or makes a vnode, checks the caller's permissions, and makes a struct file.  The
- *             O_* flags of the struct file record what was permitted, so permissions are checked only once: a
+ *             O_* flags of the struct file record what was permitted, so permissions are checked only once.  A
  *             later change of the mode does not affect files that are already open.
  *             Regular files and directories use vnode_fileops; devices and pipes have
  *             operations of their own.
@@ -11,7 +11,7 @@
  *             seek have no position, and their reads and writes take no off_lock.
  * INVARIANTS  I1  each file that is open for writing on a regular vnode counts in vn->writers until its last
  *                 close
- * LOCKING     file.h.  off_lock comes before vnode locks.
+ * LOCKING     See file.h.  off_lock is taken before vnode locks.
  * SEE ALSO    fdtable.c, rdwr.c, pipe.c, docs/files.md
  */
 #include "vfs/file.h"
@@ -33,7 +33,7 @@ enum { FILE_COST = 512 };
 
 static struct kmem_cache *file_cache;
 
-/* The access that O_* flags ask for: 4 read, 2 write. */
+/* The access that the O_* flags request: 4 read, 2 write. */
 static unsigned acc_mode(unsigned flags)
 {
     static const uint8_t mask[4] = {4, 2, 6, 6};
@@ -172,7 +172,10 @@ struct readdir_state {
     void *arg;
 };
 
-/* dirent_fn between the file system and the caller's: moves f->off past each entry that the caller takes. */
+/*
+ * The dirent_fn that file_readdir() passes to the file system.  Passes each entry to the caller's dirent_fn, and
+ * moves f->off past each entry that the caller's function accepts.
+ */
 static int emit_dir_entry(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type,
                           uint64_t next)
 {
@@ -212,8 +215,8 @@ static const struct fileops path_fileops;
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /*
- * Finds the file at the end of the walk or, with O_CREAT, makes it.  *made: it is new.  Then its mode is not
- * checked, because the mode of a new file does not bind the thread that makes it.
+ * Finds the file at the end of the walk or, with O_CREAT, makes it.  *made is set if the file is new.  The mode
+ * of a new file is not checked, because it does not restrict the open that makes the file.
  */
 static int open_lookup(struct walk *w, int oflags, uint32_t mode, struct vnode **out, bool *made)
 {
@@ -236,7 +239,7 @@ static int open_lookup(struct walk *w, int oflags, uint32_t mode, struct vnode *
             if (err == 0)
                 *made = true;
             if (err != -EEXIST || (oflags & O_EXCL))
-                return err; /* else another thread has made it meanwhile: look again */
+                return err; /* another thread has made the file: look again */
         }
         if (err != 0)
             return err;
@@ -297,7 +300,7 @@ int vnode_open(struct vnode *vn, int oflags, struct file **out)
     struct file *f;
     int err;
 
-    /* O_DIRECT: files are always cached, and packet mode of pipes does not exist. */
+    /* Only disks support O_DIRECT: files are always cached, and pipes have no packet mode. */
     if ((oflags & O_DIRECT) && vn->type != VBLK) {
         vn_release(vn);
         return -EINVAL;
@@ -314,7 +317,7 @@ int vnode_open(struct vnode *vn, int oflags, struct file **out)
     }
     f->seekable = vn->type != VCHR; /* a device's open function may set it */
     if ((err = open_by_type(vn, oflags, f)) != 0) {
-        f->ops = &vnode_fileops; /* has no close: nothing was opened that must be closed */
+        f->ops = &vnode_fileops; /* without a close function */
         file_release(f);
         return err;
     }

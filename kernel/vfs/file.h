@@ -7,8 +7,8 @@
  *             descriptor table maps each descriptor of a process to a struct file.  After dup() or fork(),
  *             several descriptors lead to the same struct file and so share its position.  Processes made
  *             with CLONE_FILES share the whole table.
- * LOCKING     The table's lock (RANK_FD) guards the slots; file->refs is atomic; file->off_lock guards
- *             file->off: lseek and readdir take it, and a read or write at the position of a seekable file.
+ * LOCKING     The table's lock (RANK_FD) guards the slots.  file->refs is atomic.  file->off_lock guards
+ *             file->off; lseek, readdir, and reads and writes at the position of a seekable file take it.
  */
 #ifndef VFS_FILE_H
 #define VFS_FILE_H
@@ -54,8 +54,8 @@ enum {
 
 struct fileops {
     /*
-     * Move bytes.  `off` has a meaning only for seekable files.  For a write, -1 means at the end of the
-     * file; then the function itself moves f->off.
+     * Move bytes.  `off` has a meaning only for seekable files.  For a write, an offset of -1 means the end of
+     * the file; then the function itself moves f->off.
      * Returns the number of bytes moved, or an error; -ERESTARTSYS: a signal came before the first byte.
      */
     long (*read)(struct file *f, struct uio *uio, loff_t off);
@@ -71,7 +71,7 @@ struct fileops {
     int (*readdir)(struct file *f, dirent_fn fn, void *arg);
     void (*close)(struct file *f); /* called when the last reference is dropped */
     struct vm_object *object;      /* the pages that mmap of a device maps; NULL: not mappable */
-    const char *kind;              /* what a file without a vnode is: "socket"; NULL: "pipe"   */
+    const char *kind;              /* kind of a file without a vnode: "socket"; NULL: "pipe" */
     uint8_t type;                  /* its type, enum vtype; 0: VFIFO                           */
 };
 
@@ -79,14 +79,14 @@ struct file {
     _Atomic uint32_t refs;
     _Atomic uint32_t flags; /* O_*, as fcntl(F_GETFL) returns them */
     const struct fileops *ops;
-    struct vnode *vn; /* held; NULL for anonymous pipes, sockets, epolls */
+    struct vnode *vn; /* with a reference; NULL: pipe, socket or epoll */
     struct mutex off_lock;
     loff_t off;
     void *data;             /* private to `ops`                         */
     bool seekable;          /* [c] reads and writes use and move `off`  */
     bool locked;            /* [a] flock() has been called on it        */
     _Atomic uint8_t advice; /* [a] enum read_advice: posix_fadvise      */
-    struct readahead ra;    /* unlocked: a race only makes read-ahead less useful */
+    struct readahead ra;    /* no lock: a race only makes read-ahead less useful */
     struct epitem *watched; /* list of the epoll items that watch it (epoll.c) */
     struct usermem *payer;  /* [c] account of the user that opened it   */
     _Atomic uint64_t ino;   /* [a] for file_ino(); 0: no number given yet */
@@ -94,7 +94,7 @@ struct file {
 
 /*
  * file_alloc - a new open file with one reference; it takes over the caller's reference to `vn`.  Waits for
- * memory.  NULL: no memory, or the user holds too much; then the reference to `vn` stays the caller's.
+ * memory.  NULL: no memory, or the user's memory limit is reached; then the caller keeps the reference to `vn`.
  */
 struct file *file_alloc(const struct fileops *ops, struct vnode *vn, unsigned flags);
 static inline void file_hold(struct file *f)
@@ -105,11 +105,14 @@ void file_release(struct file *f);
 /*
  * file_open - open(2) without the descriptor: look-up, creation, permissions, truncation.
  * Errors: those of name_lookup(), -EEXIST -EISDIR -ENOTDIR -EACCES -EPERM -ETXTBSY -ENXIO -ELOOP -EROFS
- * -ENFILE -ENOMEM; -EINVAL, also for O_DIRECT on anything but a disk.
+ * -ENFILE -ENOMEM; -EINVAL, also for O_DIRECT on a file that is not a disk.
  */
 int file_open(const struct fs_ctx *ctx, struct vnode *at, const char *path, int oflags,
               uint32_t mode, struct file **out);
-/* file_read, file_write - at the file's position if off is -1, else at `off` (pread).  Bytes, or an error. */
+/*
+ * file_read, file_write - read or write at the file's position if off is -1, else at `off` (pread).
+ * The number of bytes moved, or an error.
+ */
 long file_read(struct file *f, struct uio *uio, loff_t off);
 long file_write(struct file *f, struct uio *uio, loff_t off);
 
@@ -122,13 +125,13 @@ void fdtable_share(struct fdtable *t);
 void fdtable_release(struct fdtable *t); /* dropping the last reference closes all files */
 /* fdtable_close_on_exec - close the descriptors marked FD_CLOEXEC. */
 void fdtable_close_on_exec(struct fdtable *t);
-/* fd_get - the file of descriptor fd, with a reference.  NULL: fd is not open (EBADF). */
+/* fd_get - find the file of descriptor fd, and take a reference to it.  NULL: fd is not open (EBADF). */
 struct file *fd_get(struct fdtable *t, int fd);
 /*
  * fd_install - give `f` the lowest free descriptor >= min; the table takes over the reference.
- * fd_install_at - give `f` descriptor fd, and close the file that had it (dup2).
+ * fd_install_at - give `f` descriptor fd, and close the file that had this descriptor before (dup2).
  * Both return the descriptor, or an error: -EMFILE: the descriptor would be >= limit (RLIMIT_NOFILE);
- * -ENOMEM; fd_install_at() -EBADF: fd is out of range.  After an error the reference stays the caller's.
+ * -ENOMEM; fd_install_at() also -EBADF: fd is out of range.  After an error the caller keeps the reference.
  */
 int fd_install(struct fdtable *t, struct file *f, int min, unsigned fdflags, unsigned limit);
 int fd_install_at(struct fdtable *t, struct file *f, int fd, unsigned fdflags);
@@ -142,8 +145,8 @@ int fd_set_flags(struct fdtable *t, int fd, unsigned fdflags);
 int fd_next(struct fdtable *t, int fd);
 
 /*
- * file_vnode - the file's vnode, held.  For a pipe a new one is made, so that /proc/PID/fd/N can be opened.
- * NULL: it has none, or there is no memory.
+ * file_vnode - the file's vnode, with a reference.  For a pipe, makes a new vnode, so that /proc/PID/fd/N can be
+ * opened.  NULL: the file has no vnode, or there is no memory.
  */
 struct vnode *file_vnode(struct file *f);
 /* file_ino - the inode number of a file without a vnode; both ends of a pipe have the same number. */
@@ -151,7 +154,8 @@ uint64_t file_ino(struct file *f);
 /* file_getattr - fstat: the vnode's attributes; for a file without a vnode, suitable values. */
 void file_getattr(struct file *f, struct vattr *va);
 /*
- * file_size_seek - fileops.seek for files with a size; all five `whence`.  The new position, -EINVAL, -ENXIO.
+ * file_size_seek - fileops.seek for files with a size.  Accepts all five values of `whence`.  Returns the new
+ * position, -EINVAL, -ENXIO.
  */
 loff_t file_size_seek(struct file *f, loff_t off, int whence);
 /* file_text_seek - fileops.seek for text that is made when it is read and has no known size: no SEEK_END. */
@@ -166,12 +170,12 @@ int file_readdir(struct file *f, dirent_fn fn, void *arg);
 /*
  * Record locks (filelock.c).  A lock set by fcntl belongs to a descriptor table, a lock set by flock to an open
  * file.  It covers the bytes start .. end, both included; type F_UNLCK removes locks.
- * file_lock, file_flock - set or remove a lock.  0, -EAGAIN: another owner's lock is in the way and `wait` is
- *                         false; -ERESTARTSYS; -ENOLCK: the user has too many; -ENOMEM -EBADF -EINVAL;
+ * file_lock, file_flock - set or remove a lock.  0, -EAGAIN: another owner's lock conflicts and `wait` is
+ *                         false; -ERESTARTSYS; -ENOLCK: the user has too many locks; -ENOMEM -EBADF -EINVAL;
  *                         file_lock() also -EDEADLK.
- * file_lock_test - store in *lr the first lock that is in the way of *lr, or type F_UNLCK if there is none.
- * fd_check_lock - call it after locking f, which was at descriptor fd.  -EBADF: fd was closed meanwhile, and
- *                 t's locks on the file have been removed.
+ * file_lock_test - store in *lr the first lock that conflicts with *lr, or type F_UNLCK if there is none.
+ * fd_check_lock - must be called after locking f, the file of descriptor fd.  -EBADF: fd was closed meanwhile,
+ *                 and t's locks on the file have been removed.
  */
 enum { F_RDLCK, F_WRLCK, F_UNLCK };
 struct lock_range {
@@ -214,15 +218,15 @@ struct cdev {
     struct list link;
 };
 #define makedev(ma, mi) ((uint64_t)(ma) << 8 | (mi))
-/* cdev_register - add a device, which stays for ever.  May be called at any time, also before fs_init(). */
+/* cdev_register - add a device, which is never removed.  Can be called at any time, also before fs_init(). */
 void cdev_register(struct cdev *d);
 
 /* ---- implemented by proc/ ---- */
 /*
  * All are about the calling thread; a thread of the kernel counts as root without limits.
- * proc_cred - its credentials, valid until it changes them.
+ * proc_cred - the thread's credentials, valid until the thread changes them.
  * proc_fsize_limit - RLIMIT_FSIZE in bytes.
- * proc_signal_self - send it a signal.  Takes the lock of its process's signals.
+ * proc_signal_self - send the thread a signal.  Takes the lock of its process's signals.
  */
 const struct cred *proc_cred(void);
 uint64_t proc_fsize_limit(void);

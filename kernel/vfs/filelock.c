@@ -8,17 +8,18 @@
  *             and is removed when the process closes any descriptor of the file.  A lock set by flock belongs
  *             to an open file, and is removed with it.  The two kinds never conflict with
  *             each other, as on Linux.
- *             Setting a lock on a range first removes the range from the owner's other locks, of which parts
- *             outside the range remain.  Then the new lock is added, merged with neighbours of the same type.
+ *             Setting a lock on a range first removes the range from the owner's other locks.  The parts of
+ *             these locks outside the range remain.  Then the new lock is added and merged with adjacent locks
+ *             of the same type.
  *             Deadlock: an owner that waits for a range is recorded together with its blocker, the owner of
- *             the lock that is in the way.  Before it sleeps, the chain of blockers is followed.  If the
- *             chain leads back to the waiting owner, it would wait for ever, so the call fails with EDEADLK.
+ *             the conflicting lock.  Before the thread sleeps, it follows the chain of blockers.  If the
+ *             chain leads back to the waiting owner, the wait would never end, so the call fails with EDEADLK.
  *             As on Linux, this is done for fcntl's locks only, and for at most CHAIN_MAX steps.
- *             Each lock is charged to the user that sets it (mem/usermem.h).  A user that
- *             holds too much: ENOLCK.
+ *             Each lock is charged to the user that sets it (mem/usermem.h).  The call fails with ENOLCK if
+ *             the user's memory limit is reached.
  * INVARIANTS  I1  locks of one kind and owner on one vnode do not overlap
  *             I2  a vnode's list is in order of `start`
- *             I3  w->blocker is NULL, or it owns a lock that is in w's way
+ *             I3  w->blocker is NULL, or owns a lock that conflicts with the one that w waits for
  * LOCKING     A vnode's list is guarded by the mutex of a bucket, which is found by hashing the vnode's
  *             address.  A thread that waits for a lock sleeps on the bucket's cv.  waits_mutex, which comes
  *             after the bucket's mutex, guards the list of all waiting owners.
@@ -82,7 +83,7 @@ static struct filelock *find_conflicting_lock(struct vnode *vn, const struct fil
 
 /* ---- the list of a vnode; its bucket's mutex is held ------------------------------------------ */
 
-/* A new lock; the caller has charged its size to `payer`.  NULL: no memory, and the charge is returned. */
+/* A new lock; the caller has charged its size to `payer`.  NULL: no memory, and the charge has been undone. */
 static struct filelock *filelock_new(struct usermem *payer)
 {
     struct filelock *l = kmem_alloc(sizeof *l);
@@ -126,9 +127,9 @@ static void filelock_remove(struct vnode *vn, struct filelock *prev, struct file
 }
 
 /*
- * Removes the range of `w` from the locks of w's owner.  If a lock is cut in two, *spare becomes the second
- * part, and *spare is set to NULL; -ENOLCK: it was NULL already.  A lock that loses its beginning is taken
- * off the list and inserted again, because its `start` changes (I2).
+ * Removes the range of `w` from the locks of w's owner.  If a lock is cut in two, the lock *spare becomes the
+ * second part, and *spare is set to NULL.  -ENOLCK: *spare was NULL before.  A lock that loses its beginning is
+ * taken off the list and inserted again, because its `start` changes (I2).
  */
 static int remove_lock_range(struct vnode *vn, const struct filelock *w, struct filelock **spare)
 {
@@ -191,7 +192,7 @@ static void merge_adjacent_locks(struct vnode *vn, struct filelock *add)
 
 /* ---- waiting ---------------------------------------------------------------------------------- */
 
-/* Whether the chain of blockers leads from `from` to `owner`.  waits_mutex is held. */
+/* Whether the chain of blockers leads from `from` to `owner`.  The caller holds waits_mutex. */
 static bool chain_leads_to(const void *from, const void *owner)
 {
     for (unsigned n = 0; from != NULL && n < CHAIN_MAX; n++) {
@@ -227,8 +228,8 @@ static int check_and_set_blocker(struct lock_wait *w, const void *blocker)
 }
 
 /*
- * The locks of `vn` have changed: wakes the waiting owners, which have no blocker until
- * they check again (I3).
+ * Wakes the owners that wait for a lock on `vn`, because the locks of `vn` have changed.  Sets the blocker of
+ * each of them to NULL until the owner checks again (I3).
  */
 static void wake_lock_waiters(struct lock_bucket *b, const struct vnode *vn)
 {
@@ -244,7 +245,7 @@ static void wake_lock_waiters(struct lock_bucket *b, const struct vnode *vn)
     cv_broadcast(&b->cv);
 }
 
-/* Waits until no lock conflicts with `want`.  The bucket's mutex is held.  0, -EINTR, -EDEADLK. */
+/* Waits until no lock conflicts with `want`.  The caller holds the bucket's mutex.  0, -EINTR, -EDEADLK. */
 static int wait_for_range(struct lock_bucket *b, struct vnode *vn, const struct filelock *want)
 {
     struct lock_wait w = {.vn = vn, .owner = want->owner};
@@ -277,8 +278,8 @@ static int wait_for_range(struct lock_bucket *b, struct vnode *vn, const struct 
 /* ---- the calls -------------------------------------------------------------------------------- */
 
 /*
- * Sets or removes the lock `want`.  *add is a copy of it that goes into the list, and is then set to NULL;
- * *spare is as for remove_lock_range().
+ * Sets or removes the lock `want`.  The lock *add becomes a copy of `want` in the list, and then *add is set to
+ * NULL.  *spare is as for remove_lock_range().
  */
 static int change_locks(struct vnode *vn, const struct filelock *want, bool wait,
                         struct filelock **add, struct filelock **spare)

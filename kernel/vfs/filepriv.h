@@ -18,8 +18,8 @@ int vnode_open(struct vnode *vn, int oflags, struct file **out);
 int cdev_open(struct vnode *vn, int oflags, struct file *f);
 /*
  * filelocks_flock_closed - remove the flock locks of an open file.
- * filelocks_drop, filelocks_closed - remove the fcntl locks that table t has on f's vnode; the latter is
- *                                      quick if the vnode has no locks.
+ * filelocks_drop, filelocks_closed - remove the fcntl locks that table t has on f's vnode.
+ *                                    filelocks_closed() is quick if the vnode has no locks.
  */
 void filelocks_flock_closed(struct file *f);
 void filelocks_drop(struct file *f, struct fdtable *t);
@@ -28,7 +28,7 @@ static inline void filelocks_closed(struct file *f, struct fdtable *t)
     if (f->vn != NULL && unlikely(f->vn->locks != NULL))
         filelocks_drop(f, t);
 }
-/* fd_peek - as fd_get(), but without a reference: for a private table, or with its lock held. */
+/* fd_peek - like fd_get(), but takes no reference.  The table must be private, or the caller holds its lock. */
 struct file *fd_peek(struct fdtable *t, int fd);
 /* fdtable_private - whether the calling thread is the only one that can change the table. */
 bool fdtable_private(const struct fdtable *t);
@@ -60,7 +60,7 @@ void lock_init(void);
 /* ---- implemented by ipc/ ---- */
 /*
  * fifo_open - open a named pipe, and wait until the other end is open.  -ENXIO -ERESTARTSYS -ENFILE -ENOMEM.
- * pipe_vnode - make a FIFO vnode for the pipe of f; it is held.  NULL: f is no pipe, or no memory.
+ * pipe_vnode - make a FIFO vnode for the pipe of f; the caller gets a reference.  NULL: f is no pipe, or no memory.
  * epoll_file_gone - the last reference to f is gone: remove it from all epolls that watch it.
  */
 int fifo_open(struct vnode *vn, int oflags, struct file *f);

@@ -9,9 +9,9 @@
  *             of a mounted file system it continues at the covered directory; elsewhere it calls op->parent.
  *             When the walk meets a symbolic link, it copies the link's target and the rest of the path into
  *             a buffer, and continues there.  There is no recursion, so a chain of links needs no extra
- *             stack.  The rest is always a suffix of the path that the caller gave, until the last component
- *             is followed.
- *             name_of() does the opposite: it climbs by op->parent and writes the path from its end.
+ *             stack.  Until a link that is the last component is followed, the rest is always a suffix of the
+ *             path that the caller gave.
+ *             name_of() does the opposite: it climbs with op->parent and writes the path from its end.
  * LOCKING     A directory's lock is held for reading during one look-up, so look-ups run in parallel.  No
  *             lock is held between components.
  * SEE ALSO    nameop.c (changes of names), docs/files.md
@@ -146,8 +146,9 @@ int dir_lookup(const struct fs_ctx *ctx, struct vnode *dir, const char *name, si
 
 /*
  * Does the walk.  With `parent`, it stops before the last component, and w->dir, w->last, w->len and w->slash
- * are set (w->len is 0 if the path has no further component).  Without `parent`, it goes to the end; *out is
- * the vnode there, held, of any type.  After an error *out may be set too, and the caller must release it.
+ * are set (w->len is 0 if the path has no further component).  Without `parent`, it goes to the end, and *out
+ * is the vnode there, of any type, with a reference.  *out can be set after an error too.  The caller must release
+ * it in both cases.
  */
 static int walk_path(struct walk *w, bool parent, unsigned flags, struct vnode **out)
 {

@@ -7,10 +7,10 @@
 
 #include "vfs/vnode.h"
 
-/* A walk in progress.  After walk_start(), also one that failed, the caller must call walk_end(). */
+/* A walk in progress.  After walk_start(), even if it failed, the caller must call walk_end(). */
 struct walk {
     const struct fs_ctx *ctx;
-    struct vnode *dir; /* the directory where the walk is now, held              */
+    struct vnode *dir; /* the directory where the walk is now; has a reference   */
     const char *rest;  /* the rest of the path                                   */
     char *buf; /* NULL, or kmem: a link's target and the rest after it; `rest` points into it */
     unsigned nlinks;  /* symbolic links followed so far                         */
@@ -23,15 +23,18 @@ int walk_start(struct walk *w, const struct fs_ctx *ctx, struct vnode *at, const
 void walk_end(struct walk *w);
 /* walk_parent - go to the directory of the last component.  Sets w->dir, w->last, w->len, w->slash. */
 int walk_parent(struct walk *w);
-/* walk_all - go to the end of the path: *out is the vnode there, held.  Flags NAME_*. */
+/* walk_all - go to the end of the path: *out is the vnode there, with a reference.  Flags NAME_*. */
 int walk_all(struct walk *w, unsigned flags, struct vnode **out);
 /*
  * walk_follow - continue with the target of `link`, which was found in w->dir, followed by `rest`.
- * *out is NULL, or the target itself, held, if the link leads to a file and not to a name (op->follow).
+ * *out is NULL, or the target itself, with a reference, if the link leads to a file and not to a name (op->follow).
  * 0, -ELOOP -EACCES -ENOMEM -ENAMETOOLONG -ENOENT, or an error of reading the link.
  */
 int walk_follow(struct walk *w, struct vnode *link, const char *rest, struct vnode **out);
-/* dir_lookup - look up one component in `dir`: checks search permission and crosses mounts.  *out is held. */
+/*
+ * dir_lookup - look up one component in `dir`: check search permission and cross mounts.  The caller gets a
+ * reference to *out.
+ */
 int dir_lookup(const struct fs_ctx *ctx, struct vnode *dir, const char *name, size_t len,
                struct vnode **out);
 /* Whether the name is "", "." or "..": no directory entry with this name can be made or removed. */
@@ -39,11 +42,14 @@ static inline bool name_is_special(const char *name, size_t len)
 {
     return len == 0 || (name[0] == '.' && (len == 1 || (len == 2 && name[1] == '.')));
 }
-/* dir_create - make a file in `dir`; *out is held.  Errors as for name_create(). */
+/* dir_create - make a file in `dir`; the caller gets a reference to *out.  Errors as for name_create(). */
 int dir_create(const struct fs_ctx *ctx, struct vnode *dir, const char *name, size_t len,
                enum vtype type, uint32_t mode, uint64_t rdev, const char *target,
                struct vnode **out);
-/* vfs_cross - if a file system is mounted on *vn, replace *vn by its root, which is then held.  May sleep. */
+/*
+ * vfs_cross - if a file system is mounted on *vn, replace *vn by the root of that file system, with a reference.
+ * May sleep.
+ */
 void vfs_cross(struct vnode **vn);
 
 #endif

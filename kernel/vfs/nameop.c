@@ -4,16 +4,16 @@
  *
  * THEORY      Each function does the work of one system call: find the directory, check permissions, lock the
  *             directory, call the file system's operation.  The check whether a name exists and the change of
- *             the entry happen under the same hold of the directory's lock, so that no other
- *             thread comes in between.
+ *             the entry form one critical section of the directory's lock, so that no other thread can change
+ *             the entry in between.
  *             To change a directory, the caller needs write and search permission in it.  To remove or rename
  *             an entry of a sticky directory, the caller must also own the file or the directory.
  * INVARIANTS  I1  no directory becomes its own ancestor.  Only one thread at a time moves files between
  *                 directories of a file system (vfs->rename_lock), so the check of ancestors stays true until
  *                 the move is done
  * LOCKING     rename_lock -> directory -> child directory.  Of two directories the ancestor is locked first;
- *             unrelated ones in order of address.  A directory that is to be removed or replaced is locked
- *             too, so that no entry is made in it meanwhile.
+ *             unrelated directories are locked in order of address.  A directory that will be removed or
+ *             replaced is locked too, so that no entry is made in it meanwhile.
  * SEE ALSO    name.c
  */
 #include "vfs/name.h"
@@ -25,7 +25,8 @@
 #define S_ISGID 02000u
 
 /*
- * Whether `cr` may add an entry to `dir` (victim NULL), or remove that of `victim`: 0, -EACCES -EPERM -EROFS.
+ * Checks that `cr` is allowed to add an entry to `dir` (victim NULL), or to remove the entry of `victim`.
+ * 0, -EACCES -EPERM -EROFS.
  */
 static int may_change_entry(struct vnode *dir, const struct vnode *victim, const struct cred *cr)
 {
@@ -105,9 +106,9 @@ int name_create(const struct fs_ctx *ctx, struct vnode *at, const char *path, en
 }
 
 /*
- * Whether `cr` may make a further name for a file (Linux's protected_hardlinks).  The owner and root may.
- * Other users must be able to read and write it, and it must be a regular file that is not set-id.
- * Otherwise a user could keep an old set-uid program after its removal, or use up the quota of another user.
+ * Whether `cr` is allowed to make a further name for a file (Linux's protected_hardlinks).  The owner and root
+ * are allowed to.  Other users must be able to read and write the file, and it must be a regular file that is not
+ * set-id.  Otherwise a user could keep an old set-uid program after its removal, or use up the quota of another user.
  */
 static bool may_link(struct vnode *vn, const struct cred *cr)
 {
@@ -148,7 +149,7 @@ int name_link(const struct fs_ctx *ctx, struct vnode *target, struct vnode *at, 
 }
 
 /*
- * Checks for unlink and rmdir, when the victim is known.  [W] on dir.  `slash`: the name ends with a slash.
+ * Does the checks of unlink and rmdir that need the victim.  [W] on dir.  `slash`: the name ends with a slash.
  */
 static int may_unlink(const struct fs_ctx *ctx, struct vnode *dir, const struct vnode *victim,
                       bool rmdir, bool slash)
@@ -169,7 +170,7 @@ static int may_unlink(const struct fs_ctx *ctx, struct vnode *dir, const struct 
 }
 
 /*
- * Finds, checks and removes the entry; [W] on w->dir.  *victim is held, or NULL; the caller must release it.
+ * Finds, checks and removes the entry; [W] on w->dir.  *victim is NULL, or has a reference that the caller must drop.
  */
 static int unlink_locked(const struct fs_ctx *ctx, struct walk *w, bool rmdir,
                          struct vnode **victim)
@@ -216,7 +217,7 @@ int name_unlink(const struct fs_ctx *ctx, struct vnode *at, const char *path, bo
     return err;
 }
 
-/* Whether `a` is `d` or an ancestor of it.  The answer stays true while vfs->rename_lock is held. */
+/* Whether `a` is `d` or an ancestor of `d`.  The answer stays true while the caller holds vfs->rename_lock. */
 static bool is_ancestor(const struct vnode *a, struct vnode *d)
 {
     bool yes = false;
@@ -264,10 +265,10 @@ static void dir_pair_unlock(struct vnode *a, struct vnode *b)
 /* One rename in progress. */
 struct renaming {
     struct walk o, n;               /* to the old and to the new name */
-    struct vnode *moved, *replaced; /* held; `replaced` is NULL if the new name did not exist */
+    struct vnode *moved, *replaced; /* with references; replaced == NULL: the new name is free */
 };
 
-/* Checks for a rename, when both files are known.  Both directories are locked. */
+/* Does the checks of a rename that need both files.  The caller has locked both directories. */
 static int may_rename(const struct fs_ctx *ctx, struct renaming *r, unsigned flags)
 {
     struct vnode *m = r->moved, *x = r->replaced;

@@ -6,15 +6,16 @@
  *             another.  poll(2) waits for several files at once, until one of them is ready
  *             to be read or written.
  *             A file that can become ready has a pollhead, the list of its pollers; poll_wake() wakes them.
- *             poll_files() first checks all files once.  If none is ready and it may wait, it puts a poller
- *             on the list of each file, checks again, and sleeps until a wake-up, the deadline or a signal.
+ *             poll_files() first checks all files once.  If no file is ready and the deadline is not 0, it puts a
+ *             poller on the list of each file, checks again, and sleeps until a wake-up, the deadline or a signal.
  *             select(2) is built on poll_files().  epoll.c makes pollers with a wake function of its own.
- * INVARIANTS  I1  no wake-up is lost.  The thread that makes a file ready changes its state, then looks for
- *                 pollers; the thread that polls puts itself on the list, then looks at the state.  Each has
- *                 a full fence between its two steps, so at least one of them sees the other's first step
+ * INVARIANTS  I1  no wake-up is lost.  The thread that makes a file ready changes the file's state, then looks
+ *                 for pollers.  The thread that polls puts its poller on the list, then looks at the state.
+ *                 Each thread has a full fence between its two steps, so at least one of them sees the
+ *                 other's first step
  *             I2  an entry is taken off its pollhead before the reference to its file is dropped
- * LOCKING     pollhead.lock (RANK_POLL), which is held when wake() is called, then
- *             waiting.lock (RANK_POLLER).
+ * LOCKING     pollhead.lock (RANK_POLL) is held when wake() is called.  waiting.lock (RANK_POLLER) is taken
+ *             after pollhead.lock.
  * SEE ALSO    pipe.c, epoll.c
  */
 #include "vfs/filepriv.h"
@@ -117,7 +118,7 @@ static void release_polled_files(struct poll_wait *w, unsigned nheld)
 }
 
 /*
- * Checks every file once, and returns the number of ready ones.  If w is not NULL, also registers its poller
+ * Checks every file once, and returns the number of ready files.  If w is not NULL, also registers its poller
  * with each file, and keeps a reference to each in w->held.  Without w, a private table needs no references,
  * because only this thread could close its files.
  */
@@ -147,7 +148,7 @@ static long scan_pollfds(struct fdtable *t, struct pollfd *fds, unsigned n, stru
     return ready;
 }
 
-/* Checks the files in w->held again after a wake-up.  Returns the number of ready ones. */
+/* Checks the files in w->held again after a wake-up.  Returns the number of ready files. */
 static long rescan_pollfds(struct pollfd *fds, unsigned n, struct poll_wait *w)
 {
     long ready = 0;

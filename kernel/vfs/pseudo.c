@@ -22,7 +22,7 @@ struct pseudo_vnode {
     struct vnode vn;
     const struct pseudo_node *node;
     struct pseudo_arg arg;
-    struct vnode *parent; /* held; NULL for the root */
+    struct vnode *parent; /* with a reference; NULL for the root */
     char name[PSEUDO_NAME_MAX];
 };
 
@@ -95,7 +95,7 @@ static void pseudo_inactive(struct vnode *vn)
 
 /*
  * Parses a name that is `prefix` and a decimal number of at most 9 digits without leading
- * zeros.  false: it is not.
+ * zeros.  false: the name has another form.
  */
 static bool parse_key(const char *name, size_t len, const char *prefix, uint64_t *key)
 {
@@ -214,7 +214,7 @@ static int make_vnode_text(struct vnode *vn, struct text *t)
     return err == 0 && t->failed ? -ENOMEM : err;
 }
 
-/* Read without an open text file (by the kernel itself): the text is made for this read alone. */
+/* Reads without an open text file (for the kernel itself).  The text is made for this one read. */
 static long pseudo_read(struct vnode *vn, struct uio *uio, loff_t off, int oflags)
 {
     struct pseudo_vnode *pv = pseudo_vnode_of(vn);

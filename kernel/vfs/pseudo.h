@@ -4,15 +4,14 @@
  *
  * THEORY      The files of /proc and /sys are stored nowhere.  They show the state of the kernel as text, and
  *             the text is made when a program reads the file.
- *             A tree is described by constants of type struct pseudo_node.  A directory has children listed in a
- *             table, and may also have computed entries (processes, CPUs, descriptors), each with a number as
- *             its key.
+ *             Constants of type struct pseudo_node describe a tree.  A directory lists its children in a table.
+ *             It can also have computed entries (processes, CPUs, descriptors), each with a number as its key.
  *             A vnode exists only while it is in use.  It has a pointer to its node and two numbers, `arg`,
  *             which tell the subject of the file: which process or CPU.  The subject may vanish at any time.
  *             So every function of a node looks it up again, and returns -ESRCH or -ENOENT if it is gone.
  *             The whole text of a file is made when it is read from offset 0.  It is kept with the open file,
- *             and later reads continue in it.  So all parts show the same moment, whatever
- *             the size of the reads.
+ *             and later reads continue in this text.  So all parts show the same moment, even if the
+ *             program reads the file in small pieces.
  * LOCKING     The functions of a node are called with no spin lock held, and may sleep.
  * SEE ALSO    procfs.c, sysfs.c, docs/devices.md
  */
@@ -39,7 +38,7 @@ void text_bytes(struct text *t, const void *p, size_t n);
 void text_str(struct text *t, const char *s);
 /*
  * text_mask, text_list - append a set of numbers below nbits in Linux's formats: "00000000,000000ff" and
- * "0-7,12".  words[0] has the lowest numbers.  Without a newline.
+ * "0-7,12".  words[0] has the lowest numbers.  They append no newline.
  */
 void text_mask(struct text *t, const uint64_t *words, unsigned nbits);
 void text_list(struct text *t, const uint64_t *words, unsigned nbits);
@@ -92,9 +91,9 @@ struct pseudo_node {
     long (*read)(const struct pseudo_node *n, struct pseudo_arg arg, struct uio *uio, loff_t off);
     /* VLNK: link() stores the target's name, and returns its length or an error. */
     int (*link)(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t size);
-    /* VLNK: if not NULL, it finds the target itself, held, and the name is only for show. */
+    /* VLNK: if not NULL, *out is the target itself, with a reference; only readlink uses the name. */
     int (*follow)(const struct pseudo_node *n, struct pseudo_arg arg, struct vnode **out);
-    /* Finds the owner, at each look-up.  NULL: the directory's owner. */
+    /* Finds the file's owner, at each look-up.  NULL: the directory's owner owns the file. */
     void (*owner)(const struct pseudo_node *n, struct pseudo_arg arg, uint32_t *uid, uint32_t *gid);
 };
 

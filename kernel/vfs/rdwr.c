@@ -5,8 +5,8 @@
  * THEORY      A file's bytes have one copy, in the pages that mmap also maps.  So read and write only copy
  *             between these pages and the program's buffer, one page after the other.
  *             A read takes no lock: it checks the size before each page, and holds a reference to the frame
- *             while bytes are copied from it.  A read that runs at the same time as a write may therefore see
- *             a part of the written data, as on Linux.  Writers hold vn->lock.
+ *             while it copies bytes from the frame.  A read that runs at the same time as a write can
+ *             therefore see only a part of the written data, as on Linux.  Writers hold vn->lock.
  *             Copying to and from a program's memory may fault, and so sleep; no spin lock is
  *             held during the copy.
  *             A new page beyond the end of the file that will be overwritten entirely is not zeroed first.
@@ -55,7 +55,7 @@ long vn_read_pages(struct vnode *vn, struct uio *uio, loff_t off)
         if (unlikely(err != 0))
             break;
         if (unlikely((uint64_t)off + n > atomic_load_explicit(&vn->size, memory_order_acquire))) {
-            /* The file was cut meanwhile.  The page may be a new one that a write has not filled yet. */
+            /* The file was truncated meanwhile.  The page can be a new one that a write has not filled yet. */
             if (pg != NULL)
                 page_release(pg);
             continue;
@@ -91,7 +91,8 @@ void vn_note_read(struct vnode *vn, unsigned oflags)
 }
 
 /*
- * Reduces *n to the bytes that may be written at `off`.  -EFBIG: none (then RLIMIT_FSIZE also sends SIGXFSZ).
+ * Reduces *n to the number of bytes that the limits allow at `off`.  -EFBIG: none; if RLIMIT_FSIZE is the reason,
+ * also sends SIGXFSZ.
  */
 static int check_write_limits(loff_t off, size_t *n)
 {
@@ -116,7 +117,7 @@ static void set_vnode_size(struct vnode *vn, uint64_t size)
 }
 
 /*
- * The contents are about to change: clears the set-id bits, so that the new contents run without them.  [W]
+ * Clears the set-id bits before the contents change, so that a program cannot run changed contents with them.  [W]
  */
 static void clear_setid(struct vnode *vn)
 {
@@ -129,7 +130,7 @@ static void clear_setid(struct vnode *vn)
 
 /*
  * One step of a write to a file in memory: up to the end of the page.  A new page that lies beyond the end and
- * will be overwritten entirely is not zeroed.  As cache_write().
+ * will be overwritten entirely is not zeroed.  Arguments and result are those of cache_write().
  */
 static int write_memory_page(struct vnode *vn, struct file_write *w)
 {
@@ -157,9 +158,9 @@ static int write_memory_page(struct vnode *vn, struct file_write *w)
 }
 
 /*
- * The file is about to grow to `size`: zeroes the last page between the old end and the new one.  A program
- * may have stored bytes there through a mapping, and they must not become part of the file.  The disk has
- * zeros there, so this makes the page equal to the disk again and does not make it dirty.  [W]
+ * Called before the file grows to `size`: zeroes the last page from the old end up to the new end.  A program
+ * can have stored bytes there through a mapping, and they must not become part of the file.  The disk has
+ * zeros there, so the page is equal to the disk again and does not become dirty.  [W]
  */
 static void zero_last_page_tail(struct vnode *vn, uint64_t size)
 {
@@ -172,14 +173,14 @@ static void zero_last_page_tail(struct vnode *vn, uint64_t size)
     page_release(pg);
 }
 
-/* Whether the calling process is ending: a long call must then end early. */
+/* Whether the calling process is ending.  A long system call must then stop early. */
 static bool call_must_end(void)
 {
     return unlikely(proc_is_ending());
 }
 
 /*
- * A change that would have made the file longer has failed: frees the blocks, then the pages, beyond the end.
+ * Frees the blocks, then the pages, beyond the end of the file, after a change that should have made it longer failed.
  */
 static void drop_pages_beyond_end(struct vnode *vn)
 {
@@ -239,8 +240,8 @@ long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t *offp)
 /*
  * Zeroes the bytes from .. to-1 of a file, which lie in one page.  Does nothing if the page is a hole
  * (tmpfs).  On a disk, a page of a hole reads as zeros and must not become dirty, because it has no block.
- * So bytes that are already zero are not touched.  If the page may lack some of its blocks, it is written at
- * once and then is clean again, so that a later store to it allocates the missing blocks.
+ * So the function does not change bytes that are already zero.  If blocks of the page can be missing, the function
+ * writes the page to the disk immediately.  Then the page is clean, so a later store to it allocates these blocks.
  */
 static int zero_within_page(struct vnode *vn, uint64_t from, uint64_t to)
 {
@@ -316,8 +317,8 @@ static int punch_hole(struct vnode *vn, uint64_t from, uint64_t to)
 }
 
 /*
- * Makes pages for all bytes from .. to-1, after checking that there is room for them.  After an error, all
- * pages beyond the end of the file are freed.  0, -ENOSPC (also for no memory), -EINTR, -EIO.  [W]
+ * Makes pages for all bytes from .. to-1, after checking that there is space for them.  After an error, frees
+ * all pages beyond the end of the file.  0, -ENOSPC (also if memory is short), -EINTR, -EIO.  [W]
  */
 static int preallocate_pages(struct vnode *vn, uint64_t from, uint64_t to)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * stubs.c - what vfs/ calls upwards, for host tests without proc/: one caller, who is root and has no limits.
+ * stubs.c - the functions of proc/ that vfs/ calls, for host tests without proc/: the only caller is root and has
+ * no limits.
  *
- * Weak, so that a test can have its own.
+ * The functions are weak symbols, so that a test can define its own.
  */
 #include "vfs/file.h"
 

@@ -6,7 +6,7 @@
  *             statistics can be read even when memory is short and fragmented.  If there is no memory for a
  *             chunk, the text is marked as failed, and nothing more is added.  The chunks are charged to the
  *             user that reads (mem/usermem.h).
- * LOCKING     the caller's
+ * LOCKING     A text has no lock; the caller must make sure that only one thread uses it at a time.
  * SEE ALSO    pseudo.h
  */
 #include "vfs/pseudo.h"

@@ -8,13 +8,13 @@
  *             Two pointers join them: the directory's `mounted` leads down to the file system, and the file
  *             system's `covered` leads up to the directory.  A look-up that finds a vnode with `mounted` set
  *             goes on at the other side (vfs_cross).
- *             An unmount first sets vfs->leaving, then asks the file system whether it is in use.  A look-up
+ *             An unmount first sets vfs->leaving, then checks whether the file system is in use.  A look-up
  *             that reaches the mount in between waits.  It must not enter a file system that is about to go.
- *             It must not see the covered directory either, because the unmount may still fail.
+ *             It must not see the covered directory either, because the unmount can still fail.
  * INVARIANTS  I1  vn->mounted == vfs iff vfs->covered == vn, and vfs holds a reference to vn
- * LOCKING     mount_mutex for mounting and unmounting and for the list; cross_lock (RANK_VNODE) for the pair
- *             of pointers of I1 and for vfs->leaving.  A look-up takes it to go down.  To go up it needs no
- *             lock, because its reference to the root keeps the file system mounted.
+ * LOCKING     mount_mutex is held during mounting and unmounting, and guards the list.  cross_lock (RANK_VNODE)
+ *             guards the pair of pointers of I1 and vfs->leaving.  A look-up takes cross_lock to go down.  To
+ *             go up, a look-up needs no lock, because its reference to the root keeps the file system mounted.
  * SEE ALSO    name.c, fs/root.c
  */
 #include "vfs/bdev.h"
@@ -106,7 +106,7 @@ const struct vfs_type *vfs_find_type(const char *name)
 }
 
 /*
- * Sets both pointers between vfs and `dir` (I1).  -EBUSY: `dir` is covered already; -ENOENT: it is removed.
+ * Sets both pointers between vfs and `dir` (I1).  -EBUSY: `dir` is covered already; -ENOENT: `dir` has been removed.
  */
 static int attach_mount(struct vfs *vfs, struct vnode *dir)
 {
@@ -210,7 +210,7 @@ int vfs_unmount(struct vnode *root, unsigned flags)
     spin_lock(&cross_lock);
     vfs->leaving = true;
     spin_unlock(&cross_lock);
-    vn_release(root); /* drop the caller's: op->unmount takes other references as "in use" */
+    vn_release(root); /* the caller's reference: op->unmount counts references as "in use" */
     err = vfs->op->unmount(vfs);
     if (err != 0)
         vn_hold(root);
@@ -270,7 +270,7 @@ int vfs_sync_one(struct vfs *vfs)
     return vfs->op->sync != NULL ? vfs->op->sync(vfs, true) : 0;
 }
 
-/* For fsflush, which writes pages itself: writes the metadata of all file systems. */
+/* Writes the metadata of all file systems, but not the pages of files.  For fsflush, which writes pages itself. */
 void vfs_sync_inodes(void)
 {
     sync_all_mounts(false);

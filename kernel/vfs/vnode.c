@@ -6,7 +6,7 @@
  *             permission checks and stat need no call into the file system.  A file system whose attributes
  *             change without a store to these fields (procfs) corrects them in op->getattr.
  *             A time is one 64-bit word, in nanoseconds since 1970, so that each load and store is atomic.
- *             A caller with fsuid 0 may do everything, except execute a file without any execute bit.
+ *             A caller with fsuid 0 has all permissions, but cannot execute a file that has no execute bit.
  * INVARIANTS  I1  a vnode in use has refs > 0.  A look-up by name finds only vnodes to which the directory
  *                 entry holds a reference, so a count that has fallen to 0 never rises again
  *             I2  vn->writers > 0: the number of opens for writing and of writable shared mappings;
@@ -209,7 +209,7 @@ uint32_t vn_mode_without_setid(const struct vnode *vn, uint32_t mode)
     return mode & 010 ? mode & ~S_ISGID : mode;
 }
 
-/* Whether `cr` may change the attributes in `mask`, apart from the size.  0, -EPERM, -EACCES. */
+/* Checks that `cr` is allowed to change the attributes in `mask`, apart from the size.  0, -EPERM, -EACCES. */
 static int may_setattr(struct vnode *vn, unsigned mask, const struct vattr *va,
                        const struct cred *cr)
 {
@@ -235,7 +235,10 @@ static int may_setattr(struct vnode *vn, unsigned mask, const struct vattr *va,
     return 0;
 }
 
-/* Whether `cr` may set the size; `writable` as for vn_setattr().  Beyond RLIMIT_FSIZE also sends SIGXFSZ. */
+/*
+ * Checks that `cr` is allowed to set the size; `writable` is as for vn_setattr().  If the size is beyond
+ * RLIMIT_FSIZE, also sends SIGXFSZ.
+ */
 static int may_resize(struct vnode *vn, uint64_t size, const struct cred *cr, bool writable)
 {
     if (vn->type == VDIR)
@@ -257,7 +260,7 @@ static int may_resize(struct vnode *vn, uint64_t size, const struct cred *cr, bo
     return 0;
 }
 
-/* Does a permitted change: clears the set-id bits that the change takes away, and calls op->setattr.  [W] */
+/* Makes a change that has been permitted: clears set-id bits if the change requires it, calls op->setattr.  [W] */
 static int setattr_locked(struct vnode *vn, unsigned mask, const struct vattr *va,
                           const struct cred *cr)
 {

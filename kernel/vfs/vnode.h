@@ -3,17 +3,17 @@
  * vnode.h - files as the rest of the kernel sees them.
  *
  * THEORY      Programs use the same system calls on every file, but the kernel has several file systems, and
- *             each stores its files in its own way.  A vnode hides the difference.  It represents one file of
+ *             each stores its files differently.  A vnode hides the difference.  It represents one file of
  *             one file system: the common part (type, size, owner, lock) is here, and a table of operations
  *             (vnodeops) leads to the code of the file system.
  *             File data has one copy: the pages of the vnode's vm_object, which read, write, mmap and exec
  *             share.  vn_read_pages() and vn_write_pages() implement read and write for every file system
  *             that keeps its data in these pages.  Names are looked up one directory
  *             after the other (name.c).
- * LOCKING     vn->lock (sleeping rwlock): held for writing to change size, data or directory entries; held
- *             for reading to read them.  A directory is locked before its child.  Of two directories the
- *             ancestor is locked first, and unrelated ones in order of address; rename takes the file
- *             system's rename mutex before both.
+ * LOCKING     vn->lock (sleeping rwlock): a thread holds it for writing to change size, data or directory
+ *             entries, and for reading to read entries.  A directory is locked before its child.  Of two
+ *             directories the ancestor is locked first; unrelated directories are locked in order of address.
+ *             rename takes the file system's rename mutex before both.
  *             The fields marked [W] change under vn->lock held for writing and may be read without it.
  * INVARIANTS  I1  a vnode in use has refs > 0; the last vn_release() calls op->inactive
  *             I2  in the last page, the bytes beyond the size are zero, and no page lies beyond the last
@@ -73,14 +73,14 @@ enum {
     VA_MTIME_NOW = 128,
 };
 
-/* readdir calls this for each entry.  A result other than 0 stops it; the entry then counts as not read. */
+/* readdir calls this for each entry.  A result other than 0 stops readdir; the entry then counts as not read. */
 typedef int (*dirent_fn)(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type,
                          uint64_t next_off);
 
 /*
- * Operations.  [R] and [W] mean that the caller holds vn->lock for reading or for writing.  If an operation
- * is NULL, the caller fails with the error in brackets.  A name is a pointer and a length of at most 255
- * bytes, without a NUL, and is never "." or "..".
+ * Operations.  [R] and [W] mean that the caller holds vn->lock for reading or for writing.  "*out held" means
+ * that the caller gets a reference to *out.  If an operation is NULL, the caller fails with the error in brackets.
+ * A name is a pointer and a length of at most 255 bytes, without a NUL, and is never "." or "..".
  */
 struct vnodeops {
     /* [R on dir] 0 and *out held; -ENOENT */
@@ -95,7 +95,7 @@ struct vnodeops {
     int (*link)(struct vnode *dir, const char *name, size_t len, struct vnode *target);
     /* [W on dir; W on victim if it is a directory] Also does rmdir: -ENOTEMPTY */
     int (*unlink)(struct vnode *dir, const char *name, size_t len, struct vnode *victim);
-    /* [W on both directories; W on `replaced` if it is a directory; it may be NULL] */
+    /* [W on both directories; W on `replaced` if it is a directory]  `replaced` can be NULL. */
     int (*rename)(struct vnode *odir, const char *oname, size_t olen, struct vnode *ndir,
                   const char *nname, size_t nlen, struct vnode *moved, struct vnode *replaced);
     /* [R] Call fn for the entries after position `off`, also for "." and "..". */
@@ -108,8 +108,8 @@ struct vnodeops {
      */
     int (*follow)(struct vnode *vn, struct vnode **out);
     /*
-     * Correct those attributes in *va that the vnode's fields do not show truly (procfs); *va already holds
-     * the fields.  NULL: all fields are right.
+     * Correct the attributes in *va for which the vnode's fields are not up to date (procfs); *va already has
+     * the values of the fields.  NULL: all fields are correct.
      */
     void (*getattr)(struct vnode *vn, struct vattr *va);
     /* [W] The caller has checked the permissions.  [-EPERM] */
@@ -128,10 +128,10 @@ struct vnodeops {
      */
     int (*bmap)(struct vnode *vn, uint64_t index, struct disk **disk, uint64_t *sector);
     /*
-     * Find the directory that `vn` is in: stored in *parent, held (unless `parent` is NULL).  Its name there
-     * is stored in buf[size] without a NUL (if size > 0).  Every directory but a file system's root must know
-     * its parent, because getcwd and ".." need it.
-     * Returns the length of the name, -ENAMETOOLONG, -ENOENT: it never had a name, or has lost it.
+     * Find the directory that `vn` is in, and store it in *parent with a reference (unless `parent` is NULL).
+     * Store the name of `vn` there in buf[size] without a NUL (if size > 0).  Every directory except a file
+     * system's root must know its parent, because getcwd and ".." need it.
+     * Returns the length of the name, -ENAMETOOLONG, -ENOENT: `vn` never had a name, or has lost it.
      */
     int (*parent)(struct vnode *vn, struct vnode **parent, char *buf, size_t size);
     /*
@@ -152,7 +152,7 @@ struct vnodeops {
     void (*trim)(struct vnode *vn);
     /* Generic code has changed size, times, mode, owner or link count, which must be written to the disk. */
     void (*dirty_inode)(struct vnode *vn);
-    /* The last reference is gone: free the vnode, or keep it in a cache. */
+    /* Called when the last reference is gone: free the vnode, or keep it in a cache. */
     void (*inactive)(struct vnode *vn);
 };
 
@@ -196,7 +196,7 @@ struct vfs_ops {
     int (*sync)(struct vfs *vfs, bool data);
     /* Free everything but the struct vfs.  0 or -EBUSY: something is in use, and nothing has changed. */
     int (*unmount)(struct vfs *vfs);
-    /* The machine is about to stop: write all to the disk, and change nothing afterwards. */
+    /* Called before the machine stops: write all to the disk, and change nothing afterwards. */
     void (*shutdown)(struct vfs *vfs);
     /* Apply new options and set vfs->readonly.  0 or -EBUSY [-EINVAL if there are options] */
     int (*remount)(struct vfs *vfs, const char *options, unsigned flags);
@@ -222,7 +222,10 @@ struct vfs {
 /* vn_init - initialise a vnode that a file system has allocated: one reference, its lock, its object. */
 void vn_init(struct vnode *vn, struct vfs *vfs, enum vtype type, const struct vnodeops *op,
              const struct pager_ops *pager);
-/* vn_hold - take a reference; the caller has one, or holds what keeps the vnode.  vn_release(): pages/object.h. */
+/*
+ * vn_hold - take a reference.  The caller must already have a reference, or hold a lock that keeps the vnode.
+ * vn_release() is in pages/object.h.
+ */
 static inline void vn_hold(struct vnode *vn)
 {
     atomic_fetch_add_explicit(&vn->refs, 1, memory_order_relaxed);
@@ -275,7 +278,7 @@ int vn_readlink(struct vnode *vn, char *buf, size_t size);
 /*
  * vn_changed - end a system call that has changed the file `vn`, or the entries of the directory `vn`.
  * @sync  write the change to the disk; this is always done on a file system mounted with MS_SYNCHRONOUS
- * @err   the result so far; if it is not 0, it is returned and nothing is written
+ * @err   the result so far; if it is not 0, the function writes nothing and returns it
  * 0, `err`, or the error of vn_fsync().
  */
 int vn_changed(struct vnode *vn, bool sync, int err);
@@ -304,9 +307,9 @@ struct fs_ctx {
 };
 enum { NAME_FOLLOW = 1, NAME_DIR = 2 /* must be a directory */ };
 /*
- * name_lookup - walk along `path` from `at` (NULL: the working directory) and store the vnode, held, in *out.
- * name_parent - stop before the last component.  *dir is its directory, held; *last points to it in `path`,
- *               *len is its length; *slash tells whether a slash follows it.
+ * name_lookup - walk along `path` from `at` (NULL: the working directory); *out is the vnode, with a reference.
+ * name_parent - stop before the last component.  *dir is the directory of this component, with a reference;
+ *               *last points to the component in `path`, *len is its length; *slash: a slash follows it.
  * -ENOENT -ENOTDIR -EACCES -ELOOP (more than 40 links) -ENAMETOOLONG -ENOMEM.
  */
 int name_lookup(const struct fs_ctx *ctx, struct vnode *at, const char *path, unsigned flags,
@@ -368,7 +371,7 @@ void vfs_free(struct vfs *vfs);
  * because a file is open for writing.  The caller makes sure that only one remount runs at a time.
  */
 int vfs_set_readonly(struct vfs *vfs, bool readonly);
-/* vfs_each - call fn for each mount in order, with its path, until it returns other than 0 (/proc/mounts). */
+/* vfs_each - call fn for each mount in order, with its path, until fn returns a value other than 0 (/proc/mounts). */
 void vfs_each(int (*fn)(struct vfs *vfs, const char *path, void *arg), void *arg);
 /*
  * vfs_next_type - the type after `t` (/proc/filesystems).  t == NULL: the first; returns NULL after the last.
@@ -399,8 +402,8 @@ enum {
 int vfs_mount(struct vnode *dir, const char *type, const char *source, const char *options,
               unsigned flags);
 /*
- * vfs_unmount - unmount the file system whose root is `root`.  If it returns 0, the caller's reference to
- * `root` is gone.
+ * vfs_unmount - unmount the file system whose root is `root`.  If it returns 0, it has dropped the caller's
+ * reference to `root`.
  * @flags  MNT_FORCE makes no difference, as on Linux for a disk.  MNT_DETACH and MNT_EXPIRE: -EINVAL.
  * -EBUSY; -EINVAL: `root` is not the root of a file system that can be unmounted.
  */
