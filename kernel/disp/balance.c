@@ -12,9 +12,9 @@
  *             Its own thread then waits here.  Now this CPU is the busier one, and another CPU will take a
  *             thread from it.  So the threads take turns on the CPU that has one thread more than the others,
  *             or more interrupts.
- *             A thread leaves neither its home lgroup nor its set for this.  A thread of lower priority than
- *             those here is not taken.
- * LOCKING     queue lengths are read without a lock, as hints; disp_take_from() takes the lock of the queue
+ *             Balancing moves no thread out of its home lgroup or its set, and takes no thread of lower
+ *             priority than those here.
+ * LOCKING     Queue lengths are read without a lock, as hints.  disp_take_from() takes the lock of the queue.
  * TUNABLES    disp_balance_ms
  * SEE ALSO    docs/dispatcher.md, tests/host/test_runq.c
  */

@@ -30,7 +30,7 @@ static unsigned next_cpu_wrap(const struct cpumask *m, unsigned from)
     return cpu != CPU_MAX ? cpu : cpumask_next(m, 0);
 }
 
-/* The least busy CPU of `m` (not empty), *low is its priority; of equal CPUs the first after `from`. */
+/* The least busy CPU of `m` (not empty); among equal CPUs, the first after `from`.  *low is its priority. */
 static unsigned find_least_busy_cpu(const struct disp_pick *p, const struct cpumask *m,
                                     unsigned from, int *low)
 {

@@ -5,14 +5,15 @@
  * THEORY      A thread runs fastest where its cache is warm and its memory is near.  So a thread that wakes
  *             up goes back to the CPU on which it last ran, while the cache of that CPU is warm.  Otherwise
  *             the CPUs are searched level by level: first the home lgroup, then the others by distance.  At
- *             each level an idle CPU is taken; if there is none, the least busy CPU, if the thread's priority
- *             is higher; if it is not, the search goes on at the next level.  If no level has such a CPU, the
- *             thread queues on the least busy CPU of its home: a thread leaves its home only to run at once.
- *             An idle CPU steals from the nearest level that has a thread to steal, and takes the one of the
- *             highest priority there.  Priorities are never compared across levels.
+ *             each level an idle CPU is chosen.  If there is none, the least busy CPU is chosen, provided that
+ *             the thread's priority is higher than that CPU's.  Otherwise the search continues at the next
+ *             level.  If no level has such a CPU, the thread queues on the least busy CPU of its home: a thread
+ *             leaves its home only if it can run at once.  An idle CPU steals from the nearest level that has a
+ *             thread to steal, and takes the one of the highest priority there.  Priorities are never compared
+ *             across levels.
  * COST        Finding an idle CPU is one mask intersection per level.  The priorities of CPUs are read only
  *             on levels without an idle CPU.
- * LOCKING     none: reads a snapshot; callers check again under the lock of the run queue
+ * LOCKING     The functions take no locks and read a snapshot.  Callers check again under the run queue's lock.
  * TUNABLES    rechoose_interval
  * SEE ALSO    docs/dispatcher.md, tests/host/test_choose.c
  */
@@ -40,21 +41,22 @@ struct disp_pick {
 unsigned disp_pick_cpu(const struct disp_pick *p);
 
 /*
- * disp_search_cpu - only the search, level by level from lgroup `from` (its home).  LGRP_NONE: all allowed
- * CPUs are one level.
+ * disp_search_cpu - do only the search, level by level, starting at lgroup `from` (the thread's home).
+ * LGRP_NONE: all allowed CPUs are one level.
  */
 unsigned disp_search_cpu(const struct disp_pick *p, unsigned from);
 
 /*
- * disp_rt_cpu - for a real-time thread, whose home is ignored: a CPU where it can run at once.  Idle CPUs
- * come first, and of these its last one.  CPU_MAX: there is none, and *least is the least busy CPU.
+ * disp_rt_cpu - choose a CPU where a real-time thread can run at once; its home is ignored.  Idle CPUs are
+ * preferred, and among these the CPU on which it last ran.  CPU_MAX: there is none, and *least is the least
+ * busy CPU.
  */
 unsigned disp_rt_cpu(const struct disp_pick *p, unsigned *least);
 
 /*
- * disp_balance_cpu - for a thread that would be put at the back of the queue of `cpu`: the next CPU of its
- * home lgroup, if its queue at this priority is clearly shorter; otherwise `cpu`.  All allowed CPUs count if
- * the home has only one CPU or is LGRP_NONE.
+ * disp_balance_cpu - choose a CPU for a thread that would go to the back of the queue of `cpu`.  It is the next
+ * CPU of the thread's home lgroup, if that CPU's queue at this priority is clearly shorter; otherwise `cpu`.
+ * All allowed CPUs count if the home has only one CPU or is LGRP_NONE.
  * @qlen  number of threads queued on a CPU at a priority
  */
 unsigned disp_balance_cpu(const struct disp_pick *p, unsigned cpu,
@@ -62,7 +64,7 @@ unsigned disp_balance_cpu(const struct disp_pick *p, unsigned cpu,
 
 /*
  * disp_steal_cpu - the CPU from which CPU `thief` of lgroup `lgrp` should take a thread; -1: none.
- * @busy  CPUs of its set that have queued threads
+ * @busy  CPUs of the thief's set that have queued threads
  * @best  the value of a CPU, for instance the highest priority of a thread to steal there; -1: none
  */
 int disp_steal_cpu(const struct lgrp_topo *t, unsigned thief, unsigned lgrp,

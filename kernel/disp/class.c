@@ -2,7 +2,7 @@
 /*
  * class.c - scheduling classes: which priority a thread has, and how long it may run.
  *
- * THEORY      Threads differ: an editor must react at once, a computation may wait, a control loop must never
+ * THEORY      Threads differ: an editor must react at once, a computation can wait, a control loop must never
  *             wait.  The class of a thread is the rule by which its priority changes.  Six classes share one
  *             scale of global priorities, as in Solaris; a higher number runs first.
  *             TS, IA  time sharing: a thread moves between 60 levels, by the table in ts_dptbl.c.  Using up a
@@ -11,9 +11,9 @@
  *                     have long slices.
  *             FX      fixed at its user priority, 0 to 60.
  *             FSS     fair share between users: each user has a number of shares and one record of the CPU
- *                     time that its threads in this class have used lately.  This use decays by a quarter
- *                     each second.  The priority of a thread is 59 - FSS_MEAN_COST * (its user's use per
- *                     share) / (the mean of all users).  The mean is weighted by use, so users with little
+ *                     time that its threads in this class have used lately.  The recorded use decays by a
+ *                     quarter each second.  The priority of a thread is 59 - FSS_MEAN_COST * (its user's use
+ *                     per share) / (the mean of all users).  The mean is weighted by use, so users with little
  *                     use hardly count.  So all users that compute end up near priority 9, each with use in
  *                     proportion to its shares.  The clock computes the mean and the priorities ten times a
  *                     second; a thread that leaves its CPU is charged at once.
@@ -26,7 +26,7 @@
  *             A thread that sleeps for less time than it has used of its slice also keeps the rest: this does
  *             not count as a sleep.  A child continues the slice of its parent.  Otherwise a process could
  *             keep other threads off the CPU with short sleeps, or by creating child after child.
- * LOCKING     callers hold t->lock
+ * LOCKING     Callers hold t->lock.
  * SEE ALSO    docs/dispatcher.md; ts_dptbl(4), FSS(7) of Solaris 9
  */
 #include "disp/disp.h"
@@ -39,7 +39,7 @@ enum {
     FSS_MEAN_COST = 50,
     FSS_MEAN_LEAST_US = 100000,
     FSS_USAGE_MAX_US = 1 << 30,
-    FSS_SECONDS = 60 /* seconds after which nearly nothing of a use is left */
+    FSS_SECONDS = 60 /* seconds after which a use has decayed to almost 0 */
 };
 
 static uint64_t tsc_per_ms;

@@ -5,11 +5,11 @@
  * THEORY      A timer on one CPU expires 100 times a second.  Each tick adds 1 to lbolt.  Then it looks at
  *             every CPU and charges the tick to the state of that CPU: user, kernel, idle, or waiting for a
  *             disk.  Every tenth of a second it updates the load of the lgroups, and every five seconds the
- *             load averages, both per processor set.  The other CPUs take no tick.  When the CPU that keeps
- *             the clock goes off-line or becomes no-intr, the clock moves to another CPU, like any timer.
+ *             load averages.  Both are kept per processor set.  The other CPUs take no tick.  When the CPU that
+ *             keeps the clock goes off-line or becomes no-intr, the clock moves to another CPU, like any timer.
  *             The watchdog: while a thread can run, the counts of context switches, system calls, faults and
  *             user ticks must grow.  If they do not for watchdog_s seconds, the machine counts as hung.
- * LOCKING     the tick runs in interrupt context; it reads the fields of other CPUs without locks
+ * LOCKING     The tick runs in interrupt context and reads the fields of other CPUs without locks.
  * SEE ALSO    docs/dispatcher.md; chapter "Load averages" of docs/lgroups.md
  */
 #include "disp/clock.h"

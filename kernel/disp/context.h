@@ -2,7 +2,7 @@
 /*
  * context.h - the processor state that belongs to a thread: user registers, FPU, segment bases.
  *
- * LOCKING  none: called by the thread itself, or for a thread that was not started yet
+ * LOCKING  No locks: the caller is the thread itself, or the thread was not started yet.
  */
 #ifndef DISP_CONTEXT_H
 #define DISP_CONTEXT_H

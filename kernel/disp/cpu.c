@@ -12,9 +12,9 @@
  *             of other CPUs, and its own timer, which ends the time slices of threads that compete for it
  *             (timer.c).
  *             Binding a thread to a CPU of another lgroup moves its home there.  Unbinding leaves the home
- *             there, unless the thread has lgroup affinities: then its home is chosen by them again.
- * INVARIANTS  I1  at least one CPU is P_ONLINE, and so takes interrupts
- * LOCKING     cpu_lock serialises changes of state; then thread locks and cpupart_lock
+ *             there, unless the thread has lgroup affinities.  In that case they decide its home again.
+ * INVARIANTS  I1  at least one CPU is P_ONLINE, so at least one takes interrupts
+ * LOCKING     cpu_lock serialises changes of state.  Under it, thread locks and cpupart_lock are taken.
  * SEE ALSO    pset.c; p_online(2), processor_bind(2) of Solaris 9; docs/psets.md, docs/dispatcher.md,
  *             tests/host/test_pset.c
  */
@@ -106,7 +106,7 @@ int disp_cpu_unbind(struct cpu *c, bool forced)
     return 0;
 }
 
-/* Chooses new homes for the threads of `part` at home in lgroup `g`, where the set has no CPU any more. */
+/* Chooses new homes for the threads of `part` whose home is lgroup `g`.  The set has no CPU there any more. */
 static void rehome_threads(struct cpupart *part, unsigned g)
 {
     struct thread *t;
@@ -121,7 +121,7 @@ static void rehome_threads(struct cpupart *part, unsigned g)
     spin_unlock(&all_threads_lock);
 }
 
-/* Queues the unbound threads that wait on `c` on other CPUs. */
+/* Moves the unbound runnable threads from the queue of CPU `c` to the queues of other CPUs. */
 static void drain_cpu_queue(struct cpu *c)
 {
     struct thread *t;
@@ -184,8 +184,8 @@ static struct cpu *nearest_intr_cpu(const struct cpu *c)
 }
 
 /*
- * CPU `c`, P_ONLINE until now, takes no device interrupts and no timers any more.  0, or -EBUSY: it is the
- * last P_ONLINE CPU, or one of its interrupts can go to no other CPU.
+ * Makes CPU `c`, P_ONLINE until now, stop taking device interrupts and timers.  0, or -EBUSY: c is the last
+ * P_ONLINE CPU, or one of its interrupts cannot go to any other CPU.
  */
 static int fence_cpu_intr(struct cpu *c)
 {
@@ -198,7 +198,7 @@ static int fence_cpu_intr(struct cpu *c)
     return 0;
 }
 
-/* CPU `c`, P_NOINTR or about to be on-line again, takes device interrupts and timers again. */
+/* Makes CPU `c`, which is P_NOINTR or about to go on-line, take device interrupts and timers again. */
 static void unfence_cpu_intr(struct cpu *c)
 {
     c->disp->state = P_ONLINE;
@@ -213,7 +213,7 @@ static void bring_cpu_online(struct cpu *c)
     disp_poke(c, POKE_STEAL); /* a thread may wait on another CPU */
 }
 
-/* 0, or -EBUSY: it is the last CPU of its set, threads are bound to it, or as fence_cpu_intr(). */
+/* 0, or -EBUSY: c is the last CPU of its set, or threads are bound to it, or fence_cpu_intr() fails. */
 static int take_cpu_offline(struct cpu *c, bool forced)
 {
     struct cpupart *part = c->disp->part;

@@ -2,7 +2,7 @@
 /*
  * cpu_kstats.c - the kstats of CPUs and memory nodes: `cpu:N:sys` and `mem:N:node`.
  *
- * LOCKING  each value is read without a lock, so the values of one snapshot may differ a little in time
+ * LOCKING  Values are read without a lock, so those of one snapshot may be from slightly different times.
  */
 #include "disp/disp.h"
 #include "lib/string.h"
@@ -48,7 +48,7 @@ static void node_clear(struct kstat *ks)
     mem_node_counts_clear((unsigned)ks->instance);
 }
 
-/* A new kstat, not registered yet; panics without memory. */
+/* Makes a kstat and does not register it.  Panics if there is no memory. */
 static struct kstat *kstat_new(const char *module, unsigned instance, const char *name, void *arg)
 {
     struct kstat *ks = kmem_zalloc(sizeof *ks);

@@ -48,24 +48,24 @@ extern struct cpumask cpu_online_mask; /* [a] CPUs that run threads */
 /* runq.c */
 /*
  * disp_enqueue - queue RUNNABLE thread `t` (t->lock held) where the policy decides, and poke a CPU if needed.
- * @how  why it is queued: it slept, it is new, or it ran or waited elsewhere.  Recorded in the trace; also, a
- *       new thread has no warm cache anywhere.
+ * @how  why it is queued: it slept, it is new, or it ran or waited elsewhere.  The trace records the reason.  A
+ *       new thread has no warm cache on any CPU.
  */
 enum queue_how { QUEUE_WOKEN, QUEUE_NEW = TRACE_WAKE_NEW, QUEUE_AGAIN = TRACE_WAKE_AGAIN };
 void disp_enqueue(struct thread *t, enum queue_how how);
-/* disp_dequeue - take a RUNNABLE thread off its queue (t->lock held); false: it was on no queue any more. */
+/* disp_dequeue - take a RUNNABLE thread off its queue (t->lock held); false: it was no longer on a queue. */
 bool disp_dequeue(struct thread *t);
 /*
  * disp_set_pri - change the global priority of `t` (t->lock held), in any state.  A waiting thread stays on
  * its queue, unless it is unbound and its old or new priority is real-time: then it is queued anew.
  */
 void disp_set_pri(struct thread *t, int pri);
-/* disp_requeue_behind_rt - `t` (t->lock held) has waited long.  If its CPU runs a real-time thread, queue it anew. */
+/* disp_requeue_behind_rt - `t` (t->lock held) has waited long; if its CPU runs a real-time thread, queue t anew. */
 void disp_requeue_behind_rt(struct thread *t);
 /*
- * disp_may_run - whether `t` may run on CPU `c`.  A binding decides alone; otherwise c must be in t's set and
- * affinity mask.  A mask without an on-line CPU of the set is ignored.  Without t->lock the answer may be out
- * of date; each change of it is followed by a poke of the CPU that t runs on.
+ * disp_may_run - whether `t` may run on CPU `c`.  If t is bound to a CPU, only the binding counts.  Otherwise c
+ * must be in t's set and affinity mask.  A mask without an on-line CPU of the set is ignored.  Without t->lock
+ * the answer may be out of date.  After each change of the answer, the CPU that t runs on is poked.
  */
 bool disp_may_run(const struct thread *t, const struct cpu *c);
 /* disp_allowed - the CPUs that `t` may run on by the same rule, its binding ignored; never empty. */
@@ -78,21 +78,21 @@ unsigned disp_nearer_idle(const struct thread *t, const struct cpu *c);
 /*
  * disp_next - the thread that this CPU runs next: the best queued, else a stolen one, else the idle thread.
  * disp_next_above - the best queued one whose priority is at least `floor`; NULL: there is none.
- * Both: interrupts are off, and the result is ONPROC from now on, so the caller must switch to it.
+ * For both, interrupts must be off.  The result is already in state ONPROC, so the caller must switch to it.
  */
 struct thread *disp_next(struct cpu *c);
 struct thread *disp_next_above(struct cpu *c, int floor);
 /*
- * disp_take_from - take from the queue of `victim` an unbound thread of the highest priority that CPU `c` may
- * run, at least `floor`.  It is ONPROC on c from now on.  NULL: there is none.
+ * disp_take_from - take from the queue of `victim` the unbound thread of the highest priority, at least
+ * `floor`, that CPU `c` may run.  The thread becomes ONPROC on c.  NULL: there is none.
  * @lately  UINT64_MAX: the first thread for which no idle CPU is nearer to its home than c.  Otherwise, of
  *          the threads at home in c's lgroup, the one with the lowest lately_tsc (TSC cycles), if lower than
  *          this.
  */
 struct thread *disp_take_from(struct cpu *victim, struct cpu *c, int floor, uint64_t lately);
 /*
- * disp_balance - a thread from a busier CPU of the lgroup that CPU `c` must run instead of its thread `t`, or
- * NULL.  The time slice of t has ended and t->lock is held.  The result is ONPROC on c from now on.
+ * disp_balance - take a thread from a busier CPU of the lgroup.  CPU `c` must run it instead of its thread `t`,
+ * whose time slice has ended.  t->lock is held.  Returns NULL if there is none; the result becomes ONPROC on c.
  */
 struct thread *disp_balance(struct cpu *c, const struct thread *t);
 /*
@@ -113,11 +113,12 @@ static inline int disp_waiting(const struct cpu *c)
  * somewhere, and poke that CPU.  Nothing happens if there is no such thread.
  */
 void disp_rt_call(struct cpupart *part);
-/* disp_queue_init - an empty queue of CPU `c`; NULL: the real-time queue of a set. */
+/* disp_queue_init - make an empty queue for CPU `c`; c NULL: the real-time queue of a set. */
 void disp_queue_init(struct disp_queue *q, struct cpu *c);
 /*
- * disp_poke - make CPU `c` check soon whether another thread must run: it looks at its queue, and at whether
- * its thread may stay.  Sends a reschedule IPI, unless c is this CPU or polls while idle.
+ * disp_poke - make CPU `c` check soon whether another thread must run.  It looks at its queue, and checks
+ * whether its thread is still allowed to run there.  Sends a reschedule IPI, unless c is this CPU or polls
+ * while idle.
  */
 void disp_poke(struct cpu *c, enum intr_poke why);
 /* disp_poked - handle a reschedule IPI; in interrupt context. */
@@ -125,17 +126,17 @@ void disp_poked(void);
 
 /* cpu.c; cpu_lock is held */
 /*
- * disp_cpu_leave - remove CPU `c`, which is out of the mask of set `from` already, from the set's load
- * records.  Its queued threads, those bound to it excepted, are queued on other CPUs; threads of the set lose
- * a home without CPUs.
+ * disp_cpu_leave - remove CPU `c`, which is already out of the mask of set `from`, from the set's load records.
+ * The unbound threads on its queue move to the queues of other CPUs.  If c was the set's last CPU in its
+ * lgroup, the threads of the set at home there get new homes.
  * disp_cpu_enter - add `c` to the load records and the mask of set `to`.
  */
 void disp_cpu_leave(struct cpu *c, struct cpupart *from);
 void disp_cpu_enter(struct cpu *c, struct cpupart *to);
 /*
- * disp_recheck_affinities - CPUs of `part` have come or gone.  So an affinity mask may have got its first CPU of
- * the set, or lost its last, and counts again, or no longer (disp_may_run).  Moves the threads that are now on a
- * CPU which they may not use.
+ * disp_recheck_affinities - CPUs of `part` have come or gone.  A thread's affinity mask counts only while it
+ * contains a CPU of the set (disp_may_run).  So masks may now count that did not, and the reverse.  Moves each
+ * thread that is on a CPU where it must not run any more.
  */
 void disp_recheck_affinities(struct cpupart *part);
 /*
@@ -149,13 +150,13 @@ struct ts_dpent {
     uint8_t quantum;  /* time slice at this level, ms */
     uint8_t tqexp;    /* new level of a thread that has used up its slice */
     uint8_t slpret;   /* new level of a thread that has slept */
-    uint16_t maxwait; /* seconds: a thread that has done neither for longer gets level lwait */
+    uint16_t maxwait; /* seconds; a thread that did neither for longer gets level lwait */
     uint8_t lwait;
 };
 extern const struct ts_dpent ts_dptbl[PRI_USER_MAX + 1];
 
 /* class.c: scheduling classes. */
-/* class_init_thread - class and priority of new thread `t`: as `creator` (its lock held); NULL: SYS. */
+/* class_init_thread - give new thread `t` the class and priority of `creator` (its lock held); NULL: SYS. */
 void class_init_thread(struct thread *t, const struct thread *creator);
 void class_recompute(struct thread *t);         /* base_pri and pri from class data; t->lock held */
 uint64_t class_quantum(const struct thread *t); /* length of its time slice, TSC cycles */
@@ -173,9 +174,9 @@ void timer_interrupt(void); /* call expired timers, end the time slice; interrup
 /* timer_program - set the hardware timer of `c`, this CPU, for the first deadline or the end of the slice. */
 void timer_program(struct cpu *c);
 /*
- * timer_leave - move the timers of CPU `c` to CPU `to`, which keeps timers; later ones armed on c go there,
- * too.
- * timer_return - c keeps its own timers again; timers that have moved stay where they are.
+ * timer_leave - move the timers of CPU `c` to CPU `to`, which keeps timers.  Timers armed on c later also go to
+ * `to`.
+ * timer_return - make c keep its own timers again; timers that have moved stay where they are.
  */
 void timer_leave(struct cpu *c, struct cpu *to);
 void timer_return(struct cpu *c);
@@ -192,8 +193,8 @@ void clock_start(void);
 
 /* thread_home.c */
 /*
- * thread_choose_home - choose the home of `t` in set `part` again; its lgroup affinities count first.  t is
- * counted in some load record, and cpupart_lock is held.
+ * thread_choose_home - choose the home of `t` in set `part` again; its lgroup affinities come first.  A load
+ * record must already count t, and the caller holds cpupart_lock.
  * thread_follow_affinity - the same in t's own set, if t has lgroup affinities and is counted.  Takes
  * cpupart_lock.
  */
@@ -201,11 +202,11 @@ void thread_choose_home(struct thread *t, struct cpupart *part);
 void thread_follow_affinity(struct thread *t);
 
 /* class.c */
-/* thread_inherit - lend `t` (t->lock held) priority `pri` of a waiter; -1: take it back. */
+/* thread_inherit - lend `t` (t->lock held) the priority `pri` of a waiter; -1: take the priority back. */
 void thread_inherit(struct thread *t, int pri);
 
 /* preempt.c */
-/* thread_leave_cpu - give this CPU away and queue curthread anew, because another CPU must run it. */
+/* thread_leave_cpu - leave this CPU and queue curthread anew, because another CPU must run curthread. */
 void thread_leave_cpu(void);
 
 /* cpu.c */
@@ -215,7 +216,7 @@ bool disp_cpu_online(const struct cpu *c);
 extern struct list all_threads;
 extern struct spinlock all_threads_lock;
 
-/* thread_effective_pri - global priority of `t`, with the lent priority and the lift; t->lock is held. */
+/* thread_effective_pri - global priority of `t`, including the lent priority and the lift; t->lock is held. */
 static inline int thread_effective_pri(const struct thread *t)
 {
     int pri = t->inherit_pri > t->base_pri ? t->inherit_pri : t->base_pri;

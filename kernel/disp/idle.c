@@ -2,10 +2,11 @@
 /*
  * idle.c - the idle threads: what a CPU runs when no thread waits for it.
  *
- * THEORY      Each CPU has an idle thread, in which it starts.  The thread looks for another one, on this CPU's
- *             queue and then on those of others (runq.c), and halts while there is none.  It is never queued
- *             and has the priority -1.
- * LOCKING     the thread's own lock during a switch; interrupts are off while it looks
+ * THEORY      Each CPU has an idle thread, in which the CPU starts.  The idle thread looks for another thread
+ *             on this CPU's queue and then on those of other CPUs (runq.c).  While there is none, it halts the
+ *             CPU.  The idle thread is never queued and has priority -1.
+ * LOCKING     The idle thread holds its own lock during a switch.  Interrupts are off while it looks for a
+ *             thread.
  * TUNABLES    halt_fenced_cpus
  * SEE ALSO    docs/dispatcher.md, docs/psets.md
  */
@@ -24,8 +25,8 @@ TUNABLE(halt_fenced_cpus, 0, 1,
         "1: a CPU without interrupts halts when idle; 0: it looks for work all the time; idle.c");
 
 /*
- * The idle thread waits until there may be a thread to run.  Interrupts are off on entry and on afterwards.
- * A CPU that sets the idle thread's ast and then reads `polls` as true need not send an IPI.  Either the loop
+ * Waits until there may be a thread to run.  Interrupts are off on entry and on when the function returns.  A
+ * CPU that sets the idle thread's ast and then reads `polls` as true need not send an IPI.  Either the loop
  * below sees the ast, or the loop has ended.  In that case the idle thread looks at its queue after it set
  * `polls` to false, and so after the ast was set.
  */
@@ -55,7 +56,7 @@ void disp_idle_loop(void)
         struct thread *next;
 
         irq_disable();
-        /* Before the look at the queue: a CPU that polls must not lose a notification (idle_wait()). */
+        /* Clear it before reading the queue, so that a CPU that polls does not lose a notification (idle_wait()). */
         atomic_store(&idle->ast, 0);
         c->disp->steal_requested = !cpumask_test(&cpu_idle_mask, c->id);
         if (c->disp->steal_requested)

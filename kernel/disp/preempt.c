@@ -4,8 +4,8 @@
  *
  * THEORY      An interrupt or another CPU sets AST_RESCHED, and the thread calls disp_preempt() at the end of the
  *             interrupt or on its way to user mode.  If its CPU may not run it any more, it leaves.  If a
- *             thread of higher priority waits, that one runs.  At the end of the time slice, equals have their
- *             turn, too.
+ *             thread of higher priority waits, that one runs.  At the end of the time slice, threads of equal
+ *             priority run, too.
  * LOCKING     t->lock (RANK_THREAD), then run-queue locks
  * SEE ALSO    class.c, which ends time slices; balance.c; docs/dispatcher.md, tests/host/test_runq.c
  */
@@ -15,7 +15,7 @@
 #include "stat/cpustat.h"
 
 /*
- * Gives the CPU to a queued thread of priority >= floor, if there is one.  curthread then waits before the
+ * Gives the CPU to a queued thread of priority >= floor, if there is one.  curthread is then queued before the
  * threads of its priority (`at_front`) or behind them.  Returns whether it switched.
  */
 static bool switch_if_above(int floor, bool at_front)

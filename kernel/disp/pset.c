@@ -2,14 +2,16 @@
 /*
  * pset.c - processor sets: see pset.h.
  *
- * THEORY      A CPU changes its set in these steps.  It leaves the mask of the old set: now no new thread is
- *             placed on it or bound to it.  If threads are still bound to it, the call fails.  The threads
- *             that wait on it are queued on other CPUs.  It joins the mask of the new set.  At the next
- *             interrupt its running thread finds that it may not stay.  A thread is queued under its own
- *             lock, and the mask is read under that lock.  So the walk over all threads, which takes the lock
- *             of each, misses none.
- *             When a set is destroyed, its CPUs join the default set before they leave the old one, and its
- *             threads move in between.  So each thread has a CPU at all times, and keeps its home.
+ * THEORY      A CPU changes its set in these steps.
+ *             1. The CPU leaves the mask of the old set.  From now on no thread is placed on it or bound to it.
+ *             2. If threads are still bound to it, the call fails.
+ *             3. The threads on its queue move to the queues of other CPUs.
+ *             4. It joins the mask of the new set.
+ *             5. At the next interrupt, its running thread finds that it is not allowed to stay, and leaves.
+ *             A thread is queued under its own lock, and the mask is read under that lock.  So the walk over
+ *             all threads, which takes the lock of each, misses none.
+ *             When a set is destroyed, its CPUs join the default set, then its threads move there, then the
+ *             CPUs leave the old set.  So each thread has a CPU at all times, and keeps its home.
  * LOCKING     pset.h
  * SEE ALSO    tests/host/test_pset.c, tests/test_psets.py, docs/psets.md
  */
@@ -111,7 +113,7 @@ void thread_follow(struct thread *t, const struct thread *creator)
     spin_unlock(&t->lock);
 }
 
-/* Whether `p` has a thread; with `bound`, a thread that is also bound to a CPU. */
+/* Whether `p` has a thread; with `bound`, whether it has a thread that is bound to a CPU. */
 static bool part_has_threads(const struct cpupart *p, bool bound)
 {
     struct thread *t;
@@ -126,7 +128,7 @@ static bool part_has_threads(const struct cpupart *p, bool bound)
 
 /* ---- sets and CPUs (cpu_lock held) ---- */
 
-/* Gives CPU `c`, on-line and out of the mask of its set already, to set `to`. */
+/* Gives CPU `c`, which is on-line and already out of the mask of its set, to set `to`. */
 static void give_cpu_to_part(struct cpu *c, struct cpupart *to)
 {
     struct cpupart *from = c->disp->part;
@@ -140,7 +142,7 @@ static void give_cpu_to_part(struct cpu *c, struct cpupart *to)
         thread_leave_cpu();
 }
 
-/* CPU `c` was out of the mask of set `from` for a while, and stays in it after all. */
+/* Puts CPU `c`, which has left the mask of set `from`, back into that mask. */
 static void return_cpu_to_part(struct cpu *c, struct cpupart *from)
 {
     cpumask_set_atomic(&from->cpus, c->id);

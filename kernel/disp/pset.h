@@ -27,7 +27,7 @@
 #include "lib/spinlock.h"
 #include "stat/kstat.h"
 
-/* Run queue: waiting threads by global priority; of a CPU, or the real-time threads of a set. */
+/* A run queue: the threads that wait for one CPU, or the waiting real-time threads of a set; by global priority. */
 struct disp_queue {
     struct spinlock lock;            /* RANK_RUNQ */
     struct cpu *cpu;                 /* [c] its CPU; NULL: the queue of a set */
@@ -72,32 +72,38 @@ void pset_stats_register(struct cpupart *p);
 
 /* pset_create, pset_destroy, pset_assign, pset_attr and pset_set_attr take cpu_lock and may sleep. */
 /*
- * pset_create - make a set without CPUs.  Its number, the lowest free one; -ENOMEM: too many sets, or no
- * memory.
+ * pset_create - make a set without CPUs.  Returns its number, the lowest free one, or -ENOMEM: there are too
+ * many sets, or no memory.
  */
 int pset_create(void);
 /*
  * pset_destroy - move the threads and CPUs of set `id` to the default set.  0; -EINVAL: no such set; -EBUSY:
- * one of its threads is bound to a CPU, still after BOUND_TRIES waits of BOUND_WAIT_NS.
+ * after BOUND_TRIES waits of BOUND_WAIT_NS, one of its threads is still bound to a CPU.
  */
 int pset_destroy(int id);
 /*
  * pset_assign - move CPU `cpu` to set `id` (PS_NONE: default); `forced` unbinds threads from it first.
- * 0; -EINVAL: no such set or CPU, or it is off-line; -EBUSY: threads are bound to it, still after BOUND_TRIES
- * waits of BOUND_WAIT_NS, or it is the last CPU of the default set or of a set that has threads.
+ * Returns 0, or:
+ * -EINVAL: no such set or CPU, or the CPU is off-line;
+ * -EBUSY: after BOUND_TRIES waits of BOUND_WAIT_NS, threads are still bound to the CPU; or the CPU is the last
+ * one of the default set or of a set that has threads.
  */
 int pset_assign(int id, unsigned cpu, bool forced);
 /* pset_of_cpu - the number of the set of a CPU (PS_NONE: default).  `cpu` exists.  Takes no lock. */
 int pset_of_cpu(unsigned cpu);
-/* pset_find - a set by its number; NULL: there is none.  Hold cpu_lock, or the set may be destroyed. */
+/*
+ * pset_find - a set by its number; NULL: there is none.  The caller holds cpu_lock; otherwise the set may be
+ * destroyed.
+ */
 struct cpupart *pset_find(int id);
 /*
- * pset_bind - move `t` to set `to`, which has a CPU.  cpu_lock is held.  0, or -EBUSY: t is bound to a CPU of
- * another set.  For curthread it may switch, so no spin lock may be held.
+ * pset_bind - move `t` to set `to`, which has a CPU.  The caller holds cpu_lock.  0, or -EBUSY: t is bound to a
+ * CPU of another set.  If t is curthread, the call may switch threads, so the caller must hold no spin lock.
  */
 int pset_bind(struct thread *t, struct cpupart *to);
 /*
- * pset_attr, pset_set_attr - get, set PSET_* of a set.  -EINVAL: no such set; the default set cannot be set.
+ * pset_attr, pset_set_attr - get or set PSET_* of a set.  -EINVAL: no such set, or pset_set_attr() is called
+ * for the default set.
  */
 int pset_attr(int id);
 int pset_set_attr(int id, unsigned attr);

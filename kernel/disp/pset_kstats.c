@@ -2,7 +2,7 @@
 /*
  * pset_kstats.c - the counters of processor sets (pset:ID:pset), and the loads of lgroups over all sets.
  *
- * LOCKING     cpupart_lock for load records; the rest is read without a lock
+ * LOCKING     cpupart_lock guards load records.  Everything else is read without a lock.
  * SEE ALSO    pset.h, docs/psets.md
  */
 #include "disp/pset.h"

@@ -3,11 +3,12 @@
  * report.c - prints what each thread waits for, when the machine seems to hang.
  *
  * THEORY      A sleep that a signal can end is normal: a program waits for input, for example.  Other sleeps
- *             should be short, so in a machine that hangs they show the reason.  So do threads that can run
- *             and wait for a CPU.
+ *             should be short, so in a machine that hangs they show the reason.  Runnable threads that wait for
+ *             a CPU are printed, too.
  *             context_switch() (entry.S) has saved the registers of a sleeping thread on its stack: six
  *             registers, and above them the address at which it will continue.
- * LOCKING     none, because the holder of a lock may be the thread that hangs.  The machine is about to stop
+ * LOCKING     The functions take no locks, because the thread that hangs may hold one.  The machine is about to
+ *             stop.
  * SEE ALSO    kernel/main.c (nmi), tools/gdb/homeroom.py
  */
 #include "disp/disp.h"

@@ -13,25 +13,25 @@
  *             cannot run the thread, or takes another, it finds a CPU for a thread that still waits
  *             (disp_rt_call).
  *             To make a CPU look at its queue, another CPU sends it a reschedule IPI ("pokes" it).  Idle CPUs
- *             halt.  So when a thread must wait behind another one, an idle CPU is poked ("called") to come
- *             and steal it.  A CPU that looks for work leaves a thread alone if an idle CPU is nearer to the
- *             thread's home.
+ *             halt.  So when a thread must wait behind another one, an idle CPU is poked to steal the waiting
+ *             thread: it is "called".  A CPU that looks for work leaves a thread alone if an idle CPU is nearer
+ *             to the thread's home.
  *             With halt_fenced_cpus=0, a CPU without interrupts (no-intr) polls while idle, and needs no IPI.
  * INVARIANTS  I1  nrun == number of threads on the queue; mask bit p set iff queue[p] is not empty
  *             I2  maxpri == highest queued priority, -1 when nrun == 0
  *             I3  a thread leaves a queue under that queue's lock.  If it is dispatched, it becomes ONPROC
  *                 under the same hold, before queued_on becomes NULL: a holder of t->lock that sees NULL also
  *                 sees ONPROC
- *             I4  once all poked CPUs have looked, no thread waits on a queue while an idle CPU of its set
- *                 may run it, unless its affinity excludes some CPUs of the set
- *             I5  once all poked CPUs have looked, no thread waits on a set's queue while a CPU that it may
- *                 run on runs a thread of lower priority
+ *             I4  once all poked CPUs have looked at their queues, no thread waits on a queue while an idle CPU
+ *                 of its set may run it, unless its affinity excludes some CPUs of the set
+ *             I5  once all poked CPUs have looked at their queues, no thread waits on a set's queue while a CPU
+ *                 that it may run on runs a thread of lower priority
  *             I6  an unbound thread is on its set's queue iff its priority is PRI_RT or more
  *             I7  a CPU stores runpri before it reads disp_rt_active and its set's queue.  A thread is
  *                 counted there and joins that queue before its CPU reads the runpris.  So at least one of
  *                 the two sees the other
  *             I8  disp_rt_active >= threads on sets' queues + CPUs with a promise
- * LOCKING     q->lock (RANK_RUNQ), one at a time, below t->lock
+ * LOCKING     q->lock (RANK_RUNQ), taken after t->lock.  A CPU holds at most one.
  * SEE ALSO    docs/dispatcher.md, tests/test_dispatch.py
  */
 #include "disp/choose.h"
@@ -145,7 +145,7 @@ void disp_poke(struct cpu *c, enum intr_poke why)
         atomic_fetch_or_explicit(&c->thread->ast, AST_RESCHED, memory_order_relaxed);
         /*
          * The ast is checked at the end of an interrupt, and when a user thread returns to its program.  A
-         * kernel thread outside an interrupt does neither, so this CPU interrupts itself.
+         * kernel thread outside an interrupt reaches neither check, so this CPU interrupts itself.
          */
         if (c->thread->lwp == NULL && c->irq_depth == 0)
             intr_poke(c->id, why);
@@ -164,7 +164,7 @@ void disp_poked(void)
         timer_program(c);
 }
 
-/* A thread waits behind another on no-intr CPU `c`: its time slices must end again (timer_program()). */
+/* A thread waits behind another on no-intr CPU `c`, so time slices on c must end by an interrupt (timer_program()). */
 static void begin_slices(struct cpu *c)
 {
     if (c == this_cpu())
@@ -181,7 +181,7 @@ static void call_thief(unsigned cpu)
     disp_poke(cpus[cpu], POKE_STEAL);
 }
 
-/* A thread that may run on `allowed` waits in lgroup `lgrp`: calls the nearest idle CPU of `allowed`. */
+/* Calls the idle CPU of `allowed` nearest to lgroup `lgrp`, where a thread waits that can run on `allowed`. */
 static void call_nearest_thief(unsigned lgrp, const struct cpumask *allowed)
 {
     if (cpumask_empty(&cpu_idle_mask))
@@ -240,8 +240,8 @@ unsigned disp_nearer_idle(const struct thread *t, const struct cpu *c)
 /* ---- real time ---- */
 
 /*
- * Promises `t`, on its set's queue, a CPU where it can run at once.  NULL: there is none, and *least is the
- * least busy CPU, as in choose.h.  The lock of that queue is held.
+ * Promises `t`, which is on its set's queue, a CPU where it can run at once.  NULL: there is none, and *least
+ * is the least busy CPU (choose.h).  The caller holds the lock of the set's queue.
  */
 static struct cpu *promise_rt_cpu(const struct thread *t, unsigned *least)
 {
@@ -268,7 +268,7 @@ static struct cpu *promise_rt_cpu(const struct thread *t, unsigned *least)
     return cpus[cpu];
 }
 
-/* Pokes promised CPU `c`.  If it is this one, in a switch, the interrupt arrives after the switch. */
+/* Pokes promised CPU `c`.  If c is this CPU and it is switching threads, the interrupt arrives after the switch. */
 static void poke_promised_cpu(struct cpu *c)
 {
     if (c == this_cpu())
@@ -316,7 +316,7 @@ void disp_rt_call(struct cpupart *part)
 
 /* ---- queues ---- */
 
-/* disp_enqueue() for all other threads: on the CPU that choose.c picks. */
+/* disp_enqueue() for all other threads: queues `t` on the CPU that choose.c picks. */
 static void enqueue_near_home(struct thread *t, enum queue_how how)
 {
     struct cpumask allowed;
@@ -353,7 +353,7 @@ static void enqueue_near_home(struct thread *t, enum queue_how how)
         cpumask_clear_atomic(&cpu_idle_mask, c->id);
     if (idle || t->pri > d->runpri) {
         disp_poke(c, POKE_WAKEUP);
-        /* c is already needed for another thread, on its own queue or to steal: one of the two will wait. */
+        /* c must also run or steal another thread, so one of the two must wait: another CPU can steal it. */
         if (called || d->q.nrun > 1)
             call_nearest_thief(c->lgrp, &t->part->cpus);
     } else {
@@ -452,7 +452,7 @@ static void put_on_cpu(struct cpu *c, struct thread *t)
     }
 }
 
-/* For disp_steal_cpu(): priority of the best thread on `cpu`; -1: none to steal.  A hint, read unlocked. */
+/* For disp_steal_cpu(): priority of the best thread on `cpu`; -1: none to steal.  A hint, read without a lock. */
 static int stealable_priority(unsigned cpu)
 {
     struct disp_cpu *d = cpus[cpu]->disp;
@@ -462,8 +462,9 @@ static int stealable_priority(unsigned cpu)
 }
 
 /*
- * A thread with an idle CPU nearer to its home is left on the queue.  If c is the CPU that was called for it,
- * c calls that CPU.  If c looks by chance, another CPU was called, or the nearer CPU has looked since.
+ * Leaves a thread on the queue if an idle CPU is nearer to the thread's home than c.  If c was called to steal,
+ * c then calls that nearer CPU.  Otherwise no call is needed: another CPU was called for the thread, or the
+ * nearer CPU has looked since.
  */
 struct thread *disp_take_from(struct cpu *victim, struct cpu *c, int floor, uint64_t lately)
 {
@@ -501,7 +502,8 @@ struct thread *disp_take_from(struct cpu *victim, struct cpu *c, int floor, uint
 }
 
 /*
- * CPU `c` has stolen a thread, perhaps not the one it was called for: calls a CPU for one that still waits.
+ * CPU `c` has stolen a thread, perhaps not the one for which it was called.  Calls another CPU if a thread
+ * still waits.
  */
 static void call_next_thief(const struct cpu *c)
 {
@@ -515,7 +517,7 @@ static void call_next_thief(const struct cpu *c)
     call_nearest_thief(c->lgrp, part);
 }
 
-/* A thread from the queue of another CPU of the set, ONPROC on `c` from now on; NULL: none. */
+/* Takes a thread from the queue of another CPU of the set; it becomes ONPROC on `c`.  NULL: there is none. */
 static __attribute__((noinline)) struct thread *steal_thread(struct cpu *c)
 {
     struct cpumask busy = cpumask_and(&cpu_queued_mask, &c->disp->part->cpus);
@@ -561,8 +563,9 @@ static struct thread *take_rt_thread(struct disp_queue *q, struct cpu *c, int fl
 }
 
 /*
- * The best thread on the queue of c's set, if its priority is at least `floor` and that of c's own queue;
- * NULL: none.  Ends the promise of CPU `c`; if a real-time thread still waits then, promises it another CPU.
+ * Takes the best thread from the queue of c's set, if its priority is at least `floor` and at least that of c's
+ * own queue.  NULL: there is none.  Ends the promise of CPU `c`.  If a real-time thread still waits, promises
+ * that thread another CPU.
  */
 static __attribute__((noinline)) struct thread *next_rt_thread(struct cpu *c, int floor)
 {

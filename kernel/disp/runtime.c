@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * runtime.c - the CPU time of threads, in TSC cycles, and the alarm when a thread has used so much.
+ * runtime.c - the CPU time of threads, in TSC cycles, and the alarm when a thread has used a given time.
  *
- * THEORY      A thread is charged when it leaves its CPU and when its time slice ends (runtime.h); in between,
- *             the time since then is added to what is asked for.
+ * THEORY      A thread is charged when it leaves its CPU and when its time slice ends (runtime.h).  A reader in
+ *             between gets the charged time plus the time since the last charge.
  * LOCKING     t->lock
  */
 #include "disp/runtime.h"

@@ -7,7 +7,7 @@
 
 #include "disp/disp.h"
 
-/* charge_runtime - charge `t` (its lock held), which runs, for the TSC cycles from oncpu_since to `now`. */
+/* charge_runtime - charge running thread `t` (its lock held) for the TSC cycles from oncpu_since to `now`. */
 static inline void charge_runtime(struct thread *t, uint64_t now)
 {
     t->runtime_tsc += now - t->oncpu_since;
@@ -17,7 +17,7 @@ static inline void charge_runtime(struct thread *t, uint64_t now)
     t->oncpu_since = now;
 }
 
-/* slice_rest - rest of the running thread's slice at TSC `now`, in cycles; 0: it is over, and a new one begins. */
+/* slice_rest - rest of the running thread's slice at TSC `now`, in cycles; 0: the slice is over, a new one begins. */
 static inline uint64_t slice_rest(const struct disp_cpu *d, uint64_t now)
 {
     return d->quantum_end > now ? d->quantum_end - now : 0;

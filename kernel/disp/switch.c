@@ -23,7 +23,7 @@
 #include "x86/asm.h"
 #include "x86/trap.h"
 
-/* The second half of a switch, in the new thread: queues `prev` if it can run, and releases its lock. */
+/* The second half of a switch, in the new thread: queues `prev` if it is runnable, and releases its lock. */
 static inline void finish_switch_unlock(struct thread *prev)
 {
     if (prev->state == TS_RUNNABLE)
@@ -32,8 +32,8 @@ static inline void finish_switch_unlock(struct thread *prev)
 }
 
 /*
- * Time slice of `t`, which is being dispatched, in TSC cycles: the rest of its last one, or a new one; not
- * more than its level allows.
+ * The time slice, in TSC cycles, of `t`, which is being dispatched.  It is the rest of its last slice or a new
+ * one, and not longer than its level allows.
  */
 static inline uint64_t choose_slice_length(struct thread *t)
 {
@@ -65,7 +65,7 @@ void switch_to(struct thread *prev, struct thread *next)
     atomic_fetch_and_explicit(&next->ast, ~(uint32_t)AST_RESCHED, memory_order_relaxed);
     if (to_idle)
         d->runpri = -1; /* else put_on_cpu() has set it */
-    /* If a thread was queued since `next` was chosen, the CPU that did so may have seen prev's priority. */
+    /* If a thread was queued since `next` was chosen, the CPU that queued it may have read prev's priority. */
     if (disp_waiting(c) > d->runpri)
         atomic_fetch_or_explicit(&next->ast, AST_RESCHED, memory_order_relaxed);
     if (to_idle || c->idle) {
@@ -98,7 +98,7 @@ void switch_to(struct thread *prev, struct thread *next)
     finish_switch_unlock(prev);
 }
 
-/* The first C function of every new thread; `prev` is the thread that it has replaced on this CPU. */
+/* The first C function of every new thread; `prev` is the thread that the new thread has replaced on this CPU. */
 void thread_begin(struct thread *prev)
 {
     struct thread *t = curthread;

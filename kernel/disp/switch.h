@@ -10,16 +10,17 @@
 #define STACK_GUARD 0x57acc0de57acc0deull /* the lowest word of each kernel stack */
 
 /*
- * switch_to - switch from curthread `prev` (its lock held, and no other) to `next`, which is ONPROC here.
- * If prev is RUNNABLE, it is queued.  Returns when prev runs again, with its lock released.
+ * switch_to - switch from curthread `prev` to `next`, which is ONPROC on this CPU.  The caller holds prev's
+ * lock and no other.  If prev is RUNNABLE, it is queued.  Returns when prev runs again, with its lock released.
  */
 void switch_to(struct thread *prev, struct thread *next);
 
 /* ---- entry.S ---- */
 /*
- * context_switch - save prev's registers on its stack and continue `next`.  Returns in next's context, with the
- * thread that it has replaced.
- * context_begin - where a new thread continues; calls thread_begin() (switch.c) with that thread.
+ * context_switch - save prev's registers on prev's stack and continue `next`.  Returns in next's context; the
+ * result is the thread that `next` has replaced.
+ * context_begin - the code at which a new thread starts; calls thread_begin() (switch.c) with the replaced
+ * thread.
  */
 struct thread *context_switch(struct thread *prev, struct thread *next);
 void context_begin(void);

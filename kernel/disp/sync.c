@@ -4,8 +4,8 @@
  *
  * THEORY      A thread that must wait puts a struct waiter, on its own stack, on the list of the object and
  *             sleeps.  Locks are handed over: the thread that releases a lock makes the first waiter the
- *             owner before it wakes the waiter up.  So no other thread can take the lock in between, and no
- *             wake-up is in vain.
+ *             owner before it wakes the waiter up.  So no other thread can take the lock in between, and a
+ *             thread that wakes up always has the lock.
  *             A wake-up sets `woken`, under the lock of the list, before it calls thread_wake().  The sleeper
  *             reads `woken` under its own thread lock before it sleeps, so a wake-up that comes early is not
  *             lost.
@@ -42,8 +42,8 @@ static void waiter_init(struct waiter *w)
 }
 
 /*
- * Marks `w`, already off its list, as woken, and wakes its thread up.  The caller holds the lock of the list:
- * see wait_for_waker().
+ * Marks `w`, which is already off its list, as woken, and wakes up its thread.  The caller holds the lock of
+ * the list: see wait_for_waker().
  */
 static void waiter_wake(struct waiter *w)
 {
@@ -85,7 +85,7 @@ static void sleep_for_lock(struct waiter *w, enum lock_kind kind, void *lock, co
 
 /*
  * The waker uses the waiter, which is on our stack, and the object until it releases the list's lock `l`.  So
- * we must not return before: then the waiter ends, and our caller may free the object.
+ * this thread must not return before that: the return destroys the waiter, and the caller may free the object.
  */
 static void wait_for_waker(struct spinlock *l)
 {
@@ -111,7 +111,7 @@ void thread_sleep_ns(uint64_t ns)
     curthread->wait_what = "delay";
     timer_arm(&w.timer, clock_mono_ns() + ns, waiter_timeout);
     waiter_sleep(&w, false);
-    timer_cancel(&w.timer); /* afterwards its function does not run and does not use `w` */
+    timer_cancel(&w.timer); /* from here on its function does not run or use `w` */
 }
 
 /* ---- ranks ---- */
@@ -187,8 +187,8 @@ void mutex_init(struct mutex *m, enum sleeprank rank)
  * lends it to the owner of that mutex, too, and so on along the chain.
  * While m->lock is held and its list is not empty, the owner cannot release m.  While the owner's thread lock
  * is held, the owner cannot wake up, so the mutex that it sleeps for exists.  The lock of that mutex is only
- * tried, because it comes before thread locks in the lock order.  If it is taken, its holder is about to
- * change the chain.
+ * tried (spin_trylock), because it comes before thread locks in the lock order.  If the lock is taken, its
+ * holder is about to change the chain.
  */
 static void lend_priority(struct mutex *m, int pri)
 {
@@ -216,7 +216,7 @@ static void lend_priority(struct mutex *m, int pri)
         spin_unlock(&m->lock);
 }
 
-/* Sleeps until curthread owns `m`, or takes it at once if it is free by now. */
+/* Takes `m` if it is free by now; otherwise sleeps until curthread owns it. */
 static void mutex_sleep(struct mutex *m)
 {
     struct thread *t = curthread, *o;
@@ -336,7 +336,7 @@ static bool rw_try(struct rwlock *rw, bool write)
     return false;
 }
 
-/* Sleeps until curthread holds `rw`, or takes it at once if it is free by now. */
+/* Takes `rw` if it is free by now; otherwise sleeps until curthread holds it. */
 static void rw_sleep(struct rwlock *rw, bool write)
 {
     struct waiter w;
@@ -361,8 +361,8 @@ static void rw_sleep(struct rwlock *rw, bool write)
 }
 
 /*
- * The lock is free, but threads wait for it: hands it over to the first waiter, if that is a writer, or to
- * all readers before the first writer.  rw->lock is held.
+ * Hands over a free lock for which threads wait.  If the first waiter is a writer, it gets the lock; otherwise
+ * all readers before the first writer get it.  The caller holds rw->lock.
  */
 static void rw_hand_over(struct rwlock *rw)
 {
@@ -447,8 +447,8 @@ void cv_init(struct cv *cv)
 }
 
 /*
- * The common part of cv_wait() and its variants.  The caller holds `m`, or `l` if m is NULL; it is released
- * during the sleep.  0, -EINTR (only with `sig`) or -ETIMEDOUT.
+ * The common part of cv_wait() and its variants.  The caller holds `m`, or `l` if m is NULL; that lock is
+ * released during the sleep.  0, -EINTR (only with `sig`) or -ETIMEDOUT.
  */
 static int cv_sleep(struct cv *cv, struct mutex *m, struct spinlock *l, bool sig, uint64_t deadline,
                     const char *what)

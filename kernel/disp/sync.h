@@ -2,17 +2,17 @@
 /*
  * sync.h - locks that sleep: adaptive mutexes, reader-writer locks, condition variables.
  *
- * THEORY      A thread that finds a spin lock taken wastes the CPU until it is free.  That is fine for a few
- *             hundred instructions; for longer waits the locks here let the thread sleep, so that other
- *             threads run.
- *             A mutex has one owner.  A thread that finds it taken spins for a moment while the owner runs on
- *             a CPU, and sleeps otherwise.  A sleeper lends its priority to the owner (priority inheritance).
- *             A reader-writer lock is held by one writer or by many readers.  On a condition variable,
- *             threads sleep until another thread signals that a condition may be true now; they are woken up
- *             in the order in which they came.
- *             The caller must hold no spin lock, except the one that cv_wait_spin() or a relative releases.
- *             Each function that can sleep checks this on every call, also if it does not sleep this time
- *             (lib/spinlock.h, I3).
+ * THEORY      A thread that finds a spin lock taken uses the CPU until the lock is free.  That is acceptable
+ *             for a few hundred instructions.  For longer waits, the locks here let the thread sleep, so that
+ *             other threads run.
+ *             A mutex has one owner.  A thread that finds the mutex taken spins for a moment while the owner
+ *             runs on a CPU, and sleeps otherwise.  A sleeper lends its priority to the owner (priority
+ *             inheritance).  A reader-writer lock is held by one writer or by many readers.  On a condition
+ *             variable, threads sleep until another thread signals that a condition may be true now; they are
+ *             woken up in the order in which they came.
+ *             The caller must hold no spin lock, except the one that cv_wait_spin() or cv_wait_sig_spin() or
+ *             cv_wait_disk() releases.  Each function that can sleep checks this on every call, even on calls
+ *             that do not sleep (lib/spinlock.h, I3).
  * LOCKING     each object has one internal spin lock of RANK_CV
  */
 #ifndef DISP_SYNC_H
@@ -46,8 +46,8 @@ struct cv {
 /*
  * mutex_enter - take `m`; sleep until it is free, even if a signal arrives.  The caller does not own m and
  * holds no spin lock.
- * mutex_tryenter - take it if it is free; returns whether it did.
- * mutex_exit - release it.  The caller owns it; the first waiter becomes the owner.
+ * mutex_tryenter - take `m` if it is free; returns whether the caller now owns it.
+ * mutex_exit - release `m`, which the caller owns; the first waiter becomes the owner.
  */
 void mutex_init(struct mutex *m, enum sleeprank rank);
 void mutex_enter(struct mutex *m);
@@ -55,10 +55,10 @@ bool mutex_tryenter(struct mutex *m);
 void mutex_exit(struct mutex *m);
 
 /*
- * rw_enter_read, rw_enter_write - take `rw` together with other readers, or alone; sleep until that is
- * possible, even if a signal arrives.  A reader must not enter a second time: if a writer waits in between,
- * the reader deadlocks.
- * rw_tryenter_read - enter if that needs no waiting; returns whether it did.
+ * rw_enter_read, rw_enter_write - take `rw` for reading (together with other readers) or for writing (alone).
+ * Sleep until that is possible, even if a signal arrives.  A reader must not enter a second time: if a writer
+ * waits in between, the reader deadlocks.
+ * rw_tryenter_read - take `rw` for reading if that needs no waiting; returns whether it was taken.
  */
 void rw_init(struct rwlock *rw, enum sleeprank rank);
 void rw_enter_read(struct rwlock *rw);
@@ -68,7 +68,7 @@ void rw_exit_read(struct rwlock *rw);
 void rw_exit_write(struct rwlock *rw);
 
 /*
- * Checks of the lock order, in test builds (lib/lockrank.h).  The functions of the locks call them.
+ * Checks of the lock order, in test builds (lib/lockrank.h).  The lock functions call them.
  * sleeprank_enter - curthread begins to hold `what`, a lock or another resource for which threads may sleep.
  * sleeprank_exit - curthread releases `what`.
  * sleeprank_none - panic if curthread holds any.
@@ -111,8 +111,8 @@ void cv_wait_spin(struct cv *cv, struct spinlock *l, const char *what);
 void cv_wait_disk(struct cv *cv, struct spinlock *l, const char *what);
 int cv_wait_sig_spin(struct cv *cv, struct spinlock *l, uint64_t deadline, const char *what);
 /*
- * cv_signal, cv_broadcast - wake up the first waiter, or all.  Return the number of threads woken up.  May be
- * called in any context, also with spin locks of a rank below RANK_CV held.
+ * cv_signal, cv_broadcast - wake up the first waiter, or all.  Return the number of threads woken up.  They can
+ * be called in any context.  The caller may hold spin locks of a rank below RANK_CV.
  */
 unsigned cv_signal(struct cv *cv);
 unsigned cv_broadcast(struct cv *cv);

@@ -134,8 +134,8 @@ void thread_destroy(struct thread *t)
     bool gone;
 
     /*
-     * It may still be leaving its CPU, with interrupts off.  That CPU releases t->lock once it does not use
-     * the stack of t any more.
+     * The thread may still be leaving its CPU, with interrupts off.  That CPU releases t->lock when it no
+     * longer uses the stack of t.
      */
     do {
         spin_lock(&t->lock);

@@ -5,8 +5,8 @@
  * THEORY      A thread is one flow of execution: it has a kernel stack, a priority and a home lgroup.  A CPU
  *             runs one thread at a time and switches between them.  A user thread is a struct lwp
  *             (proc/proc.h) that embeds a struct thread; a kernel thread is a struct thread alone.
- *             To sleep, a thread puts itself on a list of waiters under the lock of that list, sets its
- *             state, and calls swtch().  thread_wake() makes it runnable again.
+ *             To sleep, a thread locks a list of waiters, puts itself on the list, sets its state, and calls
+ *             swtch().  thread_wake() makes the thread runnable again.
  * INVARIANTS  I1  t->state changes only under t->lock, and the lock is held during the switch away from t
  *             I2  a RUNNABLE thread is on exactly one run queue, or the CPU that it leaves is about to put it
  *                 there
@@ -138,14 +138,14 @@ struct thread {
 };
 
 /*
- * thread_init - give a prepared thread (an lwp's has its home already) a kernel stack from the memory of its
- * home, on which it will start in `entry(arg)`.  A thread of an lwp (t->lwp set) also gets an FPU area.  The
- * state stays TS_SLEEP: thread_start() makes it run.  0 or -ENOMEM.
+ * thread_init - give a prepared thread a kernel stack from the memory of its home.  On this stack the thread
+ * will start in `entry(arg)`.  The thread of an lwp already has its home.  A thread of an lwp (t->lwp set) also
+ * gets an FPU area.  The state stays TS_SLEEP: thread_start() makes it run.  0 or -ENOMEM.
  */
 int thread_init(struct thread *t, const char *name, void (*entry)(void *), void *arg);
 /*
- * thread_destroy - free the kernel stack and FPU area of a thread that has ended (waits until it has left its
- * CPU) or was never started.
+ * thread_destroy - free the kernel stack and FPU area of a thread that was never started, or that has ended.
+ * In the second case, first wait until the thread has left its CPU.
  */
 void thread_destroy(struct thread *t);
 /* thread_start - put a new thread on a run queue. */
@@ -154,19 +154,20 @@ void thread_start(struct thread *t);
 struct thread *kthread_create(const char *name, int pri, void (*fn)(void *), void *arg);
 
 /*
- * disp_report - print the threads that wait for a CPU or in a sleep that no signal ends; for a hung machine.
+ * disp_report - print the threads that wait for a CPU, and those in a sleep that no signal ends.  Called when
+ * the machine hangs.
  */
 void disp_report(void);
 
 /*
- * swtch - run another thread on this CPU.  The caller has set its own state under t->lock, and holds that
- * lock and no other spin lock.  Returns when the caller runs again, with the lock released and the previous
- * interrupt state.
+ * swtch - run another thread on this CPU.  The caller has set its own state under its thread lock, and holds
+ * that lock and no other spin lock.  Returns when the caller runs again, with the lock released and the
+ * previous interrupt state.
  */
 void swtch(void);
 /*
- * disp_preempt - handle AST_RESCHED of curthread, when no spin lock is held: end its time slice if it is
- * over, and switch to another thread if that must run first.
+ * disp_preempt - handle AST_RESCHED of curthread, when no spin lock is held: end its time slice if the slice is
+ * over, and switch to another thread if that thread must run first.
  */
 void disp_preempt(void);
 /* thread_yield - let threads of equal or higher priority run (sched_yield). */
@@ -195,8 +196,8 @@ static inline bool signal_pending(void)
 /*
  * thread_set_class - set class, user priority and `fifo`.  0, or -EINVAL: `upri` is out of the range of the
  * class, or the class is SYS.  Takes t->lock.
- * @fifo  class RT: threads of its priority get its CPU only when it sleeps or yields (SCHED_FIFO), not at the
- *        end of a time slice
+ * @fifo  class RT: the thread gives its CPU to threads of equal priority only when it sleeps or yields
+ *        (SCHED_FIFO), not at the end of a time slice
  */
 int thread_set_class(struct thread *t, enum sched_class cls, int upri, bool fifo);
 /*
@@ -207,20 +208,20 @@ int class_rt_from_solaris(int upri);
 int class_rt_to_solaris(int upri);
 void thread_set_nice(struct thread *t, int nice); /* -20..19, TS/IA/FSS */
 /*
- * thread_set_fss - in class FSS, the CPU time of `t` counts for the user of `fss` (NULL: for no user).  Takes
+ * thread_set_fss - in class FSS, count the CPU time of `t` for the user of `fss` (NULL: for no user).  Takes
  * t->lock.
  */
 void thread_set_fss(struct thread *t, struct fss *fss);
 /*
- * thread_bind - processor_bind: `t` runs only on CPU `cpu`, and its home becomes the lgroup of that CPU.  -1
- * unbinds.  0, or -EINVAL: no such CPU, or it is off-line or of another set.  Takes t->lock and cpupart_lock.
- * For curthread it may switch, so no spin lock may be held.
+ * thread_bind - processor_bind: make `t` run only on CPU `cpu`; its home becomes the lgroup of that CPU.  -1
+ * unbinds.  0, or -EINVAL: no such CPU, or the CPU is off-line or of another set.  Takes t->lock and
+ * cpupart_lock.  If t is curthread, the call may switch threads, so the caller must hold no spin lock.
  */
 int thread_bind(struct thread *t, int cpu);
 /*
  * thread_set_affinity - sched_setaffinity.  0, or -EINVAL: no on-line CPU of its set is in the mask.  Takes
- * t->lock; for curthread it may switch, so no spin lock may be held.
- * thread_get_affinity - the on-line CPUs of its set that it may run on, its binding ignored.
+ * t->lock.  If t is curthread, the call may switch threads, so the caller must hold no spin lock.
+ * thread_get_affinity - the on-line CPUs of its set on which it is allowed to run; its binding is ignored.
  */
 int thread_set_affinity(struct thread *t, const struct cpumask *m);
 void thread_get_affinity(struct thread *t, struct cpumask *m);
@@ -231,12 +232,12 @@ void thread_new_program(struct thread *t);
  * have changed since thread_prepare().  Takes t->lock and cpupart_lock.
  */
 void thread_follow(struct thread *t, const struct thread *creator);
-/* thread_rehome - move the home to `lgrp`, the lgroup of a CPU to which it was bound.  Takes cpupart_lock. */
+/* thread_rehome - move the home of `t` to `lgrp`, the lgroup of a CPU to which t was bound.  Takes cpupart_lock. */
 void thread_rehome(struct thread *t, unsigned lgrp);
 /*
- * thread_set_lgrp_affinity - set its affinity to one lgroup: 0 none, 1 weak, 2 strong.  Unless it is bound to
- * a CPU, its home is chosen again.  0 or -ENOMEM.  Takes cpupart_lock.
- * thread_lgrp_affinity - read it.  Takes cpupart_lock.
+ * thread_set_lgrp_affinity - set the affinity of `t` to one lgroup: 0 none, 1 weak, 2 strong.  Unless t is
+ * bound to a CPU, its home is chosen again.  0 or -ENOMEM.  Takes cpupart_lock.
+ * thread_lgrp_affinity - read the affinity.  Takes cpupart_lock.
  */
 int thread_set_lgrp_affinity(struct thread *t, unsigned lgrp, unsigned level);
 unsigned thread_lgrp_affinity(struct thread *t, unsigned lgrp);
@@ -245,10 +246,11 @@ void thread_set_mempolicy(const struct mempolicy *mp);
 /*
  * thread_home_new - choose the home of a new thread by lgroup load (lgrp/load.h) and charge it there.
  * @p        the process's record (struct lgrp_proc embedded in struct proc; bitmap p->bitmap)
- * @creator  the thread that creates it, or NULL; it matters only if it belongs to the same process
- * Returns the home.  Call it after t->part is set and before thread_init(): the home provides the stack's
- * memory.
- * thread_unhome - at exit: stop counting it.  Both take cpupart_lock (RANK_PART).
+ * @creator  the thread that creates it, or NULL; a creator in another process does not matter
+ * Returns the home.  The caller has set t->part, and calls thread_init() afterwards, because the stack's memory
+ * comes from the home.
+ * thread_unhome - stop counting the thread in the load records, at its exit.  Both take cpupart_lock
+ * (RANK_PART).
  */
 unsigned thread_home_new(struct thread *t, struct lgrp_proc *p, struct thread *creator);
 void thread_unhome(struct thread *t);
@@ -261,8 +263,9 @@ void thread_prepare(struct thread *t, struct thread *creator);
 uint64_t thread_runtime_ns(struct thread *t);
 
 /*
- * thread_set_alarm - set AST_ALARM once `t` has run for another `ms` milliseconds of CPU time, ALARM_MAX_MS
- * at most; it is set at the end of the time slice at the latest.  ALARM_NEVER: not at all.  Takes t->lock.
+ * thread_set_alarm - request that AST_ALARM is set when `t` has used another `ms` milliseconds of CPU time, at
+ * most ALARM_MAX_MS.  The flag is set at the end of the time slice in which t reaches that time.  ALARM_NEVER:
+ * not at all.  Takes t->lock.
  */
 enum { ALARM_MAX_MS = 86400000 };
 #define ALARM_NEVER UINT64_MAX
@@ -270,16 +273,18 @@ void thread_set_alarm(struct thread *t, uint64_t ms);
 
 /*
  * disp_cpu_set_state - p_online(2): CPU `cpu` becomes P_ONLINE, P_OFFLINE or P_NOINTR; `forced` unbinds
- * threads from a CPU that goes off-line.  Returns the old state, or: -EINVAL: no such CPU or state; -EBUSY:
- * threads are bound to it, it is the last CPU of its set or the last P_ONLINE one, or an interrupt can move
- * nowhere else.  Sleeps; takes cpu_lock.
+ * threads from a CPU that goes off-line.  Returns the old state, or:
+ * -EINVAL: no such CPU or state;
+ * -EBUSY: threads are bound to the CPU, it is the last CPU of its set or the last P_ONLINE one, or one of its
+ * interrupts cannot move to another CPU.
+ * Sleeps; takes cpu_lock.
  */
 int disp_cpu_set_state(unsigned cpu, int state, bool forced);
 /* disp_cpu_state - P_* of CPU `cpu`; *since, unless NULL: seconds since 1970.  -EINVAL: no such CPU. */
 int disp_cpu_state(unsigned cpu, long *since);
 /* disp_cpu_join - CPU `c` joins its set and takes work and interrupts; at boot, and when it comes on-line. */
 void disp_cpu_join(struct cpu *c);
-/* Threads bound to a CPU or set that goes away: waits of BOUND_WAIT_NS for them to unbind, before -EBUSY. */
+/* A CPU or set is to go away, but has bound threads: wait BOUND_TRIES times for BOUND_WAIT_NS, then return -EBUSY. */
 enum { BOUND_TRIES = 5, BOUND_WAIT_NS = 10000000 };
 extern _Atomic uint32_t lgrp_generation; /* +1 at each change of the CPUs on-line */
 
@@ -298,13 +303,14 @@ extern _Atomic uint64_t lbolt; /* ticks since boot */
 
 /* ---- implemented by vm/ ---- */
 /*
- * as_activate - load the address space of `next` on this CPU.  If `next` has none, the loaded space stays loaded,
- *               lazily (vm/tlb.c).  Interrupts are off.  exec() sets curthread->as and calls it for curthread.
+ * as_activate - load the address space of `next` on this CPU.  If `next` has none, the loaded space stays
+ *               loaded, lazily (vm/tlb.c).  Interrupts must be off.  exec() sets curthread->as and calls this
+ *               function for curthread.
  */
 void as_activate(struct thread *next);
 
 /* ---- implemented by proc/ ---- */
-/* sig_deliver - before a return to user mode with registers *r: act on pending signals, push frames of handlers. */
+/* sig_deliver - act on pending signals and push frames of handlers, before a return to user mode with registers *r. */
 void sig_deliver(struct regs *r);
 
 #endif

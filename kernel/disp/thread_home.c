@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * thread_home.c - the homes of threads: chosen when a thread is made, moved by bindings and affinities.
+ * thread_home.c - the homes of threads: chosen when a thread is created, and changed by bindings and
+ * affinities.
  *
- * THEORY      lgrp/homing.c counts threads in lgroups and chooses homes, without locks, time or random numbers.
- *             This file calls it for a struct thread: it adds all three.
+ * THEORY      lgrp/homing.c counts threads in lgroups and chooses homes, without locks, clock or random
+ *             numbers.  This file calls those functions for a struct thread, and adds locks, clock and random
+ *             numbers.
  * LOCKING     cpupart_lock (RANK_PART)
  * SEE ALSO    lgrp/load.h, docs/lgroups.md, tests/host/test_pset.c
  */

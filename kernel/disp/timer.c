@@ -2,10 +2,9 @@
 /*
  * timer.c - the clock, and timers: functions called at a given time.
  *
- * THEORY      The kernel must know the time, and must act when a time has come: end a sleep, a timeout, a
- *             time slice.  The clock is the time-stamp counter (TSC), which is the same on all CPUs.  The TSC
- *             and the local APIC's timer are measured once against the ACPI power-management timer (3.579545
- *             MHz).
+ * THEORY      The kernel must know the time.  It must also act at given times: end a sleep, a timeout, a time
+ *             slice.  The clock is the time-stamp counter (TSC), which is the same on all CPUs.  The TSC and
+ *             the local APIC's timer are measured once against the ACPI power-management timer (3.579545 MHz).
  *             Each CPU has a heap of timers, ordered by deadline (timerq.h).  The hardware timer is set for
  *             the first deadline or the end of the running thread's time slice, whichever is earlier.  There
  *             is no periodic tick.
@@ -20,7 +19,8 @@
  *             I2  a timer is in the heap of t->cpu or in none; timer_cpu == the CPU itself iff it keeps timers
  *             I3  a timer_cpu chain has an end: each link was set to a CPU that kept timers at that time
  *             I4  while a timer's function runs on a CPU, that CPU keeps its timers, and t->cpu is that CPU
- * LOCKING     d->timer_lock (RANK_TIMER); to move timers, those of both CPUs.  Timer functions run without it
+ * LOCKING     d->timer_lock (RANK_TIMER).  To move timers, a CPU takes the locks of both CPUs.  Timer functions
+ *             run without the lock.
  * SEE ALSO    ACPI specification 4.8.3.3 (power management timer)
  */
 #include "disp/timer.h"
@@ -81,8 +81,8 @@ struct moment {
 
 /*
  * Reads the three counters as close together as possible: of several tries, it returns the one that took the
- * fewest cycles.  Otherwise a virtual machine that loses its CPU in the middle of a try would get a clock
- * many times too fast.
+ * fewest cycles.  Otherwise, if a virtual machine loses its CPU in the middle of a try, the clock would be many
+ * times too fast.
  */
 static struct moment read_clock_counters(uint16_t port)
 {
@@ -180,8 +180,8 @@ static struct cpu *lock_timer_keeper(struct cpu *c)
 }
 
 /*
- * Takes `t` out of its heap; *was: whether it was armed.  Returns the CPU on which it was last armed, with
- * the timer_lock of that CPU held; NULL: it was never armed.
+ * Takes `t` out of its heap; *was: whether t was armed.  Returns the CPU on which it was last armed, with the
+ * timer_lock of that CPU held; NULL: it was never armed.
  */
 static struct cpu *disarm_timer_lock(struct timer *t, bool *was)
 {

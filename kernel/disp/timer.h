@@ -2,9 +2,9 @@
 /*
  * timer.h - the time of day, and timers: functions called at a given time.
  *
- * A timer's function runs in interrupt context, with interrupts off and no lock held.  It runs on the CPU
- * that armed the timer, or on another one if that CPU takes no timers (no-intr, off-line).  It may take spin
- * locks and wake threads up.
+ * A timer's function runs in interrupt context, with interrupts off and no lock held.  It runs on the CPU that
+ * armed the timer, or on another one if that CPU takes no timers (no-intr, off-line).  The function can take
+ * spin locks and wake up threads.
  */
 #ifndef DISP_TIMER_H
 #define DISP_TIMER_H
@@ -36,8 +36,9 @@ extern struct clock_params clock_params;
 uint64_t tsc_to_ns(uint64_t cycles);
 
 /*
- * timer_arm - call fn(t) at `deadline_ns` of clock_mono_ns(); an armed timer is re-armed.  O(log n).  Takes a
- * lock of RANK_TIMER.  It does not wait for a running fn, so the caller may hold a lock that fn takes.
+ * timer_arm - call fn(t) at `deadline_ns` of clock_mono_ns(); a timer that is already armed is moved to the new
+ * deadline.  O(log n).  Takes a lock of RANK_TIMER.  It does not wait for a running fn, so the caller may hold
+ * a lock that fn takes.
  */
 void timer_arm(struct timer *t, uint64_t deadline_ns, void (*fn)(struct timer *));
 /*

@@ -11,7 +11,7 @@
 bool thread_wake(struct thread *t, struct thread *from)
 {
     spin_lock(&t->lock);
-    if (from != NULL) /* even if it does not sleep yet: it continues because of this wake-up */
+    if (from != NULL) /* even if t does not sleep yet: this wake-up lets t continue */
         modelled_pass(from->modelled, t->modelled);
     if (t->state != TS_SLEEP) {
         spin_unlock(&t->lock);
