@@ -3,10 +3,10 @@
  * root.c - which file systems there are, and what is mounted at boot.
  *
  * THEORY      The root file system is the disk that /etc/system names (rootdev:, rootfs:), or else a tmpfs
- *             filled from the initramfs.  In both cases the overlay archive is then unpacked over it.  On the
- *             root, the file systems that the kernel makes itself are mounted: /dev, /dev/pts, /dev/shm, /proc
- *             and /sys.  A type that this kernel was built without is left out.
- * LOCKING     runs before there are processes
+ *             filled from the initramfs.  In both cases the overlay archive is then unpacked over it.  Then the
+ *             file systems that the kernel makes itself are mounted: /dev, /dev/pts, /dev/shm, /proc and /sys.
+ *             A type that this kernel was built without is left out.
+ * LOCKING     None: the code runs before there are processes.
  * SEE ALSO    vfs/vfs.c (mounting), docs/files.md
  */
 #include "fs/root.h"
@@ -43,7 +43,7 @@ static void mount_at(const char *path, const char *type, const char *options)
 }
 
 /*
- * Mounts the root disk that /etc/system names (rootdev:, rootfs:).  NULL: it names none, or mounting failed.
+ * Mounts the root disk that /etc/system names (rootdev:, rootfs:).  NULL: it names no disk, or mounting failed.
  */
 static struct vfs *mount_disk_root(void)
 {

@@ -3,12 +3,12 @@
  * devfs.c - devices by number, and the file system that shows them (type "devtmpfs", on /dev).
  *
  * THEORY      A program reaches a device through a special file, which holds nothing but the device's number.
- *             A driver registers its number and operations in a struct cdev.  Opening a VCHR vnode, in
- *             whatever file system it is, finds the device with the same number here.
- *             /dev is a tmpfs of which there is only one instance.  It has a file for each device with a
- *             name, whether it was registered before or after /dev was made, for each disk and partition, and
- *             the usual links (/dev/stdin).
- * LOCKING     cdev_lock (RANK_VNODE) for the list; devices are never taken off it.
+ *             A driver registers its number and operations in a struct cdev.  Opening a VCHR vnode of any file
+ *             system finds the device with the same number here.
+ *             /dev is a tmpfs of which there is only one instance.  It has a file for each device with a name
+ *             (registered before or after /dev was made), a file for each disk and partition, and the usual
+ *             links (/dev/stdin).
+ * LOCKING     cdev_lock (RANK_VNODE) guards the list.  Devices are never removed from it.
  * SEE ALSO    devmem.c, tmpfs.c
  */
 #include "vfs/filepriv.h"
@@ -22,7 +22,7 @@
 
 static struct spinlock cdev_lock = SPINLOCK_INIT(RANK_VNODE);
 static struct list cdevs = LIST_INIT(cdevs);
-static struct vfs *devfs; /* [c] once it is mounted */
+static struct vfs *devfs; /* [c] after it is mounted */
 
 static const struct cred root_cred = {.refs = 1};
 

@@ -5,9 +5,9 @@
  * THEORY      A read of /dev/kstat returns the registry of counters as text.  The text is made when the file
  *             is read from offset 0, so that all parts show the same moment.  Writing `module:instance:name`
  *             zeroes counters; the mode of the file permits this to root only.
- *             A read of /dev/kmsg returns the messages that are in the kernel's buffer, then end of file;
- *             only root may read it.  A line written to it is printed as a message of the kernel.
- * LOCKING     snapshot.lock (sleeping), one per open file: its text
+ *             A read of /dev/kmsg returns the messages that are in the kernel's buffer, then end of file.  Only
+ *             root can read this file.  A line that is written to it is printed as a message of the kernel.
+ * LOCKING     snapshot.lock (sleeping) guards the text of one open file.
  * SEE ALSO    stat/kstat.h, stat/panic.h, user/cmd/kstat.c
  */
 #include "vfs/file.h"
@@ -29,8 +29,8 @@ struct snapshot {
 };
 
 /*
- * Makes the text with one call, in a buffer that is doubled until the text fits.  It cannot be made in
- * pieces, because a counter that has grown by a digit between two calls would shift the rest of the text.
+ * Makes the text with one call, in a buffer that is doubled until the text fits.  The text cannot be made in
+ * pieces, because a counter that has one more digit at the second call would shift the rest of the text.
  */
 static void make_kstat_text(struct text *t)
 {

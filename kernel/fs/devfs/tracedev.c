@@ -4,16 +4,16 @@
  *
  * THEORY      The trace records what each CPU does, in a ring of its own (kernel/stat/trace.h).  Changing
  *             trace_enable from 0 to another value makes a ring for each CPU, in the memory of the CPU's
- *             board.  Rings that have the size of trace_entries already are kept; rings of another size are
+ *             board.  Rings that already have the size of trace_entries are kept.  Rings of another size are
  *             freed with their contents.  Turning the trace off keeps the rings, so that they can still be
  *             read.  If there is not enough memory for all rings, the trace stays off.
- *             A CPU writes to its ring with interrupts off.  So when it has taken an interrupt after the ring
- *             was replaced (intr_settle()), it no longer uses the old ring, and that can be freed.
- *             A reader gets a header and then the events that were recorded before the reading began, one CPU
+ *             A CPU writes to its ring with interrupts off.  So after the ring was replaced and the CPU has
+ *             taken an interrupt (intr_settle()), it no longer uses the old ring, which can then be freed.
+ *             A reader gets a header, then the events that were recorded before the reading began, one CPU
  *             after the other, then end of file.  The next read begins again with a header.  Events are
- *             removed when they are read, so there should be only one reader.  A read must have room for at
- *             least two records.
- * LOCKING     trace_lock (sleeping): the rings and their tails
+ *             removed when they are read, so there should be only one reader.  The buffer of a read must have
+ *             space for at least two records.
+ * LOCKING     trace_lock (sleeping) guards the rings and their tails.
  * TUNABLES    trace_enable, trace_entries
  * SEE ALSO    include/uapi/trace.h (the format), kernel/stat/trace.h (the rings), user/cmd/trace.c
  */
@@ -64,11 +64,11 @@ static struct trace_ring *trace_ring_make(const struct cpu *c, uint32_t entries)
     return r;
 }
 
-/* Makes a ring with trace_entries events for each CPU, unless they exist.  -ENOMEM: the old rings stay. */
+/* Makes a ring with trace_entries events for each CPU, unless such rings exist.  -ENOMEM: the old rings stay. */
 static int make_trace_rings(void)
 {
     static struct trace_ring *fresh[CPU_MAX];              /* trace_lock */
-    uint32_t asked = *(volatile uint32_t *)&trace_entries; /* read once: it may change */
+    uint32_t asked = *(volatile uint32_t *)&trace_entries; /* read once, because it can change */
     uint32_t entries = 1u << (31 - __builtin_clz(asked));
     int err = 0;
 
@@ -92,7 +92,7 @@ static int make_trace_rings(void)
     return err;
 }
 
-/* Tunable hook: trace_enable is about to become `value`.  0, or -ENOMEM, and it stays as it is. */
+/* Tunable hook, called before trace_enable changes to `value`.  0; or -ENOMEM, and trace_enable does not change. */
 static int set_trace_enable(uint64_t value)
 {
     int err = 0;
@@ -114,7 +114,7 @@ struct reader {
     bool reading;   /* a pass has begun: `until` is set            */
 };
 
-/* Record number `i` of those before the events: the header, then one TRACE_CPU record for each CPU. */
+/* Record number `i` of the records before the events: the header, then one TRACE_CPU record for each CPU. */
 static struct trace_record make_preface_record(const struct reader *rd, unsigned i)
 {
     struct trace_header h = {TRACE_MAGIC, TRACE_VERSION, sizeof(struct trace_record),
@@ -132,9 +132,9 @@ static struct trace_record make_preface_record(const struct reader *rd, unsigned
 }
 
 /*
- * Gets up to `max` records for the reader: some of those before the events, or events of one CPU.  For
- * events, *ring is the CPU's ring and *from its new tail, which the caller stores when it has passed the
- * records on; else *ring is NULL.
+ * Gets up to `max` records for the reader: either records that precede the events, or events of one CPU.  For
+ * events, *ring is the CPU's ring and *from its new tail, which the caller must store after it has passed the
+ * records on.  For other records, *ring is NULL.
  */
 static unsigned take_trace_records(struct reader *rd, struct trace_record *out, unsigned max,
                                    struct trace_ring **ring, uint64_t *from)

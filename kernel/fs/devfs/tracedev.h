@@ -7,7 +7,7 @@
 
 /*
  * tracedev_init - register the device; turn the trace on if /etc/system sets
- * trace_enable.  When all CPUs run.
+ * trace_enable.  Must be called when all CPUs run.
  */
 void tracedev_init(void);
 

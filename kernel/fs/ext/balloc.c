@@ -4,9 +4,9 @@
  *
  * THEORY      Each block group has a bitmap with one bit per block; a set bit means that the block is in use.
  *             A file that grows has a goal, the block after its last one.  If the goal is free, the file gets
- *             it.  If not, the file gets a place where eight blocks are free together.  So files that grow at
- *             the same time alternate in pieces of eight blocks, not in single blocks.  If there is no such
- *             place, the file gets the next free block.
+ *             the goal.  If not, the file gets a place where eight consecutive blocks are free.  So the blocks
+ *             of files that grow at the same time alternate in runs of eight, not one by one.  If there is no
+ *             such place, the file gets the next free block.
  *             A file without a goal starts at the next free block after the group's last allocation of this
  *             kind (block_hint).  So small files lie side by side and are written together.
  *             A group whose count of free blocks is 0 is skipped without a look at its bitmap.
@@ -15,7 +15,7 @@
  *             file, which needs its old data.
  * INVARIANTS  I1  a bit set in `pending` is clear in the bitmap
  *             I2  the bitmap's bits for the group's own metadata are set (checked when it is first read)
- * LOCKING     group.lock
+ * LOCKING     group.lock guards the bitmap, `pending` and the counts of a group.
  * SEE ALSO    ext.h (I3), docs/ext.md
  */
 #include "fs/ext/bits.h"
@@ -44,7 +44,7 @@ static int check_block_bitmap(struct ext_fs *fs, uint32_t g, const struct ext_gd
     return 0;
 }
 
-/* Gets the bitmap of group g, checked, with a reference.  The group's lock is held. */
+/* Gets the bitmap of group g, checked, with a reference.  The caller holds the group's lock. */
 static int read_block_bitmap(struct ext_fs *fs, uint32_t g, struct buf **out)
 {
     struct buf *db;
@@ -59,7 +59,10 @@ static int read_block_bitmap(struct ext_fs *fs, uint32_t g, struct buf **out)
     return err;
 }
 
-/* What `next` finds from block `from` of a group of n blocks on, or else before it.  Returns n if nothing. */
+/*
+ * Searches a group of n blocks with the function `next`: first from block `from` to the end, then the blocks before
+ * `from`.  Returns what `next` finds, or n if it finds nothing.
+ */
 static uint32_t
 search_group_map(uint32_t (*next)(const uint8_t *, const uint8_t *, uint32_t, uint32_t),
                  const struct ext_group *grp, const uint8_t *map, uint32_t from, uint32_t n)
@@ -73,7 +76,7 @@ search_group_map(uint32_t (*next)(const uint8_t *, const uint8_t *, uint32_t, ui
 }
 
 /*
- * Chooses a free block of the group, which has n blocks, by the rules above.  Returns n if none is free.
+ * Chooses a free block of the group, which has n blocks, by the rules of THEORY.  Returns n if none is free.
  * @from   where the search starts, counted from the first block of the group
  * @grows  the file has a goal
  * @exact  the goal lies in this group, at `from`
@@ -93,7 +96,7 @@ static uint32_t choose_first_block(struct ext_group *grp, const uint8_t *map, ui
     return search_group_map(bits_next_clear, grp, map, from, n);
 }
 
-/* How many blocks from block i on are free, at most `most`.  Block i is free. */
+/* The length of the run of free blocks that begins with block i, at most `most`.  Block i must be free. */
 static uint32_t count_free_run(const struct ext_group *grp, const uint8_t *map, uint32_t i,
                                uint32_t most)
 {
@@ -234,7 +237,7 @@ int ext_bfree_meta(struct handle *h, uint32_t start, uint32_t n)
 
     if (err == 0)
         err = ext_bfree(h, start, n);
-    /* not before: a block that could not be freed must stay in the transaction with what it says now */
+    /* only now: a block that could not be freed must stay in the transaction with its present contents */
     for (uint32_t k = 0; k < n && err == 0; k++)
         jnl_forget(h, start + k);
     return err;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * bits.h - bitmaps in the format of the disk: bit i is bit i%8 of byte i/8.  Sizes are multiples of 8 bytes.
+ * bits.h - bitmaps in the on-disk format: bit i is bit i%8 of byte i/8.  Sizes are multiples of 8 bytes.
  */
 #ifndef FS_EXT_BITS_H
 #define FS_EXT_BITS_H

@@ -2,7 +2,7 @@
 /*
  * bmap.c - the block map of a file: which blocks of the disk it has, and allocating more.
  *
- * THEORY      A file is an array of blocks, but its blocks may lie anywhere on the disk.  Its inode has 15
+ * THEORY      A file is an array of blocks, but its blocks can lie anywhere on the disk.  Its inode has 15
  *             pointers (block numbers):
  *               0 .. 11  point to the first 12 blocks of the file
  *               12       points to a block of pointers (an indirect block)
@@ -10,12 +10,12 @@
  *               14       points to a block with one more level
  *             A look-up returns a whole run of consecutive blocks.  The last run is remembered in the inode,
  *             so a sequential reader seldom needs the pointers.
- *             When ext_prepare() allocates blocks, the bytes for them are already in the page cache.  A file
- *             that grows gets its new size on the disk in the same handle as its new blocks, so no commit
- *             shows blocks beyond the size.
+ *             When ext_prepare() allocates blocks, the bytes for these blocks are already in the page cache.
+ *             When a file grows, the same handle stores its new size and its new blocks.  So no committed
+ *             transaction has blocks beyond the size.
  * INVARIANTS  I1  a pointer is followed only after ext_block_ok(); the depth bounds the walk, so it ends even
  *                 if pointers form a loop
- * LOCKING     map_lock
+ * LOCKING     map_lock guards the pointers of a file.
  * SEE ALSO    truncate.c (freeing the blocks), docs/ext.md
  */
 #include "fs/ext/ext.h"
@@ -26,8 +26,8 @@
 #define CHUNK 32u /* most blocks of the file in one handle of ext_prepare() */
 
 /*
- * The path to a block: at[0] is an index into the inode's pointers, the others are indices into blocks of
- * pointers.
+ * The path to a block: at[0] is an index into the inode's pointers; the other elements are indices into blocks
+ * of pointers.
  */
 struct block_path {
     unsigned depth;
@@ -66,10 +66,10 @@ uint64_t ext_max_size(struct ext_fs *fs)
 }
 
 /*
- * Finds the pointer that `p` leads to: *v is an array of *n pointers that begins with it.  The array is in
- * buffer *b, which has a reference, or in the inode (*b NULL).  If a block of pointers does not exist,
- * *missing is the number of levels that do not, and *v is the zero pointer where they would begin.  map_lock
- * held.
+ * Finds the pointer that `p` leads to: *v is an array of *n pointers that begins with this pointer.  The array is
+ * in buffer *b, for which the caller gets a reference, or in the inode (*b is NULL).  If blocks of pointers do not
+ * exist, *missing is the number of missing levels, and *v is the zero pointer to the first missing block.
+ * The caller holds map_lock.
  */
 static int walk_indirect_blocks(struct ext_inode *i, const struct block_path *p, unsigned *missing,
                                 uint32_t **v, uint32_t *n, struct buf **b)
@@ -111,7 +111,7 @@ static uint32_t count_consecutive_pointers(const uint32_t *v, uint32_t n)
     return k;
 }
 
-/* ext_map() with map_lock held. */
+/* ext_map() for a caller that holds map_lock. */
 static int map_blocks_locked(struct ext_inode *i, uint64_t lblk, uint32_t max, uint32_t *pblk,
                              uint32_t *n)
 {
@@ -215,8 +215,9 @@ static int alloc_indirect_block(struct handle *h, struct ext_inode *i, uint32_t 
 }
 
 /*
- * Allocates `missing` blocks of pointers and 1 .. n data blocks, and stores the pointer to them at *v, which
- * is in buffer `leaf`, or in the inode (NULL).  *pblk and *got: the data blocks.  map_lock held.
+ * Allocates `missing` blocks of pointers and 1 .. n data blocks, and stores the pointer to the first new block at
+ * *v, which is in buffer `leaf`, or in the inode if `leaf` is NULL.  *pblk is the first data block, and *got is the
+ * number of data blocks.  The caller holds map_lock.
  */
 static int alloc_block_branch(struct handle *h, struct ext_inode *i, const struct block_path *p,
                               unsigned missing, uint32_t *v, struct buf *leaf, uint32_t goal,
@@ -355,7 +356,7 @@ int ext_prepare(struct ext_inode *i, uint64_t off, uint64_t len, bool grow,
         if (err == 0) {
             err = prepare_chunk(i, lblk, n, grow ? off + len : 0, fresh, arg);
             if (err == -ENOSPC && fs->free_blocks > 0 && tries++ < 2 && jnl_commit_all(fs) == 0)
-                continue; /* the commit has released blocks that were freed */
+                continue; /* the commit has made freed blocks available */
         }
         if (err < 0)
             return err;

@@ -5,20 +5,21 @@
  * THEORY      Metadata blocks are used again and again, so they are kept in memory, in buffers.  A hash table
  *             finds the buffer of a block number.  Each bucket has its own spin lock, so that look-ups of
  *             different blocks do not contend.
- *             When there are too many buffers, they are evicted by the second-chance rule.  A hand goes
+ *             When there are too many buffers, some are evicted by the second-chance rule.  A hand goes
  *             around the list of all buffers.  It clears the mark BUF_REFERENCED and frees the buffers that
- *             it finds without the mark.  It skips the buffers that a transaction or a checkpoint still
- *             needs.  So the number of buffers may exceed the limit by as many as the journal pins.
- *             If there is no memory for a new buffer, unused buffers are freed before a thread waits for
+ *             do not have the mark.  It skips the buffers that a transaction or a checkpoint still needs.  So
+ *             the number of buffers can exceed the limit by the number of buffers that the journal pins.
+ *             If there is no memory for a new buffer, a thread frees unused buffers before it waits for
  *             memory.
- *             A block is read under one of a few sleeping locks.  So if two threads need the same block,
- *             it is read only once.
+ *             A thread that reads a block holds one of a few sleeping locks, chosen by block number.  So if two
+ *             threads need the same block, only one of them reads it.
  * INVARIANTS  I1  a buffer in use is in the hash table and, except while the hand looks at it, on fs->bufs
- *             I2  refs grows from 0 only under the bucket's lock; a buffer leaves the hash under it, with
- *                 refs 0
+ *             I2  a thread needs the bucket's lock to increase refs from 0, and to remove a buffer from the
+ *                 hash table; a buffer that is removed has refs 0
  *             I3  txn == NULL and ckpt == NULL: the bytes are those on the disk
- * LOCKING     buf_hash_lock[] and buf_lock (both RANK_BUF, never two at a time)
- * TUNABLES    ext_buf_percent: share of memory that one file system's metadata may take
+ * LOCKING     buf_hash_lock[] guard the hash chains, buf_lock the list.  Both have RANK_BUF, and a thread never
+ *             holds two of them.
+ * TUNABLES    ext_buf_percent: largest share of memory, in percent, for the metadata of one file system
  * SEE ALSO    journal.c
  */
 #include "fs/ext/ext.h"
@@ -108,8 +109,8 @@ void buf_keep(struct ext_fs *fs, struct buf *b)
 }
 
 /*
- * Takes b out of the hash table if it is unused; whether it was.  With refs 0 and the bucket's lock held, txn
- * and ckpt do not change.
+ * Takes b out of the hash table if it is unused.  Returns whether it was.  While refs is 0 and this thread holds the
+ * bucket's lock, txn and ckpt do not change.
  */
 static bool unhash_unused_buf(struct ext_fs *fs, struct buf *b)
 {
@@ -153,13 +154,13 @@ bool bufs_shrink(struct ext_fs *fs)
 {
     unsigned freed = 0;
 
-    /* two rounds: the first one may only clear the marks */
+    /* two rounds, because the first one can find the mark on every buffer */
     for (uint32_t left = 2 * fs->nbufs; left > 0 && freed < SHRINK; left--)
         freed += try_evict_buf(fs);
     return freed != 0;
 }
 
-/* The buffer of `block`, with a reference; NULL: not there.  The lock of bucket k is held. */
+/* The buffer of `block`, with a reference; NULL: not there.  The caller holds the lock of bucket k. */
 static struct buf *find_buf_in_bucket(struct ext_fs *fs, uint32_t block, uint32_t k)
 {
     struct buf *b;
@@ -275,7 +276,7 @@ int buf_new(struct ext_fs *fs, uint32_t block, struct buf **out)
     *out = b;
     if (b == NULL)
         return -ENOMEM;
-    mutex_enter(m); /* no other thread may be reading the old content into the buffer */
+    mutex_enter(m); /* waits for a thread that reads the old content into the buffer */
     memset(b->data, 0, fs->bsize);
     atomic_fetch_and(&b->flags, ~(uint32_t)BUF_CHECKED);
     atomic_fetch_or(&b->flags, BUF_UPTODATE | BUF_NEW);

@@ -2,9 +2,9 @@
 /*
  * commit.c - commits and checkpoints: writing transactions into the log, and their blocks to their places.
  *
- * THEORY      The log is a ring of blocks on the disk.  A transaction is first written into the log (commit)
- *             and later, at leisure, to the places where its blocks belong (checkpoint).  Its part of the log
- *             is then free again.
+ * THEORY      The log is a ring of blocks on the disk.  A transaction is first written into the log (commit).
+ *             Some time later its blocks are written to the places where they belong (checkpoint).  Then its
+ *             part of the log is free again.
  *             The steps of a commit:
  *               1  let no new handle begin; wait until the open handles end
  *               2  copy every buffer; handles may begin again, in the next transaction
@@ -15,8 +15,8 @@
  *             transaction has changed.  Then it flushes the disk and moves the log's tail.  If no transaction
  *             is running, it empties the log.
  *             Without a journal, steps 4 and 5 write the copies directly to their places.
- * INVARIANTS  I1  the log's tail passes a transaction only when each of its buffers is in its place or in a
- *                 later transaction that is on the disk, and the flush after that has ended
+ * INVARIANTS  I1  the log's tail moves past a transaction only after each of its buffers has been written to its
+ *                 place or with a later transaction, and after the disk was flushed after these writes
  *             I2  blocks of the log behind the tail are not reused before the journal's superblock on the
  *                 disk has the new tail
  * LOCKING     The caller has set `busy`.
@@ -40,7 +40,7 @@ uint32_t jnl_log_block(const struct journal *j, uint32_t i)
     return x->start + i;
 }
 
-/* How many blocks one descriptor describes: a header and a UUID take the rest of it. */
+/* The number of blocks that one descriptor describes.  Its header and a UUID need the rest of its space. */
 static unsigned tags_in_block(const struct journal *j)
 {
     return (j->fs->bsize - (unsigned)sizeof(struct jbd_header) - 16) /
@@ -59,7 +59,7 @@ uint32_t jnl_log_free(const struct journal *j)
     return len - 1 - (j->head + len - j->tail) % len;
 }
 
-/* Writes the journal's superblock, between two flushes.  super_lock held. */
+/* Writes the journal's superblock, between two flushes.  The caller holds super_lock. */
 static int write_jnl_super_locked(struct journal *j)
 {
     int err = blk_flush(j->fs->disk);
@@ -148,7 +148,7 @@ static void append_revoke_records(struct layout *l, const struct txn *t)
     }
 }
 
-/* Adds the n copies, each run of them after the descriptor that names their places. */
+/* Adds the n copies.  A descriptor with the places of the following copies precedes each run of them. */
 static void append_logged_buffers(struct layout *l, size_t n)
 {
     struct journal *j = l->j;
@@ -168,7 +168,7 @@ static void append_logged_buffers(struct layout *l, size_t n)
             p = append_control_block(l, JBD_DESCRIPTOR) + sizeof(struct jbd_header);
             k = 0;
         }
-        /* it would look like a block of the journal's own; `data` is a copy (copy_txn_buffers) */
+        /* the block would look like a control block of the journal; `data` is a copy (copy_txn_buffers) */
         if (*(uint32_t *)data == be32(JBD_MAGIC)) {
             *(uint32_t *)data = 0;
             flags |= JBD_TAG_ESCAPE;
@@ -234,8 +234,8 @@ static int write_in_place(struct journal *j, size_t n)
 }
 
 /*
- * Step 2: copies all buffers of the transaction and takes them out of it.  Returns how many there were.  If
- * memory is short, some buffers get no copy: then *all is false, and the buffers themselves are written.
+ * Step 2: copies all buffers of the transaction and takes the buffers out of it.  Returns their number.  If
+ * memory is short, some buffers get no copy.  Then *all is false, and these buffers themselves are written.
  * Up to several MiB are copied without j->lock, because no handle is open or can begin.
  */
 static size_t copy_txn_buffers(struct journal *j, struct txn *t, bool *all)
@@ -273,9 +273,9 @@ static size_t copy_txn_buffers(struct journal *j, struct txn *t, bool *all)
 }
 
 /*
- * Step 3.  Starts the writes of all files before it waits for one, so that the disk can merge and sort the
- * requests.  j->lock is held, except during the writes.  The list stays valid, because only the committing
- * thread removes inodes from the list of its transaction.
+ * Step 3.  Starts the writes of all files before it waits for the first, so that the disk can merge and sort the
+ * requests.  The caller holds j->lock, which is released during the writes.  The list stays valid, because only
+ * the committing thread removes inodes from the list of its transaction.
  */
 static void write_ordered(struct journal *j, struct txn *t)
 {
@@ -311,7 +311,10 @@ static void write_ordered(struct journal *j, struct txn *t)
     }
 }
 
-/* After step 5: the n buffers wait for a checkpoint; a freed one no longer does.  j->lock held. */
+/*
+ * After step 5: queues the n buffers for a checkpoint, and removes buffers of freed blocks from the queue.  The
+ * caller holds j->lock.
+ */
 static void queue_for_checkpoint(struct journal *j, struct txn *t, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -364,7 +367,7 @@ int jnl_commit_running(struct journal *j)
     if (err == 0)
         release_freed_blocks(j, t);
     mutex_enter(&j->lock);
-    if (err == 0) /* else the buffers keep their contents and stay in memory */
+    if (err == 0) /* after an error the buffers stay in memory, with their contents */
         queue_for_checkpoint(j, t, n);
     j->committing = NULL;
     j->locking = false;
@@ -386,7 +389,7 @@ int jnl_commit_running(struct journal *j)
 
 /* ---- checkpoints --------------------------------------------------------------------------------- */
 
-/* Copies up to CKPT_BATCH buffers that may be written now to j->spare, for j->out.  Takes j->lock. */
+/* Copies up to CKPT_BATCH buffers that can be written now to j->spare, for j->out.  Takes j->lock. */
 static size_t copy_checkpoint_batch(struct journal *j)
 {
     struct txn *t;
@@ -412,7 +415,7 @@ out:
     return n;
 }
 
-/* The n buffers of the batch are in their places: takes them off their checkpoint lists. */
+/* Takes the n buffers of the batch off their checkpoint lists, after they have been written to their places. */
 static void finish_checkpoint_batch(struct journal *j, size_t n)
 {
     mutex_enter(&j->lock);

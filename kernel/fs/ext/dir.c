@@ -3,16 +3,16 @@
  * dir.c - directories as lists of entries in blocks.
  *
  * THEORY      A directory is a file whose entries translate names into inode numbers.  Each of its blocks is
- *             filled by a chain of records of variable length.  A record with inode 0 is free, and so are the
- *             bytes of a record behind its name.
- *             A block is checked when it is read first, and again after its buffer was changed for another
- *             purpose.  In addition, each step through the chain is checked to stay inside the block
+ *             filled by a chain of records of variable length.  A record with inode 0 is free.  The bytes of a
+ *             record after its name are free too.
+ *             A block is checked when it is first read, and again after its buffer was changed for another
+ *             purpose.  In addition, each step through the chain checks that the record lies inside the block
  *             (dirent_at).
  *             A directory of one block is searched linearly.  A larger one has an index (htree.c).  A larger
  *             directory that was made without an index stays without one and is searched linearly.
  * INVARIANTS  I1  a block with BUF_CHECKED is a well-formed chain, and block 0 begins with "." and ".."
- *             I2  dir_hint: the blocks before it had no room when they were searched last
- * LOCKING     the directory's vn->lock
+ *             I2  the blocks before block dir_hint had no free space when they were last searched
+ * LOCKING     The caller holds the directory's vn->lock.
  * SEE ALSO    htree.c, namei.c
  */
 #include "fs/ext/ext.h"
@@ -110,7 +110,7 @@ int ext_dir_append(struct handle *h, struct ext_inode *dir, struct buf **out, ui
     e->rec_len = (uint16_t)fs->bsize;
     atomic_fetch_or(&(*out)->flags, BUF_CHECKED);
     dir->vn.size += fs->bsize;
-    /* not later: an index may get a link to the block, and the rest of the operation may fail */
+    /* not later: the operation can still fail after the index has got a link to the block */
     ext_iwrite(h, dir);
     return 0;
 }
@@ -235,7 +235,7 @@ int ext_dir_add(struct handle *h, struct ext_inode *dir, const char *name, size_
 
         if (r <= 0)
             return r;
-        dir->flags &= ~(uint32_t)EXT_FL_INDEX; /* an unknown index: a list from now on */
+        dir->flags &= ~(uint32_t)EXT_FL_INDEX; /* an unknown index: use the directory as a list */
         ext_iwrite(h, dir);
     }
     return add_entry_linear(h, dir, name, len, ino, type);
@@ -304,7 +304,7 @@ int ext_dir_scan(struct ext_inode *dir, uint64_t off, dirent_fn fn, void *arg)
 
         if (err != 0)
             return err;
-        /* from the front of the block, because `off` may now lie inside a record that was merged */
+        /* from the start of the block, because `off` can now lie inside a record that was merged */
         for (uint32_t k = 0; more && (e = dirent_at(fs, b->data, k)) != NULL; k += e->rec_len)
             if (base + k >= off && e->ino != 0)
                 more = fn(arg, e->name, e->name_len, e->ino, ext_dirent_vtype(fs, e),

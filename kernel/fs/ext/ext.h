@@ -6,8 +6,8 @@
  *             its data.  The blocks that describe the files (inodes, directories, bitmaps of free space) are
  *             its metadata.  One operation changes several blocks of metadata, and a crash between two writes
  *             would leave them inconsistent.  So changes are first written to a log, the journal, as
- *             transactions.  After a crash the log is read, and each transaction has happened completely or
- *             not at all.
+ *             transactions.  After a crash, the next mount replays the log.  Then each transaction has happened
+ *             completely or not at all.
  *             Layers, from the disk up:
  *               io.c, buf.c          many blocks at a time; blocks of metadata in memory
  *               journal.c            transactions; commit.c writes them, recover.c replays them after a crash
@@ -17,7 +17,7 @@
  *               dir.c, htree.c       directories; hash.c: the hash of a name; namei.c: operations on names
  *               super.c              mounting, features, errors
  *               vnops.c, pages.c, mount.c   the kernel's side: vnodes, page cache, commit thread
- *             All files but those of the last line are plain code over blk.h.  They are also built and tested
+ *             All files except those of the last line use nothing above blk.h.  They are also built and tested
  *             as a host program.
  *             A change of metadata is made in a handle (journal.h): first jnl_access(), then the change of
  *             the bytes.
@@ -28,9 +28,10 @@
  * LOCKING     vn->lock -> handle -> inode cache -> map_lock -> group lock -> orphan_lock -> journal lock ->
  *             spin locks (RANK_BUF).
  *             A thread that holds a map_lock or a group lock must not wait for a new handle, because a commit
- *             may need these locks.
- *             A thread may wait for memory while it holds any of these locks but the spin locks.  The reason
- *             is that the pageout daemon takes a map_lock only if it is free, and none of the others.
+ *             can need these locks.
+ *             A thread that holds one of these locks, except for the spin locks, is allowed to wait for memory.
+ *             The reason is that the pageout daemon never waits for them: it only tries to take a map_lock, and
+ *             takes none of the other locks.
  * SEE ALSO    docs/ext.md, tests/host/test_ext.c
  */
 #ifndef FS_EXT_EXT_H
@@ -56,7 +57,7 @@ struct journal;
 enum {
     BUF_UPTODATE = 1,    /* `data` is the content of the block */
     BUF_CHECKED = 2,     /* directory block: its entries are well formed */
-    BUF_REFERENCED = 4,  /* used since try_evict_buf() last looked at it */
+    BUF_REFERENCED = 4,  /* used since try_evict_buf() last checked it */
     BUF_FREED = 8,       /* its transaction has freed the block: do not write it */
     BUF_COMMITTING = 16, /* the committing transaction holds it */
     BUF_NEW = 32         /* its transaction has allocated it: the log has no later version */
@@ -74,7 +75,7 @@ struct buf {
     uint8_t *data;          /* [c] one block */
     struct txn *txn;        /* [j] the running transaction that has changed it, or NULL */
     struct list link;       /* [j] in txn->bufs */
-    struct txn *ckpt;       /* [j] last committed transaction with it, until it is in its place */
+    struct txn *ckpt;       /* [j] last committed transaction with it; NULL after the checkpoint */
     struct list clink;      /* [j] in ckpt->ckpts */
     struct list all;        /* in fs->bufs, under fs->buf_lock */
 };
@@ -85,10 +86,10 @@ struct buf {
  * buf_cached - get a block with a reference if it is in memory; else NULL.
  * buf_put - drop a reference; NULL is allowed.
  * buf_hold - take one more reference; the caller already has one.
- * buf_keep - take a reference for the journal to a buffer that only a transaction or a checkpoint keeps in
- *            memory, before these release it.
+ * buf_keep - take a reference, for the journal, to a buffer that only a transaction or a checkpoint keeps in
+ *            memory.  Must be called before the transaction or checkpoint releases the buffer.
  * bufs_init, bufs_destroy - at mount and unmount.  bufs_destroy frees all buffers; none may be in use.
- * bufs_shrink - free some unused buffers; whether there were any.
+ * bufs_shrink - free some unused buffers.  Returns whether there were any.
  */
 int buf_read(struct ext_fs *fs, uint32_t block, struct buf **out);
 int buf_new(struct ext_fs *fs, uint32_t block, struct buf **out);
@@ -125,9 +126,9 @@ void ext_io_sort(struct ioblock *v, size_t n);
  * ext_block_alloc - memory for one block, aligned to its size; NULL: no memory.
  * ext_block_free - free it; NULL is allowed.
  * ext_alloc - zeroed memory, to be freed with kmem_free().  If there is none, it frees unused buffers, and
- *             then waits for memory.  NULL only for the pageout daemon, and if waiting was in vain.
- * ext_make_room - an allocation has failed: free or wait for memory as ext_alloc().  Returns whether to try
- *                 again.
+ *             then waits for memory.  NULL only for the pageout daemon, and if the wait did not help.
+ * ext_make_room - to be called after an allocation has failed: free or wait for memory like ext_alloc().  Returns
+ *                 whether the caller should try again.
  */
 void *ext_block_alloc(struct ext_fs *fs);
 void *ext_alloc(struct ext_fs *fs, size_t size);
@@ -143,8 +144,8 @@ struct extent {
 struct handle {
     struct ext_fs *fs;
     struct txn *txn;  /* NULL: not open */
-    int credits;      /* buffers that it may still add to the transaction */
-    unsigned revokes; /* blocks of metadata that it may still free; at first as many as credits */
+    int credits;      /* buffers that it can still add to the transaction */
+    unsigned revokes; /* blocks of metadata that it can still free; at first as many as credits */
 };
 
 /*
@@ -153,18 +154,19 @@ struct handle {
  * jnl_stop - close the handle.
  * jnl_restart - close and reopen it, so that a long change can become several transactions.  After an error
  *               the handle is closed.  -EROFS -ENOMEM.
- * jnl_access - announce that the bytes of b will change.  Clears BUF_CHECKED: on a damaged disk the block may
- *              also belong to a directory.
+ * jnl_access - announce that the bytes of b will change.  Clears BUF_CHECKED, because on a damaged disk the block
+ *              can also belong to a directory.
  * jnl_access_entries - the same for a change after which the block is still a valid chain of directory
  *                      entries.
- * jnl_reserve_revokes - make room for the blocks that the handle may still free, before it frees the first:
- *                       afterwards jnl_forget() cannot fail.  -ENOMEM.
- * jnl_forget - metadata block `block` has been freed: it is no longer written, and a replay does not write
- *              it.
- * jnl_order - bytes lo .. hi-1 of i must reach the disk before the transaction does, and so must the bytes
- *             between them and those of earlier calls.
- * jnl_wait_committing - wait until no committing transaction needs the pages of i.  After that, pages that the running
- *              transaction does not show may be dropped.  The caller has no open handle.
+ * jnl_reserve_revokes - reserve space for the blocks that the handle can still free.  Must be called before the
+ *                       handle frees the first block; then jnl_forget() cannot fail.  -ENOMEM.
+ * jnl_forget - stop the writing of metadata block `block`, which has been freed.  A replay will not write it
+ *              either.
+ * jnl_order - note that bytes lo .. hi-1 of i must reach the disk before the transaction does.  The bytes between
+ *             these and the bytes of earlier calls are included.
+ * jnl_wait_committing - wait until no committing transaction needs the pages of i.  After that, the caller is
+ *             allowed to drop the pages beyond the size that the running transaction shows.  The caller must have
+ *             no open handle.
  * jnl_unorder - the same, and remove i from the running transaction, because i leaves memory.
  * jnl_add_freed - record that blocks were freed, so that they are not used again until the transaction is on the
  *             disk.  -ENOMEM.
@@ -210,11 +212,11 @@ bool jnl_committed(struct ext_fs *fs, uint32_t tid);
  * jnl_close - commit, write all blocks to their places and mark the journal empty.  0 -EIO.
  * jnl_free - free its memory.
  * jnl_note_error - set or clear the error mark in the journal's superblock, on the disk.  This mark is needed
- *                  because a
- *             replay may overwrite the file system's superblock with a version without its error mark.  0
- *             -EIO.  Takes super_lock.  Does nothing without a journal.
+ *                  because a replay can overwrite the file system's superblock with a version that lacks the
+ *                  mark.  0 -EIO.  Takes super_lock.  Does nothing without a journal.
  * jnl_has_error - whether the journal's superblock has the error mark; false without a journal.
- * jnl_abort - make the file system read-only for good, after an error.  Waiting threads get -EROFS or -EIO.
+ * jnl_abort - make the file system read-only until it is unmounted, after an error.  Waiting threads get -EROFS
+ *             or -EIO.
  */
 int jnl_load(struct ext_fs *fs);
 int jnl_recover(struct ext_fs *fs, unsigned *replayed);
@@ -248,8 +250,8 @@ struct ext_up {
     int (*write_data)(struct ext_inode *i, struct ext_bytes b, bool wait);
     /* Remove the pages beyond `size` bytes. */
     void (*drop_pages)(struct ext_inode *i, uint64_t size);
-    bool (*may_evict)(struct ext_inode *i); /* whether it has neither dirty pages nor I/O */
-    bool (*privileged)(void);               /* whether the caller may use the reserved blocks */
+    bool (*may_evict)(struct ext_inode *i); /* whether the inode has neither dirty pages nor I/O */
+    bool (*privileged)(void);               /* whether the caller can use the reserved blocks */
 };
 
 /* A part of the inode cache, with its own lock. */
@@ -326,8 +328,8 @@ static inline struct ext_gdesc *ext_gdesc(struct ext_fs *fs, uint32_t g, struct 
  *             truncate the orphans.
  * @rdonly  change nothing on the disk, except by the replay
  * Returns 0 and *out; or an error, with the reason as text in reason[size]: -EINVAL (not this format),
- * -EUCLEAN, -EOPNOTSUPP (feature), -EROFS (the disk cannot be written, but !rdonly or the journal must be
- * replayed), -EIO -ENOMEM.
+ * -EUCLEAN, -EOPNOTSUPP (unknown feature), -EROFS (the disk cannot be written, but `rdonly` is false or the journal
+ * must be replayed), -EIO -ENOMEM.
  */
 int ext_mount(struct disk *disk, const char *name, bool rdonly, struct vfs *vfs,
               const struct ext_up *up, struct ext_fs **out, char *reason, size_t size);
@@ -343,7 +345,7 @@ int ext_quiesce(struct ext_fs *fs);
 int ext_unmount(struct ext_fs *fs);
 int ext_sync(struct ext_fs *fs);
 /*
- * ext_note_error - set the error mark on the disk, in the superblock and in that of the journal.  Takes
+ * ext_note_error - set the error mark on the disk, in the file system's superblock and in the journal's.  Takes
  *                  super_lock.
  */
 void ext_note_error(struct ext_fs *fs);
@@ -364,10 +366,12 @@ uint32_t ext_group_blocks(struct ext_fs *fs, uint32_t group);
 /* ---- balloc.c ---- */
 /*
  * ext_balloc - allocate 1 .. want consecutive blocks near block `goal` (0: anywhere in or after `group`).
- *              *start and *got tell which.  -ENOSPC -EIO -EUCLEAN -ENOMEM.  Takes the group's lock.
+ *              *start is the first of them, *got their number.  -ENOSPC -EIO -EUCLEAN -ENOMEM.  Takes the group's
+ *              lock.
  * ext_bfree - free data blocks start .. start+n-1.  -EUCLEAN -EIO -ENOMEM.
- * ext_bfree_meta - the same for blocks of metadata, which the journal forgets once the bitmap shows them free.
- * ext_release_pending - the transaction that freed these blocks is on the disk: they may be allocated again.
+ * ext_bfree_meta - the same for blocks of metadata.  After they are free in the bitmap, the journal forgets them.
+ * ext_release_pending - allow that these blocks are allocated again, because the transaction that freed them is on
+ *                       the disk.
  */
 int ext_balloc(struct handle *h, uint32_t group, uint32_t goal, uint32_t want, uint32_t *start,
                uint32_t *got);
@@ -395,29 +399,29 @@ int ext_ino_used(struct ext_fs *fs, uint32_t ino);
  * disksize  ext_iwrite, load_inode_fields   table_lock   in a handle: the size that the table now has
  * growing   prepare_chunk;                  vn.lock W    in a handle; beyond vn.size only during a write
  *           shrink_inode_size (0)
- * writing   ext_prepare_write;              vn.lock W    before the page is dirty: the bytes below it count
- *           ext_trim, shrink_inode_size (0)              as part of the file
- * cutting   ext_truncate                    vn.lock W    no commit needs the blocks behind it any more, and
- *                                                        they will be freed: write-back leaves them out
+ * writing   ext_prepare_write;              vn.lock W    before the page is dirty: the bytes before this offset
+ *           ext_trim, shrink_inode_size (0)              count as part of the file
+ * cutting   ext_truncate                    vn.lock W    no commit needs the blocks after this offset, and they
+ *                                                        will be freed: write-back leaves them out
  * tid       ext_iwrite, ext_iflush_one,     one store    in a handle, before disksize; never decreases while
  *           ext_iload                                    the inode is in memory
  * dirty     ext_idirty, ext_iundirty        dirty_lock   vn is newer than the table.  Cleared after the store
  *                                                        of tid and before ext_iwrite: a clean inode is in a
  *                                                        transaction up to tid
- * orphaned  ext_orphan_add, ext_orphan_del  orphan_lock  in a handle: it is on the list in memory and on
- *                                                        that on the disk
+ * orphaned  ext_orphan_add, ext_orphan_del  orphan_lock  in a handle: the inode is on the orphan lists in memory
+ *                                                        and on the disk
  * undone    ext_orphan_set_undone,              orphan_lock  only while orphaned; with UNDONE_DELETE, refs is 0
  *           take_undone_orphan
- * otxn      jnl_order, write_ordered,       journal.lock the transaction in whose list `ordered` it is
+ * otxn      jnl_order, write_ordered,       journal.lock the transaction whose list `ordered` contains the inode
  *           jnl_unorder
- * ordered   as otxn                         journal.lock hi is 0 exactly if otxn is NULL
- * again     as otxn                         journal.lock bytes for the next transaction: only while otxn is
+ * ordered   like otxn                       journal.lock hi is 0 exactly if otxn is NULL
+ * again     like otxn                       journal.lock bytes for the next transaction: only while otxn is
  *                                                        committing
  *
  * States of otxn: NULL -> running (jnl_order) -> committing (jnl_commit_running) -> NULL, or running if `again` is not
  * empty (write_ordered).
- * Pages with bytes in `ordered` may be dropped only when otxn is not committing (jnl_wait_committing) and the running
- * transaction does not show them.
+ * Pages with bytes in `ordered` must not be dropped while otxn is committing (jnl_wait_committing), or while they
+ * lie within the size of the file in the running transaction.
  * An inode is evicted from memory only if it is not dirty, not orphaned, and otxn is NULL.
  */
 /*
@@ -436,19 +440,19 @@ struct ext_inode {
     uint32_t dtime; /* changed under [o] and [t]; orphan: next inode of the list on the disk */
     uint16_t extra_isize;
     uint64_t disksize; /* [t] size on the disk, in the view of the running transaction */
-    struct buf *ibuf;  /* [c] its block of the inode table, held */
+    struct buf *ibuf;  /* [c] its block of the inode table, with a reference */
     uint32_t ioff;     /* [c] byte offset of the inode in ibuf */
     uint32_t map_lblk, map_pblk, map_len; /* [m] the mapping that was looked up last */
     uint32_t last_alloc;      /* [m] last block allocated; the next one should follow it */
     _Atomic uint64_t writing; /* changed under [W]: end of a write beyond the size, or 0 */
     _Atomic uint64_t cutting; /* changed under [W]: size to which the file is being cut, or 0 */
     uint64_t growing;         /* [W] size that the current write will give the file, or 0 */
-    /* [W of parent] of a directory: its ".."; else the directory where it was found last; 0: not known */
+    /* [W of parent] of a directory: its ".."; of a file: the directory where it was last found; 0: not known */
     uint32_t parent;
     _Atomic uint32_t tid;   /* last transaction that holds a change of the inode */
     struct list orphan;     /* [o] in fs->orphans */
     bool orphaned;          /* [o] */
-    uint8_t undone;         /* [o] UNDONE_*: has failed and is tried again at the next commit */
+    uint8_t undone;         /* [o] UNDONE_*: operation that failed; the next commit tries again */
     bool dirty;             /* [d] it is in fs->dirty */
     struct list dirty_link; /* [d] in fs->dirty */
     struct txn *otxn;       /* [j] transaction that must write the data `ordered` first */
@@ -456,7 +460,7 @@ struct ext_inode {
     struct ext_bytes ordered, again; /* [j] bytes for otxn, bytes for the transaction after it */
     struct ext_inode *hnext;         /* [p] next in the hash chain */
     struct list clock;               /* [p] in icache_part.clock */
-    bool hashed, referenced; /* [p] in the cache; used since the last look of the eviction */
+    bool hashed, referenced; /* [p] in the cache; used since trim_icache_part() last checked it */
     uint32_t dir_hint;       /* [W] directory: the blocks before this one are full */
 };
 static inline struct ext_inode *ext_i(struct vnode *vn)
@@ -468,15 +472,15 @@ static inline struct ext_inode *ext_i(struct vnode *vn)
  * ext_iget - get an inode, with a reference, from the cache or the table.  -EUCLEAN (also: it is free) -EIO
  *            -ENOMEM.
  * ext_iput - drop a reference.
- * ext_itryhold - take a reference, unless the last one has been dropped; whether it was taken.
- * ext_ihash - put a new inode into the cache.  ext_iforget - take an inode without links out of it.
+ * ext_itryhold - take a reference, unless the last one has been dropped.  Returns whether it took one.
+ * ext_ihash - put a new inode into the cache.  ext_iforget - take an inode without links out of the cache.
  * ext_inode_new - allocate an inode in memory, with one reference; NULL: no memory.
  * ext_inode_free - free an inode in memory to which no references are left.
  * ext_iload - read an inode from the table, without the cache, with one reference.  -EUCLEAN -EIO -ENOMEM.
  * ext_ibuf - set i->ibuf and i->ioff from the inode number.  -EIO -ENOMEM.
  * ext_time_fits - the time (ns since 1970) nearest to t that the inode can store.
  * ext_iwrite - copy the attributes into the inode table.  Credits: 1.
- * ext_idirty - the attributes have changed in memory; the next commit copies them into the table.
+ * ext_idirty - note that the attributes have changed in memory; the next commit copies them into the table.
  * ext_iundirty - undo ext_idirty.
  * ext_iflush_one - copy the inode into the table if it is dirty.  -EROFS -ENOMEM.
  * ext_iflush - the same for all inodes that are dirty at the time of the call.
@@ -504,9 +508,8 @@ unsigned icache_drop(struct ext_fs *fs);
 void icache_destroy(struct ext_fs *fs);
 /*
  * icache_hold_some - put up to `max` inodes for which want() is true into out[], each with a reference, and return
- *               their number; 0: no more.  *at is the place to continue, 0 for the first call.  Before the
- *               next call the caller must drop the references, and want() must have become false for these
- *               inodes.
+ *               their number; 0: no more.  *at is the place to continue; it must be 0 at the first call.  Before the
+ *               next call the caller must drop the references, and must make want() false for these inodes.
  * icache_count - the number of inodes in the cache for which want() is true.
  */
 unsigned icache_hold_some(struct ext_fs *fs, unsigned *at, bool (*want)(struct ext_inode *i),
@@ -514,7 +517,7 @@ unsigned icache_hold_some(struct ext_fs *fs, unsigned *at, bool (*want)(struct e
 unsigned icache_count(struct ext_fs *fs, bool (*want)(struct ext_inode *i));
 /*
  * ext_orphan_add - put the inode on the orphan list.  Returns 0.
- * ext_orphan_del - take it off the list; an open file without links stays on it.  Returns 0.
+ * ext_orphan_del - take the inode off the list; an open file without links stays on the list.  Returns 0.
  * ext_orphans_end - at mount: delete or truncate all inodes that a crash left on the list; *n gets their
  *                   number.  -EUCLEAN -EIO -ENOMEM -EROFS.
  */
@@ -536,7 +539,7 @@ void ext_orphans_retry(struct ext_fs *fs);
 bool ext_orphans_used(struct ext_fs *fs);
 /*
  * ext_delete - free the blocks, the attributes and the number of an inode without links and references.
- *              After an error it may still be on the orphan list.
+ *              After an error the inode can still be on the orphan list.
  */
 int ext_delete(struct ext_inode *i);
 enum { ORPHAN_CREDITS = 3, DELETE_CREDITS = 8 };
@@ -547,12 +550,11 @@ enum vtype ext_vtype(uint32_t mode);
 /*
  * ext_map - find where block `lblk` of the file lies: *pblk is its block on the disk (0: a hole).  *n, at
  *           most `max`, is the length of the run: *n consecutive blocks, or *n blocks of a hole.  -EUCLEAN
- *           -EIO -ENOMEM -EFBIG.  Takes map_lock.  ext_map_now - the same; -EAGAIN instead of waiting for
- *           map_lock.
+ *           -EIO -ENOMEM -EFBIG.  Takes map_lock.
+ * ext_map_now - the same, but returns -EAGAIN instead of waiting for map_lock.
  * ext_map_alloc - the same for at most n blocks, but allocates blocks for a hole.  *got is the length of the
- *                 run, which
- *           may be less than n: the caller repeats the call.  If *fresh, the blocks are new and the caller
- *           must call ext_iwrite.  Credits: ext_map_credits(fs, n).  Also -ENOSPC.
+ *                 run.  If it is less than n, the caller must repeat the call.  If *fresh, the blocks are new and
+ *                 the caller must call ext_iwrite.  Credits: ext_map_credits(fs, n).  Also -ENOSPC.
  */
 int ext_map(struct ext_inode *i, uint64_t lblk, uint32_t max, uint32_t *pblk, uint32_t *n);
 int ext_map_now(struct ext_inode *i, uint64_t lblk, uint32_t max, uint32_t *pblk, uint32_t *n);
@@ -570,14 +572,13 @@ int ext_prepare(struct ext_inode *i, uint64_t off, uint64_t len, bool grow,
                 void (*fresh)(void *arg, uint64_t lblk, uint32_t n), void *arg);
 int ext_mapped(struct ext_inode *i, uint64_t off, uint64_t len);
 /*
- * ext_trim - a write has ended early: free the blocks beyond vn.size again.
+ * ext_trim - free the blocks beyond vn.size, after a write has ended early.
  * ext_truncate - make the file shorter: its size in memory and on the disk, its pages, its blocks.  `size` is
  *                at most the present size.  Opens its own handles.  If the first handle cannot be opened,
- *                nothing has changed (-EROFS -ENOMEM).  After any other error the size has changed, blocks
- *                beyond it may be left, and the inode stays on the orphan list.
- * ext_free_blocks - free the blocks beyond `size` bytes, in a handle that it may restart.  After an error
- *                   h->txn is NULL
- *                if a restart has failed.
+ *                nothing has changed (-EROFS -ENOMEM).  After any other error the size has changed, there can be
+ *                blocks beyond the new size, and the inode stays on the orphan list.
+ * ext_free_blocks - free the blocks beyond `size` bytes, in a handle that the function may restart.  After an
+ *                   error h->txn is NULL if a restart has failed.
  * ext_max_size - the largest size of a file, in bytes.
  */
 int ext_trim(struct ext_inode *i);
@@ -586,22 +587,23 @@ int ext_free_blocks(struct handle *h, struct ext_inode *i, uint64_t size);
 uint64_t ext_max_size(struct ext_fs *fs);
 
 /* ---- dir.c, htree.c, namei.c ---- */
-/* The place of an entry: its block, held, and the record. */
+/* The place of an entry: its block, with a reference, and the record. */
 struct dirpos {
     struct buf *b;
     struct ext_dirent *e, *prev; /* prev: the record before it in the block, or NULL */
 };
 /*
- * ext_dir_read - get block `lblk` of the directory, checked, with a reference.  The caller holds vn->lock,
- *                because the entries may change otherwise.  -EUCLEAN -EIO -ENOMEM.
+ * ext_dir_read - get block `lblk` of the directory, checked, with a reference.  The caller must hold vn->lock,
+ *                so that the entries do not change.  -EUCLEAN -EIO -ENOMEM.
  * ext_dir_block - the same, but not checked.
  * ext_dir_append - add an empty block to the end of the directory: *out, with a reference, is block *lblk.
  *                  Also -ENOSPC.
- * ext_dir_find - find a name: *pos, whose block the caller must put.  -ENOENT -EUCLEAN -EIO -ENOMEM.
+ * ext_dir_find - find the entry of a name: *pos.  The caller must drop the reference to the block of *pos with
+ *                buf_put().  -ENOENT -EUCLEAN -EIO -ENOMEM.
  * ext_dir_add - add an entry; the caller has checked that the name does not exist.  -ENOSPC -EUCLEAN -EIO
  *               -ENOMEM.
  * ext_dir_remove - remove the entry at *pos.
- * ext_dir_empty - whether it has no entries but "." and "..": 1, 0 or an error.
+ * ext_dir_empty - whether the directory has no entries except "." and "..": 1, 0 or an error.
  */
 int ext_dir_read(struct ext_inode *dir, uint32_t lblk, struct buf **out);
 int ext_dir_block(struct ext_inode *dir, uint32_t lblk, struct buf **out);
@@ -613,8 +615,8 @@ void ext_dir_remove(struct handle *h, struct ext_inode *dir, struct dirpos *pos)
 int ext_dir_empty(struct ext_inode *dir);
 /*
  * dirent_at - the entry at byte `off` of a block of entries.  NULL: the end, or a record that does not fit.
- * Each step is checked, because on a damaged disk the block may also be used for another purpose, under other
- * locks.
+ * Each step is checked, because on a damaged disk the block can also be in use for another purpose, and then
+ * another thread can change it under another lock.
  */
 static inline struct ext_dirent *dirent_at(const struct ext_fs *fs, const uint8_t *data,
                                            uint32_t off)
@@ -631,7 +633,7 @@ static inline struct ext_dirent *dirent_at(const struct ext_fs *fs, const uint8_
  *               and "..".
  * dirblock_dotdot - the entry ".." in the first block of a directory; NULL: the block has no such entry.
  * dirblock_find - the entry of a name in one block, and *prev as in struct dirpos; NULL: not there.
- * dirblock_add - add an entry to one block; false: it has no room.
+ * dirblock_add - add an entry to one block; false: the block has no space.
  */
 bool dirblock_ok(struct ext_fs *fs, struct ext_inode *dir, const struct buf *b, uint32_t lblk);
 struct ext_dirent *dirblock_dotdot(struct ext_fs *fs, const struct buf *b);
@@ -640,7 +642,7 @@ struct ext_dirent *dirblock_find(struct ext_fs *fs, struct buf *b, const char *n
 bool dirblock_add(struct handle *h, struct ext_inode *dir, struct buf *b, const char *name,
                   size_t len, uint32_t ino, enum vtype type);
 /*
- * htree_find, htree_add - as ext_dir_find and ext_dir_add, by the index; 1: this code cannot use the index.
+ * htree_find, htree_add - like ext_dir_find and ext_dir_add, with the index; 1: this code cannot use the index.
  * htree_make - give a directory of one block an index.  -ENOSPC -EUCLEAN -EIO -ENOMEM.
  */
 int htree_find(struct ext_inode *dir, const char *name, size_t len, struct dirpos *pos);
@@ -649,7 +651,7 @@ int htree_add(struct handle *h, struct ext_inode *dir, const char *name, size_t 
 int htree_make(struct handle *h, struct ext_inode *dir);
 /*
  * htree_readdir - ext_readdir in the order of hashes, for a directory that has an index or only one block.
- *                 1: this code cannot use the index.  The position of "." is 0, that of ".." is 1, and that
+ *                 1: this code cannot use the index.  The position of "." is 0, and of ".." 1.  The position
  *                 of any other name is 2 + 2^32 * (hash / 2) + minor hash.  So a name keeps its position when
  *                 blocks are split and when the directory gets an index.
  * ext_hash - the hash of a name, by which the index is ordered.  *minor, if not NULL, gets a second hash,
@@ -670,10 +672,10 @@ int ext_unlink(struct ext_inode *dir, const char *name, size_t len, struct ext_i
 int ext_rename(struct ext_inode *od, const char *on, size_t ol, struct ext_inode *nd,
                const char *nn, size_t nl, struct ext_inode *moved, struct ext_inode *replaced);
 /*
- * ext_readdir - call fn() for the entries from position `off` on, until it returns non-zero.  A name that
+ * ext_readdir - call fn() for the entries from position `off` on, until fn() returns non-zero.  A name that
  *               exists all the time is passed exactly once, even if other names are added or removed between
  *               two calls.
- * ext_dir_scan - the same in the order of the blocks; a name may get another position.
+ * ext_dir_scan - the same in the order of the blocks; the position of a name can change.
  * ext_dirent_vtype - the type of the file of an entry; reads the inode if the entry does not have the type.
  * All but the last return 0, -EUCLEAN -EIO -ENOMEM.
  */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * format.h - the ext2 file system and the JBD2 journal as they lie on the disk.
+ * format.h - the on-disk format of the ext2 file system and of the JBD2 journal.
  *
  * The numbers of the file system are little-endian, like those of this machine.  The numbers of the journal
  * are big-endian.
- * Sources: the documentation of the second extended file system in Debian's e2fsprogs (libext2fs.info) and
- * its headers' names, so that what debugfs prints can be found here.
+ * Sources: the documentation of the second extended file system in Debian's e2fsprogs (libext2fs.info).  The names
+ * are like those in the headers of e2fsprogs, so that names that debugfs prints can be found here.
  */
 #ifndef FS_EXT_FORMAT_H
 #define FS_EXT_FORMAT_H
@@ -115,8 +115,8 @@ struct ext_dirent {
 #define DIRENT_SIZE(len) (((unsigned)(len) + 8 + 3) & ~3u)
 
 /*
- * Hashed directories.  Block 0 is the root of the index.  Code that does not know the index sees in it only
- * "." and a ".." that fills the block.
+ * Hashed directories.  Block 0 is the root of the index.  Code that does not know the index sees in block 0 only
+ * the entry "." and an entry ".." that fills the rest of the block.
  */
 enum { HASH_LEGACY = 0, HASH_HALF_MD4 = 1, HASH_TEA = 2, HASH_UNSIGNED = 3 };
 struct dx_entry {
@@ -144,7 +144,7 @@ struct jbd_header {
 struct jbd_super {
     struct jbd_header h;
     uint32_t blocksize, maxlen, first; /* maxlen includes the superblock; first block of the log */
-    uint32_t sequence, start; /* of the oldest transaction that is needed; start 0: none is */
+    uint32_t sequence, start;          /* of the oldest transaction needed; start 0: none needed */
     int32_t err;
     uint32_t compat, incompat, ro_compat;
     uint8_t uuid[16];

@@ -7,11 +7,11 @@
  *               half MD4  a shorter form of MD4 (RFC 1320): 8 words at a time, 24 steps
  *               TEA       the cipher TEA (Wheeler and Needham, 1994), used as a hash
  *               legacy    a simple function of the first version
- *             Each exists in two forms, for compilers with signed and with unsigned `char`.  A flag in the
- *             superblock tells which of them the disk uses.
+ *             Each function exists in two forms, for compilers with signed and with unsigned `char`.  A flag in
+ *             the superblock tells which form the disk uses.
  *             It is easy to construct many names with the same legacy hash.  Readers of a directory need a
- *             second hash that distinguishes such names; it is not stored on the disk.  For the legacy hash
- *             it is computed by half MD4 with the secret seed of the disk.
+ *             second hash that distinguishes such names.  This hash is not stored on the disk.  For names with
+ *             a legacy hash, the second hash is half MD4 with the secret seed of the disk.
  * SEE ALSO    htree.c; the command dx_hash of debugfs prints the same numbers
  */
 #include "fs/ext/ext.h"
@@ -39,7 +39,7 @@ static uint32_t hash_name_legacy(const char *p, size_t len, bool is_unsigned)
     return h0 << 1;
 }
 
-/* Packs the name into `num` words; the rest of them is filled with its length. */
+/* Packs the name into `num` words.  The rest of the words is filled with the length of the name. */
 static void pack_name_words(const char *p, size_t len, uint32_t *out, unsigned num,
                             bool is_unsigned)
 {

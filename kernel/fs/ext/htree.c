@@ -3,21 +3,21 @@
  * htree.c - hashed directories: an index by the hash of the name.
  *
  * THEORY      A linear search of a large directory reads all its blocks.  With an index, a look-up reads two
- *             or three.
+ *             or three blocks.
  *             The index is a tree (Phillips, "A directory index for Ext2", 2001): one or two levels of
  *             index blocks above the blocks of entries, which are its leaves.  Block 0 is the root.
  *             Each index entry has a hash and a block number.  That block has the names from this hash up to
  *             the hash of the next index entry.  An index block looks like an empty directory entry, so code
  *             that does not know the index sees a list of entries.
  *             A full leaf is split in two by hash.  If names with the same hash are in both halves, the hash
- *             continues in the second half, and bit 0 is set in the hash of its index entry.  The tree grows
- *             and never shrinks.
+ *             continues in the second half.  Then bit 0 is set in the hash of the second half's index entry.
+ *             The tree grows and never shrinks.
  *             A directory is read in the order of hashes, not of blocks, because a split moves names to
- *             another block.  The names of a leaf are sorted, together with those of the following leaves
- *             if a hash continues there.
+ *             another block.  The names of a leaf are sorted.  If a hash continues in the following leaves,
+ *             the names of these leaves are sorted together with them.
  * INVARIANTS  I1  an index block is used only after its limits have been checked (dx_node_is_valid)
  *             I2  an operation allocates all blocks that it needs before it changes anything
- * LOCKING     the directory's vn->lock
+ * LOCKING     The caller holds the directory's vn->lock.
  * SEE ALSO    hash.c, dir.c
  */
 #include "fs/ext/ext.h"
@@ -85,7 +85,7 @@ static bool dx_node_is_valid(struct ext_fs *fs, const struct buf *b, uint32_t of
            *dx_count_of(v) <= *dx_limit_of(v);
 }
 
-/* The block number in an index entry, checked to be a block of the directory but the root.  0 or -EUCLEAN. */
+/* Stores the block number of an index entry in *lblk.  -EUCLEAN: the directory has no such block, or it is the root. */
 static int get_child_block_number(struct ext_inode *dir, const struct dx_entry *e, uint32_t *lblk)
 {
     *lblk = e->block & 0x0fffffff;
@@ -179,7 +179,7 @@ static int descend_to_hash(struct ext_inode *dir, struct probe *p, uint32_t hash
     return 0;
 }
 
-/* Walks to the lowest index entry that covers the name.  Returns as read_dx_root(). */
+/* Walks to the lowest index entry that covers the name.  Returns the same values as read_dx_root(). */
 static int probe_for_name(struct ext_inode *dir, const char *name, size_t len, struct probe *p)
 {
     int r = read_dx_root(dir, p);
@@ -190,7 +190,7 @@ static int probe_for_name(struct ext_inode *dir, const char *name, size_t len, s
                         ext_hash(dir->fs->sb, probe_hash_version(dir->fs, p), name, len, NULL));
 }
 
-/* *hash: the hash, including bit 0, in the index entry of the next leaf.  false: this leaf is the last. */
+/* Stores the hash of the next leaf's index entry, including bit 0, in *hash.  false: this leaf is the last. */
 static bool peek_next_leaf_hash(struct probe *p, uint32_t *hash)
 {
     struct frame *f = &p->f[p->levels];
@@ -271,7 +271,7 @@ static uint64_t item_position(const struct item *t)
     return ((uint64_t)(t->hash >> 1) << 32 | t->minor) + 2;
 }
 
-/* Shell's sort with Knuth's gaps: short code, and O(n^1.5) at worst, also for a malicious order of names. */
+/* Shell's sort with Knuth's gaps.  It is short, and its worst case, for a malicious order of names, is O(n^1.5). */
 static void sort_items_by_hash(struct item *v, unsigned n)
 {
     unsigned gap = 1;
@@ -305,7 +305,7 @@ static unsigned collect_block_items(struct ext_fs *fs, unsigned version, const u
     return n;
 }
 
-/* The byte after "." and ".." in the first block; the size of the block if these are not there. */
+/* The offset of the byte after "." and ".." in the first block; the size of the block if these are missing. */
 static uint32_t offset_after_dots(struct ext_fs *fs, const struct buf *b)
 {
     struct ext_dirent *e = dirblock_dotdot(fs, b);
@@ -316,8 +316,8 @@ static uint32_t offset_after_dots(struct ext_fs *fs, const struct buf *b)
 /* ---- reading all entries ------------------------------------------------------------------------- */
 
 /*
- * Most names with the same position.  A reader whose buffer has no room for all of them starts again with the
- * first, so with many such names it would never end.
+ * Largest number of names with the same position.  A reader whose buffer is too small for all of them starts again
+ * with the first, so with many such names it would never end.
  */
 #define SAME_PLACE_MAX 4
 
@@ -328,8 +328,8 @@ struct batch {
 };
 
 /*
- * Adds the names of leaf `lblk`.  All hashes must be in lo .. hi; on a damaged disk, others are replaced by
- * the nearest one in this range, so that the order of positions holds.
+ * Adds the names of leaf `lblk`.  All hashes must be in lo .. hi.  On a damaged disk, a hash outside this range is
+ * replaced by the nearest value in the range, so that the order of positions is kept.
  */
 static int batch_add(struct ext_inode *dir, struct batch *a, uint32_t lblk, unsigned version,
                      uint32_t lo, uint32_t hi)
@@ -342,7 +342,7 @@ static int batch_add(struct ext_inode *dir, struct batch *a, uint32_t lblk, unsi
     int err;
 
     if (a->n + most > a->room) {
-        unsigned room = a->room + max_of(most, a->room); /* at least doubled: few copies */
+        unsigned room = a->room + max_of(most, a->room); /* at least doubled, so copies are rare */
 
         v = ext_alloc(fs, room * sizeof *v);
         if (v == NULL)
@@ -369,7 +369,7 @@ static int batch_add(struct ext_inode *dir, struct batch *a, uint32_t lblk, unsi
 }
 
 /*
- * Calls fn() for the names of the batch with positions from *off on, and moves *off.  1: fn() wants no more;
+ * Calls fn() for the names of the batch with positions from *off on, and advances *off.  1: fn() stopped the walk;
  * 0: all names were passed; or an error.
  */
 static int batch_emit(struct ext_inode *dir, struct batch *a, uint64_t *off, dirent_fn fn,
@@ -453,7 +453,7 @@ static int batch_fill(struct ext_inode *dir, struct probe *p, struct batch *a)
     }
 }
 
-/* Passes the names of all leaves from position `off` on, and releases p.  As batch_emit(). */
+/* Passes the names of all leaves from position `off` on, and releases p.  Returns the same values as batch_emit(). */
 static int emit_leaf_names(struct ext_inode *dir, struct probe *p, struct batch *a, uint64_t off,
                            dirent_fn fn, void *arg)
 {
@@ -525,7 +525,7 @@ static void pack_dirents(struct ext_fs *fs, uint8_t *to, const uint8_t *from, co
         e->rec_len = (uint16_t)(e->rec_len + fs->bsize - off);
 }
 
-/* How many index entries the block of a frame has room for. */
+/* The number of index entries that fit into the block of a frame. */
 static uint32_t dx_frame_capacity(struct ext_fs *fs, const struct frame *f)
 {
     return (fs->bsize - (uint32_t)((uint8_t *)f->v - f->b->data)) / (uint32_t)sizeof *f->v;
@@ -563,7 +563,8 @@ static struct dx_entry *init_dx_node(struct ext_fs *fs, struct buf *b, const str
 }
 
 /*
- * The lowest index block is full: adds a level, or moves half of its entries to a new block, and updates p.
+ * Makes space in the lowest index block, which is full: adds a level, or moves half of the entries to a new block.
+ * Updates p.
  * -ENOSPC: both levels are full.
  */
 static int grow_dx_tree(struct handle *h, struct ext_inode *dir, struct probe *p)
@@ -604,8 +605,8 @@ static int grow_dx_tree(struct handle *h, struct ext_inode *dir, struct probe *p
 }
 
 /*
- * Splits the full block `leaf` in two.  *into is the half for the wanted hash: `leaf` or a new block, with a
- * reference.  The lowest index block has room for one entry.
+ * Splits the full block `leaf` in two.  *into is the half for the wanted hash, with a reference: `leaf` or a new
+ * block.  The lowest index block must have space for one entry.
  */
 static int split_dir_leaf(struct handle *h, struct ext_inode *dir, struct probe *p,
                           struct buf *leaf, struct buf **into)

@@ -6,12 +6,12 @@
  *             be spread over it.  The rule is a simple form of Orlov's, which FreeBSD and Linux use.
  *               directory in the root   the group with the most free inodes among the groups with at least an
  *                                       average share of free blocks
- *               other directory         the group of its parent, if that has an average share of free inodes
- *                                       and of free blocks; else as in the root
+ *               other directory         the group of its parent, if that group has at least an average share of
+ *                                       free inodes and of free blocks; else as in the root
  *               file                    the group of its directory
  *             If the chosen group has no free inode, the next group that has one is used.
- * INVARIANTS  I1  inodes before first_ino are never handed out or freed
- * LOCKING     group.lock
+ * INVARIANTS  I1  inodes before first_ino are never allocated or freed
+ * LOCKING     group.lock guards the bitmap and the counts of a group.
  * SEE ALSO    balloc.c
  */
 #include "fs/ext/bits.h"
@@ -19,7 +19,7 @@
 
 #include "lib/string.h"
 
-/* Gets the inode bitmap of group g, with a reference; in group 0 it checks I1.  The group's lock is held. */
+/* Gets the inode bitmap of group g, with a reference; for group 0, checks I1.  The caller holds the group's lock. */
 static int read_inode_bitmap(struct ext_fs *fs, uint32_t g, struct buf **out)
 {
     struct buf *db;
@@ -90,7 +90,7 @@ static int alloc_inode_in_group(struct handle *h, uint32_t g, bool is_dir, uint3
         grp->inode_hint = i + 1;
         *ino = g * fs->ipg + i + 1;
     } else if (err == 0 && d->free_inodes != 0) {
-        grp->inode_hint = fs->ipg; /* the count in the descriptor is wrong: none is free */
+        grp->inode_hint = fs->ipg; /* the descriptor's count is wrong: no inode is free */
     }
     mutex_exit(&grp->lock);
     buf_put(mb);

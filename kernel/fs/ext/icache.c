@@ -3,12 +3,12 @@
  * icache.c - the inode cache: inodes in memory, found by their number.
  *
  * THEORY      The cache holds one reference to each inode in its hash table.  When there are too many inodes,
- *             those to which the cache has the only reference are evicted by the second-chance rule (buf.c
- *             explains it).
+ *             some inodes without other references are evicted by the second-chance rule (buf.c explains this
+ *             rule).
  *             When a file loses its last link, the cache drops its reference.  The vn_release() of the last
  *             user then deletes the file.
  * INVARIANTS  I1  an inode is in the cache's hash table at most once, and not when nlink is 0
- * LOCKING     icache_part.lock
+ * LOCKING     icache_part.lock guards the hash chains and the list of one part.
  * SEE ALSO    inode.c, docs/ext.md
  */
 #include "fs/ext/ext.h"
@@ -81,8 +81,8 @@ static void remove_cached_inode(struct icache_part *p, struct ext_inode *i)
 }
 
 /*
- * Frees the inode if only the cache has a reference, and it has no change or I/O that is not finished;
- * whether it did.  The part's lock is held.
+ * Frees the inode if only the cache has a reference, and the inode has no unfinished change or I/O.  Returns
+ * whether it did.  The caller holds the part's lock.
  */
 static bool try_evict_inode(struct icache_part *p, struct ext_inode *i)
 {
@@ -108,7 +108,7 @@ static bool try_evict_inode(struct icache_part *p, struct ext_inode *i)
     return true;
 }
 
-/* Makes room for one inode, with at most four looks.  The part's lock is held. */
+/* Makes room for one inode; tries at most four inodes.  The caller holds the part's lock. */
 static void trim_icache_part(struct ext_fs *fs, struct icache_part *p)
 {
     for (unsigned k = 0; k < 4 && p->count >= fs->max_inodes; k++) {

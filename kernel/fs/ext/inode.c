@@ -5,12 +5,13 @@
  * THEORY      An inode describes one file: its type, owner, size, times and block pointers.  On the disk, the
  *             inodes of a group form a table.
  *             An inode in memory keeps a reference to the buffer with its part of the table, so writing the
- *             inode is a few stores.  Some changes need not reach the disk at once: times, and a new size
- *             that lies in blocks that the file already has.  Such inodes are put into fs->dirty and written
- *             to the table before the next commit.
+ *             inode takes only a few stores.  Some changes need not reach the disk immediately: times, and a
+ *             new size within blocks that the file already has.  Inodes with such changes are put into
+ *             fs->dirty and are written to the table before the next commit.
  * INVARIANTS  I1  in the view of the running transaction, each field in the table has the value that the
  *                 inode in memory had at the last write
- * LOCKING     table_lock, because two threads may write one inode at the same time; dirty_lock
+ * LOCKING     table_lock is needed because two threads can write one inode at the same time.  dirty_lock guards
+ *             fs->dirty.
  * SEE ALSO    icache.c, orphan.c, docs/ext.md
  */
 #include "fs/ext/ext.h"
@@ -96,7 +97,7 @@ int ext_ibuf(struct ext_inode *i)
     return buf_read(fs, d->inode_table + k / fs->ipb, &i->ibuf);
 }
 
-/* The size that a symbolic link is smaller than: its target is in a block of its own, or in the inode. */
+/* A link's size must be less than the result, which depends on whether the target is in a block or in the inode. */
 static uint64_t symlink_size_limit(const struct ext_fs *fs, const struct ext_dinode *d)
 {
     uint32_t attribute_sectors = d->file_acl != 0 ? fs->spb : 0;
@@ -141,7 +142,7 @@ static int check_inode(struct ext_inode *i, const struct ext_dinode *d)
 
 #define ATTR_ACL 2 /* index of the name "system.posix_acl_access" */
 
-/* Whether a list of extended attributes has an access control list; true also if the list is damaged. */
+/* Whether a list of extended attributes contains an access control list; true also if the list is damaged. */
 static bool attr_list_has_acl(const uint8_t *p, const uint8_t *end)
 {
     while (end - p >= 4 && *(const uint32_t *)p != 0) { /* p[0], p[1]: length, kind of a name */
@@ -153,7 +154,7 @@ static bool attr_list_has_acl(const uint8_t *p, const uint8_t *end)
 }
 
 /*
- * Whether the inode has an access control list, in the table behind its fields or in its block of attributes.
+ * Whether the inode has an access control list, in the table after its fields or in its block of attributes.
  * True also if that block cannot be read.
  */
 static bool inode_has_acl(struct ext_inode *i, const struct ext_dinode *d)
@@ -214,7 +215,10 @@ static int load_inode_fields(struct ext_inode *i, const struct ext_dinode *d)
     return 0;
 }
 
-/* Stores the fields into the table; whether a regular file has become longer there.  table_lock held. */
+/*
+ * Stores the fields into the table.  Returns whether this makes a regular file longer in the table.  The caller holds
+ * table_lock.
+ */
 static bool store_inode_fields(struct ext_inode *i)
 {
     struct ext_dinode *d = (struct ext_dinode *)(i->ibuf->data + i->ioff);
@@ -262,7 +266,7 @@ void ext_iwrite(struct handle *h, struct ext_inode *i)
     ASSERT((int32_t)(jnl_tid(h) - i->tid) >= 0, "ext.h: tid never goes back");
     /* before disksize: an fdatasync that finds the new size in the table must commit this transaction */
     i->tid = jnl_tid(h);
-    /* held around reading the fields and storing them, so that no old value overwrites a newer one (I1) */
+    /* one critical section for reading and storing the fields: no old value overwrites a newer one (I1) */
     spin_lock(&i->table_lock);
     was = i->disksize;
     longer = store_inode_fields(i);
@@ -327,7 +331,7 @@ int ext_iload(struct ext_fs *fs, uint32_t ino, struct ext_inode **out)
     i->ibuf = probe.ibuf;
     i->ioff = probe.ioff;
     if (fs->jnl != NULL && !fs->rdonly)
-        i->tid = jnl_tid_of(fs, i->ibuf); /* a change before it was evicted may be uncommitted */
+        i->tid = jnl_tid_of(fs, i->ibuf); /* a change from before its eviction can be uncommitted */
     err = load_inode_fields(i, d);
     if (err != 0) {
         ext_inode_free(i);
@@ -378,9 +382,9 @@ int ext_iflush_one(struct ext_inode *i)
     err = jnl_start(i->fs, 2, &h);
     if (err != 0)
         return err;
-    /* first: an fsync that finds the inode clean must wait for the commit of this transaction */
+    /* before clearing `dirty`: an fsync that finds the inode clean must wait for this transaction */
     i->tid = jnl_tid(&h);
-    ext_iundirty(i); /* before ext_iwrite(): a change from now on makes it dirty again */
+    ext_iundirty(i); /* before ext_iwrite(): any later change makes the inode dirty again */
     ext_iwrite(&h, i);
     jnl_stop(&h);
     return 0;
@@ -396,8 +400,8 @@ bool ext_itryhold(struct ext_inode *i)
 }
 
 /*
- * The first dirty inode, with a reference; NULL: none.  It skips inodes whose last reference is gone, because
- * ext_inactive() takes them off the list.
+ * Returns the first dirty inode, with a reference; NULL: none.  Skips inodes whose last reference is gone, because
+ * ext_inactive() takes these off the list.
  */
 static struct ext_inode *hold_first_dirty_inode(struct ext_fs *fs)
 {
@@ -418,7 +422,7 @@ int ext_iflush(struct ext_fs *fs)
     struct ext_inode *i;
     int err = 0;
 
-    /* only as many as are dirty now: inodes that become dirty again go to the end, perhaps without end */
+    /* only as many as are dirty now: inodes can become dirty again and again, and then go to the end */
     for (uint32_t left = fs->ndirty;
          left > 0 && err == 0 && (i = hold_first_dirty_inode(fs)) != NULL; left--) {
         err = ext_iflush_one(i);

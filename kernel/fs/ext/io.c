@@ -85,7 +85,7 @@ int ext_io_one(struct ext_fs *fs, enum blk_op op, uint32_t block, void *data)
     return err;
 }
 
-/* How many blocks from v[0] on, at most n, are consecutive on the disk and fit into one request. */
+/* The number of blocks from v[0] on, at most n, that are consecutive on the disk and fit into one request. */
 static size_t count_request_blocks(const struct ioblock *v, size_t n)
 {
     size_t k = 1;

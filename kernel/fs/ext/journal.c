@@ -5,20 +5,23 @@
  * THEORY      An operation such as creating a file changes several blocks.  A crash must not leave some of
  *             them changed and others not.  So all changes between two commits form one transaction: after a
  *             crash the disk has all of them or none.
- *             A handle is the part of one operation in a transaction.  It announces at its start how many
- *             blocks it may change (credits), so that a transaction never becomes larger than the log.
- *             There are at most two unfinished transactions.  New handles join the running one, while the one
- *             before it, the committing one, is written.
- *             A commit is carried out by a thread that needs it, unless another thread is already doing so:
- *             the thread that commits every five seconds, a thread in fsync, or a thread whose new handle
- *             finds no room.
+ *             A handle is the part of one operation in a transaction.  At its start it announces the largest
+ *             number of blocks that it will change (credits), so that a transaction never becomes larger than
+ *             the log.
+ *             There are at most two unfinished transactions.  New handles join the running transaction.
+ *             Meanwhile the transaction before it, the committing transaction, is written.
+ *             A thread that needs a commit does the commit itself, unless another thread is already doing so.
+ *             This can be the thread that commits every five seconds, a thread in fsync, or a thread whose new
+ *             handle finds no room.
  *             A commit copies all changed blocks at a moment when no handle is open.  After that the
- *             buffers belong to the next transaction, so no bytes of it can get into the old one.
+ *             buffers belong to the next transaction, so bytes of the next transaction cannot get into the old
+ *             one.
  * INVARIANTS  I1  nbufs + reserved <= max for the running transaction, and nrevoked + may_revoke <=
  *                 max_revoked
  *             I2  a thread that waits for a commit or for a handle has no open handle
  *             I3  when there is no running and no committing transaction, no buffer has txn set
- * LOCKING     journal.lock, see journal.h.  `busy` acts as a second lock, held while the disk works.
+ * LOCKING     journal.lock guards the fields marked [j] in journal.h.  `busy` acts as a second lock, which a
+ *             thread holds while the disk works.
  * SEE ALSO    commit.c, recover.c, docs/ext.md; the format: JBD2
  */
 #include "fs/ext/journal.h"
@@ -54,7 +57,7 @@ static bool log_has_room(struct journal *j)
     return jnl_log_free(j) >= need;
 }
 
-/* Empties the log.  j->lock held, released meanwhile; `busy` is not set.  0 or -EIO. */
+/* Empties the log.  The caller holds j->lock, which is released meanwhile; `busy` is not set.  0 or -EIO. */
 static int checkpoint_whole_log(struct journal *j)
 {
     int err;
@@ -68,7 +71,7 @@ static int checkpoint_whole_log(struct journal *j)
     return err;
 }
 
-/* A write to the journal has failed, so changes are lost: sets the error mark on the disk and aborts. */
+/* Sets the error mark on the disk and aborts, after a write to the journal has failed and changes are lost. */
 static void abort_on_write_error(struct ext_fs *fs)
 {
     ext_note_error(fs);
@@ -118,7 +121,7 @@ int jnl_start(struct ext_fs *fs, unsigned credits, struct handle *h)
         ASSERT(credits < j->max, "I1");
         if (likely(!txn_is_full(j, t, credits)))
             break;
-        tid = t->tid; /* after mutex_exit() another thread may commit and free t */
+        tid = t->tid; /* after mutex_exit() another thread can commit and free t */
         mutex_exit(&j->lock);
         sleeprank_exit(h);
         jnl_commit(fs, tid);
@@ -165,7 +168,7 @@ uint32_t jnl_tid(const struct handle *h)
     return h->txn->tid;
 }
 
-/* Puts b into the handle's transaction and uses up one credit.  j->lock held. */
+/* Puts b into the handle's transaction and uses up one credit.  The caller holds j->lock. */
 static void add_buf_to_txn(struct journal *j, struct handle *h, struct buf *b)
 {
     struct txn *t = h->txn;
@@ -185,8 +188,8 @@ static void add_buf_to_txn(struct journal *j, struct handle *h, struct buf *b)
 }
 
 /*
- * Takes b out of the handle's transaction, as if it had not been changed, and gives the credit back.  No
- * older transaction holds b.  j->lock held.
+ * Takes b out of the handle's transaction, as if b had not been changed, and gives the credit back.  No
+ * older transaction must contain b.  The caller holds j->lock.
  */
 static void remove_buf_from_txn(struct handle *h, struct buf *b)
 {
@@ -211,7 +214,10 @@ void jnl_access_slow(struct handle *h, struct buf *b)
     mutex_exit(&j->lock);
 }
 
-/* Makes room in t->revoked for all blocks that open handles may still revoke.  0 or -ENOMEM.  j->lock held. */
+/*
+ * Makes room in t->revoked for all blocks that open handles may still revoke.  0 or -ENOMEM.  The caller holds
+ * j->lock.
+ */
 static int grow_revoked(struct ext_fs *fs, struct txn *t)
 {
     unsigned need = t->nrevoked + t->may_revoke, cap = max_of(need, 2 * t->revoked_cap);
@@ -272,7 +278,7 @@ void jnl_forget(struct handle *h, uint32_t block)
     mutex_exit(&j->lock);
 }
 
-/* Adds blocks to *f, the last part of t->freed.  false: it is full. */
+/* Adds blocks to *f, the last part of t->freed.  false: *f is full. */
 static bool add_freed_extent(struct freed *f, uint32_t start, uint32_t len)
 {
     struct extent *last = &f->e[f->n - 1];
@@ -325,7 +331,10 @@ void jnl_order(struct handle *h, struct ext_inode *i, uint64_t lo, uint64_t hi)
     mutex_exit(&j->lock);
 }
 
-/* Sleeps until the committing transaction has written the pages of i.  j->lock held, released meanwhile. */
+/*
+ * Sleeps until the committing transaction has written the pages of i.  The caller holds j->lock, which is released
+ * meanwhile.
+ */
 static void wait_for_ordered_data(struct journal *j, const struct ext_inode *i)
 {
     while (i->otxn != NULL && i->otxn == j->committing)
@@ -398,7 +407,7 @@ int jnl_commit(struct ext_fs *fs, uint32_t tid)
         if (j->running == NULL)
             break;
         j->busy = true;
-        was = blk_use_kernel_pri(true); /* other threads may wait for this commit, too */
+        was = blk_use_kernel_pri(true); /* other threads can be waiting for this commit, too */
         err = jnl_commit_running(j);
         blk_use_kernel_pri(was);
         j->busy = false;
@@ -419,7 +428,7 @@ int jnl_sync(struct ext_fs *fs, uint32_t tid)
     int err;
 
     mutex_enter(&j->lock);
-    /* the commit of `tid` has begun or ended: its flushes may have come before the last data was written */
+    /* if the commit of `tid` has begun or ended, the last data was perhaps written after its flushes */
     begun = j->running == NULL || (int32_t)(j->running->tid - tid) > 0;
     mutex_exit(&j->lock);
     err = jnl_commit(fs, tid);

@@ -17,16 +17,16 @@ struct freed {
 /* A transaction.  Lock key: [j] journal.lock  [b] only the thread that has set journal.busy */
 struct txn {
     uint32_t tid;        /* [j] number, in the order in which transactions begin */
-    uint32_t seq;        /* [b] number in the log; a transaction with nothing to log has none */
+    uint32_t seq;        /* [b] number in the log; unused if there is nothing to log */
     unsigned updates;    /* [j] open handles */
-    unsigned reserved;   /* [j] buffers that open handles may still add */
+    unsigned reserved;   /* [j] buffers that open handles can still add */
     unsigned nbufs;      /* [j] buffers that it has changed */
     struct list bufs;    /* [j] running: these buffers */
     struct list ordered; /* [j] inodes whose data must be written before the commit */
     struct list ckpts;   /* [j] committed: buffers that are not yet written to their places */
     uint32_t *revoked;   /* [j] blocks for the revoke records */
     unsigned nrevoked, revoked_cap;
-    unsigned may_revoke; /* [j] blocks that open handles may still add to `revoked` */
+    unsigned may_revoke; /* [j] blocks that open handles can still add to `revoked` */
     struct list freed;   /* [j] struct freed: blocks to release when it is on the disk */
     uint32_t log_start;  /* [b] its first block in the log */
     struct list link;    /* [j] in journal.done */
@@ -39,9 +39,9 @@ struct journal {
     struct txn *running;          /* [j] the transaction that new handles join, or NULL */
     struct txn *committing;       /* [j] the transaction that is being written, or NULL */
     struct list done;             /* [j] committed, not yet checkpointed: oldest first */
-    uint32_t next_tid, committed; /* [j] tid of the next, and of the last on the disk */
+    uint32_t next_tid, committed; /* [j] tid of the next, and of the last one on the disk */
     bool busy;                    /* [j] a thread commits or checkpoints */
-    bool locking;                 /* [j] no handle may begin */
+    bool locking;                 /* [j] no handle can begin */
     bool aborted;                 /* [j] */
     bool log;                     /* [c] there is a log; else transactions are written in place */
     unsigned max;                 /* [c] most buffers of one transaction */
@@ -75,9 +75,10 @@ uint32_t jnl_log_block(const struct journal *j, uint32_t i);
 uint32_t jnl_log_need(const struct journal *j, unsigned n);
 uint32_t jnl_log_free(const struct journal *j);
 /*
- * The caller of these has set `busy`.  0 or -EIO.
- * jnl_commit_running - commit the running transaction.  j->lock is held, and released meanwhile.
- * jnl_checkpoint - write committed buffers to their places and free their part of the log.  j->lock is free.
+ * The caller of these functions must have set `busy`.  0 or -EIO.
+ * jnl_commit_running - commit the running transaction.  The caller holds j->lock, which is released meanwhile.
+ * jnl_checkpoint - write committed buffers to their places and free their part of the log.  The caller does not hold
+ *                  j->lock.
  */
 int jnl_commit_running(struct journal *j);
 int jnl_checkpoint(struct journal *j);
@@ -85,7 +86,7 @@ int jnl_checkpoint(struct journal *j);
 void txn_free(struct txn *t);
 /*
  * jnl_write_super - write the journal's superblock, between two flushes: the log begins at block `start` (0:
- *                   it is empty) with transaction `seq`.  0 or -EIO.  Takes super_lock.
+ *                   the log is empty) with transaction `seq`.  0 or -EIO.  Takes super_lock.
  */
 int jnl_write_super(struct journal *j, uint32_t start, uint32_t seq);
 

@@ -6,8 +6,8 @@
  *             journal.
  *             One thread serves all mounts.  Every five seconds (or `commit=` seconds) it writes the
  *             inodes that are newer in memory and commits.
- * LOCKING     mounts_mutex guards the list of mounts.  The thread holds it while it works, so no mount goes
- *             away meanwhile.  vfs.c does one remount or unmount at a time.
+ * LOCKING     mounts_mutex guards the list of mounts.  The commit thread holds it while it works, so that no
+ *             mount is removed meanwhile.  vfs.c does one remount or unmount at a time.
  * SEE ALSO    super.c, docs/ext.md
  */
 #include "fs/ext/ext_init.h"
@@ -64,7 +64,10 @@ static bool is_ignored_option(const char *p, size_t n)
     return false;
 }
 
-/* Sets *s to the seconds of "commit=SECONDS", at most 100,000; 0: as if not given.  false: p[n] is not that. */
+/*
+ * Sets *s to the seconds of "commit=SECONDS", at most 100,000; 0 selects the default.  false: p[n] is another option,
+ * or the number is not valid.
+ */
 static bool parse_commit_option(const char *p, size_t n, uint32_t *s)
 {
     uint32_t v = 0;
@@ -115,7 +118,7 @@ static void apply_mount_options(struct extmount *m, const struct options *o)
 
 /* ---- the thread ---------------------------------------------------------------------------------- */
 
-/* Commits the mounts whose time has come.  Takes mounts_mutex. */
+/* Commits the mounts whose interval has ended.  Takes mounts_mutex. */
 static void commit_due_mounts(uint64_t now)
 {
     struct extmount *m;
@@ -170,7 +173,7 @@ static bool inode_has_dirty_pages(struct ext_inode *i)
 static int ext_vfs_sync(struct vfs *vfs, bool data)
 {
     struct ext_fs *fs = ((struct extmount *)vfs->data)->fs;
-    /* each dirty page is tried from now on, also those whose write has failed before */
+    /* from now on each dirty page is written again, also the pages whose write has failed before */
     uint32_t refused = fs->n_write_errors;
     int err;
 
@@ -195,23 +198,23 @@ static void ext_vfs_shutdown(struct vfs *vfs)
 
 static bool inode_is_in_use(struct ext_inode *i)
 {
-    return i->vn.refs > 1; /* one reference is that of the inode cache */
+    return i->vn.refs > 1; /* the inode cache has one reference */
 }
 
-/* Whether no inode is in use but the root, whose two references are those of the cache and of the mount. */
+/* Whether only the root inode is in use, and only the cache and the mount have references to it. */
 static bool only_root_in_use(struct ext_fs *fs, struct vnode *root)
 {
     return root->refs == 2 && icache_count(fs, inode_is_in_use) == 1 && !ext_orphans_used(fs);
 }
 
-/* Evicts all inodes but the root; whether that was possible.  mounts_mutex is held. */
+/* Evicts all inodes except the root.  Returns whether that was possible.  The caller holds mounts_mutex. */
 static bool evict_all_but_root(struct ext_fs *fs, struct vnode *root)
 {
     if (!only_root_in_use(fs, root))
         return false;
     if (icache_drop(fs) == 1)
         return true;
-    fs->leaving = true; /* evict also the rest: files whose pages the disk has refused again */
+    fs->leaving = true; /* also evict files with pages whose write has failed again */
     if (icache_drop(fs) == 1)
         return true;
     fs->leaving = false;
@@ -229,7 +232,7 @@ static int ext_vfs_unmount(struct vfs *vfs)
     mutex_enter(&mounts_mutex); /* so that the commit thread holds no inode */
     busy = !only_root_in_use(m->fs, root);
     mutex_exit(&mounts_mutex);
-    if (busy) /* without a sync first, because look-ups wait for the result (vfs.c) */
+    if (busy) /* do not sync first, because look-ups wait for the result (vfs.c) */
         return -EBUSY;
     ext_vfs_sync(vfs, true);
     mutex_enter(&mounts_mutex);
@@ -276,7 +279,7 @@ static int ext_vfs_remount(struct vfs *vfs, const char *text, unsigned flags)
         return err;
     if ((o.flags & MS_RDONLY) && !vfs->readonly) {
         err = vfs_set_readonly(vfs, true);
-        if (err != 0) /* no new changes begin */
+        if (err != 0) /* no new change can begin */
             return err;
         err = sync_and_quiesce(vfs);
         if (err != 0) {
@@ -331,7 +334,7 @@ static int resolve_mount_source(const char *source, struct disk **out)
     return *out == NULL ? -ENOENT : 0;
 }
 
-/* Mounts disk d and starts the commit thread if it does not run yet.  mounts_mutex is held. */
+/* Mounts disk d and starts the commit thread if it does not run yet.  The caller holds mounts_mutex. */
 static int mount_on_disk(struct vfs *vfs, struct extmount *m, struct disk *d,
                          const struct options *o)
 {

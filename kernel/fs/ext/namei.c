@@ -2,16 +2,16 @@
 /*
  * namei.c - operations on names: looking up, creating, linking, removing and renaming files.
  *
- * THEORY      Each operation changes several blocks: the entry, the inode and the directory.  It does so in
- *             one handle, so after a crash either all changes are on the disk or none.
+ * THEORY      Each operation changes several blocks: those of the entry, the inode and the directory.  It makes
+ *             all changes in one handle, so after a crash either all changes are on the disk or none.
  *             A file that loses its last name is put on the orphan list in the same handle.  It is deleted
  *             when no program has it open any more.
  *             A directory is accepted only if its ".." leads to the directory in which it was found.  So all
  *             directories that are reached from the root form a tree, even on a corrupted disk.
- * INVARIANTS  I1  i->parent of a directory in memory is its parent's inode number, or 0 when it was not yet
- *                 found
- * LOCKING     The caller holds vn->lock of the directories, for writing in all operations that change one
- *             (vnode.h).
+ * INVARIANTS  I1  i->parent of a directory in memory is its parent's inode number, or 0 before a look-up has
+ *                 found the directory
+ * LOCKING     The caller holds vn->lock of the directories.  For operations that change a directory, it holds
+ *             them for writing (vnode.h).
  * SEE ALSO    dir.c, inode.c
  */
 #include "fs/ext/ext.h"
@@ -28,8 +28,8 @@ static unsigned dir_add_credits(struct ext_fs *fs)
 }
 
 /*
- * Reads *ino, the parent of a directory, from its "..".  0 or an error.  The directory's lock is not held, so
- * the entries behind ".." may change meanwhile.
+ * Reads *ino, the parent of a directory, from its "..".  0 or an error.  The caller does not hold the directory's
+ * lock, so the entries after ".." can change meanwhile.
  */
 static int read_parent_ino(struct ext_inode *dir, uint32_t *ino)
 {
@@ -49,7 +49,7 @@ static int read_parent_ino(struct ext_inode *dir, uint32_t *ino)
     return err;
 }
 
-/* `i` was found in `dir`: sets i->parent (I1), and checks the ".." of a directory.  0 or an error. */
+/* Sets i->parent (I1) after `i` was found in `dir`, and checks the ".." of a directory.  0 or an error. */
 static int check_parent(struct ext_inode *dir, struct ext_inode *i)
 {
     uint32_t up = i->parent;
@@ -214,7 +214,8 @@ fail:
 }
 
 /*
- * Makes an inode and its name.  If *out is set after an error, the caller must drop it to delete the inode.
+ * Makes an inode and its name.  If *out is set after an error, the caller must drop the reference, which deletes
+ * the inode.
  */
 static int create_in_handle(struct handle *h, struct ext_inode *dir, const char *name, size_t len,
                             enum vtype type, uint32_t mode, uint32_t uid, uint32_t gid,
@@ -244,8 +245,8 @@ static int create_in_handle(struct handle *h, struct ext_inode *dir, const char 
 }
 
 /*
- * After a change that failed with `err`: whether to try it again.  If it found no room at the first try, it
- * commits, because this releases the blocks that were freed.
+ * Returns whether to repeat a change that failed with `err`.  If the first try found no free space, commits first,
+ * because a commit makes freed blocks available.
  */
 static bool commit_for_space(struct ext_fs *fs, int err, unsigned tries)
 {
@@ -293,7 +294,7 @@ int ext_create(struct ext_inode *dir, const char *name, size_t len, enum vtype t
 
 /* ---- linking and removing ------------------------------------------------------------------------ */
 
-/* `i` has lost a name: decreases its link count.  Returns whether that was the last name. */
+/* Decreases the link count of `i`, which has lost a name.  Returns whether this was the last name. */
 static bool drop_inode_link(struct handle *h, struct ext_inode *i)
 {
     bool last;
@@ -310,7 +311,7 @@ static bool drop_inode_link(struct handle *h, struct ext_inode *i)
 }
 
 /*
- * Adds a name for `i` and increases its link count.  *last: adding has failed, and meanwhile the file has
+ * Adds a name for `i` and increases its link count.  *last is set if adding has failed and meanwhile the file has
  * lost its last link.
  */
 static int link_in_handle(struct handle *h, struct ext_inode *dir, const char *name, size_t len,
@@ -318,7 +319,7 @@ static int link_in_handle(struct handle *h, struct ext_inode *dir, const char *n
 {
     int err = 0;
 
-    /* two directories may change the link count of one file at the same time */
+    /* operations in two directories can change the link count of one file at the same time */
     mutex_enter(&i->map_lock);
     if (i->vn.nlink == 0)
         err = -ENOENT;
@@ -335,7 +336,7 @@ static int link_in_handle(struct handle *h, struct ext_inode *dir, const char *n
         vn_times_now(&i->vn, 0);
         ext_iwrite(h, i);
     } else {
-        *last = drop_inode_link(h, i); /* its other name may have been removed meanwhile */
+        *last = drop_inode_link(h, i); /* its other name was perhaps removed meanwhile */
     }
     return err;
 }
@@ -389,7 +390,7 @@ static int find_entry_of_inode(struct ext_inode *dir, const char *name, size_t l
     return err;
 }
 
-/* 0 if `i` is NULL, not a directory, or empty; -ENOTEMPTY; or an error. */
+/* Returns 0 if `i` is NULL, not a directory, or empty; -ENOTEMPTY; or an error. */
 static int check_dir_is_empty(struct ext_inode *i)
 {
     int r = i == NULL || i->vn.type != VDIR ? 1 : ext_dir_empty(i);
@@ -427,7 +428,7 @@ int ext_unlink(struct ext_inode *dir, const char *name, size_t len, struct ext_i
 
 /* ---- renaming ------------------------------------------------------------------------------------ */
 
-/* Makes the new name: adds an entry, or changes that of `replaced`. */
+/* Makes the new name: adds an entry, or changes the entry of `replaced`. */
 static int write_new_entry(struct handle *h, struct ext_inode *nd, const char *nn, size_t nl,
                            struct ext_inode *moved, struct ext_inode *replaced)
 {
@@ -479,7 +480,7 @@ static int rename_in_handle(struct handle *h, struct ext_inode *od, const char *
         buf_put(before.b);
         return err;
     }
-    /* Found again, because a split may have moved the entry; its block is in memory while `before` holds it. */
+    /* Searched again, because a split can have moved the entry.  `before` keeps the block of the entry in memory. */
     err = find_entry_of_inode(od, on, ol, moved->vn.ino, &pos);
     buf_put(before.b);
     if (err == 0) {

@@ -2,18 +2,18 @@
 /*
  * orphan.c - inodes without a name, and deleting an inode.
  *
- * THEORY      A program may use an open file after its last name was removed.  If the machine then crashes,
+ * THEORY      A program can use an open file after its last name was removed.  If the machine then crashes,
  *             the file must be deleted at the next mount, because no name leads to it.  The orphan list on
- *             the disk names the inodes that a crash must not leave as they are: those without links, and
- *             those with blocks beyond their size.  The superblock has the number of the first inode, and the
- *             dtime of each one has the number of the next.
+ *             the disk contains the inodes that must be repaired after a crash: inodes without links, and
+ *             inodes with blocks beyond their size.  The superblock has the number of the first inode, and the
+ *             dtime field of each inode has the number of the next.
  *             After the last reference to an inode without links is dropped, its blocks, its attributes and
- *             the inode itself are freed.  It leaves the list in the last transaction that does this.
- *             If memory is short or the disk has an error, this fails.  Then the inode stays on the list, in
+ *             the inode itself are freed.  The last transaction of this work takes the inode off the list.
+ *             If memory is short or the disk has an error, freeing fails.  Then the inode stays on the list, in
  *             memory and on the disk, and the next commit tries again.  The same holds for a truncation.
  * INVARIANTS  I1  the orphan list on the disk is fs->orphans in its order, in the transaction's view
- *             I2  an inode without links is on it until its last reference is gone
- * LOCKING     orphan_lock (in a handle)
+ *             I2  an inode without links is on the list until its last reference is gone
+ * LOCKING     orphan_lock guards the list.  A thread that changes the list on the disk has an open handle.
  * SEE ALSO    inode.c, truncate.c, docs/ext.md
  */
 #include "fs/ext/ext.h"
@@ -113,7 +113,10 @@ int ext_orphans_end(struct ext_fs *fs, unsigned *n)
 
 /* ---- deleting an inode --------------------------------------------------------------------------- */
 
-/* Frees the inode's block of extended attributes, or its share of it: several inodes may use one block. */
+/*
+ * Drops the inode's reference to its block of extended attributes, which several inodes can share.  Frees the block
+ * if this was the last reference.
+ */
 static int release_attr_block(struct handle *h, struct ext_inode *i)
 {
     struct ext_fs *fs = h->fs;
@@ -148,7 +151,10 @@ static bool has_blocks(const struct ext_inode *i)
            (i->vn.type == VREG || i->vn.type == VDIR || i->vn.type == VLNK);
 }
 
-/* Frees the inode's memory.  After an error it may still be on the list; it stays in the list on the disk. */
+/*
+ * Frees the inode's memory, and first takes the inode off the list in memory, where it can still be after an error.
+ * It stays on the list on the disk.
+ */
 static void unlist_and_free_inode(struct ext_inode *i)
 {
     struct ext_fs *fs = i->fs;
@@ -184,12 +190,12 @@ int ext_delete(struct ext_inode *i)
         ext_orphan_del(&h, i);
         i->dtime = (uint32_t)(clock_real_ns() / NS);
         i->nsectors = 0;
-        ext_iwrite(&h, i); /* before ext_ifree(): after it another file may get the inode */
+        ext_iwrite(&h, i); /* before ext_ifree(), after which another file can get the inode */
         err = ext_ifree(&h, (uint32_t)i->vn.ino, i->vn.type == VDIR);
         if (err != 0)
             ext_orphan_add(&h, i);
     } else {
-        ext_iwrite(&h, i); /* the blocks that have been freed */
+        ext_iwrite(&h, i); /* because some blocks have been freed */
     }
     jnl_stop(&h);
     return err;
@@ -205,7 +211,7 @@ void ext_orphan_set_undone(struct ext_inode *i, uint8_t what)
     mutex_exit(&fs->orphan_lock);
 }
 
-/* Finds an orphan with an undone operation; the caller must now do it: *what.  NULL: there is none. */
+/* Finds an orphan with an undone operation, *what, which the caller must now do.  NULL: there is none. */
 static struct ext_inode *take_undone_orphan(struct ext_fs *fs, uint8_t *what)
 {
     struct ext_inode *i, *found = NULL;
@@ -236,7 +242,7 @@ static int retry_truncate(struct ext_inode *i)
 
 /*
  * Deletes an inode without links after the last reference was dropped, and frees its memory.  After an error
- * that a later try may overcome, the inode stays in memory for ext_orphans_retry().
+ * after which a later try can succeed, the inode stays in memory for ext_orphans_retry().
  */
 static int delete_unlinked_inode(struct ext_inode *i)
 {
@@ -278,7 +284,7 @@ void ext_inactive(struct vnode *vn)
 
     if (i->dirty)
         ext_iundirty(i);
-    jnl_unorder(i); /* before drop_pages(): a commit that shows the file may have to write them */
+    jnl_unorder(i); /* before drop_pages(): a commit can still have to write the pages */
     if (vn->type == VREG)
         fs->up->drop_pages(i, 0);
     if (vn->nlink == 0 && !fs->rdonly)

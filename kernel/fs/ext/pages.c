@@ -4,21 +4,21 @@
  *
  * THEORY      The page cache reads and writes runs of pages.  This file looks up their blocks.  Pieces that
  *             are consecutive on the disk become one request, and a page is done when its last piece is done.
- *             If blocks are smaller than pages, a page may need several pieces.  A part of a page without a
- *             block (a hole) needs none, and reading it gives zeros.
+ *             If blocks are smaller than pages, a page can need several pieces.  A part of a page without a
+ *             block (a hole) needs no piece, and reading it gives zeros.
  *             If there is no memory for requests, the pages are moved block by block.  So dirty pages can be
  *             written, and their memory freed, when memory is exhausted.
- *             A program may store bytes beyond the end of a file that it has mapped, up to the end of the
- *             page.  The disk must not get them, so such a page is written from a copy with zeros there.  The
- *             page itself is not changed, because a write(2) that has not yet moved the end may be filling it
- *             at the same time.
+ *             A program can store bytes beyond the end of a file that it has mapped, up to the end of the
+ *             page.  These bytes must not get to the disk, so such a page is written from a copy with zeros
+ *             there.  The page itself is not changed, because at the same time a write(2) can be filling the
+ *             page before it moves the end of the file.
  *             Write-back that finds no memory fails only if a thread waits for it; otherwise it is postponed.
  * INVARIANTS  I1  object_read_done/object_write_done is called once for each page of a run that was accepted
  *             I2  the bytes of a page beyond the end of the file are zero when it has been read (vnode.h)
  *             I3  a file's last block on the disk has zeros beyond the end of the file
  *             I4  the bytes of a page below the end of the file are zero where there is no block (pcache.c,
  *                 I2)
- * LOCKING     map_lock for the look-up.  Requests end in interrupts.
+ * LOCKING     The look-up takes map_lock.  Requests end in interrupt context.
  * SEE ALSO    vnops.c, pages/pcache.c
  */
 #include "fs/ext/vnops.h"
@@ -54,7 +54,7 @@ struct page_transfer {
     struct ext_inode *i;
     enum page_io io;
     unsigned n;
-    uint64_t first; /* index of page[0], kept here because that page may be reused before the end */
+    uint64_t first; /* index of page[0], copied because that page can be reused before the end */
     _Atomic unsigned left; /* requests that have not ended, plus one for the submitter */
     struct page_part *parts;
     struct page_part part; /* the first of `parts`: most transfers need no other */
@@ -66,7 +66,7 @@ struct page_transfer {
     } page[];
 };
 
-/* How many bytes of the page belong to the file or to a write that is going on. */
+/* The number of bytes of the page that belong to the file or to a write in progress. */
 static size_t bytes_in_file(const struct ext_inode *i, const struct page *pg)
 {
     uint64_t end = max_of(i->vn.size, atomic_load(&i->writing)), at = pg->index << PAGE_SHIFT;
@@ -74,7 +74,7 @@ static size_t bytes_in_file(const struct ext_inode *i, const struct page *pg)
     return end > at ? min_of(end - at, PAGE_SIZE) : 0;
 }
 
-/* How many of the n blocks from lblk on stay in the file after the truncation that is going on, if any. */
+/* The number of the n blocks from lblk on that stay in the file after the truncation in progress, if there is one. */
 static uint32_t blocks_left_by_truncate(const struct ext_inode *i, uint64_t lblk, uint32_t n)
 {
     uint64_t cut = atomic_load(&i->cutting), end = (cut + i->fs->bsize - 1) >> i->fs->bshift;
@@ -138,7 +138,7 @@ static void page_write_done(struct ext_inode *i, struct page *pg, int err)
     object_write_done(pg, err);
 }
 
-/* A piece of page k has ended, or the submitter is done with the page.  The last call completes the page. */
+/* Called when a piece of page k has ended, and when all have been submitted.  The last call completes the page. */
 static void page_piece_done(struct page_transfer *t, unsigned k, bool ok)
 {
     struct page *pg = t->page[k].pg;
@@ -155,7 +155,7 @@ static void page_piece_done(struct page_transfer *t, unsigned k, bool ok)
     }
 }
 
-/* A request of the transfer has ended, or the submitter is done with it.  The last one frees the transfer. */
+/* Called when a request of the transfer has ended, and once when all have been submitted.  The last call frees it. */
 static void release_transfer(struct page_transfer *t)
 {
     if (atomic_fetch_sub(&t->left, 1) != 1)
@@ -183,7 +183,7 @@ static void transfer_part_done(struct blk_req *r)
     struct page_transfer *t = p->t;
     unsigned k[BLK_MAX_VECS], n = r->nvecs;
 
-    /* all indices before the first page_piece_done(), because a page that is done may be reused */
+    /* all indices before the first page_piece_done(), because a page that is done can be reused */
     for (unsigned v = 0; v < n; v++)
         k[v] = (unsigned)(p->vec[v].pg->index - t->first);
     for (unsigned v = 0; v < n; v++)
@@ -233,8 +233,8 @@ static int add_page_piece(struct page_transfer *t, struct page_part **last, unsi
 }
 
 /*
- * ext_map(), but -EAGAIN to the pageout daemon if map_lock is not free.  The daemon must not wait for it,
- * because the thread that holds it may be waiting for memory.
+ * Like ext_map(), but the pageout daemon gets -EAGAIN if map_lock is not free.  The daemon must not wait for it,
+ * because the thread that holds it can be waiting for memory.
  */
 static int map_blocks_for_io(struct ext_inode *i, uint64_t lblk, uint32_t max, enum page_io io,
                              uint32_t *pblk, uint32_t *n)
@@ -245,7 +245,7 @@ static int map_blocks_for_io(struct ext_inode *i, uint64_t lblk, uint32_t max, e
 
 /*
  * Looks up all blocks and makes the requests.  0, -ENOMEM, -EIO, or the error of map_blocks_for_io().  A
- * write leaves out the blocks that a truncation will free, because they may then belong to another file
+ * write leaves out the blocks that a truncation will free, because afterwards they can belong to another file
  * (drop_inode_pages).
  */
 static int build_transfer_requests(struct page_transfer *t)
@@ -284,7 +284,7 @@ static int build_transfer_requests(struct page_transfer *t)
     return 0;
 }
 
-/* Memory for one block; waits for it if necessary.  NULL as ext_alloc(). */
+/* Allocates memory for one block; waits for it if necessary.  Returns NULL in the same cases as ext_alloc(). */
 static uint8_t *alloc_block_may_wait(struct ext_fs *fs)
 {
     struct mem_need need = mem_need();
@@ -297,7 +297,7 @@ static uint8_t *alloc_block_may_wait(struct ext_fs *fs)
 }
 
 /*
- * Writes a block of which the first n bytes belong to the file, with zeros behind them (I3).  0 or an error.
+ * Writes a block whose first n bytes belong to the file; the rest of the block is zeros (I3).  0 or an error.
  */
 static int write_file_block(struct ext_fs *fs, uint32_t pblk, uint8_t *at, size_t n)
 {
@@ -350,8 +350,8 @@ static int transfer_page_blocks(struct ext_inode *i, struct page *pg, enum page_
 }
 
 /*
- * The error for object_read_done() or object_write_done(): short memory is an error of a write only if a thread
- * waits.
+ * The error for object_read_done() or object_write_done().  A lack of memory is an error of a write only if a thread
+ * waits for the write.
  */
 static int page_io_errno(int err, enum page_io io)
 {
@@ -360,7 +360,7 @@ static int page_io_errno(int err, enum page_io io)
     return io == WRITE_PAGES_SYNC ? -ENOMEM : -EAGAIN;
 }
 
-/* As transfer_pages(), but page by page and with little memory. */
+/* Like transfer_pages(), but page by page and with little memory. */
 static int transfer_pages_slowly(struct ext_inode *i, struct page **pages, unsigned n,
                                  enum page_io io)
 {
@@ -388,8 +388,8 @@ static void discard_transfer(struct page_transfer *t)
 }
 
 /*
- * Starts to read or write n pages with consecutive indices.  0: each page will be done, or is (I1).  An
- * error: no page is.
+ * Starts to read or write n pages with consecutive indices.  0: each page has been or will be completed (I1).  After
+ * an error, no page is completed.
  */
 static int transfer_pages(struct ext_inode *i, struct page **pages, unsigned n, enum page_io io)
 {
@@ -486,8 +486,8 @@ int ext_vn_fill_page(struct vnode *vn, uint64_t size)
 }
 
 /*
- * Restores I3 after a write that has failed: the last page may have been written up to the end of that write.
- * Writes it again.
+ * Restores I3 after a write that has failed: writes the last page again, because it was perhaps written up to the
+ * end of the failed write.
  */
 static void rewrite_last_page(struct ext_inode *i)
 {
@@ -499,7 +499,8 @@ static void rewrite_last_page(struct ext_inode *i)
         return;
     object_prepare_begin(pg);
     object_dirty(o, pg);
-    object_prepare_end(o, pg, -ENOSPC); /* written now and clean after it: it may lack blocks */
+    object_prepare_end(o, pg,
+                       -ENOSPC); /* write it now, because it can lack blocks; then it is clean */
     page_release(pg);
 }
 
@@ -509,7 +510,7 @@ void ext_vn_trim(struct vnode *vn)
     bool failed = atomic_load(&i->writing) > vn->size;
 
     ext_trim(i);
-    if (failed) /* it was beyond the end, where I3 must hold */
+    if (failed) /* the bytes were beyond the end, where I3 must hold */
         rewrite_last_page(i);
 }
 

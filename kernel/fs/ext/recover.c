@@ -2,14 +2,14 @@
 /*
  * recover.c - the journal at mount time: finding it, and replaying it.
  *
- * THEORY      After a crash the log may hold committed transactions whose blocks are not yet in their places.
+ * THEORY      After a crash the log can hold committed transactions whose blocks are not yet in their places.
  *             Mounting replays them.  There are three passes over the log, from the block and the sequence
  *             number in the journal's superblock:
  *               SCAN    finds the last transaction that has its commit block
  *               REVOKE  notes which blocks were revoked, and in which transaction
  *               REPLAY  writes every block of every transaction to its place, unless the block was revoked in
  *                       the same transaction or a later one
- *             A revoked block was freed as metadata.  It may hold data of a file now, which a replay must not
+ *             A revoked block was freed as metadata.  Now it can hold data of a file, which a replay must not
  *             overwrite.
  *             A transaction without its commit block has not happened.
  * INVARIANTS  I1  a pass goes over each block of the log at most once
@@ -24,7 +24,7 @@
 
 #define JOURNAL_INO_MIN 8
 
-/* Stores the reason for the refused mount and returns err. */
+/* Stores the reason why the mount fails, and returns err. */
 static int refuse_journal(struct ext_fs *fs, int err, const char *why)
 {
     str_copy(fs->reason, why, sizeof fs->reason);
@@ -225,7 +225,7 @@ static bool is_revoked(const struct replay *r, uint32_t block, uint32_t seq)
     return s->block != 0 && (int32_t)(s->seq - seq) >= 0;
 }
 
-/* Whether the block may be replayed: it is in the file system and not in the journal itself. */
+/* Whether the replay is allowed to write the block: it is in the file system and not in the journal itself. */
 static bool may_replay_to_block(const struct replay *r, uint32_t block)
 {
     if (block < r->fs->first_block || block >= r->fs->blocks)
@@ -312,7 +312,7 @@ static int run_recovery_pass(struct replay *r, enum pass pass)
         switch (be32(hd->type)) {
         case JBD_DESCRIPTOR:
             err = walk_descriptor_tags(r, pass, seq, &pos, &left);
-            /* an unfinished transaction may contain old blocks of any content: the log ends before it */
+            /* an unfinished transaction can contain old blocks with any contents, so the log ends before it */
             if (pass == SCAN && err == -EUCLEAN)
                 return 0;
             break;
@@ -353,7 +353,7 @@ int jnl_recover(struct ext_fs *fs, unsigned *replayed)
     if (err == -EIO)
         refuse_journal(fs, err, "the journal cannot be replayed: the disk has errors");
     if (err == 0) {
-        j->seq = r.end_seq + 1; /* + 1: so that old blocks behind the end never continue the log */
+        j->seq = r.end_seq + 1; /* + 1: old blocks after the end must never continue the log */
         *replayed = r.end_seq - was;
         fs->n_replayed = *replayed;
         err = jnl_write_super(j, 0, j->seq);

@@ -4,15 +4,16 @@
  *
  * THEORY      The superblock describes the whole file system, and a group descriptor describes one block
  *             group.
- *             A disk is not trusted.  The facts on which all other code relies are checked once, at mount
- *             time: sizes, the places of each group's bitmaps and inode table, the counts.  A block number
- *             that is read later is compared with these (ext_block_ok).  A wrong fact makes the mount fail
- *             with a reason.  If a fault is found later, ext_error() sets the error mark in the
- *             superblock, makes the file system read-only (unless errors=continue) and returns -EUCLEAN.
+ *             The contents of a disk are not trusted.  The values on which all other code relies are checked
+ *             once, at mount time: sizes, the places of each group's bitmaps and inode table, the counts.  If
+ *             one of them is wrong, the mount fails with a reason.  A block number that is read later is
+ *             compared with these values (ext_block_ok).  If a fault is found after the mount, ext_error() sets
+ *             the error mark in the superblock, makes the file system read-only (unless errors=continue) and
+ *             returns -EUCLEAN.
  *             Free blocks and inodes are counted in memory.  At mount time the counts are the sums over the
  *             groups; the counts in the superblock are updated when the file system is quiesced.
- * INVARIANTS  I1  while fs->rdonly is set, only these are written: the replay, the mark of an error, and the
- *                 last writes of ext_quiesce()
+ * INVARIANTS  I1  while fs->rdonly is set, only the replay, the error mark and the last part of ext_quiesce()
+ *                 write to the disk
  * LOCKING     No other thread uses the file system during mount and unmount.
  * SEE ALSO    docs/ext.md (the table of features)
  */
@@ -465,7 +466,7 @@ static void free_ext_fs(struct ext_fs *fs)
     struct ext_inode *i;
 
     while ((i = list_pop(&fs->orphans, struct ext_inode, orphan)) != NULL)
-        ext_inode_free(i); /* deleting it has failed; it stays in the list on the disk */
+        ext_inode_free(i); /* deleting it has failed; it stays on the list on the disk */
     icache_destroy(fs);
     jnl_free(fs);
     if (fs->groups != NULL)
@@ -477,8 +478,8 @@ static void free_ext_fs(struct ext_fs *fs)
 }
 
 /*
- * Moves the error mark of the journal into the superblock.  A replay may have overwritten the superblock with
- * a version without the mark.
+ * Moves the error mark of the journal into the superblock, because a replay can have overwritten the superblock
+ * with a version without the mark.
  */
 static int copy_journal_error(struct ext_fs *fs)
 {
@@ -520,7 +521,7 @@ static int load_and_replay_journal(struct ext_fs *fs)
     err = copy_journal_error(fs);
     if (err != 0)
         return err;
-    if (fs->rdonly) { /* the journal is empty now; a read-only mount does not note this later */
+    if (fs->rdonly) { /* note that the journal is empty now: a read-only mount does not do this later */
         fs->sb->incompat &= ~(uint32_t)INCOMPAT_RECOVER;
         err = write_fs_super(fs);
         if (err == 0)
@@ -544,7 +545,7 @@ static int check_root_inode(struct ext_fs *fs)
     return refuse_mount(fs, err == -ENOENT ? -EUCLEAN : err, "the root directory cannot be read");
 }
 
-/* Reads, checks, replays and, unless fs->rdonly, opens for writing what the disk holds.  0 or -errno. */
+/* Reads and checks the file system, replays its journal and, unless fs->rdonly, opens it for writing.  0 or -errno. */
 static int load_fs(struct ext_fs *fs)
 {
     int err = icache_init(fs);

@@ -15,11 +15,11 @@
  *               4  free the blocks
  *             So every transaction has either the old size, with all its data on the disk, or the new size
  *             and an orphan.
- *             The page that contains the new end stays.  After step 2, its blocks beyond the end are no
- *             longer written (`cutting`), and step 3 waits for a write that began earlier.
+ *             The page that contains the new end stays.  After step 2, write-back leaves out the blocks of this
+ *             page beyond the end (`cutting`).  Step 3 waits for a write that began earlier.
  * INVARIANTS  I1  a pointer is zeroed in the handle that frees its block
- *             I2  map_lock is released during a restart, because a commit may need it
- * LOCKING     vn->lock for writing keeps other threads from the blocks beyond the size.
+ *             I2  map_lock is released during a restart, because a commit can need it
+ * LOCKING     The caller holds vn->lock for writing, so other threads do not use the blocks beyond the size.
  * SEE ALSO    bmap.c, orphan.c
  */
 #include "fs/ext/ext.h"
@@ -41,7 +41,10 @@ struct cut {
     unsigned runs; /* freed in this handle so far */
 };
 
-/* Makes sure that the handle has credits for one more run.  map_lock held, released during a restart (I2). */
+/*
+ * Makes sure that the handle has credits for one more run.  The caller holds map_lock, which is released during a
+ * restart (I2).
+ */
 static int refill_credits(struct cut *c)
 {
     int err;
@@ -170,12 +173,12 @@ int ext_free_blocks(struct handle *h, struct ext_inode *i, uint64_t size)
             err = free_indirect_tree(&c, level, &i->block[EXT_NDIR + level - 1], NULL, from);
         from = from < n ? 0 : from - n;
     }
-    i->map_len = 0; /* a reader of the last page may have set it during a restart (I2) */
+    i->map_len = 0; /* a reader of the last page can have set it during a restart (I2) */
     mutex_exit(&i->map_lock);
     return err;
 }
 
-/* Step 1 of a truncation.  0, or an error (-EROFS -ENOMEM) and nothing has changed. */
+/* Step 1 of a truncation.  0; or an error (-EROFS -ENOMEM), after which nothing has changed. */
 static int shrink_inode_size(struct ext_inode *i, uint64_t size)
 {
     struct handle h;
@@ -188,7 +191,7 @@ static int shrink_inode_size(struct ext_inode *i, uint64_t size)
     atomic_store_explicit(&i->vn.obj.size_pages, (size + PAGE_SIZE - 1) >> PAGE_SHIFT,
                           memory_order_release);
     atomic_store_explicit(&i->vn.size, size, memory_order_release);
-    /* the last block must be written with zeros behind the new end */
+    /* the last block must be written with zeros beyond the new end */
     if (i->vn.type == VREG && size % i->fs->bsize != 0)
         jnl_order(&h, i, size, size + 1);
     ext_orphan_add(&h, i);

@@ -155,7 +155,7 @@ static void ext_vn_dirty_inode(struct vnode *vn)
 static int ext_vn_fsync(struct vnode *vn, bool data_only)
 {
     struct ext_inode *i = ext_i(vn);
-    /* only the present pages, so that fsync does not wait for later appends */
+    /* only the pages that exist now, so that fsync does not wait for later appends */
     uint64_t last = vn->size == 0 ? 0 : (vn->size - 1) >> PAGE_SHIFT;
     int err = vn->type == VREG ? object_sync(&vn->obj, 0, last) : 0, e;
 
@@ -213,14 +213,14 @@ static void drop_inode_pages(struct ext_inode *i, uint64_t size)
     if (size % PAGE_SIZE == 0 || object_page_get(o, size >> PAGE_SHIFT, false, &pg) != 0 ||
         pg == NULL)
         return;
-    /* I/O that began before `cutting` was set may use blocks that will be freed */
+    /* I/O that began before `cutting` was set can use blocks that will be freed */
     page_wait(pg, PG_WRITEBACK | PG_MKWRITE);
     page_release(pg);
 }
 
 /*
- * At unmount (`leaving`), an inode may be evicted although it has dirty pages, if their writes have failed;
- * but not if only memory was short.  Both counts are read under one lock, because a page whose write fails
+ * At unmount (`leaving`), an inode with dirty pages can be evicted if the writes of these pages have failed, but not
+ * if only memory was short.  Both counts are read under one lock, because a page whose write fails
  * moves from one count to the other.
  */
 static bool may_evict_inode(struct ext_inode *i)

@@ -15,11 +15,11 @@ void ext_vn_trim(struct vnode *vn);
 /* ext_page_block - the block of page `index`; 0: the page is a hole, or its blocks are not consecutive; -EIO. */
 int ext_page_block(struct ext_inode *i, uint64_t index, uint32_t *pblk);
 /*
- * ext_vn_fill_page - call it before a file whose end lies inside a page grows to `size`.  If blocks are
+ * ext_vn_fill_page - must be called before a file whose end lies inside a page grows to `size`.  If blocks are
  *                    smaller than pages, it allocates blocks for the rest of that page, up to `size`.  This
- *                    is necessary even if the page is clean and not mapped.  Another thread may be about to
- *                    make it dirty for the old size (ext_page_mkwrite), and later stores to a dirty page do
- *                    not fault.  [W]  0 or an error.
+ *                    is necessary even if the page is clean and not mapped.  At the same time another thread can
+ *                    make the page dirty for the old size (ext_page_mkwrite), and later stores to a dirty page
+ *                    do not fault.  [W]  0 or an error.
  */
 int ext_vn_fill_page(struct vnode *vn, uint64_t size);
 /* ext_wait_written - wait until all pages that are being written, of all files, have been written. */

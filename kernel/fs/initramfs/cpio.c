@@ -2,10 +2,10 @@
 /*
  * cpio.c - the members of a cpio archive, one after the other.
  *
- * THEORY      A cpio archive holds many files in one: the initramfs has this form.  A member is one file: a
- *             magic of 6 characters, 13 hexadecimal numbers of 8 digits, a name with its NUL, and the data.
- *             Name and data are each padded to a multiple of 4 bytes.
- *             A member with the name TRAILER!!! ends an archive.  Another archive may follow after zero bytes
+ * THEORY      A cpio archive is one file that contains many files.  The initramfs has this format.  A member is
+ *             one of these files.  It consists of a magic number of 6 characters, 13 hexadecimal numbers of 8
+ *             digits, a name with its NUL, and the data.  Name and data are each padded to a multiple of 4 bytes.
+ *             A member with the name TRAILER!!! ends an archive.  Another archive can follow after zero bytes
  *             (several archives in one file); its members are returned too.
  *             Every field is checked before it is used, because the archive comes from outside the kernel.
  * INVARIANTS  I1  nothing outside buf[0 .. len-1] is read
@@ -57,7 +57,8 @@ static bool parse_hex8(const uint8_t *s, uint32_t *out)
 }
 
 /*
- * Whether the name stays inside the root: no empty, "." or ".." component.  "." alone is allowed: the root.
+ * Whether the name stays inside the root: it has no empty, "." or ".." component.  The name ".", which means the
+ * root, is allowed.
  */
 static bool is_safe_name(const char *name, size_t len)
 {

@@ -4,14 +4,14 @@
  *
  * THEORY      The boot loader puts an archive into memory, and the kernel unpacks it into the root file
  *             system, so that programs exist before any disk can be read.
- *             An archive lists its members directory by directory.  So the directory of the last member is
- *             kept, and most names cost one look-up.  Missing directories are made.  An existing file or link
- *             is removed before it is replaced; an existing directory gets the new mode and owner.
- *             A file with several links is a member for each of its names, with the same inode number.  The
- *             first name makes the file, the others become links.  The data comes with any of them, usually
- *             the last.
+ *             An archive lists its members directory by directory.  So the unpacker keeps the directory of the
+ *             last member, and most names need only one look-up.  Missing directories are made.  An existing
+ *             file or link is removed before it is replaced; an existing directory gets the new mode and owner.
+ *             A file with several links has one member for each of its names, all with the same inode number.
+ *             The first name makes the file, and the other names become links.  Any of these members can have
+ *             the data; usually the last one has it.
  *             A symbolic link in the middle of a name is followed, with the unpacked tree as its root.
- * LOCKING     Runs before there are processes, but takes the locks that the vnode operations require.
+ * LOCKING     The code runs before there are processes, but takes the locks that the vnode operations require.
  * SEE ALSO    cpio.c, tests/test_fs.py
  */
 #include "fs/initramfs/initramfs.h"
@@ -36,7 +36,7 @@ struct linked {
 struct unpack {
     struct cred cred;
     struct fs_ctx ctx;
-    struct vnode *dir;   /* directory of the last member, held; NULL at first */
+    struct vnode *dir;   /* directory of the last member, with a reference; NULL at first */
     const char *dirname; /* its name: dirlen bytes, in the archive            */
     size_t dirlen;
     struct linked *links;
@@ -47,7 +47,7 @@ static const uint8_t type_of_ifmt[16] = {
 };
 
 /*
- * Makes u->dir the directory name[0 .. len-1] (the root if len is 0), and makes the missing ones on the way.
+ * Sets u->dir to the directory name[0 .. len-1] (the root if len is 0), and makes the missing directories of the path.
  */
 static int enter_dir(struct unpack *u, const char *name, size_t len)
 {
@@ -111,8 +111,8 @@ static int write_member_data(struct vnode *vn, const struct cpio_entry *e)
 }
 
 /*
- * Removes the old entry with the name of a new member.  A directory that is replaced by a directory stays: it
- * is in *kept, held; else *kept is NULL.
+ * Removes the old entry with the name of a new member.  A directory that is replaced by a directory stays, and *kept
+ * is this directory, with a reference.  Otherwise *kept is NULL.
  */
 static int remove_old_entry(struct unpack *u, const char *last, size_t len, enum vtype type,
                             struct vnode **kept)
@@ -166,8 +166,8 @@ static int make_hard_link(struct unpack *u, const char *last, size_t len, struct
 }
 
 /*
- * A copy of a symbolic link's target, with a NUL, which it does not have in the archive.  NULL:
- * bad size, no memory.
+ * A copy of a symbolic link's target, followed by a NUL, which the archive does not contain.  NULL: the size is
+ * not valid, or there is no memory.
  */
 static char *copy_link_target(const struct cpio_entry *e)
 {

@@ -5,9 +5,8 @@
  * THEORY      On Linux, programs read /sys to learn which hardware there is.  This tree has only the files
  *             that programs for NUMA nodes and CPUs read (numactl, lstopo, libc's sysconf), the disks, and
  *             the files of fw_cfg.
- *             A node here is a memory node of the kernel, that is, a board.  It is not an lgroup: the lgroup
- *             of a CPU or board may differ from what the node number suggests (mpo_enable=0).  lgrpinfo shows
- *             the lgroups.
+ *             A node here is a memory node of the kernel, that is, a board.  A node is not an lgroup: with
+ *             mpo_enable=0, all nodes are in lgroup 0.  The program lgrpinfo shows the lgroups.
  * SEE ALSO    pseudo.h, sysfs_cpu.c, sysfs_node.c, sysfs_block.c, sysfs_fw_cfg.c, docs/devices.md
  */
 #include "fs/sysfs/sysfs.h"

@@ -5,11 +5,11 @@
  * THEORY      The device's directory is a flat list of names with slashes, such as "opt/homeroom/run".  Here
  *             these names become a tree.  Each file of the device becomes a leaf directory with the files
  *             `size` and `raw`.
- *             `arg` describes a directory: arg.a is the number of any file below it, and arg.b the number of
- *             bytes of that file's name which lead to the directory.  The entries of a directory are the
- *             different next components of the names that begin with these bytes.  The key of an entry is the
- *             number of the first file with that component.
- *             Only root may read the files, because their contents come from the owner of the machine.
+ *             `arg` describes a directory.  arg.a is the number of any file below it.  arg.b is the length, in
+ *             bytes, of the part of that file's name that leads to the directory.  All names that begin with
+ *             this part are collected; the entries of the directory are their different next components.  The
+ *             key of an entry is the number of the first file with that component.
+ *             Only root can read the files, because their contents come from the owner of the machine.
  * SEE ALSO    drivers/fw_cfg.h, sysfs.c
  */
 #include "drivers/fw_cfg.h"

@@ -88,9 +88,11 @@ SHOW(show_meminfo)
 }
 
 /*
- * Linux's names: hit, pages wanted on this node and allocated here; miss, wanted on another node but
- * allocated here; foreign, wanted on this node but allocated on another.  This kernel does not count
- * local_node and other_node.
+ * The names are Linux's:
+ *   hit      pages wanted on this node and allocated here
+ *   miss     pages wanted on another node but allocated here
+ *   foreign  pages wanted on this node but allocated on another
+ * This kernel does not count local_node and other_node.
  */
 SHOW(show_numastat)
 {

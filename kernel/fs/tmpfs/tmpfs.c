@@ -4,20 +4,20 @@
  *
  * THEORY      A tmpfs keeps files in memory only; they are lost when the machine stops.  A node and its vnode
  *             are one struct.  The pages of a regular file are those of the vnode's object, and an absent
- *             page is a hole.  A node lives as long as a directory entry names it or it is in use; each entry
+ *             page is a hole.  A node exists as long as a directory entry names it or it is in use; each entry
  *             holds a reference.
  *             A full tmpfs would leave no memory for programs, so each mount has a limit.  Pages are counted
  *             when they are made (by a write: reserve; by a fault: getpage), and the count is corrected when
  *             a file shrinks or is freed.  A symbolic link with a long target counts as a page, and a further
  *             name of a file counts as a node.  The last sixteenth of the root file system
  *             is reserved for root.
- *             The root file system is filled at boot without a limit.  Its limit is then set high enough for
- *             new files, even if tmpfs_max_percent of a small memory is less than what was unpacked.
+ *             The root file system is filled at boot without a limit.  Then its limit is set high enough for
+ *             new files, even if the unpacked files already take more than tmpfs_max_percent of memory.
  * INVARIANTS  I1  the mount's `pages` is the sum of `charged` over its files, plus the number of its long
  *                 links
  *             I2  a node is on tmount.nodes from creation to its last release
- * LOCKING     tmount.lock (RANK_VNODE) as tmpfs.h says; `pages` and `charged` are atomic.
- * TUNABLES    tmpfs_max_percent: share of memory that the files of one mount may take; default 50 %
+ * LOCKING     tmount.lock (RANK_VNODE) guards the fields marked [m] in tmpfs.h.  `pages` and `charged` are atomic.
+ * TUNABLES    tmpfs_max_percent: largest share of memory for the files of one mount; default 50 %
  * SEE ALSO    tmpfs_dir.c (directories), rdwr.c (data), docs/files.md
  */
 #include "fs/tmpfs/tmpfs.h"
@@ -46,7 +46,7 @@ TUNABLE(
 static struct kmem_cache *tnode_cache;
 
 /*
- * Whether the calling thread may raise the use to `used` of `max` (max_nodes, max_pages); see tmount.reserve.
+ * Whether the calling thread can increase the use to `used` of `max` (max_nodes, max_pages); see tmount.reserve.
  */
 static bool fits_in_mount(const struct tmount *tm, uint64_t used, uint64_t max)
 {
@@ -62,7 +62,7 @@ bool tmount_node_fits(const struct tmount *tm)
     return (!tm->reserve || reserve_spares(0)) && fits_in_mount(tm, tm->nnodes + 1, tm->max_nodes);
 }
 
-/* Adds n pages to the count.  0; -ENOSPC: the mount would be too full, or memory is promised to programs. */
+/* Adds n pages to the count.  0; -ENOSPC: the mount would exceed its limit, or the memory is reserved for programs. */
 static int charge_mount_pages(struct tmount *tm, uint64_t n)
 {
     if (!reserve_spares(n))
@@ -269,7 +269,7 @@ static void tmpfs_statfs(struct vfs *vfs, uint64_t *blocks, uint64_t *bfree, uin
 }
 
 /*
- * Whether a node is in use: it has more references than directory entries; the root has one more of its own.
+ * Whether a node is in use, that is, has more references than directory entries.  The root has one more of its own.
  */
 static bool is_tmpfs_busy(struct tmount *tm, const struct vfs *vfs)
 {
@@ -285,7 +285,7 @@ static bool is_tmpfs_busy(struct tmount *tm, const struct vfs *vfs)
 }
 
 /*
- * Frees all nodes: first removes all entries, then drops the references that these held.  No node is in use.
+ * Frees all nodes: first removes all entries, then drops the entries' references.  No node must be in use.
  */
 static void free_all_nodes(struct tmount *tm)
 {
@@ -313,8 +313,8 @@ static int tmpfs_unmount(struct vfs *vfs)
 }
 
 /*
- * Parses a number below 2^52 and moves *at behind it.  A decimal number may have the suffix k, m or g.
- * false: it is not such a number, or not followed by a comma or the end.
+ * Parses a number below 2^52 and moves *at past the number.  A decimal number can have the suffix k, m or g.
+ * false: there is no such number, or it is not followed by a comma or the end.
  */
 static bool parse_tmpfs_number(const char **at, unsigned base, uint64_t *out)
 {
@@ -339,7 +339,7 @@ static bool parse_tmpfs_number(const char **at, unsigned base, uint64_t *out)
 }
 
 /*
- * Parses the options "size=BYTES,mode=OCTAL"; "mode" only if `mode` is not NULL.  -EINVAL: there is another.
+ * Parses the options "size=BYTES,mode=OCTAL"; "mode" only if `mode` is not NULL.  -EINVAL: there is another option.
  */
 static int parse_options(const char *list, uint64_t *bytes, uint64_t *mode)
 {
@@ -358,7 +358,7 @@ static int parse_options(const char *list, uint64_t *bytes, uint64_t *mode)
     return 0;
 }
 
-/* Sets a new limit.  -EINVAL: the files take more than that; -EBUSY.  The caller holds the mount mutex. */
+/* Sets a new limit.  -EINVAL: the files need more than the new limit; -EBUSY.  The caller holds the mount mutex. */
 static int tmpfs_remount(struct vfs *vfs, const char *options, unsigned flags)
 {
     struct tmount *tm = vfs->data;

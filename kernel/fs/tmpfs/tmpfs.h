@@ -11,7 +11,7 @@ struct tnode;
 
 #define TDIR_INLINE 4 /* hash buckets of a new directory */
 
-/* An entry of a directory.  Only order, hnext, and node (by a rename onto an existing name) ever change. */
+/* An entry of a directory.  Only order, hnext, and node (by a rename to an existing name) can change. */
 struct tdirent {
     struct list order;     /* on tdir.order, cookies ascending       */
     struct tdirent *hnext; /* next on the hash chain                 */
@@ -35,10 +35,11 @@ struct tdir {
 
 /* Lock key: [m] tmount.lock  [d] vn.lock  [c] constant  [a] atomic */
 struct tnode {
-    struct vnode vn;       /* first: tnode == vnode; vn.nlink is [m]                    */
-    struct list all;       /* [m] tmount.nodes                                          */
-    struct tdirent *entry; /* [m] an entry that names it, leads to the parent; NULL: none known */
-    unsigned nentries;     /* [m] entries that name it                               */
+    struct vnode vn; /* first: tnode == vnode; vn.nlink is [m]                    */
+    struct list all; /* [m] tmount.nodes                                          */
+    struct tdirent
+        *entry;        /* [m] an entry that names it, for finding the parent; NULL: none known */
+    unsigned nentries; /* [m] entries that name it                               */
     union {
         struct tdir dir;          /* [d] VDIR                                           */
         _Atomic uint64_t charged; /* [a] VREG: pages counted against the mount          */
@@ -76,7 +77,7 @@ extern const struct vnodeops tmpfs_ops;
  */
 struct tnode *tnode_create(struct vfs *vfs, enum vtype type, uint32_t mode, uint32_t uid,
                            uint32_t gid);
-/* tmount_node_fits - whether the calling thread may make one more node or further name.  tm->lock is held. */
+/* tmount_node_fits - whether the calling thread can make one more node or further name.  The caller holds tm->lock. */
 bool tmount_node_fits(const struct tmount *tm);
 
 /* Directories (tmpfs_dir.c); locks as for the vnode operations of the same names. */
@@ -101,9 +102,9 @@ int tmpfs_parent(struct vnode *vn, struct vnode **parent, char *buf, size_t size
 int tmpfs_mount(const char *source, const char *options, unsigned flags, struct vfs **out);
 /*
  * tmpfs_unlimit - remove the limits of the root file system, before it is filled at boot.
- * tmpfs_limit - set them afterwards.  The limit is tmpfs_max_percent of memory, or, if that is more, the
- *               pages in use plus the smaller of tmpfs_max_percent and 1/16 of memory.  The same holds for
- *               nodes.  The last 1/16 of each limit is reserved for root.
+ * tmpfs_limit - set the limits afterwards.  The limit of pages is the larger of two values: tmpfs_max_percent of
+ *               memory; and the pages in use plus the smaller of tmpfs_max_percent and 1/16 of memory.  The limit
+ *               of nodes is computed in the same way.  The last 1/16 of each limit is reserved for root.
  * Both run before there are processes, and take no locks.
  */
 void tmpfs_unlimit(struct vfs *vfs);

@@ -5,16 +5,17 @@
  * THEORY      A directory is a hash table of its entries, for look-ups, and a list of the same entries in the
  *             order in which they were made, for readdir.  When there are two entries for each bucket, the
  *             table is made four times as large.
- *             Each entry gets a number (cookie) larger than all before it, which is its readdir position.  So
- *             a program that lists a directory misses no entry when others are made or removed meanwhile.
+ *             Each entry gets a number (cookie) that is larger than all earlier ones.  The cookie is the entry's
+ *             readdir position.  So a program that lists a directory misses no entry when others are made or
+ *             removed meanwhile.
  *             An entry holds a reference to its file.  The file points to the entry under which it was last
- *             found: this leads from a directory to its parent, and from an open file to its name.
- * INVARIANTS  I1  a directory has one entry; its nlink is 2 + the number of its subdirectories, and 0 once it
- *                 is removed
+ *             found.  This pointer leads from a directory to its parent, and from an open file to its name.
+ * INVARIANTS  I1  a directory has one entry; its nlink is 2 + the number of its subdirectories, and 0 after it
+ *                 has been removed
  *             I2  node->nentries is the number of entries that name it; node->entry is one of them, or NULL
  *             I3  cookies on dir->order ascend and are at least COOKIE_FIRST
- * LOCKING     The directory's vnode lock, as for the operations in vnode.h; tmount.lock for nlink, nentries
- *             and entry.
+ * LOCKING     The caller holds the directory's vnode lock, as for the operations in vnode.h.  tmount.lock guards
+ *             nlink, nentries and entry.
  * SEE ALSO    tmpfs.c
  */
 #include "fs/tmpfs/tmpfs.h"
@@ -91,7 +92,7 @@ static struct tdirent **tdir_find_slot(struct tdir *d, const char *name, size_t 
     return p;
 }
 
-/* Makes the table four times as large.  Without memory it stays as it is, and look-ups only get slower. */
+/* Makes the table four times as large.  If there is no memory, the table stays as it is, and look-ups are slower. */
 static void tdir_grow(struct tdir *d)
 {
     uint32_t n = 4 * (d->mask + 1);
@@ -188,7 +189,7 @@ int tdir_add(struct tnode *dir, const char *name, size_t len, struct tnode *node
 }
 
 /*
- * Removes the entry at *p from its directory and frees it.  The caller takes over its reference to the file.
+ * Removes the entry at *p from its directory and frees it.  The caller takes over the entry's reference to the file.
  */
 static struct tnode *tdir_remove_entry(struct tdirent **p)
 {
@@ -212,7 +213,8 @@ void tdir_clear(struct tnode *dir)
 }
 
 /*
- * Counts one link less: a removed directory gets nlink 0; a name beyond the first no longer counts as a node.
+ * Reduces the link count after a name was removed.  A removed directory gets nlink 0.  If the name was not the
+ * file's only one, reduces the mount's count of nodes.
  */
 static void drop_node_link(struct tnode *n)
 {
@@ -261,11 +263,14 @@ int tmpfs_unlink(struct vnode *dir, const char *name, size_t len, struct vnode *
         return -ENOTEMPTY;
     ASSERT(*p != NULL && &(*p)->node->vn == victim, "I2");
     drop_node_link(tdir_remove_entry(p));
-    vn_release(victim); /* the entry's; the caller has its own */
+    vn_release(victim); /* the entry's reference; the caller has its own */
     return 0;
 }
 
-/* Makes entry `e` name `moved`, whose reference it takes over, and drops the file that it named before. */
+/*
+ * Makes entry `e` name `moved`, and takes over the caller's reference to `moved`.  Drops the reference to the file that
+ * the entry named before.
+ */
 static void replace_entry_node(struct tdirent *e, struct tnode *moved)
 {
     struct tnode *old = e->node;
