@@ -47,9 +47,9 @@ struct fault {
     unsigned slot;   /* index of the entry for the address in `table` */
     uint64_t *table; /* page table; NULL: not made yet                */
     bool write;
-    bool keep_marked;     /* migration failed: map the page where it is */
-    int code;             /* si_code if the result is a signal          */
-    struct mem_need need; /* for wait_for_memory()                      */
+    bool keep_marked; /* migration failed: map the page where it is */
+    int code;         /* si_code if the result is a signal          */
+    uint32_t tries;   /* left for wait_for_memory(): struct mem_need */
 };
 
 /* Finds the page and the page-table entry of the address; `table` is NULL if there is no table. */
@@ -86,8 +86,12 @@ static inline bool ensure_page_table(struct fault *f)
  */
 static __attribute__((noinline)) int wait_for_memory(struct fault *f)
 {
-    enum mem_wait end = mem_wait(&f->need);
+    struct mem_need need = mem_need();
+    enum mem_wait end;
 
+    need.tries = f->tries;
+    end = mem_wait(&need);
+    f->tries = need.tries;
     return end == MEM_FREED ? RETRY : end == MEM_ENDING ? -EINTR : -ENOMEM;
 }
 
@@ -648,7 +652,7 @@ int fault_resolve(struct as *as, uint64_t addr, enum fault_access access, int *c
     f.as = as;
     f.write = access == FAULT_WRITE;
     f.keep_marked = false;
-    f.need = mem_need();
+    f.tries = MEM_TRIES;
     f.code = CODE_MAPERR;
     if (likely(addr < USER_TOP)) {
         rw_enter_read(&as->lock);

@@ -151,10 +151,25 @@ vec = vec + 1
     .balign 16
 trap_common:
     testb $3, 3 * 8(%rsp)
-    jz 5f
+    jz 1f
     swapgs
     movb $0, %gs:OFF_CPU_IN_USER
-1:  SAVE_REGS
+    SAVE_REGS
+    cld
+    movq 15 * 8(%rsp), %rsi
+    movq $-1, 15 * 8(%rsp)
+    movq %rsp, %rdi
+    call trap
+    cli
+    movq %gs:OFF_CPU_CURTHREAD, %rax
+    cmpl $0, OFF_THREAD_AST(%rax)
+    jne return_with_ast
+    movb $1, %gs:OFF_CPU_IN_USER
+    jmp return_iret
+    /* From kernel mode.  Only there rip is compared: in user mode a program could set it to iret_user. */
+1:  cmpq $iret_user, 2 * 8(%rsp)
+    je 3f
+2:  SAVE_REGS
     cld
     movq 15 * 8(%rsp), %rsi
     movq $-1, 15 * 8(%rsp)
@@ -164,22 +179,11 @@ trap_common:
     movq %rsp, %rbp
     call trap
     addq $16, %rsp
-    testb $3, 18 * 8(%rsp)
-    jz 2f
-    cli
-    movq %gs:OFF_CPU_CURTHREAD, %rax
-    cmpl $0, OFF_THREAD_AST(%rax)
-    jne return_with_ast
-    movb $1, %gs:OFF_CPU_IN_USER
-    jmp return_iret
-2:  RESTORE_REGS
+    RESTORE_REGS
     addq $16, %rsp
     iretq
-    /* From kernel mode.  Only there rip is compared: in user mode a program could set it to iret_user. */
-5:  cmpq $iret_user, 2 * 8(%rsp)
-    jne 1b
-    swapgs                          /* the IRET to user mode faulted after its SWAPGS */
-    jmp 1b
+3:  swapgs                          /* the IRET to user mode faulted after its SWAPGS */
+    jmp 2b
 
 /*
  * NMI, double fault, machine check.  They may arrive in kernel mode before SWAPGS, so the privilege level
