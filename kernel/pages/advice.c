@@ -2,11 +2,10 @@
 /*
  * advice.c - the advice of madvise() on where pages of an object are placed.
  *
- * THEORY      Most objects have no advice, and a list of ranges is enough for the others: sorted by page, and
- *             two ranges that touch have different policies.  New advice cuts its range out of the old ones,
- *             takes their place, and joins neighbours of the same policy.
- *             Cutting a hole into a range makes two of it.  So memory for two ranges is allocated before the
- *             lock is taken, and what was not needed is freed afterwards.
+ * THEORY      Most objects have no advice.  For the others, a sorted list of ranges is enough.  New advice cuts
+ *             its range out of the old ranges, takes their place, and joins neighbours of the same policy.
+ *             Cutting a hole into a range makes two ranges of it.  So memory for two ranges is allocated before
+ *             the lock is taken, and unused memory is freed afterwards.
  *             Programs cause these allocations.  They are charged to the user (mem/usermem.h), and an object
  *             has at most ADVISED_MAX ranges, because each fault walks the list.
  * INVARIANTS  I1  ranges are sorted and do not overlap; ranges that touch have different policies
@@ -68,8 +67,9 @@ unsigned object_policy(struct vm_object *o, uint64_t index)
 }
 
 /*
- * Removes the advice for [first, last].  If that cuts a range in two, *spare becomes its upper part, and is
- * set to NULL.  Removed ranges go to `dead`.  0, or -ENOMEM: there would be too many ranges.
+ * Removes the advice for [first, last].  If that cuts a range in two, the record *spare is used for the upper
+ * part, and *spare is set to NULL.  Removed ranges go to `dead`.  0, or -ENOMEM: there would be too many
+ * ranges.
  */
 static int advice_cut(struct vm_object *o, uint64_t first, uint64_t last, struct advised **spare,
                       struct list *dead)

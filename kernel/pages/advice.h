@@ -19,7 +19,7 @@ struct vm_object;
 unsigned object_policy(struct vm_object *o, uint64_t index);
 /*
  * object_advise - set the policy for pages first .. last (0: no advice).  0 or -ENOMEM: no memory, too many
- * ranges, or the user would hold too much kernel memory.  Takes o->lock.
+ * ranges, or too much kernel memory for this user.  Takes o->lock.
  */
 int object_advise(struct vm_object *o, uint64_t first, uint64_t last, unsigned policy);
 /* object_forget_advice - remove the advice for all pages.  Takes o->lock. */

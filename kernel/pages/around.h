@@ -5,17 +5,18 @@
  * THEORY      A disk needs several milliseconds to reach a page, and a fraction of a millisecond to
  *             transfer it.  So a fault that must read a page also reads its neighbours, if they are likely
  *             to be touched.
- *             The best guide is how many of the neighbours read lately were touched.  Let the disk transfer
- *             `worth` pages in the time in which it reaches one.  Each neighbour that is read costs one
- *             transfer.  Each one that is touched saves reaching it and a transfer.  So reading around has
- *             paid off if touched * (worth + 1) >= read.  Then the next window is twice as long, else half
- *             as long.  Both counts are halved when `read` exceeds AROUND_MEMORY, so that the latest reads
- *             count most.  A window of one page grows when a fault lies next to the last one.
- *             A fault next to the last run continues in the same direction.  Any other fault reads the
- *             aligned block that contains its page.
+ *             The decision uses the part of the recently read neighbours that was touched.  The disk transfers
+ *             `worth` pages in the time that it needs to reach one.  Each neighbour that is read costs one
+ *             transfer.  Each neighbour that is then touched saves one seek and one transfer.  So reading
+ *             around has paid off if touched * (worth + 1) >= read.  If it has, the next window is twice as
+ *             long; otherwise it is half as long.  Both counts are halved when `read` exceeds AROUND_MEMORY, so
+ *             that the latest reads count most.  A window of one page grows when a fault lies next to the last
+ *             one.
+ *             A fault next to the last run reads on in the same direction.  Any other fault reads the aligned
+ *             block that contains its page.
  *             A page that was read around is not mapped before its first touch, so that the touch is
  *             noticed.
- * LOCKING     none: a wrong guess only costs a read; pure
+ * LOCKING     The functions are pure and take no locks.  An error in the history only causes a needless read.
  * SEE ALSO    pcache_read.c, swap.c, docs/paging.md, tests/host/test_around.c
  */
 #ifndef PAGES_AROUND_H
@@ -40,7 +41,7 @@ static inline void around_used(struct around *a)
 
 /*
  * around_miss - choose the pages to read because page `index` is absent.
- * @first  pages to read at the very first miss, at least 1; the others count as touched in advance
+ * @first  pages to read at the very first miss, at least 1; its neighbours count as touched at once
  * @limit  longest window in pages, at least 1
  * @worth  pages that the disk transfers in the time in which it reaches one
  * Returns the pages to read, `index` among them.  The caller leaves out pages that cannot be read, and
@@ -49,14 +50,14 @@ static inline void around_used(struct around *a)
 struct page_run around_miss(struct around *a, uint64_t index, uint64_t first, uint64_t limit,
                             uint64_t worth);
 /*
- * around_advised - the same with the advice of a program (enum read_advice, cluster.h).  RANDOM reads the
- * page alone and changes no history; SEQUENTIAL reads `limit` pages from `index` on.
+ * around_advised - like around_miss(), but follow the advice of a program (enum read_advice, cluster.h).
+ * RANDOM reads the page alone and changes no history; SEQUENTIAL reads `limit` pages from `index` on.
  */
 struct page_run around_advised(struct around *a, uint64_t index, uint64_t first, uint64_t limit,
                                uint64_t worth, unsigned advice);
 /*
- * around_got - of a window of more than one page, `run` was read, and in it this number of neighbours of
- * the needed page.
+ * around_got - record that `run`, a part of a window of more than one page, was read, and the number of
+ * neighbours of the needed page in it.
  */
 void around_got(struct around *a, struct page_run run, uint64_t neighbours);
 

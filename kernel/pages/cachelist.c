@@ -4,11 +4,11 @@
  *
  * THEORY      A clean file page that is not mapped can be freed at once, because the disk has its data.
  *             Such a page keeps its place in its file, so that it is found again, but counts as free.  If
- *             free frames are short, the allocator takes pages from the list, without any scan.  A page
- *             that read or write has touched since it came goes to the end once more.
+ *             free frames are short, the allocator takes pages from the list, without any scan.  A page that
+ *             was read or written since it came on the list goes to the end again.
  *             A page is put on the list under its object's lock and the list's lock.  Reclaiming takes the
- *             locks in the other order.  It holds the list's lock, which keeps the object of a page on the
- *             list alive, and so may only try to lock that object.
+ *             locks in the other order.  It holds the list's lock, which keeps the object of a page on the list
+ *             alive.  So it must only try to lock that object, and must not wait for the lock.
  * INVARIANTS  I1  a page with PG_CACHED is on its node's list, in its object's tree, clean, unmapped, not
  *                 busy
  * LOCKING     object, then list (RANK_VM_CACHE)
@@ -74,11 +74,11 @@ void cachelist_take(struct page *pg)
     spin_unlock(&l->lock);
 }
 
-#define TRIES 64u /* most pages looked at with one hold of the list's lock */
+#define TRIES 64u /* most pages looked at while the list's lock is held */
 
 /*
- * Takes the oldest page that can be freed off the list, and locks its object.  NULL: none of the first
- * TRIES can.  l->lock is held.
+ * Takes the oldest page that can be freed off the list, and locks its object.  NULL: none of the first TRIES
+ * pages can be freed.  The caller holds l->lock.
  */
 static struct page *pop_oldest_page(struct cachelist *l)
 {

@@ -12,17 +12,17 @@ void cachelist_boot(void);
 extern bool cachelist_on; /* [c] after pageout_start() */
 
 /*
- * cachelist_put - put a page of a file, which is in its tree, on its node's list if it is clean, not mapped
- * and not busy.  The object's lock is held.
+ * cachelist_put - put a page that is in a file's tree on its node's list, if the page is clean, not mapped and
+ * not busy.  The caller holds the object's lock.
  * @first  the page will probably not be needed again: it is reused before all others
- * cachelist_take - remove a page from the list, if it is there, because it becomes dirty, mapped, or leaves
- * its tree.
+ * cachelist_take - remove a page from the list, if it is there.  Called when the page becomes dirty or mapped,
+ * or leaves its tree.
  */
 void cachelist_put(struct page *pg, bool first);
 void cachelist_take(struct page *pg);
 /*
  * cachelist_reclaim - free up to `want` pages of a node's list, oldest first.  Returns the number freed.
- * Any context; the caller holds no spin lock, and is not inside mem/.
+ * Can be called in any context.  The caller holds no spin lock, and is not inside mem/.
  */
 unsigned cachelist_reclaim(unsigned node, unsigned want);
 /* cachelist_pages - number of pages on all lists; cachelist_pages_of - of one node. */

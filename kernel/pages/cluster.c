@@ -41,7 +41,7 @@ struct page_run readahead_advised(struct readahead *ra, uint64_t index, uint64_t
         return (struct page_run){index,
                                  there ? 0 : min_of(min_of(want, (uint64_t)limit), eof - index)};
     if ((advice & READ_SEQUENTIAL) != 0) {
-        if (!there) /* as if it had read in full windows up to here */
+        if (!there) /* count as if the reader had read full windows up to here */
             ra->next = index;
         if (!there || ra->size != 0)
             ra->size = limit;

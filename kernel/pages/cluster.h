@@ -2,21 +2,19 @@
 /*
  * cluster.h - how many pages of a file to read ahead, and how many to gather before a write.
  *
- * THEORY      A disk transfers many consecutive blocks in hardly more time than one.  So a file is read
- *             ahead and written behind in clusters of pages.
- *             Reading.  A reader that misses the page after the one that it touched last reads
- *             sequentially.  The first such miss starts a window of READAHEAD_FIRST pages.  Each further
- *             window is twice as long, up to the limit.  The first page of a window that the reader has not
- *             requested is its mark.  When the mark is touched the next window is started, so that the disk
- *             works while the program does.  A miss elsewhere reads only the requested pages and ends
- *             sequential reading.
- *             Writing.  Complete blocks are not written at once, but gathered while each follows the one
- *             before.  The cluster is written when it is long enough or when a block lies elsewhere (UFS
- *             since SunOS 4.1: McVoy and Kleiman, "Extent-like Performance from a UNIX File System", USENIX
- *             Winter 1991).  A block that is written again while it is gathered does not change the
- *             cluster.  So a writer that cycles within one cluster does not trigger write-behind; fsync or
- *             fsflush writes those pages.
- * LOCKING     the caller's; pure
+ * THEORY      A disk needs little more time to transfer many consecutive blocks than to transfer one.  So a
+ *             file is read ahead and written behind in clusters of pages.
+ *             Reading.  A reader reads sequentially if it misses the page after the one that it touched last.
+ *             The first such miss starts a window of READAHEAD_FIRST pages.  Each further window is twice as
+ *             long, up to the limit.  The mark of a window is its first page that the reader did not request.
+ *             When the mark is touched, the next window is started.  So the disk reads while the program
+ *             computes.  A miss elsewhere reads only the requested pages and ends sequential reading.  Writing.
+ *             Complete blocks are not written at once, but gathered while each follows the one before.  The
+ *             cluster is written when it is long enough, or when a block does not follow it (UFS since SunOS
+ *             4.1: McVoy and Kleiman, "Extent-like Performance from a UNIX File System", USENIX Winter 1991).
+ *             A block that is written again while it is gathered does not change the cluster.  So a writer that
+ *             cycles within one cluster does not trigger write-behind; fsync or fsflush writes those pages.
+ * LOCKING     The functions are pure; the caller provides the locks.
  * SEE ALSO    docs/pagecache.md, tests/host/test_cluster.c
  */
 #ifndef PAGES_CLUSTER_H
@@ -55,8 +53,8 @@ struct read_how {
 };
 
 /*
- * readahead_plain - touch page `index`, which is in memory.  false: readahead_touch() must be called.  The
- * usual case, inline.
+ * readahead_plain - touch page `index`, which is in memory: the usual case, inline.  false: the caller must
+ * call readahead_touch().
  */
 static inline bool readahead_plain(struct readahead *ra, uint64_t index)
 {
@@ -73,7 +71,7 @@ static inline bool readahead_plain(struct readahead *ra, uint64_t index)
  * @eof    pages of the file, more than index
  * @limit  longest window in pages, at least 1
  * Returns the pages to start reading; they begin at `index` if it is not in memory.
- * readahead_advised - the same with the advice of a program.  RANDOM leaves *ra unchanged.
+ * readahead_advised - like readahead_touch(), but follow the advice of a program.  RANDOM leaves *ra unchanged.
  * @advice  enum read_advice
  */
 struct page_run readahead_touch(struct readahead *ra, uint64_t index, uint64_t want, bool there,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * deferred_release.c - a kernel thread that drops last references where their holder may not sleep.
+ * deferred_release.c - a kernel thread that drops last references for threads that must not sleep.
  *
  * THEORY      A thread that unmaps or protects pages of other address spaces holds references to these spaces
- *             until the flush (tlb.h).  If a process ends meanwhile, its space's last reference is among
- *             them.  Dropping it destroys the space and releases files.  That may wait for things that the
- *             same thread must finish first: pages on their way to the disk, a commit, a pinned object.  The
- *             thread would wait for ever.
+ *             until the flush (tlb.h).  If a process ends meanwhile, the last reference to its space is among
+ *             them.  Dropping that reference destroys the space and releases files.  This can wait for work
+ *             that the same thread must finish first: pages on their way to the disk, a commit, a pinned
+ *             object.  Then the thread would wait for ever.
  *             A page on its way to swap holds a reference to its object.  The disk's interrupt handler must
- *             drop it, and cannot sleep.
+ *             drop that reference, and must not sleep.
  *             So a kernel thread drops such references.
  * LOCKING     dying_lock (RANK_VM_TLB)
  * SEE ALSO    tlb.c, as.c, swap.c

@@ -14,15 +14,16 @@
  *             beyond the end.  Its new frame is filled before it goes into the tree, where other threads
  *             could see it.  During the copy the writer may fault, even on the same page of the same file; it
  *             then holds no lock but the file's (vn->lock).
- *             Write-behind: a write that completes a block of MAXBSIZE bytes hands it over for writing.
- *             Blocks that follow each other are gathered and written with one transfer (pages/cluster.h).
- *             Free-behind: a program that reads a file from start to end rarely reads it again soon.  When
- *             memory is short, the pages that it has passed are freed first (freebehind).
+ *             Write-behind: a write that completes a block of MAXBSIZE bytes also causes the block to be
+ *             written to the disk.  Blocks that follow each other are gathered and written with one transfer
+ *             (pages/cluster.h).  Free-behind: a program that reads a file from start to end rarely reads it
+ *             again soon.  When memory is short, the pages that it has passed are freed first (freebehind).
  *             If there is no room for bytes beyond the end, they are zeroed again, and a page without other
  *             bytes is dropped.  A mapping may have shown these bytes for a moment.
- * INVARIANTS  I1  a page that becomes dirty here has blocks for all of its bytes below the end of the file
+ * INVARIANTS  I1  a page that these functions make dirty has blocks for all of its bytes below the end of its
+ *                 file
  * TUNABLES    freebehind, smallfile, maxcontig
- * LOCKING     The file's lock is held for writing around cache_write(); reads take no lock
+ * LOCKING     The caller of cache_write() holds the file's lock for writing.  Reads take no lock.
  * SEE ALSO    vfs/rdwr.c, pcache.c, docs/pagecache.md
  */
 #include "pages/filecache.h"
@@ -70,7 +71,10 @@ static uint64_t max_cluster_pages(void)
                   (uint64_t)(MAXBSIZE >> PAGE_SHIFT));
 }
 
-/* A write has ended before byte `end` of the file: if it has completed a block, gathers or writes it. */
+/*
+ * Called after a write up to byte `end` of the file (exclusive).  If the write has completed a block, gathers
+ * or writes the block.
+ */
 static void write_behind(struct vm_object *o, uint64_t end)
 {
     uint64_t first = (end - 1) / MAXBSIZE * (MAXBSIZE >> PAGE_SHIFT);
@@ -79,11 +83,11 @@ static void write_behind(struct vm_object *o, uint64_t end)
     if (end % MAXBSIZE != 0)
         return;
     run = writebehind_put(&o->io->wb, first, MAXBSIZE >> PAGE_SHIFT, max_cluster_pages());
-    if (run.n != 0) /* the next fsync returns an error of this */
+    if (run.n != 0) /* if this fails, the next fsync returns the error */
         object_writeback(o, run.first, run.first + run.n - 1, WRITE_BEHIND);
 }
 
-/* Where the bytes of the step go in the page. */
+/* The address in the page of the bytes of the step. */
 static uint8_t *step_bytes(const struct file_write *w, struct page *pg)
 {
     return (uint8_t *)page_to_virt(pg) + (w->off & (PAGE_SIZE - 1));
@@ -91,7 +95,7 @@ static uint8_t *step_bytes(const struct file_write *w, struct page *pg)
 
 /*
  * Fills a new frame with the bytes of the step and zeros around them, and puts it into the tree: w->pg.
- * @beyond  the page lies beyond the end of the file: put it there even if not all bytes could be copied
+ * @beyond  the page lies beyond the end of the file: insert it even if not all bytes could be copied
  * 0, -EFAULT, -ENOMEM, -EIO; w->pg stays NULL if the page is not in the tree.
  */
 static int write_new_page(struct file_write *w, bool beyond)
@@ -115,8 +119,8 @@ static int write_new_page(struct file_write *w, bool beyond)
         return err;
     }
     /*
-     * Another thread has read the page meanwhile, or not all of it was filled: copy the
-     * bytes into the old page.
+     * Another thread has inserted the page meanwhile, or not all of the new page was filled.  In both cases,
+     * copy the bytes into the page of the tree, which is read if it is absent.
      */
     if (insert == -EEXIST)
         insert = object_page_read(w->obj, index, 1, NULL, NULL, &w->pg);
@@ -139,7 +143,7 @@ static int prepare_page_write(struct vm_object *o, struct page *pg, uint64_t off
     return err;
 }
 
-/* The same for bytes that are in the page already; marks the page dirty. */
+/* Allocates blocks for bytes that are already in the page, and marks the page dirty. */
 static int prepare_and_dirty(struct vm_object *o, struct page *pg, uint64_t off, uint64_t n)
 {
     int err = prepare_page_write(o, pg, off, n);
@@ -167,7 +171,7 @@ int cache_page_allocate(struct vm_object *o, uint64_t index, size_t n, struct pa
     return err;
 }
 
-/* Writes to page w->pg, which is in the tree.  The bytes lie all inside the file, or all beyond its end. */
+/* Writes to page w->pg, which is in the tree.  All bytes lie inside the file, or all lie beyond its end. */
 static int write_present_page(struct file_write *w)
 {
     bool longer = w->off >= w->size;

@@ -2,15 +2,15 @@
 /*
  * object.c - page objects: what every user page belongs to; see object.h.
  *
- * THEORY      A page is made without the lock, because it may have to be zeroed, and then inserted.  If
- *             another CPU has inserted one meanwhile, that page is used and the new one is freed.  If a
- *             file system must fill the page, it is inserted first, busy (PG_LOCKED), so that it is read
- *             only once.
+ * THEORY      A page is made without the lock, because it may have to be zeroed, and is then inserted under the
+ *             lock.  If another CPU has inserted a page meanwhile, that page is used and the new one is freed.
+ *             If a file system must fill the page, the page is inserted first, busy (PG_LOCKED), so that it is
+ *             read only once.
  *             Removing pages works in the opposite order.  They are unmapped and taken out of the tree
- *             under the lock; then, without the lock, TLBs are flushed and the pages are freed.  That is
- *             done some dozens of pages at a time, so that interrupts are not off for long.
+ *             under the lock; then, without the lock, TLBs are flushed and the pages are freed.  At most some
+ *             dozens of pages are removed at a time, so that interrupts are not off for long.
  * INVARIANTS  those of object.h
- * LOCKING     object.h; nothing here sleeps with a spin lock held
+ * LOCKING     See object.h.  No function here sleeps while it holds a spin lock.
  * SEE ALSO    docs/memory.md
  */
 #include "pages/object.h"
@@ -27,12 +27,12 @@
 #include "pages/reserve.h"
 
 #define IN_THE_WAY (PG_LOCKED | PG_WRITEBACK | PG_MKWRITE) /* a page with these cannot be removed */
-#define DROP_BATCH 64   /* most pages unmapped with one hold of the lock */
+#define DROP_BATCH 64   /* most pages unmapped while the lock is held */
 #define DROP_WALK  4096 /* segments visited after which the lock is released sooner */
 
 static struct kmem_cache *object_cache;
 
-/* Objects of shmget(), because an object that is not attached cannot be found through an address space. */
+/* Objects of shmget().  The list is needed because an unattached object cannot be found through an address space. */
 static struct list sysv_objects = LIST_INIT(sysv_objects);
 static struct mutex sysv_lock;
 
@@ -140,10 +140,10 @@ void object_release(struct vm_object *o)
 /* ---- getting pages --------------------------------------------------------------------------- */
 
 /*
- * Called before wait_busy_page().  If the object is on a disk it holds the page, which may be freed when
- * its I/O ends.  Other pages are not held, because a page that is being moved (migrate.c) must have no
- * other user.  Such a frame may be reused meanwhile.  That does no harm, because the caller then looks the
- * page up again.
+ * Called before wait_busy_page().  If the object is on a disk, takes a reference to the page, which could
+ * otherwise be freed when its I/O ends.  For other objects it takes none, because a page that is being moved
+ * (migrate.c) must have no other user.  The frame of such a page may be reused meanwhile.  That does no harm,
+ * because the caller then looks up the page again.
  */
 static inline void hold_busy_page(struct vm_object *o, struct page *pg)
 {
@@ -159,7 +159,7 @@ static void wait_busy_page(struct vm_object *o, struct page *pg, uint32_t mask)
         page_release(pg);
 }
 
-/* The page at `index` with a reference, after waiting while it is busy; NULL when absent. */
+/* Waits while the page at `index` is busy, and returns it with a reference; NULL: it is absent. */
 static struct page *hold_present_page(struct vm_object *o, uint64_t index)
 {
     for (;;) {
@@ -198,7 +198,8 @@ static int fill_page_unlock(struct vm_object *o, struct page *pg)
 }
 
 /*
- * Gets the page at `index`, held, and makes it if it is absent.  0, -ENOMEM, or an error of getpage.
+ * Gets the page at `index` with a reference, and makes the page if it is absent.  0, -ENOMEM, or an error of
+ * getpage.
  * @overwrite  the caller will overwrite the page: a new one is neither zeroed nor read
  */
 static int find_or_create_page(struct vm_object *o, uint64_t index, const struct placement *pl,
@@ -277,8 +278,9 @@ int object_page_get_overwrite(struct vm_object *o, uint64_t index, struct page *
 /* ---- taking pages away ----------------------------------------------------------------------- */
 
 /*
- * Unmaps up to DROP_BATCH pages of first .. last and moves them from the tree to `dead`.  *more: there may
- * be others.  Returns a busy page that stopped it, for wait_busy_page(), or NULL.  Takes o->lock.
+ * Unmaps up to DROP_BATCH pages of first .. last and moves them from the tree to `dead`.  *more: there may be
+ * more such pages.  If a busy page stops it, returns that page, for wait_busy_page(); otherwise NULL.  Takes
+ * o->lock.
  */
 static struct page *detach_page_batch(struct vm_object *o, uint64_t first, uint64_t last,
                                       struct list *dead, struct tlb_batch *b, bool *more)

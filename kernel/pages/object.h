@@ -3,17 +3,17 @@
  * object.h - page objects: what every user page belongs to.
  *
  * THEORY      A program's page may come from a file, from shared memory, or from its own private memory.
- *             The kernel must find a page by its position there, and the mappings of a page.  So each user
- *             page belongs to a page object.  An object is an index of pages: a radix tree from page number
- *             to frame.  There are two kinds:
+ *             The kernel must find a page by its position there, and must find all mappings of a page.  So each
+ *             user page belongs to a page object.  An object is an index of pages: a radix tree from page
+ *             number to frame.  There are two kinds:
  *               VNODE  the pages of one file; its vnode owns it; read, write, mmap and exec share it
  *               ANON   memory without a file: a shared mapping's, or the private pages of one address space
  *             A private anonymous object is cloned at fork: the clone's tree names the same frames, and
  *             each frame's `nsharers` counts the objects that name it.  All clones of one ancestor form an
  *             anon_family.  So the family and the index of a page lead to every mapping of it (reverse
  *             mapping).
- *             An object with an object_io is a cache of a disk (pcache.c): its pages can be dirty, read
- *             ahead, written behind, and freed while the data stay on the disk.
+ *             An object with an object_io is a cache of a disk (pcache.c).  Its pages can be dirty, can be read
+ *             ahead or written behind, and can be freed because the data stay on the disk.
  *             The placement policy of shared memory is kept here, that of private memory in the segment.
  * INVARIANTS  I1  a page in a VNODE or shared ANON object has page->obj == object and page->index == its
  *                 index
@@ -42,7 +42,7 @@ struct vm_object;
 enum write_why {
     WRITE_BEHIND, /* no thread waits for them                                                          */
     WRITE_SYNC, /* a thread waits, or will                                                           */
-    WRITE_RECLAIM, /* the pageout daemon wants the memory: do not wait for a thread that may wait for some */
+    WRITE_RECLAIM, /* for the pageout daemon: do not wait for a thread that may itself wait for memory */
 };
 
 /* Functions that the owner of an object (a file system) provides; any of them may be NULL. */
@@ -58,33 +58,33 @@ struct pager_ops {
      */
     int (*page_mkwrite)(struct vm_object *obj, struct page *pg);
     /*
-     * Allocate disk blocks for bytes off .. off+len-1, which lie in one page and are already in it.  The caller
-     * holds the file's lock for writing (vnode.h).  A file system that orders data before metadata must mark
-     * the page dirty (object_dirty_range) before the change of metadata can be committed.  The caller marks it
-     * when this function has returned.  0, -ENOSPC, -EIO, -EROFS, -ENOMEM.  NULL: nothing to do.
+     * Allocate disk blocks for bytes off .. off+len-1, which lie in one page and were already copied into it.
+     * The caller holds the file's lock for writing (vnode.h).  A file system that orders data before metadata
+     * must mark the page dirty (object_dirty_range) before the change of metadata can be committed.  The caller
+     * marks it when this function has returned.  0, -ENOSPC, -EIO, -EROFS, -ENOMEM.  NULL: nothing to do.
      */
     int (*prepare_write)(struct vm_object *obj, uint64_t off, uint64_t len);
     /*
-     * Whether page `index` has all its blocks, so that prepare_write will not fail for it.  false is allowed
-     * if that is not known.  NULL: never known.
+     * Whether page `index` has all its blocks, so that prepare_write cannot fail for it.  It is allowed to
+     * return false if that is not known.  NULL: never known.
      */
     bool (*has_blocks)(struct vm_object *obj, uint64_t index);
     /*
      * Start reading `n` pages of consecutive indices; they are PG_LOCKED and in the tree.
-     * 0: object_read_done() is called once for each of them, in any context.  An error: for none of them.
-     * NULL: getpage reads them one by one.
+     * After 0, object_read_done() is called once for each page, in any context.  After an error it is called
+     * for none.  NULL: getpage reads them one by one.
      */
     int (*readpages)(struct vm_object *obj, struct page **pages, unsigned n);
     /*
      * Start writing `n` (at most PCACHE_CLUSTER_MAX) pages of consecutive indices; they are PG_WRITEBACK,
      * no longer PG_DIRTY, and have blocks.
-     * 0: object_write_done() is called once for each of them, in any context.  An error: for none of them.
-     * The errors are those of object_write_done().
+     * After 0, object_write_done() is called once for each page, in any context.  After an error it is called
+     * for none.  The errors are those of object_write_done().
      */
     int (*writepages)(struct vm_object *obj, struct page **pages, unsigned n, enum write_why why);
     /*
-     * The caller begins to wait for pages that are being read or (`write`) written.  NULL: that makes no
-     * difference.
+     * Called when a thread begins to wait for pages that are being read or (`write`) written.  NULL: nothing to
+     * do.
      */
     void (*hurry)(struct vm_object *obj, bool write);
 };
@@ -109,7 +109,7 @@ struct vm_object {
     const struct pager_ops *ops; /* [c] VNODE                                                    */
     void *owner;                 /* [c] VNODE: the vnode                                         */
     struct object_io *io;        /* [c] VNODE on a disk; NULL: its pages are only in memory      */
-    _Atomic uint64_t number;     /* [a] never used for another object (futex keys); 0: none yet  */
+    _Atomic uint64_t number; /* [a] unique number for futex keys, never used again; 0: none yet  */
 };
 
 /* Counts of pages that could not be written; each became dirty again. */
@@ -118,18 +118,18 @@ struct write_tally {
     uint32_t put_off; /* because memory was short */
 };
 
-/* The part of an object that is about the disk.  The file system embeds it beside the vnode. */
+/* The part of an object that only objects on a disk need.  The file system embeds it beside the vnode. */
 struct object_io {
     uint32_t ndirty;          /* [o] pages tagged dirty                                           */
     uint32_t nwriteback;      /* [o] pages tagged as being written                                */
     struct write_tally tally; /* [o]                                                              */
-    int error;                /* [o] of the last write that failed; 0: none has                   */
-    bool exec;                /* [a] has been mapped for execution: its pages count as executable */
-    uint32_t nthrottled;      /* [o] writers that sleep in the write throttle                     */
-    uint32_t npaced;          /* [o] writers that sleep for pacing                                */
-    struct cv throttled;      /* with [o]: for the nthrottled writers                             */
-    struct cv paced;          /* with [o]: for the npaced writers                                 */
-    uint32_t pins; /* under the list's lock: threads that use the object without a reference */
+    int error; /* [o] error of the last write that failed; 0: none has failed                   */
+    bool exec; /* [a] has been mapped for execution: its pages count as executable */
+    uint32_t nthrottled;    /* [o] writers that sleep in the write throttle                     */
+    uint32_t npaced;        /* [o] writers that sleep for pacing                                */
+    struct cv throttled;    /* with [o]: for the nthrottled writers                             */
+    struct cv paced;        /* with [o]: for the npaced writers                                 */
+    uint32_t pins;          /* [lock of that list] threads that use it without a reference */
     struct list dirty_link; /* under the list's lock: objects with dirty pages (pcache.c)      */
     struct vm_object *obj;  /* [c]                                                             */
     struct readahead ra;    /* of reads without an open file; unlocked: errors only cost reads */
@@ -148,8 +148,9 @@ void object_init_vnode(struct vm_object *o, const struct pager_ops *ops, void *v
  */
 struct vm_object *object_create_anon(uint64_t pages, bool huge);
 /*
- * object_create_sysv - the same for shmget(): such an object may have pages while no address space maps it.
- * object_each_sysv - call fn(o, arg) for each such object until a call fails.  Returns 0 or that error.
+ * object_create_sysv - like object_create_anon(), for shmget().  Such an object can have pages while no address
+ * space maps it.
+ * object_each_sysv - call fn(o, arg) for each shmget() object until a call fails.  Returns 0 or that error.
  * Sleeps.
  */
 struct vm_object *object_create_sysv(uint64_t pages, bool huge);
@@ -163,22 +164,22 @@ void object_release(struct vm_object *o);
 
 /*
  * object_page_get - get the page at `index`, with a reference.
- * @create  make it when absent (zeroed, or filled by ops->getpage), placed for curthread by the object's
- *          policy
- * Returns 0 and *out (NULL when absent and !create), -ENOMEM, -EIO, or for an object on a disk -ENXIO
- * (beyond the end).  May sleep.
+ * @create  make the page if it is absent (zeroed, or filled by ops->getpage), placed for curthread by the
+ *          object's policy
+ * Returns 0 and *out (NULL if absent and !create), -ENOMEM, -EIO, or for an object on a disk -ENXIO (beyond the
+ * end).  Can sleep.
  */
 int object_page_get(struct vm_object *o, uint64_t index, bool create, struct page **out);
 /*
- * object_page_get_overwrite - as above with create, for a page that the caller will overwrite entirely: a
- * new page is neither zeroed nor read.  Other threads find it at once, so it must lie beyond the end of the
- * file, where they do not read it.
+ * object_page_get_overwrite - like object_page_get() with create, for a page that the caller will overwrite
+ * entirely.  A new page is neither zeroed nor read.  Other threads find the page at once, so it must lie beyond
+ * the end of the file, where they do not read it.
  */
 int object_page_get_overwrite(struct vm_object *o, uint64_t index, struct page **out);
 /*
- * object_remove_page - remove the page from the object's tree; the caller then owns the tree's reference.  o->lock
- * is held.  page->obj becomes NULL, because a scanner may find the page until it is freed, when the object
- * may be gone (scan.c).
+ * object_remove_page - remove the page from the object's tree; the caller then owns the tree's reference.  The
+ * caller holds o->lock.  page->obj becomes NULL, because a scanner can find the page until the page is freed,
+ * and the object may be freed before that (scan.c).
  */
 static inline void object_remove_page(struct vm_object *o, struct page *pg)
 {
@@ -189,7 +190,7 @@ static inline void object_remove_page(struct vm_object *o, struct page *pg)
 /*
  * object_truncate - unmap and free all pages with index >= first, for truncate and unlink.  Waits for busy
  * pages.
- * object_punch - the same for pages first .. last.
+ * object_punch - unmap and free pages first .. last, in the same way.
  */
 void object_truncate(struct vm_object *o, uint64_t first);
 void object_punch(struct vm_object *o, uint64_t first, uint64_t last);
@@ -203,45 +204,47 @@ struct placement {
 };
 /*
  * Objects on a disk: pcache.c.
- * object_io_init - make the object of a vnode a cache of a disk; after vn_init().
- * object_io_fini - the memory of both is about to be freed: wait for threads that still use them.  The
- * object has no pages any more (object_truncate).  Sleeps.
+ * object_io_init - make the object of a vnode a cache of a disk; called after vn_init().
+ * object_io_fini - wait for threads that still use the object or its object_io, before the memory of both is
+ * freed.  The object must have no pages (object_truncate).  Sleeps.
  */
 void object_io_init(struct vm_object *o, struct object_io *io, struct disk *disk);
 void object_io_fini(struct vm_object *o);
 /*
- * object_dirty - mark the page, which is in the tree and held by the caller, as different from the disk.  Does
- * nothing if it is marked already.  Without an object_io it only sets PG_DIRTY.
- * object_dirty_range - the same for those of pages first .. last that are in memory; the object has an
+ * object_dirty - mark a page as different from the disk, if it is not marked already.  The page is in the tree,
+ * and the caller has a reference to it.  Without an object_io, the function only sets PG_DIRTY.
+ * object_dirty_range - do this for those of pages first .. last that are in memory; the object has an
  * object_io.
- * Any context; take o->lock.
+ * Both can be called in any context, and take o->lock.
  */
 void object_dirty(struct vm_object *o, struct page *pg);
 void object_dirty_range(struct vm_object *o, uint64_t first, uint64_t last);
 /*
- * object_prepare_begin - begin to allocate disk blocks for a page that the caller holds; another thread
- * waits here until the end.  Until then no fault maps the page writable, even if it is dirty.  Sleeps.
- * object_prepare_end - the end of this.  After an error the page may have some of its blocks.  Then it is
- * written, and clean afterwards, so that the next store allocates the others.  Sleeps.
+ * object_prepare_begin - begin to allocate disk blocks for a page to which the caller has a reference.  Until
+ * object_prepare_end(), other threads wait here, and no fault maps the page writable, even if it is dirty.
+ * Sleeps.
+ * object_prepare_end - end the allocation.  After an error the page may have only some of its blocks.  Then the
+ * page is written and becomes clean, so that the next store allocates the other blocks.  Sleeps.
  */
 void object_prepare_begin(struct page *pg);
 void object_prepare_end(struct vm_object *o, struct page *pg, int err);
 /*
- * object_read_done, object_write_done - the file system has read or written one page of readpages or
- * writepages.  Any context.
- * @err  0 or -EIO; of a write also -ENOMEM, or -EAGAIN: memory is short, and no thread waits, so it is
- *       tried again later
+ * object_read_done, object_write_done - called by the file system when it has read or written one page of
+ * readpages or writepages.  Any context.
+ * @err  0 or -EIO.  A write can also have -ENOMEM, or -EAGAIN: memory is short and no thread waits, so the
+ *       write is tried again later
  */
 void object_read_done(struct page *pg, int err);
 void object_write_done(struct page *pg, int err);
 /*
  * object_writeback - start writing the dirty pages of first .. last.
- * @why  WRITE_SYNC: wait for dirty pages that are busy or being written, then write them (again); else leave
- *       them out
+ * @why  WRITE_SYNC: wait for dirty pages that are busy or being written, then write them (again); otherwise
+ *       skip them
  * Returns 0 or the first error of writepages; the pages of that call are dirty again.  Sleeps.
- * object_sync - the same, and wait.  Returns 0 when all pages that were dirty or being written at the call
- * are on the disk, also those whose write was put off because memory was short.  Otherwise -EIO or -ENOMEM,
- * to each caller and in each call, as long as pages cannot be written: they stay dirty.
+ * object_sync - write the dirty pages of first .. last, and wait.  Returns 0 when all pages that were dirty or
+ * being written at the call are on the disk.  That includes pages whose write was postponed because memory was
+ * short.  Otherwise returns -EIO or -ENOMEM, to each caller and in each call, as long as pages cannot be
+ * written: they stay dirty.
  */
 int object_writeback(struct vm_object *o, uint64_t first, uint64_t last, enum write_why why);
 int object_sync(struct vm_object *o, uint64_t first, uint64_t last);
@@ -259,8 +262,8 @@ static inline bool object_is_clean(struct vm_object *o)
 }
 /*
  * object_free_behind - a reader has passed pages first .. last.  If it reads sequentially and memory is
- * short, those not in use are freed, or go to the front of the cache list.
- * @ra  the reader's; NULL: that of the file itself
+ * short, the pages that are not in use are freed, or go to the front of the cache list.
+ * @ra  read-ahead state of the reader; NULL: that of the file itself
  */
 void object_free_behind(struct vm_object *o, const struct readahead *ra, uint64_t first,
                         uint64_t last);
@@ -280,12 +283,12 @@ void object_throttle(struct vm_object *o);
  */
 void object_writeback_all(bool (*want)(void *owner, void *arg), void *arg);
 /*
- * object_page_read - get the page at `index` of an object on a disk, held; if absent it is read, with
- * read-ahead.
+ * object_page_read - get the page at `index` of an object on a disk, with a reference.  If absent, it is read,
+ * with read-ahead.
  * @want  pages that the caller will read from here on
  * @pl    its placement; NULL: as for read() and write()
  * @how   how the file is read; NULL: without advice, and with the read-ahead of the file itself
- * 0, -ENOMEM, -EIO, -ENXIO (beyond the end).  Sleeps; no locks are held.
+ * 0, -ENOMEM, -EIO, -ENXIO (beyond the end).  Sleeps; the caller must hold no locks.
  */
 struct placement;
 struct read_how;
@@ -293,22 +296,22 @@ int object_page_read(struct vm_object *o, uint64_t index, uint64_t want, const s
                      const struct read_how *how, struct page **out);
 /*
  * object_read_ahead - start reading the absent pages of first .. last, placed as for read() and write(),
- * without waiting for them.  Stops early if memory would become short or the process is ending.
+ * without waiting for them.  Stops early if memory would become short, or if the process is ending.
  * @budget  pages that may still be read; reduced by those that are
- * Does nothing for an object without a disk.  Sleeps while a file system looks up blocks; no spin lock is
- * held.
+ * Does nothing for an object without a disk.  Sleeps while a file system looks up blocks, so the caller must
+ * hold no spin lock.
  */
 void object_read_ahead(struct vm_object *o, uint64_t first, uint64_t last, uint64_t *budget);
 /*
- * object_page_new - make a page for `index`, placed as for read() and write(), with one reference, in no
- * tree.  NULL: no memory.
+ * object_page_new - make a page for `index`, placed as for read() and write(), with one reference.  It is not
+ * in a tree yet.  NULL: no memory.
  * object_page_insert - put it into the tree, which takes its own reference.  0, -EEXIST, -ENOMEM.
  */
 struct page *object_page_new(struct vm_object *o, uint64_t index);
 int object_page_insert(struct vm_object *o, uint64_t index, struct page *pg);
 
 /*
- * object_page_make - as object_page_get with create, but with placement `pl`.
+ * object_page_make - like object_page_get() with create, but with placement `pl`.
  * @advice  enum read_advice
  */
 int object_page_make(struct vm_object *o, uint64_t index, const struct placement *pl,
@@ -322,7 +325,7 @@ void object_boot(void);
  *                  a file that is already open for writing.
  * vn_fsync - write the file's data and attributes to the disk, and wait.  0, -EIO or -ENOMEM.
  * vn_may_write - whether the calling thread owns the file or may write to it.
- * vfs_sync_inodes - write delayed changes of inodes of all file systems, but no pages.  Sleeps.
+ * vfs_sync_inodes - write the delayed changes of inodes of all file systems, but not of pages.  Sleeps.
  */
 struct vnode;
 void vnode_hold(struct vnode *vn);
@@ -333,7 +336,7 @@ bool vn_may_write(struct vnode *vn);
 void vfs_sync_inodes(void);
 
 /* ---- implemented by proc/ ---- */
-/* proc_is_ending - whether the process of the calling thread is ending: then long operations stop early. */
+/* proc_is_ending - whether the process of the calling thread is ending; if so, long operations stop early. */
 bool proc_is_ending(void);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * owner.c - what names a page, and putting another page in its place.
+ * owner.c - the owner of a page, which names it; and replacing a page by another.
  *
  * THEORY      A page changes its frame in three ways.  It moves to a frame on another board (vm/migrate.c).  It
  *             goes to swap, and a stand-in without a frame takes its place (swap.c).  It comes back from swap,
@@ -49,13 +49,13 @@ void page_owner_release(struct page_owner own)
 }
 
 /*
- * Replaces `from` by `to` in each object of the family, which is locked.  A space can use `to` as soon
- * as its object names it, and if `nsharers` were 1 then, it would store into it.  So `nsharers` counts all
- * objects from the beginning.
+ * Replaces `from` by `to` in each object of the family, which is locked.  A space can use `to` as soon as its
+ * object names `to`.  If `nsharers` of `to` were 1 at that time, the space would store into a shared page.  So
+ * `nsharers` counts all objects from the beginning.
  */
 static void replace_in_family(struct anon_family *f, struct page *from, struct page *to)
 {
-    uint32_t left = atomic_load(&from->nsharers); /* it may fall, but cannot rise: anon.c I1 */
+    uint32_t left = atomic_load(&from->nsharers); /* it can fall, but cannot rise: anon.c I1 */
     struct vm_object *o;
 
     atomic_fetch_add(&to->nsharers, left);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * owner.h - what names a page, and putting another page in its place.  See owner.c.
+ * owner.h - the owner of a page, which names it; and replacing a page by another.  See owner.c.
  */
 #ifndef PAGES_OWNER_H
 #define PAGES_OWNER_H
@@ -12,7 +12,7 @@ struct anon_family {
     struct list objs;      /* private objects that descend from one exec      */
     _Atomic uint32_t refs; /* objects on the list, and pages on their way out */
 };
-/* anon_family_release - drop a reference: that of an object, or of a page on its way to swap. */
+/* anon_family_release - drop the reference of an object, or of a page on its way to swap. */
 void anon_family_release(struct anon_family *f);
 
 /* What names a page: its object, or for a private page its fork family.  The other one is NULL. */
@@ -26,7 +26,7 @@ static inline struct page_owner page_owner_of(struct vm_object *o)
 {
     return o->family != NULL ? (struct page_owner){NULL, o->family} : (struct page_owner){o, NULL};
 }
-/* page_owner_lock - lock it: then the page stays where it is.  page_owner_unlock - the end of this. */
+/* page_owner_lock - lock the owner, so that the page stays where it is.  page_owner_unlock - unlock the owner. */
 static inline struct spinlock *page_owner_spinlock(struct page_owner own)
 {
     return own.family != NULL ? &own.family->lock : &own.obj->lock;
@@ -40,13 +40,17 @@ static inline void page_owner_unlock(struct page_owner own)
     spin_unlock(page_owner_spinlock(own));
 }
 /*
- * page_owner_hold - take a reference; the owner is locked, or has one.  false: the object is being freed.
- * page_owner_release - drop it.  If it is the last one, the object is freed, which sleeps.
+ * page_owner_hold - take a reference.  The caller has locked the owner, or already has a reference to it.
+ * false: the object is being freed.
+ * page_owner_release - drop a reference.  If it is the last one, the object is freed, which sleeps.
  */
 bool page_owner_hold(struct page_owner own);
 void page_owner_release(struct page_owner own);
 
-/* page_has_only - whether its objects, and `ours` times the caller, are all that holds the page.  A snapshot. */
+/*
+ * page_has_only - whether only the page's objects, and the caller with `ours` references, hold the page.  A
+ * snapshot.
+ */
 static inline bool page_has_only(const struct page *pg, uint32_t ours)
 {
     bool private = (atomic_load(&pg->flags) & PG_PRIVATE) != 0;
@@ -54,10 +58,10 @@ static inline bool page_has_only(const struct page *pg, uint32_t ours)
     return atomic_load(&pg->refs) == (private ? atomic_load(&pg->nsharers) : 1u) + ours;
 }
 /*
- * page_replace_unlock - put `to` in the place of `from` in every object that names it, and let the threads that
- * wait for `from` go on.  `from` is busy, not mapped and on no list.  `to`, which no object names, gets its
- * position, its owner and `flags`.  Either may be a stand-in for a page on swap.  Drops the caller's references
- * to both.  Takes the owner's lock.  Any context.
+ * page_replace_unlock - put `to` in the place of `from` in every object that names `from`, and wake up the
+ * threads that wait for `from`.  `from` is busy, not mapped and on no list.  `to`, which no object names, gets
+ * the position and owner of `from`, and `flags`.  Either may be a stand-in for a page on swap.  Drops the
+ * caller's references to both.  Takes the owner's lock.  Any context.
  */
 void page_replace_unlock(struct page_owner own, struct page *from, struct page *to, uint32_t flags);
 

@@ -6,19 +6,19 @@
  *             The pageout daemon is the kernel thread that makes room.  fsflush is the kernel thread that
  *             writes dirty pages to the disk regularly, so that a crash loses little.
  *             All frames of all boards are in one circle.  The daemon wakes up four times a second, and at
- *             once when a thread finds fewer than minfree pages free.  While less than the mark of paging.h
- *             is free, it moves both hands through the circle.
+ *             once when a thread finds fewer than minfree pages free.  While fewer pages than paging_mark() are
+ *             free, it moves both hands through the circle.
  *             To take a page, the daemon first unmaps it and makes it busy (PG_LOCKED).  For some dozens of
  *             such pages it then flushes the TLBs once, and frees the pages or puts them on the cache
  *             list.  Dirty file pages are written with their neighbours, and anonymous pages go to swap;
  *             both are freed when the disk has stored them.  A thread that finds fewer than throttlefree
  *             pages free sleeps until a round has ended.
- *             fsflush moves through the same circle, in such steps that it sees every frame once in autoup
- *             seconds.  In each turn it starts to write the dirty pages of each cluster of a file once.  It
- *             also counts the frames that cannot be freed.
+ *             fsflush moves through the same circle, and sees every frame once in autoup seconds.  In each turn
+ *             of the circle, it starts to write the dirty pages of each cluster of a file once.  It also counts
+ *             the frames that cannot be freed.
  * INVARIANTS  I1  a page is freed only when no CPU's TLB can have a translation of it
- * LOCKING     a page has one owner at a time, by scan_lock(); sleeping_lock (RANK_VM_TLB) for threads that
- *             wait for memory
+ * LOCKING     scan_lock() locks the owner of one page at a time.  sleeping_lock (RANK_VM_TLB) is for threads
+ *             that wait for memory.
  * TUNABLES    lotsfree ... max_percent_cpu, pageout_policy, priority_paging, cachefree: paging.h; autoup,
  *             tune_t_fsflushr, dopageflush, doiflush; pageout_timescale
  * SEE ALSO    victims.c, scan.c, cachelist.c, swap.c, docs/pageout.md
@@ -106,19 +106,20 @@ static _Atomic bool kicked;
 static _Atomic uint64_t progress; /* calls of pageout_freed() while threads waited */
 /* `progress` when a thread last gave up waiting: threads are not throttled until it changes. */
 static _Atomic uint64_t in_vain = UINT64_MAX;
-static uint64_t other_frames; /* that cannot be freed, and that mem_unpageable() does not count */
+static uint64_t
+    other_frames; /* frames that cannot be freed and that mem_unpageable() does not count */
 
 /*
- * A time `ns` of the daemons, divided by pageout_timescale.  If the times of the modelled disks are divided
- * by a number, the daemons must be faster by the same factor.  Otherwise a disk fills all memory between
- * two of their rounds, which a disk with real times never does.
+ * Divides the time `ns` of a daemon by pageout_timescale.  If the times of the modelled disks are divided by a
+ * number, the times of the daemons must be divided by it, too.  Otherwise a disk fills all memory between two
+ * of their rounds, which a disk with real times never does.
  */
 static uint64_t scale_pageout_time(uint64_t ns)
 {
     return ns / max_of(pageout_timescale, 1u);
 }
 
-/* The tunables as they are now, replaced by valid values where necessary. */
+/* Reads the tunables as they are now, and replaces invalid values by valid ones. */
 static struct paging load_paging_tunables(void)
 {
     struct paging p = {lotsfree,        desfree,      minfree,         throttlefree,
@@ -218,8 +219,8 @@ uint64_t pageout_promisable(void)
 
 /*
  * Frames that the hands have passed since a page was last freed, pushed, or seen in I/O.  After
- * BARREN_TURNS turns of the circle, there is nothing to take.  Without this, only the number of waits would
- * end a wait in vain, after minutes.
+ * BARREN_TURNS turns of the circle, there is nothing to take.  Without this counter, a useless wait would end
+ * only by the number of waits, after minutes.
  */
 static _Atomic uint64_t barren;
 #define BARREN_TURNS 4u
@@ -265,8 +266,8 @@ static uint64_t daemon_reserve(void)
 }
 
 /*
- * Frames that the caller must leave.  An ordinary user leaves some to the superuser, for commands that end
- * processes.
+ * The number of frames that the caller must leave free.  An ordinary user leaves some to the superuser, for
+ * commands that end processes.
  */
 static uint64_t frames_to_leave(void)
 {
@@ -280,7 +281,7 @@ bool pageout_may_take(void)
     return count_free_frames() >= frames_to_leave() || is_pageout_daemon();
 }
 
-/* Frees pages of the cache list of the node, or after a failed attempt of any node.  Returns how many. */
+/* Frees pages of the node's cache list; after a failed attempt, of the cache list of any node.  Returns how many. */
 static unsigned reclaim_cached_pages(const struct mem_need *need)
 {
     const struct mem_node *n = &mem_nodes[need->node];
@@ -301,7 +302,7 @@ static bool has_nothing_to_take(void)
     return barren >= BARREN_TURNS * scan_total();
 }
 
-/* While few frames are free, waits until the daemon has freed some, unless a thread has just waited in vain. */
+/* While few frames are free, waits until the daemon has freed some, unless a thread has just given up waiting. */
 static void throttle_allocation(void)
 {
     uint64_t since = progress;
@@ -361,11 +362,11 @@ struct round {
     struct victims v;
     uint64_t pushes; /* page-outs started                                         */
     uint64_t taken;  /* pages                                                     */
-    bool swap;       /* anonymous pages can go to swap; else they are passed over */
-    bool waits;      /* a page was seen that is in I/O                            */
+    bool swap;       /* anonymous pages can go to swap; otherwise they are passed over */
+    bool waits;      /* the scan found a page that is in I/O                            */
 };
 
-/* Flushes, then frees or starts to write the pages taken so far, and counts them in the round. */
+/* Flushes TLBs, then frees or starts to write the pages taken so far, and counts them in the round. */
 static void finish_scan_round(struct round *r)
 {
     struct swap_out_result went = victims_finish(&r->v); /* I1 */
@@ -375,8 +376,8 @@ static void finish_scan_round(struct round *r)
 }
 
 /*
- * Unmaps a dirty page, and starts writing it and its dirty neighbours.  The owner is locked, and released
- * here.
+ * Unmaps a dirty page, and starts writing it and its dirty neighbours.  The caller has locked the owner; the
+ * function unlocks it.
  */
 static void push_file_unlock(struct round *r, const struct scan_page *sp)
 {
@@ -395,7 +396,7 @@ static void push_file_unlock(struct round *r, const struct scan_page *sp)
 }
 
 /*
- * The verdict on a page.  A page that cannot be written now is kept: maxpgio is reached for this round, or
+ * The verdict on a page.  A page is kept if it cannot be written now, because this round has reached maxpgio or
  * swap is full.
  */
 static enum page_verdict judge_page(const struct round *r, const struct page_seen *s,
@@ -428,8 +429,9 @@ static bool is_in_few_spaces(const struct scan_page *sp)
 }
 
 /*
- * Takes an anonymous page, and those neighbours in its aligned cluster that the hand would take too.  So
- * they lie side by side on the disk, and come back together.  The owner is locked, and released here.
+ * Takes an anonymous page, and those neighbours in its aligned cluster that the hand would take, too.  So they
+ * get adjacent slots on the disk, and can be read back together.  The caller has locked the owner; the function
+ * unlocks it.
  */
 static void take_cluster_unlock(struct round *r, const struct scan_page *sp, enum hand hand)
 {
@@ -455,7 +457,7 @@ static void take_cluster_unlock(struct round *r, const struct scan_page *sp, enu
     scan_unlock(sp);
 }
 
-/* One hand looks at one page.  Returns whether the page counts for the goal of the round. */
+/* Lets one hand look at one page.  Returns whether the page counts for the goal of the round. */
 static bool check_page(struct round *r, struct page *pg, enum hand hand)
 {
     enum scan_use use = scan_use(pg);
@@ -548,14 +550,14 @@ static void pageout_main(void *arg)
         else
             fruitless = 0;
         po_share = paging_share(po_share, fruitless, freemem() > p.lotsfree);
-        if (needfree != 0 && fruitless != 0) /* nothing to take: disks must finish */
+        if (needfree != 0 && fruitless != 0) /* nothing to take: wait until disks have finished */
             thread_sleep_ns(scale_pageout_time(NS_PER_S / 100));
     }
 }
 
 /* ---- fsflush --------------------------------------------------------------------------------- */
 
-#define PATIENCE 16 /* attempts to lock an owner; after that the page waits for the next turn */
+#define PATIENCE 16 /* attempts to lock an owner before the page is left to the next turn */
 
 /*
  * Starts writing the dirty pages of a cluster, if this frame holds the first page of the cluster that is in

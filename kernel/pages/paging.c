@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * paging.c - when pages are taken away, how fast, and which; see paging.h.
+ * paging.c - when pages are reclaimed, how fast, and which ones; see paging.h.
  */
 #include "pages/paging.h"
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * paging.h - when pages are taken away, how fast, and which: the decisions of the pageout daemon.
+ * paging.h - the decisions of the pageout daemon: when it reclaims pages, how fast, and which ones.
  *
- * THEORY      When memory fills, the kernel must free pages that programs and files occupy.  It should free
- *             those that have not been used lately, but the hardware only sets a reference bit when a page
- *             is touched.
+ * THEORY      When memory fills, the kernel must reclaim pages of programs and files.  It should reclaim those
+ *             that were not used lately, but the hardware only sets a reference bit when a page is touched.
  *             Solaris's pageout is a clock with two hands (Babaoglu and Joy, SOSP 1981).  Both hands move
  *             around the circle of all frames.  The front hand clears the reference bit of a page.  The
  *             back hand, handspreadpages behind it, takes the page if it has not been touched since.  The
@@ -21,7 +20,7 @@
  *             5 and 14; schedpaging(), pageout_scanner() and checkpage() of vm_pageout.c.  Between lotsfree
  *             and cachefree the speed is interpolated with cachefree in the role of lotsfree (not found in
  *             a source).
- * LOCKING     none; pure
+ * LOCKING     The functions are pure and take no locks.
  * SEE ALSO    pageout.c, docs/pageout.md, tests/host/test_paging.c
  */
 #ifndef PAGES_PAGING_H
@@ -31,7 +30,7 @@
 
 enum { PAGING_HZ = 4 }; /* rounds of the scanner in a second */
 
-/* In pages unless noted.  For a value of 0, paging_setup() sets the default. */
+/* In pages unless noted otherwise.  paging_setup() replaces a value of 0 by the default. */
 struct paging {
     uint64_t lotsfree, desfree, minfree, throttlefree, pageout_reserve, cachefree;
     uint64_t fastscan, slowscan, handspreadpages; /* pages a second, pages a second, pages */
@@ -43,14 +42,14 @@ struct paging {
 };
 
 /*
- * paging_setup - set the default where a value is 0 or does not fit physmem and the other values.
+ * paging_setup - replace a value by its default if it is 0, or does not fit physmem and the other values.
  * Afterwards pageout_reserve < throttlefree < desfree < lotsfree <= 30 % of physmem, and min_percent_cpu <=
  * max_percent_cpu.
  * @page_size  bytes
  */
 void paging_setup(struct paging *p, uint64_t page_size);
 
-/* paging_mark - the scanner runs while fewer pages are free: cachefree with policy 1, else lotsfree. */
+/* paging_mark - the scanner runs while fewer pages than this are free: cachefree with policy 1, else lotsfree. */
 static inline uint64_t paging_mark(const struct paging *p)
 {
     return p->policy == 1 && p->cachefree > p->lotsfree ? p->cachefree : p->lotsfree;
@@ -78,7 +77,7 @@ struct page_seen {
 };
 enum hand { FRONT, BACK };
 enum page_verdict {
-    PAGE_SKIP,  /* passed over; is not one of the pages of the goal */
+    PAGE_SKIP,  /* passed over; does not count for the goal */
     PAGE_CLEAR, /* clear its reference bits                         */
     PAGE_KEEP,  /* leave it: it is in use                           */
     PAGE_FREE,  /* free it                                          */
@@ -100,8 +99,8 @@ enum page_verdict paging_judge(const struct paging *p, const struct page_seen *s
 #define PO_SHARE_MIN 8u /* mappings */
 #define PO_SHARE_MAX (8u << 24)
 /*
- * paging_share - po_share for the next round: doubled when at least two rounds in a row took nothing,
- * halved when `plenty` is free.
+ * paging_share - po_share for the next round.  It is doubled if at least two rounds in a row took nothing, and
+ * halved if `plenty`: many pages are free.
  * @fruitless  rounds in a row that took nothing
  */
 static inline uint32_t paging_share(uint32_t po_share, unsigned fruitless, bool plenty)
@@ -112,18 +111,18 @@ static inline uint32_t paging_share(uint32_t po_share, unsigned fruitless, bool 
 }
 
 /*
- * fsflush looks at a part of all pages each time it wakes up, so that it sees each page once in autoup
+ * Each time fsflush wakes up, it looks at a part of all pages, so that it sees each page once in autoup
  * seconds.
  */
 struct fsflush {
     int64_t autoup, interval; /* seconds: autoup, tune_t_fsflushr */
 };
 /*
- * fsflush_setup - values <= 0 become 30 and 5; interval becomes at most autoup.  Returns whether it changed
- * one.
+ * fsflush_setup - values <= 0 become 30 and 5; interval becomes at most autoup.  Returns whether it changed a
+ * value.
  */
 bool fsflush_setup(struct fsflush *f);
-/* fsflush_pages - pages to look at in one wake-up, of `total`. */
+/* fsflush_pages - how many of `total` pages to look at in one wake-up. */
 static inline uint64_t fsflush_pages(const struct fsflush *f, uint64_t total)
 {
     return (total * (uint64_t)f->interval + (uint64_t)f->autoup - 1) / (uint64_t)f->autoup;

@@ -3,21 +3,21 @@
  * pcache.c - files on a disk: which pages are dirty, and how they get to the disk.
  *
  * THEORY      A file's pages are a cache of its blocks.  A page that differs from the disk is dirty.  The
- *             object's tree tags the dirty pages and those that are being written, so that writing a range
- *             looks at no other page.
+ *             object's tree has tags for the dirty pages and for those that are being written, so that writing
+ *             a range looks at no other page.
  *             A page is written in these steps.  Under the object's lock all its translations become
  *             read-only, and DIRTY is replaced by WRITEBACK.  Then, without the lock, the TLBs of other
  *             CPUs are flushed, and the file system gets a run of consecutive pages.  A later store faults
  *             or is a write(2), and makes the page dirty again while the write continues.
- *             A write that fails makes its pages dirty again and is counted.  So each object_sync() writes
- *             these pages again, and compares the count with that at its start: a page of its range can
- *             stay dirty only because of a write that failed since then.  So each caller gets the error,
- *             not only the first one.
- *             If memory is short and no thread waits for a write, its pages become dirty again, and it is
- *             counted separately.  A thread that has begun to wait meanwhile (object_sync) writes these
- *             pages itself.
- *             Objects with dirty pages are on lists, by a hash of their address.  An object moves only when
- *             its first page becomes dirty or its last dirty page becomes clean.
+ *             A write that fails makes its pages dirty again, and is counted.  Each object_sync() writes these
+ *             pages again, and compares the count with the count at its start.  A page of its range can stay
+ *             dirty only because of a write that failed since then.  So each caller gets the error, not only
+ *             the first one.
+ *             If memory is short and no thread waits for a write, the pages of the write become dirty again,
+ *             and the write is counted separately.  A thread that has begun to wait meanwhile (object_sync)
+ *             writes these pages itself.
+ *             Objects with dirty pages are on lists, by a hash of their address.  An object joins its list when
+ *             its first page becomes dirty, and leaves it when its last dirty page becomes clean.
  * INVARIANTS  I1  a page has RADIX_DIRTY exactly if it has PG_DIRTY, RADIX_WRITEBACK exactly if
  *                 PG_WRITEBACK; ndirty and nwriteback count them
  *             I2  a page of the file is mapped writable only while it is dirty and has all of its blocks.
@@ -25,8 +25,8 @@
  *                 them, and is not mapped writable
  *             I3  a page with PG_WRITEBACK stays in the tree
  *             I4  an object is on a list of dirty objects exactly while ndirty > 0
- * LOCKING     o->lock for tags, flags DIRTY and WRITEBACK, and counts; then the list's lock
- *             (RANK_VM_DIRTY).  Completions come from interrupts.
+ * LOCKING     o->lock guards tags, flags DIRTY and WRITEBACK, and counts.  The list's lock (RANK_VM_DIRTY) is
+ *             taken after it.  Interrupt handlers call the completion functions.
  * TUNABLES    maxphys: bytes of one transfer; ufs_WRITES, ufs_HW, ufs_LW, maxpout, minpout: throttle.h
  * SEE ALSO    pcache_read.c, docs/pagecache.md, tests/host/test_pcache.c
  */
@@ -111,7 +111,7 @@ void object_io_fini(struct vm_object *o)
 {
     struct dirty_set *set = dirty_set_of(o);
 
-    spin_lock(&o->lock); /* the thread that removed the last page may still hold it */
+    spin_lock(&o->lock); /* the thread that removed the last page may still hold this lock */
     ASSERT(o->io->ndirty == 0 && o->io->nwriteback == 0,
            "pcache: a file goes with pages to be written");
     spin_unlock(&o->lock);
@@ -131,7 +131,7 @@ static inline uint32_t pcache_page_flags(const struct page *pg)
 
 /*
  * Marks a page dirty.  This is the only place that sets PG_DIRTY.  Without a disk the flag only allows writable
- * mappings (fault.c).  With one, the object is locked, and the page is clean and in its tree.
+ * mappings (fault.c).  With a disk, the caller has locked the object, and the page is clean and in its tree.
  */
 static void set_page_dirty(struct vm_object *o, struct page *pg)
 {
@@ -154,7 +154,7 @@ static void set_page_dirty(struct vm_object *o, struct page *pg)
     }
 }
 
-/* Marks a dirty page of a file on a disk clean.  o->lock is held. */
+/* Marks a dirty page of a file on a disk clean.  The caller holds o->lock. */
 static void set_page_clean(struct vm_object *o, struct page *pg)
 {
     struct object_io *io = o->io;
@@ -178,7 +178,7 @@ void pcache_forget(struct vm_object *o, struct page *pg)
         set_page_clean(o, pg);
 }
 
-#define UNMAPPED_BATCH 64 /* most pages looked at with one hold of the lock */
+#define UNMAPPED_BATCH 64 /* most pages looked at while the lock is held */
 
 void pcache_unmapped(struct vm_object *o, uint64_t first, uint64_t last)
 {
@@ -249,8 +249,8 @@ void object_prepare_end(struct vm_object *o, struct page *pg, int err)
 }
 
 /*
- * Whether the page is clean, not mapped and not in use: only the tree has a reference.  The object is
- * locked.
+ * Whether the page is clean, not mapped and not in use (only the tree has a reference).  The caller has locked
+ * the object.
  */
 static bool is_idle_page(struct vm_object *o, struct page *pg)
 {
@@ -314,11 +314,11 @@ void object_forget_clean(struct vm_object *o, uint64_t first, uint64_t last)
 struct run {
     struct page *page[PCACHE_CLUSTER_MAX];
     unsigned n;
-    struct page *busy; /* a busy page to wait for, held */
+    struct page *busy; /* a busy page to wait for, with a reference */
     struct tlb_batch tlb;
 };
 
-/* Makes the pages of a run read-only, replaces DIRTY by WRITEBACK and takes references; o->lock is held. */
+/* Makes the pages of a run read-only, replaces DIRTY by WRITEBACK and takes references.  The caller holds o->lock. */
 static void begin_writeback(struct vm_object *o, struct run *r)
 {
     uint64_t first = r->page[0]->index;
@@ -338,7 +338,7 @@ static void begin_writeback(struct vm_object *o, struct run *r)
 
 /*
  * Takes the next run of dirty pages of *first .. last; *first moves behind it.
- * @sync  do not skip a page that is busy or being written: r->busy is that page
+ * @sync  stop at a page that is busy or being written, and set r->busy to it; otherwise such pages are skipped
  */
 static void take_dirty_run(struct vm_object *o, uint64_t *first, uint64_t last, bool sync,
                            struct run *r)
@@ -407,9 +407,10 @@ int object_writeback(struct vm_object *o, uint64_t first, uint64_t last, enum wr
 }
 
 /*
- * A page has been written.  If the pageout daemon wanted it and it is still clean and unused, it leaves the
- * tree; returns true: the caller drops the tree's reference.  With a cache list, it goes onto that
- * instead.  o->lock is held; after its release the object may be freed (I3).
+ * A page has been written.  If the pageout daemon wanted the page, and the page is still clean and unused,
+ * takes it out of the tree and returns true: the caller then drops the tree's reference.  With a cache list,
+ * puts the page on that list instead.  The caller holds o->lock; after its release the object may be freed
+ * (I3).
  */
 static bool end_page_writeback(struct vm_object *o, struct page *pg)
 {
@@ -429,7 +430,7 @@ static bool end_page_writeback(struct vm_object *o, struct page *pg)
     return true;
 }
 
-/* A page has been written, of `before` pages in flight: wakes up writers that need not wait any longer. */
+/* Wakes up writers that need not wait any longer, because one of `before` pages in flight has been written. */
 static void wake_throttled_writers(struct object_io *io, uint64_t before)
 {
     struct throttle t = {ufs_WRITES != 0, ufs_HW, ufs_LW};
@@ -510,7 +511,7 @@ int object_sync(struct vm_object *o, uint64_t first, uint64_t last)
     if (o->io == NULL)
         return 0;
     start = after = get_write_tally(o, &err);
-    do { /* again if a write that had begun before was put off: its pages are dirty again */
+    do { /* again, if a write that had begun before was postponed: its pages are dirty again */
         before = after;
         if (atomic_load_explicit(&o->io->nwriteback, memory_order_relaxed) != 0)
             object_hurry(o, true);

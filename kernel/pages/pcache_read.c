@@ -3,17 +3,16 @@
  * pcache_read.c - files on a disk: getting pages, with read-ahead.
  *
  * THEORY      A page that must be read first goes into the tree, busy (PG_LOCKED), so that it is read only
- *             once.  The pages behind it are probably needed next.  So the reader requests them too, in
- *             runs; cluster.h decides how many.  A thread that needs a busy page waits for it.  A page
- *             whose read fails leaves the tree.  The next thread that needs it reads it again, and gets the
- *             error.
+ *             once.  The pages after it are probably needed next.  So the reader requests them, too, in runs;
+ *             cluster.h decides how many.  A thread that needs a busy page waits for it.  A page whose read
+ *             fails leaves the tree.  The next thread that needs the page reads it again, and gets the error.
  *             A fault reads around the page that it needs (around.h), because programs and mapped files are
- *             not used from the beginning to the end.  Such a page has PG_AHEAD until it is touched for the
+ *             usually not read from beginning to end.  Such a page has PG_AHEAD until it is touched for the
  *             first time.
- *             A page may lie only below the end of the file.  A truncation first moves the end, and then
- *             removes the pages.  So it finds each page that was inserted below the end under the lock.
+ *             A page must lie below the end of the file.  A truncation first moves the end, and then removes
+ *             the pages.  So it finds each page that was inserted below the end under the lock.
  * INVARIANTS  I1  a page in the tree that is not PG_LOCKED holds valid data
- * LOCKING     o->lock for the tree; no lock is held during disk requests
+ * LOCKING     o->lock guards the tree.  No lock is held during disk requests.
  * TUNABLES    file_readaround
  * SEE ALSO    pcache.c, pages/cluster.h, docs/pagecache.md
  */
@@ -42,7 +41,7 @@ static inline uint32_t pcache_read_page_flags(const struct page *pg)
 }
 
 /*
- * A page for `index`, in no tree, with one reference; NULL: no memory.  Without `pl` it is placed as for
+ * Makes a page for `index`, in no tree, with one reference; NULL: no memory.  Without `pl` it is placed as for
  * read() and write().
  * @flags  enum alloc_flags
  */
@@ -154,7 +153,7 @@ static bool is_page_present(struct vm_object *o, uint64_t index)
 
 /*
  * Inserts a new busy page at `index`.  0, -EEXIST, -ENXIO (beyond the end), -ENOMEM.
- * @guess  no thread waits for it: it gets PG_AHEAD, and only spare memory is used, without waiting
+ * @guess  no thread waits for the page: it gets PG_AHEAD, and uses only spare memory, without waiting
  */
 static int insert_busy_page(struct vm_object *o, uint64_t index, const struct placement *pl,
                             bool guess, struct page **out)
@@ -181,9 +180,9 @@ static int insert_busy_page(struct vm_object *o, uint64_t index, const struct pl
 /*
  * Starts reading those pages of `want` that are absent.
  * @need  the page that is needed; NO_PAGE: none is
- * @pl    the placement of that page, and by their distance of the others, which get PG_AHEAD; NULL: as for
- *        read() and write()
- * @out   the needed page, held; unchanged if its read was not started
+ * @pl    the placement of that page.  The placement of the others, which get PG_AHEAD, follows from their
+ *        distance to it.  NULL: as for read() and write()
+ * @out   the needed page, with a reference; unchanged if its read was not started
  * 0, or the reason why the needed page is not read: -EEXIST, -ENXIO, -ENOMEM.
  */
 static int start_reading_run(struct vm_object *o, struct page_run want, uint64_t need,
@@ -225,7 +224,7 @@ static int start_reading_run(struct vm_object *o, struct page_run want, uint64_t
     return sure ? 0 : err;
 }
 
-/* The page at `index`, held, or NULL; *busy: it is not ready yet. */
+/* The page at `index`, with a reference, or NULL; *busy: the page is not ready yet. */
 static struct page *hold_cached_page(struct vm_object *o, uint64_t index, bool *busy)
 {
     struct page *pg;
@@ -241,8 +240,8 @@ static struct page *hold_cached_page(struct vm_object *o, uint64_t index, bool *
 }
 
 /*
- * Reads the page at `index`, which was absent, and the rest of `run`.  0, -ENOMEM, -EIO, -ENXIO, or 1:
- * another thread has inserted it.
+ * Reads the page at `index`, which was absent, and the rest of `run`.  0, -ENOMEM, -EIO, -ENXIO, or 1: another
+ * thread has inserted that page.
  */
 static int read_absent_page(struct vm_object *o, uint64_t index, struct page_run run,
                             const struct placement *pl, struct page **out)
@@ -272,7 +271,7 @@ static void touch_cached_page(struct vm_object *o, struct page *pg, unsigned adv
     page_touch_ahead(pg, &o->io->around);
 }
 
-/* The pages to read because the page at `index` is absent.  @fault  it is needed through a mapping */
+/* The pages to read because the page at `index` is absent.  @fault  the page is needed through a mapping */
 static struct page_run choose_read_run(struct vm_object *o, uint64_t index, uint64_t want,
                                        bool fault, const struct read_how *how, uint64_t eof)
 {

@@ -3,7 +3,7 @@
  * pgstats.c - statistics of memory for commands: the kstats unix:0:system_pages and unix:0:swap, all in
  * pages.
  *
- * LOCKING     each value is read by itself, without a lock
+ * LOCKING     Each value is read separately, without a lock.
  * SEE ALSO    user/cmd/vmstat.c, user/cmd/swap.c, docs/pageout.md
  */
 #include "stat/kstat.h"
@@ -33,7 +33,7 @@ static void pages_snapshot(struct kstat *ks, uint64_t *out)
         out[i] = v[i];
 }
 
-/* reserved and available add up to what can be promised: memory and swap. */
+/* reserved + available is the memory and swap that can be promised. */
 static const char *const swap_names[] = {"reserved", "available", "disk_total", "disk_free",
                                          "kept"};
 

@@ -3,9 +3,9 @@
  * placement.c - chooses the board for a new page.
  *
  * THEORY      A CPU reaches memory on its own board faster than memory on other boards.  So the kernel places
- *             a new page near the threads that will use it.  A policy tells how (lgrp/place.h); the usual one
- *             is *first touch*: the page goes to the home of the thread that touches it first, even while
- *             that thread runs elsewhere.
+ *             a new page near the threads that will use it.  A policy chooses the board (lgrp/place.h).  The
+ *             usual policy is *first touch*: the page goes to the home of the thread that touches it first,
+ *             even while that thread runs elsewhere.
  *             Private memory has its policy in the segment (segplace.c).  Shared memory has it in the object, so
  *             that it holds for all mappings (advice.h).  First touch is decided here; lgrp/place.c decides the
  *             other policies.
@@ -14,8 +14,8 @@
  *             Where frames have colours (mem/page.h), the page's number chooses one, so that consecutive
  *             pages use different places of the external cache.  The tunable consistent_coloring selects one
  *             of two ways to choose, as in Solaris (Solaris Tunable Parameters Reference Manual, "sun4u
- *             Specific").  Solaris's third way, bin hopping in the order of touch, is missing.  With way 0
- *             the colours shift by one for each cache way (one page of every colour).
+ *             Specific").  Solaris's third way, bin hopping in the order of touch, is missing.  With way 0 the
+ *             colours shift by one after each cache way, which has one page of every colour.
  * TUNABLES    consistent_coloring
  * SEE ALSO    docs/memory.md, docs/lgroups.md, lgrp/place.h
  */
@@ -54,7 +54,7 @@ static const uint8_t policy_stat[LGRP_MEM_POLICY_COUNT] = {
     [LGRP_MEM_POLICY_NEXT_CPU] = LGRP_STAT_NEXT,
 };
 
-/* As place_lgrp(), for any policy. */
+/* Like place_lgrp(), but for any policy. */
 static unsigned place_by_policy(const struct placement *pl)
 {
     struct thread *t = curthread;
@@ -101,7 +101,10 @@ static struct page *alloc_on_node(unsigned node, unsigned order, unsigned flags,
                                          : page_alloc(node, order, flags);
 }
 
-/* From the nodes of MPOL_BIND: `node` first, then those nearest to lgroup `near`.  NULL: none has a block. */
+/*
+ * Allocates a block from the nodes of MPOL_BIND: from `node` first, then from the nodes nearest to lgroup
+ * `near`.  NULL: none has a block.
+ */
 static struct page *alloc_bound_once(unsigned node, unsigned near, unsigned order, unsigned flags,
                                      uint64_t index, unsigned start)
 {
@@ -119,7 +122,7 @@ static struct page *alloc_bound_once(unsigned node, unsigned near, unsigned orde
     }
 }
 
-/* As place_page_colored(), from the nodes that the thread has requested (set_mempolicy(2)). */
+/* Like place_page_colored(), but from the nodes that the thread has requested (set_mempolicy(2)). */
 static struct page *alloc_by_mempolicy(unsigned order, unsigned flags, uint64_t index,
                                        unsigned start)
 {

@@ -9,15 +9,18 @@
 #include "lgrp/place.h"
 #include "pages/object.h"
 
-/* place_lgrp - the lgroup that the policy chooses for curthread; counted under the policy really used. */
+/*
+ * place_lgrp - the lgroup that the policy chooses for curthread.  The choice is counted under the policy that
+ * was really used.
+ */
 unsigned place_lgrp(const struct placement *pl);
 /*
- * place_page - a block of 2^order frames for curthread: in the lgroup that the policy chooses, else in the
- * nearest lgroup with free memory (counted as "alloc fail").  NULL: no memory, with ALLOC_WAIT also after
- * waiting for it.  No spin lock is held.
+ * place_page - allocate a block of 2^order frames for curthread.  The block lies in the lgroup that the policy
+ * chooses, else in the nearest lgroup with free memory (counted as "alloc fail").  NULL: no memory, with
+ * ALLOC_WAIT even after waiting.  The caller must hold no spin lock.
  * @flags  enum alloc_flags
  * @index  number of the page in its object, which chooses the colour
- * place_page_colored - the same; the colours of the object begin at `start`.
+ * place_page_colored - like place_page(), but the colours of the object begin at `start`.
  */
 struct page *place_page(const struct placement *pl, unsigned order, unsigned flags, uint64_t index);
 struct page *place_page_colored(const struct placement *pl, unsigned order, unsigned flags,
@@ -29,7 +32,10 @@ static inline struct page *place_count_missed(struct page *pg, unsigned lgrp)
         lgrp_count(lgrp, LGRP_STAT_ALLOC_FAIL, 1);
     return pg;
 }
-/* place_strict - a block in lgroup `lgrp` with the size and colour of `like`, or NULL.  Does not sleep. */
+/*
+ * place_strict - allocate a block in lgroup `lgrp` with the size and colour of `like`; NULL: none is free.
+ * Does not sleep.
+ */
 struct page *place_strict(unsigned lgrp, const struct page *like);
 
 /* place_of_object - the placement of a page that read() or write() makes: first touch, unless there is advice. */

@@ -2,12 +2,12 @@
 /*
  * radix.c - the page index of an object; see radix.h for the structure and its invariants.
  *
- * THEORY      A look-up goes down from the root and stops where a prefix differs: then there is no item.
- *             An insertion that stops there puts an inner node in between, at the highest bit group in
- *             which the new index and the old subtree differ.  If a removal leaves an inner node with one
- *             child, the child takes its place (I1).
+ * THEORY      A look-up goes down from the root.  If a prefix differs from the index, there is no item.  In
+ *             that case an insertion adds an inner node at the highest bit group in which the new index and the
+ *             old subtree differ.  If a removal leaves an inner node with one child, the child takes its place
+ *             (I1).
  *             Most look-ups hit the same leaf as the one before.  It is kept in `hint`.
- * LOCKING     the owner's
+ * LOCKING     The caller holds the lock of the tree's owner.
  * SEE ALSO    tests/host/test_radix.c
  */
 #include "pages/radix.h"

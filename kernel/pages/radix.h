@@ -3,17 +3,18 @@
  * radix.h - the page index of an object: from a page number to the item that is kept there.
  *
  * THEORY      An object must find the page at an index, the next page after it, and the next dirty page,
- *             though its indices may be far apart.  This is a radix tree with 64 slots per node and path
+ *             even if its indices are far apart.  This is a radix tree with 64 slots per node and path
  *             compression.  A node names the bits that all indices below it share (`prefix`).  So one small
- *             region anywhere in a 52-bit range costs one leaf, and two distant regions cost two leaves and
- *             one inner node.  `present` shows which slots are in use; the others hold garbage, so a new
- *             node needs no clearing.
+ *             region anywhere in a 52-bit range costs one leaf, and two distant regions cost two leaves and one
+ *             inner node.  `present` shows which slots are in use; the others hold garbage, so a new node needs
+ *             no clearing.
  *             An item may have tags.  For each tag a node shows which of its slots lead to an item with the
- *             tag.  So the next one is found without looking at the others.
+ *             tag.  So the next item with the tag is found without looking at items that do not have it.
  * INVARIANTS  I1  a node in a tree has at least one slot in use, an inner node at least two
  *             I2  an inner node's child lies within the range of the child's slot
  *             I3  a slot of an inner node has a tag exactly if the node below has it on any slot
- * LOCKING     the owner's; look-ups write the hint, so they need the lock too
+ * LOCKING     The caller holds the lock of the tree's owner.  Look-ups write the hint, so they need the lock,
+ *             too.
  * SEE ALSO    docs/memory.md, tests/host/test_radix.c
  */
 #ifndef PAGES_RADIX_H
@@ -79,12 +80,12 @@ struct radix_node *radix_next_leaf(struct radix *r, uint64_t index);
 /* radix_tag, radix_untag - set or clear a tag of the item at `index`, which exists. */
 void radix_tag(struct radix *r, uint64_t index, enum radix_tag tag);
 void radix_untag(struct radix *r, uint64_t index, enum radix_tag tag);
-/* radix_next_tagged - as radix_next, but only among items with the tag. */
+/* radix_next_tagged - like radix_next(), but only among items with the tag. */
 void *radix_next_tagged(struct radix *r, uint64_t *index, enum radix_tag tag);
 
 /*
- * radix_clone_leaf - insert a copy of another tree's leaf `n`, without tags.  No leaf of this tree covers
- * its range.  Returns the copy, whose slots the caller may still change; NULL: no memory.
+ * radix_clone_leaf - insert a copy of another tree's leaf `n`, without tags.  No leaf of this tree covers the
+ * range of `n`.  Returns the copy, whose slots the caller can still change; NULL: no memory.
  */
 struct radix_node *radix_clone_leaf(struct radix *r, const struct radix_node *n);
 

@@ -3,16 +3,17 @@
  * scan.c - visits all frames in turn, and locks the owner of a frame.
  *
  * THEORY      The scanner starts from a frame.  The frame's descriptor names the object or fork family of
- *             its page.  But that may be freed before the scanner has its lock: pages hold no reference to
- *             their owner, because allocating and freeing pages must be cheap.
+ *             its page.  But that owner may be freed before the scanner has its lock.  Pages hold no reference
+ *             to their owner, because allocating and freeing pages must be cheap.
  *             So each scanner has a number in looking[].  It makes the number odd, reads the name, tries
  *             the lock, checks that the page is still in a tree there, and makes the number even.  A page
  *             that leaves its tree forgets the object or is freed (object_remove_page).  After that, before the
- *             object is freed, pageout_quiesce() waits while a number is odd.  That takes some dozens of
- *             instructions, and only if a scanner is just there.
+ *             object is freed, pageout_quiesce() waits while a number is odd.  The wait takes some dozens of
+ *             instructions, and happens only if a scanner is between these two steps.
  *             The flags and the name of a descriptor are read twice, to detect that the frame changed its
  *             use in between.
- * LOCKING     family or object (only tried), then objects of the family
+ * LOCKING     The lock of the family or object is only tried.  Locks of objects of the family are taken after
+ *             it.
  * SEE ALSO    pageout.c
  */
 #include "pages/scan.h"
@@ -96,8 +97,8 @@ enum scan_use scan_use(const struct page *pg)
 }
 
 /*
- * The object of the family that names the page, or NULL.  The page is then held, because the lock of the
- * family does not keep it in the object.  The family is locked.
+ * Returns the object of the family that names the page, or NULL.  If it finds one, it also takes a reference to
+ * the page, because the family's lock does not keep the page in the object.  The caller has locked the family.
  */
 static struct vm_object *find_naming_object(struct anon_family *f, struct page *pg)
 {
@@ -118,8 +119,8 @@ static struct vm_object *find_naming_object(struct anon_family *f, struct page *
 }
 
 /*
- * Tries to lock the owner of a page: its object, or the family of a private page.  Fills *out; false: not
- * locked.
+ * Tries to lock the owner of a page: its object, or the family of a private page.  Fills in *out.  false: the
+ * owner is not locked.
  */
 static bool trylock_page_owner(struct page *pg, uint64_t owner, bool private, struct scan_page *out)
 {

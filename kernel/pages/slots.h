@@ -3,12 +3,12 @@
  * slots.h - which page-sized slots of a swap area are in use.
  *
  * THEORY      Pages that leave memory together are read back with one request if their slots are adjacent.
- *             So a run of slots is taken where the last one ended, if the whole run fits there; else at the
- *             next word (64 slots) that is all free; else at the next free slot.
- *             `whole` counts the words that are all free.  So a search for one is not started in vain.
+ *             So a run of slots is taken where the last run ended, if the whole run fits there.  Otherwise it
+ *             is taken at the next word (64 slots) that is all free, or else at the next free slot.
+ *             `whole` counts the words that are all free, so that a search for such a word always finds one.
  * INVARIANTS  I1  free is the number of zero bits below `pages`
  *             I2  whole is the number of words with 64 slots and no bit set
- * LOCKING     the caller's; pure
+ * LOCKING     The functions are pure; the caller provides the lock.
  * SEE ALSO    swap_area.c, tests/host/test_slots.c
  */
 #ifndef PAGES_SLOTS_H

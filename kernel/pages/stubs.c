@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * stubs.c - stubs of functions in higher folders, for host tests of pages/ and vm/ without vfs/ and proc/.
- * There are no files.  The functions are weak, so that a test can define its own.
+ * stubs.c - stubs of functions in higher folders, for host tests of pages/ and vm/ without vfs/ and proc/.  In
+ * these tests there are no files.  The functions are weak, so that a test can define its own.
  */
 #include "pages/object.h"
 

@@ -6,12 +6,12 @@
  *             kernel writes the page to a slot of a swap area.
  *             A page that goes to swap is replaced by a stand-in: a struct page without a frame, with
  *             PG_SWAPPED, that records the slot.  The stand-in takes the page's place in every object that
- *             names it, as a copy does when a page moves to another board, with the same counts of
- *             references and sharers.  So fork, exit and munmap treat it like any page.  Only code that
- *             needs the contents looks at the flag (fault.c, anon.c), and swaps the page in: a new frame
- *             replaces the stand-in.  When the last reference to a stand-in is dropped, its slot is freed.
- *             While a page is being written it is busy (PG_LOCKED) and unmapped.  While it is being read,
- *             the stand-in is busy.
+ *             names the page, with the same counts of references and sharers.  A copy of a page takes the
+ *             page's place in the same way when the page moves to another board.  So fork, exit and munmap
+ *             treat it like any page.  Only code that needs the contents looks at the flag (fault.c, anon.c),
+ *             and swaps the page in: a new frame replaces the stand-in.  When the last reference to a stand-in
+ *             is dropped, its slot is freed.  While a page is being written it is busy (PG_LOCKED) and
+ *             unmapped.  While it is being read, the stand-in is busy.
  *             Pages are written in clusters: neighbours get adjacent slots, and are read back with one
  *             request (around.h).
  *             A page that was read back keeps its slot, with PG_SLOT, until a store to it.  Until then it
@@ -21,7 +21,8 @@
  *                 it could not be written
  *             I2  a stand-in is never mapped
  *             I3  no translation of a page with PG_SLOT is writable, so the page equals its slot
- * LOCKING     family or object for the places of pages.  The code that clears PG_SLOT owns the slot.
+ * LOCKING     The lock of the family or object guards the places of pages.  The code that clears PG_SLOT owns
+ *             the slot.
  * TUNABLES    swap_cluster, swap_readaround, swap_keep
  * SEE ALSO    swap_area.c, docs/paging.md
  */
@@ -73,7 +74,7 @@ static inline void set_swap_place(struct page *pg, struct swap_place p)
     pg->swap_slot = (uint32_t)p.slot;
 }
 
-/* Takes over the slot of a page that keeps one, and clears PG_SLOT; false: it keeps none. */
+/* Takes over the slot of a page that keeps one, and clears PG_SLOT; false: the page keeps none. */
 static bool claim_swap_slot(struct page *pg, struct swap_place *out)
 {
     *out = swap_place_of(pg);
@@ -103,7 +104,10 @@ void swap_free_slot(struct page *pg)
     kmem_cache_free(standin_cache, pg);
 }
 
-/* A stand-in for `pg` at a slot, with one reference; NULL: no memory.  page_replace_unlock() fills in the rest. */
+/*
+ * Makes a stand-in for `pg` at a slot, with one reference; NULL: no memory.  page_replace_unlock() fills in the
+ * rest.
+ */
 static struct page *standin_new(const struct page *pg, struct swap_place p)
 {
     struct page *s = kmem_cache_alloc(standin_cache);
@@ -128,7 +132,7 @@ struct swap_transfer {
     struct dying dying;
 };
 
-/* A transfer, after waiting for memory if necessary; NULL: no memory. */
+/* Allocates a transfer, and waits for memory if necessary; NULL: no memory. */
 static struct swap_transfer *transfer_alloc_wait(void)
 {
     struct mem_need need = mem_need();
@@ -147,8 +151,8 @@ static void release_page_unlock(struct page *pg)
 }
 
 /*
- * Drops the last references to objects, in a thread: to free an object takes a mutex, which an interrupt
- * must not take.
+ * Drops the last references to objects.  Runs in a thread, because freeing an object takes a mutex, which an
+ * interrupt handler must not take.
  */
 static void transfer_free(struct dying *d)
 {
@@ -247,8 +251,8 @@ static void swap_write_done(struct blk_req *r)
 }
 
 /*
- * If the page, which has no other user, equals a slot that it keeps, replaces it by a stand-in, and drops the
- * caller's reference.  false: it must be written.
+ * If the page, which has no other user, keeps a slot (and so equals it), replaces the page by a stand-in and
+ * drops the caller's reference.  false: the page must be written.
  */
 static bool swap_out_unwritten(struct page *pg, struct page_owner own)
 {
@@ -268,8 +272,9 @@ static bool swap_out_unwritten(struct page *pg, struct page_owner own)
 }
 
 /*
- * Starts writing the first of n pages to adjacent slots.  Returns how many pages that were, or were
- * released for lack of memory; 0: no free slot, or no memory for the transfer.
+ * Starts writing the first of n pages to adjacent slots.  Returns the number of pages done: those being
+ * written, and those released because there was no memory for a stand-in.  0: no free slot, or no memory for
+ * the transfer.
  */
 static unsigned swap_out_cluster(struct page **pages, struct page_owner *owners, unsigned n,
                                  struct swap_out_result *went)
@@ -338,8 +343,8 @@ struct swap_out_result swap_out(struct page **pages, struct page_owner *owners, 
 /* ---- in -------------------------------------------------------------------------------------- */
 
 /*
- * The contents of a frame have been read: it replaces the stand-in, and takes over the slot if it may keep
- * it.  Drops the references to both.
+ * Called when the contents of a frame have been read.  The frame replaces the stand-in, and takes over the slot
+ * if it is allowed to keep it.  Drops the references to both.
  */
 static void install_read_frame(struct page *frame, struct page *standin, struct page_owner own)
 {
@@ -372,8 +377,8 @@ static void swap_read_done(struct blk_req *r)
 }
 
 /*
- * Finds the stand-in of page `index` of `o`, and holds it and makes it busy.  Its slot must be adjacent to
- * that of `next`.  NULL: there is none, or it is busy, or the last attempt to read it failed.
+ * Finds the stand-in of page `index` of `o`, takes a reference to it, and makes it busy.  Its slot must be
+ * adjacent to that of `next`.  NULL: there is none, or it is busy, or the last attempt to read its page failed.
  */
 static struct page *lock_neighbour_standin(struct vm_object *o, uint64_t index,
                                            const struct page *next)
@@ -394,8 +399,8 @@ static struct page *lock_neighbour_standin(struct vm_object *o, uint64_t index,
 }
 
 /*
- * A frame for page `index` of an object, without waiting for memory; `pl` is the placement of page `of`, from
- * which its placement follows.
+ * Allocates a frame for page `index` of an object, without waiting for memory.  `pl` is the placement of page
+ * `of`; the placement of the frame follows from it.
  */
 static struct page *alloc_swap_in_frame(const struct placement *pl, uint64_t index, uint64_t of)
 {
@@ -437,7 +442,7 @@ static unsigned gather_neighbours(struct vm_object *o, const struct page *pg,
 /*
  * Starts reading the page of a stand-in, which the caller has made busy, and its neighbours within
  * *around.  0 or -ENOMEM.
- * @guess  the neighbours are not wanted yet
+ * @guess  the neighbours are only a guess: they get PG_AHEAD
  */
 static int start_swap_in(struct vm_object *o, struct page *pg, const struct placement *pl,
                          struct page_run *around, bool guess)
@@ -526,11 +531,12 @@ int swap_in_around(struct vm_object *o, struct page *pg, const struct placement 
     return err;
 }
 
-#define LOOKS_PER_HOLD 128 /* most pages looked at with one hold of the lock */
+#define LOOKS_PER_HOLD 128 /* most pages looked at while the lock is held */
 
 /*
- * Is it a stand-in that the caller looks for?
- * @ahead  any that is not being read; else, for swapoff, one on an area that is being removed
+ * Whether the page is a stand-in that the caller looks for.
+ * @ahead  look for any stand-in that is not being read; otherwise, for swapoff, for one on an area that is
+ *         being removed
  */
 static bool is_wanted_standin(const struct page *pg, uint32_t flags, bool ahead)
 {
@@ -542,9 +548,9 @@ static bool is_wanted_standin(const struct page *pg, uint32_t flags, bool ahead)
 }
 
 /*
- * Looks at some pages from *index on for a wanted stand-in; *index advances.  true: *out is the stand-in,
- * held, or NULL if there is none up to `last`.  false: call again; the lock was released in between.  Also
- * frees slots on areas being removed that pages in memory keep.
+ * Looks at some pages from *index on for a wanted stand-in; *index advances.  true: *out is the stand-in, with
+ * a reference, or NULL if there is none up to `last`.  false: the caller must call again; the lock was
+ * released.  If an area is being removed, also frees its slots that pages in memory keep.
  */
 static bool look_for_standin(struct vm_object *o, uint64_t *index, uint64_t last, bool ahead,
                              struct page **out)
@@ -574,8 +580,8 @@ static bool look_for_standin(struct vm_object *o, uint64_t *index, uint64_t last
 }
 
 /*
- * The first wanted stand-in of an object at or after *index, held; *index becomes its index.  NULL: there
- * is none up to `last`.
+ * The first wanted stand-in of an object at or after *index, with a reference; *index becomes its index.  NULL:
+ * there is none up to `last`.
  */
 static struct page *next_standin(struct vm_object *o, uint64_t *index, uint64_t last, bool ahead)
 {

@@ -7,7 +7,8 @@
  *             back, and pages in memory that keep a slot there free it.
  *             A slot that could not be written is never used again.  So a disk that fails runs out of
  *             slots, and allocations of memory fail.
- * LOCKING     areas_lock (RANK_VM_TLB) for slots and counts; areas_mutex for adding and removing
+ * LOCKING     areas_lock (RANK_VM_TLB) guards slots and counts.  areas_mutex is held while an area is added or
+ *             removed.
  * SEE ALSO    slots.c, swap.c, docs/paging.md
  */
 #include "pages/swap_area.h"
@@ -116,7 +117,7 @@ int swap_add(const struct swap_new *n)
     bitmap = kmem_zalloc(slots_bytes(n->pages));
     if (err != -EBUSY && a != NULL && bitmap != NULL && n->sector == NULL &&
         disk_claim(n->disk) != 0)
-        err = -EBUSY; /* a file's blocks are claimed with its file system */
+        err = -EBUSY; /* the disk of a swap file is claimed by its file system */
     if (err != -EBUSY && a != NULL && bitmap != NULL) {
         vnode_hold(n->vn);
         str_copy(a->name, n->name, sizeof a->name);
@@ -140,7 +141,7 @@ static bool is_area_unused(const struct swap_area *a)
     return a->slots.free == a->usable;
 }
 
-/* swap_in_leaving() of an object for area `arg`; -EINTR: the process is ending. */
+/* Calls swap_in_leaving() for an object while area `arg` is being removed; -EINTR: the process is ending. */
 static int swap_in_object(struct vm_object *o, void *arg)
 {
     if (proc_is_ending())
@@ -148,7 +149,7 @@ static int swap_in_object(struct vm_object *o, void *arg)
     return is_area_unused(arg) ? 0 : swap_in_leaving(o);
 }
 
-/* Reads back all pages on an area that is being removed.  The errors of swap_in_object(). */
+/* Reads back all pages on an area that is being removed.  Returns the errors of swap_in_object(). */
 static int swap_in_area(struct swap_area *a)
 {
     int err = object_each_sysv(swap_in_object, a);
@@ -158,7 +159,7 @@ static int swap_in_area(struct swap_area *a)
 
 #define TRIES 200 /* attempts, every 10 ms: pages may be on their way out, spaces may be ending */
 
-/* swap_in_area(), repeated until the area is empty.  Also -EBUSY: it is not empty after TRIES attempts. */
+/* Repeats swap_in_area() until the area is empty.  Also returns -EBUSY: the area is not empty after TRIES attempts. */
 static int empty_swap_area(struct swap_area *a)
 {
     int err = swap_in_area(a);

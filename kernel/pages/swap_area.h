@@ -11,7 +11,7 @@
 enum { SWAP_AREAS = 8, SWAP_SECTORS = PAGE_SIZE / 512 };
 
 struct swap_area {
-    struct vnode *vn; /* held; NULL: no area here */
+    struct vnode *vn; /* with a reference; NULL: no area here */
     struct disk *disk;
     uint64_t *sector; /* sector of each slot of a file; NULL: slot n at page n */
     struct slots slots;
@@ -21,7 +21,7 @@ struct swap_area {
 };
 extern struct swap_area swap_areas[SWAP_AREAS];
 
-/* Place of a page on swap.  area SWAP_AREAS: none. */
+/* The place of a page on swap.  If area is SWAP_AREAS, there is none. */
 struct swap_place {
     unsigned area;
     uint64_t slot;
@@ -32,7 +32,7 @@ static inline uint64_t swap_sector(const struct swap_area *a, uint64_t slot)
     return a->sector != NULL ? a->sector[slot] : slot * SWAP_SECTORS;
 }
 
-/* swap_follows - whether slot `b` lies directly behind slot `a` on the disk, in the same area.  No lock. */
+/* swap_follows - whether slot `b` lies directly behind slot `a` on the disk, in the same area.  Takes no lock. */
 static inline bool swap_follows(struct swap_place a, struct swap_place b)
 {
     return a.area == b.area && a.area != SWAP_AREAS &&
@@ -41,18 +41,19 @@ static inline bool swap_follows(struct swap_place a, struct swap_place b)
 }
 
 /*
- * swap_take - take up to `want` slots of one area, adjacent on the disk, from *first on.  Returns how many;
- * 0: none is free.
+ * swap_take - take up to `want` slots of one area that are adjacent on the disk; *first becomes the first of
+ * them.  Returns how many; 0: none is free.
  * swap_give - free a slot.
- * swap_retire - a slot could not be written: count one usable slot less.  It stays in use for ever.
- * Each takes areas_lock (RANK_VM_TLB).  Any context.
+ * swap_retire - count one usable slot less, because a slot could not be written.  That slot stays in use for
+ * ever.
+ * Each takes areas_lock (RANK_VM_TLB), and can be called in any context.
  */
 unsigned swap_take(unsigned want, struct swap_place *first);
 void swap_give(struct swap_place p);
 void swap_retire(unsigned area);
 /*
  * swap_plenty - whether pages read back from `area` may keep their slots: at least half of swap is free,
- * and the area is not being removed.  No lock.
+ * and the area is not being removed.  Takes no lock.
  */
 bool swap_plenty(unsigned area);
 void swap_areas_boot(void);

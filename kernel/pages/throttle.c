@@ -9,7 +9,7 @@ bool throttle_blocks(const struct throttle *t, uint64_t bytes)
     return t->on && bytes > t->hw;
 }
 
-/* At 0 they always wake up: with `before >= lw && after <= lw` alone, they might sleep for ever if hw < lw. */
+/* At 0 the sleepers always wake up.  With only `before >= lw && after <= lw`, they could sleep for ever if hw < lw. */
 bool throttle_wakes(const struct throttle *t, uint64_t before, uint64_t after)
 {
     return (t->on && before >= t->lw && after <= t->lw) || after == 0;

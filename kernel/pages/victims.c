@@ -2,12 +2,12 @@
 /*
  * victims.c - pages on their way out of memory.
  *
- * THEORY      A page that is taken is unmapped and made busy (PG_LOCKED) while its owner is locked.  After
- *             some dozens of such pages, the TLBs of all CPUs are flushed once.  Then clean file pages are
- *             freed or go onto the cache list, and anonymous pages go to swap.
+ * THEORY      To take a page, the kernel unmaps it and makes it busy (PG_LOCKED) while its owner is locked.
+ *             After some dozens of such pages, the TLBs of all CPUs are flushed once.  Then clean file pages
+ *             are freed or go onto the cache list, and anonymous pages go to swap.
  * INVARIANTS  I1  a page is freed only when no CPU's TLB can have a translation of it
- * LOCKING     the owner of a page is locked, by scan_lock() or by the caller; for victims_finish() no lock
- *             is held
+ * LOCKING     scan_lock() or the caller has locked the owner of a page.  The caller of victims_finish() holds
+ *             no lock.
  * SEE ALSO    pageout.c, vm/cold.c, docs/pageout.md
  */
 #include "pages/victims.h"
@@ -70,8 +70,8 @@ struct page_seen page_seen_now(const struct scan_page *sp, struct tlb_batch *b)
 }
 
 /*
- * Frees a busy page of a file, or puts it on the cache list, unless it is in use.  Drops the reference of
- * the caller.
+ * Frees a busy page of a file, or puts it on the cache list, unless the page is in use.  Drops the caller's
+ * reference.
  */
 static void free_file_page_unlock(struct page *pg)
 {

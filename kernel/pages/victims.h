@@ -12,7 +12,7 @@
 
 #define VICTIMS SWAP_CLUSTER
 
-/* Pages that are unmapped, busy and held, and wait for the TLB flush. */
+/* Pages that are unmapped and busy and wait for the TLB flush.  Each has a reference. */
 struct victims {
     unsigned nfile, nanon;
     struct page *file[VICTIMS], *anon[VICTIMS + SWAP_CLUSTER]; /* room for a whole cluster */
@@ -36,27 +36,28 @@ static inline bool victims_full(const struct victims *v)
 }
 
 /*
- * victims_take_file - take a page of a file, which is clean and not busy.  Its object is locked, and
- * released here.
+ * victims_take_file - take a page of a file that is clean and not busy.  The caller has locked the page's
+ * object; the function unlocks it.
  */
 void victims_take_file(struct victims *v, const struct scan_page *sp);
 /*
- * victims_take_anon - take an anonymous page, which is not busy.  Its owner is locked.  false: its object
- * is being freed.
+ * victims_take_anon - take an anonymous page that is not busy.  The caller has locked the page's owner.  false:
+ * the page's object is being freed.
  */
 bool victims_take_anon(struct victims *v, const struct scan_page *sp);
 /*
- * victims_finish - flush TLBs, free clean pages, start writing the rest.  Returns the number of pages of
- * each; `freed` also counts file pages.  Does not sleep; no spin lock is held.
+ * victims_finish - flush TLBs, free clean pages, start writing the rest.  Returns how many pages were freed and
+ * how many are being written; `freed` also counts file pages.  Does not sleep; the caller must hold no spin
+ * lock.
  */
 struct swap_out_result victims_finish(struct victims *v);
 
 /*
- * page_referenced - whether the page was touched.  Its owner is locked.
- * @clear  clear the reference bits; complete after the batch is flushed
+ * page_referenced - whether the page was touched.  The caller has locked its owner.
+ * @clear  clear the reference bits; this is complete after the batch is flushed
  */
 bool page_referenced(const struct scan_page *sp, bool clear, struct tlb_batch *b);
-/* page_seen_now - get the state of a page without changing it.  Its owner is locked. */
+/* page_seen_now - get the state of a page without changing it.  The caller has locked its owner. */
 struct page_seen page_seen_now(const struct scan_page *sp, struct tlb_batch *b);
 
 #endif
