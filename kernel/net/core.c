@@ -4,13 +4,13 @@
  *
  * THEORY      The TCP/IP protocols are implemented by lwIP, a library that is not written for several
  *             threads.  So one lock, net_lock, guards all of it.  It is a spin lock because frames are
- *             received in the interrupt handler of the card.  It is held for one packet or one call at a
- *             time.  The loopback is a queue of packets.  A CPU that releases net_lock first delivers them,
- *             one at a time, and releases the lock between two packets.  So sending never recurses into
- *             receiving, and other CPUs get the lock in between.
+ *             received in the interrupt handler of the card.  A CPU holds it for one packet or one call at a
+ *             time.  The loopback is a queue of packets.  Before a CPU releases net_lock, it delivers the packets
+ *             in this queue, and releases the lock for a moment after each packet.  So sending never recurses
+ *             into receiving, and other CPUs get the lock between two packets.
  *             TCP needs a tick every 250 ms while there are connections.  ARP and the reassembly of fragments
- *             need one every second while they hold entries.  The timer stops when it is no longer needed, so
- *             that an idle machine is not woken.
+ *             need a tick every second while they hold entries.  The timer stops when it is no longer needed,
+ *             so that an idle machine is not woken.
  * INVARIANTS  I1  `ticking` is true if and only if the timer is armed or its function runs
  * LOCKING     net_lock (RANK_NET); the timer's function takes it
  * TUNABLES    net_tcp_time_wait_ms
@@ -38,7 +38,7 @@ enum {
 
 struct spinlock net_lock = SPINLOCK_INIT(RANK_NET);
 
-/* As Solaris's tcp_time_wait_interval, whose default is one minute.  lwIP counts it in steps of 500 ms. */
+/* Like Solaris's tcp_time_wait_interval, whose default is one minute.  lwIP counts the time in steps of 500 ms. */
 uint32_t net_tcp_time_wait_ms = 60000;
 TUNABLE(
     net_tcp_time_wait_ms, 1000, 600000,
@@ -82,7 +82,7 @@ static void run_network_tick(struct timer *t)
         ip_reass_tmr();
     }
     /*
-     * Fragments and pending ARP requests cannot be tested here.  GRACE is longer than each of them may last.
+     * Fragments and pending ARP requests cannot be tested here.  GRACE is longer than the lifetime of both.
      */
     if (tcp_active_pcbs == NULL && tcp_tw_pcbs == NULL && ++unused > GRACE && !arp_has_entries())
         ticking = false;
@@ -100,7 +100,7 @@ void net_timer_kick(void)
     timer_arm(&tick_timer, clock_mono_ns() + TCP_TMR_INTERVAL * 1000000ull, run_network_tick);
 }
 
-/* lwIP calls it when it creates a connection. */
+/* lwIP calls this function when it creates a connection. */
 void tcp_timer_needed(void);
 void tcp_timer_needed(void)
 {
@@ -235,7 +235,7 @@ static void socket_snapshot(struct kstat *ks, uint64_t *out)
     net_exit();
 }
 
-/* kstat.clear: does nothing, because the counts are of sockets that exist now. */
+/* kstat.clear: does nothing, because the counters show the number of sockets that exist now. */
 static void keep_socket_counts(struct kstat *ks)
 {
 }

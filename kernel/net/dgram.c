@@ -54,7 +54,10 @@ void dgram_add(struct socket *s, struct pbuf *p, const struct sock_addr *from)
     socket_wake_reader(s);
 }
 
-/* Returns the first message, and removes it from the queue if !peek; NULL: none.  net_lock and rlock held. */
+/*
+ * Returns the first message, and removes it from the queue if !peek; NULL: none.  The caller holds net_lock and
+ * rlock.
+ */
 static struct dgram *take_or_peek_dgram(struct socket *s, bool peek)
 {
     struct dgram *d;
@@ -70,8 +73,8 @@ static struct dgram *take_or_peek_dgram(struct socket *s, bool peek)
 }
 
 /*
- * Copies a message and its sender to m.  Bytes copied, or -EFAULT.  `real_length` (MSG_TRUNC was set):
- * returns the length of the message instead, which may be larger.
+ * Copies a message and its sender to m.  Returns the number of bytes copied, or -EFAULT.  If `real_length` (MSG_TRUNC
+ * was set), returns the length of the message instead, which can be larger.
  */
 static long copy_dgram_to_uio(const struct dgram *d, struct sock_msg *m, bool real_length)
 {
@@ -158,7 +161,7 @@ int pbuf_from_uio(struct uio *uio, size_t n, struct pbuf **out)
     return 0;
 }
 
-/* Result of send(2) for a result of lwIP.  No memory counts as success: the message is sent, but lost. */
+/* Translates a result of lwIP to the result of send(2).  A lack of memory counts as success: the message is lost. */
 static int send_errno(err_t e)
 {
     if (e == ERR_MEM || e == ERR_BUF)

@@ -5,11 +5,11 @@
  * THEORY      An ICMP error quotes the IP header and the first 8 bytes of the datagram that it is about.
  *             This is enough to find the socket that sent the datagram.  lwIP sends such errors for closed
  *             local ports, but it drops the errors that it receives.  So the kernel has a raw socket of its
- *             own, which gets them after lwIP has checked the IP header.
- *             As on Linux, an error is reported to connected UDP sockets only, and only if it is permanent:
- *             the next call on the socket fails.  ICMP messages are easy to forge, so TCP ignores them (RFC
- *             5927); TCP refuses a connection with a reset.
- * LOCKING     all under net_lock
+ *             own, which gets these errors after lwIP has checked the IP header.
+ *             As on Linux, an error is reported only to connected UDP sockets, and only if it is permanent.
+ *             Then the next call on the socket fails.  ICMP messages are easy to forge, so TCP ignores them
+ *             (RFC 5927).  TCP does not need them, because a host refuses a connection with a reset.
+ * LOCKING     All code here runs under net_lock.
  * SEE ALSO    RFC 792; dgram.c; t_net's udp_refused
  */
 #include "net/netpriv.h"
@@ -26,7 +26,7 @@
 
 enum { ICMP_HEADER = 8, PORTS = 4, CODES = 16, PROTOCOL_ICMP = 1, PROTOCOL_UDP = 17 };
 
-/* Errno of each code of "destination unreachable", as on Linux; 0: the error may be temporary. */
+/* Errno of each code of "destination unreachable", as on Linux; 0: the error can be temporary. */
 static const uint8_t unreachable[CODES] = {
     [2] = ENOPROTOOPT,   [3] = ECONNREFUSED,  [6] = ENETUNREACH,   [7] = EHOSTDOWN,
     [8] = ENONET,        [9] = ENETUNREACH,   [10] = EHOSTUNREACH, [13] = EHOSTUNREACH,
@@ -41,7 +41,7 @@ static int icmp_to_errno(const uint8_t *header)
     return header[0] == ICMP_DUR && header[1] < CODES ? unreachable[header[1]] : 0;
 }
 
-/* Whether the ICMP message after the first `skip` bytes of p has a valid checksum.  The loopback has none. */
+/* Whether the ICMP message after the first `skip` bytes of p has a valid checksum.  Loopback packets have none. */
 static bool icmp_checksum_is_valid(struct pbuf *p, unsigned skip)
 {
     bool right = true;

@@ -3,9 +3,10 @@
  * iface.c - interfaces: the loopback and the cards.
  *
  * THEORY      An interface is a way to send and receive packets.  The loopback `lo` is a queue: packets to
- *             lo, and packets to this machine's own addresses, are received again from it.  They need no
- *             checksums.  Each network card is an interface ethN.  The card's interrupt handler copies a
- *             received frame to memory of the network.  A frame to send is copied to a buffer of the card.
+ *             lo, and packets to this machine's own addresses, are put into this queue and received from it.
+ *             They need no checksums.  Each network card is an interface ethN.  The card's interrupt handler
+ *             copies a received frame to memory of the network.  A frame to send is copied to a buffer of the
+ *             card.
  *             A packet leaves by the interface whose network contains its destination, or else by the one
  *             default route, through a gateway.
  * INVARIANTS  I1  ifaces[0] is lo; programs know ifaces[i] by index i + 1, which never changes
@@ -56,11 +57,11 @@ struct netif *iface_by_name(const char *name)
 
 /* ---- the loopback ---- */
 
-/* netif.output of lo: ERR_OK, or ERR_MEM and the packet is dropped. */
+/* netif.output of lo.  ERR_OK; ERR_MEM: the packet was dropped. */
 static err_t queue_on_loopback(struct netif *n, struct pbuf *p, const ip4_addr_t *to)
 {
     struct iface *lo = &ifaces[0];
-    struct pbuf *copy = pbuf_clone(PBUF_LINK, PBUF_RAM, p); /* TCP keeps p and may send it again */
+    struct pbuf *copy = pbuf_clone(PBUF_LINK, PBUF_RAM, p); /* TCP keeps p and can send it again */
 
     if (copy == NULL) {
         lo->tx_drops++;
@@ -111,7 +112,7 @@ static void copy_packet_to_card(void *dst, void *arg)
     (void)pbuf_copy_partial(p, dst, p->tot_len, 0);
 }
 
-/* netif.linkoutput of a card: sends the complete frame p.  ERR_OK, or ERR_MEM and it is dropped. */
+/* netif.linkoutput of a card: sends the complete frame p.  ERR_OK; ERR_MEM: the frame was dropped. */
 static err_t card_send_frame(struct netif *n, struct pbuf *p)
 {
     struct iface *i = container_of(n, struct iface, n);
@@ -145,13 +146,13 @@ bool iface_may_bind(uint32_t ip)
 /* netif.output of a card: sends an IP packet; a packet to a local address goes to the loopback. */
 static err_t card_send_packet(struct netif *n, struct pbuf *p, const ip4_addr_t *to)
 {
-    net_timer_kick(); /* the ARP table may get an entry, which must age */
+    net_timer_kick(); /* the ARP table can get an entry, which must age */
     return is_own_address(to) ? queue_on_loopback(n, p, to) : etharp_output(n, p, to);
 }
 
 /*
- * Allocates a pbuf of `len` bytes for a received frame; NULL: no memory.  The frame may hold the segment that
- * a connection is missing, so out-of-order segments, which wait for it, are freed if memory is short.
+ * Allocates a pbuf of `len` bytes for a received frame; NULL: no memory.  If memory is short, frees out-of-order
+ * segments, because the frame perhaps contains the missing segment for which these segments wait.
  */
 static struct pbuf *alloc_frame_pbuf(unsigned len)
 {
@@ -227,7 +228,7 @@ static void iface_clear(struct kstat *ks)
     i->rx_packets = i->rx_bytes = i->rx_drops = i->tx_packets = i->tx_bytes = i->tx_drops = 0;
 }
 
-/* Adds an interface to ifaces[] and registers its kstat.  number: -1, or appended to the name. */
+/* Adds an interface to ifaces[] and registers its kstat.  `number` is appended to the name, unless it is -1. */
 static struct iface *iface_new(const char *name, int number)
 {
     struct iface *i = &ifaces[nifaces];

@@ -2,11 +2,12 @@
 /*
  * ifctl.c - ioctl(2) requests that read and change interfaces and routes.
  *
- * THEORY      The requests of ifconfig, route and udhcpc (netdevice(7) of Linux's manual).  Every user may
- *             read; only root may change.  As on Linux, setting an address brings the interface up, and gives
- *             it the network mask of the address's class until SIOCSIFNETMASK sets another.  lwIP has no
- *             routing table: there are only the interfaces' own networks and one default route.
- * LOCKING     net_lock, which is released before user memory is copied
+ * THEORY      These are the requests of ifconfig, route and udhcpc (netdevice(7) of Linux's manual).  Every user
+ *             can read the settings; only root can change them.  As on Linux, setting an address brings the
+ *             interface up, and gives it the network mask of the address's class until SIOCSIFNETMASK sets
+ *             another mask.  lwIP has no routing table: there are only the interfaces' own networks and one
+ *             default route.
+ * LOCKING     net_lock guards the interfaces.  It is released before user memory is copied.
  * SEE ALSO    iface.c
  */
 #include "net/ifpriv.h"
@@ -178,7 +179,7 @@ static int set_iface_attribute(struct netif *n, unsigned cmd, const struct ifreq
             return -EINVAL;
         n->mtu = (u16_t)r->number;
         return 0;
-    case SIOCSIFBRDADDR: /* ignored: it follows from address and mask */
+    case SIOCSIFBRDADDR: /* ignored: address and mask determine the broadcast address */
     case SIOCSIFDSTADDR:
     case SIOCSIFMETRIC:
     case SIOCSIFTXQLEN:
@@ -212,7 +213,7 @@ static long list_iface_addresses(uint64_t arg)
     return err != 0 ? err : copy_out(arg, &c, sizeof c);
 }
 
-/* The interface of a route: the one called `dev`, or if that is "" the one whose network has the gateway. */
+/* The interface of a route: the interface with name `dev`; if `dev` is "", the one whose network has the gateway. */
 static struct netif *find_route_iface(const char *dev, uint32_t gateway)
 {
     if (dev[0] != '\0')

@@ -138,7 +138,7 @@ int inet_option_set(struct socket *s, struct ip_pcb *pcb, int level, int name, c
         if (pcb != NULL)
             pcb->ttl = (uint8_t)v;
         return 0;
-    case IP_RECVERR: /* glibc's resolver needs it to succeed; connected sockets report errors anyway */
+    case IP_RECVERR: /* must succeed for glibc's resolver; connected sockets always report errors */
     case IP_BIND_ADDRESS_NO_PORT: /* a hint */
         return 0;
     case IP_MTU_DISCOVER: /* 0 and 1 allow fragmentation, which is always on here */

@@ -5,11 +5,12 @@
  * THEORY      Packets come from other machines at any rate, so the memory that they take needs a limit.
  *             All allocations of lwIP come here: packets (net_malloc) and its own structures, with one pool
  *             for each type (memp_*, which replace lwIP's memp.c).  Together they take at most
- *             net_mem_max_kib.  Beyond that an allocation fails; then lwIP drops the packet, or lwIP or the
- *             socket tries again later.  Some pools also have a maximum number of objects.  It keeps the
- *             lists of connections short, because lwIP searches them linearly.  If no pcb is free, lwIP ends
- *             the oldest connection in TIME_WAIT.
- * LOCKING     none: the allocator has its own locks, and the counters are atomic.  Any context.
+ *             net_mem_max_kib.  Above this limit an allocation fails.  Then lwIP drops the packet, or lwIP or
+ *             the socket tries again later.  Some pools also have a maximum number of objects.  This maximum
+ *             keeps the lists of connections short, because lwIP searches them linearly.  If no pcb is free,
+ *             lwIP ends the oldest connection in TIME_WAIT.
+ * LOCKING     None: the allocator has its own locks, and the counters are atomic.  The functions can be called in
+ *             any context.
  * TUNABLES    net_mem_max_kib
  * SEE ALSO    kstat net:0:memory, net:0:pools
  */
@@ -64,7 +65,7 @@ static void net_memory_snapshot(struct kstat *ks, uint64_t *out)
     out[1] = net_alloc_failed;
 }
 
-/* kstat.clear: does nothing, because the counts are of memory in use. */
+/* kstat.clear: does nothing, because the counters show the memory in use. */
 static void keep_memory_counts(struct kstat *ks)
 {
 }

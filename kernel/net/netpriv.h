@@ -5,17 +5,18 @@
  * THEORY      The TCP/IP protocols are implemented by lwIP, a library.  The files here put sockets on top of
  *             it.
  *             One lock guards lwIP and the fields of all sockets.  When data has arrived, lwIP calls a
- *             function of this directory with the lock held; that function queues the data at the socket and
- *             wakes the readers.  Bytes move between a program and the kernel without the lock, because that
- *             may sleep.
+ *             function of this directory; the caller of lwIP holds the lock.  That function queues the data at
+ *             the socket and wakes the readers.  A thread that copies bytes from or to a program does not hold
+ *             the lock, because the copy can sleep.
  *             A socket belongs to one open file, or waits in its listener's queue.  lwIP keeps a
  *             protocol control block (pcb) for each connection.  Before a socket is freed, its pcb is freed
- *             or detached from it.
+ *             or detached from the socket.
  * INVARIANTS  I1  a pcb's callback argument is NULL, or the socket whose `pcb` is that pcb
  *             I2  only the holder of `rlock` removes bytes from the receive queue; all others append to it
  *             I3  rx_bytes is the sum of the lengths of the queue's buffers, minus rx_skip
- * LOCKING     rlock, wlock (sleeping locks: one reader, one writer at a time) -> net_lock (RANK_NET) ->
- *             driver, pollers, cv.
+ * LOCKING     rlock and wlock are sleeping locks: they allow one reader and one writer at a time.  Order:
+ *             rlock, wlock -> net_lock (RANK_NET) -> driver, pollers, cv.
+ *             "Locked" in a comment below means that the caller holds net_lock.
  *             [n] net_lock  [r] rlock  [c] constant
  * SEE ALSO    docs/network.md
  */
@@ -35,9 +36,9 @@ struct netif;
 
 extern struct spinlock net_lock;
 /*
- * net_enter, net_exit - acquire and release net_lock.  Interrupts are off while it is held.  net_exit() first
- * delivers the packets that the loopback holds; it releases the lock for a moment after each packet, so that
- * other CPUs can take it.
+ * net_enter, net_exit - acquire and release net_lock.  Interrupts are off while a thread holds it.  net_exit() first
+ * delivers the packets in the queue of the loopback.  It releases the lock for a moment after each packet, so that
+ * other CPUs can take the lock.
  */
 static inline void net_enter(void)
 {
@@ -46,8 +47,8 @@ static inline void net_enter(void)
 void net_exit(void);
 
 /*
- * The operations of one kind of socket.  Called without net_lock, unless noted.  An operation that is NULL
- * makes the system call fail with -EOPNOTSUPP.
+ * The operations of one kind of socket.  The caller does not hold net_lock, unless noted.  If an operation is NULL,
+ * the system call fails with -EOPNOTSUPP.
  */
 struct sock_ops {
     int (*bind)(struct socket *s, const struct sock_addr *a);
@@ -59,11 +60,14 @@ struct sock_ops {
     unsigned (*poll)(struct socket *s); /* under net_lock */
     int (*shutdown)(struct socket *s, int how);
     int (*name)(struct socket *s, bool peer, struct sock_addr *a);
-    /* Options that only this kind has; under net_lock.  -ENOPROTOOPT: it has no such option. */
+    /* Options that only this kind has; under net_lock.  -ENOPROTOOPT: the kind has no such option. */
     int (*set_option)(struct socket *s, int level, int name, const void *val, unsigned len);
     int (*get_option)(struct socket *s, int level, int name, void *val, unsigned *len);
     long (*readable)(struct socket *s); /* FIONREAD; under net_lock */
-    /* The rest: under net_lock, except close.  read_end - queue is empty: 0 wait, 1 end of file, or -errno */
+    /*
+     * The rest: under net_lock, except close.  read_end is called when the queue is empty: 0: wait; 1: end of
+     * file; or -errno.
+     */
     int (*read_end)(struct socket *s);
     void (*consumed)(struct socket *s, size_t n);         /* n bytes have been read */
     void (*accepted)(struct socket *l, struct socket *n); /* n has left l's queue */
@@ -83,7 +87,7 @@ struct socket {
     int err;                                  /* [n] SO_ERROR: a positive errno                   */
     bool rx_eof, rx_shut, tx_shut;            /* [n] the peer has ended; shutdown() of rx, tx     */
     bool starved;                             /* [n] a writer waits for memory                    */
-    uint8_t lent;                             /* [n] TCP: bytes that rcv_wnd is enlarged by now   */
+    uint8_t lent;                             /* [n] TCP: bytes by which rcv_wnd is now enlarged */
     bool reuse, broadcast, keepalive, linger; /* [n] SO_* options that are on                     */
     int linger_s;                             /* [n] seconds                                      */
     uint32_t rcvbuf, sndbuf;                  /* [n] bytes                                        */
@@ -104,7 +108,7 @@ struct socket {
     struct socket *peer;             /* [n] AF_UNIX: the other end, or NULL              */
     struct vnode *vn;                /* [n] AF_UNIX: the file it is bound to, or NULL    */
     struct sock_addr name;           /* [n] AF_UNIX: its address                         */
-    bool bound; /* [n] AF_UNIX: by bind(); an accepted socket only shows the listener's name */
+    bool bound; /* [n] AF_UNIX: bind() was called; false if `name` is the listener's (accepted) */
     uint32_t ifindex;      /* [n] the interface it is bound to; 0: all         */
     uint16_t ethertype;    /* [n] AF_PACKET: protocol, network order           */
     uint32_t inode, uid;   /* [c]                                              */
@@ -112,8 +116,9 @@ struct socket {
 };
 
 /*
- * socket_new - allocate an unconnected socket; NULL if there is no memory.  May be called under net_lock.
- * socket_free - free a socket and the contents of its queues.  Its pcb must be gone.  Without net_lock.
+ * socket_new - allocate an unconnected socket; NULL if there is no memory.  Can be called under net_lock.
+ * socket_free - free a socket and the contents of its queues.  Its pcb must be gone.  The caller must not hold
+ *               net_lock.
  */
 void socket_init(void);
 struct socket *socket_new(const struct sock_ops *ops, int family, int type, int protocol);
@@ -121,7 +126,7 @@ void socket_free(struct socket *s);
 /* socket_charge - charge s to the calling user, unless it is charged already.  0; -ENFILE: over the limit. */
 int socket_charge(struct socket *s);
 /*
- * socket_wait - sleep on `cv` until woken; under net_lock, which is released meanwhile.
+ * socket_wait - sleep on `cv` until woken.  The caller holds net_lock, which is released meanwhile.
  * @deadline  from socket_deadline()
  * @timeo_ns  the socket's timeout; 0: none
  * @what      the reason for the wait, for debugging
@@ -135,8 +140,8 @@ void socket_wake_writer(struct socket *s);
 /* socket_of - store the socket of file f in *s.  0 or -ENOTSOCK. */
 int socket_of(struct file *f, struct socket **s);
 /*
- * socket_write_enter, socket_write_exit - acquire and release wlock.  Its holder may wait for buffer space
- * forever, so a signal, the send timeout or `nonblock` ends the wait for it.  0, or socket_wait()'s error.
+ * socket_write_enter, socket_write_exit - acquire and release wlock.  The holder of wlock can wait for buffer space
+ * without limit.  So a signal, the send timeout or `nonblock` ends the wait for wlock.  0, or socket_wait()'s error.
  */
 int socket_write_enter(struct socket *s, bool nonblock);
 void socket_write_exit(struct socket *s);
@@ -152,7 +157,8 @@ long socket_signal_pipe(unsigned flags);
 struct socket *tcp_socket(const struct tcp_pcb *pcb);
 /*
  * tcp_free_out_of_order - free the out-of-order segments of one connection, for a caller that finds no memory.
- * The peer sends them again.  False: no connection has any.  Locked; not from a callback of lwIP.
+ * The peer sends them again.  False: no connection has such segments.  Locked; must not be called from a callback
+ * of lwIP.
  */
 bool tcp_free_out_of_order(void);
 void socket_tcp_init(void);
@@ -182,7 +188,7 @@ struct dgram {
     struct pbuf *p;
     struct sock_addr from;
 };
-/* dgram_add - queue p at s, or drop and count it if the buffer is full.  Takes p's reference.  Locked. */
+/* dgram_add - queue p at s, or drop and count p if the buffer is full.  Takes over the reference to p.  Locked. */
 void dgram_add(struct socket *s, struct pbuf *p, const struct sock_addr *from);
 /* sock_ops of all sockets that receive messages. */
 long dgram_receive(struct socket *s, struct sock_msg *m, bool nonblock);
@@ -209,7 +215,7 @@ struct netif *iface_by_name(const char *name);
 /* iface_may_bind - whether `ip` (network order) is local, broadcast, multicast or INADDR_ANY.  Locked. */
 bool iface_may_bind(uint32_t ip);
 unsigned iface_index(const struct netif *n);
-bool iface_loop_run(void); /* deliver one packet of the loopback; false: it holds none.  Locked */
+bool iface_loop_run(void); /* deliver one packet of the loopback; false: there is none.  Locked */
 /* packet_input - give copies of a frame received on interface n to the packet sockets.  Locked. */
 void packet_input(struct netif *n, struct pbuf *p);
 
@@ -220,7 +226,7 @@ struct inet_addr {
     uint32_t ip;   /* network order */
     uint8_t zero[8];
 };
-/* inet_may_bind - whether the caller may bind to this port (host order); root only: 1 to 1023. */
+/* inet_may_bind - whether the caller is allowed to bind to this port (host order).  1 to 1023: only root is. */
 bool inet_may_bind(uint16_t port);
 /* inet_get - decode *a; `ip` is in network order.  -EINVAL: too short; -EAFNOSUPPORT.  inet_put - encode. */
 int inet_get(const struct sock_addr *a, uint32_t *ip, uint16_t *port_host_order);

@@ -2,11 +2,11 @@
 /*
  * packet.c - sockets that receive and send whole frames (AF_PACKET), as a DHCP client needs.
  *
- * THEORY      Such a socket gets a copy of each frame that arrives on its interface with its Ethernet
- *             protocol.  A SOCK_RAW socket gets the whole frame.  A SOCK_DGRAM socket gets it without the
- *             Ethernet header; the sender's address holds the contents of the header.  Sending works the same
- *             way.  Without packet sockets no frame is copied.
- * LOCKING     netpriv.h
+ * THEORY      Such a socket gets a copy of each frame that arrives on the socket's interface and has the
+ *             socket's Ethernet protocol.  A SOCK_RAW socket gets the whole frame.  A SOCK_DGRAM socket gets the
+ *             frame without the Ethernet header; the sender's address holds the contents of the header.  Sending
+ *             works the same way.  If there are no packet sockets, no frame is copied.
+ * LOCKING     see netpriv.h
  * SEE ALSO    packet(7) of Linux's manual
  */
 #include "net/ifpriv.h"

@@ -5,8 +5,8 @@
  * THEORY      The lines have Linux's format.  Each line is formatted under net_lock into a buffer of fixed
  *             size, and appended to the text after the lock is released, because struct text allocates
  *             memory.  Connections without a socket, for example in TIME_WAIT, are shown, too.
- * LOCKING     net_lock while one line is formatted.  A list is walked by position, so an entry may be missed
- *             or shown twice if the list changes between two lines.
+ * LOCKING     The caller holds net_lock while one line is formatted.  A list is walked by position, so an entry
+ *             can be missed or shown twice if the list changes between two lines.
  * SEE ALSO    proc(5) of Linux's manual
  */
 #include "net/ifpriv.h"
@@ -23,7 +23,7 @@ struct line {
     char text[192];
 };
 
-/* Formats a line of tcp, udp or raw.  Addresses in network order, ports in host order; s may be NULL. */
+/* Formats a line of tcp, udp or raw.  Addresses are in network order, ports in host order.  s can be NULL. */
 static void format_ip_line(struct line *l, unsigned n, uint32_t lip, unsigned lport, uint32_t rip,
                            unsigned rport, unsigned state, unsigned tx, unsigned rx,
                            const struct socket *s)
@@ -47,7 +47,7 @@ static void format_tcp_line(struct line *l, unsigned n, const struct tcp_pcb *pc
                    listening ? 0 : TCP_SND_BUF - pcb->snd_buf, waiting, s);
 }
 
-/* Formats the n-th TCP connection (from 0); false: there are fewer.  Locked, as all format_nth_*(). */
+/* Formats the n-th TCP connection (from 0); false: there are fewer.  The callers of format_nth_*() hold net_lock. */
 static bool format_nth_tcp(unsigned n, struct line *l)
 {
     struct tcp_pcb *const lists[] = {(struct tcp_pcb *)tcp_listen_pcbs.listen_pcbs, tcp_active_pcbs,

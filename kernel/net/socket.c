@@ -6,7 +6,7 @@
  *             open file.  This file creates the socket and its open file.  Each system call finds the socket
  *             in the open file and calls the operation of its kind (struct sock_ops).  Waiting, timeouts and
  *             pending errors (SO_ERROR) are the same for all kinds and are implemented here.
- * LOCKING     netpriv.h
+ * LOCKING     see netpriv.h
  * SEE ALSO    sockopt.c, tcp.c, dgram.c, packet.c, unix.c; kernel/sys/sys_net.c
  */
 #include "net/netpriv.h"
@@ -102,8 +102,8 @@ int socket_wait(struct cv *cv, uint64_t deadline, uint64_t timeo_ns, const char 
     if (deadline == 0)
         return -EAGAIN;
     /*
-     * A packet on the loopback may be what the caller waits for, and no other CPU may deliver it.  So deliver
-     * it and let the caller test its condition again.
+     * Perhaps the caller waits for a packet in the queue of the loopback, and perhaps no other CPU will deliver
+     * it.  So deliver the packet and let the caller test its condition again.
      */
     if (iface_loop_run())
         return 0;
@@ -135,8 +135,9 @@ int socket_write_enter(struct socket *s, bool nonblock)
     if (likely(mutex_tryenter(&s->wlock)))
         return 0;
     deadline = socket_deadline(nonblock, s->sndtimeo_ns);
-    atomic_fetch_add(&s->nwait_write,
-                     1); /* before the first try: socket_write_exit() reads it after its release */
+    atomic_fetch_add(
+        &s->nwait_write,
+        1); /* before the first try: socket_write_exit() reads it after it releases wlock */
     net_enter();
     while (err == 0 && !mutex_tryenter(&s->wlock))
         err = socket_wait(&s->snd, deadline, s->sndtimeo_ns, "socket write");
@@ -249,7 +250,7 @@ int socket_family(const struct file *f)
     return ((struct socket *)f->data)->family;
 }
 
-/* Creates an open file for s.  On -ENFILE (no memory, or the user's limit) s is closed and freed. */
+/* Creates an open file for s.  After -ENFILE (no memory, or the user's limit is reached) s is closed and freed. */
 static int make_socket_file(struct socket *s, unsigned oflags, struct file **out)
 {
     struct file *f = NULL;

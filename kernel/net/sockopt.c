@@ -3,8 +3,9 @@
  * sockopt.c - setsockopt(2) and getsockopt(2): the options of level SOL_SOCKET, which all sockets have.
  *
  * THEORY      The value of a SOL_SOCKET option is kept in the socket.  Then the set_option operation of the
- *             socket's kind is called, because lwIP may need it.  Options of other levels belong to the kind.
- * LOCKING     all under net_lock
+ *             socket's kind is called, because lwIP may need the value.  Options of other levels belong to the
+ *             kind.
+ * LOCKING     All code here runs under net_lock.
  * SEE ALSO    inet.c, tcpopt.c, socket(7) of Linux's manual
  */
 #include "net/netpriv.h"
@@ -133,7 +134,7 @@ int socket_set_option(struct file *f, int level, int name, const void *val, unsi
         return err;
     net_enter();
     err = level == SOL_SOCKET ? set_generic_option(s, name, val, len) : -ENOPROTOOPT;
-    /* set_option also gets the generic options, after they are stored, and may have more of its own. */
+    /* set_option also gets the generic options, after they are stored, and can accept more options. */
     if ((err == 0 || err == -ENOPROTOOPT) && s->ops->set_option != NULL) {
         int special = s->ops->set_option(s, level, name, val, len);
 

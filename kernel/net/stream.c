@@ -3,10 +3,10 @@
  * stream.c - what TCP and AF_UNIX streams share: the receive queue, and the queue of new connections.
  *
  * THEORY      The receive queue is a chain of buffers in order of arrival.  Senders append at its end under
- *             net_lock.  Only the holder of rlock removes bytes from its front.  So a reader with rlock can
- *             copy the bytes that it has seen without net_lock.  This is necessary because a copy to the
- *             program's memory may sleep in a page fault.  A reader waits without rlock, so that a
- *             non-blocking read of the same socket need not wait for it.
+ *             net_lock.  Only the holder of rlock removes bytes from its front.  So a reader with rlock does not
+ *             need net_lock to copy the bytes that it has seen.  This is necessary because a copy to the
+ *             program's memory can sleep in a page fault.  A reader waits for data without rlock, so that a
+ *             non-blocking read of the same socket need not wait for this reader.
  * INVARIANTS  I2, I3 of netpriv.h
  * LOCKING     netpriv.h
  */
@@ -29,7 +29,10 @@ void stream_add(struct socket *s, struct pbuf *p)
     socket_wake_reader(s);
 }
 
-/* Copies the first `n` bytes of the queue, which must exist, to the uio.  Bytes, or -EFAULT.  rlock held. */
+/*
+ * Copies the first `n` bytes of the queue, which must exist, to the uio.  Bytes, or -EFAULT.  The caller holds
+ * rlock.
+ */
 static long copy_stream_bytes(struct socket *s, struct uio *uio, size_t n)
 {
     struct pbuf *p = s->rx_first;
@@ -48,7 +51,7 @@ static long copy_stream_bytes(struct socket *s, struct uio *uio, size_t n)
     return done > 0 ? (long)done : err;
 }
 
-/* Removes the first `n` bytes from the queue and frees their buffers.  net_lock and rlock held. */
+/* Removes the first `n` bytes from the queue and frees their buffers.  The caller holds net_lock and rlock. */
 static void consume_stream_bytes(struct socket *s, size_t n)
 {
     size_t left = n;
@@ -72,7 +75,7 @@ static void consume_stream_bytes(struct socket *s, size_t n)
     s->ops->consumed(s, n);
 }
 
-/* Reads at most uio->resid bytes without waiting.  Bytes; 0: the queue is empty; -EFAULT.  rlock held. */
+/* Reads at most uio->resid bytes without waiting.  Bytes; 0: the queue is empty; -EFAULT.  The caller holds rlock. */
 static long read_stream_queue(struct socket *s, struct uio *uio, bool peek)
 {
     size_t avail;

@@ -5,14 +5,14 @@
  * THEORY      TCP carries a stream of bytes between two programs: in order, without loss, and no faster than
  *             the receiver reads.  lwIP implements the protocol; this file makes sockets of its connections.
  *             lwIP calls the on_tcp_*() functions when a connection is established, has data, has buffer
- *             space, or has failed.  They run with net_lock held; they queue data at the socket and wake its
- *             threads.  Received data stays in lwIP's buffers until a reader has copied it.  Only then does
- *             tcp_recved() open the receive window again, so at most TCP_WND bytes of a peer wait here.
+ *             space, or has failed.  These functions run under net_lock; they queue data at the socket and wake
+ *             its threads.  Received data stays in lwIP's buffers until a reader has copied it.  Only then does
+ *             tcp_recved() open the receive window again, so at most TCP_WND bytes from a peer wait here.
  *             An established connection waits in its listener's queue as a complete socket, so it can receive
  *             data before accept(2).  The listener's backlog limits these connections and the half-open ones.
  * INVARIANTS  I1 .. I3 of netpriv.h
  *             I4  a connection in a listener's queue has `listener` set and is counted in accept_len
- * LOCKING     netpriv.h.  A reader holds rlock while it copies, but not while it waits.
+ * LOCKING     See netpriv.h.  A reader holds rlock while it copies, but not while it waits.
  * SEE ALSO    tcpsend.c, tcpopt.c, stream.c; RFC 793; tests/test_net.py
  */
 #include "net/netpriv.h"
@@ -63,7 +63,7 @@ static err_t on_tcp_sent(void *arg, struct tcp_pcb *pcb, u16_t len)
     return ERR_OK;
 }
 
-/* lwIP calls it twice a second.  Lets a writer that found no memory try again. */
+/* lwIP calls this function twice a second.  Lets a writer that found no memory try again. */
 static err_t on_tcp_poll(void *arg, struct tcp_pcb *pcb)
 {
     struct socket *s = arg;
@@ -88,7 +88,7 @@ static void on_tcp_error(void *arg, err_t err)
         s->err = ECONNRESET;
     else if (err == ERR_ABRT)
         s->err = ETIMEDOUT;
-    else if (err != ERR_CLSD) /* ERR_CLSD: both sides have closed in order, which is no error */
+    else if (err != ERR_CLSD) /* ERR_CLSD is no error: both sides have closed the connection */
         s->err = -net_errno(err);
     s->state = SS_CLOSED;
     s->rx_eof = true;
@@ -106,7 +106,7 @@ static err_t on_tcp_connected(void *arg, struct tcp_pcb *pcb, err_t err)
     return ERR_OK;
 }
 
-/* The pcb is being freed.  At the end of TIME_WAIT lwIP calls no other function. */
+/* lwIP calls this function when it frees the pcb.  At the end of TIME_WAIT it calls no other function. */
 static void on_tcp_pcb_destroyed(u8_t id, void *data)
 {
     if (data != NULL)
@@ -330,14 +330,14 @@ static void restore_receive_window(struct socket *s)
 
 /*
  * A segment without data at the right edge of the window is acceptable (RFC 793, page 69).  A peer whose
- * window probe was refused sends such a segment one byte beyond the edge.  lwIP treats both as out of the
- * window and answers them with an ACK.  If both sides do so, they answer each other's ACKs forever.  So this
- * function enlarges the window, for this one segment, until it contains the segment.
+ * window probe was refused sends such a segment one byte beyond the edge.  lwIP treats both kinds of segment as
+ * outside the window and answers them with an ACK.  If both sides do so, they answer each other's ACKs forever.
+ * So this function enlarges the window, for this one segment, until the window contains the segment.
  */
 void net_tcp_edge(struct tcp_pcb *pcb, const struct tcp_hdr *h, const struct pbuf *p)
 {
     struct socket *s = pcb->callback_arg;
-    uint32_t past; /* the edge, in bytes */
+    uint32_t past; /* bytes past the edge */
 
     if (pcb->state < ESTABLISHED || pcb->state > CLOSING || s == NULL)
         return;
@@ -416,8 +416,8 @@ static int tcp_shutdown_socket(struct socket *s, int how)
 }
 
 /*
- * Separates a connection from its socket, and removes the socket from tcp_sockets.  lwIP closes the
- * connection in order, but resets it if `hard` or if there is unread data.  Locked.
+ * Separates a connection from its socket, and removes the socket from tcp_sockets.  lwIP closes the connection
+ * with a FIN, but sends a reset if `hard` is set or if there is unread data.  Locked.
  */
 static void detach_pcb_from_socket(struct socket *s, bool hard)
 {

@@ -3,9 +3,9 @@
  * tcpopt.c - socket options of level TCP, and a check of the options in received segments.
  *
  * THEORY      Options that lwIP implements (no delay, keep-alive, segment size) are set in its pcb.  lwIP has
- *             one congestion control algorithm, Reno.  To select another is an error, as on a Linux without
- *             it.  TCP_INFO returns what lwIP knows; fields that lwIP does not keep are zero.
- * LOCKING     under net_lock
+ *             one congestion control algorithm, Reno.  Selecting another algorithm is an error, as on a Linux
+ *             without that algorithm.  TCP_INFO returns the values that lwIP has; all other fields are zero.
+ * LOCKING     All code here runs under net_lock.
  * SEE ALSO    tcp(7) of Linux's manual
  */
 #include "net/netpriv.h"
@@ -85,7 +85,7 @@ static void fill_tcp_info(const struct tcp_pcb *pcb, struct tcp_info *i)
     i->total_retrans = pcb->nrtx;
 }
 
-/* 0 if name[len], which may end in a NUL, is the one algorithm there is; else -ENOENT. */
+/* 0 if name[len], which can end in a NUL, is the name of the only algorithm; else -ENOENT. */
 static int check_congestion_name(const char *name, unsigned len)
 {
     unsigned n = 0;
@@ -207,10 +207,10 @@ int tcp_option_get(struct socket *s, struct tcp_pcb *pcb, int level, int name, v
 
 /*
  * The peer announces its maximum segment size (MSS) in its SYN.  lwIP assumes that the size does not change
- * once segments are queued, but it does not ensure this: it accepts the MSS option in any segment, and it
+ * while segments are queued.  But it does not ensure this: it accepts the MSS option in any segment, and it
  * limits the size to half of the largest send window so far.  So net_tcp_judge() drops a segment that has the
- * option but is no SYN.  tcp_fix_segment_size() raises the size to LEAST_MSS (Linux's minimum is 48), and
- * raises snd_wnd_max so that the window does not limit the size.
+ * option but is no SYN.  tcp_fix_segment_size() increases a smaller size to LEAST_MSS (Linux's minimum is 48), and
+ * increases snd_wnd_max so that the window does not limit the size.
  */
 err_t net_tcp_judge(const struct tcp_hdr *hdr, u16_t optlen, u16_t opt1len, const u8_t *opt2)
 {

@@ -2,12 +2,12 @@
 /*
  * tcpsend.c - writing to a TCP socket.
  *
- * THEORY      The data is first copied to the kernel in pieces.  net_lock is not held, because the copy may
- *             sleep in a page fault.  Then lwIP copies it to segments, which hold it until the peer has
- *             acknowledged it: at most TCP_SND_BUF bytes, or fewer if SO_SNDBUF is smaller.
+ * THEORY      The writer first copies the data to the kernel in pieces.  It does not hold net_lock, because the
+ *             copy can sleep in a page fault.  Then lwIP copies the data to segments, which hold it until the
+ *             peer has acknowledged it.  They hold at most TCP_SND_BUF bytes, or fewer if SO_SNDBUF is smaller.
  *             A writer that finds no space waits until the peer has acknowledged data.  A writer that finds
- *             no memory is also woken twice a second (on_tcp_poll), because memory may become free elsewhere.
- * LOCKING     netpriv.h.  A writer holds wlock from its first byte to its last, also while it waits.
+ *             no memory is also woken twice a second (on_tcp_poll), because other connections can free memory.
+ * LOCKING     See netpriv.h.  A writer holds wlock from its first byte to its last, also while it waits.
  * SEE ALSO    tcp.c
  */
 #include "net/netpriv.h"
@@ -39,7 +39,7 @@ bool tcp_has_send_room(const struct socket *s)
     return tcp_sendable_bytes(s) >= min_of(s->sndbuf, (uint32_t)TCP_SND_BUF) / 3;
 }
 
-/* 0: a write may go on; -EAGAIN: not connected yet; else the -errno with which it ends.  Locked. */
+/* 0: a write can go on; -EAGAIN: not connected yet; else the -errno with which the write ends.  Locked. */
 static int check_tcp_writable(struct socket *s)
 {
     if (s->err != 0)
@@ -53,7 +53,7 @@ static int check_tcp_writable(struct socket *s)
 
 /*
  * Gives n bytes to lwIP, waiting for space.  `more`: the caller has more data, so the last segment gets no
- * PSH flag.  Bytes accepted, or an error if none.  wlock held.
+ * PSH flag.  Bytes accepted, or an error if none.  The caller holds wlock.
  */
 static long write_bytes_to_lwip(struct socket *s, const uint8_t *data, size_t n, bool more,
                                 bool nonblock)
@@ -78,7 +78,7 @@ static long write_bytes_to_lwip(struct socket *s, const uint8_t *data, size_t n,
         if (err != 0)
             break;
         len = 2 * min_of(n - done, (size_t)free);
-        do { /* if memory is short or segments are tiny, lwIP may accept a smaller piece */
+        do { /* if memory is short or segments are tiny, lwIP perhaps accepts a smaller piece */
             len = max_of(len / 2, 1ul);
             e = tcp_write(sender_pcb_of(s), data + done, (u16_t)len,
                           TCP_WRITE_FLAG_COPY | (more || done + len < n ? TCP_WRITE_FLAG_MORE : 0));

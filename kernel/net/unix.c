@@ -98,7 +98,7 @@ static int unix_connect(struct socket *s, const struct sock_addr *a, bool nonblo
     uint64_t deadline = socket_deadline(nonblock, s->sndtimeo_ns);
     struct socket *n = unix_new();
     int err =
-        n == NULL ? -ENOMEM : socket_charge(n); /* n may outlive s, in the queue of the listener */
+        n == NULL ? -ENOMEM : socket_charge(n); /* n can outlive s, in the queue of the listener */
 
     net_enter();
     while (err == 0) {
@@ -134,7 +134,7 @@ static void unix_accept_done(struct socket *l, struct socket *n)
     cv_broadcast(&backlog_cv);
 }
 
-/* Bytes in flight, wrapped in a pbuf because stream.c queues pbufs. */
+/* Bytes that have been written but not read, inside a pbuf because stream.c queues pbufs. */
 struct unix_piece {
     struct pbuf_custom pc;
     struct usermem *payer;
@@ -148,13 +148,13 @@ static void uncharge_and_free_piece(struct unix_piece *u)
     kmem_free(u);
 }
 
-/* pbuf_free() has dropped the last reference. */
+/* Called when pbuf_free() has dropped the last reference. */
 static void free_piece_of_pbuf(struct pbuf *p)
 {
     uncharge_and_free_piece(container_of(p, struct unix_piece, pc.pbuf));
 }
 
-/* Makes a piece of the next n bytes of the uio.  -ENOBUFS: no memory, or over the user's limit; -EFAULT. */
+/* Makes a piece of the next n bytes of the uio.  -ENOBUFS: no memory, or the user's limit is reached; -EFAULT. */
 static int make_unix_piece(struct uio *uio, size_t n, struct pbuf **out)
 {
     struct usermem *payer = usermem_charge(sizeof(struct unix_piece) + n);
@@ -183,7 +183,7 @@ static bool rx_buffer_is_full(const struct socket *peer)
     return peer->rx_bytes >= peer->rcvbuf;
 }
 
-/* 0: a write may go on; or the -errno with which it ends.  Locked. */
+/* 0: a write can go on; or the -errno with which the write ends.  Locked. */
 static int check_unix_writable(struct socket *s)
 {
     if (s->state == SS_NEW || s->state == SS_LISTENING)

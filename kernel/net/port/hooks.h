@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * hooks.h - where lwIP asks us about what it has received.
+ * hooks.h - functions that lwIP calls for received segments.
  */
 #ifndef NET_PORT_HOOKS_H
 #define NET_PORT_HOOKS_H
@@ -9,12 +9,15 @@
 #include "lwip/prot/tcp.h"
 
 /*
- * net_tcp_judge - whether a segment for a connection may be taken in: ERR_OK, or ERR_VAL to drop it.  Its options are
- * `optlen` bytes, of which the first `opt1len` follow the header, the rest being at `opt2`.
+ * net_tcp_judge - decide whether lwIP processes a segment for a connection: ERR_OK; or ERR_VAL: lwIP drops it.  The
+ * segment has `optlen` bytes of options.  The first `opt1len` of them follow the header; the rest is at `opt2`.
  */
 err_t net_tcp_judge(const struct tcp_hdr *hdr, u16_t optlen, u16_t opt1len, const u8_t *opt2);
 
-/* net_tcp_edge - a segment for a connection, of p->tot_len bytes, is about to be taken in; net_lock is held. */
+/*
+ * net_tcp_edge - called before lwIP processes a segment of p->tot_len bytes for a connection.  The caller holds
+ * net_lock.
+ */
 struct tcp_pcb;
 struct pbuf;
 void net_tcp_edge(struct tcp_pcb *pcb, const struct tcp_hdr *hdr, const struct pbuf *p);

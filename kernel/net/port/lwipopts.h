@@ -1,49 +1,50 @@
 // SPDX-License-Identifier: MIT
 /*
- * lwipopts.h - what of lwIP is built, and how large.
+ * lwipopts.h - which parts of lwIP are built, and their sizes.
  *
- * THEORY      Only what the sockets need: IPv4, ARP, ICMP, UDP, TCP, raw.  lwIP has no thread and no lock of its own
- *             here: everything in it runs under net_lock (kernel/net/core.c).  Its memory comes from the kernel's
- *             allocator through net_malloc(), which bounds it; its timers are called by kernel/net/core.c.
- *             A segment on the loopback is so large that it fits, with its headers, into one object of 8 KiB; a card's
- *             mtu gives the usual 1460 bytes (TCP_CALCULATE_EFF_SEND_MSS).
- * SEE ALSO    docs/network.md; lwIP's src/include/lwip/opt.h says what each line means
+ * THEORY      Only the protocols that the sockets need are built: IPv4, ARP, ICMP, UDP, TCP, raw.  Here lwIP has no
+ *             thread and no lock of its own: all its code runs under net_lock (kernel/net/core.c).  Its memory comes
+ *             from the kernel's allocator through net_malloc(), which limits it.  kernel/net/core.c calls its timers.
+ *             The segment size is the largest for which a segment on the loopback fits, with its headers, into one
+ *             object of 8 KiB.  On a card, the MTU reduces it to the usual 1460 bytes (TCP_CALCULATE_EFF_SEND_MSS).
+ * SEE ALSO    docs/network.md; lwIP's src/include/lwip/opt.h explains each line
  */
 #ifndef NET_PORT_LWIPOPTS_H
 #define NET_PORT_LWIPOPTS_H
 
-#define NO_SYS                        1
-#define SYS_LIGHTWEIGHT_PROT          0
-#define LWIP_TIMERS                   0
-#define LWIP_SOCKET                   0
-#define LWIP_NETCONN                  0
-#define LWIP_IPV6                     0
-#define LWIP_DHCP                     0
-#define LWIP_AUTOIP                   0
-#define LWIP_IGMP                     0
-#define LWIP_DNS                      0
-#define LWIP_RAW                      1
-#define LWIP_UDP                      1
-#define LWIP_TCP                      1
-#define LWIP_ICMP                     1
-#define LWIP_ARP                      1
-#define LWIP_ETHERNET                 1
-#define LWIP_HAVE_LOOPIF              0 /* kernel/net/iface.c has one that runs a packet at a time */
-#define LWIP_NETIF_LOOPBACK           0
-#define LWIP_SINGLE_NETIF             0
-#define LWIP_NETIF_API                0
-#define LWIP_NETIF_HWADDRHINT         0
+#define NO_SYS                1
+#define SYS_LIGHTWEIGHT_PROT  0
+#define LWIP_TIMERS           0
+#define LWIP_SOCKET           0
+#define LWIP_NETCONN          0
+#define LWIP_IPV6             0
+#define LWIP_DHCP             0
+#define LWIP_AUTOIP           0
+#define LWIP_IGMP             0
+#define LWIP_DNS              0
+#define LWIP_RAW              1
+#define LWIP_UDP              1
+#define LWIP_TCP              1
+#define LWIP_ICMP             1
+#define LWIP_ARP              1
+#define LWIP_ETHERNET         1
+#define LWIP_HAVE_LOOPIF      0 /* kernel/net/iface.c has its own loopback */
+#define LWIP_NETIF_LOOPBACK   0
+#define LWIP_SINGLE_NETIF     0
+#define LWIP_NETIF_API        0
+#define LWIP_NETIF_HWADDRHINT 0
 
-#define LWIP_HOOK_FILENAME            "net/port/hooks.h"
-#define LWIP_HOOK_TCP_INPACKET_PCB(pcb, hdr, optlen, opt1len, opt2, p) \
-    (net_tcp_judge(hdr, optlen, opt1len, opt2) != ERR_OK ? ERR_VAL : (net_tcp_edge(pcb, hdr, p), ERR_OK))
+#define LWIP_HOOK_FILENAME "net/port/hooks.h"
+#define LWIP_HOOK_TCP_INPACKET_PCB(pcb, hdr, optlen, opt1len, opt2, p)                             \
+    (net_tcp_judge(hdr, optlen, opt1len, opt2) != ERR_OK ? ERR_VAL                                 \
+                                                         : (net_tcp_edge(pcb, hdr, p), ERR_OK))
 
-#define MEM_ALIGNMENT                 16
-#define MEM_LIBC_MALLOC               1
-#define MEMP_MEM_MALLOC               1 /* kernel/net/memory.c instead of lwIP's memp.c */
-#define mem_clib_malloc               net_malloc
-#define mem_clib_calloc               net_calloc
-#define mem_clib_free                 net_free
+#define MEM_ALIGNMENT   16
+#define MEM_LIBC_MALLOC 1
+#define MEMP_MEM_MALLOC 1 /* kernel/net/memory.c instead of lwIP's memp.c */
+#define mem_clib_malloc net_malloc
+#define mem_clib_calloc net_calloc
+#define mem_clib_free   net_free
 
 #define ETH_PAD_SIZE                  0
 #define IP_REASSEMBLY                 1
@@ -61,38 +62,38 @@
 #define ARP_QUEUE_LEN                 8
 #define ETHARP_SUPPORT_STATIC_ENTRIES 1
 
-#define TCP_MSS                       8000
-#define TCP_CALCULATE_EFF_SEND_MSS    1
-#define LWIP_WND_SCALE                1
-#define TCP_RCV_SCALE                 2
-#define TCP_WND                       (128 * 1024)
-#define TCP_SND_BUF                   (128 * 1024)
-#define TCP_SND_QUEUELEN              1024
-#define TCP_SNDLOWAT                  16384
-#define TCP_SNDQUEUELOWAT             (TCP_SND_QUEUELEN / 2)
-#define MEMP_NUM_TCP_SEG              TCP_SND_QUEUELEN
-#define TCP_OVERSIZE                  512
-#define TCP_QUEUE_OOSEQ               1
-#define TCP_OOSEQ_MAX_BYTES           (64 * 1024)
-#define TCP_OOSEQ_MAX_PBUFS           0
-#define PBUF_POOL_FREE_OOSEQ          0
-#define TCP_LISTEN_BACKLOG            1
-#define TCP_DEFAULT_LISTEN_BACKLOG    128
-#define LWIP_TCP_KEEPALIVE            1
-#define LWIP_TCP_TIMESTAMPS           0
-#define LWIP_TCP_PCB_NUM_EXT_ARGS     1 /* tcp.c is told when a pcb ends */
-#define TCP_MSL                       (net_tcp_time_wait_ms / 2)
+#define TCP_MSS                    8000
+#define TCP_CALCULATE_EFF_SEND_MSS 1
+#define LWIP_WND_SCALE             1
+#define TCP_RCV_SCALE              2
+#define TCP_WND                    (128 * 1024)
+#define TCP_SND_BUF                (128 * 1024)
+#define TCP_SND_QUEUELEN           1024
+#define TCP_SNDLOWAT               16384
+#define TCP_SNDQUEUELOWAT          (TCP_SND_QUEUELEN / 2)
+#define MEMP_NUM_TCP_SEG           TCP_SND_QUEUELEN
+#define TCP_OVERSIZE               512
+#define TCP_QUEUE_OOSEQ            1
+#define TCP_OOSEQ_MAX_BYTES        (64 * 1024)
+#define TCP_OOSEQ_MAX_PBUFS        0
+#define PBUF_POOL_FREE_OOSEQ       0
+#define TCP_LISTEN_BACKLOG         1
+#define TCP_DEFAULT_LISTEN_BACKLOG 128
+#define LWIP_TCP_KEEPALIVE         1
+#define LWIP_TCP_TIMESTAMPS        0
+#define LWIP_TCP_PCB_NUM_EXT_ARGS  1 /* lwIP calls tcp.c when a pcb is freed */
+#define TCP_MSL                    (net_tcp_time_wait_ms / 2)
 
-#define LWIP_CHECKSUM_CTRL_PER_NETIF  1 /* none on the loopback */
-#define LWIP_CHKSUM                   net_checksum
-#define LWIP_CHECKSUM_ON_COPY         0
+#define LWIP_CHECKSUM_CTRL_PER_NETIF 1 /* no checksums on the loopback */
+#define LWIP_CHKSUM                  net_checksum
+#define LWIP_CHECKSUM_ON_COPY        0
 
-#define LWIP_STATS                    1
-#define LWIP_STATS_LARGE              1
-#define MEM_STATS                     0
-#define MEMP_STATS                    0
-#define SYS_STATS                     0
-#define MIB2_STATS                    0
-#define LWIP_STATS_DISPLAY            0
+#define LWIP_STATS         1
+#define LWIP_STATS_LARGE   1
+#define MEM_STATS          0
+#define MEMP_STATS         0
+#define SYS_STATS          0
+#define MIB2_STATS         0
+#define LWIP_STATS_DISPLAY 0
 
 #endif

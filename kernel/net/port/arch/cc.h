@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * cc.h - what lwIP asks of a compiler and a kernel.
+ * cc.h - what lwIP needs from the compiler and the kernel.
  *
  * LOCKING     lwIP runs under net_lock; memory comes from allocators with locks of their own
  */
@@ -26,13 +26,13 @@ typedef long ssize_t;
 #define X32_F "x"
 #define SZT_F "lu"
 
-#define BYTE_ORDER           LITTLE_ENDIAN
-#define LWIP_RAND()          net_random()
-#define LWIP_PLATFORM_DIAG(x) \
-    do { \
+#define BYTE_ORDER  LITTLE_ENDIAN
+#define LWIP_RAND() net_random()
+#define LWIP_PLATFORM_DIAG(x)                                                                      \
+    do {                                                                                           \
     } while (0)
 
-/* A broken invariant of lwIP's own ends a test build; else it goes on, as lwIP does without its checks. */
+/* In a test build, a failed check of lwIP ends the run.  In other builds, lwIP's checks have no effect. */
 #if defined(HR_TEST) || defined(HR_HOST)
 #define LWIP_PLATFORM_ASSERT(text) net_assert_failed(text, __FILE__, __LINE__)
 #else
@@ -40,15 +40,18 @@ typedef long ssize_t;
 #define LWIP_PLATFORM_ASSERT(text)
 #endif
 
-#define mem_init lwip_mem_init /* the kernel has one of this name */
+#define mem_init lwip_mem_init /* the kernel has a function with this name */
 
 uint32_t net_random(void);
-void     net_assert_failed(const char *text, const char *file, int line);
-/* net_malloc, net_calloc, net_free - memory, counted and bounded; NULL: none, or too much is in use. */
+void net_assert_failed(const char *text, const char *file, int line);
+/* net_malloc, net_calloc, net_free - memory, counted and limited.  NULL: no memory, or the limit is reached. */
 void *net_malloc(size_t size);
 void *net_calloc(size_t n, size_t size);
-void  net_free(void *p);
-/* net_checksum - sum of `len` bytes as 16-bit words in the machine's order, carries added (RFC 1071); not inverted. */
+void net_free(void *p);
+/*
+ * net_checksum - the one's complement sum of `len` bytes as 16-bit words in the machine's byte order (RFC 1071), not
+ * inverted.
+ */
 uint16_t net_checksum(const void *data, int len);
 extern uint32_t net_tcp_time_wait_ms;
 
