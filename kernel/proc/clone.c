@@ -4,18 +4,18 @@
  *
  * THEORY      Each part of a process that clone(2) can share is an object with a reference count.  To make a
  *             process, the kernel either takes a reference to each part or copies it.  A new LWP of the same
- *             process only joins the list of LWPs and uses the parts that are there.
+ *             process only joins the list of LWPs and uses the existing parts.
  *             The child starts in lwp_begin() on its own kernel stack.  The top of that stack holds a copy of
  *             the parent's user registers, with 0 as the result of the call.
  *             After vfork the parent sleeps until the child no longer uses the parent's memory (after exec or
- *             exit).  The parent blocks every signal but SIGKILL meanwhile, so only SIGKILL can end this
- *             sleep early.  Then the parent clears the child's vfork_parent.
+ *             exit).  Meanwhile the parent blocks every signal except SIGKILL, so only SIGKILL can end this
+ *             sleep early.  In that case the parent clears the child's vfork_parent.
  * INVARIANTS  I8  a signal to a group or to all processes reaches a process that is being forked: either the
  *                 child is in the tables already, or the parent sees the signal under proc_lock and repeats
  *                 the call (-ERESTARTNOINTR)
  *             I9  no LWP joins a process that is exiting, or one whose program is being replaced
- * LOCKING     the copy is made without locks (as_fork sleeps); then proc_lock is taken once, to
- *             charge and to publish it
+ * LOCKING     The parent makes the copy without locks, because as_fork() sleeps.  Then it takes proc_lock once, to
+ *             charge the copy and to publish it.
  */
 #include "proc/proc_impl.h"
 
@@ -129,7 +129,7 @@ static int proc_copy(struct lwp *l, uint64_t flags, int exit_signal, struct proc
     return 0;
 }
 
-/* Fill in `l` as a copy of the caller `me`, changed as clone(2)'s arguments demand. */
+/* Fill in `l` as a copy of the caller `me`, with the changes that clone(2)'s arguments require. */
 static void lwp_copy(struct lwp *l, struct lwp *me, const struct clone_args *ca,
                      const struct regs *r)
 {

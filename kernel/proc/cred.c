@@ -2,11 +2,11 @@
 /*
  * cred.c - credentials: the user and group ids with which a thread acts.
  *
- * THEORY      A struct cred never changes once a second holder can see it.  A set*id call makes a copy,
- *             changes the copy and installs it.  Each LWP holds its own reference, as in Linux; the C library
- *             makes all threads of a process change.
- * LOCKING     only an LWP itself changes its l->cred, under proc_lock, so other threads may
- *             read it under proc_lock
+ * THEORY      A struct cred never changes after a second thread can see it.  A set*id call makes a copy,
+ *             changes the copy and installs it.  Each LWP holds its own reference, as in Linux.  To change the
+ *             ids of a whole process, the C library makes the call in every thread.
+ * LOCKING     Only an LWP itself changes its l->cred, under proc_lock.  So other threads can read it under
+ *             proc_lock.
  */
 #include "proc/proc_impl.h"
 

@@ -3,9 +3,9 @@
  * elf.c - check that a file is a valid program, and find where its segments go.
  *
  * THEORY      An ELF file begins with a header, which names a table of program headers, one for each segment
- *             to load.  Every number in the file is untrusted.  It is checked before it is used in a sum,
- *             and sums are made only of numbers that cannot overflow.  A file that passes can be mapped
- *             without further checks.
+ *             to load.  The numbers in the file are not trusted.  Each number is checked before it is used in a
+ *             sum, so that no sum can overflow.  A file that passes all checks can be mapped without further
+ *             checks.
  * INVARIANTS  E1  segments ascend and share no page, lie in low .. high, and high <= top
  *             E2  filesz <= memsz, off + filesz <= size of the file, off and vaddr are equal within a page
  *             E3  the entry lies in an executable segment

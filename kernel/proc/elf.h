@@ -16,7 +16,7 @@ struct elf_segment {
 };
 
 struct elf_image {
-    bool dynamic; /* ET_DYN: may be loaded anywhere */
+    bool dynamic; /* ET_DYN: can be loaded anywhere */
     uint64_t entry;
     uint64_t low, high; /* first address and end of all segments, whole pages */
     uint64_t phdr;      /* address of the program headers in memory; 0: not loaded */
@@ -30,8 +30,8 @@ struct elf_image {
 /*
  * elf_header - check the ELF header in the first `len` bytes of a file of `size` bytes; fills in phoff,
  * phnum, entry, dynamic.
- * elf_program_headers - check `phdrs` (img->phnum of them) and fill in the rest.  `top`: lowest address that
- * a program may not use.
+ * elf_program_headers - check `phdrs` (img->phnum of them) and fill in the other fields.  `top`: lowest address that
+ * a program must not use.
  * Both return 0 or -ENOEXEC.  After an error the contents of *img are undefined.
  */
 int elf_header(const void *buf, size_t len, uint64_t size, struct elf_image *img);

@@ -4,10 +4,13 @@
  *
  * THEORY      exec gives a process a new program: new memory, a new stack, and registers that start at the
  *             program's entry.  The pid, the open files and most other properties stay.
- *             Everything that can fail is done beside the old program: the file is found and checked, a new
- *             address space is built, shared handlers and descriptors are copied.  Then the other LWPs must
- *             end, and parts that they have shared meanwhile are copied.  Afterwards commit_exec() cannot
- *             fail: the new space takes the place of the old one, and the registers are set.
+ *             All steps that can fail are done while the old program still exists:
+ *               1. The file is found and checked.
+ *               2. A new address space is built.
+ *               3. Shared handlers and descriptors are copied.
+ *               4. The other LWPs end, and parts that they have shared meanwhile are copied.
+ *             Then commit_exec(), which cannot fail, replaces the old address space by the new one and sets the
+ *             registers.
  *             A file that begins with `#!` names another program.  Then the argument list is rewritten and
  *             the search starts again with that program.
  *             While a program runs, its file cannot be opened for writing (-ETXTBSY).
@@ -15,8 +18,8 @@
  *                 process is being killed
  *             X2  after the other LWPs have ended, exec does not sleep where only a signal could wake it
  *             X3  the calling LWP survives, and the pid of the process becomes its tid
- * LOCKING     none while building; proc_lock and [s] to end the others and to swap handlers;
- *             p->mutex to swap the rest
+ * LOCKING     The steps that build new parts hold no lock.  proc_lock and [s] are needed to end the other LWPs and
+ *             to replace the handlers; p->mutex to replace the other parts.
  * SEE ALSO    execload.c, execstack.c, elf.c; user/test/t_race.c
  */
 #include "proc/exec.h"
@@ -75,8 +78,8 @@ static bool is_space_or_tab(uint8_t c)
 }
 
 /*
- * Split the first line of a script, line[n], into interpreter and optional argument (NULL: none). -ENOEXEC:
- * no interpreter is named, or the line is too long.
+ * Split the first line of a script, line[n], into interpreter and optional argument (NULL: none).  -ENOEXEC:
+ * the line names no interpreter, or is too long.
  */
 static int parse_script(uint8_t *line, size_t n, char **interp, char **arg)
 {
@@ -84,7 +87,7 @@ static int parse_script(uint8_t *line, size_t n, char **interp, char **arg)
 
     if (end == NULL) {
         if (n == SCRIPT_LINE)
-            return -ENOEXEC; /* the line may be longer than SCRIPT_LINE */
+            return -ENOEXEC; /* the line can be longer than SCRIPT_LINE */
         end = line + n;
     }
     while (end > p && is_space_or_tab(end[-1]))
@@ -129,7 +132,7 @@ static int prepend_script_args(struct exec_args *ea, const char *interp, const c
     return 0;
 }
 
-/* Open the file at the end of a chain of scripts, as x->main.  It must be closed after an error, too. */
+/* Open the file at the end of a chain of scripts, as x->main.  The caller must close x->main after an error, too. */
 static int find_program(struct exec *x)
 {
     const char *path = x->path;
@@ -158,8 +161,9 @@ static int find_program(struct exec *x)
 }
 
 /*
- * Make new credentials if the file is set-uid or set-gid.  For a script the bits of its interpreter count,
- * not its own.  A program that an ordinary user traces with truss gets no new credentials.  0, -ENOMEM.
+ * Make new credentials if the file is set-uid or set-gid.  For a script, the set-id bits of its interpreter are
+ * used, not the bits of the script.  A program that an ordinary user traces with truss gets no new credentials.
+ * 0, -ENOMEM.
  */
 static int make_setid_cred(struct exec *x)
 {
@@ -188,8 +192,8 @@ static int make_setid_cred(struct exec *x)
 
 /*
  * Copy the parts that exec changes and another process shares: handlers and descriptors.  For a set-id
- * program also copy the directories and umask, because no other process may change them.  A copy that x has
- * already is kept.  0, -ENOMEM.
+ * program also copy the directories and umask, because no other process must change them.  A copy that x already
+ * has is kept.  0, -ENOMEM.
  */
 static int unshare_for_exec(struct exec *x, struct proc *p)
 {
@@ -253,7 +257,7 @@ static void reset_signal_handlers(struct exec *x, struct proc *p, struct lwp *l)
 {
     struct sighand *old = NULL;
 
-    if (x->sig != NULL) { /* p->sig may change only under proc_lock and its own lock */
+    if (x->sig != NULL) { /* p->sig must change only under proc_lock and its own lock */
         spin_lock(&proc_lock);
         spin_lock(&p->sig->lock);
         old = p->sig;
@@ -346,7 +350,7 @@ static void commit_exec(struct exec *x, struct proc *p, struct lwp *l, struct re
         l->cred = x->cred;
         x->cred = NULL;
     }
-    LIST_FOREACH (child, &p->children, sibling) /* the new program may not expect another signal */
+    LIST_FOREACH (child, &p->children, sibling) /* the new program perhaps expects only SIGCHLD */
         child->exit_signal = SIGCHLD;
     spin_unlock(&proc_lock);
     cred_release(old_cred);

@@ -11,7 +11,7 @@
 
 enum { EXEC_HEAD = 1024 }; /* bytes read first: the ELF header and, normally, the program headers */
 
-struct program { /* an open executable file: its vnode is held and denies writing */
+struct program { /* an open executable file: has a reference to the vnode, which denies writing */
     struct vnode *vn;
     long nhead;
     uint8_t head[EXEC_HEAD];
@@ -45,8 +45,8 @@ int exec_load(struct exec *x);
 int exec_stack(struct exec *x);
 /*
  * exec_program_open - open the file vn, or the file at `path` if vn is NULL, as a program, and read its
- * head.  0; errors of name_lookup and of reading; -EACCES -ETXTBSY -ENOEXEC.  exec_program_close() is also
- * needed after an error.
+ * head.  0; errors of name_lookup and of reading; -EACCES -ETXTBSY -ENOEXEC.  The caller must call
+ * exec_program_close(), also after an error.
  */
 int exec_program_open(struct program *pr, struct vnode *vn, const char *path);
 void exec_program_close(struct program *pr);

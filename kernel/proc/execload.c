@@ -2,9 +2,9 @@
 /*
  * execload.c - the memory of a new program: its segments, the start of its heap, its interpreter.
  *
- * THEORY      The new address space is built beside the old one.  Segments are only mapped; the kernel reads
- *             nothing but the headers, and page faults read the pages later.  One part is written here: the
- *             end of a segment's last file page, because the program expects it to be zero.
+ * THEORY      The new address space is built while the old one still exists.  Segments are only mapped: the
+ *             kernel reads only the headers, and page faults read the pages later.  This code writes only the
+ *             end of a segment's last file page, because the program expects zeros there.
  *             A position-independent program and the break are placed at random addresses.
  * SEE ALSO    elf.c (the checks of a valid program)
  */
@@ -83,8 +83,8 @@ static int map_program(struct as *as, struct program *pr)
 }
 
 /*
- * Map the dynamic loader that PT_INTERP names, wherever there is room. -ELIBBAD if that file is no valid
- * loader.  After -ENOEXEC a shell would treat the program as a script, although the program itself is valid.
+ * Map the dynamic loader that PT_INTERP names, at any free address.  -ELIBBAD: that file is no valid loader.
+ * -ENOEXEC would be wrong, because a shell would then treat the program, which is valid, as a script.
  */
 static int load_interpreter(struct exec *x)
 {

@@ -4,8 +4,8 @@
  *
  * THEORY      From the stack pointer upwards the stack has argc, the argument pointers, NULL, the
  *             environment pointers, NULL and the auxiliary vector.  Then follow 16 random bytes, the
- *             platform's name, the strings themselves and the path.  All of it is built in one kernel buffer
- *             and written to the new space at once.
+ *             platform's name, the strings themselves and the path.  The kernel builds all of this in one
+ *             buffer and copies the buffer to the new address space.
  *             The top of the stack, and the position of the pointer within a page, are random.
  */
 #include "proc/exec.h"

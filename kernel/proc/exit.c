@@ -6,16 +6,16 @@
  *             holds.  Another LWP can only request its end: it sets p->exiting (or p->execing) and interrupts
  *             the LWP.  That LWP then reaches sig_deliver() before it returns to user mode.  Long sleeps are
  *             interruptible, so a process with many threads ends at once.
- *             The last LWP takes the process apart while it can still sleep, and only then becomes a zombie.
- *             Therefore the memory of a process is free when its parent has waited for it.
- *             Orphans become children of process 1.
+ *             The last LWP releases the parts of the process while it can still sleep.  Only then does the
+ *             process become a zombie.  Therefore the memory of a process is free when its parent has waited for
+ *             it.  Orphans become children of process 1.
  *             If the parent ignores SIGCHLD, it will not wait for the child.  Then the "reaper", a kernel
  *             thread, frees the zombie.
  * INVARIANTS  I1  an LWP that finds nlwps == 1 under proc_lock is the last one, and no other LWP
  *                 can be added afterwards
- *             I10 from the moment when a dead LWP can be found (on p->dead, or in a zombie) until it has left
- *                 its CPU, interrupts are off on that CPU, so a wait for it is short (proc.c, LOCKING)
- * LOCKING     proc_lock, then [s]; the process is taken apart with neither
+ *             I10 from the moment when other threads can find a dead LWP (on p->dead, or in a zombie) until it
+ *                 has left its CPU, interrupts are off on that CPU, so a wait for it is short (proc.c, LOCKING)
+ * LOCKING     proc_lock, then [s].  The last LWP holds neither while it releases the parts of the process.
  */
 #include "proc/proc_impl.h"
 
@@ -33,7 +33,7 @@ enum {
 
 /*
  * Release one robust mutex of an LWP that ends: mark it FUTEX_OWNER_DIED and wake one waiter.  `pending`: the
- * thread was in the middle of locking or unlocking it, so it may be unlocked already.
+ * thread was in the middle of locking or unlocking the mutex, so the mutex is perhaps unlocked already.
  */
 static void release_robust_futex(struct lwp *l, uint64_t futex, bool pending)
 {
@@ -150,7 +150,8 @@ static void release_proc_parts(struct proc *p)
     if (truss != NULL)
         file_release(truss);
     fsinfo_release(fs);
-    curthread->as = NULL; /* vm knows that the tables may stay loaded on this CPU for a while */
+    curthread->as =
+        NULL; /* the page tables can stay loaded on this CPU for a while; vm handles this */
     rss_note(p, as);
     as_release(as);
     if (exe != NULL) {
@@ -217,7 +218,10 @@ void notify_parent(struct proc *p, int code, int status)
     cv_broadcast(&parent->child_cv);
 }
 
-/* p has become a zombie, or is a zombie with a new parent: inform the parent, or hand p to the reaper [P]. */
+/*
+ * Inform the parent of p, or hand p to the reaper.  Called when p has become a zombie, or is a zombie and gets a new
+ * parent [P].
+ */
 static void zombie_announce(struct proc *p)
 {
     int killed = p->exit_status & 0x7f;
@@ -306,7 +310,7 @@ noreturn void lwp_exit(int status)
     }
     spin_unlock(&proc_lock);
     lwp_free_list(&dead);
-    curthread->as = NULL; /* the process holds the reference, not the LWP */
+    curthread->as = NULL; /* the reference belongs to the process, not to the LWP */
     irq_disable();        /* I10 */
     spin_lock(&proc_lock);
     if (p->nlwps == 1) { /* the others have ended meanwhile */

@@ -2,13 +2,13 @@
 /*
  * ids.c - one space of small numbers for processes, LWPs, process groups and sessions.
  *
- * THEORY      A process group has the id of its first leader and may exist longer than that process; so may a
- *             session.  Therefore each id has a count of its uses (at most one of each kind) and is free when
- *             the count is 0.  New ids ascend.  After the highest id the search for a free one starts again
- *             at PID_LOW, as in other Unix systems.
+ * THEORY      A process group has the id of its first leader and can exist longer than that process.  The same
+ *             holds for a session.  Therefore each id has a count of its uses (at most one of each kind) and is
+ *             free when the count is 0.  New ids ascend.  After the highest id the search for a free id starts
+ *             again at PID_LOW, as in other Unix systems.
  * INVARIANTS  I4  (proc.h) an id is free iff no process, LWP, group or session uses it
  *             I5  an LWP whose tid is its process's pid is not counted as a use: the process holds the id
- * LOCKING     all of it under proc_lock
+ * LOCKING     The callers of all functions hold proc_lock.
  */
 #include "proc/proc_impl.h"
 

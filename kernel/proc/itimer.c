@@ -4,24 +4,24 @@
  *
  * THEORY      An interval timer sends its process a signal when a time has passed: elapsed time (ITIMER_REAL)
  *             or CPU time (ITIMER_VIRTUAL, ITIMER_PROF).
- *             ITIMER_REAL is one timer in struct proc.  With an interval it is armed again when the process
- *             takes the signal, as in Linux, and not in the interrupt.  But a thread of the process may send
- *             SIGALRM, and the process may take it while the timer's function still runs on another CPU.  The
- *             timer is then armed on that CPU again.  An interval therefore counts as at least
- *             MIN_INTERVAL_NS; otherwise a process could keep that CPU in its interrupt handler.
+ *             ITIMER_REAL is one timer in struct proc.  If it has an interval, it is armed again when the
+ *             process takes the signal, as in Linux, and not in the timer's interrupt.  But a thread of the
+ *             process can also send SIGALRM.  If the process takes this signal while the timer's function still
+ *             runs on another CPU, the timer is armed on that CPU again.  Without a lower limit, a process could
+ *             keep that CPU in its interrupt handler.  So a shorter interval is replaced by MIN_INTERVAL_NS.
  *             ITIMER_VIRTUAL and ITIMER_PROF count CPU time, for which there is no hardware timer.  Each
- *             has a record only while it is set.  The record's timer runs at the earliest moment at which
- *             the CPU time could be used up, with all LWPs running all the time.  If it is not used up,
+ *             has a record only while it is set.  The record's timer expires at the earliest moment at which
+ *             the CPU time could be used up, if all LWPs ran all the time.  If the CPU time is not used up,
  *             the timer is armed again.
- *             If no LWP has run since the last look, the record is parked until an LWP returns to user mode.
- *             So processes that sleep, or wait for a CPU, cost nothing.
+ *             If no LWP has run since the last check, the record is parked until an LWP returns to user mode.
+ *             So processes that sleep, or wait for a CPU, cause no timer interrupts.
  *             VIRTUAL counts like PROF in this system, because CPU time is measured at context switches and
  *             not divided into user and kernel time.
  * INVARIANTS  I1  an armed timer of a process is cancelled before the process is freed (itimer_cancel_all)
  *             I2  a parked CPU-time record is not armed, and every LWP of its process has
- *                 AST_ALARM, or is about to arm it
- * LOCKING     p->sig->lock guards itimer_real's interval; p->mutex guards p->cpu_timer[].  The fields of a
- *             record belong to the timer function while the record is armed
+ *                 AST_ALARM, or is about to arm the record
+ * LOCKING     p->sig->lock guards itimer_real's interval; p->mutex guards p->cpu_timer[].  While a record is armed,
+ *             only the timer function uses its fields.
  * SEE ALSO    kernel/sys/sys_time.c, user/test/t_time.c, user/test/t_sys.c
  */
 #include "proc/itimer.h"
@@ -33,7 +33,7 @@
 #include "proc/proc.h"
 
 enum {
-    LOOK_AGAIN_NS = 1000000,  /* shortest time between two looks at the CPU time, ns */
+    LOOK_AGAIN_NS = 1000000,  /* shortest time between two checks of the CPU time, ns */
     MIN_INTERVAL_NS = 100000, /* shortest interval of ITIMER_REAL, ns */
 };
 
@@ -105,7 +105,7 @@ void itimer_real_rearm(struct proc *p)
                   expire_real_itimer);
 }
 
-/* itimer_set() for ITIMER_REAL; p->mutex is held, or p has no other LWP. */
+/* itimer_set() for ITIMER_REAL.  The caller holds p->mutex, or p has no other LWP. */
 static void set_real_itimer(struct proc *p, const struct itimer_setting *new,
                             struct itimer_setting *old)
 {
@@ -134,12 +134,12 @@ struct cpu_timer {
     struct timer timer;
     uint64_t target_ns; /* CPU time (proc_cpu_ns()) of the next signal */
     uint64_t interval_ns;
-    uint64_t seen_ns; /* proc_cpu_ns() at the last look */
+    uint64_t seen_ns; /* proc_cpu_ns() at the last check */
     _Atomic bool stopped, parked;
 };
 
 /*
- * CPU time of p in ns.  *nlwps: the number of its LWPs, which bounds how fast the CPU time
+ * CPU time of p in ns.  *nlwps is the number of its LWPs, which limits how fast the CPU time
  * can grow; 0: p is ending.
  */
 static uint64_t cpu_time_now(struct proc *p, unsigned *nlwps)
@@ -166,9 +166,9 @@ static void arm_cpu_timer(struct cpu_timer *ct, uint64_t used, unsigned nlwps)
 }
 
 /*
- * No LWP has run since the last look: park ct, so that the next LWP that returns to user mode arms
- * it.  An LWP that is on a CPU may be past that place already; then ct is not parked.  Returns false
- * if the caller must arm ct.
+ * Park ct, because no LWP has run since the last check.  The next LWP that returns to user mode arms ct.
+ * If an LWP is on a CPU, it has perhaps already passed the place where it would arm ct.  Then ct is not parked.
+ * Returns false if the caller must arm ct.
  */
 static bool park_cpu_timer(struct cpu_timer *ct)
 {
@@ -221,7 +221,7 @@ static void expire_cpu_timer(struct timer *tm)
         sig_send_proc(ct->p, ct->which == ITIMER_PROF ? SIGPROF : SIGVTALRM, NULL);
 }
 
-/* Stop and free a record, if there is one; p->mutex is held. */
+/* Stop and free a record, if there is one.  The caller holds p->mutex. */
 static void drop_cpu_timer(struct cpu_timer **ctp)
 {
     struct cpu_timer *ct = *ctp;
@@ -234,7 +234,7 @@ static void drop_cpu_timer(struct cpu_timer **ctp)
     kmem_free(ct);
 }
 
-/* itimer_set() for ITIMER_VIRTUAL and ITIMER_PROF; p->mutex is held.  0, -ENOMEM. */
+/* itimer_set() for ITIMER_VIRTUAL and ITIMER_PROF.  The caller holds p->mutex.  0, -ENOMEM. */
 static int set_cpu_timer(struct proc *p, int which, const struct itimer_setting *new,
                          struct itimer_setting *old)
 {

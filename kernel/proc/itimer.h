@@ -10,7 +10,7 @@
 struct proc;
 struct thread;
 
-/* itimer_cancel_all - `p` ends: cancel its timers (I1).  Takes p->mutex. */
+/* itimer_cancel_all - cancel the timers of `p`, which ends (I1).  Takes p->mutex. */
 void itimer_cancel_all(struct proc *p);
 
 /* sleep_until - sleep until `deadline_ns` of clock_mono_ns().  0, or -EINTR: a signal came first. */
@@ -26,16 +26,19 @@ struct itimer_setting {
     uint64_t interval_ns; /* between later signals; 0: only one signal */
 };
 /*
- * itimer_set - set an interval timer of the calling process.  `new` NULL: only read it.  *old: the setting
- * before, with the time that was left.  0, -EINVAL (no such timer), -ENOMEM.
+ * itimer_set - set an interval timer of the calling process.  If `new` is NULL, only read it.  *old is the previous
+ * setting, with the time that was left.  0, -EINVAL (no such timer), -ENOMEM.
  */
 int itimer_set(int which, const struct itimer_setting *new, struct itimer_setting *old);
 /*
- * itimer_cpu_runs - the caller, an LWP of `p` that had AST_ALARM, returns to user mode: arm p's parked
- * CPU-time timers.  Takes p->mutex and proc_lock.
+ * itimer_cpu_runs - arm p's parked CPU-time timers.  The caller is an LWP of `p` that had AST_ALARM and returns to
+ * user mode.  Takes p->mutex and proc_lock.
  */
 void itimer_cpu_runs(struct proc *p);
-/* itimer_real_rearm - `p` has taken a SIGALRM; p->sig->lock held: arm ITIMER_REAL again if it has an interval. */
+/*
+ * itimer_real_rearm - arm ITIMER_REAL of `p` again if it has an interval, after `p` has taken a SIGALRM.  The caller
+ * holds p->sig->lock.
+ */
 void itimer_real_rearm(struct proc *p);
 
 #endif

@@ -2,20 +2,20 @@
 /*
  * limits.c - resource limits, usage of each user, and times of processes.
  *
- * THEORY      The limit on LWPs (RLIMIT_NPROC) counts by real user id over all processes, so a fork bomb uses
- *             up only its own user's share.  The machine has a limit of max_nprocs LWPs, and the last
- *             RESERVED_LWPS of these are kept for the superuser.  A zombie counts until a parent has waited
- *             for it.  Kernel memory that a user holds through files is counted by user, too (mem/usermem.h).
+ * THEORY      The limit on LWPs (RLIMIT_NPROC) is for the sum over all processes with the same real user id.  So
+ *             a fork bomb uses up only its own user's share.  The machine has a limit of max_nprocs LWPs, and
+ *             the last RESERVED_LWPS of these are kept for the superuser.  A zombie counts until a parent has
+ *             waited for it.  Kernel memory that a user's files need is counted by user, too (mem/usermem.h).
  *             CPU time is measured in two ways.  The dispatcher measures the exact time on CPU; the clock
  *             takes samples, which distinguish user mode from kernel mode.  The reported times are the exact
  *             sum, divided in the ratio of the samples.
  *             RLIMIT_CPU limits the exact sum over all LWPs of a process.  Each LWP of a process with
- *             this limit has an alarm (thread_set_alarm) on its own CPU time.  It is set to the earliest
- *             moment at which the process could reach the limit, with all other LWPs running at the same
- *             time.  The LWP then checks the sum on its way to user mode and sets the next alarm.  A
- *             sleeping LWP costs nothing.
- * LOCKING     ucounts and totals under proc_lock, except for atomic fields; p->rlim
- *             under p->mutex for changes
+ *             this limit has an alarm (thread_set_alarm) on its own CPU time.  The alarm is set to the earliest
+ *             moment at which the process could reach the limit if all other LWPs ran at the same time.
+ *             After the alarm, the LWP checks the sum on its way to user mode and sets the next alarm.  A
+ *             sleeping LWP causes no work.
+ * LOCKING     proc_lock guards ucounts and totals, except for atomic fields.  A thread that changes p->rlim holds
+ *             p->mutex.
  * TUNABLES    max_nprocs, maxuprc
  * SEE ALSO    user/test/forkbomb.c
  */
@@ -104,9 +104,9 @@ struct ucount *ucount_get(uint32_t uid)
 }
 
 /*
- * Queued signals and open files may exist longer than the LWP that was charged.  Their user's record then
- * stays in the table for its next LWP, and a later ucount_put() may free it.  A record with shares that the
- * superuser has set is never freed.
+ * Drops an LWP's reference to its user's record.  Queued signals and open files can exist longer than the LWP that
+ * was charged.  Then the record stays in the table for the user's next LWP, and a later ucount_put() can free it.  A
+ * record with shares that the superuser has set is never freed.
  */
 void ucount_put(struct ucount *uc)
 {
@@ -135,7 +135,7 @@ int lwp_charge(struct lwp *l, struct ucount *uc, const struct cred *cr, uint64_t
 
 void lwp_uncharge(struct lwp *l)
 {
-    thread_set_fss(&l->t, NULL); /* l may still run for a moment */
+    thread_set_fss(&l->t, NULL); /* l can still run for a moment */
     l->ucount->nlwps--;
     total_lwps--;
     ucount_put(l->ucount);
@@ -197,9 +197,9 @@ void rss_note(struct proc *p, struct as *as)
 }
 
 /*
- * Split the CPU time `ns` in the ratio of the samples u (user) and s (kernel); all is user time if there is
- * no sample yet.  The ratio changes in both directions, so each part is at least the value reported before
- * (*told), as in Linux's cputime_adjust().
+ * Split the CPU time `ns` in the ratio of the samples u (user) and s (kernel).  If there is no sample yet, all of it
+ * is user time.  The ratio can change in both directions.  So that neither part decreases, each is at least the value
+ * reported before (*told), as in Linux's cputime_adjust().
  */
 static void split_cpu_time(uint64_t ns, uint64_t u, uint64_t s, struct cputime *told,
                            struct rusage_kernel *ru)

@@ -2,28 +2,28 @@
 /*
  * oom.c - chooses the process that is killed when there is no memory for a page.
  *
- * THEORY      Some memory is promised to a program when the program maps it (pages/reserve.c).  It is then
- *             always available.  Other memory is not: the kernel gives it out as long as there is some.  If
- *             it runs out, a process must be killed.  The kernel kills the process that has most memory
- *             beyond its promise; then the other processes try again.
+ * THEORY      Some memory is promised to a program when the program maps it (pages/reserve.c).  This memory is
+ *             always available.  Other memory is not promised: the kernel allocates it while frames are free.
+ *             When no frames are left, a process must be killed.  The kernel kills the process that has most
+ *             memory beyond its promise; then the other processes try again.
  *             Memory beyond the promise is memory mapped without a promise, page tables that promised memory
- *             does not need, files, and shared memory.  It is also summed by user, because many small
+ *             does not need, files, and shared memory.  The search also sums it by user, because many small
  *             processes fill memory in the same way as one large process.
  *             If no process has much beyond its promise and the superuser needs memory, the largest process
  *             of an ordinary user is killed, because the last part of memory is kept for the superuser.
  *             A process that was killed more than VICTIM_TICKS ago and still exists is skipped, because it
- *             may be waiting for another process.
- *             If there is free memory, the fault needed memory of one board (MPOL_BIND), several
+ *             is perhaps waiting for another process.
+ *             If a fault fails although there is free memory, it needed memory of one board (MPOL_BIND), several
  *             contiguous frames, or a page table that cannot be promised.  Then only the faulting
  *             process itself is killed.
  *             There are two callers.  A thread that has waited for a frame for some turns of the
  *             pageout hands calls oom_frees(), so that a small write does not fail while a process is
- *             being killed.  A page fault that still finds no frame calls out_of_memory(), which at
- *             last kills its own process.
- *             A system call may hold locks that the search takes, or that the end of an address space needs.
- *             Therefore its search is done by a separate thread.
+ *             being killed.  A page fault that still finds no frame calls out_of_memory(), which kills its own
+ *             process if nothing else helps.
+ *             A system call can hold locks that the search takes, or that the end of an address space needs.
+ *             Therefore a separate thread does the search for it.
  * INVARIANTS  I1  process 1 is never killed
- * LOCKING     proc_lock; oom_lock (RANK_POLL) for requests to the thread
+ * LOCKING     The search takes proc_lock.  oom_lock (RANK_POLL) guards requests to the thread.
  * SEE ALSO    docs/pageout.md, tests/attack/memory.c
  */
 #include "proc/proc_impl.h"
@@ -38,9 +38,9 @@ enum {
     TRIES = 2,             /* waits before a faulting process kills itself */
     USERS = 8,             /* users that one search compares */
     HOG = 1024,            /* in pages: programs and their libraries have fewer */
-    USERS_PART = 16,       /* a part of 1/16, as net/memory.c keeps for the superuser */
+    USERS_PART = 16,       /* a part of 1/16, like the superuser's part in net/memory.c */
     VICTIM_TICKS = 2 * HZ, /* 2 s: a victim that exists longer is skipped */
-    SEARCH_NAPS = 50,      /* at most, of RETRY_NS: the search may need a lock of the waiter */
+    SEARCH_NAPS = 50,      /* most waits of RETRY_NS: the search can need a lock of the waiter */
 };
 
 static struct spinlock oom_lock = SPINLOCK_INIT(RANK_POLL);
@@ -54,7 +54,7 @@ struct taker {
     uint32_t uid;
     int64_t own;        /* private memory of all its processes */
     int64_t most;       /* any memory, of the process with most */
-    struct proc *worst; /* that process, held; NULL: a free entry  */
+    struct proc *worst; /* that process, with a reference; NULL: a free entry */
 };
 
 /* The state of a search for a process to kill. */
@@ -93,7 +93,7 @@ static void keep_larger_process(struct proc **best, int64_t *most, struct proc *
     *most = pages;
 }
 
-/* Add p, which is held, to the search.  roots: count processes of uid 0, too.  Sleeps. */
+/* Add p to the search.  The caller has a reference to p.  roots: count processes of uid 0, too.  Sleeps. */
 static void evaluate_process(struct search *s, struct proc *p, uint32_t uid, bool roots)
 {
     struct as *as = proc_as_hold(p);
@@ -115,13 +115,13 @@ static void evaluate_process(struct search *s, struct proc *p, uint32_t uid, boo
 }
 
 /*
- * Search for the process to kill.  Returns it with a reference; NULL: no process and no user has
+ * Search for the process to kill.  Returns the process, with a reference; NULL: no process and no user has
  * much beyond the promise.
  * 1. If a user's private memory beyond the promise is more than 1/USERS_PART of all memory: that user's
  * process with most memory beyond the promise.
  * 2. Else the process with most beyond the promise, if that is more than HOG pages.
  * 3. Else, with for_root, the largest process of an ordinary user, however small.
- * @roots  processes of the superuser may be killed, too
+ * @roots  processes of the superuser can be killed, too
  * Sleeps.
  */
 static struct proc *select_oom_victim(bool for_root, bool roots)
@@ -168,7 +168,7 @@ static struct proc *select_oom_victim(bool for_root, bool roots)
     return out;
 }
 
-/* Kill p, which is held; the first time with a warning and the time in p->memory_kill. */
+/* Kill p.  The caller has a reference to p.  The first time, prints a warning and stores the time in p->memory_kill. */
 static void kill_for_memory(struct proc *p)
 {
     const struct lwp *l;
@@ -177,7 +177,7 @@ static void kill_for_memory(struct proc *p)
     l = list_empty(&p->lwps) ? NULL : list_first(&p->lwps, struct lwp, proc_link);
     if (!p->exiting && p->memory_kill == 0 && l != NULL)
         warn("out of memory: killed process %d (%s)", p->pid, l->t.name);
-    if (p->memory_kill == 0) /* several threads may have chosen it at once */
+    if (p->memory_kill == 0) /* several threads can have chosen it at the same time */
         p->memory_kill = lbolt | 1;
     spin_unlock(&proc_lock);
     sig_send_proc(p, SIGKILL, NULL);
@@ -244,11 +244,11 @@ bool oom_frees(void)
 }
 
 /*
- * If no process has much beyond its promise, one that had may be ending, and its
- * memory may be on its way back.  So the caller tries again while pages of any address space are being freed,
- * and TRIES times more, because an address space may end only later, with its last reference.  Then it kills
- * its own process.  Each try waits for memory.  Process 1 tries for ever.
- * @user  a fault of user code: no lock is held
+ * Handles a page fault that found no memory.  If no process has much beyond its promise, perhaps such a process is
+ * just ending and its memory is being freed.  So the caller tries again while pages of any address space are being
+ * freed, and TRIES times more, because an address space ends only with its last reference.  Then it kills
+ * its own process.  Each try waits for memory.  Process 1 tries without limit.
+ * @user  a fault of user code: the thread holds no lock
  * Returns true: try the access again; false: the process ends.
  */
 bool oom_page_fault(bool user)

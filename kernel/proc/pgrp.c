@@ -5,8 +5,8 @@
  * THEORY      A session is the set of processes that one login has started; a process group is one job of it.
  *             A group exists as long as it has members, a session as long as it has groups.
  *             A group is orphaned if no member has a parent in another group of the same session.  Then there
- *             is no shell that could continue it after a stop.  Therefore it cannot be stopped from the
- *             keyboard, and stopped members get SIGHUP and SIGCONT when the group becomes orphaned (POSIX).
+ *             is no shell that could continue the group after a stop.  Therefore the group cannot be stopped
+ *             from the keyboard, and stopped members get SIGHUP and SIGCONT when it becomes orphaned (POSIX).
  * INVARIANTS  I7  every process in the tables is in exactly one group, every group in exactly one session
  * LOCKING     proc_lock
  */
@@ -75,7 +75,7 @@ static bool links_group(const struct proc *p)
            p->parent->pgrp->session == p->pgrp->session;
 }
 
-/* Whether pg is orphaned if its member `but` is not counted [P]. */
+/* Whether pg is orphaned if its member `but` is ignored [P]. */
 static bool orphaned_without(struct pgrp *pg, const struct proc *but)
 {
     struct proc *p;
@@ -153,7 +153,7 @@ long proc_setsid(void)
     return ret;
 }
 
-/* Move p to group `pgid`, which is made if it is p's pid.  0, -ESRCH, -EACCES, -EPERM, -ENOMEM [P]. */
+/* Move p to group `pgid`.  If `pgid` is p's pid, make the group.  0, -ESRCH, -EACCES, -EPERM, -ENOMEM [P]. */
 static int setpgid_locked(struct proc *me, struct proc *p, int pgid)
 {
     struct pgrp *pg;

@@ -13,9 +13,10 @@
  * INVARIANTS  I1 .. I4 in proc.h
  *             I6  a process is freed without memory, descriptors, directories, signals or live LWPs; test
  *                 builds check this as "leak at exit"
- * LOCKING     proc_lock for the tables.  Structures are freed without it, because thread_destroy() waits
- *             until the dead thread has left its CPU.  That wait is short: lwp_exit() keeps interrupts off
- *             from the moment when others can see the dead LWP until it has switched away.
+ * LOCKING     proc_lock guards the tables.  A thread that frees structures does not hold it, because
+ *             thread_destroy() waits until the dead thread has left its CPU.  That wait is short, because
+ *             lwp_exit() keeps interrupts off from the moment when others can see the dead LWP until it has
+ *             switched away.
  * SEE ALSO    ids.c, clone.c, exit.c; docs/processes.md
  */
 #include "proc/proc_impl.h"
@@ -42,7 +43,7 @@ static struct kmem_cache *make_proc_cache(const char *name, size_t size)
 }
 
 /*
- * A page fault at a user address.  Returns 0, or the signal to send
+ * Handles a page fault at a user address.  Returns 0, or the signal to send
  * with its code in *code.
  */
 int proc_page_fault(uint64_t addr, bool write, bool exec, int *code)
@@ -198,7 +199,7 @@ struct as *proc_as_hold(struct proc *p)
     return as;
 }
 
-/* The credentials of p's first LWP; NULL: p has no LWP.  proc_lock is held. */
+/* The credentials of p's first LWP; NULL: p has no LWP.  The caller holds proc_lock. */
 static const struct cred *cred_of(struct proc *p)
 {
     return list_empty(&p->lwps) ? NULL : list_first(&p->lwps, struct lwp, proc_link)->cred;

@@ -16,8 +16,8 @@
  * LOCKING     [p] proc_lock (RANK_PROC_TABLE), one for the tree, groups and sessions
  *             [s] p->sig->lock (RANK_SIGHAND)  [m] p->mutex  [a] atomic  [c] constant  [o] used
  *             only by the LWP itself
- *             A pointer to a process that was found under proc_lock stays valid after proc_lock is released
- *             only with proc_hold().
+ *             A thread that finds a process under proc_lock must call proc_hold() if it uses the process after
+ *             it has released proc_lock.
  * SEE ALSO    docs/processes.md; proc.c (tables), clone.c, exec.c, exit.c, wait.c, signal.c, sigframe.c
  */
 #ifndef PROC_PROC_H
@@ -162,7 +162,7 @@ struct session {
     struct proc *leader; /* [p] or NULL when it has exited */
 };
 
-/* The user and system time that were last reported.  Neither value ever decreases.  Under [p]. */
+/* The user and system time that were last reported.  Neither value ever decreases.  [p] guards both. */
 struct cputime {
     uint64_t user_us, sys_us;
 };
@@ -222,7 +222,7 @@ struct proc {
     struct sighand *sig;          /* [c] after clone; exec may unshare it */
     struct sigqueue pending;      /* [s] */
     bool as_shared, files_shared; /* [m] with another process (CLONE_VM, CLONE_FILES) */
-    bool has_execed;              /* [p] the parent may no longer change its group */
+    bool has_execed;              /* [p] the parent can no longer change its group */
     struct pgrp *pgrp;            /* [p] */
     struct list pgrp_link;
     struct rlimit rlim[RLIM_NLIMITS]; /* [m] */
@@ -256,7 +256,7 @@ struct proc {
     struct file *truss; /* [m] file for the trace of system calls, or NULL */
     bool track;         /* [m] trace the LWPs' counters, not the calls (SYS_track) */
     bool dumpable;
-    bool no_new_privs; /* exec ignores set-id bits, for ever (PR_SET_NO_NEW_PRIVS) */
+    bool no_new_privs; /* exec always ignores set-id bits (PR_SET_NO_NEW_PRIVS) */
 };
 enum { PROC_LIVE, PROC_ZOMBIE, PROC_REAPED };
 
@@ -282,34 +282,38 @@ struct proc *proc_find(int pid);
 struct lwp *lwp_find(int tid);
 struct pgrp *pgrp_find(int pgid);
 /*
- * proc_hold - keep a process that was found under proc_lock after the lock is released.
- * proc_release - drop that reference.  The last one frees the process; may sleep.
+ * proc_hold - take a reference to a process that was found under proc_lock, which keeps it after the lock is released.
+ * proc_release - drop that reference.  If it was the last one, frees the process; may sleep.
  */
 void proc_hold(struct proc *p);
 void proc_release(struct proc *p);
-/* proc_as_hold - the address space of p with a reference; NULL: p has none.  p is held; may sleep. */
+/*
+ * proc_as_hold - the address space of p, with a reference; NULL: p has none.  The caller has a reference to p.
+ * May sleep.
+ */
 struct as *proc_as_hold(struct proc *p);
 /*
- * proc_may_change_sched - whether `cr` may change how p is scheduled (setpriority(2), sched_setparam(2)): its effective
- * uid is the real or effective uid of p, or it is the superuser's, or p is the calling process.
- * proc_may_change_limits - whether `cr` may change p's limits (prlimit(2)): its real uid and gid equal all three uids
- * and gids of p, or it is the superuser's, or p is the calling process.
- * The caller of either holds proc_lock.
+ * proc_may_change_sched - whether `cr` is allowed to change how p is scheduled (setpriority(2), sched_setparam(2)).
+ * It is if its effective uid is the real or effective uid of p, if it is the superuser's, or if p is the calling
+ * process.
+ * proc_may_change_limits - whether `cr` is allowed to change p's limits (prlimit(2)).  It is if its real uid and gid
+ * equal all three uids and gids of p, if it is the superuser's, or if p is the calling process.
+ * The caller of either function holds proc_lock.
  */
 bool proc_may_change_sched(const struct cred *cr, struct proc *p);
 bool proc_may_change_limits(const struct cred *cr, struct proc *p);
-/* proc_uid - effective uid of p, for the owner of /proc files and for permissions; caller holds proc_lock. */
+/* proc_uid - effective uid of p: the owner of its /proc files, and for permissions.  The caller holds proc_lock. */
 uint32_t proc_uid(struct proc *p);
 /*
  * rusage_collect - usage of p without its children; maxrss covers only the spaces that p has left.
  * rusage_lwp - usage of one LWP, without maxrss.
- * The caller of either holds proc_lock.
+ * The caller of either function holds proc_lock.
  */
 void rusage_collect(struct proc *p, struct rusage_kernel *ru);
 void rusage_lwp(struct lwp *l, struct rusage_kernel *ru);
 /*
- * lwp_ioprio - the priority of l's disk requests, an IOPRIO() of blk.h: the value that was set, or else best
- * effort at the level that follows from nice.  The caller holds proc_lock, or l is the calling LWP.
+ * lwp_ioprio - the priority of l's disk requests, an IOPRIO() of blk.h.  This is the value that was set; if none was
+ * set, best effort at the level that follows from nice.  The caller holds proc_lock, or l is the calling LWP.
  */
 uint16_t lwp_ioprio(const struct lwp *l);
 /* proc_next - lowest pid >= `pid` of a live or zombie process; 0: none.  For /proc.  Takes proc_lock. */
@@ -329,12 +333,12 @@ struct clone_args {
 long proc_clone(const struct clone_args *ca, struct regs *r);
 /*
  * proc_exec - replace the program of the calling process.  Path and strings are kernel copies.  Scripts
- * (`#!`) may name other scripts to a depth of 4.  On success *r holds the user registers of the new program.
+ * (`#!`) can name other scripts, to a depth of 4.  On success *r holds the user registers of the new program.
  * Returns 0; -ENOENT -EACCES -ENOEXEC -E2BIG -ENOMEM -ETXTBSY -ELOOP -ELIBBAD, or another error of the path
  * look-up or of reading the file; -EINTR: this LWP must end.  After an error the old program continues.
  */
 struct exec_args {
-    struct vnode *program; /* held by the caller; NULL: look `path` up */
+    struct vnode *program; /* the caller has a reference; NULL: look `path` up */
     char *strings;         /* argv then envp, each ended by a NUL */
     size_t len;
     unsigned nargs, nenvs;
@@ -374,29 +378,29 @@ int proc_setpgid(int pid, int pgid);
 
 /* Signals (signal.c, sigframe.c). */
 /*
- * sig_send_proc, sig_send_lwp - send a signal to a process or to one LWP. `info` NULL: no siginfo is queued,
- * and the receiver gets the code SI_KERNEL. The target must not go away meanwhile: it is the caller's own,
- * the caller holds proc_lock, or the caller keeps it alive otherwise (as an armed timer does).
- * Any context.  Take proc_lock unless the caller holds it, then [s].
+ * sig_send_proc, sig_send_lwp - send a signal to a process or to one LWP.  If `info` is NULL, no siginfo is queued,
+ * and the receiver gets the code SI_KERNEL.  The target must exist until the return: it is the caller's own,
+ * the caller holds proc_lock, or something else keeps it (such as an armed timer).
+ * Can be called in any context.  They take proc_lock unless the caller holds it, then [s].
  * Return 0, or -EAGAIN: the queue limit of real-time signals is reached.
  */
 int sig_send_proc(struct proc *p, int sig, const struct siginfo *info);
 int sig_send_lwp(struct lwp *l, int sig, const struct siginfo *info);
-/* sig_send_pgrp - send to each member; caller holds proc_lock.  Returns the number of processes. */
+/* sig_send_pgrp - send a signal to each member.  The caller holds proc_lock.  Returns the number of processes. */
 int sig_send_pgrp(struct pgrp *pg, int sig, const struct siginfo *info);
-/* sig_permitted - whether `cr` may send `sig` to p (kill(2)'s rule).  The caller holds proc_lock. */
+/* sig_permitted - whether `cr` is allowed to send `sig` to p (kill(2)'s rule).  The caller holds proc_lock. */
 bool sig_permitted(const struct cred *cr, struct proc *p, int sig);
 /*
  * sig_mask_set - block exactly the signals in `set` in the calling LWP.
  * sig_mask_push - the same for the duration of one call (ppoll, sigsuspend).  sig_mask_pop() restores the old
- * mask, or the return of the handler that interrupted the call does.
+ * mask.  If a handler interrupts the call, its return restores the mask.
  */
 void sig_mask_set(sigset_t set);
 void sig_mask_push(sigset_t set);
 void sig_mask_pop(void);
 /* sig_recalc - set or clear AST_SIGNAL of the calling LWP, according to its pending signals.  Takes [s]. */
 void sig_recalc(void);
-/* pgrp_orphaned - whether no member has a parent in another group of the same session; proc_lock held. */
+/* pgrp_orphaned - whether no member has a parent in another group of the same session.  The caller holds proc_lock. */
 bool pgrp_orphaned(struct pgrp *pg);
 
 /* Credentials: copy on change. */
@@ -419,9 +423,15 @@ static inline uint64_t limit(unsigned which)
 {
     return curproc()->rlim[which].cur;
 }
-/* limit_cpu_changed - call this after p->rlim[RLIMIT_CPU] has changed; p is held.  Takes proc_lock. */
+/*
+ * limit_cpu_changed - must be called after p->rlim[RLIMIT_CPU] has changed.  The caller has a reference to p.
+ * Takes proc_lock.
+ */
 void limit_cpu_changed(struct proc *p);
-/* fs_context - the caller's root, cwd (held until fs_context_done) and credentials, for name look-ups. */
+/*
+ * fs_context - the caller's root, cwd and credentials, for name look-ups.  fs_context_done() drops the references to
+ * root and cwd.
+ */
 void fs_context(struct fs_ctx *ctx);
 void fs_context_done(struct fs_ctx *ctx);
 
@@ -436,12 +446,12 @@ long futex_wake(uint64_t uaddr, unsigned n, bool private_hint, uint32_t bitset);
 /* ---- implemented by tty/ ---- */
 /*
  * tty_leader_exit - the leader of session s exits: hang up its terminal, and send SIGHUP and SIGCONT to the
- *                   foreground group.  No lock held; sleeps.
+ *                   foreground group.  The caller holds no lock; sleeps.
  */
 void tty_leader_exit(struct session *s);
 
 /* ---- implemented by sys/ ---- */
-/* truss_lwp - the running LWP of a process with p->truss set begins, ends, or ends as the last one.  Sleeps. */
+/* truss_lwp - report that the running LWP of a process with p->truss set begins, ends, or ends as the last.  Sleeps. */
 void truss_lwp(struct lwp *l, enum lwp_event what);
 
 #endif

@@ -12,7 +12,7 @@
 
 enum {
     PID_MAX = 32768,
-    PID_LOW = 300, /* after the highest id the search for a free one restarts here */
+    PID_LOW = 300, /* after the highest id, the search for a free id restarts here */
 };
 
 enum {
@@ -78,7 +78,7 @@ struct pgrp *pgrp_new(int pgid, struct session *s); /* NULL: no memory */
 void pgrp_join(struct proc *p, struct pgrp *pg);    /* takes a reference to the group */
 void pgrp_leave(struct proc *p);
 /*
- * pgrp_check_orphans - p is about to exit or to change its group: send SIGHUP and SIGCONT to stopped groups
+ * pgrp_check_orphans - called before p exits or changes its group: send SIGHUP and SIGCONT to stopped groups
  * that become orphaned by this.
  */
 void pgrp_check_orphans(struct proc *p);
@@ -90,27 +90,27 @@ void limits_init(struct rlimit *rlim);
 struct ucount *ucount_get(uint32_t uid); /* [P] NULL: no memory */
 void ucount_put(struct ucount *uc);      /* [P] */
 /*
- * lwp_charge - count a new LWP for its user [P]. -EAGAIN: over max_nprocs, or over `limit` LWPs of this user.
- * lwp_uncharge - undo it when the LWP has gone [P].
+ * lwp_charge - count a new LWP for its user [P].  -EAGAIN: over max_nprocs, or over `limit` LWPs of this user.
+ * lwp_uncharge - undo lwp_charge() when the LWP has ended [P].
  */
 int lwp_charge(struct lwp *l, struct ucount *uc, const struct cred *cr, uint64_t limit);
 void lwp_uncharge(struct lwp *l);
 void limits_setup(void);
 /*
- * limit_cpu_inherit - l is new: arm its alarm if its process has RLIMIT_CPU. `first`: its
- * process is new as well [P].
- * limit_cpu_check - l, the caller, has AST_ALARM: send SIGXCPU or SIGKILL if the CPU time of its process is
+ * limit_cpu_inherit - arm the alarm of the new LWP l if its process has RLIMIT_CPU.  `first`: the process is new,
+ * too [P].
+ * limit_cpu_check - called by l when it has AST_ALARM: send SIGXCPU or SIGKILL if the CPU time of its process is
  * over a limit, and arm the next alarm.  Takes proc_lock, and p->mutex.
  */
 void limit_cpu_inherit(struct lwp *l, bool first);
 void limit_cpu_check(struct lwp *l);
-/* times_add_dead - l is leaving p: add its times to p's totals [P]. */
+/* times_add_dead - add the times of l, which leaves p, to p's totals [P]. */
 void times_add_dead(struct proc *p, struct lwp *l);
 
 /* oom_init - starts the thread that chooses processes to end: oom.c. */
 void oom_init(void);
 
-/* rss_note - p is leaving the space `as`: record its peak resident size in p's usage.  Takes as->lock. */
+/* rss_note - record the peak resident size of the space `as`, which p leaves, in p's usage.  Takes as->lock. */
 void rss_note(struct proc *p, struct as *as);
 
 /* cred.c: cred_root - credentials with all ids 0; a reference passes to the caller. */
@@ -118,18 +118,18 @@ void cred_init(void);
 struct cred *cred_root(void);
 
 /* clone.c, exit.c */
-/* vfork_release - l no longer uses the memory of its vfork parent: wake the parent, if there is one. */
+/* vfork_release - wake the vfork parent of l, if there is one, because l no longer uses the parent's memory. */
 void vfork_release(struct lwp *l);
 /*
- * lwp_leave_memory - l (the caller) will not touch its user memory again: release its robust futexes, clear
- * and wake its CLONE_CHILD_CLEARTID word, and wake its vfork parent.
+ * lwp_leave_memory - called by l before it leaves its user memory: release its robust futexes, clear its
+ * CLONE_CHILD_CLEARTID word and wake the waiters there, and wake its vfork parent.
  */
 void lwp_leave_memory(struct lwp *l);
 /* lwps_take_dead - move the exited LWPs of p to `dead`, for lwp_free_list() [P]. */
 void lwps_take_dead(struct proc *p, struct list *dead);
 /* notify_parent - p stopped, continued or ended (CLD_*): signal its parent and wake the parent's waits [P]. */
 void notify_parent(struct proc *p, int code, int status);
-/* lwps_interrupt - make every LWP of p but `except` enter sig_deliver() soon [P] [S]. */
+/* lwps_interrupt - make every LWP of p except `except` enter sig_deliver() soon [P] [S]. */
 void lwps_interrupt(struct proc *p, struct lwp *except);
 /* proc_unlink - take a zombie out of all tables; the tables' reference passes to the caller [P]. */
 void proc_unlink(struct proc *p);
@@ -145,21 +145,21 @@ bool sig_default_ignored(int sig);
 bool sig_is_stop(int sig);
 /* sig_take - dequeue the next signal in `set` for l.  Returns its number and fills *info, or 0 [S]. */
 int sig_take(struct lwp *l, sigset_t set, struct siginfo *info);
-/* sig_retarget - wake p's other LWPs that may take pending signals which l can no longer take [P] [S]. */
+/* sig_retarget - find pending signals that l can no longer take, and wake other LWPs of p that can [P] [S]. */
 void sig_retarget(struct proc *p, struct lwp *l);
 /*
- * sig_offer_blocked - l's mask has grown for a handler: pending signals that l blocks now are offered to the other
- * LWPs (S1).  Takes proc_lock and p->sig->lock.
+ * sig_offer_blocked - offer pending signals that l now blocks to the other LWPs (S1).  Called after l's mask has
+ * grown for a handler.  Takes proc_lock and p->sig->lock.
  */
 void sig_offer_blocked(struct lwp *l);
-/* sig_end_process - p ends with `status` (as in wait4): interrupt every LWP but the caller [P] [S]. */
+/* sig_end_process - end p with `status` (as in wait4): interrupt every LWP except the caller [P] [S]. */
 void sig_end_process(struct proc *p, int status);
-/* sig_flush_ignored - sig is now ignored: discard it wherever it is pending [P] [S]. */
+/* sig_flush_ignored - discard `sig`, which is now ignored, from all queues where it is pending [P] [S]. */
 void sig_flush_ignored(struct proc *p, int sig);
 
 /* sigframe.c */
 #define SIGFRAME_MAX 1184 /* largest frame in bytes, with alignment: AT_MINSIGSTKSZ */
-/* sigframe_push - push a frame and make r run the handler of `sig`.  -EFAULT: no room on the stack. */
+/* sigframe_push - push a frame and make r run the handler of `sig`.  -EFAULT: no space on the stack. */
 int sigframe_push(struct lwp *l, struct regs *r, int sig, const struct siginfo *info,
                   const struct sigaction *act, sigset_t old_mask);
 /* sig_on_altstack - whether stack pointer `sp` is in l's alternate stack. */

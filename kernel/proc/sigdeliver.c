@@ -6,7 +6,7 @@
  *             1. It sleeps while the process is stopped.
  *             2. It ends the LWP if the process ends, or if another LWP of the process is in exec.
  *             3. It takes the pending signals one by one.  Each is ignored, stops or ends the process, or
- *                gets a frame for its handler (sigframe.c).  Several frames may be pushed; the handler of
+ *                gets a frame for its handler (sigframe.c).  If several frames are pushed, the handler of
  *                the last one runs first.
  *             A system call that was interrupted left one of the -ERESTART* codes in rax.  Either the
  *             call returns -EINTR, or it is repeated: then rip goes back to the SYSCALL instruction,
@@ -14,8 +14,8 @@
  *             whether any handler runs at all.
  * INVARIANTS  S4  the restart is decided once: orig_rax is -1 afterwards
  *             S5  a synchronous fault is never lost: if its signal is blocked or ignored, the process ends
- * LOCKING     [s] while a signal is chosen; none while the user stack is written; proc_lock, then
- *             [s], to stop the process
+ * LOCKING     The LWP holds [s] while it chooses a signal, and no lock while it writes the user stack.  To stop the
+ *             process, it takes proc_lock, then [s].
  * SEE ALSO    signal.c, sigframe.c
  */
 #include "proc/proc_impl.h"
@@ -26,8 +26,8 @@
 enum { NR_restart_syscall = 219 };
 
 /*
- * Decide whether an interrupted system call is repeated.  act: of the handler that will
- * run; NULL: no handler.
+ * Decide whether an interrupted system call is repeated.  `act` is the action of the handler that will run;
+ * NULL: no handler will run.
  */
 static void decide_restart(struct regs *r, const struct sigaction *act)
 {

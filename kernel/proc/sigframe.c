@@ -8,11 +8,11 @@
  *             From low to high addresses a frame has the return address (sa_restorer, which calls
  *             rt_sigreturn), the ucontext (registers, FPU pointer, signal mask), the siginfo, and the FXSAVE
  *             image, 64-byte aligned.
- *             Programs read and change the ucontext; for example, musl's cancellation inspects RIP and moves
- *             it.  Therefore sigframe_pop() trusts nothing in it: the kernel sets the segment selectors,
- *             filters the flags, requires RIP below USER_TOP, and clears reserved MXCSR bits.
+ *             Programs read and change the ucontext.  For example, musl's cancellation inspects RIP and changes
+ *             it.  Therefore sigframe_pop() trusts no value in the ucontext: the kernel sets the segment
+ *             selectors, filters the flags, requires RIP below USER_TOP, and clears reserved MXCSR bits.
  * INVARIANTS  S6  no frame can give a program a register value that it could not load itself in user mode
- * LOCKING     none held, because user memory is accessed
+ * LOCKING     The LWP holds no lock, because it accesses user memory.
  * SEE ALSO    sigdeliver.c; Linux's arch/x86/include/uapi/asm/{sigcontext,ucontext}.h for the layout
  */
 #include "proc/proc_impl.h"
@@ -26,7 +26,7 @@
 enum { RED_ZONE = 128 };
 enum { UC_SIGCONTEXT_SS = 2, UC_STRICT_RESTORE_SS = 4 };
 
-/* Flags a program may set: CF PF AF ZF SF TF DF OF RF AC. */
+/* Flags that a program is allowed to set: CF PF AF ZF SF TF DF OF RF AC. */
 #define USER_FLAGS 0x50dd5ul
 #define FLAG_FIXED 0x202ul /* the reserved bit 1, and IF */
 #define FLAG_TF    0x100ul
@@ -121,7 +121,7 @@ static void save_sigcontext(struct sigcontext *mc, const struct regs *r)
     mc->err = r->err;
 }
 
-/* Set *r from *mc, but keep privileged state: selectors, flags outside USER_FLAGS (S6). */
+/* Set *r from *mc, except for privileged state: the selectors, and the flags outside USER_FLAGS (S6). */
 static void restore_sigcontext(struct regs *r, const struct sigcontext *mc)
 {
     r->r8 = mc->r8;

@@ -3,23 +3,23 @@
  * signal.c - sending signals: queues, masks, permission, and which LWP is woken.
  *
  * THEORY      A signal is a small number that is sent to a process, or to one LWP, to report an event.  It is
- *             pending until an LWP takes it.  The queue of a process holds signals that any of its LWPs may
+ *             pending until an LWP takes it.  The queue of a process holds signals that any of its LWPs can
  *             take; the queue of an LWP holds signals for that LWP alone.
  *             A queue has a set, which shows which signals are pending, and a list of sigentries, which keep
  *             the sender and value of each.  Signals below 32 are pending at most once.  A real-time signal
  *             is queued as often as it is sent, up to RLIMIT_SIGPENDING of the receiver's user.
- *             The sender does not run the action of the signal.  It sets AST_SIGNAL of one LWP that may take
+ *             The sender does not run the action of the signal.  It sets AST_SIGNAL of one LWP that can take
  *             the signal and wakes that LWP, which acts in sig_deliver() before it returns to user mode.
  *             There are two exceptions, because no process can block them: SIGKILL marks the process as
  *             exiting and interrupts every LWP; SIGCONT lets a stopped process run.
- * INVARIANTS  S1  if a signal is pending for an LWP that does not block it, this LWP has AST_SIGNAL, or
- *                 another LWP of the process that does not block it has
+ * INVARIANTS  S1  if a signal is pending for an LWP that does not block it, then this LWP, or another LWP of the
+ *                 process that does not block the signal, has AST_SIGNAL
  *             S2  only an LWP itself clears its AST_SIGNAL, under [s], when no signal is pending for it
  *             S3  SIGKILL and SIGSTOP are in no program's mask
- * LOCKING     p->sig->lock [s] for queues, masks and handlers. p->sig changes only in exec, under proc_lock,
- *             when its process has one LWP left.  Therefore a sender to another process holds proc_lock.  LWP
- *             lists need proc_lock too.  In the common case an LWP signals its own process and does not block
- *             the signal; this needs only [s].
+ * LOCKING     p->sig->lock [s] guards queues, masks and handlers.  p->sig changes only in exec, under proc_lock,
+ *             when its process has one LWP left.  Therefore a sender to another process holds proc_lock.  The
+ *             lists of LWPs need proc_lock too.  In the common case an LWP sends a signal to its own process and
+ *             does not block this signal.  Then it needs only [s].
  * SEE ALSO    sigdeliver.c, sigframe.c, sys/sys_signal.c, user/test/t_signal.c
  */
 #include "proc/proc_impl.h"
@@ -107,7 +107,7 @@ void sig_recalc(void)
     spin_unlock(&l->proc->sig->lock);
 }
 
-/* Set l's mask.  Pending signals of the process that l now blocks are offered to the other LWPs (S1). */
+/* Set l's mask.  If l now blocks pending signals of the process, offer these to the other LWPs (S1). */
 static void change_signal_mask(struct lwp *l, sigset_t set)
 {
     struct proc *p = l->proc;
@@ -181,8 +181,8 @@ static bool lwp_may_take(const struct lwp *l, int sig)
 }
 
 /*
- * Whether `sig` would have no effect: it is not caught, and l does not block it.  (A blocked signal stays
- * pending, because its action may change before it is unblocked.) [S]
+ * Whether `sig` would have no effect: it is ignored, and l does not block it.  (A blocked signal stays
+ * pending, because its action can change before it is unblocked.) [S]
  */
 static bool is_signal_ignored(const struct proc *p, const struct lwp *l, int sig)
 {
@@ -196,7 +196,7 @@ static bool is_signal_ignored(const struct proc *p, const struct lwp *l, int sig
 }
 
 /*
- * Make `sig` pending in q and charge `uc` for its sigentry [S].  0, -EAGAIN: no room for a real-time signal.
+ * Make `sig` pending in q and charge `uc` for its sigentry [S].  0, -EAGAIN: a real-time signal exceeds the limit.
  */
 static int queue_signal(struct sigqueue *q, struct proc *p, struct ucount *uc, int sig,
                         const struct siginfo *info)
@@ -300,8 +300,8 @@ static int send_signal_locked(struct proc *p, struct lwp *l, int sig, const stru
 }
 
 /*
- * The common case, without proc_lock: the caller l sends itself a signal that it catches and does not block.
- * Returns whether that was the case; then *err is the result.
+ * The common case, which needs no proc_lock: the caller l sends itself a signal that it catches and does not block.
+ * Returns whether this was the case; then *err is the result.
  */
 static bool try_send_to_self(struct lwp *l, struct sigqueue *q, int sig, const struct siginfo *info,
                              int *err)

@@ -2,7 +2,7 @@
 /*
  * uts.c - the names of the system.
  *
- * LOCKING  uts_lock (RANK_LOG, nothing is taken inside) guards the two names that can change
+ * LOCKING  uts_lock (RANK_LOG) guards the two names that can change; no other lock is taken under it
  * SEE ALSO uname(2), docs/syscalls.md
  */
 #include "proc/uts.h"

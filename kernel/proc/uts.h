@@ -14,7 +14,7 @@ struct utsname { /* Linux's struct new_utsname */
         domainname[UTS_LEN];
 };
 
-/* uts_get - copy all names; no change comes in between.  Any context. */
+/* uts_get - copy all names; no name changes during the copy.  Any context. */
 void uts_get(struct utsname *out);
 /* uts_set_nodename, uts_set_domainname - name[len] has no NUL.  0, or -EINVAL: longer than 64 bytes. */
 int uts_set_nodename(const char *name, size_t len);

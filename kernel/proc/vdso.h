@@ -24,9 +24,9 @@ struct vdso_data {
 
 #ifndef HR_VDSO
 struct as;
-/* vdso_init - build the pages; once at boot, when the clock's scale is known, and after vm_init(). */
+/* vdso_init - build the pages.  Called once at boot, after vm_init(), when the clock's scale is known. */
 void vdso_init(void);
-/* vdso_map - map them into `as`.  Returns the address of the ELF header, for AT_SYSINFO_EHDR; 0: no room. */
+/* vdso_map - map the pages into `as`.  Returns the address of the ELF header, for AT_SYSINFO_EHDR; 0: no space. */
 uint64_t vdso_map(struct as *as);
 #endif
 

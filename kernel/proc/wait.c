@@ -6,14 +6,14 @@
  *             has stopped, or it continues.  The parent scans its children.  If none has an event, the parent
  *             sleeps on its child_cv, which notify_parent() wakes.  Every LWP of a process waits for all
  *             children of the process.
- * LOCKING     proc_lock is held from the scan until a zombie is taken, so two waiting LWPs
- *             never get the same one
+ * LOCKING     A waiting LWP holds proc_lock from the scan until it has taken a zombie, so two waiting LWPs
+ *             never get the same zombie.
  */
 #include "proc/proc_impl.h"
 
 #include "lib/errno.h"
 
-/* Whether the pid of wait4(2), called by process `me`, covers its child c [P]. */
+/* Whether the argument `pid` of wait4(2), called by process `me`, includes its child c [P]. */
 static bool wait_pid_covers(const struct proc *c, const struct proc *me, int pid)
 {
     if (pid > 0)
@@ -23,7 +23,7 @@ static bool wait_pid_covers(const struct proc *c, const struct proc *me, int pid
     return pid == -1 || c->pgrp->pgid == -pid;
 }
 
-/* Whether wait4(pid, options) of process `me` covers its child c [P]. */
+/* Whether wait4(pid, options) of process `me` includes its child c [P]. */
 static bool is_eligible_child(const struct proc *c, const struct proc *me, int pid,
                               unsigned options)
 {

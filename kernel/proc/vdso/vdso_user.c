@@ -2,11 +2,11 @@
 /*
  * vdso.c - system calls that do not enter the kernel: the user code of the vDSO.
  *
- * THEORY      Time is the time-stamp counter, scaled by the parameters in the data page that lies before the
- *             code.  The CPU and its node are in TSC_AUX: the kernel sets it on each CPU to node << 12 |
- *             cpu, and any program can read it with RDTSCP.  Other clocks (CPU time) need the real system
- *             call.  This file is compiled as position-independent user code, linked by vdso.lds, and
- *             embedded by vdso_image.S.
+ * THEORY      The time is the value of the time-stamp counter, scaled with the parameters in the data page,
+ *             which lies before the code.  The numbers of the CPU and its node are in TSC_AUX.  The kernel sets
+ *             this register on each CPU to node << 12 | cpu, and any program can read it with RDTSCP.  Other
+ *             clocks (CPU time) need the real system call.  This file is compiled as position-independent user
+ *             code, linked with vdso.lds, and embedded by vdso_image.S.
  * SEE ALSO    kernel/proc/vdso.c (kernel side), user/test/t_time.c, user/test/t_sys.c
  */
 #define HR_VDSO 1
