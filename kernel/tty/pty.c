@@ -6,16 +6,16 @@
  *             /dev/ptmx makes a pair: a terminal, /dev/pts/N, and the open file itself, which is called the
  *             master.  Bytes written to the master are input of the terminal.  Output of programs to the
  *             terminal goes into a ring, from which the master reads.
- *             When the master is closed, the terminal is gone: its session gets SIGHUP, and its files read
- *             end of file.  When the last file of the terminal is closed, the master reads -EIO.
- *             The master is one of the terminal's holds (tty->opens).  The last hold to be
- *             dropped frees the pair.
+ *             When the master is closed, the terminal is gone: its session gets SIGHUP, and reads of its files
+ *             return end of file.  When the last file of the terminal is closed, reads of the master return -EIO.
+ *             The master is one of the terminal's holds (tty->opens).  The pair is freed when the last hold is
+ *             dropped.
  *             The device files are those of a small file system, "devpts", which shows the pairs that exist.
  *             A device file belongs to one pair and has the owner of that pair.  When the pair is freed, the
  *             file cannot be opened any more, even if a new pair has the same number.
  * INVARIANTS  Y1  tty.opens == open files of the terminal + 1 while the master is open
- * LOCKING     pty_lock (RANK_VNODE) to allocate and free pairs; it is taken before tty->lock, which guards
- *             the ring [y]. [c] constant
+ * LOCKING     A thread that allocates or frees a pair holds pty_lock (RANK_VNODE), which is taken before tty->lock.
+ *             [y] guarded by tty->lock (the ring)  [c] constant
  * SEE ALSO    tty.h, pts(4), tests/test_tty.py
  */
 #include "vfs/pseudo.h"
@@ -44,7 +44,7 @@ struct pty {
     uint32_t head, tail; /* [y] out: bytes tail .. head-1                      */
     char *out;           /* [c] */
     bool told;           /* [y] the master was woken for `out` and has not read since */
-    struct cv master_cv; /* the master waits for output or for room */
+    struct cv master_cv; /* the master waits for output or for space */
     struct pollhead master_poll;
 };
 
@@ -71,7 +71,7 @@ static void pty_write(struct tty *t, const char *buf, size_t n)
 
     for (size_t i = 0; i < n; i++)
         y->out[y->head++ % OUT_RING] = buf[i];
-    if (n > 0 && !y->told) { /* once per read: a wake-up costs as much as there are pollers */
+    if (n > 0 && !y->told) { /* once per read, because a wake-up wakes all pollers */
         y->told = true;
         wake_master(y);
     }
@@ -95,7 +95,7 @@ static void pty_discard(struct tty *t)
 
 static void pty_stop(struct tty *t, bool stop)
 {
-    /* room() is 0 while output is stopped; the master may still read the bytes in the ring */
+    /* room() is 0 while output is stopped; the master can still read the bytes in the ring */
 }
 
 static void pty_resume_input(struct tty *t)
@@ -105,7 +105,7 @@ static void pty_resume_input(struct tty *t)
 
 static void pty_closed(struct tty *t)
 {
-    wake_master(pty_of(t)); /* after the last file the master reads -EIO */
+    wake_master(pty_of(t)); /* if this was the last file, reads of the master return -EIO */
 }
 
 static void pty_release(struct tty *t)
@@ -133,7 +133,7 @@ static const struct tty_driver pty_driver = {
 
 /* ---- the master's file ------------------------------------------------------------------------------- */
 
-/* Whether the terminal was opened and has no open file now; t->lock held. */
+/* Whether the terminal was opened and has no open file now.  The caller holds t->lock. */
 static bool is_terminal_closed(const struct pty *y)
 {
     return y->ever_opened && y->tty.opens == 1; /* Y1 */
@@ -302,7 +302,7 @@ static int ptmx_open(struct vnode *vn, int oflags, struct file *f)
 
 /* ---- the terminal's device, and /dev/pts ------------------------------------------------------------- */
 
-/* The pair of a file in /dev/pts; NULL: it has been freed.  pty_lock held. */
+/* The pair of a file in /dev/pts; NULL: it has been freed.  The caller holds pty_lock. */
 static struct pty *pty_find(const struct pseudo_arg *arg)
 {
     struct pty *y = ptys[arg->b & 0xff];

@@ -3,9 +3,9 @@
  * tty.c - terminals as open files: reading, writing, polling, hanging up.
  *
  * THEORY      A read waits until the line discipline has input for it.  In canonical mode that is a line; in
- *             raw mode it is VMIN bytes, or the bytes that came before VTIME ran out.  The read copies them
- *             in pieces through a small buffer, because user memory must not be touched under a spin lock.  A
- *             write processes bytes while the driver has room, and sleeps when it has none.
+ *             raw mode it is VMIN bytes, or the bytes that came before VTIME expired.  The read copies the input
+ *             in pieces through a small buffer, because user memory must not be accessed under a spin lock.  A
+ *             write processes bytes while the driver has space, and sleeps when it has none.
  *             A hang-up makes all open files of the terminal dead.  Each file has the terminal's
  *             generation in f->off (a terminal has no file position).  A file of an earlier
  *             generation reads end of file.
@@ -72,7 +72,7 @@ bool tty_refuses(const struct tty *t)
     return t->exclusive && !cred_superuser(curcred());
 }
 
-/* Whether the terminal was hung up since `f` was opened; t->lock held. */
+/* Whether the terminal was hung up since `f` was opened.  The caller holds t->lock. */
 static bool is_hung_up(struct tty *t, struct file *f)
 {
     return t->gone || (f->off != TTY_IMMORTAL && f->off != t->generation);
@@ -81,7 +81,7 @@ static bool is_hung_up(struct tty *t, struct file *f)
 void tty_receive(struct tty *t, const char *buf, size_t n)
 {
     while (n > 0) {
-        uint32_t walked = 0; /* cells that editing walked: bounds the time with interrupts off */
+        uint32_t walked = 0; /* cells that editing walked: limits the time with interrupts off */
         int sig = 0;
 
         spin_lock(&t->lock);
@@ -115,7 +115,7 @@ void tty_hangup(struct tty *t)
     t->exclusive = false;
     tty_input_discard(t);
     if (t->gone)
-        tty_output_discard(t); /* no reader is left; a live line sends it */
+        tty_output_discard(t); /* no reader is left; on a working line, output is still sent */
     tty_set_stopped(t, false);
     cv_broadcast(&t->readers);
     cv_broadcast(&t->writers);
@@ -124,7 +124,7 @@ void tty_hangup(struct tty *t)
 }
 
 /*
- * Wait until input is there; t->lock held. deadline: when VTIME ends, or NO_DEADLINE.
+ * Wait until there is input.  The caller holds t->lock.  `deadline` is the end of VTIME, or NO_DEADLINE.
  * Returns 1: there is input; 0: end of file or time-out; -EAGAIN, -EINTR, or an error of tty_check_read().
  */
 static int wait_input(struct tty *t, struct file *f, uint64_t deadline)
@@ -141,7 +141,7 @@ static int wait_input(struct tty *t, struct file *f, uint64_t deadline)
             return tty_input_ready(t) > 0;
         if (err != 0)
             return err;
-        /* The caller's group may have been put in the background while it slept. */
+        /* The caller's group was perhaps put in the background while the caller slept. */
         spin_unlock(&t->lock);
         err = tty_check_read(t);
         spin_lock(&t->lock);
@@ -151,7 +151,7 @@ static int wait_input(struct tty *t, struct file *f, uint64_t deadline)
     return 1;
 }
 
-/* Until when a raw read that has `done` bytes waits, in ns of clock_mono_ns(); 0: it does not wait. */
+/* The deadline of a raw read that has `done` bytes, in ns of clock_mono_ns(); 0: the read does not wait. */
 static uint64_t raw_deadline(const struct tty *t, size_t done)
 {
     uint64_t vtime = t->tio.cc[VTIME], vmin = t->tio.cc[VMIN];
@@ -316,5 +316,5 @@ void tty_file_open(struct tty *t, struct file *f, int oflags, bool console)
     f->data = t;
     f->seekable = false;
     if (!(oflags & O_NOCTTY) && !console)
-        (void)tty_acquire(t, false); /* only a session leader without a terminal gets it */
+        (void)tty_acquire(t, false); /* only a session leader without a terminal gets t */
 }

@@ -5,7 +5,7 @@
  * THEORY      A terminal turns bytes from a line into input for programs (line editing, echo, signals), and
  *             the output of programs into bytes for the line.
  *             tty_input.c and tty_output.c are the line discipline, which uses only struct tty. tty_job.c is
- *             job control: which session owns the terminal, and which processes may read and write. tty.c
+ *             job control: which session owns the terminal, and which processes can read and write.  tty.c
  *             implements the operations on open files, tty_ioctl.c the settings.  The driver below is a
  *             serial port (tty_uart.c) or the other end of a pseudo-terminal (pty.c).
  *             Input is kept in a ring of cells.  A cell is a byte and two flags: DELIM means that a line ends
@@ -95,10 +95,11 @@ struct tty_driver {
     size_t (*room)(struct tty *);
     size_t (*pending)(struct tty *);       /* bytes written and not sent */
     void (*discard)(struct tty *);         /* discard those bytes */
-    void (*stop)(struct tty *, bool stop); /* hold output back, or go on */
-    void (*resume_input)(struct tty *);    /* the ring has room again    */
-    void (*closed)(struct tty *);          /* an open file was closed; may be NULL */
-    void (*release)(struct tty *); /* the last hold was dropped: free the terminal; may be NULL */
+    void (*stop)(struct tty *, bool stop); /* stop output, or continue it */
+    void (*resume_input)(struct tty *);    /* the ring has space again    */
+    void (*closed)(struct tty *);          /* an open file was closed; NULL: nothing to do */
+    void (*release)(
+        struct tty *); /* the last hold was dropped: free the terminal; NULL: do nothing */
 };
 
 struct tty {
@@ -114,7 +115,7 @@ struct tty {
     uint32_t column;              /* [y] of the cursor, for tabs and erasing */
     uint32_t line_column;         /* [y] where the line being typed began */
     bool literal;                 /* [y] Ctrl-V was typed: the next byte is literal */
-    bool stopped;                 /* [y] output held by Ctrl-S or TCOOFF                    */
+    bool stopped;                 /* [y] output stopped by Ctrl-S or TCOOFF                 */
     bool paused;                  /* [y] I3                                                 */
     bool gone;                    /* [y] the other end has been closed (pseudo-terminals)   */
     _Atomic bool exclusive;       /* [a] TIOCEXCL: only the superuser opens it              */
@@ -129,7 +130,10 @@ struct tty {
 /* The generation of a file that survives hang-ups: /dev/console. */
 #define TTY_IMMORTAL (-1)
 
-/* tty_init - make the serial terminals and their devices.  Once, after the interrupt controller and devfs. */
+/*
+ * tty_init - make the serial terminals and their devices.  Called once, when the interrupt controller and devfs are
+ * ready.
+ */
 void tty_init(void);
 /* pty_init - register /dev/ptmx and the file system type "devpts". */
 void pty_init(void);
@@ -137,8 +141,8 @@ void pty_init(void);
 /* Inside the terminal layer. */
 
 /*
- * tty_session_hangup - the line has gone: send SIGHUP and SIGCONT to the session's leader and to the
- * foreground group.  The terminal has no session afterwards.  No lock held.
+ * tty_session_hangup - send SIGHUP and SIGCONT to the session's leader and to the foreground group, because the line
+ * is gone.  Afterwards the terminal has no session.  The caller holds no lock.
  */
 void tty_session_hangup(struct tty *t);
 
@@ -147,67 +151,70 @@ void tty_setup(struct tty *t, const struct tty_driver *drv, void *data, uint64_t
                uint16_t *ring, uint32_t size, bool raw);
 /*
  * tty_hold - count one more open file; -EIO: the other end is gone.
- * tty_drop - undo it when a file is closed; the last one may free t.
+ * tty_drop - undo tty_hold() when a file is closed; the last call can free t.
  */
 int tty_hold(struct tty *t);
 void tty_drop(struct tty *t);
 /* tty_refuses - whether TIOCEXCL forbids the caller to open t (open fails with -EBUSY). */
 bool tty_refuses(const struct tty *t);
 /*
- * tty_file_open - make `f` an open file of t, which is held.  Unless O_NOCTTY or `console`, t becomes the
- * caller's controlling terminal if the caller is a session leader without one, and t has no session.
+ * tty_file_open - make `f` an open file of t; the caller has a hold on t.  Unless O_NOCTTY or `console` is set, t
+ * becomes the caller's controlling terminal if the caller is a session leader without one, and t has no session.
  */
 void tty_file_open(struct tty *t, struct file *f, int oflags, bool console);
 
-/* Line discipline; t->lock held in all of these. */
+/* Line discipline.  The caller of all these functions holds t->lock. */
 /* tty_input_byte - process one byte from the line.  Returns a signal for the foreground group, or 0. */
 int tty_input_byte(struct tty *t, uint8_t c);
-/* tty_input_room - bytes that t accepts before the driver must wait; at least 1 for an unfinished line. */
+/* tty_input_room - number of bytes that t accepts before the driver must wait; at least 1 for an unfinished line. */
 uint32_t tty_input_room(const struct tty *t);
-/* tty_input_ready - number of bytes and end-of-file marks that a read finds now; 0: it would wait. */
+/* tty_input_ready - number of bytes and end-of-file marks that a read finds now; 0: the read would wait. */
 uint32_t tty_input_ready(const struct tty *t);
 /* tty_input_take - move up to n bytes to buf for a read.  *last: the read ends here, at a delimiter. */
 size_t tty_input_take(struct tty *t, char *buf, size_t n, bool *last);
-/* tty_input_discard - drop all input that was not read; a paused driver goes on. */
+/* tty_input_discard - drop all input that was not read; a paused driver continues. */
 void tty_input_discard(struct tty *t);
-/* tty_resume_input - if half of the ring is free again, a paused driver goes on (I3). */
+/* tty_resume_input - let a paused driver continue if half of the ring is free again (I3). */
 void tty_resume_input(struct tty *t);
-/* tty_input_mode_changed - canonical mode was turned on or off. */
+/* tty_input_mode_changed - must be called after canonical mode was turned on or off. */
 void tty_input_mode_changed(struct tty *t);
-/* tty_output - process and send bytes while there is room.  Returns how many of buf[n] were used. */
+/* tty_output - process and send bytes while there is space.  Returns how many bytes of buf[n] were processed. */
 size_t tty_output(struct tty *t, const char *buf, size_t n);
 /* tty_echo - send one byte as echo. */
 void tty_echo(struct tty *t, uint8_t c);
-/* tty_out - send n bytes as they are, dropping what does not fit. */
+/* tty_out - send n bytes unchanged; bytes that do not fit are dropped. */
 void tty_out(struct tty *t, const char *buf, size_t n);
 /*
- * tty_set_stopped - stop output or let it go on (Ctrl-S, Ctrl-Q).
+ * tty_set_stopped - stop output or continue it (Ctrl-S, Ctrl-Q).
  * tty_output_discard - discard output that was written and not sent.
  */
 void tty_set_stopped(struct tty *t, bool stop);
 void tty_output_discard(struct tty *t);
 
-/* tty_receive - process n bytes from the driver; wakes readers, sends signals.  No lock held; any context. */
+/*
+ * tty_receive - process n bytes from the driver, wake readers and send signals.  The caller holds no lock.  Any
+ * context.
+ */
 void tty_receive(struct tty *t, const char *buf, size_t n);
-/* tty_writable - the driver has room again: wake writers. */
+/* tty_writable - wake writers, because the driver has space again. */
 void tty_writable(struct tty *t);
-/* tty_hangup - open files become dead, except /dev/console: read gives end of file, write -EIO. */
+/* tty_hangup - make all open files dead, except /dev/console: a read returns end of file, a write -EIO. */
 void tty_hangup(struct tty *t);
 /* tty_signal - send sig to the foreground group.  Takes proc_lock. */
 void tty_signal(struct tty *t, int sig);
 
 /*
  * Job control (tty_job.c).
- * tty_check_read, tty_check_change - whether the caller may read from t, or change it.  0: yes; -ERESTARTSYS:
- * the caller's group got SIGTTIN or SIGTTOU, and the call must be repeated afterwards; -EIO: the group is
- * orphaned, or (for a read) SIGTTIN is blocked or ignored.  Take proc_lock.
+ * tty_check_read, tty_check_change - whether the caller is allowed to read from t, or to change its settings.
+ * 0: yes; -ERESTARTSYS: the caller's group got SIGTTIN or SIGTTOU, and the call must be repeated afterwards; -EIO:
+ * the group is orphaned, or (for a read) SIGTTIN is blocked or ignored.  Take proc_lock.
  */
 int tty_check_read(struct tty *t);
 int tty_check_change(struct tty *t);
-/* tty_controlling - the controlling terminal of the caller's session, held, or NULL. */
+/* tty_controlling - the controlling terminal of the caller's session, with a hold (tty_hold), or NULL. */
 struct tty *tty_controlling(void);
 /*
- * tty_acquire - make t the caller's controlling terminal (TIOCSCTTY). steal: even if t has another
+ * tty_acquire - make t the caller's controlling terminal (TIOCSCTTY); with `steal`, even if t has another
  * session.  0; -EPERM: the caller is no session leader or has a terminal, or t has a session; -EIO:
  * the other end is gone.
  */

@@ -4,15 +4,15 @@
  *
  * THEORY      In canonical mode the bytes between `canon` and `head` are the line being typed.  Erase
  *             characters remove them; a delimiter (newline, end of file, EOL) moves `canon` up to `head`.  In
- *             raw mode canon follows head.
+ *             raw mode `canon` is always equal to `head`.
  *             Erasing on the screen works by columns.  The number of columns to erase is computed from the
  *             line's start, so tabs, control characters and UTF-8 need no special cases.
  *             Signal characters never enter the ring.  The interrupt handler cannot send signals while it
  *             holds t->lock, so tty_input_byte() returns them.
  *             If the ring is full, the driver is paused.  There is one exception: if the ring of a canonical
- *             terminal has only an unfinished line, no read could make room.  Then excess bytes are dropped
+ *             terminal has only an unfinished line, no read could free space.  Then excess bytes are dropped
  *             (with a bell, IMAXBEL).  The last cell is kept free for the delimiter.
- * LOCKING     all with t->lock held
+ * LOCKING     The callers of all functions hold t->lock.
  * SEE ALSO    tty.h, termios(3)
  */
 #include "tty/tty.h"
@@ -48,7 +48,7 @@ uint32_t tty_input_room(const struct tty *t)
     return t->canon == t->tail ? 1 : 0;
 }
 
-/* Store one cell.  Returns false if there is no room for it. */
+/* Store one cell.  Returns false if there is no space for it. */
 static bool store_input_cell(struct tty *t, uint16_t c)
 {
     uint32_t used = t->head - t->tail;
@@ -97,8 +97,8 @@ static uint32_t char_before(struct tty *t, uint32_t end)
 }
 
 /*
- * Erase a character (VERASE), a word (VWERASE) or the line (VKILL), as `c` selects; with
- * ECHO also on the screen.
+ * Erase a character (VERASE), a word (VWERASE) or the line (VKILL), as `c` selects.  With ECHO, also erase it on
+ * the screen.
  */
 static void erase_typed_input(struct tty *t, uint8_t c)
 {
@@ -261,7 +261,7 @@ size_t tty_input_take(struct tty *t, char *buf, size_t n, bool *last)
         if (!(c & TTY_EOFMARK))
             buf[done++] = (char)c;
     }
-    /* If the line fills the buffer exactly, take its end-of-file mark, too.  Else the next read returns 0. */
+    /* If the line fills the buffer exactly, take its end-of-file mark, too: otherwise the next read would return 0. */
     if (lines && done == n && !*last && t->tail != t->canon &&
         (*input_cell(t, t->tail) & TTY_EOFMARK)) {
         t->tail++;
@@ -287,7 +287,7 @@ void tty_resume_input(struct tty *t)
 
 void tty_input_mode_changed(struct tty *t)
 {
-    /* All input becomes readable at once; in canonical mode it counts as one line. */
+    /* All input becomes readable; in canonical mode it counts as one line. */
     if ((t->tio.lflag & ICANON) && t->tail != t->head)
         *input_cell(t, t->head - 1) |= TTY_DELIM;
     t->canon = t->head;

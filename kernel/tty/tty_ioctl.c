@@ -5,7 +5,7 @@
  * THEORY      A process that changes settings from the background gets SIGTTOU, which stops it, unless it
  *             blocks or ignores the signal.
  *             TCSETSW and TCSETSF wait until all output has been sent; TCSETSF also discards input.
- * LOCKING     user memory is copied with no lock held; t->lock for the settings
+ * LOCKING     t->lock guards the settings.  User memory is copied without a lock.
  * SEE ALSO    tty.h, ioctl_tty(2)
  */
 #include "lib/errno.h"

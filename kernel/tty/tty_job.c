@@ -4,18 +4,18 @@
  *
  * THEORY      A session has at most one controlling terminal, and a terminal has at most one session.  One
  *             process group of the session is in the foreground.  The characters of ISIG send their signals
- *             to it, and only it may read.
+ *             to this group, and only processes of this group can read.
  *             If a process in the background reads, its whole group gets SIGTTIN.  If it changes settings (or
  *             writes, with TOSTOP), the group gets SIGTTOU.  The call then ends with -ERESTARTSYS: the
  *             process stops, and when it continues in the foreground, the call is repeated.
  *             A group gets -EIO instead if it is orphaned, because no shell could put it in the foreground
  *             again.  A reader that blocks or ignores SIGTTIN gets -EIO, too.
- *             The foreground group is kept as a number.  If that group has died, the search for it
- *             simply finds no group.
+ *             The terminal stores only the id of the foreground group.  If that group no longer exists, the
+ *             search for the id finds no group.
  * INVARIANTS  J1  t->session == s  iff  s->tty == t
  *             J2  a terminal with a session is not freed: when its other end closes, `gone` is set and the
- *                 session is removed before the hold is dropped; a terminal that is gone gets no session
- * LOCKING     [p] proc_lock for the relations; then, briefly, tty->lock or the lock of the signal handlers
+ *                 session is removed before the hold is dropped; a terminal with `gone` set gets no session
+ * LOCKING     [p] proc_lock guards the relations; tty->lock or the lock of the signal handlers is taken under it
  * SEE ALSO    tty.h, credentials(7), tests/test_tty.py
  */
 #include "lib/errno.h"
@@ -30,7 +30,7 @@ enum {
     TIOCGSID = 0x5429,
 };
 
-/* The foreground group of t, or NULL: there is none, or it has died.  proc_lock held. */
+/* The foreground group of t; NULL: there is none, or it no longer exists.  The caller holds proc_lock. */
 static struct pgrp *foreground_pgrp(struct tty *t)
 {
     struct pgrp *pg = t->fg_pgid != 0 ? pgrp_find(t->fg_pgid) : NULL;
@@ -62,9 +62,9 @@ static bool signal_refused(int sig)
 }
 
 /*
- * 0 if the caller is in the foreground of t, or t is not its terminal.  Otherwise its group gets `sig`,
- * and -ERESTARTSYS is returned.  `refused_err`: the result if the caller blocks or ignores `sig`. -EIO:
- * its group is orphaned.
+ * Returns 0 if the caller is in the foreground group of t, or t is not its terminal.  Otherwise sends `sig` to the
+ * caller's group and returns -ERESTARTSYS.  `refused_err` is the result if the caller blocks or ignores `sig`.
+ * -EIO: the caller's group is orphaned.
  */
 static int check_foreground(struct tty *t, int sig, int refused_err)
 {
@@ -127,7 +127,7 @@ int tty_acquire(struct tty *t, bool steal)
     spin_lock(&proc_lock);
     s = p->pgrp->session;
     if (s->leader == p && s->tty == t) {
-        /* it has this terminal already */
+        /* the session has this terminal already */
     } else if (s->leader != p || s->tty != NULL || (t->session != NULL && !steal)) {
         err = -EPERM;
     } else if (tty_gone(t)) {
@@ -143,7 +143,7 @@ int tty_acquire(struct tty *t, bool steal)
     return err;
 }
 
-/* End the relation of t and its session; SIGHUP and SIGCONT to the foreground group.  proc_lock held. */
+/* Separate t from its session, and send SIGHUP and SIGCONT to the foreground group.  The caller holds proc_lock. */
 static void detach_tty_session(struct tty *t)
 {
     struct pgrp *pg = foreground_pgrp(t);
@@ -192,8 +192,8 @@ void tty_leader_exit(struct session *s)
 }
 
 /*
- * tcsetpgrp(3): make group `pgid` the foreground group.  0, -EINVAL, -ENOTTY, -ESRCH, -EPERM, or
- * as tty_check_change().
+ * tcsetpgrp(3): make group `pgid` the foreground group.  0, -EINVAL, -ENOTTY, -ESRCH, -EPERM, or an error of
+ * tty_check_change().
  */
 static int set_foreground(struct tty *t, int pgid)
 {

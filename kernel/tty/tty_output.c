@@ -3,12 +3,12 @@
  * tty_output.c - line discipline for output: post-processing, echo, the cursor's column.
  *
  * THEORY      With OPOST each byte of a program becomes up to eight bytes on the line (a tab with
- *             XTABS).  A byte is processed only if the driver has room for all of them, so the result
- *             is never sent in part.
- *             Echo uses the same functions, but does not wait: bytes for which there is no room are dropped.
+ *             XTABS).  A byte is processed only if the driver has space for all bytes of the result, so the
+ *             result is never sent in part.
+ *             Echo uses the same functions, but does not wait: bytes for which there is no space are dropped.
  *             The column of the cursor is computed here, because tabs and the erasing of tabs depend on it.
- * INVARIANTS  O1  a chunk given to the driver is never longer than its room
- * LOCKING     all with t->lock held
+ * INVARIANTS  O1  bytes passed to the driver always fit into its free space
+ * LOCKING     The callers of all functions hold t->lock.
  * SEE ALSO    tty.h
  */
 #include "tty/tty.h"
@@ -21,7 +21,7 @@ static bool is_ctrl(uint8_t c)
     return c < 32 || c == 127;
 }
 
-/* Whether c is a later byte of a UTF-8 sequence, which takes no column. */
+/* Whether c is a continuation byte of a UTF-8 sequence, which occupies no column. */
 static bool is_continuation(const struct tty *t, uint8_t c)
 {
     return (t->tio.iflag & IUTF8) && (c & 0xc0) == 0x80;

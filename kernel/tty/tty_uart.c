@@ -6,8 +6,8 @@
  *             port, but its open files survive hang-ups. /dev/ttyS1 is COM2, raw from the start and with a
  *             large input ring; programs use it as a plain byte channel to the host. /dev/tty is the
  *             caller's controlling terminal.
- *             The interrupt handler takes bytes out of the port only while the ring has room.  The rest waits
- *             in the port, and after that at the sender.
+ *             The interrupt handler takes bytes out of the port only while the ring has space.  Other bytes wait
+ *             in the port.  When the port is full, too, the sender must wait.
  * SEE ALSO    tty.h, drivers/uart.h
  */
 #include "drivers/uart.h"
