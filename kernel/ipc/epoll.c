@@ -3,25 +3,27 @@
  * epoll.c - waiting for files that stay watched between calls.
  *
  * THEORY      poll(2) checks every file at each call, so its cost grows with the number of files.  An epoll
- *             keeps the set of files between calls and only checks those that may be ready.
+ *             keeps the set of files between calls and only checks those that can be ready.
  *             An item watches one file for one epoll.  Its poller stays registered with the file's pollheads.
  *             When the file wakes its pollers, the item goes to the end of the epoll's ready list; the cost
  *             of this does not depend on the number of files that are watched.
  *             epoll_take() checks the files of the ready list only.  An item whose file is not ready leaves
  *             the list.  An item whose file is ready gives an event.  Then:
- *               level-triggered  it goes back to the end of the list, so that the next call checks it again;
- *               edge-triggered   it leaves the list until its file wakes it again;
- *               one-shot         it leaves the list until EPOLL_CTL_MOD enables it again.
- *             An item holds no reference to its file: the last close of the file removes the item.
+ *               level-triggered  the item goes back to the end of the list, so that the next call checks it again
+ *               edge-triggered   the item leaves the list until its file wakes it again
+ *               one-shot         the item leaves the list until EPOLL_CTL_MOD enables it again
+ *             An item holds no reference to its file, so the last close of the file removes the item.
  *             An epoll cannot watch an epoll (-EINVAL), but poll(2) can wait for one.
  * INVARIANTS  I1  item->queued iff the item is on the ready list, or on the private list of a thread in
  *                 epoll_take()
  *             I2  an item is on its file's list iff it is in its epoll's table
- * LOCKING     epoll_mutex: the files' lists of items; it is held to add and remove items,
- *             and when a file ends.
- *             Then ep->lock (a mutex): the table; it is held while files are checked.  A file that is being
- *             checked cannot end, because its end waits for ep->lock.
- *             Then ep->rlock (RANK_EPOLL), also taken with a pollhead's lock held: the ready list.
+ * LOCKING     In this order:
+ *               epoll_mutex              guards the files' lists of items; a thread holds it to add and remove
+ *                                        items, and when a file is freed
+ *               ep->lock (a mutex)       guards the table; a thread holds it while it checks files.  A file that is
+ *                                        being checked is not freed, because the thread that frees it waits for
+ *                                        ep->lock
+ *               ep->rlock (RANK_EPOLL)   guards the ready list; it is also taken under a pollhead's lock
  * SEE ALSO    poll.c, epoll(7) of Linux's manual
  */
 #include "ipc/ipc.h"
@@ -36,7 +38,7 @@ enum { ALWAYS = POLLERR | POLLHUP, FIRST_BUCKETS = 16, EPOLL_COST = 1024, ITEM_C
 #define EPOLLONESHOT (1u << 30)
 #define EPOLLET      (1u << 31)
 /*
- * Bits that are no events: these two, and EPOLLWAKEUP and EPOLLEXCLUSIVE, which are hints and have no effect.
+ * Bits that are no events: EPOLLET, EPOLLONESHOT, and the hints EPOLLWAKEUP and EPOLLEXCLUSIVE, which have no effect.
  */
 #define EPOLLPRIVATE (EPOLLET | EPOLLONESHOT | 1u << 29 | 1u << 28)
 
@@ -54,7 +56,7 @@ struct epitem {
     struct list ready;           /* [ep->rlock] */
     struct list hash;            /* [ep->lock] in ep->bucket */
     struct epitem *next_on_file; /* [epoll_mutex] */
-    struct epitem **at_file;     /* [epoll_mutex] the pointer that points to it there */
+    struct epitem **at_file;     /* [epoll_mutex] the pointer to it in the file's list */
     struct usermem *payer;
 };
 
@@ -102,7 +104,7 @@ static void wake_epoll_waiters(struct eventpoll *ep)
     poll_wake(&ep->ph);
 }
 
-/* poller.wake of an item.  The pollhead's lock is held. */
+/* poller.wake of an item.  The caller holds the pollhead's lock. */
 static void epitem_wake(struct poller *p)
 {
     struct epitem *it = container_of(p, struct epitem, p);
@@ -111,7 +113,7 @@ static void epitem_wake(struct poller *p)
         wake_epoll_waiters(it->ep);
 }
 
-/* The requested events that the item's file is ready for.  ep->lock is held. */
+/* The requested events that the item's file is ready for.  The caller holds ep->lock. */
 static uint32_t ready_events(const struct epitem *it)
 {
     return it->events == 0 ? 0 : file_events(it->f, NULL) & ((it->events & ~EPOLLPRIVATE) | ALWAYS);
@@ -143,7 +145,7 @@ static struct list *make_epoll_buckets(unsigned n)
     return b;
 }
 
-/* Doubles the number of buckets if there are more items than buckets; without memory it does nothing. */
+/* Doubles the number of buckets if there are more items than buckets.  If there is no memory, does nothing. */
 static void grow_epoll_table(struct eventpoll *ep)
 {
     struct list *old = ep->bucket, *b;
@@ -163,12 +165,12 @@ static void grow_epoll_table(struct eventpoll *ep)
     kmem_free(old);
 }
 
-/* Removes and frees an item.  epoll_mutex and ep->lock are held. */
+/* Removes and frees an item.  The caller holds epoll_mutex and ep->lock. */
 static void epitem_free(struct epitem *it)
 {
     struct eventpoll *ep = it->ep;
 
-    poller_leave(&it->p); /* from here on no file wakes it */
+    poller_leave(&it->p); /* now no file wakes it any more */
     *it->at_file = it->next_on_file;
     if (it->next_on_file != NULL)
         it->next_on_file->at_file = it->at_file;
@@ -182,7 +184,7 @@ static void epitem_free(struct epitem *it)
 }
 
 /*
- * Makes an item, and queues it if its file is ready.  epoll_mutex and ep->lock are held.
+ * Makes an item, and queues it if its file is ready.  The caller holds epoll_mutex and ep->lock.
  * 0, -ENOSPC, -ENOMEM.
  */
 static int epitem_add(struct eventpoll *ep, struct file *f, int fd, const struct epoll_event *ev)
@@ -305,8 +307,8 @@ static struct epitem *pop_ready_item(struct eventpoll *ep, struct list *l)
 }
 
 /*
- * Checks each file of the ready list once, and stores up to n events in out[].  Returns how
- * many.  ep->lock is held.
+ * Checks each file of the ready list once, and stores up to n events in out[].  Returns their number.  The caller
+ * holds ep->lock.
  */
 static unsigned collect_ready_events(struct eventpoll *ep, struct epoll_event *out, unsigned n)
 {
@@ -359,7 +361,7 @@ long epoll_take(struct file *epf, struct epoll_event *out, unsigned n, uint64_t 
     more = !list_empty(&ep->ready);
     spin_unlock(&ep->rlock);
     if (more)
-        cv_signal(&ep->cv); /* another thread may be waiting, and can take the rest */
+        cv_signal(&ep->cv); /* another waiting thread can take the rest */
     if (got > 0)
         return got;
     return err == -EINTR ? err : 0;
@@ -446,7 +448,7 @@ int epoll_create(struct file **out)
     list_init(&ep->ready);
     cv_init(&ep->cv);
     pollhead_init(&ep->ph);
-    /* RANK_EPOLL: epitem_wake() takes it with another pollhead's lock held, and without rlock. */
+    /* RANK_EPOLL, because epitem_wake() takes this lock under another pollhead's lock, and without rlock. */
     spin_init(&ep->ph.lock, RANK_EPOLL);
     (*out)->data = ep;
     return 0;

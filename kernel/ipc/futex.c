@@ -11,16 +11,18 @@
  *             compares the word and queues itself under the bucket's lock.  A waker changes the word
  *             first and then searches the bucket.  Therefore either the waiter sees the new value or the
  *             waker finds the waiter.
- *             User memory is read under the bucket's lock without faulting.  If the page is not resident, the
- *             access fails; then the lock is released, the page is brought in, and the access is repeated.
+ *             The kernel reads user memory under the bucket's lock, without faulting.  If the page is not
+ *             resident, the access fails.  Then the kernel releases the lock, brings the page in, and repeats
+ *             the access.
  *             A bucket counts its waiters, so a wake-up without waiters takes no lock.
  *             As on Linux, real-time threads are woken first, by the priority that they had when they began
- *             to wait.  Threads of equal priority, and all others, are woken in the order in which they came.
+ *             to wait.  Threads of equal priority, and all other threads, are woken in the order of arrival.
  * INVARIANTS  I1  w->bucket is the bucket whose list w is on, or was last on
- *             I2  a waiter leaves only under its bucket's lock, and a waker holds that lock until the thread
- *                 is awake; so the record and the thread exist as long as the waker uses them
+ *             I2  a waiter leaves its list only under its bucket's lock, and a waker holds that lock until the
+ *                 thread is awake; so the record and the thread exist as long as the waker uses them
  *             I3  nwaiters is at least the length of the list
- * LOCKING     bucket->lock (RANK_FUTEX), two at once by address; then the timer's and the thread's
+ * LOCKING     bucket->lock (RANK_FUTEX); a thread that needs two takes them in order of address.  The locks of timers
+ *             and threads are taken under it.
  * SEE ALSO    futex.h, kernel/sys/sys_futex.c, user/test/t_sys.c, user/test/t_thread.c
  */
 #include "ipc/futex.h"
@@ -92,9 +94,9 @@ static inline int make_futex_key(uint64_t uaddr, bool priv, struct futex_key *ke
 }
 
 /*
- * Count a waiter that is about to come; b is locked.  This is a full barrier, because a waiter must be
- * counted before it reads the word (I3).  Otherwise a waker could store, find no waiter and return between
- * the waiter's read and its count.
+ * Count a waiter that will be queued; b is locked.  This is a full barrier, because a waiter must be
+ * counted before it reads the word (I3).  Otherwise a waker could store, find no waiter and return after
+ * the waiter has read the word and before it is counted.
  */
 static void count_futex_waiter(struct bucket *b)
 {
@@ -118,7 +120,7 @@ static void queue_futex_waiter(struct bucket *b, struct waiter *w)
     list_link_between(&w->link, before, before->next);
 }
 
-/* Take `w` off the list of `b` and uncount it; b is locked. */
+/* Take `w` off the list of `b` and decrease the count; b is locked. */
 static void unqueue_futex_waiter(struct bucket *b, struct waiter *w)
 {
     list_remove(&w->link);
@@ -133,7 +135,7 @@ static void wake_futex_waiter(struct bucket *b, struct waiter *w)
     thread_wake(w->t, curthread);
 }
 
-/* Wake up to n waiters for `key` in `b`, which is locked.  Returns how many. */
+/* Wake up to n waiters for `key` in `b`, which is locked.  Returns their number. */
 static unsigned wake_matching_waiters(struct bucket *b, const struct futex_key *key, unsigned n,
                                       uint32_t bitset)
 {
@@ -180,7 +182,8 @@ static void time_out_futex_waiter(struct timer *t)
 }
 
 /*
- * Lock `b` and compare the word with `val`.  0: the lock is held and a waiter is counted.  Errors: neither.
+ * Lock `b` and compare the word with `val`.  Returns 0 with the lock held and a waiter counted.  After an error, the
+ * lock is released and no waiter is counted.
  */
 static int lock_bucket_if_equal(struct bucket *b, uint64_t uaddr, uint32_t val)
 {
@@ -198,7 +201,7 @@ static int lock_bucket_if_equal(struct bucket *b, uint64_t uaddr, uint32_t val)
         spin_unlock(&b->lock);
         if (err == 0)
             return -EAGAIN;
-        err = user_load32(uaddr, &now); /* brings the page in, or fails for good */
+        err = user_load32(uaddr, &now); /* brings the page in, or returns the final error */
         if (err != 0)
             return err;
     }
@@ -206,7 +209,7 @@ static int lock_bucket_if_equal(struct bucket *b, uint64_t uaddr, uint32_t val)
 
 /*
  * Sleep until woken, timed out or interrupted.  The bucket b is locked and `w` is queued on entry.  On return
- * w is on no list, and no lock is held.
+ * w is on no list, and the caller holds no lock.
  */
 static void sleep_in_bucket_unlock(struct bucket *b, struct waiter *w)
 {
@@ -224,7 +227,7 @@ static void sleep_in_bucket_unlock(struct bucket *b, struct waiter *w)
         spin_unlock(&t->lock);
         spin_unlock(&b->lock);
     }
-    for (;;) { /* a requeue may have moved w: I1, I2 */
+    for (;;) { /* a requeue can have moved w: I1, I2 */
         b = atomic_load_explicit(&w->bucket, memory_order_relaxed);
         spin_lock(&b->lock);
         if (likely(b == atomic_load_explicit(&w->bucket, memory_order_relaxed)))
@@ -276,7 +279,7 @@ static void unlock_bucket_pair(struct bucket *a, struct bucket *b)
     spin_unlock_pair(&a->lock, &b->lock);
 }
 
-/* Move up to n waiters from `from` to the key `to_key` in bucket `to`; both are locked.  Returns how many. */
+/* Move up to n waiters from `from` to the key `to_key` in bucket `to`; both are locked.  Returns their number. */
 static unsigned requeue_waiters(struct bucket *from, const struct futex_key *from_key,
                                 struct bucket *to, const struct futex_key *to_key, unsigned n)
 {
@@ -336,7 +339,7 @@ long futex_requeue(uint64_t from, uint64_t to, unsigned nwake, unsigned nmove, b
     return woken + (expect != NULL ? moved : 0);
 }
 
-/* Compute the new value that FUTEX_WAKE_OP's operation makes of `old`; false: no such operation. */
+/* Apply FUTEX_WAKE_OP's operation to the value `old`, and store the result in *new; false: no such operation. */
 static bool compute_wake_op(uint32_t op, uint32_t old, uint32_t *new)
 {
     uint32_t arg = (uint32_t)((int32_t)(op << 8) >> 20);

@@ -11,7 +11,7 @@
 
 #include "lib/types.h"
 
-/* futex_init - once at boot. */
+/* futex_init - initialise the hash table; called once at boot. */
 void futex_init(void);
 #define FUTEX_ANY UINT32_MAX /* bitset that matches every waiter */
 
@@ -30,7 +30,7 @@ long futex_requeue(uint64_t from, uint64_t to, unsigned nwake, unsigned nmove, b
                    const uint32_t *expect);
 /*
  * futex_wake_op - change the word at uaddr2 as `op` specifies (futex(2), FUTEX_WAKE_OP).  Then wake up to n1
- * waiters of uaddr1 and, if the old value passes op's comparison, up to n2 of uaddr2.  Returns the number
+ * waiters of uaddr1 and, if the old value passes op's comparison, up to n2 waiters of uaddr2.  Returns the number
  * woken; -ENOSYS: invalid op.
  */
 long futex_wake_op(uint64_t uaddr1, uint64_t uaddr2, unsigned n1, unsigned n2, bool priv,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * ipc.h - pipes and epoll: open files through which processes talk, or wait for other files.
+ * ipc.h - pipes and epoll: open files through which processes communicate, or wait for other files.
  */
 #ifndef IPC_IPC_H
 #define IPC_IPC_H
@@ -12,8 +12,8 @@ int pipe_create(struct file **rd, struct file **wr, unsigned flags);
 /*
  * epoll_create - epoll_create(2): *out is the open file.  0 or -ENFILE, also when memory is short.
  * epoll_change - epoll_ctl(2) on `f`, which is at descriptor fd.  `op` and the event bits are Linux's.
- *                0, -EEXIST -ENOENT -EINVAL -ENOMEM; -EPERM: f cannot be waited for; -ENOSPC: the user has
- *                too many.
+ *                0, -EEXIST -ENOENT -EINVAL -ENOMEM; -EPERM: a file of this type cannot be watched; -ENOSPC:
+ *                the user has too many items.
  * epoll_take - epoll_wait(2): store up to n events; `deadline` as for poll_files().  Count, -EINVAL, -EINTR.
  */
 enum { EPOLL_CTL_ADD = 1, EPOLL_CTL_DEL, EPOLL_CTL_MOD };

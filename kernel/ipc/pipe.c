@@ -2,27 +2,27 @@
 /*
  * pipe.c - pipes and FIFOs.
  *
- * THEORY      A pipe is a buffer between two programs.  A writer sleeps while it is full, a reader while it
- *             is empty.
+ * THEORY      A pipe is a buffer between two programs.  A writer sleeps while the buffer is full, a reader while
+ *             it is empty.
  *             The buffer is a ring of 64 KiB in 16 pages; `count` bytes of it are in use, beginning at
  *             `start`.  A page is allocated when it is first written, and kept until the pipe is freed.  An
  *             empty pipe starts again at its first page, so that a pipe with little traffic
  *             needs only one page.
- *             The user that makes a pipe is charged for all its pages at once (mem/usermem.h), so that no
- *             later write fails because of the limit.  A user that already holds much memory gets pipes of 8
- *             KiB, as on Linux beyond pipe-user-pages-soft.
+ *             When a user makes a pipe, all its pages are charged to that user immediately (mem/usermem.h), so
+ *             that no later write fails because of the limit.  A user that already holds much memory gets pipes
+ *             of 8 KiB, as on Linux beyond pipe-user-pages-soft.
  *             A FIFO (named pipe) is a vnode; all its opens share one pipe, which exists while at least one
- *             file has it open.  An open for reading waits until the FIFO is open for
- *             writing, and the other way.
+ *             file has it open.  An open for reading waits until the FIFO is open for writing, and an open for
+ *             writing waits until it is open for reading.
  * INVARIANTS  I1  start < size, count <= size; size is a power of 2
  *             I2  a write of at most PIPE_BUF bytes is not mixed with others: it starts only when all of it
  *                 fits
  *             I3  nreaders and nwriters count opens.  refs counts the open files and the vnodes of
  *                 pipe_vnode(); the thread that drops the last reference frees the pipe, after it has
  *                 released the lock
- * LOCKING     p->lock guards all.  It is a mutex, because copying to and from programs may fault.  poll reads
- *             `count`, nreaders and nwriters without it.  fifo_mutex guards vn->fifo, and
- *             comes before p->lock.
+ * LOCKING     p->lock guards all fields.  It is a mutex, because copying to and from programs can fault.  poll
+ *             reads `count`, nreaders and nwriters without the lock.  fifo_mutex guards vn->fifo, and is taken
+ *             before p->lock.
  * SEE ALSO    poll.c, tests/test_fs.py
  */
 #include "ipc/ipc.h"
@@ -64,7 +64,7 @@ static size_t pipe_cost(uint32_t size)
     return sizeof(struct pipe) + size;
 }
 
-/* Makes a pipe, *out, whose count of references is 0.  0, -ENFILE: the user holds too much; -ENOMEM. */
+/* Makes a pipe, *out, with 0 references.  0, -ENFILE: the user's memory limit is reached; -ENOMEM. */
 static int pipe_alloc(struct pipe **out)
 {
     uint32_t size = (usermem_scarce() ? FEW_PAGES : PIPE_PAGES) * (uint32_t)PAGE_SIZE;
@@ -111,8 +111,8 @@ static inline void set_bytes_in_pipe(struct pipe *p, uint32_t n)
 }
 
 /*
- * Moves n bytes between the uio and the ring, from place `at` on.  Returns the bytes moved;
- * if fewer, *err is set.
+ * Moves n bytes between the uio and the ring, from place `at` on.  Returns the number of bytes moved.  If it is
+ * less than n, *err is set.
  */
 static uint32_t move_pipe_bytes(struct pipe *p, uint32_t at, uint32_t n, struct uio *uio, int *err)
 {
@@ -179,7 +179,7 @@ out:
     return err;
 }
 
-/* Waits until `need` bytes fit.  The lock is held.  0, -EPIPE: no reader is left; -EAGAIN, -ERESTARTSYS. */
+/* Waits until `need` bytes fit.  The caller holds the lock.  0, -EPIPE: no reader is left; -EAGAIN, -ERESTARTSYS. */
 static int wait_for_room(struct pipe *p, struct file *f, uint32_t need)
 {
     for (;;) {
@@ -351,7 +351,7 @@ long pipe_size(struct file *f)
 
 /*
  * Waits until the other end is open: *others counts the files that have it open.  An open that was closed
- * again meanwhile also counts; then *opens differs from `seen`.  The lock is held.  0 or -ERESTARTSYS.
+ * again meanwhile also ends the wait; then *opens differs from `seen`.  The caller holds the lock.  0 or -ERESTARTSYS.
  */
 static int wait_for_partner(struct pipe *p, struct cv *cv, uint32_t *waiting,
                             const uint32_t *others, const uint32_t *opens, uint32_t seen)
