@@ -5,15 +5,16 @@
  * THEORY      /proc is a file system without a disk: its files show the state of processes and of the kernel
  *             as text.  It has one directory per process, named by the process id.  Directories and files are
  *             made when a program looks them up (vfs/pseudo.h).
- *             A vnode of procfs knows a process only by its number and finds it again for each operation.
- *             If the process has gone, the result is -ESRCH.  If a new process has the same number, the
- *             file shows the new one.
- *             A process is held (proc_hold) while a file's text is made.  proc_lock is held only for the
- *             search and for the fields that it guards, never while text is made or copied.
+ *             A vnode of procfs stores only the pid of its process, and each operation searches for this pid.
+ *             If the process no longer exists, the result is -ESRCH.  If a new process has the same pid, the
+ *             file shows the new process.
+ *             A thread has a reference to the process (proc_hold) while it makes a file's text.  It holds
+ *             proc_lock only during the search and while it reads fields that proc_lock guards, never while
+ *             it makes or copies text.
  *             Files belong to the effective user of the process.  Files that could reveal secrets (memory,
  *             descriptors, the program) are open only to that user and to root.  The links exe, cwd, root and
  *             fd/N lead to the file itself, even if its name has changed.
- * LOCKING     proc_lock, and no lock inside it; p->mutex for the shared parts (descriptors, directories)
+ * LOCKING     proc_lock, and no lock inside it.  p->mutex guards the shared parts (descriptors, directories).
  * SEE ALSO    procfs_pid.c, procfs_mem.c, procfs_system.c; docs/devices.md; proc(5); tests/test_procfs.py
  */
 #include "procfs/procfs.h"
@@ -94,7 +95,7 @@ static void process_owner(const struct pseudo_node *n, struct pseudo_arg arg, ui
 
 /* ---- links -------------------------------------------------------------------------------------------- */
 
-/* The vnode of the link exe, cwd or root, held.  0, -ESRCH, -EACCES, -ENOENT. */
+/* Stores the vnode to which the link exe, cwd or root leads, with a reference.  0, -ESRCH, -EACCES, -ENOENT. */
 static int follow_process_link(const struct pseudo_node *n, struct pseudo_arg arg,
                                struct vnode **out)
 {
@@ -136,7 +137,7 @@ static int read_process_link(const struct pseudo_node *n, struct pseudo_arg arg,
     return r == -ENOENT ? (int)min_of(str_copy(buf, "/ (deleted)", size), size) : r;
 }
 
-/* The file of descriptor arg.b of process arg.a, held in *out.  0, -ESRCH, -EACCES, -ENOENT. */
+/* Stores the file of descriptor arg.b of process arg.a in *out, with a reference.  0, -ESRCH, -EACCES, -ENOENT. */
 static int hold_process_file(struct pseudo_arg arg, struct file **out)
 {
     int err = procfs_check_inspect(arg.a);
@@ -154,7 +155,10 @@ static int hold_process_file(struct pseudo_arg arg, struct file **out)
     return *out != NULL ? 0 : -ENOENT;
 }
 
-/* The vnode of descriptor arg.b, held.  0; -ENXIO: it has none; or as hold_process_file(). */
+/*
+ * Stores the vnode of descriptor arg.b in *out, with a reference.  0; -ENXIO: the file has no vnode; or an error of
+ * hold_process_file().
+ */
 static int follow_fd_link(const struct pseudo_node *n, struct pseudo_arg arg, struct vnode **out)
 {
     struct file *f;
@@ -201,7 +205,7 @@ static int descriptor_next(const struct pseudo_node *dir, struct pseudo_arg arg,
     if (p == NULL)
         return -ENOENT;
     if (procfs_check_inspect(arg.a) == 0) {
-        mutex_enter(&p->mutex); /* keeps the table: its last reference may not be dropped here */
+        mutex_enter(&p->mutex); /* keeps the table: its last reference must not be dropped here */
         if (p->files != NULL)
             fd = fd_next(p->files, (int)from);
         mutex_exit(&p->mutex);
@@ -274,7 +278,7 @@ static int task_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint6
     return 0;
 }
 
-/* For files that only a caller with procfs_check_inspect() may open and read; each read checks it again. */
+/* The open check of files that need procfs_check_inspect().  Each read makes this check again. */
 static int open_if_inspectable(const struct pseudo_node *n, struct pseudo_arg arg)
 {
     return procfs_check_inspect(arg.a);

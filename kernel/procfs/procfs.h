@@ -23,9 +23,9 @@ struct proc *procfs_hold(uint64_t pid);
  * a process without one.
  */
 struct as *procfs_as(uint64_t pid, bool *gone);
-/* procfs_check_inspect - 0: the caller may see memory, descriptors and program of `pid`; -EACCES, -ESRCH. */
+/* procfs_check_inspect - 0: the caller is allowed to see memory, descriptors and program of `pid`; -EACCES, -ESRCH. */
 int procfs_check_inspect(uint64_t pid);
-/* proc_may_inspect - whether the same is true for p; proc_lock is held. */
+/* proc_may_inspect - whether the same is true for p.  The caller holds proc_lock. */
 bool proc_may_inspect(struct proc *p);
 /* procfs_path - write the path of vn from the real root to buf[size], without a NUL.  Length or error. */
 int procfs_path(struct vnode *vn, char *buf, size_t size);

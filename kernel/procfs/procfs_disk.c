@@ -2,7 +2,7 @@
 /*
  * procfs_disk.c - /proc/partitions and /proc/diskstats, in Linux's formats.
  *
- * LOCKING     none of its own: disk_read_stats() gives the numbers of one disk at one moment
+ * LOCKING     None: disk_read_stats() returns a consistent copy of one disk's counters.
  * SEE ALSO    kernel/blk/blk.h (disk_counts), proc(5), docs/disks.md
  */
 #include "blk/blk.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
  * procfs_irq.c - /proc/interrupts and /proc/irq: counts of interrupts on each CPU, and the CPUs
- * where they may arrive.
+ * where they can arrive.
  *
- * THEORY      Names and formats are Linux's, except for `counts`. /proc/irq/N/smp_affinity_list is the set of
- *             CPUs where an interrupt may arrive.  If root writes it, the interrupt moves at once if it must.
- *             A set of one CPU binds the interrupt: it stays on that CPU, which cannot be fenced or taken
- *             off-line.  effective_affinity_list is the CPU where it arrives now.  `counts` is our own file,
- *             for intrstat.  It has a line with number, moves and name, and then a line "cpu count
- *             microseconds" for each CPU on which the interrupt has arrived.
+ * THEORY      Names and formats are Linux's, except for `counts`.  /proc/irq/N/smp_affinity_list is the set of
+ *             CPUs where an interrupt can arrive.  If root writes a set without the present CPU, the interrupt
+ *             moves immediately.  A set of one CPU binds the interrupt: it stays on that CPU, which cannot be
+ *             fenced or taken off-line.  effective_affinity_list is the CPU where the interrupt arrives now.
+ *             `counts` is Homeroom's own file, for intrstat.  It has a line with number, moves and name, and
+ *             then a line "cpu count microseconds" for each CPU on which the interrupt has arrived.
  * LOCKING     none of its own
  * SEE ALSO    intr/intr.h, user/cmd/intrstat.c, docs/psets.md
  */
@@ -95,7 +95,7 @@ static long parse_cpu_number(const char **s)
     return v;
 }
 
-/* Parse a list such as "0-3,8" into *m, which is empty before.  0, -EINVAL. */
+/* Parse a list such as "0-3,8" into *m, which the caller has emptied.  0, -EINVAL. */
 static int parse_cpu_list(const char *s, struct cpumask *m)
 {
     for (;; s++) {

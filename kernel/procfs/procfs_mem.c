@@ -3,14 +3,14 @@
  * procfs_mem.c - /proc/N/maps and /proc/N/lgrpmap: the segments of a process, and the boards on
  * which their pages lie.
  *
- * THEORY      Segments are read one by one; each search starts at the end of the last one.  So the address
+ * THEORY      Segments are read one by one; each search starts at the end of the last segment.  So the address
  *             space is never locked for longer than one search.  If the process maps memory meanwhile, the
- *             text shows different segments at different moments.
+ *             parts of the text show different moments.
  *             lgrpmap has a line for each run of pages that lie in one lgroup and have one size:
  *                 start-end perms lgrp pages pagesize name
  *             If no page is resident, lgrp is `-` and pages is 0.  Parts without pages are skipped in large
- *             steps, and the walk stops when the reader is killed.  So large reservations are cheap.
- * LOCKING     as->lock inside vm's functions only
+ *             steps, and the walk stops when the reader is killed.  So large reservations take little time.
+ * LOCKING     Only vm's functions take as->lock.
  * SEE ALSO    procfs.c, pmap(1), proc(5)
  */
 #include "lib/errno.h"
@@ -60,7 +60,7 @@ static void name_segment(struct walk *w)
         w->path[len] = '\0';
 }
 
-/* Whether to go on: there was memory for the text, and the reader is not killed. */
+/* Whether to continue: there was memory for the text, and the reader is not killed. */
 static bool wants_more_text(const struct text *out)
 {
     return !out->failed && !proc_is_ending();

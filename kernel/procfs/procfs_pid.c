@@ -5,7 +5,7 @@
  * THEORY      The fields that proc_lock guards are copied into a struct view under the lock; the text is made
  *             from that copy.  A view shows a whole process or one thread.  Times are in ticks of 1/100 s,
  *             sizes in bytes or pages as in proc(5).
- * LOCKING     proc_lock, with [s] inside it, while the view is made; none afterwards
+ * LOCKING     The reader holds proc_lock, with [s] inside it, while it fills the view.  Afterwards it holds no lock.
  * SEE ALSO    procfs.c, proc(5)
  */
 #include "lgrp/lgrp.h"
@@ -99,7 +99,7 @@ static void view_session(const struct proc *p, struct view *v)
     v->tty_nr = s->tty != NULL ? device_number(s->tty->rdev) : 0;
 }
 
-/* The first LWP of p if tid is 0, else the LWP with id `tid`; NULL: none.  proc_lock held. */
+/* The first LWP of p if tid is 0, else the LWP with id `tid`; NULL: none.  The caller holds proc_lock. */
 static struct lwp *pick_lwp(struct proc *p, uint64_t tid)
 {
     struct lwp *l;
@@ -304,7 +304,7 @@ PROCFS_SHOW(procfs_show_comm)
     return err;
 }
 
-/* Only threads of the process may change the name, as on Linux.  Others get -EINVAL. */
+/* Only threads of the process can change the name, as on Linux.  Others get -EINVAL. */
 int procfs_store_comm(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t len)
 {
     struct proc *p;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * procfs_system.c - the files of /proc that are about the whole machine.
+ * procfs_system.c - the files of /proc that describe the whole machine.
  *
  * THEORY      top, free, uptime, mount and sysctl read these files, in Linux's formats.  No state is kept
  *             here: a read fetches the numbers from the parts of the kernel that own them.  The CPU lines of
  *             `stat` are the clock's samples, in ticks.
  *             Numbers for features that do not exist here (buffers, a swap cache,
  *             blocked processes) are zero.
- * LOCKING     none of its own
+ * LOCKING     no lock of its own
  * SEE ALSO    procfs.c, proc(5), docs/devices.md
  */
 #include "disp/disp.h"
