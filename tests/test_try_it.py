@@ -18,6 +18,8 @@ def found_blocks():
 
 
 BLOCKS = list(found_blocks())
+# Pages with blocks that have no outputs yet: they end the machine with a panic, or need a second machine.
+WITHOUT_OUTPUTS = {"docs/boot.md", "docs/concurrency.md", "docs/debugging.md", "docs/ext.md", "docs/network.md"}
 
 
 @pytest.mark.long
@@ -25,6 +27,8 @@ BLOCKS = list(found_blocks())
 def test_a_block(block, speed, guests):
     if isinstance(block, tryit.Fault):
         pytest.fail(str(block), pytrace=False)
+    if not tryit.has_outputs(block) and block.page in WITHOUT_OUTPUTS:
+        pytest.skip(tryit.how_to_record(block))
     if not tryit.has_outputs(block):
         pytest.fail(tryit.how_to_record(block), pytrace=False)
     try:
