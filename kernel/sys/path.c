@@ -3,9 +3,9 @@
  * path.c - path names and descriptors as system-call arguments.
  *
  * THEORY      A path name is copied to the kernel once, to a 4 KiB buffer, and every look-up uses this copy.
- *             The buffer comes from a cache.  If memory is short, the call waits for it; this is safe because
- *             the call holds no locks or references yet.
- * LOCKING     none; may sleep, because it reads user memory
+ *             The buffer comes from a cache.  If memory is short, the call waits for memory.  This is safe
+ *             because the call holds no locks or references yet.
+ * LOCKING     None.  The functions can sleep, because they read user memory.
  * SEE ALSO    path.h, kernel/vfs/vnode.h (name_lookup)
  */
 #include "sys/path.h"

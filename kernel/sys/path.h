@@ -30,27 +30,30 @@ int path_alloc(char **out);
 /* A path name that is relative to a directory descriptor, as in openat(2) and the other *at calls. */
 struct at_path {
     struct fs_ctx ctx;
-    struct vnode *at;  /* directory where the path starts; NULL: the working directory */
-    struct file *file; /* the descriptor's file, held, or NULL; it may be the object itself */
+    struct vnode *at; /* directory where the path starts; NULL: the working directory */
+    struct file
+        *file; /* the descriptor's file, with a reference, or NULL; can be the object itself */
     char *path;
 };
 
 /*
- * at_begin - read the arguments (dirfd, path); undo with at_end().  Errors of path_get(), -EBADF, -ENOTDIR.
+ * at_begin - read the arguments (dirfd, path).  The caller must call at_end() after success.  Errors of path_get(),
+ * -EBADF, -ENOTDIR.
  */
 int at_begin(struct at_path *ap, int dirfd, uint64_t upath);
 void at_end(struct at_path *ap);
 
 /*
- * at_vnode - look up (dirfd, path) and hold the vnode.  Errors of at_begin() and of the look-up.
+ * at_vnode - look up (dirfd, path): *out is the vnode, with a reference.  Errors of at_begin() and of the look-up.
  * @empty_ok  AT_EMPTY_PATH: an empty path means the descriptor's own file
  * @nofollow  if the path ends in a symbolic link, return the link itself
  */
 int at_vnode(int dirfd, uint64_t upath, bool empty_ok, bool nofollow, struct vnode **out);
 
 /*
- * fd_file - the open file of descriptor `fd`, with a reference.  NULL (the call returns -EBADF): not open, or
- * opened with O_PATH.  fd_file_or_path - the same, but O_PATH is allowed, as in fstat, fchdir and dup.
+ * fd_file - the open file of descriptor `fd`, with a reference.  NULL: `fd` is not open, or was opened with O_PATH;
+ * the system call must return -EBADF.
+ * fd_file_or_path - the same, but O_PATH is allowed, as in fstat, fchdir and dup.
  */
 static inline struct file *fd_file_or_path(uint64_t fd)
 {

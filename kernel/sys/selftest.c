@@ -3,9 +3,10 @@
  * selftest.c - /dev/selftest of test builds: breaks rules on purpose, and reports memory in use.
  *
  * THEORY      The kernel has checks that detect its own errors.  To test a check, a program writes a word to
- *             the device, and the kernel commits the error of that name.  Each error must end in a panic that
- *             names it.  `vmcheck` is no error: it checks all page tables.  Reading the device returns the
- *             numbers of allocated kernel objects and of free frames, so that a test can find memory leaks.
+ *             the device, and the kernel makes the error of that name.  Each error must end in a panic whose
+ *             message names the error.  `vmcheck` is no error: it checks all page tables.  Reading the device
+ *             returns the numbers of allocated kernel objects and of free frames, so that a test can find memory
+ *             leaks.
  * LOCKING     none
  * SEE ALSO    tests/test_protection.py
  */

@@ -14,12 +14,12 @@ struct procset {
     bool change; /* the call changes LWPs: needs permission, and applies to all LWPs named */
 };
 
-/* ids_valid - whether type, id and pid have legal values; if not, the call returns -EINVAL. */
+/* ids_valid - whether type, id and pid have legal values.  If not, the system call must return -EINVAL. */
 bool ids_valid(const struct procset *who);
 
 /*
- * ids_apply - call fn for each LWP named; if !change only for the first.  fn runs under proc_lock.
- * Exception: to change the caller's own LWP, fn runs last and without the lock.  0, -ESRCH, -EPERM, or the
+ * ids_apply - call fn for each LWP that is named; if !change, only for the first.  fn runs under proc_lock, with one
+ * exception: to change the caller's own LWP, fn runs last and without the lock.  0, -ESRCH, -EPERM, or the
  * last error of fn.
  */
 typedef int (*lwp_fn)(struct lwp *l, void *arg);

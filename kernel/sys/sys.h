@@ -3,8 +3,8 @@
  * sys.h - the system-call layer: its entry points, and what the handlers share.
  *
  * A handler is `long sys_NAME(struct regs *r)`.  Its arguments are r->arg[0..5]; it returns a non-negative
- * number or -errno.  Handlers copy data between user memory and the kernel, so that most of the kernel sees
- * kernel copies only.
+ * number or -errno.  Handlers copy data between user memory and the kernel, so that most of the kernel uses
+ * only kernel copies.
  */
 #ifndef SYS_SYS_H
 #define SYS_SYS_H
@@ -30,7 +30,7 @@ SYSCALLS(X)
  */
 long syscall_absent(struct regs *r);
 
-/* truss_call - carry out a call of a process that is traced, and record it (truss.c). */
+/* truss_call - carry out a call of a traced process, and record the call (truss.c). */
 long truss_call(struct regs *r, long (*handler)(struct regs *));
 /* truss_init - called once at boot, before the first process exists. */
 void truss_init(void);

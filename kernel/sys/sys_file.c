@@ -38,7 +38,7 @@ static long do_open(int dirfd, uint64_t upath, int oflags, uint64_t mode)
     int err;
 
     if ((oflags & (O_CREAT | O_TRUNC)) != 0 && fd_full(curproc()->files, fd_limit()))
-        return -EMFILE; /* before a file is created or truncated */
+        return -EMFILE; /* checked before a file is created or truncated */
     err = at_begin(&ap, dirfd, upath);
     if (err != 0)
         return err;
@@ -304,7 +304,7 @@ static long do_fcntl(struct file *f, int fd, int cmd, uint64_t arg)
     case F_SETLKW:
         return fcntl_lock(f, fd, cmd, arg);
     case F_GETPIPE_SZ:
-    case F_SETPIPE_SZ: /* a pipe has a fixed size; to ask for less succeeds, for more fails */
+    case F_SETPIPE_SZ: /* the size is fixed: a smaller size succeeds, a larger one fails */
         size = pipe_size(f);
         if (size < 0)
             return -EBADF;

@@ -4,9 +4,9 @@
  *
  * THEORY      A process has a real id (its user), an effective id (its permissions) and a saved id, to which
  *             the effective id can return.  The set*id calls follow Linux, but where Linux tests CAP_SETUID,
- *             they test for effective uid 0.  The superuser may set any id; other users may choose among
- *             their real, effective and saved ids.  The id for file access follows the effective id.  Each
- *             call changes a copy of the credentials and installs the copy at the end.
+ *             they test for effective uid 0.  The superuser can set any id; other users can only choose among
+ *             their real, effective and saved ids.  When the effective id changes, the id for file access
+ *             changes, too.  Each call changes a copy of the credentials and installs the copy at the end.
  * SEE ALSO    proc/cred.c, proc/limits.c, proc/pgrp.c
  */
 #include "sys/sys.h"
@@ -291,7 +291,10 @@ long sys_setpgid(struct regs *r)
 
 /* ---- limits ---- */
 
-/* Sets p's limit to *new, stores the old one in *old; both may be NULL.  p is held.  0, -EINVAL, -EPERM. */
+/*
+ * Sets p's limit to *new and stores the old limit in *old; both can be NULL.  The caller has a reference to p.
+ * 0, -EINVAL, -EPERM.
+ */
 static int change_limit(struct proc *p, unsigned which, const struct rlimit *new,
                         struct rlimit *old)
 {

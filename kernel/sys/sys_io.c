@@ -188,7 +188,7 @@ static long copy_file(struct file *in, loff_t *pos, struct file *out, size_t cou
         if (put < got)
             break;
     }
-    return done > 0 ? (long)done : n; /* may be 0 if the process is killed, which never sees it */
+    return done > 0 ? (long)done : n; /* can be 0 if the process is killed: then it is not used */
 }
 
 /* sendfile(out, in, *offset, count) */
@@ -233,7 +233,7 @@ long sys_sendfile(struct regs *r)
     return n;
 }
 
-/* The buffer in which getdents64 gathers entries; copied out when it is full or the directory ends. */
+/* The buffer in which getdents64 collects entries; copied out when it is full or the directory ends. */
 struct dirents {
     char *buf;
     size_t size, used;
@@ -248,7 +248,7 @@ struct user_dirent {
     char name[];
 } __attribute__((packed));
 
-/* file_readdir()'s callback: appends an entry.  Returns 1, which ends the reading, if it does not fit. */
+/* file_readdir()'s callback: appends an entry.  If the entry does not fit, returns 1, which ends the reading. */
 static int put_dirent(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type,
                       uint64_t next_off)
 {
@@ -359,8 +359,9 @@ enum {
 };
 
 /*
- * FADV_DONTNEED: frees the clean cached pages that lie completely in the range.  The part of the last page
- * after the end of the file does not count.  Bytes; len 0: to the end of the file.
+ * FADV_DONTNEED: frees the clean cached pages that lie completely in the range.  The last page is freed even if the
+ * range does not include the part of it after the end of the file.  off and len are in bytes; len 0: to the end of
+ * the file.
  */
 static void forget_cached_range(struct vnode *vn, uint64_t off, uint64_t len)
 {
@@ -372,7 +373,7 @@ static void forget_cached_range(struct vnode *vn, uint64_t off, uint64_t len)
         object_forget_clean(&vn->obj, first, last == UINT64_MAX ? last : last - 1);
 }
 
-/* FADV_WILLNEED: starts reading all pages that overlap the range.  Bytes; len 0: to the end of the file. */
+/* FADV_WILLNEED: starts reading all pages that overlap the range (in bytes; len 0: to the end of the file). */
 static void read_ahead_range(struct vnode *vn, uint64_t off, uint64_t len)
 {
     uint64_t end = len == 0 || off + len < off ? UINT64_MAX : off + len;
@@ -405,8 +406,8 @@ static void set_read_advice(struct file *f, unsigned advice)
 }
 
 /*
- * posix_fadvise(fd, off, len, advice): WILLNEED starts reading, DONTNEED frees clean cached pages.  The other
- * advices are stored in the open file and used by its later reads.
+ * posix_fadvise(fd, off, len, advice): WILLNEED starts reading, DONTNEED frees clean cached pages.  Other advice
+ * is stored in the open file, and later reads use it.
  */
 long sys_fadvise64(struct regs *r)
 {

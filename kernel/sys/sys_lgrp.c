@@ -2,10 +2,10 @@
 /*
  * sys_lgrp.c - system calls about locality groups: homes, affinities, topology.
  *
- * THEORY      A program may tell the kernel near which memory an LWP should run.  Each LWP has an affinity to
- *             each lgroup: none, weak or strong.  When an affinity is set, the LWP chooses its home lgroup
- *             again, by affinity first (lgrp/home.h); when it is set to none, by load.  An LWP that is bound
- *             to a CPU keeps the lgroup of that CPU as its home.
+ * THEORY      A program can tell the kernel near which memory an LWP should run.  Each LWP has an affinity to
+ *             each lgroup: none, weak or strong.  When an affinity is set, the kernel chooses the home lgroup of
+ *             the LWP again, by affinity first (lgrp/home.h).  If the new affinity is none, it chooses by load.
+ *             An LWP that is bound to a CPU keeps the lgroup of that CPU as its home.
  * SEE ALSO    lgrp/load.h, include/uapi/homeroom.h, docs/lgroups.md; liblgrp(3LIB) of Solaris
  */
 #include "disp/pset.h"

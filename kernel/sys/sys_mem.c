@@ -3,8 +3,8 @@
  * sys_mem.c - memory calls: mmap and related calls, meminfo(2), memcntl(2).
  *
  * THEORY      These functions check the arguments and find the memory object of a descriptor.  The address
- *             space (vm/vm.h) does the rest.  It uses addresses only as numbers, so no user memory is copied
- *             here, except by mincore and meminfo.
+ *             space (vm/vm.h) does the other work.  Only mincore and meminfo copy user memory here; all other
+ *             calls use addresses only as numbers.
  * SEE ALSO    vm/vm.h, docs/memory.md, include/uapi/homeroom.h; semantics: Solaris 9
  *             meminfo(2), memcntl(2)
  */
@@ -59,19 +59,19 @@ static int check_mapping(struct file *f, int prot, int flags, int *never)
     return 0;
 }
 
-/* To map /dev/zero is the traditional way to get anonymous memory. */
+/* Mapping /dev/zero is the traditional way to get anonymous memory. */
 static bool is_dev_zero(const struct file *f)
 {
     return f->vn != NULL && f->vn->type == VCHR && f->vn->rdev == makedev(1, 5);
 }
 
-/* Number of bytes that the caller may lock in memory. */
+/* Number of bytes that the caller is allowed to lock in memory. */
 static uint64_t memlock_limit(void)
 {
     return cred_superuser(curcred()) ? UINT64_MAX : limit(RLIMIT_MEMLOCK);
 }
 
-/* MAP_LOCKED: locks a new mapping and returns its address; over the limit, unmaps it: -EAGAIN. */
+/* MAP_LOCKED: locks a new mapping and returns its address.  If it exceeds the limit, unmaps it; returns -EAGAIN. */
 static long lock_mapping(uint64_t addr, uint64_t len)
 {
     if (as_mlock(current_as(), addr, len, true, memlock_limit()) == 0 ||
@@ -232,7 +232,7 @@ long sys_munlockall(struct regs *r)
     return as_mlockall(current_as(), 0, 0);
 }
 
-/* memcntl(addr, len, cmd, arg, attr, mask): only MC_ADVISE, with Solaris's numbers of the advices as arg. */
+/* memcntl(addr, len, cmd, arg, attr, mask): only MC_ADVISE, where arg is the advice by Solaris's number. */
 long sys_memcntl(struct regs *r)
 {
     static const int solaris_access[] = {HR_MADV_ACCESS_DEFAULT, HR_MADV_ACCESS_LWP,
@@ -250,7 +250,7 @@ long sys_memcntl(struct regs *r)
     return as_advise(current_as(), r->arg[0], r->arg[1], (int)advice);
 }
 
-/* Stores the result of one meminfo(2) request for one address in *out; false: it has none. */
+/* Stores the result of one meminfo(2) request for one address in *out; false: there is no result. */
 static bool meminfo_answer(uint32_t req, uint64_t addr, const struct as_page_info *pi,
                            uint64_t *out)
 {

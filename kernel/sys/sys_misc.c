@@ -83,7 +83,7 @@ long sys_sysinfo(struct regs *r)
 
 /*
  * syslog(2): read or clear the message buffer.  Messages that were cleared can still be read from /dev/kmsg.
- * There are no console levels.  Only the superuser may read it, because it contains this run's random seed.
+ * There are no console levels.  Only the superuser can read the buffer, because it contains this run's random seed.
  */
 long sys_syslog(struct regs *r)
 {
@@ -124,7 +124,7 @@ long sys_syslog(struct regs *r)
 }
 
 /*
- * getrandom(buf, len, flags): never waits, whatever the flags are, because the generator is seeded at boot.
+ * getrandom(buf, len, flags): never waits, with any flags, because the generator is seeded at boot.
  */
 long sys_getrandom(struct regs *r)
 {
@@ -148,7 +148,7 @@ long sys_getrandom(struct regs *r)
     return (long)done;
 }
 
-/* reboot(magic1, magic2, command): to halt and to power off are the same here. */
+/* reboot(magic1, magic2, command): halting and powering off are the same here. */
 long sys_reboot(struct regs *r)
 {
     enum { RESTART = 0x01234567, CAD_OFF = 0, POWER_OFF = 0x4321fedc };

@@ -241,7 +241,7 @@ long sys_readlink(struct regs *r)
     return do_readlink(AT_FDCWD, r->arg[0], r->arg[1], r->arg[2]);
 }
 
-/* Makes `vn` the working or root directory, *which.  Takes over the caller's reference, also on error. */
+/* Makes `vn` the working or root directory, *which.  Takes over the caller's reference to `vn`, also on error. */
 static long set_process_dir(struct vnode *vn, struct vnode **which)
 {
     struct fsinfo *fs = curproc()->fs;

@@ -4,8 +4,8 @@
  *
  * THEORY      Each call first copies addresses, options and message headers to the kernel, then does its
  *             work, then copies the results back.  Data moves through a struct uio.  An AF_UNIX path is
- *             looked up here and passed on as a vnode, because kernel/net does not know about paths.  Control
- *             messages are not supported: to send one is an error, and none is received.
+ *             looked up here and passed on as a vnode, because kernel/net does not use paths.  Control
+ *             messages are not supported: sending one is an error, and none is received.
  * SEE ALSO    net/net.h, docs/network.md, socket(2) and others of Linux's manual
  */
 #include "net/net.h"
@@ -69,9 +69,9 @@ static int copy_out_sockaddr(const struct sock_addr *a, uint64_t uaddr, uint64_t
 }
 
 /*
- * Looks up the socket file of an AF_UNIX address, or creates it if `create`, and holds it in a->vn.  For an
- * abstract name a->vn stays NULL.  -EINVAL; -EADDRINUSE (create); -ECONNREFUSED: the file is no socket;
- * errors of the look-up.
+ * Looks up the socket file of an AF_UNIX address, or creates it if `create`, and stores it in a->vn with a
+ * reference.  For an abstract name a->vn stays NULL.  -EINVAL; -EADDRINUSE (create); -ECONNREFUSED: the file is no
+ * socket; errors of the look-up.
  */
 static int unix_resolve(struct sock_addr *a, bool create)
 {
@@ -343,7 +343,7 @@ long sys_getsockopt(struct regs *r)
 
 /* ---- messages ---- */
 
-/* Makes a uio over the buffer uaddr[len] of the program; *one must live as long as the uio.  0 or -EFAULT. */
+/* Makes a uio over the buffer uaddr[len] of the program; *one must exist as long as the uio.  0 or -EFAULT. */
 static int setup_user_uio(struct uio *uio, struct iovec *one, uint64_t uaddr, uint64_t len,
                           enum uio_dir dir)
 {
@@ -430,7 +430,7 @@ static int copy_in_msg_iovec(struct kernel_msghdr *k)
     return err;
 }
 
-/* Reads the message header at `uaddr` and sets up k->m.  After success, call release_msghdr(). */
+/* Reads the message header at `uaddr` and sets up k->m.  After success, the caller must call release_msghdr(). */
 static int copy_in_msghdr(struct kernel_msghdr *k, uint64_t uaddr, unsigned flags, enum uio_dir dir)
 {
     int err = copy_in(&k->h, uaddr, sizeof k->h);
@@ -511,7 +511,7 @@ long sys_recvmsg(struct regs *r)
     return do_one_message(r, receive_one_message);
 }
 
-/* sendmmsg, recvmmsg: returns the number of messages done; an error is returned only if there is none. */
+/* sendmmsg, recvmmsg: returns the number of messages transferred, or an error if there are none. */
 static long do_many_messages(struct regs *r, long (*one)(struct file *, uint64_t, unsigned),
                              uint64_t deadline)
 {

@@ -2,11 +2,11 @@
 /*
  * sys_numa.c - Linux's calls about memory nodes: set_mempolicy(2), get_mempolicy(2).
  *
- * THEORY      A memory policy says on which node a new page is placed.  Homeroom has Solaris's policies
- *             (docs/lgroups.md): each segment or object has one, which madvise(MADV_ACCESS_*) or memcntl()
- *             sets.  If no advice was given, the policy of the thread that touches the page first
- *             decides.  set_mempolicy() sets that policy.  A segment cannot store a set of nodes.  So
- *             mbind(2) does not exist, and the policy of an address is always MPOL_DEFAULT.  A thread may use
+ * THEORY      A memory policy determines on which node a new page is placed.  Homeroom has Solaris's policies
+ *             (docs/lgroups.md): each segment or object has a policy, which madvise(MADV_ACCESS_*) or memcntl()
+ *             sets.  If no advice was given, the policy of the thread that first touches the page is used.
+ *             set_mempolicy() sets the policy of a thread.  A segment cannot store a set of nodes.  So
+ *             mbind(2) does not exist, and the policy of an address is always MPOL_DEFAULT.  A thread can use
  *             all nodes (there are no cpusets).
  * SEE ALSO    lgrp/mempolicy.h, fs/sysfs/sysfs_node.c, docs/lgroups.md, t_sys's memory_policy,
  *             tests/test_dynamic.py
@@ -91,7 +91,7 @@ static int node_of_user_page(uint64_t addr)
         if (copy_in(&byte, addr, sizeof byte) != 0)
             return -EFAULT;
         as_query(curproc()->as, &addr, 1, &pi);
-    } while (!pi.present); /* it was reclaimed before as_query(): try again */
+    } while (!pi.present); /* the page was reclaimed before as_query(): try again */
     node = lgrp_phys_node(&lgrp_topo, pi.phys);
     return node >= 0 ? node : -EFAULT;
 }

@@ -5,7 +5,7 @@
  * THEORY      poll, ppoll, select and pselect6 all call poll_files() with a kernel array of struct pollfd.
  *             select's three bit sets are converted to an array with one entry for each descriptor that is in
  *             any of them; the result is converted back.
- *             A call that a signal ends returns -ERESTARTNOHAND: the call is restarted if no handler has run.
+ *             A call that a signal ends returns -ERESTARTNOHAND.  Then the call is restarted if no handler has run.
  *             The signal mask of ppoll and pselect6 is in force only during the call.  If a handler must run,
  *             the mask stays in force until the old mask is in the handler's frame (sig_mask_push in proc.h).
  * SEE ALSO    vfs/poll.c, ipc/epoll.c
@@ -64,8 +64,8 @@ long sys_poll(struct regs *r)
 }
 
 /*
- * Makes the signal mask at user address `umask` (0: none) valid until pop_user_sigmask().  *pushed: whether
- * there was one.  0, -EINVAL (wrong size), -EFAULT.
+ * Puts the signal mask at user address `umask` (0: none) in force until pop_user_sigmask().  *pushed tells whether
+ * there was a mask.  0, -EINVAL (wrong size), -EFAULT.
  */
 static int push_user_sigmask(uint64_t umask, uint64_t size, bool *pushed)
 {
@@ -85,7 +85,7 @@ static int push_user_sigmask(uint64_t umask, uint64_t size, bool *pushed)
     return 0;
 }
 
-/* Restores the old mask, unless a handler may run first: `result` is what the call returns. */
+/* Restores the old mask, unless a handler can run first.  `result` is the return value of the system call. */
 static void pop_user_sigmask(bool pushed, long result)
 {
     if (pushed && result != -ERESTARTNOHAND)
@@ -312,7 +312,7 @@ long sys_epoll_ctl(struct regs *r)
 }
 
 /*
- * epoll_wait(epfd, events, max, ms).  If the events cannot be stored (-EFAULT), they are lost; an
+ * epoll_wait(epfd, events, max, ms).  If the events cannot be stored (-EFAULT), they are lost: an
  * edge-triggered event is not reported again.
  */
 static long do_epoll_wait(struct regs *r)
@@ -360,7 +360,7 @@ long sys_epoll_pwait(struct regs *r)
         return n;
     n = do_epoll_wait(r);
     if (n == -EINTR && pushed)
-        n = -ERESTARTNOHAND; /* the mask stays until the old one is in the handler's frame */
+        n = -ERESTARTNOHAND; /* the new mask stays until the old mask is in the handler's frame */
     pop_user_sigmask(pushed, n);
     return n;
 }

@@ -3,8 +3,8 @@
  * sys_proc.c - system calls that create, replace, end and wait for processes.
  *
  * THEORY      These functions copy arguments to the kernel and results back; kernel/proc/ does the work.
- *             The strings of execve are gathered in one buffer, which doubles when it is full.  As on Linux,
- *             its maximum size depends on the stack limit (RLIMIT_STACK).
+ *             The strings of execve are collected in one buffer, whose size is doubled when it is full.  As on
+ *             Linux, its maximum size depends on the stack limit (RLIMIT_STACK).
  * SEE ALSO    proc/proc.h; docs/processes.md
  */
 #include "sys/sys.h"
@@ -139,8 +139,8 @@ static int add_arg_string(struct arg_buf *b, uint64_t uaddr)
 
 /*
  * Appends the strings of the NULL-terminated pointer array at `uaddr` and stores their number in *count.
- * Reads up to 16 pointers at a time, but none from a page that comes after the one of the next pointer: it
- * may not be mapped.
+ * Reads up to 16 pointers at a time, but never beyond the page of the next pointer, because the following page is
+ * perhaps not mapped.
  */
 static int add_arg_vector(struct arg_buf *b, uint64_t uaddr, unsigned *count)
 {
@@ -182,7 +182,7 @@ static long do_execve(struct vnode *vn, const char *path, uint64_t argv, uint64_
     if (err == 0)
         err = add_arg_vector(&b, argv, &ea.nargs);
     if (err == 0 && ea.nargs == 0) {
-        b.buf[b.len++] = '\0'; /* programs rely on an argv[0] */
+        b.buf[b.len++] = '\0'; /* an empty argv[0], because programs expect one */
         ea.nargs = 1;
     }
     if (err == 0)
@@ -210,8 +210,8 @@ long sys_execve(struct regs *r)
 }
 
 /*
- * execveat: executes a path relative to a directory descriptor or, with AT_EMPTY_PATH, an open file, which
- * need not have a name any more.  As on Linux, the interpreter of a script gets a path below /dev/fd.
+ * execveat: executes a path relative to a directory descriptor or, with AT_EMPTY_PATH, an open file, even if its
+ * name has been removed.  As on Linux, the interpreter of a script gets a path below /dev/fd.
  */
 long sys_execveat(struct regs *r)
 {

@@ -3,11 +3,11 @@
  * sys_pset.c - processor sets: pset_create(2), pset_assign(2), pset_bind(2), pset_info(2) of Solaris 9.
  *
  * THEORY      A processor set is a group of CPUs that run only the threads bound to the set.
- *             Only root may create, fill and destroy sets and bind processes to them.  Every user may query
- *             sets.  A user may also remove its own processes from a set, unless the set has PSET_NOESCAPE,
- *             as the default set always has.
+ *             Only root can create, fill and destroy sets and bind processes to them.  Every user can query
+ *             sets.  A user can also remove its own processes from a set, unless the set has PSET_NOESCAPE.  The
+ *             default set always has PSET_NOESCAPE.
  *             A call that returns a list copies as much as fits into the caller's buffer, and returns the
- *             full number of entries.  The list may be out of date when the program reads it.
+ *             full number of entries.  The list can be out of date when the program reads it.
  * SEE ALSO    disp/pset.h; user/include/sys/pset.h; docs/psets.md, tests/test_psets.py
  */
 #include "disp/disp.h"
@@ -24,7 +24,7 @@ static int resolve_set_id(int id)
     return id == PS_MYID ? curthread->part->id : id;
 }
 
-/* Stores `value` at user address `uaddr`; does nothing if it is 0.  0 or -EFAULT. */
+/* Stores `value` at user address `uaddr`; does nothing if `uaddr` is 0.  0 or -EFAULT. */
 static int copy_out_int(uint64_t uaddr, int value)
 {
     return uaddr == 0 ? 0 : copy_out(uaddr, &value, sizeof value);
@@ -113,8 +113,8 @@ long sys_pset_bind(struct regs *r)
 }
 
 /*
- * Copies list[n] to user address `ulist`, as much as fits, and n to user address `un`.  *un must first hold
- * the space, in entries.  Either address may be 0.  0 or -EFAULT.
+ * Copies list[n] to user address `ulist`, as much as fits, and n to user address `un`.  On entry *un must be the
+ * size of the program's array, in entries.  Each address can be 0.  0 or -EFAULT.
  */
 static int copy_out_numbers(uint64_t un, uint64_t ulist, const int *list, unsigned n)
 {

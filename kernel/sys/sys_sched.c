@@ -5,8 +5,8 @@
  * THEORY      SCHED_OTHER and SCHED_BATCH are class TS.  SCHED_IDLE is TS at the lowest user priority.
  *             SCHED_FIFO and SCHED_RR are class RT, which has one level for each of Linux's priorities 1 ..
  *             99.  The LWP keeps Linux's policy and priority, so that they can be queried.  The nice value
- *             belongs to the process.  Every call finds its LWP under proc_lock.  A change to the caller
- *             itself is made without this lock, because it may move the caller to another CPU.
+ *             belongs to the process.  Every call finds its LWP under proc_lock.  A change to the calling LWP
+ *             itself is made without this lock, because the change can move the caller to another CPU.
  *             The priority of disk requests (ioprio_set) is kept in the LWP and copied to each request.
  * SEE ALSO    disp/thread.h, sys_solaris.c (priocntl), docs/dispatcher.md
  */
@@ -98,7 +98,7 @@ static long set_sched_policy(int tid, int policy, uint64_t uparam)
         (uint64_t)prio > limit(RLIMIT_RTPRIO))
         err = -EPERM;
     if (err == 0 && tg.lwp->t.cls == CLASS_FSS && !cred_superuser(curcred()))
-        err = -EPERM; /* only the superuser may take an LWP out of FSS: see sys_priocntl() */
+        err = -EPERM; /* only the superuser can take an LWP out of FSS: see sys_priocntl() */
     if (err == 0) {
         tg.lwp->sched_policy = (uint8_t)policy;
         tg.lwp->sched_prio = (uint8_t)prio;
@@ -189,7 +189,7 @@ long sys_sched_rr_get_interval(struct regs *r)
     return copy_out(r->arg[1], &t, sizeof t);
 }
 
-/* The real user id of p; UINT32_MAX if p has no LWP.  proc_lock is held. */
+/* The real user id of p; UINT32_MAX if p has no LWP.  The caller holds proc_lock. */
 static uint32_t real_uid(struct proc *p)
 {
     return list_empty(&p->lwps) ? UINT32_MAX
@@ -263,7 +263,7 @@ long sys_getpriority(struct regs *r)
 struct nice_change {
     int nice, err;
     const struct cred *cr;
-    uint64_t limit; /* RLIMIT_NICE: the caller may lower nice to 20 - limit */
+    uint64_t limit; /* RLIMIT_NICE: the caller can lower nice to 20 - limit */
 };
 
 static void set_process_nice(struct proc *p, struct lwp *named, void *arg)
@@ -301,7 +301,7 @@ enum { IOPRIO_WHO_PROCESS = 1 }; /* `which` of ioprio_set(2) is that of getprior
 
 struct ioprio_change {
     uint16_t prio;
-    int err; /* -ESRCH: no LWP yet; 0: some are set; -EPERM: no permission for one, the rest is skipped */
+    int err; /* -ESRCH: no LWP so far; 0: some are set; -EPERM: one is refused, the others are skipped */
     const struct cred *cr;
 };
 

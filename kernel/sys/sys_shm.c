@@ -3,14 +3,14 @@
  * sys_shm.c - System V shared memory: shmget, shmat, shmdt, shmctl.
  *
  * THEORY      System V shared memory lets processes that are not related share memory: a segment has a
- *             number, and each process that knows the number may attach (map) it.  A segment is a shared
- *             anonymous memory object.  The object has one reference from the table and one from each
+ *             number, and each process that knows the number can attach (map) the segment.  A segment is a
+ *             shared anonymous memory object.  The object has one reference from the table and one from each
  *             mapping.  So the number of attachments follows from the reference count; fork, exec and exit
- *             need no code for it.  (If mprotect() splits a mapping into two, it counts twice, as on Linux.)
- *             IPC_RMID removes a segment from the table at once; the memory is freed with the last mapping.
+ *             need no code for this.  (If mprotect() splits a mapping into two, it counts twice, as on Linux.)
+ *             IPC_RMID removes a segment from the table immediately; the last unmapping frees the memory.
  *             A segment's number consists of its place in the table and a count of how often the place was
  *             used.  So the number of a removed segment is not used again soon.
- * LOCKING     shm_lock -> address space, object
+ * LOCKING     shm_lock guards the table.  Order: shm_lock -> address space, object
  * SEE ALSO    pages/object.h, user/preload/madv.c; semantics: Linux's manual pages shmget(2), shmat(2),
  *             shmctl(2)
  */
@@ -57,7 +57,7 @@ struct shm {
 };
 
 static struct shm *table[SHM_PLACES];
-static uint16_t used_before[SHM_PLACES]; /* how often; the low 15 bits are in the number */
+static uint16_t used_before[SHM_PLACES]; /* count of uses; the low 15 bits are in the number */
 static struct mutex shm_lock;
 
 void shm_init(void)
@@ -92,7 +92,7 @@ static bool in_group(const struct cred *cr, uint32_t gid)
     return in;
 }
 
-/* 0 if the caller has all permissions in `want` (MAY_*), else -EACCES.  The creator counts as owner. */
+/* Returns 0 if the caller has all permissions in `want` (MAY_*), else -EACCES.  The creator counts as owner. */
 static int check_shm_access(const struct shm *s, unsigned want)
 {
     const struct cred *cr = curcred();
@@ -144,7 +144,7 @@ static int create_shm_segment(int key, uint64_t size, int flags)
     return shm_id_of_place(place);
 }
 
-/* shmget() for a segment that exists: its id, -EEXIST, -EINVAL: it is smaller than `size`, or -EACCES. */
+/* shmget() for a segment that exists.  Returns its id, -EEXIST, -EACCES; -EINVAL: it is smaller than `size`. */
 static int get_old_segment(unsigned place, uint64_t size, int flags, unsigned want)
 {
     int err;
@@ -249,7 +249,7 @@ static int set_or_remove_shm(struct shm *s, unsigned place, int cmd, uint64_t ud
         table[place] = NULL;
         if (s->locker != 0)
             s->obj->locked =
-                false; /* a user's limit no longer counts it, so it must not stay locked */
+                false; /* the user's lock count no longer includes it: it must not stay locked */
         object_release(s->obj);
         kmem_free(s);
         return 0;
@@ -265,8 +265,8 @@ static int set_or_remove_shm(struct shm *s, unsigned place, int cmd, uint64_t ud
 }
 
 /*
- * Locks the segment's pages in memory, or unlocks them.  All segments that a user has locked may together
- * have at most RLIMIT_MEMLOCK bytes.  0, -EPERM, -ENOMEM.  The table is locked.
+ * Locks the segment's pages in memory, or unlocks them.  All segments that a user has locked can together
+ * have at most RLIMIT_MEMLOCK bytes.  0, -EPERM, -ENOMEM.  The caller has locked the table.
  */
 static int lock_shm_segment(struct shm *s, bool on)
 {

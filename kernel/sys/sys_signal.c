@@ -180,7 +180,7 @@ long sys_rt_sigtimedwait(struct regs *r)
     l->sigwait = set;
     while ((sig = sig_take(l, set, &info)) == 0 && err == 0) {
         err = cv_wait_sig_spin(&never, lock, deadline, "sigtimedwait");
-        if (err == -EINTR) { /* the signal may be in `set`, or another LWP may have taken it */
+        if (err == -EINTR) { /* the signal can be in `set`, or another LWP can have taken it */
             sig_recalc_locked(l);
             err = signal_pending() ? -EINTR : 0;
         }
@@ -245,7 +245,7 @@ static struct siginfo siginfo_from_caller(int sig, int code)
     return info;
 }
 
-/* Sends a signal to one process.  sig 0: only checks the permission.  0, -EPERM, or another error. */
+/* Sends a signal to one process.  sig 0: only checks the permission.  Returns 0, -EPERM, or another error. */
 static int kill_one_process(struct proc *p, int sig, const struct siginfo *info)
 {
     if (!sig_permitted(curcred(), p, sig))
@@ -253,7 +253,10 @@ static int kill_one_process(struct proc *p, int sig, const struct siginfo *info)
     return sig == 0 ? 0 : sig_send_proc(p, sig, info);
 }
 
-/* Sends to all processes of a group (0: the caller's).  0 if it worked for one of them.  proc_lock held. */
+/*
+ * Sends to all processes of a group (0: the caller's).  Returns 0 if the send to one of them succeeded.  The caller
+ * holds proc_lock.
+ */
 static int kill_group(int pgid, int sig, const struct siginfo *info)
 {
     struct pgrp *pg = pgid == 0 ? curproc()->pgrp : pgrp_find(pgid);
@@ -270,7 +273,10 @@ static int kill_group(int pgid, int sig, const struct siginfo *info)
     return err;
 }
 
-/* Sends to all processes but init and the caller.  0 if it worked for one of them.  proc_lock held. */
+/*
+ * Sends to all processes except init and the caller.  Returns 0 if the send to one of them succeeded.  The caller
+ * holds proc_lock.
+ */
 static int kill_all(int sig, const struct siginfo *info)
 {
     struct proc *p;
@@ -345,7 +351,7 @@ long sys_tgkill(struct regs *r)
 }
 
 /*
- * Reads a siginfo that the program has filled in.  Unless it is sent to the process itself, its code must not
+ * Reads a siginfo that the program has filled in.  Unless the program sends it to its own process, its code must not
  * be one that the kernel, kill(2) or tkill(2) uses.  0, -EFAULT, -EPERM.
  */
 static int copy_in_siginfo(struct siginfo *info, uint64_t uaddr, int sig, bool self)

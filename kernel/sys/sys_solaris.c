@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * sys_solaris.c - calls of Solaris's own: processor states and bindings, classes, tunables.
+ * sys_solaris.c - calls that Linux does not have: processor states and bindings, classes, tunables.
  *
  * THEORY      Solaris's (idtype, id) names a whole process (P_PID) or one LWP (P_LWPID).  The LWP belongs to
  *             the caller's process, or to another process that is named separately; P_MYID is the caller.  A
- *             call that changes a process changes all LWPs for which this succeeds.  A call that queries a
- *             process returns the data of one LWP.  To change a process, the caller must be allowed to signal
- *             it.
+ *             call that changes a process changes each LWP for which the change succeeds.  A call that queries a
+ *             process returns the data of one LWP.  To change a process, the caller must be allowed to send it
+ *             signals.
  * SEE ALSO    p_online(2), processor_info(2), processor_bind(2) of Solaris 9;
  *             include/uapi/homeroom.h; sys_lgrp.c (locality groups), user/test/t_lgrp.c
  */
@@ -54,7 +54,7 @@ int ids_apply(const struct procset *who, lwp_fn fn, void *arg)
     spin_unlock(&proc_lock);
     if (err == 0 && !any)
         err = -ESRCH;
-    if (self != NULL) { /* without the lock, because it may move the caller to another CPU */
+    if (self != NULL) { /* without the lock, because fn can move the caller to another CPU */
         one = fn(self, arg);
         if (one != 0)
             err = one;
@@ -181,7 +181,7 @@ static int set_lwp_class(struct lwp *l, void *arg)
 }
 
 /*
- * priocntl(idtype, id, op, info).  Only the superuser may select RT, enter or leave FSS, raise a priority or
+ * priocntl(idtype, id, op, info).  Only the superuser can select RT, enter or leave FSS, raise a priority or
  * change the shares.
  */
 long sys_priocntl(struct regs *r)
@@ -214,7 +214,7 @@ long sys_priocntl(struct regs *r)
 }
 
 /*
- * tunable(op, name, value): TUNABLE_GET fills in *value.  TUNABLE_SET uses its fields size (bytes; 0: the
+ * tunable(op, name, value): TUNABLE_GET fills in *value.  TUNABLE_SET reads two fields of *value: size (bytes; 0: the
  * variable's size) and value.
  */
 long sys_tunable(struct regs *r)

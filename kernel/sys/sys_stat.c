@@ -127,7 +127,7 @@ struct user_statx {
 };
 _Static_assert(sizeof(struct user_statx) == 256, "Linux's struct statx");
 
-/* statx(dirfd, path, flags, mask, buf): always returns all basic statistics, whatever the mask is. */
+/* statx(dirfd, path, flags, mask, buf): always returns all basic statistics, for any mask. */
 long sys_statx(struct regs *r)
 {
     enum { STATX_BASIC_STATS = 0x7ff };
@@ -226,7 +226,7 @@ long sys_fstatfs(struct regs *r)
     return err;
 }
 
-/* access(2) checks with the real ids, AT_EACCESS with the effective ids.  mode 0: only whether it exists. */
+/* access(2) checks with the real ids, AT_EACCESS with the effective ids.  mode 0: only check that the file exists. */
 static long do_access(int dirfd, uint64_t upath, unsigned mode, unsigned flags)
 {
     const struct cred *cr = curcred();

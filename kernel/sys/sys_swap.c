@@ -3,7 +3,7 @@
  * sys_swap.c - swapon(2), swapoff(2).
  *
  * THEORY      A swap area is a disk or a file.  For a file, the kernel asks the file system once for the disk
- *             address of each page (bmap), so that paging out needs no file system.  Holes are refused.
+ *             address of each page (bmap), so that paging out needs no file system.  A file with a hole is refused.
  * SEE ALSO    kernel/pages/swap.c, docs/pageout.md
  */
 #include "blk/blk.h"
@@ -37,7 +37,7 @@ static int map_swap_file_blocks(struct vnode *vn, struct swap_new *n)
     return err == -ENOENT ? -EINVAL : err;
 }
 
-/* Adds the disk or file `vn` as a swap area.  A file cannot be written by programs until swapoff(). */
+/* Adds the disk or file `vn` as a swap area.  Programs cannot write the file until swapoff(). */
 static int add_swap_area(struct vnode *vn, const char *name)
 {
     struct swap_new n = {.vn = vn, .name = name};
@@ -51,7 +51,7 @@ static int add_swap_area(struct vnode *vn, const char *name)
     } else if (vn->type != VREG) {
         return -EINVAL;
     } else {
-        err = vn_deny_write(vn); /* from here on only swap writes to its blocks */
+        err = vn_deny_write(vn); /* from now on only swap writes to its blocks */
         if (err != 0)
             return err;
         err = map_swap_file_blocks(vn, &n);

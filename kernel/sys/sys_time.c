@@ -4,8 +4,8 @@
  *
  * THEORY      There is one clock: the time since boot.  The time of day is this clock plus an offset, which
  *             changes only when the time is set.  Linux's coarse and raw clocks are the same two clocks under
- *             other names.  A CPU-time clock is that of the caller, or of the process or LWP whose id is part
- *             of the clock's number.  A signal may interrupt a relative sleep.  If no handler runs, the sleep
+ *             other names.  A CPU-time clock belongs to the caller, or to the process or LWP whose id is part
+ *             of the clock's number.  A signal can interrupt a relative sleep.  If no handler runs, the sleep
  *             continues until the deadline that was computed when it began; otherwise it ends with -EINTR.
  * SEE ALSO    kernel/proc/itimer.c, kernel/disp/timer.h, kernel/proc/vdso/vdso_user.c
  */
@@ -30,7 +30,7 @@ enum {
 
 /*
  * CPU time of a process or LWP.  A clock number below 0 is ~id << 3, plus 4 for an LWP of the caller's
- * process, plus the kind of time in bits 0 and 1.  Kinds 0, 1 and 2 are treated alike; 3 is -EINVAL.
+ * process, plus the kind of time in bits 0 and 1.  Kinds 0, 1 and 2 are treated alike; kind 3 gives -EINVAL.
  * id 0: the caller.
  */
 static int read_cpu_clock(int clock, uint64_t *ns)
@@ -168,7 +168,7 @@ long sys_time(struct regs *r)
     return err != 0 ? err : sec;
 }
 
-/* Sleeps until restart.arg[0].  If a signal ends it, stores the time left at user address restart.arg[1]. */
+/* Sleeps until restart.arg[0].  If a signal ends the sleep, stores the time left at user address restart.arg[1]. */
 static long sleep_restartable(struct lwp *l)
 {
     uint64_t deadline = l->restart.arg[0], now;

@@ -5,11 +5,11 @@
  * THEORY      A program asks the kernel for a service with a system call: it puts the call's number and
  *             arguments into registers and executes `syscall`.  The table calls[] leads from the number to
  *             the handler.  It is made from syscalls.tbl.h and has two parts: Linux's numbers, and Homeroom's
- *             own numbers, from 1024 up.  A number without a handler returns -ENOSYS and is counted under its
+ *             own numbers, from 1024 up.  A call without a handler returns -ENOSYS and is counted under its
  *             name.  So `kstat unix:0:enosys` shows which missing calls a failing program has used.
- *             A handler may return one of the -ERESTART* codes.  The return path to user mode, which handles
- *             signals, turns it into a restart of the call or into -EINTR.
- * INVARIANTS  I1  handlers run with interrupts on, holding no lock
+ *             A handler can return one of the -ERESTART* codes.  The return path to user mode, which handles
+ *             signals, turns this code into a restart of the call or into -EINTR.
+ * INVARIANTS  I1  a handler runs with interrupts on, and holds no lock when it begins and when it returns
  * LOCKING     enosys_lock guards the growing list of names; the counts are atomic
  * SEE ALSO    docs/syscalls.md, truss.c
  */
@@ -39,7 +39,7 @@ struct call_name {
     const char *name;
 };
 
-/* All calls that have a name: a kernel that is built without a part lacks some that others have. */
+/* The names of all calls, including those of parts that are missing in this kernel. */
 static const struct call_name call_names[] = {
 #define X(number, name) {number, #name},
     SYSCALLS_ABSENT(X) SYSCALLS(X)

@@ -10,13 +10,14 @@
 
 struct target {
     struct lwp *lwp;
-    bool locked; /* proc_lock is held, so the LWP cannot end */
+    bool locked; /* the caller holds proc_lock, so the LWP cannot end */
 };
 
 /*
  * target_find - find the LWP with machine-wide id `tid`; 0: the caller.
- * @change  check that the caller may change it
- * Returns 0 with proc_lock held until target_done(); or -EINVAL (tid < 0), -ESRCH, -EPERM without it.
+ * @change  check that the caller is allowed to change the LWP
+ * Returns 0; then the caller holds proc_lock until target_done().  After an error (-EINVAL: tid < 0; -ESRCH, -EPERM)
+ * the caller does not hold it.
  */
 static inline int target_find(struct target *tg, int tid, bool change)
 {
@@ -32,8 +33,8 @@ static inline int target_find(struct target *tg, int tid, bool change)
 }
 
 /*
- * target_unlock_self - release proc_lock if the LWP is the caller.  Call it before a change that may move the
- * LWP to another CPU, because the caller may not move while it holds a spin lock.
+ * target_unlock_self - release proc_lock if the LWP is the caller.  Must be called before a change that can move the
+ * LWP to another CPU, because the caller must not move while it holds a spin lock.
  */
 static inline void target_unlock_self(struct target *tg)
 {

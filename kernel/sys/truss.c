@@ -3,14 +3,15 @@
  * truss.c - records the system calls of a process, or the counters of its LWPs, in a file.
  *
  * THEORY      truss(1) shows which system calls a program makes.  A traced process has an open file in
- *             p->truss; its children inherit it.  For such a process the dispatcher calls truss_call().  It
- *             saves the arguments and the path, carries out the call, and then writes one line to the file.
- *             For calls that do not return, the line is written before the call.
+ *             p->truss, which its children inherit.  For such a process the dispatcher calls truss_call().  This
+ *             function saves the arguments and the path, carries out the call, and then writes one line to the
+ *             file.  For calls that do not return, the line is written before the call.
  *             The traced process itself writes the line, so it waits if the pipe is full.  If the write
  *             fails, tracing ends; a pipe without a reader does not cause SIGPIPE.  If a signal interrupts
- *             the write, the line is lost.  If p->track is set, the lines are about LWPs instead of calls.  A
- *             line is written when an LWP begins, ends or executes a new program.  It contains the counters
- *             of the interconnect model for the LWP.
+ *             the write, the line is lost.
+ *             If p->track is set, the lines describe LWPs instead of calls.  A line is written when an LWP
+ *             begins, ends or executes a new program.  It contains the counters of the interconnect model for
+ *             the LWP.
  * SEE ALSO    include/uapi/homeroom.h (formats), user/cmd/truss.c, user/cmd/cputrack.c
  */
 #include "disp/timer.h"
@@ -50,7 +51,7 @@ static int path_argument(uint64_t number)
     return -1;
 }
 
-/* Saves the number, arguments and path of the call in `r`.  A path that cannot be read is cut there. */
+/* Saves the number, arguments and path of the call in `r`.  The path is cut at the first byte that cannot be read. */
 static void record_syscall(struct record *rec, const struct regs *r)
 {
     int which = path_argument(r->orig_rax);
@@ -81,7 +82,7 @@ static size_t append_quoted_path(char *line, size_t n, const struct record *rec)
     return n;
 }
 
-/* The file to which the lines go, held; NULL: tracing has ended. */
+/* Returns the file to which the lines are written, with a reference; NULL: tracing has ended. */
 static struct file *hold_truss_file(struct proc *p)
 {
     struct file *f;
@@ -94,7 +95,7 @@ static struct file *hold_truss_file(struct proc *p)
     return f;
 }
 
-/* Makes `f` the file of `p` and takes over its reference; NULL: ends tracing. */
+/* Makes `f` the file of `p` and takes over the caller's reference to `f`; NULL: ends tracing. */
 static void set_truss_file(struct proc *p, struct file *f, bool track)
 {
     struct file *old;
@@ -109,7 +110,7 @@ static void set_truss_file(struct proc *p, struct file *f, bool track)
 }
 
 /*
- * Writes line[len] to the file of `p`.  Ends tracing if the write fails, but not if a signal interrupts it.
+ * Writes line[len] to the file of `p`.  Ends tracing if the write fails, except when a signal interrupts the write.
  */
 static void write_truss_line(struct proc *p, char *line, size_t len)
 {
