@@ -2,11 +2,11 @@
 /*
  * fpdev.c - /dev/fireplane: the interconnect model's page, and the counters of LWPs.
  *
- * THEORY      mmap() of the device shows the page that the model shares with the kernel.  It is an object
- *             whose pages are the device's own frames, all present from the start.  Each page has one more
- *             reference than its object holds, so no code moves or frees it.  The device can be opened for
- *             reading only, so no mapping is writable.
- * LOCKING     proc_lock, then the thread's
+ * THEORY      mmap() of the device maps the memory that the model shares with the kernel ("the page").  This is
+ *             an object whose pages are the device's own frames, all present from the start.  Each page has one
+ *             more reference than its object holds, so no code moves or frees it.  The device can be opened only
+ *             for reading, so no mapping is writable.
+ * LOCKING     proc_lock, then the thread's lock
  * SEE ALSO    include/uapi/fireplane.h (layout, ioctl), stat/modelled.h,
  *             user/lib/fireplane.c, docs/devices.md
  */
@@ -22,7 +22,7 @@
 
 static struct vm_object page_object;
 
-/* The LWP of p with the lowest lwpid that is >= `lwpid`, or NULL; proc_lock is held. */
+/* The LWP of p with the lowest lwpid that is >= `lwpid`, or NULL.  The caller holds proc_lock. */
 static struct lwp *find_next_lwp(struct proc *p, int lwpid)
 {
     struct lwp *l, *best = NULL;
@@ -34,8 +34,8 @@ static struct lwp *find_next_lwp(struct proc *p, int lwpid)
 }
 
 /*
- * Fill in `q` for the process q->pid (0: the caller's) and its first LWP from q->lwpid
- * on.  0, -ESRCH, -EACCES.
+ * Fill in `q` for the process q->pid (0: the caller's) and its LWP with the lowest id that is >= q->lwpid.
+ * 0, -ESRCH, -EACCES.
  */
 static int read_lwp_counts(struct fp_lwp *q)
 {

@@ -6,8 +6,8 @@
 #define FIREPLANE_FPDEV_H
 
 /*
- * fpdev_init - register the device; once, after fireplane_attach() and vm_init().  Without the interconnect
- * model the device exists as well, and opening it fails with -ENODEV.
+ * fpdev_init - register the device.  Called once, after fireplane_attach() and vm_init().  Without the interconnect
+ * model the device exists, too, but opening it fails with -ENODEV.
  */
 void fpdev_init(void);
 
