@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * absent.h - stand-ins for the parts that a kernel is built without.
+ * absent.h - replacements (stubs) for the parts that a kernel is built without.
  *
- * THEORY      The rest of the kernel calls a part by a few functions.  Where the part is absent (kernel/profile.mk),
- *             no_net.c and the like define these.  They find nothing, refuse, or do nothing because there is
- *             nothing to do.
- *             What cannot happen without the part panics.
+ * THEORY      The rest of the kernel calls only a few functions of a part.  If a kernel is built without the part
+ *             (kernel/profile.mk), the file of kernel/absent/ that is named after the part defines these functions:
+ *             they find nothing, return an error, or do nothing.  A function that cannot be called without the part
+ *             panics.
  */
 #ifndef ABSENT_ABSENT_H
 #define ABSENT_ABSENT_H

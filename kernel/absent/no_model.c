@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * no_model.c - a kernel that does not use the model of the interconnect: there is no /dev/fireplane, and the
- * clock is the machine's.
+ * kernel uses the machine's clock.
  *
  * SEE ALSO    kernel/profile.mk
  */

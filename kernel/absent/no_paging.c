@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * no_paging.c - a kernel without pageout and swap: what is in memory stays there.
+ * no_paging.c - a kernel without pageout and swap: pages in memory are never written to a disk.
  *
- * THEORY      Memory is promised only as far as it reaches (pages/reserve.c).  When it is short nevertheless, no
- *             page can be written to a disk; a process can only be ended for its memory (proc/oom.c).
+ * THEORY      No more memory is promised than there is (pages/reserve.c).  If memory is short nevertheless, it cannot
+ *             be freed by writing pages to a disk.  The kernel can only kill a process to free its memory
+ *             (proc/oom.c).
  * SEE ALSO    kernel/profile.mk
  */
 #include "absent/absent.h"
@@ -19,7 +20,7 @@
 #include "stat/panic.h"
 #include "vm/cold.h"
 
-/* The marks that pageout has by default, as parts of memory (pages/paging.c). */
+/* The default limits of pageout (pages/paging.c), as fractions of memory: 64 means 1/64. */
 enum { LOTSFREE_PART = 64, DESFREE_PART = 128, USER_PART = 256, ROOT_PART = 512 };
 
 /* ---- free memory ---- */
@@ -67,7 +68,7 @@ bool pageout_may_take(void)
     return freemem() >= mem_total_pages() / (user ? USER_PART : ROOT_PART);
 }
 
-/* No page can be freed, so only the end of a process helps. */
+/* No page can be freed by writing it to a disk, so only the end of a process helps. */
 enum mem_wait mem_wait(struct mem_need *need)
 {
     if (!need->failed || need->tries == 0 || !spin_threads_run)
@@ -99,7 +100,7 @@ struct paging pageout_now(uint64_t *share, uint64_t *waiting)
     return (struct paging){.physmem = mem_total_pages()};
 }
 
-/* ---- pages of files on disks: there are none, and so no cache list ---- */
+/* ---- pages of files on disks: there are none, so there is no cache list ---- */
 
 bool cachelist_on;
 
@@ -161,7 +162,7 @@ void cold_out(struct seg *s, uint64_t start, uint64_t end)
     (void)s, (void)start, (void)end;
 }
 
-/* ---- swap: no page is ever there ---- */
+/* ---- swap: no page is ever in a swap area ---- */
 
 ABSENT_CALL(swapon)
 ABSENT_CALL(swapoff)
