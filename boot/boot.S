@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * boot.S - from GRUB or QEMU to C: from 32-bit protected mode to 64-bit mode at the kernel's own addresses.
+ * boot.S - the path from the boot loader (GRUB or QEMU) to C code: switches from 32-bit protected mode to 64-bit mode
+ * at the kernel's own addresses.
  *
  * THEORY      The kernel is linked for 64-bit mode near the top of the address space, but a boot loader
  *             enters it in 32-bit mode with paging off.  So this code builds page tables, turns on paging and
  *             long mode, and jumps to kmain().
- *             GRUB enters at boot_entry with %eax = multiboot2's magic and %ebx = the physical address of its
- *             information.  QEMU's -kernel enters at pvh_entry, the address in an ELF note of the file, with
- *             the physical address of Xen's hvm_start_info in %ebx.
+ *             GRUB enters at boot_entry.  %eax is multiboot2's magic number, and %ebx is the physical address of
+ *             the boot information.  QEMU's -kernel enters at pvh_entry, whose address is in an ELF note of the
+ *             file.  Then %ebx is the physical address of Xen's hvm_start_info.
  *             The boot page tables map the first 4 GiB at their physical addresses (for this file and for the
  *             start of the other CPUs) and at DIRECT_BASE, and the first 1 GiB at KERNEL_BASE.  mmu_init()
  *             later replaces them by tables with proper access rights.
@@ -44,8 +45,8 @@ pvh_entry:
 boot_entry:
     cli
     cld
-    movl %eax, %ebp                 /* the magic, for kmain(); the information stays in %ebx */
-    movw %ds, %ax                   /* load a stack: the loader need not provide one */
+    movl %eax, %ebp                 /* the magic number, for kmain(); %ebx keeps the information */
+    movw %ds, %ax                   /* set up a stack: the loader need not provide one */
     movw %ax, %ss
     movl $boot_call_stack, %esp
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * trampoline.S - the first code of every CPU but the boot CPU.
+ * trampoline.S - the first code of every CPU except the boot CPU.
  *
  * THEORY      A CPU starts in 16-bit real mode, at a page below 1 MiB that the start-up IPI names.  So
  *             smp_start() copies [trampoline, trampoline_end) to TRAMPOLINE_PHYS before it sends the IPI.
  *             This code switches to 64-bit mode, finds the CPU's stack by its APIC id in ap_stacks[], and
  *             calls ap_main().  A CPU without a stack there halts.
- *             All CPUs run this at the same time, so it keeps its data in registers.  They share one stack
- *             for a moment, for a return address that is the same on all of them.
+ *             All CPUs run this code at the same time, so it keeps its data in registers.  For a moment they
+ *             share one stack, but only for a return address that is the same on all CPUs.
  * SEE ALSO    Intel SDM vol. 3, 8.4.4 (MP initialization)
  */
 #define TRAMPOLINE_PHYS 0x8000
@@ -51,7 +51,7 @@ gdt_ptr:
     .long TRAMPOLINE_PHYS + (gdt - trampoline)
 trampoline_end:
 
-/* Not part of the copy: it loads the kernel's page tables, which map the stacks but not the trampoline. */
+/* Not part of the copy, because this code loads the kernel's page tables, which do not map the trampoline. */
     .text
 ap_entry:
     movq kernel_pml4, %rax
