@@ -5,15 +5,15 @@
  * THEORY      QEMU gives all memory the same latency, so a program on it cannot tell local memory from remote
  *             memory.  The model is a QEMU plugin (qemu/fireplane) that computes how long the accesses of
  *             user programs would take on the real machine.  It keeps a modelled clock and counters for each
- *             CPU, and publishes them in shared memory ("the page"), which the guest sees as BAR 2 of an
+ *             CPU, and publishes them in shared memory ("the page").  The guest sees this memory as BAR 2 of an
  *             ivshmem-plain device, PCI id 1af4:1110.  The guest calls the model by a doorbell: a no-op
- *             instruction with a number in it (FP_DOORBELL).  The model finds it when QEMU translates the
- *             code, and carries out the call before the next instruction runs.  Arguments and results are in
+ *             instruction that contains a number (FP_DOORBELL).  The model finds the doorbell when QEMU translates
+ *             the code, and carries out the call before the next instruction runs.  Arguments and results are in
  *             the page, in the slot of the CPU that executes the doorbell.  Without the model the no-op does
  *             nothing.
  *             All numbers are little-endian.  Every 64-bit word is written by one access, so a reader never
- *             sees half of it.
- * INVARIANTS  I1  the model does not trust the page: it reads only fp_cpu.arg from it, and checks each value
+ *             sees a word that is written only in part.
+ * INVARIANTS  I1  the model does not trust the page: it reads only fp_cpu.arg from the page, and checks each value
  *             I2  all counters only grow while QEMU runs
  * SEE ALSO    docs/fireplane.md, tools/homeroom/fireplane.py (the same layout in Python)
  */
@@ -32,7 +32,7 @@
 #define FP_MAX_CPUS     256
 #define FP_MAX_BOARDS   64
 
-/* The kinds of resource for which a transfer may wait; the index of fp_counts.queue_ps. */
+/* The kinds of resource for which a transfer can wait; the index of fp_counts.queue_ps. */
 enum fp_resource {
     FP_RES_PORT,     /* a CPU's own data port                                            */
     FP_RES_MEMORY,   /* the memory of a board                                            */
@@ -45,7 +45,7 @@ enum fp_resource {
 
 /* At offset 0. */
 struct fp_header {
-    uint64_t magic;        /* FP_MAGIC once the model has started               */
+    uint64_t magic;        /* FP_MAGIC after the model has started              */
     uint32_t version;      /* FP_VERSION                                        */
     uint32_t ncpus;        /* CPUs of the machine                               */
     uint32_t nboards;      /* boards (proximity domains)                        */
@@ -53,11 +53,11 @@ struct fp_header {
     uint64_t clock_ps;     /* length of a CPU clock cycle                       */
     uint64_t ecache_bytes; /* external cache of each CPU, after scaling         */
     uint64_t accesses;     /* loads and stores watched, all CPUs                */
-    uint64_t skew_ps;      /* how far a CPU may be ahead of the slowest CPU     */
+    uint64_t skew_ps;      /* most that a CPU can be ahead of the slowest CPU   */
     uint32_t boards_known; /* boards whose memory was probed (FP_OP_PROBE)      */
     uint32_t ecache_ways;  /* ways of the external cache                        */
     uint32_t tested;       /* enum fp_tested: result of the self-test           */
-    uint32_t disarmed;     /* counts FP_OP_DISARM: a measurement across one is incomplete */
+    uint32_t disarmed;     /* counts FP_OP_DISARM, which makes a measurement incomplete */
     char params[2048];     /* the model's parameters, "key = value" lines, NUL-terminated */
 };
 
@@ -69,7 +69,7 @@ struct fp_counts {
     uint64_t instr;                  /* user instructions                                    */
     uint64_t loads, stores;          /* accesses to memory, cached or not                    */
     uint64_t ec_ref;                 /* references to the external cache (L1 misses)         */
-    uint64_t ec_hit;                 /* those that found the line there                      */
+    uint64_t ec_hit;                 /* references that found the line in the external cache */
     uint64_t miss_local;             /* misses of lines whose memory is on the CPU's board   */
     uint64_t miss_remote;            /* misses of lines whose memory is on another board     */
     uint64_t load_miss_local;        /* the part of miss_local that loads caused             */
@@ -86,13 +86,13 @@ struct fp_counts {
 struct fp_cpu {
     struct fp_counts counts; /* as last published: at a doorbell, a pause, the end of a slice */
     uint32_t board;          /* the CPU's board                                               */
-    uint32_t active;         /* 1 while other CPUs must not run too far ahead of it           */
+    uint32_t active;         /* 1 while other CPUs must not run too far ahead of this CPU     */
     uint64_t ret[2];         /* results of the last doorbell                                  */
     uint64_t arg[4];         /* arguments, which the guest writes before a doorbell           */
 };
 #define FP_CPU(base, i) ((struct fp_cpu *)((char *)(base) + FP_CPU_OFFSET + (i) * FP_CPU_STRIDE))
 
-/* The traffic table, uint64_t [from][to]: bytes of lines moved from board to board, or within one. */
+/* The traffic table, uint64_t [from][to]: bytes of lines moved from board to board, or within one board. */
 #define FP_TRAFFIC_OFFSET (FP_CPU_OFFSET + FP_MAX_CPUS * FP_CPU_STRIDE)
 #define FP_TRAFFIC(base)  ((uint64_t(*)[FP_MAX_BOARDS])((char *)(base) + FP_TRAFFIC_OFFSET))
 
@@ -110,7 +110,7 @@ struct fp_lwp {
 
 /*
  * The doorbell: `nopl tag(%rax,%rax,1)`, bytes 0f 1f 84 00 and the tag as a 32-bit number.
- * User mode may execute it, too.  Only FP_OP_SWITCH and FP_OP_PROBE have arguments.
+ * User mode can execute it, too.  Only FP_OP_SWITCH and FP_OP_PROBE have arguments.
  */
 #define FP_TAG 0x46500000u
 enum fp_op {
@@ -122,16 +122,16 @@ enum fp_op {
     FP_OP_DISARM = 3,
     /*
      * Switch threads: wait for the transfers in flight and publish the counters, so that counts.time_ps and
-     * ret[0] are the old thread's time.  Then the clock becomes the later of itself and arg[0], the new
-     * thread's time.
+     * ret[0] are the old thread's time.  arg[0] is the new thread's time.  If it is later than the clock, the
+     * clock is set to it.
      */
     FP_OP_SWITCH = 4,
     /*
-     * The next instruction is a load from guest-physical address arg[0].  That lies in a range of board
-     * arg[3], which starts at address arg[1] and is arg[2] bytes long.  ret[0]: 0; 1: refused.
+     * The next instruction is a load from guest-physical address arg[0].  This address lies in a range of board
+     * arg[3].  The range starts at address arg[1] and is arg[2] bytes long.  ret[0]: 0; 1: refused.
      */
     FP_OP_PROBE = 5,
-    /* The self-test (user/bench/fptest.c) has found the counters right.  Only the first result counts. */
+    /* The self-test (user/bench/fptest.c) has found the counters correct.  Only the first result counts. */
     FP_OP_PROVEN = 6,
     /* The self-test has found the counters wrong: QEMU ends. */
     FP_OP_BROKEN = 7,

@@ -2,9 +2,9 @@
 /*
  * homeroom.h - the part of the system-call interface that Linux does not have.
  *
- * Shared by the kernel and user/lib.  Call numbers from 1024 on are Homeroom's own; lower numbers are those
- * of Linux x86-64.  Constants that Solaris documents have Solaris's values.  The MADV_ACCESS_* advices are
- * the exception, because Linux uses their numbers for other advices.
+ * The kernel and user/lib share this file.  Call numbers from 1024 on are Homeroom's own; lower numbers are those
+ * of Linux x86-64.  Constants that Solaris documents have Solaris's values.  The MADV_ACCESS_* constants are
+ * the exception, because Linux uses their values for other advice.
  *
  * SEE ALSO  docs/syscalls.md; the Solaris 9 manual pages named beside each call.
  */
@@ -46,7 +46,7 @@
 #define MAX_MEMINFO_CNT    256
 #define MAX_MEMINFO_REQ    31
 
-/* madvise(3C) advices of Solaris 9 12/02, under values that Linux does not use. */
+/* Advice of madvise(3C) of Solaris 9 12/02, with values that Linux does not use. */
 #define HR_MADV_ACCESS_DEFAULT 0x10006
 #define HR_MADV_ACCESS_LWP     0x10007
 #define HR_MADV_ACCESS_MANY    0x10008
@@ -138,21 +138,21 @@ struct hr_pcinfo {
 
 /*
  * SYS_truss traces the system calls of the calling process, of its later children, and of the programs that
- * they exec.  Each call writes one line to the open file fd when it returns (exit, exit_group: at entry):
+ * they exec.  The kernel writes one line to the open file fd when a call returns (exit, exit_group: at entry):
  *
  *     pid lwp number a0 a1 a2 a3 a4 a5 result ns ["path"]
  *
  * pid, lwp and number are decimal; a0 to a5 are hexadecimal without 0x.  result is signed decimal (-errno for
  * an error), or `-` if the call does not return.  ns is the time from entry to return.
  * A call with a path argument has it at the end, in quotes: up to 128 bytes, as they were at entry.  Bytes
- * outside 0x20..0x7e and the characters " and \ are written \xHH.
- * If a write to fd fails, because its reader has gone, the tracing of that process ends without a signal.
+ * outside 0x20..0x7e and the characters " and \ are written as \xHH.
+ * If a write to fd fails because its reader has ended, the tracing of that process ends without a signal.
  */
 #define TRUSS_PATH_MAX 128
 
 /*
  * SYS_track traces like SYS_truss, but writes a line when an LWP of the process or of a child begins
- * ("lwp_create"), ends ("lwp_exit"; after the last one also "exit") or has replaced the program ("exec"):
+ * ("lwp_create"), ends ("lwp_exit"; after the last LWP also "exit") or has replaced the program ("exec"):
  *
  *     event pid lwp ppid ns counter ... name
  *

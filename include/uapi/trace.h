@@ -4,8 +4,8 @@
  *
  * THEORY      The kernel can record its events (a thread switch, a page fault, a disk command) with time and
  *             CPU.  A program reads them from /dev/trace: first a struct trace_header, then a TRACE_CPU
- *             record for each CPU, then the events, CPU by CPU.  Those of one CPU are in the order in which
- *             they happened.  A TRACE_LOST record stands in the place of events that were overwritten before
+ *             record for each CPU, then the events, CPU by CPU.  The events of one CPU are in the order in which
+ *             they happened.  A TRACE_LOST record replaces events that were overwritten before
  *             they were read.  A trace in a longer file, such as a disk image, ends with a TRACE_END record.
  *             All numbers are little-endian.  Times are nanoseconds of CLOCK_MONOTONIC.  A reader must check
  *             `version`, and must ignore records of types that it does not know.
@@ -23,7 +23,7 @@
  * The event types, from 1 on, and their names.  Bit `type` of trace_enable turns a type on.  The fields:
  *   switch   this CPU switches to thread tid; info: enum thread_state of the old thread;
  *            a, b: tid's name, 16 bytes
- *   wake     thread tid, which runs here, puts thread a into a run queue; info: the CPU of the queue;
+ *   wake     thread tid, which runs on this CPU, puts thread a into a run queue; info: the CPU of the queue;
  *            b: TRACE_WAKE_* bits
  *   migrate  this CPU takes thread a from another CPU; info: the CPU where a ran before
  *   fault    a page fault was handled; a: address; info: 0 read, 1 write, 2 execute, plus 4 if it was not
@@ -32,8 +32,8 @@
  *            info: the old memory node; b: the new one
  *   intr     an interrupt arrives; info: vector; a: name of its source, 8 bytes
  *   poke     this CPU sends a reschedule IPI; info: the target CPU; a: the reason, 8 bytes
- *   xcall    this CPU sends a TLB shootdown; info: number of CPUs; a, b: first address and the one behind the
- *            last (0 and 0: all)
+ *   xcall    this CPU sends a TLB shootdown; info: number of CPUs; a, b: first address, and the address after
+ *            the last one (0 and 0: all addresses)
  *   io       a disk command starts; a: first sector, with the operation in the top byte (0 read, 1 write,
  *            2 flush); info: number of sectors; b: the disk's name, 8 bytes
  *   iodone   a disk command has ended; fields as for io; TRACE_IO_ERROR in a if it failed
@@ -68,7 +68,7 @@ enum trace_type {
 };
 
 /*
- * NEW: the thread is new.  AGAIN: it ran or was queued, did not sleep.  INTR: an interrupt handler queued it.
+ * NEW: the thread is new.  AGAIN: it ran or was queued before and did not sleep.  INTR: an interrupt handler queued it.
  */
 enum { TRACE_WAKE_NEW = 1, TRACE_WAKE_AGAIN = 2, TRACE_WAKE_INTR = 4 };
 
@@ -88,7 +88,7 @@ struct trace_header {
     uint64_t magic;
     uint32_t version;
     uint32_t record_bytes; /* size of a record and of this header: 32    */
-    uint32_t ncpus;        /* so many TRACE_CPU records follow           */
+    uint32_t ncpus;        /* number of TRACE_CPU records that follow    */
     uint32_t enabled;      /* trace_enable when reading began            */
     uint64_t time;         /* when reading began, ns; no event is later  */
 };
