@@ -2,28 +2,28 @@
 /*
  * cache.c - the caches of each CPU, and their coherence.
  *
- * THEORY      A cache keeps copies of lines of memory near a CPU.  When one CPU writes a line, all other copies of it
- *             become invalid; keeping track of this is called coherence.
+ * THEORY      A cache keeps copies of lines of memory near a CPU.  When one CPU writes a line, all other copies of the
+ *             line become invalid.  Coherence means that no CPU uses an invalid copy.
  *             Level 1 is the data cache (64 KB, four ways, lines of 32 bytes) and the prefetch cache (2 KB, four ways,
- *             lines of 64 bytes): level1.h.  Stores do not bring lines into them.  In front of them is, for speed, a
- *             filter of lines that were used lately (model.h); a line that it forgets costs no modelled time.
+ *             lines of 64 bytes): level1.h.  Stores do not bring lines into them.  For speed, a filter in front of them
+ *             keeps lines that were used lately (model.h).  If it forgets a line, this costs no modelled time.
  *             The external cache has physical tags, is set-associative, and replaces the least recently used line.
  *             Each line of memory has a coherence word.  It contains a version, the owner (the CPU with the only copy,
- *             or the CPU with a modified line that others have read: state O of MOESI), whether other CPUs may have
+ *             or the CPU with a modified line that others have read: state O of MOESI), whether other CPUs can have
  *             copies, and whether memory is stale.  A cached line is valid while it has the version of its coherence
  *             word.  So a new version in the word invalidates all copies.
  *             A load that misses gets its line from the owner's cache if memory is stale, else from memory.  The CPU
- *             waits for it, unless the load continues one of the CPU's streams of misses.  Then the line counts as
+ *             waits for the line, unless the load continues one of the CPU's streams of misses.  Then it counts as
  *             prefetched: it takes one of the CPU's slots for misses in flight, and the CPU waits only for a free slot.
  *             A load of a floating-point register then finds the line in the prefetch cache; a load of an integer
  *             register waits for the external cache.
  *             A store that misses goes to the write cache (2 KB, 4 ways, 64-byte lines; white paper, appendix B).
  *             When all bytes of a line have been written there, the line goes to memory in one transaction, without a
- *             read, as block stores do.  A line that must leave earlier, or that is loaded from, is read for ownership
- *             into the external cache.
- *             Other CPUs see stores in program order (SPARC V9, TSO).  So reads for ownership and invalidations go one
- *             after the other, and later stores wait behind them in the store queue.  The CPU runs on until the queue
- *             is full.
+ *             read, as with block stores.  If a line must leave the write cache earlier, or a load needs it, it is read
+ *             for ownership into the external cache.
+ *             Other CPUs see stores in program order (SPARC V9, TSO).  So reads for ownership and invalidations go
+ *             one after the other, and later stores wait behind them in the store queue.  The CPU continues until the
+ *             queue is full.
  *             With write_allocate = "always" every store miss reads for ownership.
  * INVARIANTS  M2, M3, M4 of model.h
  * SEE ALSO    docs/fireplane.md
@@ -66,7 +66,7 @@ int fp_caches_create(struct fp_model *m)
 {
     unsigned long page = 4096;
 
-    /* QEMU leaves a hole below 4 GB for devices and continues memory at 4 GB, so addresses go up to 4 GB beyond. */
+    /* Below 4 GB QEMU leaves a hole for devices: memory continues at 4 GB, and its end is up to 4 GB higher. */
     m->nlines = (m->p.memory_mib + 4096) << 20 >> FP_LINE_SHIFT;
     m->ec_sets = (uint32_t)(m->p.ecache_kib * 16 / m->p.ecache_ways);
     m->ec_bytes = (m->p.ecache_kib * 16 * sizeof(struct fp_ec) + page - 1) / page * page;
@@ -126,7 +126,7 @@ static unsigned home_of(const struct fp_model *m, uint32_t line)
     return m->home[line >> (12 - FP_LINE_SHIFT)] - 1u;
 }
 
-/* Translates the page of a virtual address with QEMU's help and remembers it in *pg.  NULL: QEMU does not know it. */
+/* Asks QEMU for the translation of a virtual page and stores it in *pg.  NULL: QEMU does not know the page. */
 static __attribute__((noinline)) struct fp_page *
 learn_page(struct fp_cpu_state *c, struct fp_page *pg, uint64_t tag, uint64_t virt, uint32_t info)
 {
@@ -148,7 +148,7 @@ learn_page(struct fp_cpu_state *c, struct fp_page *pg, uint64_t tag, uint64_t vi
     return pg;
 }
 
-/* The translation of a virtual address; NULL: not known.  Only if pg->known is it a page of a probed range. */
+/* The translation of a virtual address; NULL: not known.  pg->known: the page is in a probed range. */
 static inline struct fp_page *page_of(struct fp_cpu_state *c, uint64_t virt, uint32_t info)
 {
     uint64_t tag = virt >> 12 | c->gen;
@@ -170,9 +170,10 @@ static inline void count_miss(struct fp_cpu_state *c, unsigned home, bool load)
 }
 
 /*
- * Starts a transfer of a kind of which n may be in flight, at t or when a slot of *f becomes free.  Returns when it
- * ends, ps.  Slots are a ring in ascending order.  The new transfer takes the first slot, which becomes the last of the
- * ring, and goes before the transfers that end later; mostly there are none.
+ * Starts a transfer at t, or when a slot of *f becomes free.  At most n transfers of this kind can be in flight.
+ * Returns the time at which it ends, ps.  The slots are a ring in ascending order of the end.  The new transfer takes
+ * the first slot, which becomes the last of the ring, and moves before the transfers that end later.  Usually there
+ * are none.
  */
 static inline uint64_t fly(struct fp_cpu_state *c, struct fp_flights *f, unsigned n, uint32_t line,
                            unsigned home, const struct fp_cpu_state *owner, enum fp_move move,
@@ -192,7 +193,7 @@ static inline uint64_t fly(struct fp_cpu_state *c, struct fp_flights *f, unsigne
     return done;
 }
 
-/* Starts a transfer for which the CPU does not wait.  If all n slots are in use, the CPU waits for a free one first. */
+/* Starts a transfer for which the CPU does not wait.  If all n slots are in use, the CPU first waits for one. */
 static inline void post_one(struct fp_cpu_state *c, struct fp_flights *f, unsigned n, uint32_t line,
                             unsigned home, const struct fp_cpu_state *owner, enum fp_move move)
 {
@@ -208,7 +209,7 @@ static inline void post(struct fp_cpu_state *c, uint32_t line, unsigned home,
 
 /* ---- store queue --------------------------------------------------------------------------- */
 
-/* The CPU waits until the oldest store leaves the queue.  All others that have ended by then leave with it. */
+/* Makes the CPU wait until the oldest store leaves the queue.  All stores that have ended by then leave it, too. */
 static void leave_queue(struct fp_cpu_state *c)
 {
     fp_stall(c, c->queued[c->oldest].done);
@@ -226,8 +227,8 @@ __attribute__((noinline)) void fp_queue_full(struct fp_cpu_state *c)
 }
 
 /*
- * Starts the transfer of a store that must own its line first.  Other CPUs must see stores in order, so it and the
- * stores behind it wait in the store queue.
+ * Starts the transfer of a store whose CPU must first own the line.  Other CPUs must see stores in order, so this store
+ * and the stores behind it wait in the store queue.
  */
 static inline void post_store(struct fp_cpu_state *c, uint32_t line, unsigned home,
                               const struct fp_cpu_state *owner, enum fp_move move)
@@ -255,7 +256,7 @@ static inline void await_ecache(struct fp_cpu_state *c)
     fp_stall(c, c->clock + c->model->p.ecache_latency * c->model->p.clock_ps);
 }
 
-/* Transfers the line; the CPU waits until it is there. */
+/* Transfers the line; the CPU waits until the line has arrived. */
 static inline void await(struct fp_cpu_state *c, uint32_t line, unsigned home,
                          const struct fp_cpu_state *owner)
 {
@@ -326,8 +327,8 @@ static inline void ec_insert(struct fp_cpu_state *c, struct fp_ec *set, uint32_t
 }
 
 /*
- * Reads the line for ownership: all other copies become invalid, and memory stale.  `wait`: for a load, the CPU waits
- * until the line is there; else it goes through the store queue.
+ * Reads the line for ownership: all other copies become invalid, and memory stale.  If `wait` is set (for a load), the
+ * CPU waits until the line has arrived; else the transfer goes through the store queue.
  */
 static __attribute__((noinline)) void read_to_own(struct fp_cpu_state *c, uint32_t line, bool wait)
 {
@@ -348,8 +349,8 @@ static __attribute__((noinline)) void read_to_own(struct fp_cpu_state *c, uint32
 }
 
 /*
- * The CPU has invalidated all other copies by changing the line's version from `before` to `version`.  Its own level 1
- * copies stay valid: gives them the new version.
+ * Gives the CPU's own level 1 copies of a line the new version, so that they stay valid.  Called after the CPU has
+ * invalidated all other copies by changing the line's version from `before` to `version`.
  */
 static void keep_in_level1(struct fp_cpu_state *c, uint64_t vline, uint32_t before,
                            uint32_t version)
@@ -364,7 +365,7 @@ static void keep_in_level1(struct fp_cpu_state *c, uint64_t vline, uint32_t befo
             c->d_version[i] = version;
 }
 
-/* A store to a line in the CPU's own external cache: invalidates other copies, if there may be any. */
+/* A store to a line in the CPU's own external cache: invalidates other copies, if there can be any. */
 static __attribute__((noinline)) void ec_own(struct fp_cpu_state *c, uint32_t line,
                                              struct fp_ec *entry, uint64_t vline)
 {
@@ -381,8 +382,8 @@ static __attribute__((noinline)) void ec_own(struct fp_cpu_state *c, uint32_t li
 }
 
 /*
- * Whether this miss continues one of the CPU's streams, that is, is next to a stream's last miss, in either direction.
- * If not, it begins a new stream, in place of the oldest.
+ * Whether this miss continues one of the CPU's streams, that is, whether its line is adjacent to the line of a stream's
+ * last miss, in either direction.  If not, the miss begins a new stream, which replaces the oldest.
  */
 static bool in_stream(struct fp_cpu_state *c, uint64_t vline)
 {
@@ -439,7 +440,7 @@ static inline struct fp_wc *wc_find(struct fp_cpu_state *c, uint32_t line)
     return NULL;
 }
 
-/* Empties the entry, also the filter entry that points to it.  Returns its line. */
+/* Empties the entry, and the filter entry that points to it.  Returns the line of the entry. */
 static inline uint32_t wc_take(struct fp_cpu_state *c, struct fp_wc *w)
 {
     uint32_t *tag = &c->wc_line[w - c->wc], line = *tag - 1;
@@ -450,7 +451,7 @@ static inline uint32_t wc_take(struct fp_cpu_state *c, struct fp_wc *w)
     return line;
 }
 
-/* All bytes of the line have been written: it goes to memory, and all copies of it become invalid. */
+/* Writes a line to memory after all its bytes have been written.  All copies of the line become invalid. */
 static void wc_complete(struct fp_cpu_state *c, struct fp_wc *w)
 {
     uint32_t line = wc_take(c, w);
@@ -462,7 +463,7 @@ static void wc_complete(struct fp_cpu_state *c, struct fp_wc *w)
     *word = (*word & ~FP_STATE) + FP_VERSION_STEP;
 }
 
-/* Stores `bytes` (a mask) in an entry.  If the line is still incomplete, filter entry *l settles the next stores. */
+/* Stores `bytes` (a mask) in an entry.  If the line is still incomplete, filter entry *l handles the next stores. */
 static void wc_store(struct fp_cpu_state *c, struct fp_wc *w, struct fp_recent *l, uint64_t tag,
                      uint64_t bytes)
 {
@@ -528,13 +529,13 @@ reference_line(struct fp_cpu_state *c, uint64_t virt, unsigned size, bool store,
     line = pg->line + vline % (4096 / FP_LINE_BYTES);
     word = &c->model->word[line];
     set = ec_set(c, line);
-    /* A stream of accesses uses these entries next.  Prefetch them: the tables are larger than the host's caches. */
+    /* A stream of accesses uses these entries next.  Prefetch them, because the tables exceed the host's caches. */
     __builtin_prefetch(word + 8);
     __builtin_prefetch(set + 4 * c->model->p.ecache_ways);
     __builtin_prefetch(l + 2);
     current = (l->tag & ~FP_BOTH_ABSENT) == tag && *l->wordp == l->word;
     if (current && (store ? (l->word & FP_STATE) == c->mine : !(l->tag & FP_ABSENT(half))))
-        return; /* the filter settles this part of an access that crosses lines or halves */
+        return; /* the filter handles this part of an access that crosses lines or halves */
     w = wc_find(c, line);
     if (store && w != NULL) {
         wc_store(c, w, l, tag, bytes);
@@ -545,7 +546,7 @@ reference_line(struct fp_cpu_state *c, uint64_t virt, unsigned size, bool store,
         read_to_own(c, wc_take(c, w), true);
         away = FP_BOTH_ABSENT;
     } else if (!store && !(away & FP_ABSENT(half))) {
-        /* it is in level 1, but the filter had forgotten it */
+        /* the line is in level 1, but the filter had forgotten it */
     } else if ((entry = ec_find(c->model, set, line)) != NULL) {
         c->n.ec_ref++;
         c->n.ec_hit++;

@@ -14,11 +14,11 @@
  *             icount_get().  This file replaces them when the kernel starts, and sets the clock to a multiple of
  *             START_NS, so that the time of the boot loader does not matter.  Without -icount it changes nothing, and
  *             the guest's clock is that of the host.
- *             QEMU's main thread reads the time as well, whenever the host wakes it up, and runs the timers that have
- *             expired.  By QEMU's own clock none can expire while a CPU runs, because a slice of QEMU's ends at the
- *             next timer; but the modelled clock may pass it.  So while the model is armed, the main thread sees the
- *             clock stand still until all CPUs are idle.  Timers then run in the thread of the CPUs, between two
- *             slices: at the same instruction in each run.
+ *             When the host wakes up QEMU's main thread, this thread also reads the time, and runs the timers that
+ *             have expired.  By QEMU's own clock no timer can expire while a CPU runs, because a slice of QEMU ends at
+ *             the next timer.  But the modelled clock can pass the next timer.  So while the model is armed, the main
+ *             thread sees a clock that does not advance until all CPUs are idle.  Then timers run in the thread of the
+ *             CPUs, between two slices, and so at the same instruction in each run.
  * INVARIANTS  K1  neither thread sees the clock go back
  * SEE ALSO    docs/fireplane.md, QEMU's docs/devel/tcg-icount.rst
  */
@@ -48,7 +48,7 @@ static uint64_t user_instructions(void)
     return sum;
 }
 
-/* Replaces icount_get() in QEMU: the guest's clock, ns. */
+/* The guest's clock, ns.  Replaces icount_get() in QEMU. */
 static int64_t guest_clock(void)
 {
     int64_t ns, instr, kernel;

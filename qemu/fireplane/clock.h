@@ -10,13 +10,13 @@
 #include "model.h"
 
 /*
- * fp_clock_take - replace QEMU's clock by that of this file if QEMU counts instructions (-icount).  Called once, by the
- * thread that runs all CPUs, between two blocks of code.
- * Returns 0, also without -icount; -1: this QEMU counts instructions in a way that is not known here.
+ * fp_clock_take - replace QEMU's clock by the clock of clock.c if QEMU counts instructions (-icount).  Called once, by
+ * the thread that runs all CPUs, between two blocks of code.
+ * Returns 0, also without -icount; -1: this version of QEMU counts instructions in an unknown way.
  */
 int fp_clock_take(const struct fp_model *m);
 
-/* fp_clock_follow - the model has been armed (true) or disarmed (false).  Called while no CPU runs. */
+/* fp_clock_follow - must be called after the model was armed (true) or disarmed (false), while no CPU runs. */
 void fp_clock_follow(bool follow);
 
 #endif

@@ -7,19 +7,19 @@
  *             crossbar's input queue of that port, and crosses the receiver's wires.  A queue is first in, first out.
  *             So a line whose receiver is busy delays the lines behind it, even if their receivers are idle.  While a
  *             queue is full (crossbar_queue lines), its port cannot send; it can still receive.
- *             A port's time is cut into slots, each as long as a line needs on the wires.  A slot holds one line, sent
- *             or received.  A line takes the first slot that fits.  Requests do not come in the order of modelled time
- *             (model.h, M5).  So a port remembers its slots for a while, and the order of a queue is that of the slots,
- *             not of the requests.  A line that is requested later but sent earlier waits only for lines sent before
- *             it.  The times of the lines sent after it do not change any more.
+ *             The time of a port is divided into slots, each as long as a line needs on the wires.  A slot holds one
+ *             line, sent or received.  A line takes the first slot that fits.  Requests do not come in the order of
+ *             modelled time (model.h, M5).  So a port remembers its slots for a while, and the order of a queue is the
+ *             order of the slots, not of the requests.  A line that is requested later but sent earlier waits only for
+ *             lines sent before it.  The times of the lines sent after it do not change any more.
  *             The latencies of Table B-2 include the time on the wires.  So in an idle crossbar a line does not wait,
  *             and its slots at the sender and at the receiver are the same.
  * INVARIANTS  X1  a slot of a port holds at most one line
  *             X2  when a line was sent, fewer than crossbar_queue others were in its queue
  *             X3  no line leaves a queue before a line that was both sent and requested earlier
  * SOURCES     No source was found for the queues, their depth and the arbiter; docs/fireplane.md describes the choices.
- *             That a line which waits for a busy receiver delays others is the known weakness of input queues: M. Karol
- *             et al., "Input Versus Output Queueing on a Space-Division Packet Switch", IEEE Transactions on
+ *             A line that waits for a busy receiver delays others.  This is the known weakness of input queues:
+ *             M. Karol et al., "Input Versus Output Queueing on a Space-Division Packet Switch", IEEE Transactions on
  *             Communications, 1987.
  * SEE ALSO    wire.c, docs/fireplane.md, tests/host/test_fireplane_crossbar.c
  */
@@ -34,7 +34,7 @@ struct fp_port {
     uint64_t end;
     uint64_t taken[WORDS]; /* bit: the slot holds a line */
     uint64_t sent[WORDS];  /* bit: the slot holds a line that this port sends */
-    /* for a line sent in this slot: the slot after the one in which its receiver takes it */
+    /* for a line sent in this slot: the slot after the slot in which its receiver takes it */
     uint64_t left[FP_SLOTS];
     uint64_t all_left; /* the highest value in left[]: from this slot on the queue is empty */
 };
@@ -48,7 +48,7 @@ int fp_crossbar_create(struct fp_model *m)
     return m->ports ? 0 : -1;
 }
 
-/* Prepares the port for a use of `slot`: clears the words of slots up to there.  False: the slot is forgotten. */
+/* Prepares the port for a use of `slot`: clears the words of slots up to this one.  False: the slot is forgotten. */
 static bool reach(struct fp_port *port, uint64_t slot)
 {
     while (slot >= port->end) {
@@ -75,8 +75,8 @@ static uint64_t free_slot(struct fp_port *port, uint64_t slot)
 }
 
 /*
- * Takes the n-th last line that was sent before `slot` (n = 1: the last).  Returns the first slot in which it has left
- * the queue; 0: there is no such line.  *last becomes the result for n = 1.
+ * Finds the n-th last line that was sent before `slot` (n = 1: the last).  Returns the first slot in which this line
+ * has left the queue; 0: there is no such line.  *last becomes the result for n = 1.
  */
 static uint64_t left_by(const struct fp_port *port, uint64_t slot, uint64_t n, uint64_t *last)
 {
@@ -111,7 +111,7 @@ uint64_t fp_crossbar(struct fp_model *m, unsigned from, unsigned to, uint64_t t)
     uint64_t first = t / m->slot_ps, send = first, receive, last;
 
     if (!reach(sender, first) || !reach(receiver, first))
-        return t; /* too long ago: lines of that time are forgotten, so it does not wait */
+        return t; /* too long ago: lines of that time are forgotten, so the line does not wait */
     for (;;) {
         uint64_t full;
 

@@ -4,8 +4,8 @@
  *
  * THEORY      A callback for each block of code, only to count its instructions, would be slow.  So the count is added
  *             by the callback of a memory access in the block, if there is one that happens exactly once each time the
- *             block runs.  Only common instructions with such an access are recognised.  If one is missing here, the
- *             plugin is slower; if one is here wrongly, its counts are wrong.
+ *             block runs.  Only common instructions with such an access are recognised.  If such an instruction is
+ *             missing here, the plugin is slower.  If another instruction is taken for one, the counts are wrong.
  * SEE ALSO    plugin.c, tests/host/test_fireplane.c
  */
 #include "decode.h"

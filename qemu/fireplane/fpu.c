@@ -8,18 +8,18 @@
  *             is known before it runs, and is added together with the block's count of instructions (plugin.c).
  *             One instruction is issued per clock cycle, as everywhere in the model.  There are an adder and a
  *             multiplier, and each begins one operation per clock cycle.  Divisions and roots are not pipelined: they
- *             occupy the multiplier until two clock cycles before their result, also for multiplications [GCC,
+ *             occupy the multiplier until two clock cycles before their result, so that multiplications wait, too [GCC,
  *             config/sparc/ultra3.md].  A packed instruction is two (doubles) or four (singles) operations, one after
  *             the other in the same unit.
  *             A register copy costs only one clock cycle, because SPARC does not need it (its instructions have three
- *             operands).  So does a load, because the model of the caches charges its waits.  A store may issue
- *             together with the operation whose result it stores, unless that is a division or a root [the same
+ *             operands).  A load also costs only one, because the model of the caches charges its waits.  A store can
+ *             issue together with the operation whose result it stores, unless that is a division or a root [the same
  *             source].  A branch does not wait for a comparison, because it is predicted.
  *             At the end of a block all registers count as ready.  A block that jumps to its own first instruction is
  *             different: it is charged the time of its second iteration.
- *             Some waits are ignored: for the upper half of a register that a scalar instruction leaves unchanged, and
- *             for an integer register that a conversion writes.  x87, MMX, AVX and integers in xmm registers are not
- *             known here, and cause no waits.
+ *             Two kinds of wait are ignored: for the upper half of a register that a scalar instruction leaves
+ *             unchanged, and for an integer register that a conversion writes.  x87, MMX, AVX and integers in xmm
+ *             registers are not recognised, and cause no waits.
  * INVARIANTS  F1  if every latency is 1, no instruction waits
  * SEE ALSO    docs/fireplane.md, tests/host/test_fireplane.c
  */
@@ -32,7 +32,7 @@
 /* Prefixes, as bits: none, 66, f3, f2.  For arithmetic: packed singles, packed doubles, a single, a double. */
 enum { PS = 1, PD = 2, SS = 4, SD = 8, PACKED = PS | PD, SCALAR = SS | SD, ALL = PACKED | SCALAR };
 
-/* The roles of the two operands.  `reg` is an xmm register, except with TO_INTEGER; `rm` may be memory. */
+/* The roles of the two operands.  `reg` is an xmm register, except with TO_INTEGER; `rm` can be memory. */
 enum shape {
     UNKNOWN,
     IN,           /* reg = rm */
@@ -40,13 +40,13 @@ enum shape {
     HALF,         /* half of reg = memory or a half of rm */
     UNARY,        /* reg = f(rm) */
     BINARY,       /* reg = f(reg, rm) */
-    CLEARS,       /* as BINARY; 0 if reg and rm are the same */
+    CLEARS,       /* like BINARY; the result is 0 if reg and rm are the same */
     COMPARE,      /* flags = f(reg, rm) */
     FROM_INTEGER, /* reg = f(integer) */
     TO_INTEGER,   /* integer = f(rm) */
 };
 
-/* The instructions 0f XX, by XX: shape, kind, valid prefixes, results.  0 results: their number is the prefix's. */
+/* The instructions 0f XX, by XX: shape, kind, valid prefixes, results.  0 results: the number depends on the prefix. */
 static const struct form {
     uint8_t shape, kind, prefixes, results;
 } forms[256] = {

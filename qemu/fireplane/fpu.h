@@ -13,14 +13,14 @@
 #define FPU_NONE      FPU_REGISTERS /* no xmm register: memory, an integer register, or nothing */
 
 enum fpu_kind {
-    FPU_OTHER,    /* not known here: it waits for nothing and changes nothing */
+    FPU_OTHER,    /* not recognised: it waits for no register and changes none */
     FPU_QUICK,    /* its result is ready one clock cycle later: loads, a register set to 0 */
     FPU_COPY,     /* does not wait: the copy is ready when its source is */
     FPU_STORE,    /* waits only for results of divisions and roots */
     FPU_MOVE,     /* logic, shuffles; uses the adder */
     FPU_ADD,      /* additions, comparisons, conversions; uses the adder */
-    FPU_MULTIPLY, /* uses the multiplier, as all that follow */
-    FPU_DIVIDE,   /* these four occupy it until they are nearly done */
+    FPU_MULTIPLY, /* this and all that follow use the multiplier */
+    FPU_DIVIDE,   /* these four occupy the multiplier until they are nearly done */
     FPU_ROOT,
     FPU_DIVIDE_SINGLE,
     FPU_ROOT_SINGLE,
@@ -44,7 +44,7 @@ bool fpu_loops(const uint8_t *last, size_t length, size_t bytes);
 
 /*
  * fpu_stalls - the clock cycles that a block of n instructions waits for results, in addition to one for each
- * instruction.  `loops`: the block is a loop, so an iteration also waits for results of the one before.
+ * instruction.  `loops`: the block is a loop, so an iteration also waits for results of the previous iteration.
  */
 uint64_t fpu_stalls(const struct fp_params *p, const struct fpu_insn *insn, size_t n, bool loops);
 

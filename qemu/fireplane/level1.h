@@ -6,9 +6,9 @@
  *             KB, four ways, lines of 64 bytes, for floating-point loads only (R. van der Pas, "Memory Hierarchy in
  *             Cache-Based Systems", Sun BluePrints, 2002, table 1).
  *             In each set the line that came first is replaced first.  This is a choice, because no source was found.
- *             So a hit changes nothing, and the filter can settle it.  Tags are virtual and contain the generation, so
+ *             So a hit changes nothing, and the filter can handle it.  Tags are virtual and contain the generation, so
  *             a new address space empties both caches.  A line is valid while it has the version of its coherence word.
- *             For speed, any load may hit in the prefetch cache, but only loads of floating-point registers bring lines
+ *             For speed, any load can hit in the prefetch cache, but only loads of floating-point registers bring lines
  *             into it.
  * INVARIANTS  L1  if the filter has no FP_ABSENT for a half of a line, a level 1 cache has that half
  * SEE ALSO    model.h (the filter), cache.c
@@ -93,7 +93,10 @@ static inline uint64_t absent(struct fp_cpu_state *c, uint64_t vline, uint32_t v
     return out;
 }
 
-/* A line or a half of it has left a level 1 cache: sets FP_ABSENT in its filter entry for what is in neither (L1). */
+/*
+ * Called when a line or a half of it has left a level 1 cache.  In the filter entry of the line, sets FP_ABSENT for
+ * each half that is in neither level 1 cache (L1).
+ */
 static inline void l1_forget(struct fp_cpu_state *c, uint64_t vline)
 {
     struct fp_recent *l = fp_recent_at(c, vline | c->gen);

@@ -4,13 +4,13 @@
  *
  * THEORY      QEMU runs one CPU after another, each for a while (a slice), but the modelled CPUs run at the same time.
  *             So their clocks must stay close together.  A CPU is active while it runs user code.  Its first user
- *             instruction after a pause, a halt or a switch makes it active; if its clock is behind that of the slowest
- *             active CPU, it jumps there.  An active CPU may run until it is skew_ps ahead of the slowest other one.
- *             Then its slice ends, and QEMU goes on to the next CPU.  After it has used the interconnect, its slice
- *             ends already when it is order_ps ahead.  So transfers come nearly in the order of modelled time, and CPUs
- *             that contend get equal shares.
+ *             instruction after a pause, a halt or a switch makes it active.  If its clock is then behind that of the
+ *             slowest active CPU, it is set to that clock.  An active CPU can run until it is skew_ps ahead of the
+ *             slowest other active CPU.  Then its slice ends, and QEMU runs the next CPU.  After a CPU has used the
+ *             interconnect, its slice already ends when it is order_ps ahead.  So transfers come nearly in the order of
+ *             modelled time, and CPUs that contend get equal shares.
  *             The other CPUs' clocks stand still during a slice, so the limit is computed once per slice.
- *             The guest's arguments are copied from the page once and checked; nothing else is read from it.
+ *             The guest's arguments are copied from the page once and checked; nothing else is read from the page.
  * INVARIANTS  M1, M5 of model.h; I1, I2 of include/uapi/fireplane.h
  * SEE ALSO    docs/fireplane.md
  */
@@ -20,7 +20,7 @@
 #include <string.h>
 
 #define INACTIVE   (~0ull)
-/* modelled time between two publications, at least: a slice may be much shorter */
+/* shortest modelled time between two publications, because a slice can be much shorter */
 #define PUBLISH_PS 1000000
 
 static struct fp_header *header(struct fp_model *m)
@@ -104,7 +104,7 @@ void fp_publish(struct fp_cpu_state *c)
 
     c->n.time_ps = c->clock;
     c->n.fp_stall_ps = c->clock - c->skipped - c->n.stall_ps - c->n.instr * m->p.clock_ps;
-    /* the guest may pass this value to FP_OP_SWITCH, which refuses times after m->latest */
+    /* the guest can pass this value to FP_OP_SWITCH, which refuses times after m->latest */
     if (c->clock > m->latest)
         m->latest = c->clock;
 #pragma GCC unroll 32
@@ -118,7 +118,7 @@ void fp_publish(struct fp_cpu_state *c)
 
 /* ---- slices -------------------------------------------------------------------------------- */
 
-/* The clock jumps to t, which is later.  No thread is charged for this time. */
+/* Sets the clock to the later time t.  No thread is charged for the time between. */
 static void skip_to(struct fp_cpu_state *c, uint64_t t)
 {
     c->skipped += t - c->clock;
@@ -131,7 +131,7 @@ static uint64_t lesser(uint64_t a, uint64_t b)
 }
 
 /*
- * The clock of the slowest active CPU other than c; INACTIVE: there is none.  The other clocks stand still while c
+ * The clock of the slowest active CPU other than c; INACTIVE: there is none.  The other clocks do not change while c
  * runs, so this is computed once per slice.  The loop has four independent minima, which the host computes in parallel.
  */
 static uint64_t slowest_other(struct fp_cpu_state *c)
@@ -151,7 +151,7 @@ static uint64_t slowest_other(struct fp_cpu_state *c)
     return m->others;
 }
 
-/* The CPU no longer holds the others back, until fp_slice() activates it again. */
+/* Makes the CPU inactive until fp_slice() activates it again.  Meanwhile other CPUs do not wait for it. */
 static void deactivate(struct fp_cpu_state *c)
 {
     fp_see(c, INACTIVE);
@@ -160,8 +160,8 @@ static void deactivate(struct fp_cpu_state *c)
 }
 
 /*
- * Prefetches the state of the next CPU into the host's caches, from which the other CPUs' state has displaced it.  QEMU
- * runs CPUs in the order of their numbers; if it runs another CPU next, only the prefetch is wasted.
+ * Prefetches the state of the next CPU into the host's caches, because the other CPUs' state has displaced it there.
+ * QEMU runs CPUs in the order of their numbers.  If it runs another CPU next, only the prefetch is wasted.
  */
 static void prefetch_next(const struct fp_cpu_state *c)
 {
@@ -197,7 +197,7 @@ void fp_slice(struct fp_cpu_state *c)
         m->progress = lesser(others, c->clock);
     c->limit = (others == INACTIVE ? c->clock : others) + m->p.skew_ps;
     c->near = others == INACTIVE ? c->limit : others + m->p.order_ps;
-    /* The only active CPU ends its slice, too: a CPU that was just woken up becomes active only when it runs. */
+    /* The only active CPU ends its slice, too, because a CPU that was just woken up is inactive until it runs. */
     ends = others == INACTIVE ? goes_on : c->clock > (c->moved ? c->near : c->limit);
     c->moved = false;
     if (!goes_on || (ends && c->clock - c->n.time_ps >= PUBLISH_PS))

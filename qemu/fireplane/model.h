@@ -17,7 +17,7 @@
  *             M2  loads + stores >= ec_ref = ec_hit + miss_local + miss_remote
  *             M3  a line's word has FP_DIRTY only while its owner's external cache holds that version, modified
  *             M4  a line is in a CPU's write cache or valid in its external cache, never both
- *             M5  an active CPU is ahead of the slowest active one by at most skew_ps and one block of code; before it
+ *             M5  an active CPU is ahead of the slowest active CPU by at most skew_ps and one block of code; before it
  *                 uses the interconnect a second time in its slice, by at most order_ps
  * LOCKING     None: all CPUs run in one host thread.
  * SEE ALSO    docs/fireplane.md, tests/host/test_fireplane.c
@@ -36,7 +36,7 @@
 #define FP_P_WAYS     4 /* prefetch cache: 2 KB, 4 ways, 64-byte lines */
 #define FP_P_LINES    32
 #define FP_RECENT     1024 /* entries of the filter */
-#define FP_STEP       617  /* odd: each 64 KB of address shifts by so many entries */
+#define FP_STEP       617  /* odd: shift, in entries, for each 64 KB of address */
 #define FP_PAGES      4096 /* translations remembered for each CPU */
 #define FP_WC_SETS    8    /* write cache: 2 KB, 4 ways, 64-byte lines */
 #define FP_WC_WAYS    4
@@ -46,7 +46,7 @@
 
 /* The coherence word of a line of memory: its version in bits 33-63, and these bits. */
 #define FP_OWNER        0x1ffull /* CPU number + 1 of the last CPU with the only copy; 0: none */
-#define FP_SHARED       0x200ull /* other CPUs may have copies of this version */
+#define FP_SHARED       0x200ull /* other CPUs can have copies of this version */
 #define FP_DIRTY        0x400ull /* memory is stale; the owner's cache supplies the line */
 #define FP_STATE        0x7ffull
 #define FP_VERSION_STEP (2ull << 32)
@@ -54,16 +54,17 @@
 /* Virtual tags contain a generation number.  A new generation makes all tags of a CPU invalid at once. */
 #define FP_GENERATION (1ull << 44)
 
-/* Tag bits of a filter entry: this half of the line is not in level 1, so the filter does not settle loads of it. */
+/* Tag bits of a filter entry: this half of the line is not in level 1, so the filter does not handle loads of it. */
 #define FP_ABSENT(half) (1ull << 61 << (half))
 #define FP_BOTH_ABSENT  (FP_ABSENT(0) | FP_ABSENT(1))
 
-/* Tag bit of a filter entry whose line is in the write cache: it settles stores, which clear bits of *wordp. */
+/* Tag bit of a filter entry whose line is in the write cache: the entry handles stores, which clear bits of *wordp. */
 #define FP_FILLING (1ull << 63)
 
 /*
- * An entry of the filter.  It settles an access, that is, the access costs no time, if the tag matches and the
- * coherence word has not changed.  For a load its half must be in level 1, too; for a store this CPU must own the line.
+ * An entry of the filter.  It handles an access, so that the access costs no time, if the tag matches and the coherence
+ * word has not changed.  For a load, the half of the line must also be in level 1; for a store, this CPU must also own
+ * the line.
  */
 struct fp_recent {
     uint64_t tag;    /* virtual line | generation | FP_ABSENT, 0: empty */
@@ -82,14 +83,14 @@ struct fp_page {
 /* A line in the write cache. */
 struct fp_wc {
     uint64_t need;        /* bit i: byte i of the line is not written yet */
-    struct fp_recent *at; /* the filter entry that settles its stores */
+    struct fp_recent *at; /* the filter entry that handles its stores */
     uint64_t age;         /* larger: used later */
     unsigned home;        /* board of the line */
 };
 
 /*
  * An entry of the external cache, valid while its version is the line's.  Bit 0 of a line's version is always 0.  In an
- * entry it is FP_WROTE: the CPU has written the line.  A line without it is dropped without a look at its word.
+ * entry this bit is FP_WROTE: the CPU has written the line.  A line without it is dropped without reading its word.
  */
 #define FP_WROTE 1u
 struct fp_ec {
@@ -97,7 +98,7 @@ struct fp_ec {
     uint32_t version;
 };
 
-/* A kind of resource that has buckets (wire.c), in the order of enum fp_resource.  Those of one kind are equal. */
+/* A kind of resource that has buckets (wire.c), in the order of enum fp_resource.  Resources of one kind are equal. */
 #define FP_RES_BUCKETS FP_RES_CROSSBAR
 struct fp_kind {
     unsigned first;   /* index of its first resource in a row of buckets */
@@ -112,8 +113,8 @@ struct fp_buckets {
 };
 
 /*
- * The ends of the transfers in flight of one kind, ps: a ring in ascending order from slot[first] on.  A parameter
- * (misses_in_flight ...) says how many slots are used.
+ * The times at which the transfers in flight of one kind end, ps: a ring in ascending order from slot[first] on.  A
+ * parameter (misses_in_flight ...) is the number of slots in use.
  */
 struct fp_flights {
     unsigned first;
@@ -123,7 +124,7 @@ struct fp_flights {
 /* A store in the store queue that waits until its CPU owns the line.  Stores leave the queue in order. */
 struct fp_queued {
     uint64_t number; /* of the store: n.stores */
-    uint64_t done;   /* when it leaves the queue, ps */
+    uint64_t done;   /* time at which it leaves the queue, ps */
 };
 
 struct fp_model;
@@ -131,11 +132,11 @@ struct fp_model;
 /* A CPU.  Before its slice begins, prefetch_next() makes the host fetch the members before the tables. */
 struct fp_cpu_state {
     uint64_t clock;     /* ps: instructions, both kinds of stall, and skipped time */
-    uint64_t limit;     /* beyond this fp_slice() must be called; 0: inactive */
+    uint64_t limit;     /* a clock after this needs fp_slice(); 0: inactive */
     uint64_t near;      /* the same, after the CPU has used the interconnect */
     bool moved;         /* it has used the interconnect since the last fp_slice() */
     uint64_t gen;       /* current generation of virtual tags, as part of a tag */
-    uint64_t mine;      /* state bits of a line that this CPU may write */
+    uint64_t mine;      /* state bits of a line that this CPU can write */
     struct fp_counts n; /* n.time_ps and n.fp_stall_ps are set only when published */
     struct fp_model *model;
     struct fp_ec *ec;
@@ -143,7 +144,7 @@ struct fp_cpu_state {
     const void *used[3];
     uint64_t tick;      /* the current age in wc[] and stream_age[] */
     uint64_t published; /* loads + stores already in the header's count */
-    uint64_t skipped;   /* sum of the clock's jumps while no thread ran here, ps */
+    uint64_t skipped;   /* sum of the times skipped while no thread ran here, ps */
     unsigned id, board, seat;
     struct fp_flights misses, stores, writebacks; /* in flight */
     /* number of the first store that finds the store queue full; ~0: queue empty */
@@ -165,7 +166,7 @@ struct fp_cpu_state {
     uint8_t d_next[FP_D_LINES / FP_D_WAYS], p_next[FP_P_LINES / FP_P_WAYS];
 } __attribute__((aligned(64)));
 
-/* A range of memory on one board.  Its raw address is QEMU's own number for it, its physical address the guest's. */
+/* A range of memory on one board.  The raw address is the one that QEMU uses, the physical address the guest's. */
 struct fp_range {
     uint64_t raw, length; /* of its first byte; bytes */
     uint64_t physical;    /* of its first byte */
@@ -204,7 +205,7 @@ struct fp_model {
     void (*yield)(unsigned cpu);
 };
 
-/* What the host program must do after a doorbell. */
+/* The action that the host program must take after a doorbell. */
 enum fp_ask { FP_NOTHING, FP_REWATCH, FP_GIVE_UP };
 
 /*
@@ -224,23 +225,23 @@ enum fp_ask fp_doorbell(struct fp_model *m, unsigned cpu, unsigned op);
 void fp_probe(struct fp_model *m, unsigned cpu, uint64_t raw);
 
 /*
- * fp_pause - the CPU executes `pause`; fp_idle - it halts.  It becomes inactive until it runs user code again: its
- * clock stands still and does not hold other CPUs back.
+ * fp_pause - called when the CPU executes `pause`; fp_idle - called when it halts.  The CPU becomes inactive until it
+ * runs user code again: its clock does not advance, and other CPUs do not wait for it.
  */
 void fp_pause(struct fp_model *m, unsigned cpu);
 void fp_idle(struct fp_model *m, unsigned cpu);
 
-/* fp_flush_tlb - forget what the CPU's virtual addresses map to, because it may have changed. */
+/* fp_flush_tlb - forget all translations of the CPU's virtual addresses, because they have perhaps changed. */
 void fp_flush_tlb(struct fp_model *m, unsigned cpu);
 
 /* fp_publish - write a CPU's counters to the shared page. */
 void fp_publish(struct fp_cpu_state *c);
 
-/* fp_slice - call when the clock has passed the limit: activates the CPU if it is inactive, else ends its slice. */
+/* fp_slice - activate the CPU if it is inactive, else end its slice.  Called when the clock has passed the limit. */
 void fp_slice(struct fp_cpu_state *c);
 
 /*
- * fp_reference_load, fp_reference_store - an access that the filter has not settled.  FP_FLOATING in info: a load of a
+ * fp_reference_load, fp_reference_store - an access that the filter has not handled.  FP_FLOATING in info: a load of a
  * floating-point register.  Only such loads bring lines into the prefetch cache.
  */
 #define FP_FLOATING (1u << 31)
@@ -250,30 +251,30 @@ void fp_reference_store(struct fp_cpu_state *c, uint64_t virt, unsigned size, ui
 /* fp_queue_full - wait until store number n.stores has a place in the store queue. */
 void fp_queue_full(struct fp_cpu_state *c);
 
-/* fp_line_complete - all bytes of a line in the write cache have been written; `need` points to its fp_wc.need. */
+/* fp_line_complete - called when all bytes of a line in the write cache are written.  `need`: its fp_wc.need. */
 void fp_line_complete(struct fp_cpu_state *c, uint64_t *need);
 
 /* ---- wire.c -------------------------------------------------------------------------------- */
 /* fp_wire_create, fp_crossbar_create, fp_caches_create - allocate each file's tables.  0; -1: no memory. */
 int fp_wire_create(struct fp_model *m);
-/* fp_reserve - reserve room for one line in resource i of a kind, at or after t.  Returns when the line starts, ps. */
+/* fp_reserve - reserve space for one line in resource i of a kind, at or after t.  Returns the line's start, ps. */
 uint64_t fp_reserve(struct fp_model *m, enum fp_resource kind, unsigned i, uint64_t t);
 enum fp_move { FP_READ, FP_WRITE, FP_ADDRESS }; /* ADDRESS: an address transaction without data */
 /*
  * fp_transfer - move a line, requested at time t, between CPU c and its home board.  If `owner` is not NULL, a read
- * gets the line from that CPU's cache.  Returns when the transfer ends, ps.  Adds waits to c->n.queue_ps and bytes to
+ * gets the line from that CPU's cache.  Returns the end of the transfer, ps.  Adds waits to c->n.queue_ps and bytes to
  * the traffic table.
  */
 uint64_t fp_transfer(struct fp_cpu_state *c, uint32_t line, unsigned home,
                      const struct fp_cpu_state *owner, enum fp_move move, uint64_t t);
 /* fp_drain - wait for all misses, stores and write-backs in flight. */
 void fp_drain(struct fp_cpu_state *c);
-/* fp_stall - the CPU waits for memory until t: its clock becomes t, if that is later. */
+/* fp_stall - make the CPU wait for memory until t: its clock becomes t, if t is later. */
 void fp_stall(struct fp_cpu_state *c, uint64_t t);
 
 /* ---- crossbar.c ---------------------------------------------------------------------------- */
 int fp_crossbar_create(struct fp_model *m);
-/* fp_crossbar - send a line from one board to another, at or after t.  Returns when the receiver takes it, ps. */
+/* fp_crossbar - send a line from one board to another, at or after t.  Returns the time at which it is received, ps. */
 uint64_t fp_crossbar(struct fp_model *m, unsigned from, unsigned to, uint64_t t);
 
 /* ---- cache.c ------------------------------------------------------------------------------- */

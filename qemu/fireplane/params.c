@@ -3,8 +3,8 @@
  * params.c - reads and checks the model's parameters.
  *
  * THEORY      One table contains each parameter's name, its place in struct fp_params, and its limits.  Every parameter
- *             must be given exactly once.  The launcher has checked all this before, and its messages name the lines of
- *             the machine file.  It is checked again here, because the plugin can be started with any file.
+ *             must be given exactly once.  The launcher has already checked the parameters, and its messages name the
+ *             lines of the machine file.  They are checked again here, because the plugin can be started with any file.
  *             `cpus` describes the boards in the order of CPU numbers: "0:4 1:4 0:2m" means four CPUs of board 0, four
  *             of board 1, and two on a MaxCPU board in board 0's expander.
  * SEE ALSO    tests/host/test_fireplane.c
@@ -72,7 +72,10 @@ static const struct key keys[] = {
 
 #define FAIL(...) return snprintf(error, error_size, __VA_ARGS__), -1
 
-/* parse_cpus, assign, check - the value of `cpus`; that of another key; what concerns several.  0; -1: see error[]. */
+/*
+ * parse_cpus - parse the value of `cpus`.  assign - store the value of another key.  check - check the rules that
+ * concern several parameters.  0; -1: see error[].
+ */
 static int parse_cpus(struct fp_params *p, const char *text, char *error, size_t error_size)
 {
     while (*text) {

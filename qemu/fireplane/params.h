@@ -38,10 +38,14 @@ struct fp_params {
     uint64_t misses_in_flight, stores_in_flight, writebacks_in_flight; /* up to FP_MAX_FLIGHTS */
     uint64_t store_queue;                                              /* its size, in stores */
     uint64_t streams;    /* streams of misses that each CPU can follow */
-    bool write_allocate; /* a store miss reads its line at once */
+    bool write_allocate; /* a store miss reads its line immediately */
     /*
-     * Latency, by the place of the requester: it controls the memory itself; the other CPU of its pair does; another
-     * CPU of its board does; it is on a MaxCPU board of the same expander; it is on another board (the last two).
+     * Latency, by the CPU that controls the memory or the place of the requester:
+     *   own_ps       the requester itself controls the memory
+     *   pair_ps      the other CPU of its pair controls the memory
+     *   board_ps     another CPU of its board controls the memory
+     *   expander_ps  the requester is on a MaxCPU board of the same expander
+     *   remote_ps, remote_miss_ps   the requester is on another board
      */
     uint64_t own_ps, pair_ps, board_ps, expander_ps, remote_ps, remote_miss_ps;
     /* share of remote accesses that take remote_ps; the others take remote_miss_ps */

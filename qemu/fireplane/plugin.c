@@ -5,21 +5,21 @@
  * THEORY      Usage: qemu-system-x86_64 -plugin build/fireplane.so,config=FILE,page=FILE
  *             QEMU translates guest code block by block and then runs the translation.  A plugin sees each block when
  *             it is translated, and can register callbacks that run with its instructions and memory accesses.
- *             While the model is disarmed, only doorbells have a callback, so all else runs at full speed.
- *             While it is armed, each memory access of user code (lower half of the address space) has a callback.  One
- *             of these also counts the block's instructions and their clock cycles (fpu.c), where possible (decode.c);
- *             else the block has a callback for this.  In all code pause and hlt make the CPU inactive, and
+ *             While the model is disarmed, only doorbells have a callback, so all other code runs at full speed.
+ *             While it is armed, each memory access of user code (lower half of the address space) has a callback.  If
+ *             possible (decode.c), one of these also counts the block's instructions and their clock cycles (fpu.c);
+ *             otherwise the block has a callback for this.  In all code, pause and hlt make the CPU inactive, and
  *             instructions that change the address space make the model forget its translations.
  *             Arming and disarming discard all translated code (qemu_plugin_reset).  This happens at the end of the
  *             block that contains the doorbell.
  * INVARIANTS  one host thread runs all CPUs (-accel tcg,thread=single), so nothing here has a lock
  *             nothing that the guest writes to the page or passes in a doorbell can crash QEMU
- * QEMU 7.2    The filter of register_vcpu_mem_cb is off by one: so the plugin requests RW and tests the store bit.
- *             After a reset a CPU may still have a pointer to a freed list of callbacks: forget_helpers() clears it.
+ * QEMU 7.2    The filter of register_vcpu_mem_cb is off by one, so the plugin requests RW and tests the store bit.
+ *             After a reset a CPU can still have a pointer to a freed list of callbacks: forget_helpers() clears it.
  *             phys_addr is not the guest-physical address: see FP_OP_PROBE.
  * QEMU 10     The CPU number that a callback gets is that of the CPU for which the code was translated, not of the CPU
- *             that runs it, if one host thread runs all CPUs: so the plugin reads current_cpu, on every version.
- *             A repeated string instruction at the end of a block may iterate inside the block, without leaving it.
+ *             that runs it, if one host thread runs all CPUs.  So the plugin reads current_cpu, on every version.
+ *             A repeated string instruction at the end of a block can iterate inside the block, without leaving it.
  * QEMU 11     Callbacks get the plugin's own pointer instead of its id, and the size in meminfo is one bit higher.
  * SEE ALSO    model.h, docs/fireplane.md
  */
@@ -43,7 +43,7 @@
 #include "qemu_api.h"
 
 /*
- * meminfo contains the store bit, and from bit `at` on log2 of the size.  The plugin reads them itself, because a call
+ * meminfo contains the store bit and, from bit `at` on, log2 of the size.  The plugin reads both itself, because a call
  * of QEMU's functions for each access would cost too much.
  */
 #define STORE_BIT         (1u << 17)
@@ -154,7 +154,7 @@ static __attribute__((noinline)) struct fp_cpu_state *find_running(struct CPUSta
     return running.cpu;
 }
 
-/* The running CPU.  A callback's argument `vcpu` may be another one (QEMU 10). */
+/* The running CPU.  A callback's argument `vcpu` can be another CPU (QEMU 10). */
 static inline struct fp_cpu_state *running_cpu(void)
 {
     return __builtin_expect(*current == running.qemu, 1) ? running.cpu : find_running(*current);
@@ -178,8 +178,8 @@ static void meet_cpus(void)
 /* ---- callbacks of running code ------------------------------------------------------------- */
 
 /*
- * UltraSPARC has no accesses of 16 bytes: one counts as two of 8 bytes.  QEMU 7.2 splits them itself, later versions do
- * not.
+ * UltraSPARC has no accesses of 16 bytes, so such an access counts as two of 8 bytes.  QEMU 7.2 splits them itself;
+ * later versions do not.
  */
 static void other_access(struct fp_cpu_state *c, qemu_plugin_meminfo_t info, uint64_t vaddr,
                          unsigned size)
@@ -237,8 +237,8 @@ slice_and_access(struct fp_cpu_state *c, qemu_plugin_meminfo_t info, uint64_t va
 
 /*
  * Whether an access is the kernel's, and must be ignored.  In QEMU 7.2 an instruction that calls helpers leaves its
- * list of callbacks active if it ends a block of code (as most RETs do) or raises an exception.  Then accesses that
- * helpers make for the kernel (FXSAVE, interrupt frames) come here as well, even after a thread switch.
+ * list of callbacks active if it ends a block of code (like most RETs) or raises an exception.  Then accesses that
+ * helpers make for the kernel (FXSAVE, interrupt frames) cause callbacks as well, even after a thread switch.
  */
 static inline bool kernels(uint64_t vaddr)
 {
@@ -267,7 +267,7 @@ static inline void counted(qemu_plugin_meminfo_t info, uint64_t vaddr, void *pac
         access_of(c, info, vaddr, at);
 }
 
-/* An access of a string instruction that makes two per iteration: only one of them counts the iteration. */
+/* An access of a string instruction that makes two accesses per iteration: only one of them counts the iteration. */
 static inline void one_of_two(bool counts, qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed,
                               unsigned at)
 {
@@ -430,11 +430,11 @@ static qemu_mem_cb round_callback(enum fp_insn kind)
 
 /*
  * Registers the callbacks of a block of user code, for its accesses, instructions and clock cycles.  Repeated string
- * instructions are counted by themselves, because QEMU may repeat the whole block or only the instruction in it.
+ * instructions are counted separately, because QEMU can repeat the whole block or only the instruction in it.
  */
 static void watch_block(struct qemu_plugin_tb *tb, const enum fp_insn *kind, size_t n)
 {
-    /* how many are counted together; the one whose access counts them, n: none */
+    /* number of instructions counted together; the instruction whose access counts them, n: none */
     size_t once = n, counts = n;
     unsigned floating[MOST_INSNS + 1] = {0};
     uint64_t clocks = clocks_of(tb, n, floating) - n;
@@ -462,8 +462,8 @@ static void watch_block(struct qemu_plugin_tb *tb, const enum fp_insn *kind, siz
 }
 
 /*
- * Called when code of the upper half is translated.  The first time, the kernel starts: takes over QEMU's clock.  No
- * block runs during a translation, so the clock can be read.
+ * Called when code of the upper half is translated.  The first call means that the kernel starts.  Then the function
+ * takes over QEMU's clock.  No block runs during a translation, so the clock can be read.
  */
 static void on_kernel(void)
 {
@@ -522,7 +522,7 @@ static void on_translate_7(struct qemu_plugin_tb *tb, void *unused)
     on_translate(tb);
 }
 
-/* Clears each CPU's list of callbacks for helpers, which may have been freed (QEMU 7.2, see above). */
+/* Clears each CPU's pointer to callbacks for helpers, which can have been freed (QEMU 7.2, see above). */
 static void forget_helpers(void)
 {
     if (qemu_plugin_disable_mem_helpers == NULL)
@@ -564,7 +564,7 @@ static const struct callbacks *meminfo_layout(void)
     return NULL;
 }
 
-/* The first 16383 bytes of a file, NUL-terminated, to be freed; NULL: it cannot be opened, or no memory. */
+/* The first 16383 bytes of a file, NUL-terminated; the caller must free them.  NULL: cannot be opened, or no memory. */
 static char *read_file(const char *path)
 {
     FILE *f = fopen(path, "r");

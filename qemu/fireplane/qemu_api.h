@@ -2,8 +2,8 @@
 /*
  * qemu_api.h - the functions of QEMU that the plugin uses, declared here because QEMU's header is not packaged.
  *
- * All are weak: a function that this QEMU does not have is NULL, and the plugin prints its name.  The last ones are not
- * part of the plugin interface.  A QEMU exports them if it was built with loadable modules, as Debian's is.
+ * All are weak: a function that this QEMU does not have is NULL, and the plugin prints its name.  The last functions
+ * are not part of the plugin interface.  A QEMU exports them if it was built with loadable modules, like Debian's.
  * Signatures: QEMU 7.2 to 10, docs/devel/tcg-plugins.rst and include/qemu/qemu-plugin.h.
  */
 #ifndef FIREPLANE_QEMU_API_H
@@ -42,8 +42,8 @@ typedef void (*qemu_mem_cb)(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t 
 #define WEAK __attribute__((weak))
 #endif
 /*
- * The next three have a parameter `userdata` since 11.1.  Since then the callback gets it as its last argument, and no
- * longer gets the id as its first.  Older versions ignore the additional argument.
+ * The next three functions have a parameter `userdata` since 11.1.  Since then the callback gets it as its last
+ * argument, and no longer gets the id as its first.  Older versions ignore the additional argument.
  */
 WEAK void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_any_cb cb,
                                                 void *userdata);
@@ -59,7 +59,7 @@ WEAK size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 WEAK uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
 WEAK struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
 WEAK size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
-/* Until 9.0 this took no buffer and returned a pointer to the bytes; since 9.1 it returns the number copied. */
+/* Until 9.0 this took no buffer and returned a pointer to the bytes.  Since 9.1 it returns the number copied. */
 WEAK uintptr_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *to, size_t length);
 WEAK bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info);
 WEAK unsigned qemu_plugin_mem_size_shift(qemu_plugin_meminfo_t info);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * wire.c - the interconnect: how long a transfer waits for each resource, and how long it takes.
+ * wire.c - the interconnect: the waits of a transfer for each resource, and its latency.
  *
  * THEORY      A bus or a memory can move only so many bytes per second, so transfers that need it at the same time must
- *             wait.  The model cuts the time of each resource into buckets of bucket_ps, each with room for a number of
- *             lines.  A transfer that comes at time t takes room in the first bucket at or after t that has some left.
- *             It starts when the lines before it in this bucket are through, so CPUs that contend get equal shares.  In
- *             the bucket of t itself it may start order_ps before its turn, because the clocks of the CPUs that came
- *             before it may be so far ahead.  So a CPU whose clock is behind does not queue behind transfers of the
- *             other CPUs' future (the history-list queue of the Graphite and Sniper simulators).
+ *             wait.  The model divides the time of each resource into buckets of bucket_ps.  Each bucket has space for
+ *             a number of lines.  A transfer that comes at time t takes space in the first bucket at or after t that is
+ *             not full.  It starts when the lines before it in this bucket have been moved, so CPUs that contend get
+ *             equal shares.
+ *             In the bucket of t itself it can start order_ps earlier, because the clocks of the CPUs that came before
+ *             it can be so far ahead.  So a CPU whose clock is behind does not queue behind transfers that are in the
+ *             future for its clock (the history-list queue of the Graphite and Sniper simulators).
  *             A line crosses its resources one after the other; then the pin-to-pin latency of Table B-2 begins.  The
  *             data of a read go
  *                 address bus -> home's memory (or the owner's port) -> data crossbar (crossbar.c) -> CPU's port
@@ -16,11 +17,11 @@
  *             In a mid-range server there is one address bus for all boards.  In a high-end server each board has its
  *             own; a transfer uses those of the home, of the owner's board and of the requester ("the requesting agent
  *             reruns the address transaction on the requester's address bus").  There the request crosses the address
- *             crossbar to the home, and from there to the owner's board if that is another one.  The response crosses
+ *             crossbar to the home, and from there to the owner's board if this is another board.  The response crosses
  *             the response crossbar.
- *             Each address transaction, request and response counts as one line of 64 bytes, which it could start.
+ *             Each address transaction, request and response counts as one line of 64 bytes.
  *             A bucket is one word: the time at which it begins (ps), plus the number of lines that it holds.  This
- *             works because a bucket has room for fewer lines than it has picoseconds (params.c).
+ *             works because a bucket has space for fewer lines than it has picoseconds (params.c).
  *             Buckets of one time are adjacent in memory, because a transfer uses those of several resources.
  * INVARIANTS  W1  no bucket holds more lines than its capacity
  *             W2  a transfer never ends before t + its latency
@@ -66,7 +67,7 @@ static void next(const struct fp_model *m, struct fp_buckets *at)
         at->row = m->bucket;
 }
 
-/* Sets m->hint to the buckets of time t.  Mostly these are the following ones. */
+/* Sets m->hint to the buckets of time t.  Usually these are the buckets that follow the present ones. */
 static __attribute__((noinline)) void seek(struct fp_model *m, uint64_t t)
 {
     uint64_t length = m->p.bucket_ps;
@@ -81,7 +82,7 @@ static __attribute__((noinline)) void seek(struct fp_model *m, uint64_t t)
 
 /*
  * The slow path of reserve(): the bucket is full, or its word is from another time.  In a later bucket the transfer
- * starts after the beginning of the bucket and the lines before it there.
+ * starts after the lines that are already in that bucket.
  */
 static __attribute__((noinline)) uint64_t reserve_later(const struct fp_model *m,
                                                         struct fp_buckets *at,
@@ -92,7 +93,7 @@ static __attribute__((noinline)) uint64_t reserve_later(const struct fp_model *m
     uint64_t used;
 
     while ((used = b.row[i] > b.ps ? b.row[i] - b.ps : 0) >= k->lines) { /* W1 */
-        /* the word is of a later time: t is too long ago, and does not wait */
+        /* the word is of a later time: t is too long ago, and the transfer does not wait */
         if (used >= m->p.bucket_ps)
             return t;
         next(m, &b);
@@ -104,7 +105,7 @@ static __attribute__((noinline)) uint64_t reserve_later(const struct fp_model *m
     return b.ps + used * k->line_ps;
 }
 
-/* Reserves room for a line at or after t.  *at: in, the buckets of t; out, those used.  Returns the start, ps. */
+/* Reserves space for a line at or after t.  *at: in, the buckets of t; out, those used.  Returns the start, ps. */
 static inline uint64_t reserve(const struct fp_model *m, struct fp_buckets *at,
                                enum fp_resource kind, unsigned i, uint64_t t)
 {
@@ -132,7 +133,7 @@ uint64_t fp_reserve(struct fp_model *m, enum fp_resource kind, unsigned i, uint6
     return reserve(m, &at, kind, i, t);
 }
 
-/* As reserve(), and counts the wait in the CPU's queue_ps. */
+/* Like reserve(), but also adds the wait to the CPU's queue_ps. */
 static inline uint64_t cross(struct fp_cpu_state *c, struct fp_buckets *at, enum fp_resource kind,
                              unsigned i, uint64_t t)
 {
@@ -143,7 +144,7 @@ static inline uint64_t cross(struct fp_cpu_state *c, struct fp_buckets *at, enum
     return start;
 }
 
-/* Moves a line from one board to another over the data crossbar, or within a board at once.  Returns when it starts. */
+/* Moves a line over the data crossbar to another board, or within a board without a wait.  Returns the start, ps. */
 static inline uint64_t between(struct fp_cpu_state *c, unsigned from, unsigned to, uint64_t t)
 {
     struct fp_model *m = c->model;
@@ -157,7 +158,7 @@ static inline uint64_t between(struct fp_cpu_state *c, unsigned from, unsigned t
     return start;
 }
 
-/* Sends a request or a response between boards of a high-end server.  Each has a link to the crossbar, and one back. */
+/* Sends a request or a response between boards of a high-end server.  A board has a link to the crossbar, and back. */
 static inline uint64_t message(struct fp_cpu_state *c, struct fp_buckets *at, enum fp_resource kind,
                                unsigned from, unsigned to, uint64_t t)
 {
@@ -167,7 +168,7 @@ static inline uint64_t message(struct fp_cpu_state *c, struct fp_buckets *at, en
     return cross(c, at, kind, 2 * to + 1, t);
 }
 
-/* The latency of a remote access, ps.  A fixed share of them hits in the home's coherency directory cache. */
+/* The latency of a remote access, ps.  A fixed share of these accesses hits in the home's coherency directory cache. */
 static uint64_t remote_latency(struct fp_cpu_state *c)
 {
     const struct fp_params *p = &c->model->p;
@@ -179,7 +180,7 @@ static uint64_t remote_latency(struct fp_cpu_state *c)
     return p->remote_ps;
 }
 
-/* The latency of a transfer, ps, from where the CPU sits on its board relative to the CPU that controls the memory. */
+/* The latency of a transfer, ps.  It depends on the places of the CPU and of the CPU that controls the memory. */
 static uint64_t latency(struct fp_cpu_state *c, uint32_t line, unsigned home,
                         const struct fp_cpu_state *owner)
 {
