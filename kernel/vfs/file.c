@@ -173,7 +173,7 @@ struct readdir_state {
 };
 
 /*
- * The dirent_fn that file_readdir() passes to the file system.  Passes each entry to the caller's dirent_fn, and
+ * The dirent_fn that vnode_readdir() passes to the file system.  Passes each entry to the caller's dirent_fn, and
  * moves f->off past each entry that the caller's function accepts.
  */
 static int emit_dir_entry(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type,
