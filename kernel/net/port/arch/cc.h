@@ -26,10 +26,10 @@ typedef long ssize_t;
 #define X32_F "x"
 #define SZT_F "lu"
 
-#define BYTE_ORDER  LITTLE_ENDIAN
-#define LWIP_RAND() net_random()
-#define LWIP_PLATFORM_DIAG(x)                                                                      \
-    do {                                                                                           \
+#define BYTE_ORDER           LITTLE_ENDIAN
+#define LWIP_RAND()          net_random()
+#define LWIP_PLATFORM_DIAG(x) \
+    do { \
     } while (0)
 
 /* In a test build, a failed check of lwIP ends the run.  In other builds, lwIP's checks have no effect. */
@@ -43,11 +43,11 @@ typedef long ssize_t;
 #define mem_init lwip_mem_init /* the kernel has a function with this name */
 
 uint32_t net_random(void);
-void net_assert_failed(const char *text, const char *file, int line);
+void     net_assert_failed(const char *text, const char *file, int line);
 /* net_malloc, net_calloc, net_free - memory, counted and limited.  NULL: no memory, or the limit is reached. */
 void *net_malloc(size_t size);
 void *net_calloc(size_t n, size_t size);
-void net_free(void *p);
+void  net_free(void *p);
 /*
  * net_checksum - the one's complement sum of `len` bytes as 16-bit words in the machine's byte order (RFC 1071), not
  * inverted.
