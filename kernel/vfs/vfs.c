@@ -288,7 +288,7 @@ void vfs_shutdown(void)
     mutex_exit(&mount_mutex);
 }
 
-/* Whether the caller owns the file or may write it: only then may madvise(2) evict its pages (vm/cold.c). */
+/* Whether the caller owns the file or can write it.  madvise(2) evicts the pages of no other file (vm/cold.c). */
 bool vn_may_write(struct vnode *vn)
 {
     const struct cred *cr = proc_cred();
