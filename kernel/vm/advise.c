@@ -2,22 +2,21 @@
 /*
  * advise.c - madvise(2), msync(2), mincore(2).
  *
- * THEORY      With madvise() a program tells how it is going to use a range of memory:
+ * THEORY      With madvise() a program gives advice on how it will use a range of memory:
  *               NORMAL, RANDOM, SEQUENTIAL   kept in the segment, and used by its faults (around.h)
  *               WILLNEED                     starts to read absent pages
  *               COLD, PAGEOUT                cold.c
  *               DONTNEED, FREE               drop private pages
  *               POPULATE_READ, _WRITE        fault all pages in
- *               HUGEPAGE, MERGEABLE          -EINVAL, because the kernel has no such feature
- *               NOHUGEPAGE, UNMERGEABLE      accepted, because they always hold
- *               DONTDUMP, DODUMP             accepted, because there are no core files
- *               ACCESS_* (Solaris)           set the placement policy
+ *               HUGEPAGE, MERGEABLE  -EINVAL, because the kernel does not have these features NOHUGEPAGE,
+ *               UNMERGEABLE  accepted, because they always hold DONTDUMP, DODUMP  accepted, because there are
+ *               no core files ACCESS_* (Solaris)  set the placement policy
  *             The policy of shared memory is kept in the object, that of private memory in the segment.  The
- *             segment is split at the ends of the range, and joined again with neighbours that are alike.
- *             Pages that are in memory already are marked, and move at their next touch (migrate.c).
- *             Advice is applied segment by segment.  After a hole the call continues with the next segment,
- *             and returns -ENOMEM at the end.
- * LOCKING     as->lock held for writing; for reading by WILLNEED, COLD, PAGEOUT, msync and mincore
+ *             segment is split at the ends of the range, and is joined again with equal neighbours.  Pages that
+ *             are already in memory are marked, and move at their next touch (migrate.c).  Advice is applied
+ *             segment by segment.  After a hole the call continues with the next segment, and returns -ENOMEM
+ *             at the end.
+ * LOCKING     as->lock is held for writing; by WILLNEED, COLD, PAGEOUT, msync and mincore, for reading.
  * SEE ALSO    docs/memory.md, docs/paging.md; chapter 3C madvise of the Solaris 9 manual
  */
 #include "include/uapi/homeroom.h"
@@ -117,7 +116,7 @@ static int advise_access(struct seg *s, uint64_t start, uint64_t end, int advice
     int err;
 
     if (seg_shared(s) && (s->max_prot & PROT_WRITE) == 0 && !proc_is_superuser())
-        return -EACCES; /* it would apply to other users of the object, and move their pages */
+        return -EACCES; /* the advice would apply to other users of the object, and move their pages */
     if (nlgrps <= 1)
         return 0;
     if (seg_huge(s)) {
@@ -145,7 +144,7 @@ static int advise_access(struct seg *s, uint64_t start, uint64_t end, int advice
     return 0;
 }
 
-/* Unmaps [start, end), inside `s`, and drops its private pages.  -EINVAL: it would cut a 2 MiB page. */
+/* Unmaps [start, end), inside `s`, and drops its private pages.  -EINVAL: the range would cut a 2 MiB page. */
 static int advise_drop(struct seg *s, uint64_t start, uint64_t end)
 {
     if (seg_huge(s) && (start | end) % HUGE_SIZE != 0)
@@ -175,7 +174,8 @@ static int advise_read_pattern(struct seg *s, uint64_t start, uint64_t end, int 
 
 /*
  * Starts to read those pages first .. last of `o` that are on swap, without waiting for them.  `o` is the
- * segment's object or its space's own.  Stops early when memory would become short or the process is ending.
+ * segment's object or its space's own object.  Stops early if memory would become short, or if the process is
+ * ending.
  */
 static void swap_in_ahead(struct seg *s, struct vm_object *o, uint64_t first, uint64_t last)
 {
@@ -195,7 +195,7 @@ static void swap_in_ahead(struct seg *s, struct vm_object *o, uint64_t first, ui
     }
 }
 
-/* Starts to read absent pages of [start, end), inside `s`.  @budget  pages of files that may still be read */
+/* Starts to read absent pages of [start, end), inside `s`.  @budget  how many pages of files can still be read */
 static void advise_willneed(struct seg *s, uint64_t start, uint64_t end, uint64_t *budget)
 {
     if (seg_huge(s))
@@ -245,7 +245,7 @@ static int advise_range(struct as *as, uint64_t start, uint64_t end, int advice)
     bool hole = false;
 
     for (uint64_t at = start; at < end && err == 0;) {
-        struct seg *s = seg_after(as, at); /* looked up again: advice splits and joins segments */
+        struct seg *s = seg_after(as, at); /* look it up again: advice splits and joins segments */
         uint64_t stop;
 
         if (s == NULL || s->n.start >= end)
@@ -315,14 +315,14 @@ int as_msync(struct as *as, uint64_t addr, uint64_t len, int flags)
         if (s == NULL) {
             err = -ENOMEM;
         } else if (!seg_shared(s) || s->obj->io == NULL) {
-            /* read, write and mappings see the same pages, and there is no disk */
+            /* nothing to do: no disk, and read, write and mappings use the same pages */
         } else if (!wait) {
             err =
                 object_writeback(s->obj, seg_index(s, addr), seg_index(s, stop) - 1, WRITE_BEHIND);
         } else {
             vn = s->vn;
             vnode_hold(vn);
-            /* fsync may take long, and takes locks that come before as->lock. */
+            /* fsync can take long, and takes locks that come before as->lock in the lock order. */
             rw_exit_read(&as->lock);
             err = vn_fsync(vn, true);
             vn_release(vn);
@@ -334,7 +334,7 @@ int as_msync(struct as *as, uint64_t addr, uint64_t len, int flags)
     return err;
 }
 
-/* Is the page at `addr` in memory, mapped or not?  as->lock is held. */
+/* Is the page at `addr` in memory, mapped or not?  The caller holds as->lock. */
 static bool in_core(struct seg *s, uint64_t addr)
 {
     struct vm_object *o = seg_shared(s) ? s->obj : &s->as->anon;

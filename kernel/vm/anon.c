@@ -2,23 +2,25 @@
 /*
  * anon.c - private pages: an address space's own object, and copy on write between relatives.
  *
- * THEORY      To copy all memory in fork() would be slow, and mostly useless: the child often calls exec() at
- *             once.  So fork() copies no page and no page table.  Parent and child share the pages, and a
- *             page is copied only when one of them writes to it (*copy on write*).
+ * THEORY      Copying all memory in fork() would be slow, and mostly useless, because the child often calls
+ *             exec() at once.  So fork() copies no page and no page table.  Parent and child share the pages,
+ *             and a page is copied only when one of them writes to it (*copy on write*).
  *             The child's object gets a copy of the parent's tree, so that both name the same frames.  A
  *             page's `nsharers` is the number of objects that name it.  The parent's translations become
  *             read-only; the child has none.  A write by either faults.  If nsharers > 1, the writer gets a
  *             copy.  If nsharers is 1, the writer is the only user and keeps the frame.
- *             nsharers rises only in fork(), which holds the parent's as->lock for writing, so that no fault of
- *             that space runs meanwhile.  So a fault that finds nsharers == 1 may rely on it.
+ *             nsharers rises only in fork(), which holds the parent's as->lock for writing, so no fault of that
+ *             space runs at the same time.  So if a fault finds nsharers == 1, the number cannot rise during
+ *             the fault.
  *             All objects that descend from one exec() are a family.  A page leads to its family, and the
  *             family to every mapping of the page (rmap.c).
  * INVARIANTS  I1  A private page's nsharers, and its references from objects, rise under the family's lock.
  *                 nsharers rises before another thread can find an object that names the page.  Both fall with
  *                 or without locks, nsharers first.  So at most one object names a page with nsharers 1.  A page
  *                 whose refs and nsharers do not match counts as in use, which is safe
- * LOCKING     the family's lock, then the lock of the parent's object.  The child's object needs none yet:
- *             other threads find it only through the family.  Each hold copies only a few leaves of the tree
+ * LOCKING     The family's lock is taken, then the lock of the parent's object.  The child's object needs no
+ *             lock yet, because other threads find it only through the family.  Only a few leaves of the tree
+ *             are copied before the locks are released and taken again.
  * SEE ALSO    docs/memory.md
  */
 #include "lib/errno.h"
@@ -27,8 +29,8 @@
 #include "vm/pt.h"
 #include "pages/swap.h"
 
-#define LEAVES_PER_HOLD 16  /* of 64 pages each: bounds the time with interrupts off */
-#define PAGES_PER_HOLD  128 /* pages freed per hold of the lock, for the same reason */
+#define LEAVES_PER_HOLD 16  /* of 64 pages each: limits the time with interrupts off */
+#define PAGES_PER_HOLD  128 /* pages freed while the lock is held once, for the same reason */
 
 int anon_init(struct as *as, struct anon_family *f)
 {
@@ -53,7 +55,7 @@ int anon_init(struct as *as, struct anon_family *f)
     return 0;
 }
 
-/* Drops the share and the reference of an object that no longer names the page and does not map it. */
+/* Drops an object's share of the page and its reference.  The object no longer names or maps the page. */
 static void anon_decref(struct page *pg)
 {
     atomic_fetch_sub_explicit(&pg->nsharers, 1, memory_order_relaxed);
@@ -73,7 +75,8 @@ void anon_fini(struct as *as)
     spin_lock(&f->lock);
     list_remove(&as->anon.family_link);
     spin_unlock(&f->lock);
-    radix_destroy(&as->anon.tree, decref_anon_item, NULL); /* unlocked: no thread can find it */
+    radix_destroy(&as->anon.tree, decref_anon_item,
+                  NULL); /* without a lock: no other thread can find it */
     anon_family_release(f);
 }
 
@@ -99,7 +102,10 @@ static void protect_leaf(struct as *parent, const struct radix_node *leaf)
     }
 }
 
-/* Shares one leaf's pages with the child; false: no memory.  Family and parent's object are locked. */
+/*
+ * Shares one leaf's pages with the child; false: no memory.  The caller has locked the family and the parent's
+ * object.
+ */
 static bool share_leaf(struct as *child, struct as *parent, const struct radix_node *leaf)
 {
     if (radix_clone_leaf(&child->anon.tree, leaf) == NULL)
@@ -162,7 +168,10 @@ void anon_drop(struct as *as, uint64_t start, uint64_t end)
     } while (n == PAGES_PER_HOLD);
 }
 
-/* A copy of a page that cannot move itself, on its node; the caller sets its index.  NULL: no memory. */
+/*
+ * Copies a page that cannot itself change its index.  The copy is on the same node, and the caller sets its
+ * index.  NULL: no memory.
+ */
 static struct page *copy_for_move(struct page *from)
 {
     struct page *to = page_alloc(from->node, from->order, ALLOC_WHOLE);
@@ -178,7 +187,8 @@ static struct page *copy_for_move(struct page *from)
 }
 
 /*
- * Reads a page back from swap.  0, -ENOMEM or -EIO.  Releases the locks of family and object, which are held.
+ * Reads a page back from swap.  0, -ENOMEM or -EIO.  The caller holds the locks of family and object; the
+ * function releases them.
  */
 static int swap_in_anon_unlock(struct vm_object *o, struct page *pg)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * as.c - address spaces: making, forking, mapping, ending.
+ * as.c - address spaces: creating, forking, mapping and destroying them.
  *
  * THEORY      An address space (vm.h) is a tree of segments, a private object and page tables.  exec() makes
  *             an empty one, fork() makes a copy, and dropping the last reference destroys it.
@@ -8,12 +8,13 @@
  *             random distance, chosen at exec().  fork() copies segments and shares private pages (anon.c);
  *             page tables are not copied.
  *             When a space ends, no thread uses it, so its translations need not be flushed range by
- *             range: every CPU that still has it loaded unloads it, then everything is freed.  A counter
- *             tells how many spaces are freeing their pages, so that a thread that finds no memory can
- *             wait for them (proc/oom.c).
+ *             range: every CPU that still has it loaded unloads it, then everything is freed.  A counter holds
+ *             the number of spaces that are freeing their pages, so that a thread that finds no memory can wait
+ *             for them (proc/oom.c).
  * INVARIANTS  those of as.h
- * LOCKING     as->lock.  list_lock (RANK_VM_TLB) guards the list of all spaces, for a few instructions at a
- *             time: a walk of the list holds a reference to one space at a time (as_next)
+ * LOCKING     as->lock.  list_lock (RANK_VM_TLB) guards the list of all spaces.  It is held only for a few
+ *             instructions, because a walk of the list holds a reference to the current space instead
+ *             (as_next).
  * TUNABLES    constants of as.h
  * SEE ALSO    docs/memory.md
  */
@@ -52,8 +53,8 @@ void vm_init(void)
 }
 
 /*
- * A space without segments, not published, with one reference.  @family  as for
- * anon_init().  NULL: no memory.
+ * Makes a space without segments, not published, with one reference.  @family  as for anon_init().  NULL: no
+ * memory.
  */
 static struct as *as_new(struct anon_family *family)
 {
@@ -195,7 +196,7 @@ bool as_memory_returns(void)
     return ending != 0;
 }
 
-/* Frees a space that has no reference left.  May sleep: files are released. */
+/* Frees a space that has no reference left.  Can sleep, because files are released. */
 static void as_destroy(struct as *as)
 {
     struct seg_node *n, *next;
@@ -211,7 +212,7 @@ static void as_destroy(struct as *as)
     LIST_FOREACH (n, &as->segs.order, link)
         pt_zap(as, n->start, n->end);
     anon_fini(as);
-    ending--; /* the rest may wait for disks, and frees little memory */
+    ending--; /* what follows can wait for disks, and frees little memory */
     LIST_FOREACH_SAFE (n, next, &as->segs.order, link) {
         uint64_t end = &next->link != &as->segs.order ? next->start : USER_TOP + PAGE_SIZE;
 
@@ -293,7 +294,10 @@ static int check_map_request(struct request *q, bool file)
     return q->addr < USER_LOW ? -EPERM : 0;
 }
 
-/* An address for the request: its hint if that range is free, else the highest free range.  0: none. */
+/*
+ * The address for a request: its hint if that range is free, else the start of the highest free range.  0: none
+ * is free.
+ */
 static uint64_t find_free_address(struct as *as, const struct request *q)
 {
     uint64_t grain = (q->flags & MAP_HUGETLB) != 0 ? HUGE_SIZE : PAGE_SIZE;
@@ -317,7 +321,7 @@ static bool exceeds_map_limits(struct as *as, const struct request *q)
            as->segs.count >= SEG_COUNT_MAX;
 }
 
-/* Puts `s` at a free or emptied range; as->lock is held for writing.  0 or an error of as_map(). */
+/* Puts `s` at a free or emptied range.  The caller holds as->lock for writing.  0 or an error of as_map(). */
 static int place_segment(struct as *as, struct request *q, struct seg *s)
 {
     int err;
@@ -350,7 +354,7 @@ static int place_segment(struct as *as, struct request *q, struct seg *s)
     return 0;
 }
 
-/* Faults in all pages of a new mapping; stops silently at the first one that fails. */
+/* Faults in all pages of a new mapping.  Stops without an error at the first page that fails. */
 static void populate_mapping(struct as *as, const struct request *q)
 {
     enum fault_access access = (q->prot & PROT_WRITE) != 0 ? FAULT_WRITE : FAULT_READ;

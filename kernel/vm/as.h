@@ -2,11 +2,11 @@
 /*
  * as.h - the inside of an address space, shared by the files of this folder.
  *
- * THEORY      An address space has one private object, `anon`.  It holds every private page of the space,
- *             whatever segment the page belongs to, at the index virtual address / 4 KiB.  So no list is
- *             needed to find the mappings of a private page: in each space of the page's family (anon.c) its
- *             address is index * 4 KiB.  If `anon` has no page at an address, the segment tells where to get
- *             one: zeroes, or an object (a file).  A shared segment uses only its object.
+ * THEORY      An address space has one private object, `anon`.  It holds the private pages of all segments of
+ *             the space.  The index of a page is its virtual address / 4 KiB.  So no list is needed to find the
+ *             mappings of a private page: in each space of the page's family (anon.c), its address is index * 4
+ *             KiB.  If `anon` has no page at an address, the segment tells where to get one: zeroes, or an
+ *             object (a file).  A shared segment uses only its object.
  * INVARIANTS  I1  anon holds no page outside private segments
  *             I2  a page table of the user half exists only if a segment overlaps the range that it covers,
  *                 except while segments are being changed
@@ -17,9 +17,9 @@
  *             I6  a segment lies in the user half
  *             I7  while no segment is being changed, resv.tables is the number of page tables, with the top one
  *             I8  while `zaps` is not 0, a CPU's TLB may hold translations that are in no table any more.  So
- *                 code that takes a page away must flush the TLBs even if the page is not mapped
- * LOCKING     [r] written with as->lock held for writing, read with as->lock held either way
- *             [a] atomic  [c] constant
+ *                 code that removes a page must flush the TLBs even if the page is not mapped
+ * LOCKING     [r] to write, hold as->lock for writing; to read, hold it for reading or writing [a] atomic  [c]
+ *             constant
  */
 #ifndef VM_AS_H
 #define VM_AS_H
@@ -90,8 +90,8 @@ struct as {
 };
 
 /*
- * as_may_lock - whether `pages` more pages may be locked, by the process's limit and by the machine's.  For a
- * locked segment that grows, and for a new segment that is locked at once.
+ * as_may_lock - whether both the process's limit and the machine's limit allow locking `pages` more pages.
+ * Called before a locked segment grows, and for a new segment that is locked at once.
  */
 bool as_may_lock(const struct as *as, uint64_t pages);
 
@@ -125,7 +125,7 @@ static inline uint64_t seg_index(const struct seg *s, uint64_t addr)
     return s->obj_first + ((addr - s->n.start) >> PAGE_SHIFT);
 }
 
-/* The pages that the segment covers: of its object, or if it is private of its space's own one. */
+/* The pages that the segment covers: of its object, or, for a private segment, of its space's own object. */
 static inline struct page_run seg_pages(const struct seg *s)
 {
     uint64_t first = seg_shared(s) ? s->obj_first : s->n.start >> PAGE_SHIFT;
@@ -138,27 +138,28 @@ static inline struct as *as_of_anon(struct vm_object *anon)
     return container_of(anon, struct as, anon);
 }
 
-/* seg.c: segments and their borders.  as->lock is held for writing (not for seg_create, seg_free). */
-/* seg_create - a segment of `as` over [start, end), not yet in the tree; NULL: no memory, or over a limit. */
+/* seg.c: segments and their borders.  Callers hold as->lock for writing, except for seg_create and seg_free. */
+/* seg_create - make a segment of `as` over [start, end), not yet in the tree; NULL: no memory, or over a limit. */
 struct seg *seg_create(struct as *as, uint64_t start, uint64_t end);
 /* seg_insert - add `s` to the tree, its object's list and the counts; takes references of obj and vn. */
 void seg_insert(struct seg *s);
 /* seg_delete - remove `s` from the tree, its object's list and the counts; as_unlock() frees it. */
 void seg_delete(struct seg *s);
 /*
- * seg_unlink_object - remove `s` from its object's list.  If it was the last one of a file, the clean pages
- * of its range go to the cache list.  The caller has already removed the translations of `s`.
+ * seg_unlink_object - remove `s` from its object's list.  If it was the last segment that maps a file, the
+ * clean pages of its range go to the cache list.  The caller has already removed the translations of `s`.
  */
 void seg_unlink_object(struct seg *s);
-/* seg_free - drop the references of a segment that is in no tree any more, and free it.  May sleep. */
+/* seg_free - drop the references of a segment that is no longer in a tree, and free it.  Can sleep. */
 void seg_free(struct seg *s);
 /*
- * seg_split - cut `s` at `addr`, inside it; s keeps the lower part.  Returns the upper part; NULL: no memory.
+ * seg_split - cut `s` at `addr`, which lies inside s; s keeps the lower part.  Returns the upper part; NULL: no
+ * memory.
  */
 struct seg *seg_split(struct seg *s, uint64_t addr);
 /* seg_isolate - split the segments that reach across start or end.  0 or -ENOMEM. */
 int seg_isolate(struct as *as, uint64_t start, uint64_t end);
-/* seg_join - join `s` with neighbours that are alike; returns the segment that then contains s. */
+/* seg_join - join `s` with neighbours that differ only in their range; returns the segment that then contains s. */
 struct seg *seg_join(struct seg *s);
 /* seg_set_prot, seg_set_locked - change `prot` or `locked` of a segment, and the counts of its space. */
 void seg_set_prot(struct seg *s, int prot);
@@ -166,8 +167,8 @@ void seg_set_locked(struct seg *s, bool locked);
 /* seg_resize - move the ends, and adjust the counts.  The lower end moves only if `s` has no object. */
 void seg_resize(struct seg *s, uint64_t start, uint64_t end);
 /*
- * as_unlock - release as->lock, held for writing, then free the deleted segments.  May sleep, because that
- * may drop the last reference of a vnode.
+ * as_unlock - release as->lock, which the caller holds for writing, then free the deleted segments.  Can sleep,
+ * because freeing a segment can drop the last reference to a vnode.
  */
 void as_unlock(struct as *as);
 /* seg_clone_all - copy the segments of `from` to `to`, which has none.  0 or -ENOMEM. */
@@ -188,9 +189,9 @@ static inline struct seg *seg_next(struct seg *s)
 }
 
 /* anon.c: private pages. */
-/* anon_init - make the private object of `as`, a member of `family` (NULL: of a new one).  0 or -ENOMEM. */
+/* anon_init - make the private object of `as`, a member of `family` (NULL: a new family).  0 or -ENOMEM. */
 int anon_init(struct as *as, struct anon_family *family);
-/* anon_fini - drop all private pages of `as`, none of which is mapped by `as`, and leave the family. */
+/* anon_fini - drop all private pages of `as` and leave the family.  `as` does not map any of these pages. */
 void anon_fini(struct as *as);
 /* anon_clone - share the private pages of `parent` with `child`, copy-on-write.  0 or -ENOMEM. */
 int anon_clone(struct as *child, struct as *parent);
@@ -198,18 +199,18 @@ int anon_clone(struct as *child, struct as *parent);
 void anon_drop(struct as *as, uint64_t start, uint64_t end);
 /*
  * anon_move - move the private pages of [from, from + len) to `to`, for as_remap().  0, -ENOMEM or -EIO (from
- * swap); then some pages have moved.
+ * swap).  After an error, some pages have moved.
  */
 int anon_move(struct as *as, uint64_t from, uint64_t to, uint64_t len);
 
 /* mlock.c */
 extern _Atomic uint64_t locked_total; /* pages in locked segments of all spaces */
-/* as_bring_in_locked - fault in missing pages of the locked segments in [start, end).  No locks are held. */
+/* as_bring_in_locked - fault in missing pages of the locked segments in [start, end).  The caller holds no locks. */
 void as_bring_in_locked(struct as *as, uint64_t start, uint64_t end);
 
 /* range.c */
 /*
- * range_unmap - remove all mappings of [start, end), if there are any.  as->lock is held for writing.
+ * range_unmap - remove all mappings of [start, end), if there are any.  The caller holds as->lock for writing.
  * 0, -ENOMEM, or -EINVAL (an end inside a 2 MiB page).
  */
 int range_unmap(struct as *as, uint64_t start, uint64_t end);
@@ -217,17 +218,23 @@ int range_unmap(struct as *as, uint64_t start, uint64_t end);
 bool range_zap(struct as *as, uint64_t start, uint64_t end);
 
 /* fault.c */
-/* fault_resolve - as as_fault(), but for any address space; curthread's policy and home place the page. */
+/* fault_resolve - like as_fault(), but for any address space; curthread's policy and home place the page. */
 int fault_resolve(struct as *as, uint64_t addr, enum fault_access access, int *code);
 
 /* as.c */
-/* as_release_later - as as_release(), but does not sleep: a thread drops the last reference (deferred_release.c). */
+/*
+ * as_release_later - like as_release(), but never sleeps: a kernel thread drops the last reference
+ * (deferred_release.c).
+ */
 void as_release_later(struct as *as);
-/* as_hold_living - take a reference if one is left; false: none is.  `as` must not be freed meanwhile. */
+/*
+ * as_hold_living - take a reference, unless the last one is already gone (false).  The caller makes sure that
+ * the memory of `as` is not freed during the call.
+ */
 bool as_hold_living(struct as *as);
 /*
- * as_next - the space after `as` on the list of all spaces, with a reference for the caller; NULL: none.
- * @as  the caller holds a reference; NULL: begin with the first space
+ * as_next - get the space after `as` on the list of all spaces, with a reference for the caller; NULL: none.
+ * @as  a space to which the caller has a reference; NULL: begin with the first space
  */
 struct as *as_next(struct as *as);
 

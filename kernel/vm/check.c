@@ -4,9 +4,9 @@
  *
  * THEORY      The rights of a page depend on the entries of all levels: a page is writable, or accessible to
  *             users, if every entry on the way to it allows that; it is executable if no entry forbids it.
- *             In the kernel's half no page may be both writable and executable, and none may be accessible to
- *             users.  A program may request memory that is both writable and executable (a run-time compiler
- *             does).  Such pages are allowed only in segments with both rights, and are counted.
+ *             In the kernel's half, no page must be both writable and executable, and none must be accessible
+ *             to users.  A program can request memory that is both writable and executable; run-time compilers
+ *             do this.  Such pages are allowed only in segments with both rights, and are counted.
  * INVARIANTS  I1  no kernel page is writable and executable
  *             I2  no kernel page is accessible to users
  *             I3  a user page has no right that its segment does not have

@@ -2,20 +2,21 @@
 /*
  * cold.c - pages that a program will not need soon: madvise(2), MADV_COLD and MADV_PAGEOUT.
  *
- * THEORY      COLD clears the reference bits of a page, so that the next hand of the clock that passes
- *             takes it; other pages stay until the back hand comes.  PAGEOUT takes the page at once, in the
- *             same way as the pageout daemon.
- *             Advice must give no power over other processes.  A page that is taken away slows down its
- *             users, and the time at which it is read back shows what they do.  So both act only on
- *             pages of the caller alone.  These are private pages that no relative of fork() shares, and
- *             pages of files and shared memory whose only translation is the caller's.
- *             For PAGEOUT, the caller must also own the file or may write it (Linux's rule); shared memory
- *             it may write.  Files without a disk (tmpfs) cannot leave memory.
- *             Only pages in memory are looked at, a few with each hold of a lock, so a range may have any
+ * THEORY      COLD clears the reference bits of a page, so that the next hand of the clock that passes takes
+ *             the page, even the front hand.  Other pages stay until the back hand comes.  PAGEOUT takes the
+ *             page at once, in the same way as the pageout daemon.
+ *             Advice must give no power over other processes.  Removing a page slows down its users, and the
+ *             time at which the page is read back shows what they do.  So both act only on pages of the caller
+ *             alone.  These are private pages that no relative of fork() shares, and pages of files and shared
+ *             memory whose only translation is the caller's.
+ *             For PAGEOUT, the caller must also own the file or have permission to write to it (Linux's rule).
+ *             For shared memory it needs permission to write.  Pages of files without a disk (tmpfs) cannot
+ *             leave memory.
+ *             Only pages in memory are looked at, and only a few while a lock is held, so a range can have any
  *             size.
  * INVARIANTS  those of pages/victims.c
- * LOCKING     family or object, for some dozens of pages; as->lock for reading keeps segment and page
- *             tables
+ * LOCKING     The family or object is locked for some dozens of pages at a time.  as->lock, held for reading,
+ *             keeps segment and page tables in existence.
  * SEE ALSO    pages/pageout.c, pages/victims.c, docs/paging.md
  */
 #include "vm/cold.h"
@@ -26,9 +27,9 @@
 #include "vm/rmap.h"
 #include "pages/victims.h"
 
-#define COLD_PER_HOLD 64u /* most pages looked at with one hold of a lock */
+#define COLD_PER_HOLD 64u /* most pages looked at while a lock is held */
 
-/* Takes an anonymous page, unless it is busy or there is no room for it on swap.  Its owner is locked. */
+/* Takes an anonymous page, unless it is busy or there is no room for it on swap.  The caller has locked its owner. */
 static void cold_take_anon(struct victims *v, const struct scan_page *sp)
 {
     /* A page that keeps its slot needs no write. */
@@ -39,8 +40,8 @@ static void cold_take_anon(struct victims *v, const struct scan_page *sp)
 }
 
 /*
- * The first private page of the space at or after *index, in memory or on swap, held; *index becomes its
- * index.  NULL: there is none up to `last`.  The family is locked.
+ * The first private page of the space at or after *index, in memory or on swap, with a reference.  *index
+ * becomes its index.  NULL: there is none up to `last`.  The caller has locked the family.
  */
 static struct page *cold_next_private(struct vm_object *o, uint64_t *index, uint64_t last)
 {
@@ -85,7 +86,7 @@ static void cold_private_pages(struct as *as, uint64_t first, uint64_t last, boo
     } while (pg != NULL && first <= last && !proc_is_ending());
 }
 
-/* Is the translation at `addr` of `as` the only one of the page?  The object of the page is locked. */
+/* Is the translation at `addr` of `as` the only one of the page?  The caller has locked the page's object. */
 static bool is_sole_mapping(struct as *as, uint64_t addr, const struct page *pg)
 {
     bool huge;
@@ -94,7 +95,7 @@ static bool is_sole_mapping(struct as *as, uint64_t addr, const struct page *pg)
     return e != 0 && pte_page(e) == pg;
 }
 
-/* May the caller take away pages of the segment's object? */
+/* Is the caller allowed to evict pages of the segment's object? */
 static bool may_evict_object(const struct seg *s)
 {
     if (s->obj->kind == OBJ_ANON)
@@ -104,7 +105,7 @@ static bool may_evict_object(const struct seg *s)
 
 /*
  * Handles some pages of the segment's object from *first on; *first advances.  Returns whether there may be
- * more.
+ * more pages.
  */
 static bool cold_object_batch(struct seg *s, uint64_t *first, uint64_t last, bool out,
                               struct victims *v)

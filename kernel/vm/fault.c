@@ -11,14 +11,15 @@
  *               private, no page yet, of a file           write: map a private copy;
  *                                                         read: map the file's page, read-only
  *               shared                                    map the object's page
- *             A page that is in memory already is mapped with up to 15 neighbours.  So a program in the page
- *             cache, or a child after fork(), takes one fault for 16 pages.
+ *             A page that is already in memory is mapped together with up to 15 neighbours.  So a program in
+ *             the page cache, or a child after fork(), takes one fault for 16 pages.
  *             An entry is filled while the lock of the object that names the page is held, so that
  *             truncation, migration and copying cannot happen between the look-up and the mapping.
- *             A function that must sleep or allocate first releases these locks.  If things may have changed
- *             meanwhile, it returns RETRY and the fault starts again.
+ *             A function that must sleep or allocate first releases these locks.  If the state may have changed
+ *             meanwhile, the function returns RETRY and the fault starts again.
  * INVARIANTS  those of as.h; I4 is kept by is_private_writable()
- * LOCKING     as->lock for reading (for writing while a stack grows), then as described in object.h
+ * LOCKING     as->lock is held for reading, or for writing while a stack grows.  After it come the locks of
+ *             object.h.
  * SEE ALSO    docs/memory.md
  */
 #include "disp/thread.h"
@@ -62,7 +63,7 @@ static inline void find_small_entry(struct fault *f, uint64_t addr)
     f->index = addr >> PAGE_SHIFT;
 }
 
-/* As find_small_entry(), for a segment of 2 MiB pages. */
+/* Like find_small_entry(), for a segment of 2 MiB pages. */
 static __attribute__((noinline)) void find_huge_entry(struct fault *f, uint64_t addr)
 {
     f->order = HUGE_ORDER;
@@ -81,8 +82,8 @@ static inline bool ensure_page_table(struct fault *f)
 }
 
 /*
- * An allocation that could not sleep has failed: waits for memory.  No spin lock is held.  RETRY, or the
- * error: -ENOMEM, or -EINTR.
+ * Waits for memory, after an allocation that could not sleep has failed.  The caller holds no spin lock.
+ * Returns RETRY, or an error: -ENOMEM or -EINTR.
  */
 static __attribute__((noinline)) int wait_for_memory(struct fault *f)
 {
@@ -95,7 +96,10 @@ static __attribute__((noinline)) int wait_for_memory(struct fault *f)
     return end == MEM_FREED ? RETRY : end == MEM_ENDING ? -EINTR : -ENOMEM;
 }
 
-/* There is no page table.  If none can be reserved, waiting does not help.  As wait_for_memory(). */
+/*
+ * Called when there is no page table.  If none can be reserved, waiting does not help.  Results as of
+ * wait_for_memory().
+ */
 static int fail_no_table(struct fault *f)
 {
     return reserve_spares(1) ? wait_for_memory(f) : -ENOMEM;
@@ -121,15 +125,15 @@ static inline bool is_unshared(const struct page *pg)
     return atomic_load_explicit(&pg->nsharers, memory_order_relaxed) == 1;
 }
 
-/* May a private page be mapped writable, so that stores to it do not fault? */
+/* Is it allowed to map a private page writable, so that stores to it do not fault? */
 static inline bool is_private_writable(const struct page *pg)
 {
     return is_unshared(pg) && (fault_page_flags(pg) & PG_SLOT) == 0; /* as.h I4, swap.c I3 */
 }
 
 /*
- * The error for a missing frame; its allocation has waited for memory.  SIG_BUS for a 2 MiB page: there may be
- * enough free single frames, so killing a process does not help.
+ * The error for a missing frame, whose allocation has waited for memory.  It is SIG_BUS for a 2 MiB page: there
+ * may be enough free single frames, so killing a process would not help.
  */
 static int fail_no_frame(struct fault *f)
 {
@@ -139,7 +143,7 @@ static int fail_no_frame(struct fault *f)
 
 /* ---- private pages --------------------------------------------------------------------------- */
 
-/* Maps neighbours of f->addr that are in the space's own object; its lock is held. */
+/* Maps neighbours of f->addr that are in the space's own object.  The caller holds that object's lock. */
 static void map_private_around(struct fault *f)
 {
     struct radix_node *leaf = radix_leaf(&f->as->anon.tree, f->index);
@@ -161,8 +165,9 @@ static void map_private_around(struct fault *f)
 }
 
 /*
- * Maps a page of the space's own object, whose lock is held, and releases the lock.  There is a page table.
- * @around  map neighbours too; if not set, the page is new and has no other user
+ * Maps a page of the space's own object, whose lock the caller holds, and releases the lock.  There must be a
+ * page table.
+ * @around  map neighbours, too; if false, the page is new and has no other user
  */
 static inline void map_private_unlock(struct fault *f, struct page *pg, bool around)
 {
@@ -177,9 +182,9 @@ static inline void map_private_unlock(struct fault *f, struct page *pg, bool aro
 }
 
 /*
- * Maps a copy instead of the original; the lock of the space's own object is held, and released here.
- * Another CPU may still read the original through its TLB, so no thread may store into the copy before the
- * flush: until then the copy is read-only and busy.
+ * Maps a copy instead of the original.  The caller holds the lock of the space's own object; the function
+ * releases it.  Another CPU may still read the original through its TLB, so no thread may store into the copy
+ * before the flush: until then, the copy is read-only and busy.
  */
 static void map_copy_unlock(struct fault *f, struct page *copy)
 {
@@ -209,7 +214,7 @@ static void init_private_page(struct fault *f, struct page *pg)
 }
 
 /*
- * Adds a new private page at f->index, where there was none, and maps it.  0, or as wait_for_memory().
+ * Adds a new private page at f->index, where there was none, and maps it.  0, or a result of wait_for_memory().
  * @over_file  a page of a file may be mapped there
  */
 static __attribute__((always_inline)) inline int add_private_page(struct fault *f, struct page *pg,
@@ -239,7 +244,8 @@ static __attribute__((always_inline)) inline int add_private_page(struct fault *
 }
 
 /*
- * A write to a private page that relatives share: copies it.  The object's lock is held, and released here.
+ * Copies a private page that relatives share, because of a write.  The caller holds the object's lock; the
+ * function releases it.
  */
 static int cow_private_unlock(struct fault *f, struct page *pg)
 {
@@ -271,7 +277,7 @@ static int cow_private_unlock(struct fault *f, struct page *pg)
     return 0;
 }
 
-/* The page of `o` is on swap: reads it.  The locks are held; `unlock` releases them. */
+/* Reads a page of `o` that is on swap.  The caller holds the locks; `unlock` releases them. */
 static int fault_swapped_unlock(struct fault *f, struct vm_object *o, struct page *pg,
                                 void (*unlock)(struct fault *f))
 {
@@ -292,7 +298,7 @@ static void unlock_anon(struct fault *f)
     spin_unlock(&f->as->anon.lock);
 }
 
-/* The space's own object has the page; its lock is held, and released here. */
+/* The space's own object has the page.  The caller holds that object's lock; the function releases it. */
 static __attribute__((noinline)) int fault_present_unlock(struct fault *f, struct page *pg)
 {
     uint32_t flags = fault_page_flags(pg);
@@ -325,7 +331,7 @@ static __attribute__((noinline)) int fault_present_unlock(struct fault *f, struc
     return 0;
 }
 
-/* A write to a private mapping of a file: makes a private copy of the file's page, and maps it. */
+/* Makes a private copy of a file's page and maps it, because of a write to a private mapping of the file. */
 static __attribute__((noinline)) int copy_file_page(struct fault *f)
 {
     struct vm_object *o = f->seg->obj;
@@ -340,7 +346,7 @@ static __attribute__((noinline)) int copy_file_page(struct fault *f)
     err = object_page_make(o, index, &pl, f->seg->advice, &from);
     if (err != 0)
         return err == -ENOMEM ? err : SIG_BUS;
-    /* Again: the file may have been truncated, and a write may just be filling a new page there. */
+    /* Test this again: the file may have been truncated, and a write may be filling a new page there. */
     if (index >= atomic_load_explicit(&o->size_pages, memory_order_acquire)) {
         page_release(from);
         return SIG_BUS;
@@ -363,7 +369,7 @@ static int fault_private(struct fault *f)
     struct vm_object *o = &f->as->anon;
     struct page *pg;
 
-    /* The usual case, memory that was never touched, needs no look-up in the object: as.h I5. */
+    /* The usual case is memory that was never touched: it needs no look-up in the object (as.h I5). */
     if (!f->as->anon_all_mapped || f->seg->obj != NULL ||
         (f->table != NULL && f->table[f->slot] != 0)) {
         spin_lock(&o->lock);
@@ -397,7 +403,7 @@ static void unlock_fault_objects(struct fault *f)
         spin_unlock_pair(&f->seg->obj->lock, &f->as->anon.lock);
 }
 
-/* May a shared mapping of this page be writable now?  If not, the first store must fault. */
+/* Is it allowed to map this page writable in a shared mapping now?  If not, the first store must fault. */
 static bool is_shared_writable(const struct vm_object *o, const struct page *pg)
 {
     uint32_t flags = fault_page_flags(pg);
@@ -412,8 +418,8 @@ static bool may_map_writable(const struct fault *f, const struct page *pg)
 }
 
 /*
- * Maps the object's page at f->addr, and its neighbours; all locks are held, and there is a page table.
- * Returns whether another page was mapped at f->addr: then the caller flushes.
+ * Maps the object's page at f->addr, and its neighbours.  The caller holds all locks, and there is a page
+ * table.  Returns whether another page was mapped at f->addr.  If so, the caller must flush.
  */
 static bool map_object_around(struct fault *f, struct page *pg)
 {
@@ -455,10 +461,11 @@ static bool map_object_around(struct fault *f, struct page *pg)
 }
 
 /*
- * A write through a shared mapping to a page of a file that is clean, or whose blocks are not allocated yet:
- * makes it dirty.  The lock is held, and released here.  If the file is on a disk, PG_MKWRITE makes a
- * truncation wait until the block is allocated.  The page must not be PG_LOCKED meanwhile: the file system
- * may wait for a commit, and the commit may wait for this page if a write(2) has made it dirty.
+ * Makes a page of a file dirty, because of a write through a shared mapping.  The page is clean, or its blocks
+ * are not allocated yet.  The caller holds the lock; the function releases it.  If the file is on a disk,
+ * PG_MKWRITE makes a truncation wait until the block is allocated.  The page must not be PG_LOCKED meanwhile.
+ * The reason: the file system may wait for a commit, and the commit may wait for this page if a write(2) has
+ * made the page dirty.
  */
 static int dirty_page_unlock(struct fault *f, struct page *pg)
 {
@@ -485,7 +492,10 @@ static int dirty_page_unlock(struct fault *f, struct page *pg)
     return err == 0 ? RETRY : SIG_BUS;
 }
 
-/* A fault that maps a page of the segment's object: shared, or a read of a private mapping of a file. */
+/*
+ * Handles a fault that maps a page of the segment's object: in a shared mapping, or a read in a private mapping
+ * of a file.
+ */
 static int fault_object(struct fault *f)
 {
     struct vm_object *o = f->seg->obj;
@@ -499,7 +509,7 @@ static int fault_object(struct fault *f)
         return fail_no_table(f);
     lock_fault_objects(f);
     if (index >= atomic_load_explicit(&o->size_pages, memory_order_relaxed)) {
-        /* Tested under the lock: beyond the end there may be a page that a write has not filled yet. */
+        /* This test needs the lock, because beyond the end there may be a page that a write has not filled yet. */
         unlock_fault_objects(f);
         f->code = CODE_ADRERR;
         return SIG_BUS;
@@ -553,7 +563,10 @@ static int fault_object(struct fault *f)
 
 /* ---- the entry point ------------------------------------------------------------------------- */
 
-/* Extends the stack above `addr` down to `addr`.  false: it must not.  as->lock is held for writing. */
+/*
+ * Extends the stack above `addr` down to `addr`.  false: that is not allowed.  The caller holds as->lock for
+ * writing.
+ */
 static bool grow_stack(struct as *as, uint64_t addr)
 {
     struct seg *s = seg_after(as, addr), *prev;
@@ -574,8 +587,8 @@ static bool grow_stack(struct as *as, uint64_t addr)
 }
 
 /*
- * The segment of `addr`, after growing a stack if needed; NULL: none.  May drop and
- * retake as->lock (reading).
+ * The segment of `addr`, after growing a stack if needed; NULL: none.  Can release as->lock and take it again,
+ * for reading.
  */
 static struct seg *find_segment_or_grow(struct as *as, uint64_t addr)
 {
@@ -596,13 +609,16 @@ static struct seg *find_segment_or_grow(struct as *as, uint64_t addr)
 }
 
 static const uint8_t needs[] = {
-    /* Any of them, because on x86 a page that can be written or executed can also be read. */
+    /* Any of these rights is enough, because on x86 a page that can be written or executed can also be read. */
     [FAULT_READ] = PROT_READ | PROT_WRITE | PROT_EXEC,
     [FAULT_WRITE] = PROT_WRITE,
     [FAULT_EXEC] = PROT_EXEC,
 };
 
-/* One attempt to resolve a fault; as->lock is held for reading.  The result of as_fault(), or RETRY. */
+/*
+ * Tries once to resolve a fault.  The caller holds as->lock for reading.  Returns the result of as_fault(), or
+ * RETRY.
+ */
 static __attribute__((noinline)) int fault_once(struct fault *f, uint64_t addr,
                                                 enum fault_access access)
 {
@@ -624,7 +640,7 @@ static __attribute__((noinline)) int fault_once(struct fault *f, uint64_t addr,
     return seg_shared(s) ? fault_object(f) : fault_private(f);
 }
 
-/* Records a fault in the trace, with the page's node; none if the page is gone again. */
+/* Records a fault in the trace, with the page's node.  If the page is already gone, records nothing. */
 static __attribute__((noinline)) void trace_fault(struct as *as, uint64_t addr,
                                                   enum fault_access access, int r)
 {

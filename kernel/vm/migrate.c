@@ -5,16 +5,17 @@
  * THEORY      A page is placed at its first touch.  If other threads use it later, it is on the wrong board.
  *             A program can then give advice: madvise(3C) with MADV_ACCESS_LWP or MADV_ACCESS_MANY.  It marks
  *             the pages in memory and drops their translations, so that the next access faults.
- *             The fault lets the policy choose an lgroup for the thread that faults.  If the page is there
- *             already, only the mark is cleared.  Else the fault allocates a page there, copies the
- *             contents, and puts the new page in the place of the old one in each object that names it.  A
- *             page that cannot be moved (no free frame there, or the frame is in use) stays where it is,
- *             marked, until the next fault.  A page that some process has locked (mlock.c) does not move.
- *             While a page moves it is busy (PG_LOCKED), so faults and reads of it wait.  Once nothing maps
- *             it, and only its objects and this thread hold references, no other thread can change it.
+ *             The fault lets the policy choose an lgroup for the thread that faults.  If the page is already
+ *             there, only the mark is cleared.  Otherwise the fault allocates a page there, copies the
+ *             contents, and puts the new page in the place of the old one in each object that names the old
+ *             page.  A page that cannot be moved (no free frame there, or the frame is in use) stays where it
+ *             is, and stays marked until the next fault.  A page that some process has locked (mlock.c) does
+ *             not move.  While a page moves it is busy (PG_LOCKED), so faults and reads of it wait.  Once
+ *             nothing maps it, and only its objects and this thread hold references, no other thread can change
+ *             it.
  *             A page that processes share after fork() is read-only everywhere, and moves for all of them.
  * INVARIANTS  I1  a page is busy from before it is unmapped until its successor is in place
- * LOCKING     family, then object; a page is copied without locks
+ * LOCKING     The family is locked before the object.  A page is copied without locks.
  * SEE ALSO    docs/memory.md; kstats lgrp:N "pages migrated to" and so on
  */
 #include "vm/migrate.h"
@@ -39,8 +40,8 @@ static inline uint64_t base_pages(const struct page *pg)
 /* ---- marking --------------------------------------------------------------------------------- */
 
 /*
- * Marks pages first .. last of an object.  Drops the translations of marked pages, except those of private
- * pages that only one space uses: the caller drops them.
+ * Marks pages first .. last of an object.  Drops the translations of marked pages.  If only one space uses a
+ * private page, the caller must drop the translation.
  */
 static void mark_object_pages(struct vm_object *o, uint64_t first, uint64_t last,
                               struct tlb_batch *b)
@@ -101,7 +102,7 @@ void migrate_mark(struct seg *s, uint64_t start, uint64_t end)
 
 /* ---- moving ---------------------------------------------------------------------------------- */
 
-/* Drops all translations of a busy page and flushes.  Returns whether the page has no other user then. */
+/* Drops all translations of a busy page and flushes.  Returns whether the page then has no other user. */
 static bool unmap_busy_page(struct vm_object *o, struct page *pg)
 {
     struct page_owner own = page_owner_of(o);
@@ -132,7 +133,7 @@ bool migrate_touch(struct vm_object *o, struct page *pg, const struct placement 
         return true;
     }
     if ((atomic_fetch_or(&pg->flags, PG_LOCKED) & PG_LOCKED) !=
-        0) { /* another thread got it first */
+        0) { /* another thread made the page busy first */
         spin_unlock(&o->lock);
         page_lock_wait(pg);
         return true;

@@ -8,17 +8,17 @@
 #include "vm/segplace.h"
 
 /*
- * migrate_mark - mark the pages of [start, end) of a segment, and drop their translations.  Pages
- * that are busy, on swap or in use otherwise are not marked, and neither is locked memory.
- * as->lock is held for writing.
+ * migrate_mark - mark the pages of [start, end) of a segment, and drop their translations.  Pages that are
+ * busy, on swap or otherwise in use are not marked.  Locked memory is not marked, either.  The caller holds
+ * as->lock for writing.
  */
 void migrate_mark(struct seg *s, uint64_t start, uint64_t end);
 
 /*
  * migrate_touch - curthread touches a marked page of `o`: move the page if the policy chooses another lgroup.
- * o->lock is held, and released here.  May sleep.
- * true: the page has moved, lies well, or was busy; the caller looks it up again.
- * false: it cannot be moved now.  It stays marked, and the caller maps it where it is.
+ * The caller holds o->lock; the function releases it.  Can sleep.
+ * true: the page has moved, is already in the right place, or was busy; the caller looks it up again.
+ * false: the page cannot be moved now.  It stays marked, and the caller maps it where it is.
  */
 bool migrate_touch(struct vm_object *o, struct page *pg, const struct placement *pl);
 

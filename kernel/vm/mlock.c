@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * mlock.c - memory that stays in memory: mlock(2), mlockall(2).
+ * mlock.c - locked memory, whose pages stay in memory: mlock(2), mlockall(2).
  *
  * THEORY      A program that must not wait for a disk (a real-time program, for example) can lock memory: its
  *             pages then stay in memory until it unlocks them.
  *             A segment is locked as a whole.  Its page-table entries have the bit PTE_LOCKED, which reverse
- *             mapping sees: such a page always counts as touched (rmap.c), so pageout does not take it.  If
- *             it is private, it does not migrate either.
- *             To lock, first the segment's flag and the bit in its entries are set; faults set the bit in new
- *             entries.  Then the missing pages are brought in.
+ *             mapping reads: a page with such an entry always counts as touched (rmap.c), so pageout does not
+ *             take it.  If the page is private, it does not migrate, either.
+ *             To lock a segment, the kernel first sets the segment's flag and the bit in its entries.  From
+ *             then on, faults set the bit in new entries.  Then the kernel brings in the missing pages.
  *             A child of fork() has no locked memory.  mprotect() to PROT_NONE removes the entries, so the
  *             pages are not locked until they are touched again.
  * INVARIANTS  I1  as->locked_pages counts the pages of locked segments; locked_total is
  *                 its sum over all spaces
- * LOCKING     as->lock for writing; while pages are brought in, as in fault.c
+ * LOCKING     as->lock is held for writing.  While pages are brought in, the locks are those of fault.c.
  * SEE ALSO    docs/memory.md, user/test/t_mlock.c
  */
 #include "lib/errno.h"
@@ -30,7 +30,7 @@ static uint64_t locked_max(void)
     return all - all / 8;
 }
 
-/* May `more` pages be locked?  0, -ENOMEM: over `limit` (bytes), -EAGAIN: over the machine's limit. */
+/* Can `more` pages be locked?  0; -ENOMEM: over `limit` (bytes); -EAGAIN: over the machine's limit. */
 static int check_lock_limits(const struct as *as, uint64_t more, uint64_t limit)
 {
     if (more == 0)
@@ -63,7 +63,7 @@ static uint64_t count_unlocked_pages(struct as *as, uint64_t start, uint64_t end
     return n;
 }
 
-/* Locks or unlocks [start, end), which has no hole.  0 or -ENOMEM.  as->lock is held for writing. */
+/* Locks or unlocks [start, end), which has no hole.  0 or -ENOMEM.  The caller holds as->lock for writing. */
 static int set_range_locked(struct as *as, uint64_t start, uint64_t end, bool on)
 {
     struct seg *s;

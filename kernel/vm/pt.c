@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * pt.c - page tables of the user half; pt.h tells which locks protect them.
+ * pt.c - page tables of the user half.  pt.h describes which locks protect them.
  *
  * THEORY      An operation on a range visits one leaf table at a time.  Where a table is missing it skips the
  *             2 MiB, 1 GiB or 512 GiB that the table would cover.
- *             To clear a table takes 512 stores.  But when a table is freed, all its entries are zero again.
- *             So each CPU keeps a few freed tables and uses them without clearing.  It also keeps top-level
+ *             Clearing a table takes 512 stores.  But when a table is freed, all its entries are zero again. So
+ *             each CPU keeps a few freed tables and uses them again without clearing.  It also keeps top-level
  *             tables, because their kernel half is always the same.
  * INVARIANTS  those of pt.h
- * LOCKING     pt.h
+ * LOCKING     See pt.h.
  * SEE ALSO    docs/memory.md
  */
 #include "vm/pt.h"
@@ -20,7 +20,7 @@
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* A table of zeroes, from this CPU's cache or a new frame; NULL: no memory. */
+/* Allocates a table of zeroes, from this CPU's cache or from a new frame; NULL: no memory. */
 static uint64_t *pt_table_alloc(void)
 {
     struct vm_cpu *v;
@@ -107,7 +107,8 @@ uint64_t vm_cached_tables(void)
 /* ---- walking --------------------------------------------------------------------------------- */
 
 /*
- * The table below entry `e` of `table`, made if there is none; NULL: no memory.  Threads may race to make it.
+ * Returns the table below entry `e` of `table`, and makes it if there is none; NULL: no memory.  Several
+ * threads can try to make it at the same time.
  */
 static uint64_t *make_table_below(struct as *as, uint64_t *table, uint64_t *e)
 {
@@ -182,8 +183,8 @@ uint64_t pt_next_present(struct as *as, uint64_t addr, uint64_t end, uint64_t **
 /* ---- entries --------------------------------------------------------------------------------- */
 
 /*
- * Adjusts the counters for an entry that has been removed.  PTE_D is not looked at: a page of a file is
- * mapped writable only while it is marked dirty already (fault.c, may_map_writable).
+ * Adjusts the counters for an entry that has been removed.  The function ignores PTE_D, because a page of a
+ * file is mapped writable only while it is already marked dirty (fault.c, is_shared_writable).
  */
 static inline void uncount_mapping(struct as *as, uint64_t old)
 {
@@ -195,9 +196,9 @@ static inline void uncount_mapping(struct as *as, uint64_t old)
 }
 
 /*
- * Empties an entry.  Returns whether it was in use: then the caller adjusts pt_live of the table.
- * Another thread that walks from a page to its mappings (rmap.c) may empty the same entry at any time;
- * only one of them finds it in use.
+ * Empties an entry.  Returns whether the entry was in use.  If so, the caller adjusts pt_live of the table.
+ * Another thread that walks from a page to its mappings (rmap.c) can empty the same entry at any time, but only
+ * one of the two finds it in use.
  */
 static inline bool clear_pt_entry(struct as *as, uint64_t *entry)
 {
@@ -209,8 +210,8 @@ static inline bool clear_pt_entry(struct as *as, uint64_t *entry)
 }
 
 /*
- * Clears all bits of an entry but `keep`, and sets `add`; an empty one stays empty.
- * Returns whether it changed.
+ * Clears all bits of an entry except `keep`, and sets `add`; an empty entry stays empty.  Returns whether the
+ * entry changed.
  */
 static inline bool change_entry(uint64_t *entry, uint64_t keep, uint64_t add)
 {
@@ -291,7 +292,7 @@ bool pt_zap(struct as *as, uint64_t start, uint64_t end)
         unsigned last = huge ? slot + 1 : slot + (unsigned)((stop - a) >> PAGE_SHIFT);
         uint16_t *live = &pt_page(table)->pt_live, n = 0;
 
-        irq_push(); /* no delay: rmap_unmap() may spin until mapcount is adjusted */
+        irq_push(); /* no delay here: rmap_unmap() may spin until mapcount is adjusted */
         for (; slot < last && n < __atomic_load_n(live, __ATOMIC_RELAXED); slot++)
             if (table[slot] != 0 && clear_pt_entry(as, &table[slot]))
                 n++;
@@ -346,7 +347,7 @@ struct extent {
 /*
  * Unlinks the tables of `x` at and below entry `slot` of `table`, and puts them on x->freed.
  * @level  each entry of `table` covers 1 << level bytes
- * @base   address that the entry's range begins at
+ * @base   first address of the entry's range
  */
 static void free_tables_below(uint64_t *table, unsigned slot, unsigned level, uint64_t base,
                               struct extent *x)

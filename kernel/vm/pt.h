@@ -2,12 +2,12 @@
 /*
  * pt.h - page tables of the user half.
  *
- * THEORY      A page table tells the processor which frame is behind an address.  It is a tree of four
- *             levels, with 512 entries in each table.  A table is a frame with PG_PT, whose `pt_live` counts
- *             the entries in use.  Tables have no lock.  An entry is changed by one atomic operation, and the
- *             thread whose operation empties an entry also adjusts the counters.
- *             Other locks decide what an entry contains: an entry of a private segment is filled with the
- *             space's anon.lock held, an entry of a shared segment with its object's lock held.
+ * THEORY      A page table maps an address to a frame, for the processor.  It is a tree of four levels, with
+ *             512 entries in each table.  A table is a frame with PG_PT, whose `pt_live` counts the entries in
+ *             use.  Tables have no lock.  An entry is changed by one atomic operation, and the thread whose
+ *             operation empties an entry also adjusts the counters.
+ *             Other locks protect the contents of an entry.  To fill an entry of a private segment, a thread
+ *             holds the space's anon.lock.  For a shared segment, it holds the lock of the segment's object.
  *             Upper levels grow by compare-and-swap.  They shrink only with as->lock held for writing, and
  *             only where no segment is left.  This is safe, because a thread that walks a range either holds
  *             as->lock and has a segment there, or holds the lock of an object that has a page there.
@@ -47,7 +47,7 @@ static inline struct page *pte_page(uint64_t pte)
     return phys_to_page(pte & PTE_ADDR);
 }
 
-/* pt_top - a top-level table with the kernel half filled in; NULL: no memory.  pt_top_free - free it. */
+/* pt_top - make a top-level table with the kernel half filled in; NULL: no memory.  pt_top_free - free it. */
 uint64_t *pt_top(void);
 void pt_top_free(uint64_t *pml4);
 
@@ -81,7 +81,7 @@ static inline uint64_t *pt_leaf(struct as *as, uint64_t addr)
     return e != 0 && (e & PTE_PS) == 0 ? pt_table_of(e) : NULL;
 }
 
-/* pt_pd_make, pt_leaf_make - as pt_pd(), pt_leaf(), but make absent tables; NULL: no memory. */
+/* pt_pd_make, pt_leaf_make - like pt_pd(), pt_leaf(), but make absent tables; NULL: no memory. */
 uint64_t *pt_pd_make(struct as *as, uint64_t addr);
 uint64_t *pt_leaf_make(struct as *as, uint64_t addr);
 
@@ -98,10 +98,10 @@ static inline uint64_t pt_prot(unsigned prot, bool writable)
 }
 
 /*
- * pt_set - map `pg` with `bits` at an entry, empty or not; the lock that decides about the entry is held
- * (THEORY).  Adjusts mapcount, rss_pages and pt_live.  If `pg` is mapped there already, it only adds rights.
- * Returns whether another page was mapped there: then the caller flushes the address.
- * pt_change - the same for an entry that is not empty.
+ * pt_set - map `pg` with `bits` at an entry, empty or not.  The caller holds the lock that protects the entry
+ * (THEORY).  Adjusts mapcount, rss_pages and pt_live.  If the entry already maps `pg`, the function only adds
+ * rights.  Returns whether another page was mapped there.  If so, the caller must flush the address.
+ * pt_change - like pt_set(), for an entry that is not empty.
  */
 bool pt_change(struct as *as, uint64_t *table, unsigned slot, struct page *pg, uint64_t bits);
 
@@ -120,21 +120,22 @@ static inline bool pt_set(struct as *as, uint64_t *table, unsigned slot, struct 
     return false;
 }
 
-/* pt_clear_page - empty an entry if it maps `pg`.  Returns whether it did: then the caller flushes. */
+/* pt_clear_page - empty an entry if it maps `pg`.  Returns whether it did; if so, the caller must flush. */
 bool pt_clear_page(struct as *as, uint64_t *table, unsigned slot, struct page *pg);
 
-/* pt_zap - empty all entries of [start, end).  Returns whether one was in use: then the caller flushes. */
+/* pt_zap - empty all entries of [start, end).  Returns whether one was in use; if so, the caller must flush. */
 bool pt_zap(struct as *as, uint64_t start, uint64_t end);
 /*
- * pt_restrict - remove rights that `prot` lacks from entries of [start, end).  Returns whether one changed.
+ * pt_restrict - remove rights that `prot` lacks from entries of [start, end).  Returns whether an entry
+ * changed.
  */
 bool pt_restrict(struct as *as, uint64_t start, uint64_t end, unsigned prot);
 /* pt_mark_locked - set or clear PTE_LOCKED in the entries of [start, end) that are in use. */
 void pt_mark_locked(struct as *as, uint64_t start, uint64_t end, bool on);
 /*
- * pt_free_range - free the page tables that overlap [start, end) and lie inside [lo, hi).  [lo, hi) is the
- * range around it that has no segments, so these tables are empty.  as->lock is held for writing, or the
- * space is ending.  Flushes.
+ * pt_free_range - free the page tables that overlap [start, end) and lie inside [lo, hi).  [lo, hi) is a range
+ * around [start, end) that has no segments, so these tables are empty.  The caller holds as->lock for writing,
+ * or the space is ending.  Flushes.
  */
 void pt_free_range(struct as *as, uint64_t start, uint64_t end, uint64_t lo, uint64_t hi);
 /*
@@ -142,7 +143,7 @@ void pt_free_range(struct as *as, uint64_t start, uint64_t end, uint64_t lo, uin
  * @pd  out: the table that holds the entry
  */
 uint64_t pt_next_present(struct as *as, uint64_t addr, uint64_t end, uint64_t **pd);
-/* pt_find - the entry that maps addr, or 0.  A snapshot.  @huge  out: whether it maps a 2 MiB page */
+/* pt_find - the entry that maps addr, or 0.  A snapshot.  @huge  out: whether the entry maps a 2 MiB page */
 uint64_t pt_find(struct as *as, uint64_t addr, bool *huge);
 
 #endif

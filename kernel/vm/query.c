@@ -6,7 +6,7 @@
  *             may be out of date when the caller uses them.  A query does not bring a page in.  Only
  *             as_access_remote() does: it faults pages in as the other process would, and copies the bytes
  *             through the kernel's direct map.
- * LOCKING     as->lock for reading
+ * LOCKING     as->lock is held for reading.
  * SEE ALSO    docs/memory.md
  */
 #include "lib/errno.h"
@@ -25,8 +25,8 @@ static void fill_page_info(struct as_page_info *out, const struct page *pg, uint
 
 /*
  * Fills in *out for an address without a page-table entry.  Memory that was touched may still have a
- * page (after fork, or marked for migration).  A page of a file does not count: it does not mean that
- * this space has touched it.
+ * page (after fork, or marked for migration).  A page of a file does not count, because its presence does not
+ * mean that this space has touched it.
  */
 static void query_unmapped_page(struct as_page_info *out, struct seg *s, uint64_t addr)
 {
@@ -64,7 +64,7 @@ void as_query(struct as *as, const uint64_t *addr, unsigned n, struct as_page_in
     rw_exit_read(&as->lock);
 }
 
-/* As as_skip_absent(), for [addr, end) inside one segment. */
+/* Like as_skip_absent(), for [addr, end) inside one segment. */
 static uint64_t next_present_page(struct seg *s, uint64_t addr, uint64_t end)
 {
     struct vm_object *o = seg_shared(s) ? s->obj : &s->as->anon;
@@ -224,8 +224,8 @@ static struct page *hold_mapped_page(struct vm_object *o, uint64_t index, uint64
 }
 
 /*
- * Copies `n` bytes, all in one page, from `addr` to `buf`, or with `write` from `buf` to `addr`.  Returns
- * whether it did; false: `addr` is not mapped now, or not writable.  as->lock is held for reading.
+ * Copies `n` bytes, all in one page, from `addr` to `buf`, or with `write` from `buf` to `addr`.  false: `addr`
+ * is not mapped now, or not writable; nothing was copied.  The caller holds as->lock for reading.
  */
 static bool copy_mapped_bytes(struct as *as, uint64_t addr, char *buf, size_t n, bool write)
 {
@@ -248,7 +248,7 @@ static bool copy_mapped_bytes(struct as *as, uint64_t addr, char *buf, size_t n,
     if (pg == NULL)
         return false;
     if (write && ((pt_find(as, addr, &huge) ^ e) & (PTE_ADDR | PTE_W)) !=
-                     0) { /* it was swapped out and in meanwhile */
+                     0) { /* the page was swapped out and in meanwhile */
         page_release(pg);
         return false;
     }
@@ -256,7 +256,7 @@ static bool copy_mapped_bytes(struct as *as, uint64_t addr, char *buf, size_t n,
     if (write) {
         memcpy(at, buf, n);
         if (o->kind == OBJ_VNODE)
-            object_dirty(o, pg); /* it may have been cleaned since the entry was read */
+            object_dirty(o, pg); /* the page may have been cleaned since the entry was read */
     } else {
         memcpy(buf, at, n);
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * range.c - changes a range of addresses that may contain any segments: munmap, mprotect, brk.
+ * range.c - changes a range of addresses that can contain any number of segments: munmap, mprotect, brk.
  *
- * THEORY      A range is always removed in this order: translations, TLB flush, segments (from their objects
- *             too), private pages, empty page tables.  After the flush no thread can access the pages.  After
- *             the segments and private pages are gone, reverse mapping cannot find the page tables any more
- *             (pt.h), so they can be freed.
- * LOCKING     as->lock held for writing
+ * THEORY      A range is always removed in this order: remove translations, flush TLBs, remove segments (also
+ *             from their objects), drop private pages, free empty page tables.  After the flush no thread can
+ *             access the pages.  After the segments and private pages are gone, reverse mapping cannot find the
+ *             page tables any more (pt.h), so they can be freed.
+ * LOCKING     as->lock is held for writing.
  * SEE ALSO    docs/memory.md
  */
 #include "lib/errno.h"
@@ -122,7 +122,7 @@ int as_detach(struct as *as, uint64_t addr, struct vm_object **obj)
 /* ---- protection ------------------------------------------------------------------------------ */
 
 /*
- * May [start, end) get `prot`?  Also reserves the memory that it then needs.
+ * Is [start, end) allowed to get `prot`?  If so, reserves the memory that the range then needs.
  * 0, -ENOMEM (a hole, a limit, no memory), -EACCES (forbidden by the file), -EINVAL (cuts a 2 MiB page).
  */
 static int check_and_reserve_protect(struct as *as, uint64_t start, uint64_t end, int prot)
@@ -148,7 +148,7 @@ static int check_and_reserve_protect(struct as *as, uint64_t start, uint64_t end
     return reserve_grow(&as->resv, more);
 }
 
-/* as_protect() for a checked range; as->lock is held for writing. */
+/* as_protect() for a checked range.  The caller holds as->lock for writing. */
 static int protect_range(struct as *as, uint64_t start, uint64_t end, int prot)
 {
     int err = check_and_reserve_protect(as, start, end, prot);
@@ -202,7 +202,7 @@ static bool heap_grow(struct as *as, uint64_t old, uint64_t end)
     bool extends =
         s != NULL && s->what == SEG_HEAP && s->n.end == old &&
         s->prot == (PROT_READ | PROT_WRITE) &&
-        s->locked == as->lock_future; /* mlock() of the old part does not lock the new one */
+        s->locked == as->lock_future; /* mlock() of the old part does not lock the new part */
 
     if (end > USER_TOP || as->virt_pages + pages > as->limits.as_bytes >> PAGE_SHIFT ||
         (as->lock_future && !as_may_lock(as, pages)) ||

@@ -6,7 +6,7 @@
  *             is made elsewhere, and the private pages move to it by a change of their index.  A page that
  *             relatives of fork() share is copied, because a page has only one index in the whole family.
  *             For pages of an object there is nothing to do: faults find them through the new segment.
- * LOCKING     as->lock held for writing
+ * LOCKING     as->lock is held for writing.
  * SEE ALSO    anon.c, docs/memory.md
  */
 #include "lib/errno.h"
@@ -30,7 +30,7 @@ static bool exceeds_grow_limits(struct as *as, const struct seg *s, uint64_t mor
            (data && as->data_pages + more > as->limits.data_bytes >> PAGE_SHIFT);
 }
 
-/* The segment of the old range, split so that it covers only this range; NULL: no memory. */
+/* Splits the segment of the old range so that it covers only this range, and returns it; NULL: no memory. */
 static struct seg *isolate_old_range(struct remap *m)
 {
     return seg_isolate(m->as, m->old, m->old + m->old_len) == 0 ? seg_find(m->as, m->old) : NULL;
@@ -85,7 +85,7 @@ static int move_mapping(struct remap *m)
     range_zap(m->as, m->old, m->old + m->old_len);
     if (!seg_shared(from)) {
         err = anon_move(m->as, m->old, m->to, keep);
-        if (err != 0) { /* moves the pages back, which needs no more memory than was freed */
+        if (err != 0) { /* move the pages back: this needs no more memory than was freed */
             anon_move(m->as, m->to, m->old, keep);
             to->obj = NULL;
             to->vn = NULL;
@@ -98,7 +98,7 @@ static int move_mapping(struct remap *m)
     return range_unmap(m->as, m->old, m->old + m->old_len);
 }
 
-/* as_remap() with as->lock held for writing. */
+/* as_remap(), when the caller holds as->lock for writing. */
 static int remap_range(struct remap *m)
 {
     struct seg *s = seg_find(m->as, m->old);

@@ -9,8 +9,8 @@
  *             A private page can be mapped by each address space whose private object names it.  These
  *             objects are on the family's list, and the address is index * 4 KiB.
  *             So nothing has to be stored per page or per mapping.
- * LOCKING     family, then object.  While an object's lock is held, no segment leaves its list and no page
- *             its tree, so the page tables for them cannot be freed (pt.h).
+ * LOCKING     The family is locked before the object.  While an object's lock is held, no segment leaves the
+ *             object's list and no page leaves its tree.  So the page tables for them cannot be freed (pt.h).
  * SEE ALSO    docs/memory.md
  */
 #include "vm/rmap.h"
@@ -18,11 +18,11 @@
 #include "stat/panic.h"
 #include "vm/pt.h"
 
-enum { COUNTS_SOON = 100000000 }; /* turns to wait for mapcount: far more than pt_zap() needs */
+enum { COUNTS_SOON = 100000000 }; /* turns to wait for mapcount; pt_zap() needs far fewer */
 
 /*
- * Drops the translation of `pg` at `addr` of `as`, if there is one.  Adds `as` to the batch also if another
- * thread has emptied entries and not flushed yet (as.h I8).
+ * Drops the translation of `pg` at `addr` of `as`, if there is one.  If it drops one, or if another thread has
+ * emptied entries and not flushed yet (as.h I8), adds `as` to the batch.
  */
 static void unmap_page_at(struct as *as, uint64_t addr, struct page *pg, struct tlb_batch *b)
 {
@@ -114,7 +114,7 @@ void rmap_protect_shared(struct vm_object *o, uint64_t first, uint64_t last, str
     }
 }
 
-/* The same for a private page; locked translations stay. */
+/* rmap_unmap() for a private page; locked translations stay. */
 static void unmap_private_page(struct anon_family *f, struct page *pg, struct tlb_batch *b)
 {
     struct vm_object *o;
@@ -182,7 +182,7 @@ static bool is_shared_page_referenced(struct vm_object *o, struct page *pg, bool
             yes |= test_referenced_at(s->as, s->n.start + ((index - s->obj_first) << PAGE_SHIFT),
                                       pg, clear, b) &&
                    (s->advice != READ_SEQUENTIAL ||
-                    s->locked); /* a sequential reader does not need it again */
+                    s->locked); /* a sequential reader does not need the page again */
     }
     return yes;
 }

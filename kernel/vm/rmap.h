@@ -8,7 +8,7 @@
 #include "vm/as.h"
 #include "vm/tlb.h"
 
-/* rmap_locked_shared - whether a locked segment maps the page of a file or shared object.  o->lock is held. */
+/* rmap_locked_shared - whether a locked segment maps the page of a file or shared object.  The caller holds o->lock. */
 bool rmap_locked_shared(struct vm_object *o, struct page *pg);
 
 #endif

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * seg.c - segments: making, cutting, joining, and the counts of an address space.
+ * seg.c - segments: creating, splitting and joining them, and the counts of an address space.
  *
  * THEORY      A segment is a range of addresses with one protection, one kind of backing, one policy and one
  *             advice.  Private pages are indexed by address in the space's own object, so no page moves when
  *             a segment is split or when two are joined.  Only obj_first of the upper part must be computed.
- *             Neighbours that are alike are joined again.  Otherwise a program that changes protection page
- *             by page would end with one segment per page.
+ *             Neighbours that differ only in their range are joined again.  Otherwise a program that changes
+ *             protection page by page would finally have one segment per page.
  * INVARIANTS  I1  virt_pages and the other counts of struct as are the sums over the segments
  *             I2  a segment with an object is on the object's list exactly while it is in the tree
  *             I3  while an object's lock is held, each mapping of one of its pages lies in exactly one
- *                 segment on its list.  So a split or a join is done under one hold of this lock
- * LOCKING     as->lock held for writing.  obj->lock guards the object's list, and the ranges of the segments
- *             on it, because rmap.c reads them
+ *                 segment on its list.  So this lock is held during a whole split or join
+ * LOCKING     as->lock is held for writing.  obj->lock guards the object's list, and the ranges of the segments
+ *             on that list, because rmap.c reads them.
  * SEE ALSO    vm/segtree.h, docs/memory.md
  */
 #include "vm/as.h"
@@ -81,7 +81,7 @@ void seg_unlink_object(struct seg *s)
                         s->obj_first + ((s->n.end - s->n.start) >> PAGE_SHIFT) - 1);
 }
 
-/* May stores to the segment change a file?  Then it counts as a writer of the file. */
+/* Can stores to the segment change a file?  If so, the segment counts as a writer of the file. */
 static bool writes_file(const struct seg *s)
 {
     return s->vn != NULL && seg_shared(s) && (s->max_prot & PROT_WRITE) != 0;
@@ -182,7 +182,7 @@ static void unlock_backing_object(const struct seg *s)
         spin_unlock(&s->obj->lock);
 }
 
-/* Changes the range of a segment, and the counts; its object is locked. */
+/* Changes the range of a segment, and the counts.  The caller has locked the segment's object. */
 static void set_segment_range(struct seg *s, uint64_t start, uint64_t end)
 {
     ASSERT(start < end && end <= USER_TOP, "as.h I6");
@@ -257,7 +257,7 @@ int seg_isolate(struct as *as, uint64_t start, uint64_t end)
     return 0;
 }
 
-/* Can `high` be joined to `low`?  It can if it follows directly and differs in nothing. */
+/* Can `high` be joined to `low`?  It can if it follows low directly and has the same attributes. */
 static bool can_join_segments(const struct seg *low, const struct seg *high)
 {
     return low->n.end == high->n.start && low->prot == high->prot &&
@@ -298,8 +298,8 @@ struct seg *seg_join(struct seg *s)
 }
 
 /*
- * Copies a segment to the space `arg` for segtree_clone().  The copy is unlocked, and on
- * no object's list yet.
+ * Copies a segment to the space `arg` for segtree_clone().  The copy is not locked in memory, and not yet on an
+ * object's list.
  */
 static struct seg_node *clone_segment(void *arg, struct seg_node *n)
 {

@@ -3,11 +3,11 @@
  * segplace.c - chooses the board for a new page of a segment.
  *
  * THEORY      Private memory has its placement policy in the segment.  Shared memory has it in the object, so that
- *             it holds for all mappings.  Without advice, kind and size of the memory decide
- *             (lgrp_mem_default).  Each address space begins at another colour.
+ *             it holds for all mappings.  Without advice, the policy depends on the kind and size of the memory
+ *             (lgrp_mem_default).  The colours of each address space begin at a different colour.
  *             Almost every new page is private and goes to the home of the thread that touches it first (*first
  *             touch*).  That is decided here, in a few instructions; pages/placement.c decides the rest.
- * LOCKING     for the fields of a segment, as in as.h
+ * LOCKING     The fields of a segment are locked as described in as.h.
  * SEE ALSO    placement.c, docs/memory.md
  */
 #include "vm/segplace.h"

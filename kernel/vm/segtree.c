@@ -3,9 +3,9 @@
  * segtree.c - the ordered set of address ranges of one address space; see segtree.h.
  *
  * THEORY      A textbook AVL tree with recursive functions; their depth is at most 1.44 log2(count).
- *             To insert or to remove a range changes its node and the gap of the next range, which are
- *             both on one path from the root.  On the way back up, rebalance_subtree() restores height
- *             and max_gap along this path.
+ *             Inserting or removing a range changes its node and the gap of the next range.  Both nodes are on
+ *             one path from the root.  On the way back up, rebalance_subtree() restores height and max_gap
+ *             along this path.
  * SEE ALSO    tests/host/test_segtree.c
  */
 #include "vm/segtree.h"
@@ -48,7 +48,7 @@ static struct seg_node *rotate_left(struct seg_node *n)
     return r;
 }
 
-/* Restores I2 and I3 at `n`, whose subtrees fulfil them; returns the subtree's new root. */
+/* Restores I2 and I3 at `n`, if they hold in both subtrees of n; returns the new root of the subtree. */
 static struct seg_node *rebalance_subtree(struct seg_node *n)
 {
     int32_t lean = subtree_height(n->left) - subtree_height(n->right);

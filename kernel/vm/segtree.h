@@ -6,11 +6,12 @@
  *             large enough.  Both take logarithmic time here: the ranges are in an AVL tree (a search tree
  *             that stays balanced), ordered by start address.  Each node knows the free gap below its range,
  *             and the largest gap of its subtree.  A list links the ranges in the same order.
- *             A stack keeps `guard` bytes below it free: they do not belong to the gap.
+ *             The `guard` bytes below a stack stay free, so they do not belong to the gap.
  * INVARIANTS  I1  ranges do not overlap and start < end
  *             I2  the heights of a node's subtrees differ by at most one
  *             I3  max_gap is the largest gap of the node and its subtrees
- * LOCKING     that of the address space.  Readers write `hint` too: any range in the tree is a valid hint
+ * LOCKING     The caller holds the lock of the address space.  Readers write `hint`, too; any range in the tree
+ *             is a valid hint.
  * SEE ALSO    tests/host/test_segtree.c
  */
 #ifndef VM_SEGTREE_H
@@ -66,7 +67,7 @@ static inline struct seg_node *segtree_first(struct seg_tree *t)
     return list_empty(&t->order) ? NULL : list_first(&t->order, struct seg_node, link);
 }
 
-/* segtree_insert - add a range (start, end and guard set) that overlaps none. */
+/* segtree_insert - add a range that overlaps no other range.  Its start, end and guard are set. */
 void segtree_insert(struct seg_tree *t, struct seg_node *n);
 void segtree_remove(struct seg_tree *t, struct seg_node *n);
 /* segtree_resize - move the ends of a range without passing a neighbour. */

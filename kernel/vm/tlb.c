@@ -5,25 +5,26 @@
  * THEORY      Each processor caches page-table entries in its TLB.  It does not notice when the kernel
  *             changes an entry in memory, so the kernel must invalidate the cached copies before it reuses a
  *             page.  On other CPUs a *shootdown* does this: the sender interrupts them and waits until they
- *             have done it.  Interrupts are expensive, so only CPUs that may use the old entry get one.
- *             A CPU loads an address space when it dispatches one of its threads.  The space stays loaded
+ *             have invalidated their copies.  Interrupts are expensive, so only CPUs that may use the old entry
+ *             are interrupted.
+ *             A CPU loads an address space when it dispatches a thread of that space.  The space stays loaded
  *             while threads without an address space (kernel threads, idle) run: the CPU is then *lazy*.  A
- *             lazy CPU uses no user translations, and it writes CR3 again only for another space.
+ *             lazy CPU uses no user translations, and writes CR3 again only to load another space.
  *             A flush increments the space's generation, flushes this CPU, and interrupts the other CPUs that
  *             have the space loaded and are not lazy.  A CPU that stops being lazy compares generations; if
  *             it has missed a flush, it flushes everything.
  *             A processor may walk page tables at any time, also while it is lazy (Intel SDM volume 3,
- *             4.10.2.3).  So before page tables are freed, lazy CPUs too are interrupted, and unload the
+ *             4.10.2.3).  So before page tables are freed, lazy CPUs are interrupted, too, and unload the
  *             space.  The sender waits with interrupts off, because its request is in the struct of its own
- *             CPU.  While it waits it carries out requests of other CPUs, so that two senders do not wait for
+ *             CPU.  While it waits, it carries out requests of other CPUs, so that two senders do not wait for
  *             each other for ever.  The sender holds no spin lock, because a target may be spinning on that
  *             lock with interrupts off.
  * INVARIANTS  I1  a CPU is in as->cpus whenever its vm_cpu.loaded == as and one of its threads may run there
  *             I2  a CPU that uses `as` has done all flushes up to vm_cpu.gen, and gets
  *                 requests for later ones
- * LOCKING     none.  I2 holds because of the order on both sides: a sender increments tlb_gen, then reads
- *             `cpus` and `lazy`; a CPU sets its bit in `cpus` or clears `lazy`, then reads tlb_gen.  All
- *             these accesses are sequentially consistent.
+ * LOCKING     There are no locks.  I2 holds because of the order of accesses on both sides: a sender increments
+ *             tlb_gen, then reads `cpus` and `lazy`; a CPU sets its bit in `cpus` or clears `lazy`, then reads
+ *             tlb_gen.  All these accesses are sequentially consistent.
  * TUNABLES    FLUSH_PAGES below
  * SEE ALSO    docs/memory.md
  */
@@ -41,7 +42,10 @@
 
 #define FLUSH_PAGES 32 /* up to this many pages are flushed one by one, else the whole TLB */
 
-/* Carries out flush number `gen` of the space loaded here; start == end means all of it.  Interrupts off. */
+/*
+ * Carries out flush number `gen` of the space loaded on this CPU; start == end: of the whole space.  Interrupts
+ * are off.
+ */
 static void flush_local_tlb(struct vm_cpu *v, struct as *as, uint64_t start, uint64_t end,
                             uint64_t gen)
 {
@@ -57,7 +61,7 @@ static void flush_local_tlb(struct vm_cpu *v, struct as *as, uint64_t start, uin
     }
 }
 
-/* Unloads the space that is loaded on this CPU, if any.  Interrupts off. */
+/* Unloads the space that is loaded on this CPU, if any.  Interrupts are off. */
 static void unload_local_space(struct vm_cpu *v)
 {
     struct as *as = atomic_load_explicit(&v->loaded, memory_order_relaxed);
@@ -68,7 +72,7 @@ static void unload_local_space(struct vm_cpu *v)
         cpumask_clear_atomic(&as->cpus, this_cpu()->id);
 }
 
-/* Carries out every pending request to this CPU.  Interrupts off. */
+/* Carries out every pending request to this CPU.  Interrupts are off. */
 static void answer_tlb_requests(struct vm_cpu *v)
 {
     for (unsigned w = 0; w < CPUMASK_WORDS; w++) {
@@ -110,7 +114,7 @@ void vm_tlb_ipi(void)
     answer_tlb_requests(this_cpu()->vm);
 }
 
-/* Puts the CPUs other than `me` that the request concerns into *ask, empty at first.  Returns how many. */
+/* Adds to *ask, which is empty at first, the CPUs that the request concerns, except `me`.  Returns how many. */
 static uint32_t choose_tlb_targets(const struct tlb_request *r, unsigned me, struct cpumask *ask)
 {
     uint32_t n = 0;
@@ -131,7 +135,7 @@ static uint32_t choose_tlb_targets(const struct tlb_request *r, unsigned me, str
     return n;
 }
 
-/* Sends this CPU's request to the other CPUs that it concerns, and waits for them.  Interrupts off. */
+/* Sends this CPU's request to the other CPUs that it concerns, and waits for them.  Interrupts are off. */
 static void shoot_down_others(struct vm_cpu *v, struct cpu *me)
 {
     struct tlb_request *r = &v->request;
@@ -173,7 +177,7 @@ bool tlb_only_here(const struct as *as)
     return others == 0;
 }
 
-/* Flushes [start, end) of `as` on all CPUs that have it loaded; start == end: all of it. */
+/* Flushes [start, end) of `as` on all CPUs that have `as` loaded; start == end: the whole space. */
 static void flush_space(struct as *as, uint64_t start, uint64_t end, enum tlb_what what)
 {
     struct cpu *me;

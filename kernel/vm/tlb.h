@@ -15,9 +15,9 @@
 
 enum tlb_what {
     TLB_PAGES,  /* invalidate translations; lazy CPUs do so when they use the space again */
-    TLB_TABLES, /* tables are freed: as TLB_PAGES, and lazy CPUs unload the space         */
+    TLB_TABLES, /* tables are freed: like TLB_PAGES, and lazy CPUs unload the space         */
     TLB_LEAVE,  /* all CPUs unload the space                                              */
-    TLB_KERNEL, /* no space: all CPUs invalidate all translations but global ones         */
+    TLB_KERNEL, /* no space: all CPUs invalidate all but global translations         */
 };
 
 /* A shootdown request to other CPUs; it is in the sender's vm_cpu. */
@@ -42,18 +42,21 @@ struct vm_cpu {
     uint64_t *tops[PT_TOPS];
 };
 
-/* The tlb_flush functions and tlb_retire() wait for other CPUs: no spin lock may be held. */
+/* The tlb_flush functions and tlb_retire() wait for other CPUs, so the caller must hold no spin lock. */
 /* tlb_flush - invalidate the translations of [start, end) of `as` on every CPU. */
 void tlb_flush(struct as *as, uint64_t start, uint64_t end);
 void tlb_flush_all(struct as *as);
-/* tlb_flush_tables - as tlb_flush_all(), before some page tables of `as` are freed. */
+/* tlb_flush_tables - like tlb_flush_all(), but called before some page tables of `as` are freed. */
 void tlb_flush_tables(struct as *as);
-/* tlb_only_here - is this the only CPU that can have translations of `as`?  Interrupts are off. */
+/* tlb_only_here - whether this is the only CPU that can have translations of `as`.  Interrupts are off. */
 bool tlb_only_here(const struct as *as);
 /* tlb_retire - make every CPU unload `as`, which is about to be freed. */
 void tlb_retire(struct as *as);
 
-/* tlb_batch_add - `as` needs a flush.  Not if it has no reference left: as_destroy() retires it. */
+/*
+ * tlb_batch_add - note that `as` needs a flush.  Does nothing if no reference to `as` is left: as_destroy()
+ * retires it.
+ */
 void tlb_batch_add(struct tlb_batch *b, struct as *as);
 
 #endif

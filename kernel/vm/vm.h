@@ -2,17 +2,17 @@
 /*
  * vm.h - address spaces and the operations on them.
  *
- * THEORY      Each program has an address space: it uses addresses as if all memory were its own.  The kernel
- *             decides for each page (4 KiB) of addresses which frame of RAM is behind it, and the processor
- *             reads the decision from page tables.  Most pages get a frame only at the first access: the
- *             processor raises a page fault, the kernel finds or makes the page, and the program continues.
- *             An address space is an ordered tree of segments.  A segment maps a range of addresses to a
- *             range of an object (a file or shared memory), to private anonymous memory, or to a file
- *             with private copies.  Page tables are only a cache of segments and objects: a fault can
- *             always fill an entry again.
- * LOCKING     as->lock (sleeping rwlock): for reading in faults, for writing to change segments.  After it
- *             come the locks of family and object; page tables have no lock (pt.h).  No user pointer is
- *             followed here: addresses are numbers.
+ * THEORY      Each program has an address space: the program uses addresses as if all memory were its own.  The
+ *             kernel decides for each page (4 KiB) of addresses which frame of RAM is behind it, and the
+ *             processor reads the decision from page tables.  Most pages get a frame only at the first access:
+ *             the processor raises a page fault, the kernel finds or makes the page, and the program continues.
+ *             An address space is an ordered tree of segments.  A segment maps a range of addresses to a range
+ *             of an object (a file or shared memory), to private anonymous memory, or to a file with private
+ *             copies.  Page tables are only a cache of segments and objects: a fault can always fill an entry
+ *             again.
+ * LOCKING     as->lock is a sleeping rwlock.  Faults hold it for reading; a change of segments holds it for
+ *             writing.  After it come the locks of family and object.  Page tables have no lock (pt.h).  These
+ *             functions do not follow user pointers: addresses are numbers.
  * SEE ALSO    as.h, fault.c, docs/memory.md
  */
 #ifndef VM_VM_H
@@ -47,20 +47,20 @@ enum {
 };
 enum fault_access { FAULT_READ, FAULT_WRITE, FAULT_EXEC };
 
-/* as_create - an empty space with one reference; NULL: no memory. */
+/* as_create - make an empty space with one reference; NULL: no memory. */
 struct as *as_create(void);
 /*
- * as_fork - a copy of `parent` for fork: shared memory is shared, private memory is copy-on-write.
+ * as_fork - make a copy of `parent` for fork: shared memory is shared, private memory is copy-on-write.
  * Returns NULL if there is no memory.  Takes parent->lock for writing.
  */
 struct as *as_fork(struct as *parent);
 void as_hold(struct as *as);
 /*
- * as_release - drop a reference; dropping the last one unmaps everything and frees the tables.  May sleep.
- * If curthread->as is the space that ends, it becomes NULL.
+ * as_release - drop a reference; dropping the last one unmaps everything and frees the tables.  Can sleep.  If
+ * curthread->as is the space that ends, it becomes NULL.
  */
 void as_release(struct as *as);
-/* as_memory_returns - are pages of an address space that has ended being freed now?  Takes no locks. */
+/* as_memory_returns - whether the pages of an ended address space are being freed now.  Takes no locks. */
 bool as_memory_returns(void);
 
 /*
@@ -82,18 +82,20 @@ int as_unmap(struct as *as, uint64_t addr, uint64_t len);
 /*
  * as_detach - unmap the System V shared memory that shmat() mapped at `addr`.
  * 0, -EINVAL (no such mapping begins there) or -ENOMEM.
- * @obj  out: the object that was mapped.  It may be gone, so only compare the pointer
+ * @obj  out: the object that was mapped.  The object may already be freed, so the caller must only compare the
+ *       pointer
  */
 int as_detach(struct as *as, uint64_t addr, struct vm_object **obj);
 /* as_protect - mprotect(2).  0, -EINVAL, -EACCES (the file forbids it), or -ENOMEM (also for a hole). */
 int as_protect(struct as *as, uint64_t addr, uint64_t len, int prot);
 /*
- * as_remap - mremap(2).  0, -EINVAL, -EFAULT (not in one segment), -EAGAIN (locks too much), -ENOMEM, -EIO.
+ * as_remap - mremap(2).  0, -EINVAL, -EFAULT (not in one segment), -EAGAIN (too much would be locked), -ENOMEM,
+ * -EIO.
  * @new_addr  in: the new address (MREMAP_FIXED); out: where the mapping is now
  */
 int as_remap(struct as *as, uint64_t old, uint64_t old_len, uint64_t new_len, int flags,
              uint64_t *new_addr);
-/* as_brk_init - set the heap's start at exec.  as_brk - brk(2): returns the break, changed or not. */
+/* as_brk_init - set the heap's start at exec.  as_brk - brk(2): returns the break, even if it is unchanged. */
 void as_brk_init(struct as *as, uint64_t start);
 uint64_t as_brk(struct as *as, uint64_t want);
 /*
@@ -118,8 +120,7 @@ void as_set_limits(struct as *as, const struct as_limits *lim);
  * as_fault - resolve a page fault of curthread at `addr`.
  * Returns 0, or the signal to send (SIGSEGV with *code SEGV_MAPERR 1 or SEGV_ACCERR 2, SIGBUS with *code
  * BUS_ADRERR 2), or -ENOMEM: the caller kills the process with a message; or -EINTR: no memory, and the process
- * is ending.
- * May sleep.  Called by the trap handler with interrupts on.
+ * is ending.  Can sleep.  The trap handler calls it with interrupts on.
  */
 int as_fault(struct as *as, uint64_t addr, enum fault_access access, int *code);
 
@@ -134,8 +135,8 @@ struct as_page_info {
 /* as_query - fill out[] for `n` addresses; does not fault pages in.  Takes as->lock for reading. */
 void as_query(struct as *as, const uint64_t *addr, unsigned n, struct as_page_info *out);
 /*
- * as_skip_absent - an address of [addr, end) below which as_query() finds no page, or `end`.  Looks at one
- * segment only, so there may be no page at the result either.  Takes as->lock for reading.
+ * as_skip_absent - an address of [addr, end) such that as_query() finds no page between addr and it, or `end`.
+ * Looks at one segment only, so perhaps there is no page at the result, either.  Takes as->lock for reading.
  */
 uint64_t as_skip_absent(struct as *as, uint64_t addr, uint64_t end);
 
@@ -159,17 +160,17 @@ void as_usage(struct as *as, struct as_usage *out);
 /*
  * as_unpromised - an estimate of the pages that a space uses without a reservation: resident pages of
  * MAP_NORESERVE memory, of files and of shared memory, and page tables that are not reserved with memory.
- * @own  out: of these, pages of private memory, page tables and locked pages; not negative
+ * @own  out: how many of these are pages of private memory, page tables and locked pages; not negative
  * @rss  out: all resident pages
  * Does not wait for as->lock; without it the estimate is coarser.
  */
 int64_t as_unpromised(struct as *as, int64_t *own, uint64_t *rss);
 /*
  * as_mlock - lock the pages of [addr, addr + len) in memory, and bring them in; without `on`, unlock them.
- * @limit  bytes that the space may have locked
+ * @limit  how many bytes the space is allowed to have locked
  * 0, -ENOMEM (a hole, over the limit, or no memory), or -EAGAIN (too much is locked on this machine).
- * as_mlockall - the same for all segments (MCL_CURRENT) and for all later segments (MCL_FUTURE); flags 0
- * unlocks all.  -EINVAL for other flags.  Both take as->lock for writing, and sleep.
+ * as_mlockall - lock all segments (MCL_CURRENT) and all later segments (MCL_FUTURE); flags 0 unlocks all.
+ * -EINVAL for other flags.  Both take as->lock for writing, and sleep.
  */
 enum { MCL_CURRENT = 1, MCL_FUTURE = 2, MCL_ONFAULT = 4 };
 int as_mlock(struct as *as, uint64_t addr, uint64_t len, bool on, uint64_t limit);
@@ -178,7 +179,7 @@ int as_mlockall(struct as *as, int flags, uint64_t limit);
 uint64_t vm_locked_pages(void);
 /*
  * as_access_remote - read or write bytes of another process's space (/proc/PID/mem, cmdline).  Returns the
- * bytes copied, which are fewer than `n` where a page cannot be accessed.  Sleeps.
+ * number of bytes copied, which is less than `n` if a page cannot be accessed.  Sleeps.
  * @buf  in the kernel
  */
 long as_access_remote(struct as *as, uint64_t addr, void *buf, size_t n, bool write);
@@ -193,10 +194,10 @@ struct futex_key {
  */
 int as_futex_key(struct as *as, uint64_t addr, bool private_hint, struct futex_key *key);
 
-/* vm_init - make the caches of this folder and initialise its parts; after kmem_init(). */
+/* vm_init - make the caches of this folder and initialise its parts.  Called after kmem_init(). */
 void vm_init(void);
 struct cpu;
-/* vm_cpu_init - make c->vm in memory of the CPU's node; for each CPU, before it runs a thread. */
+/* vm_cpu_init - make c->vm in memory of the CPU's node.  Called for each CPU before it runs a thread. */
 void vm_cpu_init(struct cpu *c);
 /* vm_cached_tables - number of empty page tables that CPUs keep for reuse; their frames are not free. */
 uint64_t vm_cached_tables(void);
