@@ -5,11 +5,11 @@
  * THEORY      A node's free blocks are on lists by order (buddy system, Knowlton 1965).  If there is no free
  *             block of the wanted order, a larger one is split into halves.  Freeing a block merges it with
  *             its buddy, the block whose number differs in one bit.
- *             Only the head of a free block is marked as free, and merging reads only heads.  So
- *             descriptors need no initialisation at boot, except in the 4 MiB blocks that are partly in
- *             use: there a buddy may be a frame that was never freed (page_boot.c).
+ *             Only the head of a free block is marked as free, and merging reads only heads.  So descriptors
+ *             need no initialisation at boot, except in the 4 MiB blocks that are partly in use.  In these a
+ *             buddy may be a frame that was never freed (page_boot.c).
  * INVARIANTS  page.h I1, I3
- * LOCKING     node->lock (RANK_BUDDY).  Never two nodes' locks at once.
+ * LOCKING     node->lock (RANK_BUDDY).  A CPU never holds the locks of two nodes.
  * SEE ALSO    docs/memory.md, tests/host/test_buddy.c
  */
 #include "mem/buddy.h"
@@ -48,7 +48,7 @@ struct page *block_take(struct mem_node *n, unsigned order)
         list_push_front(&n->free[o], &half->link);
         n->free_mask |= 1ull << o;
     }
-    pg->flags = 0; /* under the lock: its buddy, if freed, must not merge with it */
+    pg->flags = 0; /* while the lock is held: its buddy, if freed, must not merge with it */
     n->nfree_pages -= 1ull << order;
     return pg;
 }
@@ -63,8 +63,8 @@ void block_give(struct mem_node *n, struct page *pg, unsigned order)
         struct page *buddy = vmemmap + (pfn ^ (1ull << order));
 
         /*
-         * A buddy on another node must not be merged, and this lock does not guard its fields.  They may be
-         * stale, but with PG_FREE set `node` is right, because it is written first.
+         * A buddy on another node must not be merged, and this lock does not guard its fields.  They may be out
+         * of date.  But if PG_FREE is set, `node` is correct, because it is written before PG_FREE.
          */
         if (!(buddy->flags & PG_FREE) || buddy->order != order || buddy->node != node)
             break;
@@ -76,7 +76,7 @@ void block_give(struct mem_node *n, struct page *pg, unsigned order)
         order++;
     }
     pg = vmemmap + pfn;
-    pg->node = node; /* before the flag: code that frees the buddy on another node may read it */
+    pg->node = node; /* before the flag: code that frees the buddy elsewhere may read it */
     pg->order = (uint8_t)order;
     pg->flags = PG_FREE;
     list_push_front(&n->free[order], &pg->link);

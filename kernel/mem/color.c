@@ -2,25 +2,25 @@
 /*
  * color.c - frames by colour, for caches with physical addresses.
  *
- * THEORY      A cache that uses physical addresses stores a line at a place that depends on the address.
- *             Frames that occupy the same places of a way of the external cache have the same colour: their
- *             number modulo the pages of a way.  Kernels colour user pages for two reasons: consecutive
- *             pages then do not displace each other, and a program has the same conflicts in every run
- *             (Kessler and Hill, "Page Placement Algorithms for Large Real-Indexed Caches", ACM TOCS 10,
- *             1992).  The caller chooses the colour of a page: pages/placement.c.
+ * THEORY      A cache that uses physical addresses stores a line at a place that depends on the address. Frames
+ *             that occupy the same places of a way of the external cache have the same colour.  The colour of a
+ *             frame is its number modulo the number of pages of a way.  Kernels colour user pages for two
+ *             reasons: consecutive pages then do not evict each other from the cache, and a program has the
+ *             same conflicts in every run (Kessler and Hill, "Page Placement Algorithms for Large Real-Indexed
+ *             Caches", ACM TOCS 10, 1992).  The caller chooses the colour of a page: pages/placement.c.
  *             A block of as many frames as there are colours has one frame of each colour.  If the bin of a
- *             colour is empty, such a block is opened: the frame of that colour is allocated, and the
- *             others go to their bins.
- *             Freed frames go to the buddy system, not to the bins.  They merge there, but not with frames
- *             of their block that are in bins.  So all bins are emptied into the buddy system in two cases:
- *             if they would hold more than BINNED_MAX frames of each colour on average, and if the buddy
- *             system has no large enough block left.  If memory is short, the allocator ignores colours.
- *             A frame that was emptied from its bin cannot be chosen by colour while other frames of its
- *             block are in use, so this should be rare.  Arrays that grow at the same time need one colour
- *             more often than another, by about the square root of their number of pages.  Therefore
- *             BINNED_MAX is large; it only bounds the time to empty the bins.
+ *             colour is empty, such a block is split: the frame of that colour is allocated, and the other
+ *             frames go to their bins.
+ *             Freed frames go to the buddy system, not to the bins.  There they merge, but not with frames of
+ *             their block that are still in bins.  So all bins are emptied into the buddy system in two cases:
+ *             if they would hold more than BINNED_MAX frames of each colour on average, and if the buddy system
+ *             has no large enough block left.  If memory is short, the allocator ignores colours.  A frame that
+ *             has returned from its bin to the buddy system cannot be chosen by colour while other frames of
+ *             its block are in use.  So bins should be emptied rarely.  Arrays that grow at the same time need
+ *             one colour more often than another, by about the square root of their number of pages.  Therefore
+ *             BINNED_MAX is large; it only limits the time to empty the bins.
  * INVARIANTS  I1  a frame in a bin is not PG_FREE, so its buddy does not merge with it
- *             I2  nbinned is the number of frames in a node's bins; nfree_pages counts them too
+ *             I2  nbinned is the number of frames in a node's bins; nfree_pages includes them
  * LOCKING     node->lock (RANK_BUDDY)
  * TUNABLES    use_page_coloring; page_colors (read only)
  * SEE ALSO    page.h, docs/memory.md, tests/host/test_buddy.c
@@ -48,7 +48,7 @@ void bins_empty(struct mem_node *n)
     n->nbinned = 0;
 }
 
-/* Takes a frame of a colour from its bin or from a new block; NULL: there is neither.  n->lock is held. */
+/* Takes a frame of a colour from its bin or from a new block; NULL: there is neither.  The caller holds n->lock. */
 static struct page *take_colored_frame(struct mem_node *n, unsigned color)
 {
     unsigned order = (unsigned)__builtin_ctz(page_colors);
@@ -84,7 +84,7 @@ struct page *page_alloc_colored(unsigned node, unsigned color, unsigned flags)
     struct mem_node *n = &mem_nodes[node];
     struct page *pg = NULL;
 
-    if (n->bin != NULL && !is_node_scarce(n)) { /* else page_alloc() gets memory */
+    if (n->bin != NULL && !is_node_scarce(n)) { /* otherwise page_alloc() gets memory */
         spin_lock(&n->lock);
         pg = take_colored_frame(n, color);
         n->n_local += pg != NULL;

@@ -2,7 +2,7 @@
 /*
  * color.h - the bins of free frames by colour, between the buddy system and the page allocator.
  *
- * LOCKING     node->lock is held
+ * LOCKING     The caller holds node->lock.
  */
 #ifndef MEM_COLOR_H
 #define MEM_COLOR_H
@@ -12,7 +12,7 @@
 /* bins_empty - move all frames of the bins to the buddy system. */
 void bins_empty(struct mem_node *n);
 
-/* block_take_or_bins - block_take(), after emptying the bins if the buddy system has no block. */
+/* block_take_or_bins - like block_take(), but if the buddy system has no block, empty the bins and try again. */
 static inline struct page *block_take_or_bins(struct mem_node *n, unsigned order)
 {
     struct page *pg = block_take(n, order);

@@ -2,9 +2,9 @@
 /*
  * count.c - numbers of frames: free, installed, unpageable; allocations by node.
  *
- * THEORY      A number that changes at each allocation is kept by each CPU, in its magazine or in struct cpu,
- *             and summed here.  Such a sum is not exact while other CPUs allocate.
- * LOCKING     none
+ * THEORY      For a number that changes at each allocation, each CPU has its own counter, in its magazine or in
+ *             struct cpu.  These functions compute the sum.  Such a sum is not exact while other CPUs allocate.
+ * LOCKING     The functions take no locks.
  */
 #include "mem/count.h"
 

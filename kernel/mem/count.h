@@ -2,7 +2,7 @@
 /*
  * count.h - how frames are counted as unpageable: see mem_unpageable() in page.h.
  *
- * LOCKING     none: each CPU has a count of its own
+ * LOCKING     There are no locks, because each CPU has its own count.
  */
 #ifndef MEM_COUNT_H
 #define MEM_COUNT_H
@@ -13,7 +13,10 @@
 /* mem_unpageable_publish - add the count of this CPU to that of the machine. */
 void mem_unpageable_publish(void);
 
-/* mem_unpageable_add - add n frames to the count of this CPU: one instruction, because an interrupt may add, too. */
+/*
+ * mem_unpageable_add - add n frames to the count of this CPU: a single instruction, because an interrupt
+ * handler can add, too.
+ */
 static inline void mem_unpageable_add(int n)
 {
     int known;

@@ -2,19 +2,19 @@
 /*
  * kmem.c - slabs and magazines: see kmem.h.
  *
- * THEORY      A slab is a block of frames, cut into objects of one cache.  The descriptors of all its
- *             frames have PG_SLAB and name the slab, so kmem_free() finds the slab of an object.  Free
- *             objects of a slab are linked through their first word.
+ * THEORY      A slab is a block of frames, divided into objects of one cache.  The descriptors of all its
+ *             frames have PG_SLAB and name the slab, so kmem_free() finds the slab of an object.  Free objects
+ *             of a slab are linked through their first word.
  *             A magazine is a short stack of free objects that one CPU uses without a lock.  It is filled
- *             from the slabs of the CPU's node, and emptied into them.  A node without memory has slabs
- *             too, in frames of the nearest node.
+ *             from the slabs of the CPU's node, and emptied into them.  A node without memory has slabs, too,
+ *             in frames of the nearest node.
  *             A slab holds at least eight objects, if eight frames are enough for that.  If memory is
- *             fragmented, a slab may be as small as one object allows.  So allocating an object of up to 2
- *             KiB never needs more than one frame.
+ *             fragmented, a slab can be smaller, as long as it holds one object.  So allocating an object of up
+ *             to 2 KiB never needs more than one frame.
  *             Sizes over 8 KiB come directly from the page allocator.
- * INVARIANTS  I1  an object goes back to the slab, and so to the node, that it came from
+ * INVARIANTS  I1  an object goes back to the slab, and so to the node, from which it came
  *             I2  a slab on a node's partial list has a free object; a full one is on no list
- * LOCKING     cache->node[n].lock (RANK_SLAB), one at a time; magazines with interrupts off
+ * LOCKING     cache->node[n].lock (RANK_SLAB), one at a time.  A CPU uses its magazines with interrupts off.
  */
 #include "mem/kmem.h"
 
@@ -31,7 +31,7 @@ struct slab { /* at the start of the block */
     void *free; /* free objects, linked by their first word */
     uint32_t nfree, total;
     unsigned order; /* of the block                                           */
-    unsigned node;  /* node whose list it is on; the frames may be of another */
+    unsigned node;  /* node on whose list it is; its frames may be of another node */
 };
 
 struct kmem_cache {
@@ -44,7 +44,7 @@ struct kmem_cache {
     struct {
         struct spinlock lock;
         struct list partial;
-        uint32_t nempty; /* slabs on the list without an object in use */
+        uint32_t nempty; /* slabs on the list that have no object in use */
     } node[NODE_MAX];
 };
 
@@ -57,7 +57,7 @@ static const uint16_t general_sizes[] = {16,  32,  48,  64,   96,   128,  192,  
 static struct kmem_cache *general[array_size(general_sizes)];
 static uint8_t general_index[8192 / 16 + 1]; /* (size + 15) / 16 -> general[] */
 
-/* The slab of an object; NULL: it came directly from the page allocator. */
+/* The slab of an object; NULL: the object came directly from the page allocator. */
 static struct slab *slab_of(void *obj)
 {
     struct page *pg = virt_to_page(obj);
@@ -65,7 +65,7 @@ static struct slab *slab_of(void *obj)
     return pg->flags & PG_SLAB ? pg->slab : NULL;
 }
 
-/* Makes a slab for the list of `node`, all its objects free; NULL: no memory. */
+/* Makes a slab for the list of `node`, with all objects free; NULL: no memory. */
 static struct slab *slab_create(struct kmem_cache *c, unsigned node)
 {
     unsigned order = c->order;
@@ -148,7 +148,8 @@ static unsigned take_slab_objects(struct kmem_cache *c, unsigned node, void **ou
 }
 
 /*
- * Puts an object back into its slab.  Frees the slab if that has become empty and another is empty already.
+ * Puts an object back into its slab.  Frees the slab if it has become empty and another empty slab is on the
+ * list.
  */
 static void return_slab_object(void *obj)
 {
@@ -200,14 +201,14 @@ struct kmem_cache *kmem_cache_create(const char *name, size_t size, size_t align
     return c;
 }
 
-/* The running CPU's magazine for `c`, made on first use; NULL when there is no memory for it.  Interrupts are off. */
+/* The running CPU's magazine for `c`, made on first use; NULL: no memory for it.  Interrupts are off. */
 static struct obj_mag *get_cpu_magazine(struct kmem_cache *c)
 {
     struct cpu *cpu = this_cpu();
     struct obj_mag **m = &cpu->mem->mag[c->id];
 
     if (unlikely(*m == NULL)) {
-        /* Magazines are carved from whole frames, so that making one needs no magazine. */
+        /* Magazines are cut from whole frames, so that making a magazine needs no other magazine. */
         struct page *pg = page_alloc(cpu->node, 0, ALLOC_NEAR | ALLOC_ZERO | ALLOC_UNPAGEABLE);
 
         if (pg == NULL)
@@ -247,8 +248,8 @@ static void *take_object(struct kmem_cache *c)
 #define TRIES_WAITING 64u /* attempts: others may take freed frames, and a slab needs several  */
 
 /*
- * Frees pages of the cache list, or with `wait` sleeps until memory is free, and tries again; not with
- * interrupts off.
+ * Frees pages of the cache list, or with `wait` sleeps until memory is free, and tries again.  Does nothing if
+ * interrupts are off.
  */
 static __attribute__((noinline)) void *retry_take_object(struct kmem_cache *c, bool wait)
 {
@@ -297,12 +298,12 @@ void *kmem_cache_alloc_node(struct kmem_cache *c, unsigned node)
 enum { POISON = 0xdb };
 
 /*
- * Test builds: detects the use of freed objects.  A freed object is filled with POISON, so that code that
- * reads it finds neither the old contents nor zeroes.  It then waits in a ring until the CPU has freed
- * QUARANTINE others.  A store to it meanwhile is detected, and causes a panic.
- * Puts *obj of cache *c into the ring, counted as freed, and returns false if the ring was not full.
- * Otherwise *c and *obj become the object that has waited longest, counted as in use, and the caller must
- * free that.
+ * Test builds: detects the use of freed objects.  A freed object is filled with POISON, so that code that reads
+ * it finds neither the old contents nor zeroes.  The object then stays in a ring until the CPU has freed
+ * QUARANTINE others.  If a store changes the object in that time, the kernel panics.
+ * Puts *obj of cache *c into the ring, and counts it as freed.  If the ring was not full, returns false.
+ * Otherwise sets *c and *obj to the object that has been in the ring longest, and counts that object as in use;
+ * the caller must free it.
  */
 static bool quarantine_object(struct kmem_cache **c, void **obj)
 {
@@ -320,7 +321,7 @@ static bool quarantine_object(struct kmem_cache **c, void **obj)
         return false;
     *obj = old;
     *c = slab_of(old)->cache;
-    get_cpu_magazine(*c)->live++; /* it has been counted before, so there is one */
+    get_cpu_magazine(*c)->live++; /* the object was counted before, so there is a magazine */
     for (uint32_t i = 0; i < (*c)->size; i++)
         if (((uint8_t *)old)[i] != POISON)
             panic("object %p of cache %s: byte %u was written after it was freed", old, (*c)->name,

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * kstack.c - kernel stacks: single frames, mapped one after the other, above pages that are not mapped.
+ * kstack.c - kernel stacks: single frames, mapped at consecutive addresses above guard pages.
  *
  * THEORY      Each thread has a stack for its work in the kernel.  A stack lies in a slot of the window at
- *             KSTACK_BASE: first guard pages, then KSTACK_PAGES pages.  Its frames need not be adjacent, so
- *             a thread can be made although memory is fragmented.  A thread that uses up its stack hits the
- *             guard.  That causes a double fault; without a guard the thread would overwrite other memory.
- *             A freed stack keeps its frames and waits on the list of its node for the next thread there.
- *             If memory is short, or many stacks wait, the pageout daemon frees them all: it removes their
- *             translations, flushes the TLBs of all CPUs once for many stacks, and frees frames and slots.
- *             So neither making nor ending a thread needs a flush.
- * INVARIANTS  I1  a slot is used again only after all CPUs have invalidated what was mapped there
+ *             KSTACK_BASE: first guard pages, then KSTACK_PAGES pages.  Its frames need not be adjacent, so a
+ *             thread can be created even if memory is fragmented.  A thread that uses up its stack hits the
+ *             guard.  That causes a double fault; without a guard the thread would overwrite other memory.  A
+ *             freed stack keeps its frames, and stays on the list of its node for the next thread there.  If
+ *             memory is short, or many stacks are unused, the pageout daemon frees them all: it removes their
+ *             translations, flushes the TLBs of all CPUs once for many stacks, and frees frames and slots.  So
+ *             neither making nor ending a thread needs a flush.
+ * INVARIANTS  I1  a slot is used again only after all CPUs have invalidated the old translations of the slot
  *             I2  the guard pages of a slot are never mapped
- * LOCKING     a node's list (RANK_SLAB); slots_lock (RANK_SLAB); never both
+ * LOCKING     The lock of a node's list (RANK_SLAB), or slots_lock (RANK_SLAB).  A CPU never holds both.
  * SEE ALSO    x86/layout.h, x86/mmu.h, docs/boot.md (Address space), tests/test_protection.py
  */
 #include "mem/kstack.h"
@@ -25,7 +25,7 @@
 enum { SLOT_PAGES = 8, SLOT_GUARD = SLOT_PAGES - KSTACK_PAGES, KSTACK_MAX = 65536 };
 #define SLOT_SIZE (SLOT_PAGES * PAGE_SIZE)
 
-/* An unused stack; this lies at its lowest address. */
+/* An unused stack; this struct lies at the stack's lowest address. */
 struct spare {
     struct list link;
 };
@@ -36,9 +36,9 @@ static struct spares {
 } cacheline_aligned spares[NODE_MAX];
 
 _Atomic uint64_t kstack_tables;
-static _Atomic int32_t nspares; /* may lag behind the lists */
+static _Atomic int32_t nspares; /* can be slightly out of date */
 static struct spinlock slots_lock = SPINLOCK_INIT(RANK_SLAB);
-static uint64_t slots[KSTACK_MAX / 64]; /* bitmap: in use, or before the flush of I1 */
+static uint64_t slots[KSTACK_MAX / 64]; /* bitmap: in use, or waiting for the flush of I1 */
 static unsigned slot_next;              /* no free slot lies below */
 
 void kstack_init(void)
@@ -104,7 +104,7 @@ static void free_stack_frames(struct list *freed)
         page_release(pg);
 }
 
-/* The page-table entry of an address; makes missing tables.  NULL: no memory. */
+/* Returns the page-table entry of an address, and makes missing tables.  NULL: no memory. */
 static uint64_t *make_stack_entry(uint64_t va, unsigned node)
 {
     paddr_t fresh = 0;

@@ -12,18 +12,18 @@
 
 /*
  * kstack_alloc - allocate a stack of KSTACK_SIZE bytes, page-aligned, in frames of memory node `node` or
- * near it.  Returns its lowest address.  Its contents are undefined.  NULL: no memory, or KSTACK_MAX stacks
- * in use.  Waits while memory is short; no locks are held.
- * kstack_free - free a stack, on which no thread runs any more.  Any context.
+ * near it.  Returns its lowest address.  Its contents are undefined.  NULL: no memory, or KSTACK_MAX stacks in
+ * use.  Waits while memory is short, so the caller must hold no locks.
+ * kstack_free - free a stack on which no thread runs any more.  Can be called in any context.
  */
 void *kstack_alloc(unsigned node);
 void kstack_free(void *stack);
 /*
- * kstack_reap - free all stacks that are not in use.  Returns the number of frames.  No spin locks are
- * held.
+ * kstack_reap - free all stacks that are not in use.  Returns the number of frames.  The caller must hold no
+ * spin locks.
  */
 unsigned kstack_reap(void);
-/* kstack_many - whether more unused stacks are kept than new threads are likely to need.  Any context. */
+/* kstack_many - whether there are more unused stacks than new threads will probably need.  Any context. */
 bool kstack_many(void);
 void kstack_init(void);
 extern _Atomic uint64_t kstack_tables; /* page tables for stacks; they are never freed */

@@ -3,14 +3,13 @@
  * magazine.c - the magazines of single free frames.
  *
  * THEORY      Most allocations are of one frame on the CPU's own node.  They go through the CPU's magazine,
- *             a short stack of free frames that needs no lock.  An empty magazine is filled, and a full one
- *             emptied, by half its size at once, so a thread that allocates and frees in turn takes the
- *             node's lock once in PAGE_MAG_BATCH times at most.
- *             While few frames of the node are free, a magazine is filled with one frame only, and freed
- *             frames bypass it (page.c).  The reason: every thread on that CPU may take a frame from the
- *             magazine, and no thread on another CPU can.
+ *             a short stack of free frames that needs no lock.  An empty magazine is filled to half its size,
+ *             and half of a full one is emptied.  So a thread that allocates and frees in turn takes the node's
+ *             lock at most once in PAGE_MAG_BATCH times.
+ *             While few frames of the node are free, a magazine is filled with only one frame, and freed frames
+ *             bypass it (page.c).  The reason: only threads on the magazine's CPU can take frames from it.
  * INVARIANTS  I1  a magazine holds at most PAGE_MAG frames, all of its CPU's node
- * LOCKING     interrupts off; then node->lock (RANK_BUDDY)
+ * LOCKING     Interrupts are off.  Then node->lock (RANK_BUDDY) is taken.
  * SEE ALSO    docs/memory.md, tests/host/test_magazine.c
  */
 #include "mem/magazine.h"

@@ -2,14 +2,18 @@
 /*
  * magazine.h - the magazines of single free frames: one for each CPU, all of the CPU's own node.
  *
- * LOCKING     interrupts are off, and the magazine is that of the running CPU.  Takes the lock of its node.
+ * LOCKING     Interrupts are off, and the magazine is that of the running CPU.  The functions take the lock of
+ *             its node.
  */
 #ifndef MEM_MAGAZINE_H
 #define MEM_MAGAZINE_H
 
 #include "mem/percpu.h"
 
-/* magazine_fill - take frames from `node`, the CPU's own, into its empty magazine.  Whether it holds a frame now. */
+/*
+ * magazine_fill - take frames from `node`, the CPU's own, into the empty magazine.  Returns whether the
+ * magazine now holds a frame.
+ */
 bool magazine_fill(struct mem_cpu *m, unsigned node);
 /* magazine_drain - give frames of the magazine back to `node`, the CPU's own, until `keep` are left. */
 void magazine_drain(struct mem_cpu *m, unsigned node, unsigned keep);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * page.c - the frame allocator: which node, which way, and what if there is no frame.
+ * page.c - the frame allocator: it chooses the node and the source of a frame, and waits if there is none.
  *
  * THEORY      See page.h for the idea.  A single frame of the CPU's own node comes from the CPU's magazine
  *             (magazine.c), every other block from the free lists of a node (buddy.c).  If a node has no free
@@ -9,7 +9,8 @@
  *             While few frames of a node are free, an allocation first asks pages/ to free some, and freed
  *             frames bypass the magazine.
  * INVARIANTS  page.h I1-I3
- * LOCKING     node->lock (RANK_BUDDY); magazines with interrupts off.  Never two nodes' locks at once.
+ * LOCKING     node->lock (RANK_BUDDY); a CPU never holds the locks of two nodes.  Magazines are used with
+ *             interrupts off.
  * SEE ALSO    docs/memory.md, tests/host/test_buddy.c
  */
 #include "mem/page.h"
@@ -24,7 +25,7 @@
 
 /*
  * Takes a block from the lists of a node; NULL: there is none.
- * @asked  the caller requested this node, else it is a fallback
+ * @asked  the caller requested this node; if false, the node is a fallback
  */
 static struct page *alloc_from_node(unsigned node, unsigned order, bool asked)
 {
@@ -42,8 +43,9 @@ static struct page *alloc_from_node(unsigned node, unsigned order, bool asked)
 }
 
 /*
- * Takes a block from the CPU's magazine, filled if necessary, or from the node; else, without ALLOC_STRICT,
- * from the nearest node that has one.  *from is the node.  NULL: there is none.
+ * Takes a block from the CPU's magazine, which it fills if necessary, or from the node.  If there is none, and
+ * ALLOC_STRICT is not set, takes it from the nearest node that has one.  *from is that node.  NULL: there is
+ * none.
  */
 static struct page *alloc_block_once(unsigned node, unsigned order, unsigned flags, unsigned *from)
 {
@@ -74,7 +76,7 @@ static struct page *alloc_block_once(unsigned node, unsigned order, unsigned fla
     return pg;
 }
 
-/* Must the running thread leave the last frames of the node to others? */
+/* Must the running thread leave the last frames of the node to other threads? */
 static bool is_alloc_refused(const struct mem_node *n)
 {
     return is_node_scarce(n) && !pageout_may_take();

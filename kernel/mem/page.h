@@ -2,25 +2,25 @@
 /*
  * page.h - page frames: their descriptors and their allocator.
  *
- * THEORY      The kernel gives out RAM in frames of 4 KiB.  Each frame has a descriptor, struct page, that
+ * THEORY      The kernel allocates RAM in frames of 4 KiB.  Each frame has a descriptor, struct page, that
  *             records what the frame is used for and how many references there are.  The descriptors are a
- *             virtual array, indexed by frame number.  The descriptor of a frame lies in memory of the
- *             frame's own node (board).
- *             A buddy allocator for each node gives out blocks of 2^order frames.  Each CPU has a magazine
- *             of single free frames, so that most allocations need no lock.
+ *             virtual array, indexed by frame number.  The descriptor of a frame lies in memory of the frame's
+ *             own node (board).
+ *             A buddy allocator for each node allocates blocks of 2^order frames.  Each CPU has a magazine of
+ *             single free frames, so that most allocations need no lock.
  *             A descriptor is initialised when its frame is allocated.  Of a free block, only the
  *             descriptor of the first frame, the head, is valid.
  *             If the modelled machine has an external cache, frames have colours: frames of one colour
  *             occupy the same places of the cache.  User pages then come from bins, one for each colour of
- *             a node.  When a block is opened to get one frame, its other frames go to the bins (Kessler
- *             and Hill, "Page Placement Algorithms for Large Real-Indexed Caches", ACM TOCS 10, 1992).
- *             QEMU translates code that runs from a frame, and keeps the translation until a store hits
- *             that code.  Until then each store to the frame costs about a hundred times as much.  So a
- *             frame that may have held code (of the firmware, the boot loader or a program) is zeroed
- *             before a use that does not overwrite all of it.
+ *             a node.  When a block is split to get one frame, its other frames go to the bins (Kessler and
+ *             Hill, "Page Placement Algorithms for Large Real-Indexed Caches", ACM TOCS 10, 1992).  QEMU
+ *             translates code that runs from a frame, and keeps the translation until a store changes that
+ *             code.  Until then, each store to the frame costs about a hundred times as much as usual.  So a
+ *             frame that may have held code (of the firmware, the boot loader or a program) is zeroed before a
+ *             use that does not overwrite all of it.
  * INVARIANTS  I1  a frame is freed to the node that owns it, never to the caller's
- *             I2  refs > 0 for an allocated frame; 0 for a free one, which is not mapped and is no page of
- *                 an object
+ *             I2  refs > 0 for an allocated frame.  refs == 0 for a free frame, which is not mapped and belongs
+ *                 to no object
  *             I3  a block of order n starts at a frame number that is a multiple of 2^n
  * LOCKING     [b] node's buddy lock  [a] atomic  [o] owner of the frame (see pages/object.h)  [c] constant
  */
@@ -113,24 +113,24 @@ enum alloc_flags {
 
 /*
  * page_alloc - take a block of 2^order frames, preferring memory node `node`.
- * Returns its first page with one reference and cleared fields (flags PG_HEAD when order > 0), or NULL when
- * no allowed node has one.  With ALLOC_WAIT it sleeps: for a single frame as long as memory can become
- * free, for a larger block only for some rounds of the pageout daemon.  Otherwise it does not sleep and may
- * be called with spin locks of rank below RANK_BUDDY held.
+ * Returns the block's first page with one reference and cleared fields (flags PG_HEAD if order > 0), or NULL if
+ * no allowed node has a block.  With ALLOC_WAIT it sleeps: for a single frame as long as memory can become
+ * free, for a larger block only for some rounds of the pageout daemon.  Without ALLOC_WAIT it does not sleep,
+ * and the caller can hold spin locks of a rank below RANK_BUDDY.
  * @flags  enum alloc_flags
  */
 struct page *page_alloc(unsigned node, unsigned order, unsigned flags);
 
 /*
- * page_alloc_colored - page_alloc() of one frame of `color` (below page_colors).  If there is none, it
- * takes a frame of another colour, and last of another node.
+ * page_alloc_colored - page_alloc() of one frame of `color` (below page_colors).  If there is none, it takes a
+ * frame of another colour, or finally of another node.
  */
 struct page *page_alloc_colored(unsigned node, unsigned color, unsigned flags);
 
 /*
  * page_coloring_init - give frames `colors` colours: a power of two, at most 2^MAX_ORDER (a larger one is
- * reduced).  For 1, for no power of two, and with use_page_coloring 0, frames have no colours.  Called once
- * at boot, when frames can be allocated; a node without memory for its bins has no colours.
+ * reduced).  Frames have no colours if `colors` is 1 or not a power of two, or if use_page_coloring is 0.
+ * Called once at boot, when frames can be allocated.  A node without memory for its bins has no colours.
  */
 void page_coloring_init(unsigned colors);
 extern uint32_t page_colors;       /* [c] 1: frames have no colours */
@@ -156,8 +156,8 @@ static inline void page_release(struct page *pg)
 }
 
 /*
- * page_has_code - n frames may hold code from now on.  page_drop_code - zero the frames of a block that may
- * hold code.
+ * page_has_code - record that n frames may hold code from now on.  page_drop_code - zero the frames of a block
+ * that may hold code.
  */
 static inline void page_has_code(struct page *pg, unsigned n)
 {
@@ -196,8 +196,8 @@ extern struct mem_node mem_nodes[NODE_MAX];
 extern unsigned nnodes;
 
 /*
- * mem_free_pages - free frames of a node, with those in magazines.  mem_total_pages - installed frames of
- * all nodes.
+ * mem_free_pages - number of free frames of a node, including those in magazines.  mem_total_pages - installed
+ * frames of all nodes.
  */
 uint64_t mem_free_pages(unsigned node);
 uint64_t mem_total_pages(void);
@@ -214,7 +214,7 @@ bool mem_stretch(unsigned i, struct mem_stretch *out);
 
 /*
  * mem_unpageable - frames allocated with ALLOC_UNPAGEABLE: most slabs, kernel stacks, pipes, files in
- * memory.  The error is less than UNPAGEABLE_BATCH frames for each CPU.  No lock.  Solaris subtracts such
+ * memory.  The error is less than UNPAGEABLE_BATCH frames for each CPU.  Takes no lock.  Solaris subtracts such
  * frames from availrmem.
  */
 enum { UNPAGEABLE_BATCH = 16 };
@@ -230,9 +230,9 @@ void mem_node_counts(unsigned node, struct mem_counts *out);
 void mem_node_counts_clear(unsigned node);
 
 /*
- * One allocation, over all its attempts: what mem_wait() must know.  An allocation that may sleep waits in
- * page_alloc() or kmem_cache_alloc_wait().  Where an allocation has failed under a spin lock, the code
- * releases the lock, calls mem_wait(), and tries again only after MEM_FREED.
+ * State of one allocation, over all its attempts, for mem_wait().  An allocation that may sleep waits in
+ * page_alloc() or kmem_cache_alloc_wait().  Where an allocation has failed under a spin lock, the code releases
+ * the lock, calls mem_wait(), and tries again only after MEM_FREED.
  */
 struct mem_need {
     uint32_t node; /* preferred node                                                              */
@@ -240,10 +240,10 @@ struct mem_need {
         tries; /* attempts left: another thread may take the freed frames each time           */
     bool
         may_sleep; /* as ALLOC_WAIT                                                               */
-    bool failed;   /* an attempt has failed; false: few frames are left, so slow the caller down  */
+    bool failed;   /* an attempt has failed; false: few frames are left, so delay the caller  */
 };
 enum { MEM_TRIES = 1000 };
-/* mem_need - for a thread that may sleep, and whose attempt has failed. */
+/* mem_need - the initial value for a thread that can sleep and whose attempt has failed. */
 static inline struct mem_need mem_need(void)
 {
     return (struct mem_need){this_cpu()->node, MEM_TRIES, true, true};
@@ -251,20 +251,20 @@ static inline struct mem_need mem_need(void)
 
 enum mem_wait {
     MEM_FREED,        /* frames may be free now: try again                                  */
-    MEM_CANNOT_SLEEP, /* none was free, and the caller may not wait for some                */
-    MEM_EXHAUSTED,    /* none can be freed, or others took them; trying again does not help */
-    MEM_ENDING,       /* likewise, and the process of the calling thread is ending          */
+    MEM_CANNOT_SLEEP, /* no frame was free, and the caller must not sleep                */
+    MEM_EXHAUSTED,    /* no frame can be freed, or other threads took them; do not try again */
+    MEM_ENDING, /* like MEM_EXHAUSTED, and the process of the calling thread is ending          */
 };
 
 /* ---- implemented by pages/ ---- */
 /*
- * mem_wait - the only function that waits for memory.  The caller holds no spin lock if it may sleep.  With
- * interrupts on it frees pages of the cache list.  If there are none, it may wake up the pageout daemon and,
- * if the caller may sleep, wait until pages have been freed.  Ignores signals.
- * pageout_may_take - whether the running thread may take a frame although fewer than low_pages of a node
+ * mem_wait - the only function that waits for memory.  A caller that can sleep must hold no spin lock.  If
+ * interrupts are on, it frees pages of the cache list.  If there are none, it may wake up the pageout daemon
+ * and, if the caller can sleep, wait until pages have been freed.  Ignores signals.
+ * pageout_may_take - whether the running thread is allowed to take a frame while fewer than low_pages of a node
  * are free.
- * swap_free_slot - the last reference to a page with PG_SWAPPED or PG_SLOT was dropped.  Frees its swap
- * slot; with PG_SWAPPED also its descriptor.
+ * swap_free_slot - called when the last reference to a page with PG_SWAPPED or PG_SLOT was dropped.  Frees the
+ * page's swap slot, and with PG_SWAPPED also its descriptor.
  */
 enum mem_wait mem_wait(struct mem_need *need);
 bool pageout_may_take(void);
@@ -272,8 +272,8 @@ void swap_free_slot(struct page *pg);
 
 /* ---- implemented by vm/ ---- */
 /*
- * tlb_flush_kernel - invalidate translations of kernel stacks, which are not global, on all CPUs.  No spin
- * lock is held.
+ * tlb_flush_kernel - invalidate translations of kernel stacks, which are not global, on all CPUs.  The caller
+ * must hold no spin lock.
  */
 void tlb_flush_kernel(void);
 

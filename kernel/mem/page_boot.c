@@ -2,15 +2,14 @@
 /*
  * page_boot.c - gives the machine's memory to the buddy system, at boot.
  *
- * THEORY      The firmware's map of memory comes in ranges, each of one node, and some parts of them are
- *             reserved: the kernel's image, tables of the firmware, the initramfs.  Frame descriptors and
- *             page tables are taken from what is left, before there is an allocator.  The rest is freed in the
- *             largest aligned blocks that fit.
- *             To write all descriptors would take long on a machine with much memory.  Of a whole free block
- *             of 4 MiB only the head's descriptor is written (PG_HEAD_ONLY).  In blocks that are partly in
- *             use all descriptors are cleared, because the buddy of a free block must not look free by
- *             chance.
- * LOCKING     none: only the boot CPU calls these functions, before the first program runs
+ * THEORY      The firmware's map of memory consists of ranges.  Each range belongs to one node, and parts of it
+ *             can be reserved: the kernel's image, tables of the firmware, the initramfs.  Frame descriptors
+ *             and page tables are taken from the other parts, before there is an allocator.  The rest is freed
+ *             in the largest aligned blocks that fit.
+ *             Writing all descriptors would take long on a machine with much memory.  For a whole free block of
+ *             4 MiB, only the head's descriptor is written (PG_HEAD_ONLY).  In blocks that are partly in use
+ *             all descriptors are cleared, because the buddy of a free block must not look free by chance.
+ * LOCKING     There are no locks: only the boot CPU calls these functions, before the first program runs.
  * SEE ALSO    mem_init.h, docs/boot.md, tests/host/test_page_boot.c
  */
 #include "mem/mem_init.h"
@@ -126,8 +125,8 @@ static void free_boot_range(unsigned node, paddr_t base, paddr_t end)
 
 /*
  * Clears the descriptors of the 4 MiB blocks that [base, end) overlaps, because old contents of that memory
- * must not look like a free buddy.  All these descriptors exist, because they are mapped in units of 2 MiB,
- * which describe 128 MiB of RAM.
+ * must not look like a free buddy.  All these descriptors exist, because descriptors are mapped in units of 2
+ * MiB, and one unit describes 128 MiB of RAM.
  */
 static void clear_block_descriptors(paddr_t base, paddr_t end)
 {
@@ -138,8 +137,8 @@ static void clear_block_descriptors(paddr_t base, paddr_t end)
 }
 
 /*
- * Gives the parts of a range that are not reserved to the allocator.  With clear_only, only clears the
- * descriptors that need it.
+ * Gives the unreserved parts of a range to the allocator.  With clear_only, only clears the descriptors that
+ * need it.
  */
 static void add_boot_range(const struct mem_range *r, bool clear_only)
 {

@@ -2,7 +2,7 @@
 /*
  * percpu.h - the data of mem/ for each CPU: magazines of free frames and of free objects.
  *
- * LOCKING     used by its own CPU with interrupts off
+ * LOCKING     Only the CPU itself uses its data, with interrupts off.
  */
 #ifndef MEM_PERCPU_H
 #define MEM_PERCPU_H

@@ -5,10 +5,11 @@
  * THEORY      Programs cause the kernel to allocate memory, and without a limit one user could take all of
  *             it.  So each such object is charged to the user whose thread made it.  The charge stays until
  *             the object is freed, even if the object has been passed to a process of another user.
- *             A user has one account for all kinds of objects, so the sum is bounded, not only each kind.
- *             An ordinary user may hold user_kmem_percent of memory.  The superuser has no limit.
+ *             A user has one account for all kinds of objects, so the sum over all kinds is limited. An
+ *             ordinary user can hold at most user_kmem_percent of memory.  The superuser has no limit.
  * INVARIANTS  I1  u->bytes is the sum over the objects that were charged to u and are not returned
- * LOCKING     none: atomic counters.  usermem_charge() needs a thread; usermem_return(): any context.
+ * LOCKING     The counters are atomic, so there are no locks.  usermem_charge() must be called by a thread.
+ *             usermem_return() can be called in any context.
  * TUNABLES    user_kmem_percent
  * SEE ALSO    proc/limits.c (struct ucount), docs/processes.md, tests/test_limits.py
  */
@@ -21,12 +22,12 @@ struct usermem {
     _Atomic uint64_t bytes;
 };
 
-/* usermem_init - set the limit from the size of memory; after the tunables are set. */
+/* usermem_init - set the limit from the size of memory.  Called after the tunables are set. */
 void usermem_init(void);
 /*
  * usermem_charge - charge `bytes` to the calling thread's user.  Returns the account, for
- * usermem_return().  NULL: the caller is not the superuser, and its user would exceed the limit, or all
- * memory that is left is promised.  Takes no locks.
+ * usermem_return().  NULL: the caller is not the superuser, and either its user would exceed the limit, or all
+ * remaining memory is promised.  Takes no locks.
  */
 struct usermem *usermem_charge(size_t bytes);
 static inline void usermem_return(struct usermem *u, size_t bytes)
@@ -41,8 +42,8 @@ bool usermem_scarce(void);
  * proc_usermem - the account of the calling thread's user; root's for a kernel thread.
  * proc_is_superuser - whether the calling thread has the rights of the superuser now; true for a kernel
  * thread.
- * oom_frees - the calling thread has waited in vain for a frame.  May choose a process and end it; sleeps.
- * Returns whether a process that is ending will free memory.
+ * oom_frees - called when the calling thread has waited in vain for a frame.  Can choose a process and end it;
+ * sleeps.  Returns whether a process that is ending will free memory.
  */
 struct usermem *proc_usermem(void);
 bool proc_is_superuser(void);
@@ -50,8 +51,8 @@ bool oom_frees(void);
 
 /* ---- implemented by pages/ ---- */
 /*
- * reserve_spares - whether `pages` pages could be taken for good without touching memory that was promised
- * to programs.  It reserves nothing: another thread may take them first.
+ * reserve_spares - whether `pages` pages could be taken permanently without using memory that was promised to
+ * programs.  The function reserves nothing, so another thread may take the pages first.
  */
 bool reserve_spares(uint64_t pages);
 

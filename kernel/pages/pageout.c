@@ -106,8 +106,7 @@ static _Atomic bool kicked;
 static _Atomic uint64_t progress; /* calls of pageout_freed() while threads waited */
 /* `progress` when a thread last gave up waiting: threads are not throttled until it changes. */
 static _Atomic uint64_t in_vain = UINT64_MAX;
-static uint64_t
-    other_frames; /* frames that cannot be freed and that mem_unpageable() does not count */
+static uint64_t other_frames; /* not freeable, and not counted by mem_unpageable() */
 
 /*
  * Divides the time `ns` of a daemon by pageout_timescale.  If the times of the modelled disks are divided by a

@@ -76,7 +76,7 @@ void anon_fini(struct as *as)
     list_remove(&as->anon.family_link);
     spin_unlock(&f->lock);
     radix_destroy(&as->anon.tree, decref_anon_item,
-                  NULL); /* without a lock: no other thread can find it */
+                  NULL); /* no lock: no other thread can find it */
     anon_family_release(f);
 }
 
