@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * distance.c - how far nodes are from each other, and the lgroups that follow from it.
+ * distance.c - how far nodes are from each other, and the lgroups that result from these distances.
  *
  * THEORY      Distances are relative numbers, as in the SLIT: 10 is local.  A matrix is accepted if it is
  *             symmetric, all values on the diagonal are equal, and every other value is greater.  An entry of
- *             0 means "not given"; these checks skip it.  A matrix whose entries are all equal is correct,
- *             too: it means that locality does not matter, and all boards form one lgroup (like the small
+ *             0 means "not given"; these checks skip it.  A matrix whose entries are all equal is accepted,
+ *             too.  It means that locality does not matter, so all boards form one lgroup (like the small
  *             servers of the MPO paper).
- *             If there is no acceptable SLIT, the latencies of the HMAT are used, if they name every pair and
- *             pass the same checks.  If not, other kernels measure the time of memory accesses.  In an
- *             emulator every access takes the same time, so this kernel assumes local 10, remote 20.
- *             With mpo_enable 0 all nodes form lgroup 0.  They are still separate nodes, so pages spread over
- *             the boards and the counters per board show this.
+ *             If there is no acceptable SLIT, the kernel uses the latencies of the HMAT, if they name every
+ *             pair and pass the same checks.  If these do not, either, other kernels measure the time of memory
+ *             accesses.  In an emulator every access takes the same time, so this kernel assumes local 10,
+ *             remote 20.
+ *             With mpo_enable 0 all nodes form lgroup 0.  They are still separate nodes, so pages are spread
+ *             over the boards, and the counters of each board show this.
  * SEE ALSO    lgrp.h, docs/lgroups.md, tests/host/test_topo.c
  */
 #include "lgrp/distance.h"
@@ -72,8 +73,8 @@ static enum flaw check_latencies(const struct lgrp_topo *t)
 }
 
 /*
- * Fills entries of 0.  On the diagonal: the local distance of other nodes, else half the farthest.
- * Elsewhere: the value of the opposite direction, else the farthest.
+ * Fills entries of 0.  On the diagonal, uses the local distance of other nodes, or else half the largest
+ * distance. Elsewhere, uses the value of the opposite direction, or else the largest distance.
  */
 static void fill_latency_gaps(struct lgrp_topo *t)
 {
@@ -131,7 +132,7 @@ static const char *apply_slit(struct lgrp_topo *t, const struct acpi_slit *s)
 }
 
 /*
- * Copies the HMAT to node_lat, scaled so that its smallest local latency is 10.  Returns whether it names
+ * Copies the HMAT to node_lat, scaled so that its smallest local latency is 10.  Returns whether the HMAT names
  * every pair and passes the checks.
  */
 static bool apply_hmat(struct lgrp_topo *t, const struct acpi_hmat *h)
@@ -189,7 +190,10 @@ void lgrp_find_distances(struct lgrp_topo *t, const struct lgrp_input *in)
     t->high_end = far * 2u >= t->node_lat[0][0] * 3u;
 }
 
-/* Sorts near[g] by distance; equal ones in the order g+1, g+2 .., wrapping around to g-1 (lgrp.h, THEORY). */
+/*
+ * Sorts near[g] by distance.  Equally distant lgroups have the order g+1, g+2 .., wrapping around to g-1
+ * (lgrp.h, THEORY).
+ */
 static void sort_near_lgrps(struct lgrp_topo *t, unsigned g)
 {
     uint8_t *near = t->near[g];
@@ -262,7 +266,7 @@ void lgrp_topo_group(struct lgrp_topo *t)
     nlgrps = t->nlgrps;
 }
 
-/* Appends the memory nodes of one lgroup to the `n` in `out`, from a random one on.  Returns the new n. */
+/* Appends the memory nodes of one lgroup to the `n` nodes in `out`, starting with a random one.  Returns the new n. */
 static unsigned append_lgrp_nodes(const struct lgrp_topo *t, unsigned lgrp, uint32_t rnd,
                                   uint8_t out[NODE_MAX], unsigned n)
 {

@@ -10,7 +10,8 @@
 /* lgrp_find_distances - set node_lat, high_end and uniform from SLIT, HMAT or synthetic latencies. */
 void lgrp_find_distances(struct lgrp_topo *t, const struct lgrp_input *in);
 /*
- * lgrp_note - append constant `line`, for the console, to note[]; dropped if there are LGRP_NOTE_MAX already.
+ * lgrp_note - append constant `line`, for the console, to note[].  Does nothing if note[] already has
+ * LGRP_NOTE_MAX lines.
  */
 void lgrp_note(struct lgrp_topo *t, const char *line);
 

@@ -2,15 +2,15 @@
 /*
  * home.c - choosing the home lgroup of a thread.
  *
- * THEORY      1. If the thread has an affinity to any candidate, the greatest affinity decides.  Of equal
- *                ones the present home is taken, else the lowest number.
+ * THEORY      1. If the thread has an affinity to any candidate, the candidate with the greatest affinity is
+ *                taken.  Among equals this is the present home, or else the lgroup with the lowest number.
  *             2. Otherwise the candidates are split into those that the process already uses ("own") and the
- *                others.  In each class the least loaded is found by one scan, which begins at a random
+ *                others.  In each class one scan finds the least loaded member.  The scan begins at a random
  *                member and wraps around.  A later member replaces the best so far only if its load is lower,
- *                so the random start decides between equals.  In the class of the others (all candidates, for
- *                a new process) the load must be lower by more than the tolerance.
- *             3. The best of the others is taken only if the load of the best own one is above expand_thresh,
- *                and that of the other is lower by more than expand_diff.
+ *                so the random start decides between equals.  In the class of the others (all candidates, for a
+ *                new process) the load must be lower by more than the tolerance.
+ *             3. The best of the others is taken only if the load of the best own candidate is above
+ *                expand_thresh, and the load of the other is lower than that by more than expand_diff.
  * INVARIANTS  I1  the result is a member of cand, or LGRP_NONE when cand is empty
  * UNITS       The tolerance is given for an lgroup of one CPU.  The load of one thread is LGRP_LOAD_FULL /
  *             ncpus, so the tolerance is also divided by the number of CPUs of the candidate.
@@ -31,8 +31,8 @@ static unsigned nth_member(uint64_t set, unsigned skip)
 }
 
 /*
- * The least loaded member of `set`, in a scan from a random one on that wraps around; NONE if it is empty.
- * Loads that differ by `tolerance` / CPUs or less are equal.
+ * The least loaded member of `set`; NONE if the set is empty.  The scan starts at a random member and wraps
+ * around.  Loads that differ by `tolerance` / CPUs or less are equal.
  */
 static unsigned least_loaded_lgrp(const struct lgrp_home_in *in, uint64_t set, uint32_t tolerance)
 {
@@ -55,7 +55,8 @@ static unsigned least_loaded_lgrp(const struct lgrp_home_in *in, uint64_t set, u
 }
 
 /*
- * The member of `cand` with the greatest affinity; of equal ones the home, else the first.  NONE: all are 0.
+ * The member of `cand` with the greatest affinity; among equals the home, or else the first.  NONE: all
+ * affinities are 0.
  */
 static unsigned highest_affinity_lgrp(const struct lgrp_home_in *in)
 {

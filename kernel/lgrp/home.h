@@ -2,18 +2,18 @@
 /*
  * home.h - choosing the home lgroup of a thread: pure policy.
  *
- * THEORY      The home of a thread is the lgroup in which it should run and find its memory.  The rule is
- *             that of the MPO paper ("Scheduler", "System Variables").  The threads of a process stay
- *             together while the least loaded of its lgroups has a load of at most lgrp_expand_proc_thresh.
- *             Above that a new lgroup is taken, if its load is lower by more than lgrp_expand_proc_diff.
- *             When an lgroup is chosen that the process does not use yet, loads that differ by less than the
- *             tolerance are equal.  Between equals the choice is random: the search begins at a random
- *             lgroup.
- *             The paper does not state to which comparisons the tolerance applies.  If it applied to all, 72
- *             threads would be spread with two to six on a board, with the default values.  But Table 3-4 of
- *             the paper, measured with these values, has four on each board.
+ * THEORY      The home of a thread is the lgroup in which it should run and where its memory should be.  The
+ *             rule is that of the MPO paper ("Scheduler", "System Variables").  The threads of a process stay
+ *             together while the least loaded lgroup of the process has a load of at most
+ *             lgrp_expand_proc_thresh.  Above that threshold a new lgroup is taken, if its load is lower by
+ *             more than lgrp_expand_proc_diff.  When an lgroup is chosen that the process does not use yet,
+ *             loads that differ by less than the tolerance are equal.  Between equals the choice is random: the
+ *             search begins at a random lgroup.  The paper does not state to which comparisons the tolerance
+ *             applies.  If it applied to all comparisons, the default values would spread 72 threads with two
+ *             to six on each board.  But Table 3-4 of the paper, measured with these values, has four on each
+ *             board.
  * UNITS       loads and thresholds: LGRP_LOAD_FULL (32767) = every CPU of the lgroup is busy
- * LOCKING     none: uses only its arguments
+ * LOCKING     There are no locks: the function uses only its arguments.
  * SEE ALSO    home.c, lgrp/load.h (the caller), docs/lgroups.md, labs/home
  */
 #ifndef LGRP_HOME_H

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * homing.c - the homes of threads: where each is counted, and how a home is chosen by load.
+ * homing.c - the homes of threads: where each thread is counted, and how a home is chosen by load.
  *
- * THEORY      A thread is counted in one lgroup of its partition, its home, or nowhere.  A new home is chosen
- *             among the lgroups where the partition has CPUs.  Here their loads are collected; home.c chooses.
+ * THEORY      A thread is counted in its home, which is one lgroup of its partition, or in no lgroup.  A new
+ *             home is chosen among the lgroups where the partition has CPUs.  This file collects the loads of
+ *             these lgroups; home.c chooses.
  * INVARIANTS  I1 and I3 of load.h
  * SEE ALSO    load.h, home.h, promise.h, tests/host/test_load.c
  */

@@ -9,15 +9,15 @@
  *             A memory node is one ACPI proximity domain (a board).  A domain with CPUs but without memory is
  *             also a node, without page frames.  The rest of the kernel and programs see lgroups.  Normally
  *             there is one lgroup per node, with the same number.  There is only lgroup 0 if all memory is
- *             equally far, or if `mpo_enable` is 0.
- *             near[] lists all lgroups, nearest first.  Equally distant ones follow in an order rotated by
- *             the lgroup's own number, so that 18 equidistant boards do not all fall back on board 0.
- *             level_end[] cuts near[] into groups of equal distance (the "levels" of the dispatcher).
+ *             equally distant, or if `mpo_enable` is 0.
+ *             near[] lists all lgroups, nearest first.  The order of equally distant lgroups is rotated by the
+ *             lgroup's own number, so that 18 equidistant boards do not all fall back on board 0.  level_end[]
+ *             cuts near[] into groups of equal distance (the "levels" of the dispatcher).
  * INVARIANTS  I1  every CPU is in exactly one lgroup
  *             I2  ranges are sorted, do not overlap, and each belongs to one node
  *             I3  near[g][0] == g
  *             I4  nodes 0 .. nmem-1 have memory, in ascending order of their lowest address
- * LOCKING     built by the boot CPU before the others start, constant afterwards
+ * LOCKING     The boot CPU builds the topology before the other CPUs start.  Afterwards it is constant.
  * TUNABLES    mpo_enable
  * SEE ALSO    docs/lgroups.md, tests/host/test_topo.c, tests/test_acpi_boot.py
  */
@@ -99,14 +99,14 @@ extern struct lgrp_topo lgrp_topo; /* the machine's, filled in at boot */
 void lgrp_topo_build(struct lgrp_topo *t, const struct lgrp_input *in);
 
 /*
- * lgrp_topo_group - divide nodes and CPUs into lgroups, according to mpo_enable, and set nlgrps.  A part of
- * lgrp_topo_build() that may be repeated before the other CPUs start.  Nodes do not change.
+ * lgrp_topo_group - divide nodes and CPUs into lgroups, according to mpo_enable, and set nlgrps.  It is a part
+ * of lgrp_topo_build() that can be repeated before the other CPUs start.  Nodes do not change.
  */
 void lgrp_topo_group(struct lgrp_topo *t);
 
 /*
  * lgrp_apply_family - set the default of lgrp_expand_proc_thresh, which depends on the machine family, unless
- * it has been set already.  A part of lgrp_topo_build().
+ * it has already been set.  It is a part of lgrp_topo_build().
  */
 void lgrp_apply_family(const struct lgrp_topo *t);
 
@@ -114,9 +114,9 @@ void lgrp_apply_family(const struct lgrp_topo *t);
 int lgrp_phys_node(const struct lgrp_topo *t, uint64_t pa);
 
 /*
- * lgrp_node_order - write to `out` all nodes with memory, best first, for memory of lgroup `lgrp`: its own
- * nodes, then those of near[].  Several nodes of one lgroup begin with a random one (`rnd`: 32 random bits).
- * Returns the number.
+ * lgrp_node_order - write to `out` all nodes with memory, best first, for an allocation for lgroup `lgrp`.
+ * First come the nodes of lgrp, then those of the lgroups of near[].  If an lgroup has several nodes, a random
+ * one of them comes first (`rnd`: 32 random bits).  Returns the number of nodes.
  */
 unsigned lgrp_node_order(const struct lgrp_topo *t, unsigned lgrp, uint32_t rnd,
                          uint8_t out[NODE_MAX]);

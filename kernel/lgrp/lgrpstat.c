@@ -5,7 +5,7 @@
  * THEORY      When a program reads the kstat, the counters are copied and the other values (CPUs, pages,
  *             load) are computed.  A privileged write sets the counters of the lgroup to 0; it does not
  *             change the other values.
- * LOCKING     none of its own
+ * LOCKING     This file has no locks of its own.
  */
 #include "lgrp/lgrpstat.h"
 #include "lgrp/lgrp.h"

@@ -5,7 +5,7 @@
  * THEORY      Each policy counts its decisions, so that a test can check where pages came from and why.  A
  *             counter is one atomic word per lgroup.  The counters of an lgroup are in cache lines of their
  *             own.
- * LOCKING     atomic
+ * LOCKING     The counters are atomic.
  * SEE ALSO    docs/lgroups.md
  */
 #ifndef LGRP_LGRPSTAT_H
@@ -55,12 +55,13 @@ static inline void lgrp_count_rehome(unsigned from, unsigned to)
         lgrp_count(from, LGRP_STAT_LWP_MIGRATIONS, 1);
 }
 
-/* lgrp_stats_init - register the kstats of all lgroups; after the topology is known and kmem works. */
+/* lgrp_stats_init - register the kstats of all lgroups.  Called when the topology is known and kmem works. */
 void lgrp_stats_init(void);
 
 /* ---- implemented by disp/ ---- */
 /*
- * pset_lgrp_load - mean load of an lgroup's CPUs, of all sets; LGRP_LOAD_FULL: all busy.  Takes cpupart_lock.
+ * pset_lgrp_load - mean load of the CPUs of an lgroup, over all sets; LGRP_LOAD_FULL: all are busy.  Takes
+ * cpupart_lock.
  * pset_lgrp_cpus - number of on-line CPUs of an lgroup.
  */
 uint32_t pset_lgrp_load(unsigned lgrp);

@@ -3,16 +3,16 @@
  * load.c - the load of lgroups, as decaying averages.
  *
  * THEORY      See load.h for the model.  The arithmetic of the average:
- *             Ten times a second the average of an lgroup of n CPUs takes n steps, one per CPU:
+ *             Ten times a second the average of an lgroup of n CPUs is updated in n steps, one per CPU:
  *                 avg += f * (runnable on that CPU) - ceil(avg * f / 65536),
  *                 f = 65536 * (1 - exp(-1 / (20 n)))
  *             so the time constant is 2 s for any n, and n busy CPUs give 65536.  The runnable threads of the
  *             lgroup are spread evenly over its steps.
  *             For a creating process, threads that are not held count in whole threads (lgrp_threads_seen).
- *             The number is the least of four: the threads runnable now, those at each of the last two
- *             updates, and the average, where 3/4 of a thread or more counts as one.  All must agree, because
- *             an average still contains threads that have ended, and the present count may contain a shell
- *             that is about to sleep.
+ *             The result is the smallest of four numbers: the threads runnable now, those at each of the last
+ *             two updates, and the average, where 3/4 of a thread or more counts as one.  No single number is
+ *             enough, because an average still contains threads that have ended, and the present count may
+ *             contain a shell that is about to sleep.
  * SEE ALSO    load.h, promise.c, tests/host/test_load.c
  */
 #include "lgrp/load.h"
@@ -43,7 +43,7 @@ static uint32_t step_load_average(uint32_t avg, uint32_t f, unsigned runnable)
     return next < UINT32_MAX ? (uint32_t)next : UINT32_MAX;
 }
 
-/* An average as a number of threads; 3/4 of a thread or more counts as one. */
+/* Converts an average to a number of threads; 3/4 of a thread or more counts as one. */
 static uint32_t whole_threads(const struct lpl *l, uint64_t avg)
 {
     return (uint32_t)((avg * l->ncpus + AVG_FULL / 4) / AVG_FULL);

@@ -4,30 +4,31 @@
  *
  * THEORY      The home of a new thread should be an lgroup with little load.  But a new thread has not run
  *             yet, so a measured load does not include it: 100 threads created at once would all get the same
- *             home.  So the load is a measured average plus promises for threads that are too young to appear
- *             in it.
+ *             home.  So the load is a measured average, plus promises for threads that are too young to appear
+ *             in the average.
  *             Each processor set ("partition") has a record per lgroup.  The average is that of runnable
  *             threads, and it decays with a time constant of 2 s.  There are two kinds of promise:
  *             - A single arrival (the first thread of a process, a thread that was moved) adds the load of
  *               one thread.  This decays like the average, and is taken back if the thread leaves within
  *               lgrp_min_nsec.
- *             - While a process creates threads, each new thread is *held*.  It counts as one whole thread
- *               and does not decay, whether it runs, blocks on a barrier or has not been dispatched yet.  The
- *               creation lasts until lgrp_create_hold updates (2 s) after the last new thread.  The thread
- *               that began the creation is held as half a thread.  It may work beside its children or sleep
- *               until they end; half a thread is right within the tolerance in both cases.
+ *             - While a process creates threads, each new thread is *held*.  A held thread counts as one whole
+ *               thread, and its promise does not decay, whether the thread runs, blocks on a barrier or was not
+ *               dispatched yet.  The creation lasts until lgrp_create_hold updates (2 s) after the last new
+ *               thread.  The thread that began the creation is held as half a thread.  That thread may run
+ *               together with its children, or sleep until they end.  In both cases half a thread is correct
+ *               within the tolerance.
  *             While an lgroup has held threads, its load is (held + others), in whole threads.  `others` is
  *             the number of other threads that seemed to run there when the first held thread arrived.  The
  *             average is not used, because it would count running held threads twice.  A process that creates
- *             threads also sees the lgroups without held threads in whole threads, so remains of an earlier
- *             run in their averages do not count.
+ *             threads also sees the lgroups without held threads in whole threads, so their averages, which may
+ *             still contain an earlier run, do not count.
  * UNITS       LGRP_LOAD_FULL (INT16_MAX, the unit of the MPO paper): one runnable thread per CPU.  Internally
  *             an average is kept with 65536 = full, because then the arithmetic gives the published numbers.
  * INVARIANTS  I1  avg + antic <= homed threads * one thread's worth after any departure
  *             I2  held == sum over creating processes of their held[] for this record
  *             I3  a process's bitmap has bit g set iff homed[g] > 0
- * LOCKING     cpupart_lock (disp/pset.h) guards all partitions, processes and threads here.  The caller of
- *             every function holds it
+ * LOCKING     cpupart_lock (disp/pset.h) guards all records of partitions, processes and threads.  The caller
+ *             of every function holds it.
  * TUNABLES    lgrp_loadavg_max_effect, lgrp_min_nsec, lgrp_create_hold
  * SEE ALSO    load.c, promise.c, homing.c, home.h; docs/lgroups.md, tests/host/test_load.c, test_promise.c
  */
@@ -82,12 +83,12 @@ struct lgrp_thread {
 };
 
 void lgrp_part_init(struct lgrp_part *part);
-/* lgrp_part_end - end all creations of threads in `part`, where no thread has its home any more. */
+/* lgrp_part_end - end all creations of threads in `part`.  No thread has its home in part any more. */
 void lgrp_part_end(struct lgrp_part *part);
 /* lgrp_part_cpu - a CPU of `lgrp` joins (delta +1) or leaves (-1) the partition. */
 void lgrp_part_cpu(struct lgrp_part *part, unsigned lgrp, int delta);
 /*
- * lgrp_part_update - one step of all averages, every 1/10 s.  If the clock is late, it is called once, not
+ * lgrp_part_update - update all averages; called every 1/10 s.  If the clock is late, it is called once, not
  * several times.
  * @runnable  by lgroup g: threads queued on CPUs of g, plus threads that run anywhere and are at home in g.
  *            A running thread without a home is not counted
@@ -95,12 +96,16 @@ void lgrp_part_cpu(struct lgrp_part *part, unsigned lgrp, int delta);
 void lgrp_part_update(struct lgrp_part *part, const uint16_t runnable[LGRP_MAX]);
 
 /*
- * lpl_load - load of a record, in units of LGRP_LOAD_FULL; may be more than full.  UINT32_MAX: it has no CPU.
+ * lpl_load - load of a record, in units of LGRP_LOAD_FULL; can be more than full.  UINT32_MAX: the record has
+ * no CPU.
  */
 uint32_t lpl_load(const struct lpl *l);
 
 void lgrp_proc_init(struct lgrp_proc *p);
-/* lgrp_proc_exit - the process has no threads left, or becomes another program (exec). */
+/*
+ * lgrp_proc_exit - end the creation of threads by a process that has no threads left, or that becomes another
+ * program (exec).
+ */
 void lgrp_proc_exit(struct lgrp_proc *p);
 
 /*
@@ -112,16 +117,16 @@ void lgrp_proc_exit(struct lgrp_proc *p);
 unsigned lgrp_thread_home(struct lgrp_part *part, struct lgrp_thread *t, struct lgrp_proc *p,
                           struct lgrp_thread *creator, uint64_t now_ns, uint32_t rnd);
 /*
- * lgrp_thread_rehome - choose the home of `t` again: its home has no CPU any more, its set or its affinities
- * changed.
+ * lgrp_thread_rehome - choose the home of `t` again.  Called when the old home has no CPU any more, or when the
+ * set or affinities of t have changed.
  * @aff  affinity by lgroup id (0: none); NULL: it has none
  */
 unsigned lgrp_thread_rehome(struct lgrp_part *part, struct lgrp_thread *t, const uint8_t *aff,
                             uint64_t now_ns, uint32_t rnd);
-/* lgrp_thread_join - count `t`, which is not counted anywhere, in lgroup `lgrp`, its home from now on. */
+/* lgrp_thread_join - make lgroup `lgrp` the home of `t`, and count t there.  t must not be counted anywhere yet. */
 void lgrp_thread_join(struct lgrp_part *part, struct lgrp_thread *t, unsigned lgrp,
                       uint64_t now_ns);
-/* lgrp_thread_leave - stop counting `t`: at exit, or before it joins another record. */
+/* lgrp_thread_leave - stop counting `t`.  Called at exit, or before t joins another record. */
 void lgrp_thread_leave(struct lgrp_thread *t, uint64_t now_ns);
 
 extern uint32_t lgrp_loadavg_max_effect;
@@ -130,8 +135,8 @@ extern uint32_t lgrp_create_hold;
 
 /* ---- implemented by disp/ ---- */
 /*
- * clock_runnable_now - number of threads of the set of `part` that wait on its CPUs in `lgrp`, or run on any
- * of its CPUs and are at home in `lgrp`, now.  Takes no lock: a snapshot.
+ * clock_runnable_now - number of threads of the set of `part` that now wait on its CPUs in `lgrp`, or run on
+ * any of its CPUs and have their home in `lgrp`.  Takes no lock; the result is a snapshot.
  */
 unsigned clock_runnable_now(const struct lgrp_part *part, unsigned lgrp);
 

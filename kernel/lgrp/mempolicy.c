@@ -8,7 +8,7 @@
 
 #include "lib/errno.h"
 
-/* Each member n of `nodes` becomes n modulo nmem. */
+/* Replaces each member n of `nodes` by n modulo nmem. */
 static uint64_t fold_node_set(uint64_t nodes, unsigned nmem)
 {
     uint64_t set = 0;

@@ -4,10 +4,10 @@
  *
  * THEORY      A program may know better than the kernel where its memory should be.  With set_mempolicy(2) a
  *             thread names nodes.  Pages that it then touches first come from these nodes, unless the segment
- *             or object has advice of its own.  Of several nodes, the one nearest to the thread's home is
- *             tried first; with interleaving, the nodes take turns.  New threads and child processes inherit
- *             the policy.
- * LOCKING     none: it is the thread's own
+ *             or object has advice of its own.  If there are several nodes, the one nearest to the thread's
+ *             home is tried first.  With interleaving, the nodes are used in turn.  New threads and child
+ *             processes inherit the policy.
+ * LOCKING     There are no locks: only the thread itself uses its policy.
  * SEE ALSO    pages/placement.c, sys/sys_numa.c, docs/lgroups.md, tests/host/test_mempolicy.c
  */
 #ifndef LGRP_MEMPOLICY_H
@@ -41,16 +41,16 @@ struct mempolicy {
 
 /*
  * mempolicy_make - set *mp to the meaning of set_mempolicy(mode | flags, asked) on a machine where nodes 0 ..
- * nmem-1 have memory.  With MPOL_F_RELATIVE_NODES, node n means node n modulo nmem.  0, or -EINVAL: no such
- * mode or combination of flags, nodes given to a mode that takes none, or no node with memory given to a mode
- * that needs one.
+ * nmem-1 have memory.  With MPOL_F_RELATIVE_NODES, node n means node n modulo nmem.  0, or -EINVAL: there is no
+ * such mode or combination of flags; or nodes are given to a mode that takes none; or no node with memory is
+ * given to a mode that needs one.
  */
 int mempolicy_make(struct mempolicy *mp, int mode, unsigned flags, uint64_t asked, unsigned nmem);
 /* mempolicy_next - the node for the next interleaved page; does not change *mp. */
 unsigned mempolicy_next(const struct mempolicy *mp);
 /*
- * mempolicy_node - the node to try first for a new page of a thread whose home is `home`.  Not for
- * MPOL_DEFAULT.  Interleaving: each call takes the next node.
+ * mempolicy_node - the node to try first for a new page of a thread whose home is `home`.  Must not be called
+ * for MPOL_DEFAULT.  With interleaving, each call advances to the next node.
  */
 unsigned mempolicy_node(struct mempolicy *mp, const struct lgrp_topo *t, unsigned home);
 /*

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * place.c - which lgroup and which memory node a new page comes from.
+ * place.c - chooses the lgroup and the memory node of a new page.
  *
- * THEORY      Each policy chooses one lgroup.  A random policy draws from a set of lgroups with memory, each
- *             equally likely.  If a policy cannot be used, RANDOM over the whole machine takes its place.
+ * THEORY      Each policy chooses one lgroup.  A random policy chooses from a set of lgroups with memory; each
+ *             is equally likely.  If a policy cannot be used, RANDOM over the whole machine takes its place.
  *             This happens for first touch by a thread without a home, and for RANDOM_PROC and RANDOM_PSET if
  *             their set of lgroups is empty or has no memory.
  *             The node of the lgroup is a second, separate choice: each of its nodes is equally likely.
- * LOCKING     none
+ * LOCKING     The functions take no locks.
  * SEE ALSO    place.h, docs/lgroups.md, tests/host/test_place.c
  */
 #include "lgrp/place.h"
@@ -34,8 +34,8 @@ static uint64_t memory_of_lgrps(const struct lgrp_topo *t, uint64_t lgrps)
 }
 
 /*
- * With lgrp_mem_pset_aware, a random policy becomes RANDOM_PSET if the segment is smaller than the memory of
- * the set.  In the default set (pset_lgrps 0) nothing changes.
+ * With lgrp_mem_pset_aware, changes a random policy to RANDOM_PSET if the segment is smaller than the memory of
+ * the processor set.  In the default set (pset_lgrps 0), changes nothing.
  */
 static enum lgrp_mem_policy narrow_to_pset(enum lgrp_mem_policy policy,
                                            const struct lgrp_mem_in *in)

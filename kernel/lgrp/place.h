@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * place.h - which lgroup and which memory node a new page comes from: pure policy.
+ * place.h - chooses the lgroup and the memory node of a new page: pure policy.
  *
- * THEORY      When a page is created, the kernel must choose on which board.  A segment (private memory) or
- *             an object (shared memory) has a policy for this.  The policy chooses an lgroup, and then a node
- *             of that lgroup is chosen.  This is only where the allocator looks first.  If the node has no
- *             free page, the allocator tries the others, nearest first, so an allocation never fails because
- *             of locality.
- *             "First touch" means the home of the thread that touches the page, on whatever CPU it runs just
- *             now.
- * LOCKING     none: reads the constant topology, the tunables and its arguments
+ * THEORY      When a page is created, the kernel must choose its board.  A segment (private memory) or an
+ *             object (shared memory) has a policy for this choice.  The policy chooses an lgroup, and then a
+ *             node of that lgroup is chosen.  The allocator only looks there first.  If the node has no free
+ *             page, the allocator tries the others, nearest first, so an allocation never fails because of
+ *             locality.
+ *             "First touch" means the home of the thread that touches the page, even if the thread now runs on
+ *             a CPU elsewhere.
+ * LOCKING     The functions take no locks.  They read the constant topology, the tunables and their arguments.
  * TUNABLES    lgrp_mem_default_policy, lgrp_privm_random_thresh, lgrp_shm_random_thresh,
  *             lgrp_mem_pset_aware
  * SEE ALSO    docs/lgroups.md, tests/host/test_place.c
@@ -43,9 +43,9 @@ struct lgrp_mem_in {
 };
 
 /*
- * lgrp_mem_choose - the lgroup for a page under *policy (not DEFAULT).  *policy is changed to the policy that
- * was really used, for the kstats; for example, a thread without a home gets RANDOM for NEXT.  The lgroup may
- * have no memory (a board with CPUs only): see lgrp_mem_node().
+ * lgrp_mem_choose - choose the lgroup for a page under *policy (not DEFAULT).  *policy is changed to the policy
+ * that was really used, for the kstats.  For example, RANDOM replaces NEXT for a thread without a home.  The
+ * lgroup may have no memory (a board with CPUs only): see lgrp_mem_node().
  */
 unsigned lgrp_mem_choose(enum lgrp_mem_policy *policy, const struct lgrp_mem_in *in);
 
@@ -53,8 +53,8 @@ unsigned lgrp_mem_choose(enum lgrp_mem_policy *policy, const struct lgrp_mem_in 
 unsigned lgrp_mem_node_slow(const struct lgrp_topo *t, unsigned lgrp, uint32_t rnd);
 
 /*
- * lgrp_mem_node - the node to try first for memory of `lgrp`: one of its nodes, or, if it has no memory, one
- * of the nearest lgroup with memory.  `rnd` (32 random bits) chooses among several nodes.
+ * lgrp_mem_node - the node to try first for memory of `lgrp`.  It is a node of lgrp, or, if lgrp has no memory,
+ * a node of the nearest lgroup with memory.  `rnd` (32 random bits) chooses among several nodes.
  */
 static inline unsigned lgrp_mem_node(const struct lgrp_topo *t, unsigned lgrp, uint32_t rnd)
 {
@@ -69,8 +69,8 @@ extern uint64_t lgrp_shm_random_thresh;
 extern uint32_t lgrp_mem_pset_aware;
 
 /*
- * lgrp_mem_default - policy of a segment without advice: depends on its kind and size (bytes).  When a heap
- * or stack grows, pass the new total size.
+ * lgrp_mem_default - policy of a segment without advice, by its kind and size (bytes).  When a heap or stack
+ * grows, pass the new total size.
  */
 static inline enum lgrp_mem_policy lgrp_mem_default(bool shared, uint64_t bytes)
 {

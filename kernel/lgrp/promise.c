@@ -6,8 +6,8 @@
  *             threads, they are *held*: counted in lpl.held, in half threads.  A creation begins with the first
  *             thread that a thread of the process creates.  It ends lgrp_create_hold updates after the last
  *             one, or when the process creates threads in another partition.
- *             A thread remembers the number of the creation in which it was held (burst), so it is not taken
- *             back from a later one.
+ *             A thread records the number of the creation in which it was held (burst), so that its promise is
+ *             not taken back from a later creation.
  * INVARIANTS  I2 of load.h
  * SEE ALSO    promise.h, tests/host/test_promise.c
  */
@@ -41,7 +41,7 @@ static void promise_half_threads(struct lgrp_thread *t, unsigned halves)
     t->charge = (uint8_t)halves;
 }
 
-/* `p` begins to create threads.  Its thread `creator`, which creates them, is held as half a thread. */
+/* Called when `p` begins to create threads.  Holds its thread `creator`, which creates them, as half a thread. */
 static void creation_begins(struct lgrp_part *part, struct lgrp_proc *p,
                             struct lgrp_thread *creator)
 {

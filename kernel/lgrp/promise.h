@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * promise.h - private to lgrp/: the load that threads are expected to add which are too young to appear in an
- * average, and what promises and averages need from each other.
+ * promise.h - private to lgrp/: the expected load of threads that are too young to appear in an average, and
+ * the functions that promises and averages need from each other.
  *
- * LOCKING     cpupart_lock, as in load.h
+ * LOCKING     The caller holds cpupart_lock, as in load.h.
  */
 #ifndef LGRP_PROMISE_H
 #define LGRP_PROMISE_H
@@ -12,11 +12,11 @@
 
 enum { AVG_FULL = 65536 }; /* lpl.avg of an lgroup whose every CPU has one runnable thread */
 
-/* promise_creation - thread `creator` of process `p` creates another thread of p, in `part`. */
+/* promise_creation - called when thread `creator` of process `p` creates another thread of p, in `part`. */
 void promise_creation(struct lgrp_part *part, struct lgrp_proc *p, struct lgrp_thread *creator);
 /*
- * promise_load - `t` has just got its home: hold it while its process creates threads in its partition, else
- * charge it as a single arrival.
+ * promise_load - add the promise for `t`, which has just got its home.  If its process creates threads in its
+ * partition, hold t; otherwise charge it as a single arrival.
  * promise_take_back - end the promise for `t`, which leaves its home.
  */
 void promise_load(struct lgrp_thread *t);
@@ -25,7 +25,10 @@ void promise_take_back(struct lgrp_thread *t, uint64_t now_ns);
 void promises_expire(struct lgrp_part *part);
 
 /* ---- load.c ---- */
-/* lgrp_threads_seen - number of threads that seem to run in `lgrp`, less `excluded` ones that are counted elsewhere. */
+/*
+ * lgrp_threads_seen - number of threads that seem to run in `lgrp`, minus `excluded` threads that are counted
+ * elsewhere.
+ */
 uint16_t lgrp_threads_seen(const struct lgrp_part *part, unsigned lgrp, unsigned excluded);
 /* lpl_load_of_halves - the load of `halves` half threads, in units of LGRP_LOAD_FULL. */
 uint32_t lpl_load_of_halves(const struct lpl *l, uint64_t halves);

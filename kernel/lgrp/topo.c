@@ -3,18 +3,22 @@
  * topo.c - from SRAT to memory nodes: which CPU and which memory is on which board.
  *
  * THEORY      The SRAT is the ACPI table that assigns CPUs and memory ranges to proximity domains (boards).
- *             It is used as a whole or not at all.  It is rejected, and the machine becomes one node, if a
- *             CPU is in two domains, a CPU is missing, there are too many domains or ranges, no installed
- *             memory is named, or two domains claim the same address (interleaved memory).  CPUs that do not
- *             exist and memory that is not installed (room for hot plugging) are ignored; a domain with
- *             neither CPUs nor memory is not a node.
+ *             The kernel uses all of it or nothing.  It rejects the SRAT, and makes the machine one node, in
+ *             these cases:
+ *             - a CPU is in two domains, or is missing;
+ *             - there are too many domains or ranges;
+ *             - no installed memory is named;
+ *             - two domains claim the same address (interleaved memory).
+ *             CPUs that do not exist and memory that is not installed (room for hot plugging) are ignored.  A
+ *             domain with neither CPUs nor memory is not a node.
  *             The installed ranges are cut along the SRAT's ranges, and each piece keeps its domain.  This
  *             gives a list of pieces, not one span per domain, so holes and alternating boards are
- *             represented correctly.  Installed memory that the SRAT does not name joins the piece below it,
- *             or node 0 if there is none: losing the memory would be worse than placing it badly.
- *             Domain numbers may be sparse.  Nodes are numbered by ascending lowest address; the domains
+ *             represented correctly.  Installed memory that the SRAT does not name joins the piece below it, or
+ *             node 0 if there is none, because losing this memory would be worse than putting it in a wrong
+ *             node.
+ *             Domain numbers can be sparse.  Nodes are numbered by ascending lowest address.  The domains
  *             without memory follow, by ascending domain number.
- * INVARIANTS  see lgrp.h
+ * INVARIANTS  those of lgrp.h
  * SEE ALSO    distance.c (latencies, lgroups), docs/lgroups.md, tests/host/test_topo.c
  */
 #include "lgrp/lgrp.h"
@@ -134,7 +138,7 @@ static bool too_many_domains(struct lgrp_topo *t, const struct acpi_srat *s)
 
 /*
  * The piece of [at, end) that begins at `at`: sets *until and *mem to the SRAT range that
- * covers it, or to NULL for a gap.  Returns whether a range of another domain covers `at` too.
+ * covers it, or to NULL for a gap.  Returns whether a range of another domain also covers `at`.
  */
 static bool next_memory_piece(const struct acpi_srat *s, uint64_t at, uint64_t end, uint64_t *until,
                               const struct acpi_srat_mem **mem)
@@ -157,7 +161,10 @@ static bool next_memory_piece(const struct acpi_srat *s, uint64_t at, uint64_t e
     return clash;
 }
 
-/* The node of the next piece of memory: that of its SRAT entry `mem`, or without one that of the piece before. */
+/*
+ * The node of the next piece of memory: the node of its SRAT entry `mem`, or if that is NULL, the node of the
+ * piece before.
+ */
 static uint8_t node_of_piece(struct lgrp_topo *t, const struct acpi_srat_mem *mem)
 {
     if (mem != NULL)

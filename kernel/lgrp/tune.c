@@ -2,11 +2,11 @@
 /*
  * tune.c - the variables of the lgroup code, with the defaults of the MPO paper.
  *
- * THEORY      Names, units and defaults are those of the MPO paper ("System Variables") where it has them.
- *             One default, of lgrp_expand_proc_thresh, depends on the machine family.  The paper
- *             distinguishes families by model; here the distances decide.  If remote memory is at least 1.5
- *             times as far as local memory, the machine is high-end (12K and 15K: 1.8), otherwise mid-range
- *             (3800 to 6800: 1.2).
+ * THEORY      Names, units and defaults are those of the MPO paper ("System Variables"), if the paper has them.
+ *             One default, of lgrp_expand_proc_thresh, depends on the machine family.  The paper distinguishes
+ *             families by model; here the distances decide.  If remote memory is at least 1.5 times as far as
+ *             local memory, the machine is high-end (12K and 15K: 1.8), otherwise mid-range (3800 to 6800:
+ *             1.2).
  * SEE ALSO    docs/lgroups.md
  */
 #include "lgrp/home.h"
@@ -15,7 +15,7 @@
 #include "lgrp/place.h"
 #include "stat/tunable.h"
 
-#define BY_FAMILY UINT32_MAX /* not set yet: lgrp_apply_family() sets it */
+#define BY_FAMILY UINT32_MAX /* no value yet: lgrp_apply_family() sets it */
 #define LOAD_MAX  (1 << 24)  /* more than load * CPUs of 256 CPUs with two threads each */
 
 uint32_t mpo_enable = 1;

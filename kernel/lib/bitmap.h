@@ -22,7 +22,7 @@ static inline unsigned bit_first(uint64_t set)
 
 static inline unsigned bit_count(uint64_t set)
 {
-    /* Counts in fields of 2, 4 and 8 bits, then adds the bytes up by a multiplication. */
+    /* Counts the bits in fields of 2, 4 and 8 bits, then adds up the bytes by a multiplication. */
     set -= set >> 1 & 0x5555555555555555ull;
     set = (set & 0x3333333333333333ull) + (set >> 2 & 0x3333333333333333ull);
     set = (set + (set >> 4)) & 0x0f0f0f0f0f0f0f0full;

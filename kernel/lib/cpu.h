@@ -3,10 +3,10 @@
  * cpu.h - the running CPU: its own data and its interrupt flag.
  *
  * THEORY      Data that only one CPU uses needs no lock and stays in that CPU's cache.  So each CPU has a
- *             struct cpu, in its own board's memory; in the kernel the GS base points to it.  Each subsystem
- *             keeps its per-CPU state in a struct of its own, with a pointer here, so that no subsystem sees
- *             another's.  While interrupts are on, a thread may be preempted and continue on another CPU.  So
- *             code that uses per-CPU data turns interrupts off.
+ *             struct cpu, in the memory of its own board; in the kernel the GS base points to it.  Each
+ *             subsystem keeps its per-CPU state in its own struct, and struct cpu has a pointer to it.  So a
+ *             subsystem does not see the state of another.  While interrupts are on, a thread can be preempted
+ *             and continue on another CPU.  So code that uses per-CPU data turns interrupts off.
  * INVARIANTS  I1  nlock > 0 implies interrupts off
  *             I2  cpu->self == cpu (this_cpu() reads it)
  * LOCKING     [o] only by its own CPU with interrupts off  [a] atomic  [c] constant after boot
@@ -53,7 +53,7 @@ struct cpu {
 extern struct cpu *cpus[CPU_MAX]; /* [c] by id; NULL for ids that do not exist */
 extern unsigned ncpu;             /* [c] CPUs that exist                       */
 
-/* this_cpu - the running CPU.  The answer is stable only while interrupts are off. */
+/* this_cpu - the running CPU.  The result stays valid only while interrupts are off. */
 static inline struct cpu *this_cpu(void)
 {
     struct cpu *c;
@@ -62,7 +62,7 @@ static inline struct cpu *this_cpu(void)
     return c;
 }
 
-/* The current thread.  A preemption does not change the answer, so interrupts may be on. */
+/* The current thread.  A preemption does not change the result, so interrupts can be on. */
 static inline struct thread *curthread_get(void)
 {
     struct thread *t;
@@ -73,8 +73,8 @@ static inline struct thread *curthread_get(void)
 #define curthread curthread_get()
 
 /*
- * cpu_context - the reasons why this CPU may not switch threads.  Low 32 bits: nlock; high 32 bits:
- * irq_depth.  0: the thread may sleep.  One instruction reads both, so that both are of the same CPU.
+ * cpu_context - the reasons why this CPU must not switch threads.  Low 32 bits: nlock; high 32 bits: irq_depth.
+ * 0: the thread is allowed to sleep.  One instruction reads both, so that both are from the same CPU.
  */
 _Static_assert(offsetof(struct cpu, irq_depth) == offsetof(struct cpu, nlock) + 4,
                "cpu_context() reads both");
@@ -118,8 +118,8 @@ static inline void irq_enable(void)
 }
 
 /*
- * irq_push, irq_pop - turn interrupts, and so preemption, off and on again.  They nest: the last irq_pop()
- * restores the state before the first irq_push().  Between them this_cpu() stays the same.
+ * irq_push, irq_pop - turn interrupts (and so preemption) off and on again.  Calls can be nested: the last
+ * irq_pop() restores the state before the first irq_push().  Between them this_cpu() stays the same.
  */
 static inline void irq_push(void)
 {

@@ -2,8 +2,8 @@
 /*
  * cpumask.h - sets of CPUs, by CPU id.
  *
- * The plain operations are for masks that a lock guards or that one thread owns.  The *_atomic ones may be
- * called on a shared mask from any CPU.
+ * The plain operations are for masks that a lock guards or that one thread owns.  The *_atomic operations can
+ * be called on a shared mask from any CPU.
  */
 #ifndef LIB_CPUMASK_H
 #define LIB_CPUMASK_H

@@ -91,6 +91,6 @@
 #define ERESTARTSYS           512 /* restart unless a handler without SA_RESTART runs: then EINTR */
 #define ERESTARTNOINTR        513 /* restart always                                               */
 #define ERESTARTNOHAND        514 /* restart unless a handler runs: then EINTR                    */
-#define ERESTART_RESTARTBLOCK 516 /* as ERESTARTNOHAND, by restart_syscall (timed sleeps)         */
+#define ERESTART_RESTARTBLOCK 516 /* like ERESTARTNOHAND, by restart_syscall (sleeps) */
 
 #endif

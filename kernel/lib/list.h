@@ -6,7 +6,7 @@
  *             computes the element's address from that of the struct list.  The head of the list is a struct
  *             list as well.
  * INVARIANTS  I1  an empty list, and an element on no list, point to themselves
- * LOCKING     the file that owns a list defines its lock
+ * LOCKING     The file that owns a list defines its lock.
  */
 #ifndef LIB_LIST_H
 #define LIB_LIST_H
@@ -47,7 +47,7 @@ static inline void list_push_back(struct list *l, struct list *e)
     list_link_between(e, l->prev, l);
 }
 
-/* Removes `e` from its list and lets it point to itself (I1), so that removing it twice is harmless. */
+/* Removes `e` from its list and makes e point to itself (I1), so that it is harmless to remove e twice. */
 static inline void list_remove(struct list *e)
 {
     e->prev->next = e->next;
@@ -74,7 +74,7 @@ static inline void list_remove(struct list *e)
     for (var = list_entry((l)->next, typeof(*var), member); &var->member != (l);                   \
          var = list_entry(var->member.next, typeof(*var), member))
 
-/* As LIST_FOREACH; the loop may also remove `var` from the list. */
+/* Like LIST_FOREACH, but the loop is allowed to remove `var` from the list. */
 #define LIST_FOREACH_SAFE(var, tmp, l, member)                                                     \
     for (var = list_entry((l)->next, typeof(*var), member),                                        \
         tmp = list_entry(var->member.next, typeof(*var), member);                                  \

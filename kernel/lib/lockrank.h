@@ -3,15 +3,16 @@
  * lockrank.h - the order in which locks are taken, in two tables: locks that sleep first, then spin locks.
  *
  * THEORY      A deadlock is a circle: thread A holds lock 1 and waits for lock 2, thread B holds lock 2 and
- *             waits for lock 1.  If all threads take locks in one order, there is no circle.  So each lock
- *             has a rank, and may be taken only while all locks already held have a lower rank.  Test builds
- *             check this each time a lock is taken, also when no thread waits; the panic names both locks.
- *             Spin locks: the rule is about the locks that the CPU holds.  Only spin_lock_pair() takes two
- *             locks of one rank.
+ *             waits for lock 1.  If all threads take locks in one order, there is no circle.  So each lock has
+ *             a rank, and a lock must be taken only while all locks already held have a lower rank.  Test
+ *             builds check this each time a lock is taken, even if no thread waits.  The panic message names
+ *             both locks.  Spin locks: the rule is about the locks that the CPU holds.  Only spin_lock_pair()
+ *             takes two locks of one rank.
  *             Sleeping locks: the rule is about the locks that the thread holds, and it must hold no spin
- *             lock.  Unrelated locks never share a rank.  A thread may hold several vnodes: a directory
- *             before its child, two directories in the order of their addresses.
- *             A handle of a journal is not a lock, but a commit waits for all handles.  So it has a rank too.
+ *             lock.  Unrelated locks never share a rank.  A thread can hold the locks of several vnodes: a
+ *             directory before its child, two directories in the order of their addresses.
+ *             A handle of a journal is not a lock, but a commit waits for all handles.  So a handle has a rank,
+ *             too.
  */
 #ifndef LIB_LOCKRANK_H
 #define LIB_LOCKRANK_H

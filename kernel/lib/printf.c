@@ -7,7 +7,7 @@
 #include "lib/string.h"
 #include "lib/types.h"
 
-/* The output so far.  `len` counts all characters, also those that did not fit into buf[size]. */
+/* The output so far.  `len` counts all characters, including those that did not fit into buf[size]. */
 struct out {
     char *buf;
     size_t size, len;
@@ -78,7 +78,7 @@ static void put_number(struct out *o, const struct spec *s, uint64_t v, unsigned
         put_padding(o, ' ', s->width > total ? s->width - total : 0);
 }
 
-/* Parses a specification after its `%`.  Returns where its conversion character is. */
+/* Parses a specification after its `%`.  Returns the address of its conversion character. */
 static const char *parse_spec(const char *f, struct spec *s, va_list *ap)
 {
     *s = (struct spec){.prec = -1};

@@ -12,8 +12,8 @@
 #include <stddef.h>
 
 /*
- * vsnprintf, snprintf - as in C: store at most size-1 characters and a NUL (nothing if size is 0).
- * Return the length of the whole text, also of what did not fit.
+ * vsnprintf, snprintf - the functions of C: store at most size-1 characters and a NUL (nothing if size is 0).
+ * Return the length of the whole text, including the part that did not fit.
  */
 int vsnprintf(char *buf, size_t size, const char *fmt, va_list ap)
     __attribute__((format(printf, 3, 0)));

@@ -2,8 +2,8 @@
 /*
  * rng.h - pseudo-random numbers for the kernel's own choices: one boot seed, one generator per CPU.
  *
- * A program must not see these numbers, because it could compute the following ones from them: crng.h is for
- * programs.  The generator is splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number
+ * A program must not see these numbers, because it could compute the following numbers from them.  Programs get
+ * the numbers of crng.h.  The generator is splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number
  * generators", OOPSLA 2014).  A run with the same seed on one CPU makes the same choices.
  */
 #ifndef LIB_RNG_H

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * spinlock.h - spin locks: a CPU that waits for one tries again and again instead of sleeping.
+ * spinlock.h - spin locks: a CPU that waits for a spin lock tests it again and again instead of sleeping.
  *
- * THEORY      Two CPUs that change the same data at the same time may corrupt it.  A lock lets only one CPU
- *             change the data at a time.  Spin locks are for short sections, where a sleep would cost more
- *             than the wait.  These are ticket locks: a CPU that wants the lock draws the next number, and
- *             the lock serves the numbers in order, so that no CPU waits for ever.
- *             A spinning CPU executes `pause`.  Where one host thread runs all CPUs, this lets QEMU run the
- *             next CPU, and so the holder.  Where each CPU has a host thread, a CPU that has spun for a while
- *             halts (park.h).
+ * THEORY      Two CPUs that change the same data at the same time can corrupt it.  A lock lets only one CPU
+ *             change the data at a time.  Spin locks are for short sections, where a sleep would cost more than
+ *             the wait.  These are ticket locks: a CPU that needs the lock takes the next ticket number, and
+ *             gets the lock when its number comes.  So no CPU waits for ever.
+ *             A spinning CPU executes `pause`.  If one host thread runs all CPUs, `pause` lets QEMU run the
+ *             next CPU, and so finally the holder.  If each CPU has its own host thread, a CPU that has spun
+ *             for a while halts (park.h).
  * INVARIANTS  I1  a CPU that holds a lock has interrupts off and does not sleep
  *             I2  a CPU takes locks in ascending order of rank (lockrank.h; checked in test builds)
- *             I3  code that may sleep, for a lock or for memory, holds no spin lock and handles no interrupt
+ *             I3  code that can sleep, for a lock or for memory, holds no spin lock and handles no interrupt
  */
 #ifndef LIB_SPINLOCK_H
 #define LIB_SPINLOCK_H
@@ -35,7 +35,7 @@ static inline void spin_init(struct spinlock *l, enum lockrank rank)
     *l = (struct spinlock)SPINLOCK_INIT((uint16_t)rank);
 }
 
-/* Which rank a lock may have when the CPU holds others. */
+/* The rank that a lock must have when the CPU holds other locks. */
 enum spin_how {
     SPIN_PLAIN, /* above those held        */
     SPIN_PAIR,  /* not below those held    */
@@ -58,8 +58,8 @@ static inline void spin_check_release(struct spinlock *l)
 #endif
 
 /*
- * spin_check_sleep - panics if the caller may not sleep (I3): it must handle no interrupt and hold exactly
- * `held` spin locks, 0, or 1 that it releases before the sleep.  Checks nothing before threads run.
+ * spin_check_sleep - panic if the caller must not sleep (I3).  The caller must handle no interrupt and hold
+ * exactly `held` spin locks: 0, or 1 that it releases before the sleep.  Checks nothing before threads run.
  */
 extern bool spin_threads_run; /* set at the end of boot */
 void spin_bad_sleep(void);
@@ -82,7 +82,8 @@ static inline void spin_check_sleep(uint64_t held)
 void spin_wait(struct spinlock *l, uint16_t n);
 void spin_wake(struct spinlock *l, uint16_t n);
 /*
- * Calls one of them through NAME_keep (park_halt.S).  That preserves all registers, so fast paths save none.
+ * Calls spin_wait() or spin_wake() through NAME_keep (park_halt.S).  That preserves all registers, so fast
+ * paths save none.
  */
 #ifdef HR_HOST
 #define SPIN_CALL(fn, l, n)                                                                        \
@@ -93,7 +94,7 @@ void spin_wake(struct spinlock *l, uint16_t n);
     __asm__ volatile("call " #fn "_keep" ::"D"(l), "S"((uint64_t)(n)) : "memory", "cc")
 #endif
 
-/* Draws a ticket and waits for its turn.  Interrupts are off. */
+/* Takes a ticket and waits for its turn.  Interrupts are off. */
 static inline void spin_take(struct spinlock *l)
 {
     uint16_t mine = atomic_fetch_add_explicit(&l->next, 1, memory_order_relaxed);

@@ -27,8 +27,8 @@ char *strrchr(const char *s, int c);
 #endif
 
 /*
- * str_copy - copy `src` into dst[size], cut to size-1 characters if needed, and end it with a NUL.
- * Returns the length of src; if that is >= size, it was cut.
+ * str_copy - copy `src` into dst[size], cut to size-1 characters if needed, and end it with a NUL. Returns the
+ * length of src; if that is >= size, the copy was cut.
  */
 size_t str_copy(char *dst, const char *src, size_t size);
 

@@ -75,8 +75,8 @@ void anon_fini(struct as *as)
     spin_lock(&f->lock);
     list_remove(&as->anon.family_link);
     spin_unlock(&f->lock);
-    radix_destroy(&as->anon.tree, decref_anon_item,
-                  NULL); /* no lock: no other thread can find it */
+    /* No lock is needed: no other thread can find the tree. */
+    radix_destroy(&as->anon.tree, decref_anon_item, NULL);
     anon_family_release(f);
 }
 
