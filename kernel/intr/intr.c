@@ -3,15 +3,15 @@
  * intr.c - interrupts: dispatching them, moving them between CPUs, counting them.
  *
  * THEORY      A device interrupts a CPU when it needs the kernel.  Each kind of interrupt has a number, its
- *             vector, and a device interrupt can be sent to any one CPU: best to one near the device's work,
- *             and never to a CPU that must not be disturbed.
+ *             vector.  A device interrupt can be sent to any one CPU.  It should go to a CPU near the device's
+ *             work, and must never go to a CPU that must not be disturbed.
  *             Vectors VEC_IRQ0 + irq are those of the ISA interrupts (irq 0 .. 15) and of messages of PCI
  *             devices (irq 16 and up, one each).  The few vectors from VEC_TIMER on are those of the kernel:
  *             timer, cross-calls.  A vector has the same meaning on every CPU.  So to move an interrupt, only
- *             its target is changed.  If one is on its way to the old CPU, it is handled there as usual.
- *             A handler runs on the stack of the interrupted thread, with interrupts off, before any thread.
- *             In Solaris a handler has a thread of its own, so that it may block.  Ours never block; the
- *             interrupt threads that mpstat counts are device interrupts.
+ *             its target is changed.  If an interrupt is on its way to the old CPU, that CPU handles it as
+ *             usual.  A handler runs on the stack of the interrupted thread, with interrupts off, before any
+ *             thread.  In Solaris a handler has its own thread, so that it can block.  Handlers of this kernel
+ *             never block.  In mpstat, the column for interrupt threads shows device interrupts.
  *             To move a message, its entry is masked, rewritten and unmasked.  If an interrupt comes while
  *             the entry is masked, the device remembers it and sends it afterwards (PCI 3.0, 6.8.3.5).  To
  *             move an input of an IOAPIC, its target register is written, without masking: an edge that comes
@@ -19,7 +19,7 @@
  *             interrupt is being handled, because the EOI message contains only the vector, which does not
  *             change.
  *             A CPU that must take no more device interrupts gets one last interrupt of the lowest priority.
- *             When it has taken this one, no interrupt that was sent to it before is left.
+ *             When the CPU has taken this interrupt, no interrupt that was sent to the CPU before it is left.
  *             After a move, the next interrupt may arrive on the new CPU while the handler still runs on the
  *             old one.  The new CPU only counts it in `pending`, and the CPU that runs the handler runs it
  *             again.
@@ -52,9 +52,9 @@ static struct source {
     void *arg;                /* [c]                                              */
     const char *name;         /* [c]                                              */
     struct intr_msi msi;      /* [c] .set NULL: an input of an IOAPIC             */
-    unsigned wanted;          /* [c] CPU where it arrives if that is possible     */
+    unsigned wanted;          /* [c] CPU where it should arrive     */
     unsigned cpu;             /* [i] CPU where it arrives                         */
-    struct cpumask allowed;   /* [i] CPUs where it may arrive                     */
+    struct cpumask allowed;   /* [i] CPUs where it is allowed to arrive                     */
     uint64_t moves;           /* [i] times it has moved to another CPU            */
     _Atomic uint32_t pending; /* [a] arrivals that its handler has not served yet */
 } source[INTR_MAX];

@@ -19,7 +19,7 @@ enum { INTR_NISA = 16, INTR_MAX = VEC_TIMER - VEC_IRQ0 };
 
 /* Reasons why a CPU sends a reschedule IPI ("poke") to another CPU. */
 #define INTR_POKES(X)                                                                              \
-    X(WAKEUP, "poke wakeup")     /* a thread for it was queued that must run at once         */    \
+    X(WAKEUP, "poke wakeup")     /* a thread was queued for it that must run at once         */    \
     X(STEAL, "poke steal")       /* a thread waits on another CPU: come and steal it         */    \
     X(SLICE, "poke slice")       /* a thread waits there now: its time slices must end again */    \
     X(SIGNAL, "poke signal")     /* the thread that runs there has a signal                  */    \
@@ -50,15 +50,15 @@ struct intr_cpu {
 
 /* intr_init - dispatch all vectors above 31.  Boot CPU, after apic_init(). */
 void intr_init(void);
-/* intr_cpu_init - allocate the counts of CPU `c`, in its node's memory; before it takes interrupts. */
+/* intr_cpu_init - allocate the counts of CPU `c`, in its node's memory.  Called before c takes interrupts. */
 void intr_cpu_init(struct cpu *c);
-/* intr_stats_init - register the kstats; once all CPUs have their counts. */
+/* intr_stats_init - register the kstats.  Called when all CPUs have their counts. */
 void intr_stats_init(void);
 
 /*
  * intr_register_isa - call fn(arg) in interrupt context for ISA interrupt `irq`, on a CPU with few
- * interrupts.  `name` must stay valid.  0; -EBUSY: it has a handler already; -ENODEV: no IOAPIC has that
- * input.
+ * interrupts.  `name` must stay valid.  0; -EBUSY: the interrupt already has a handler; -ENODEV: no IOAPIC has
+ * that input.
  */
 int intr_register_isa(unsigned irq, void (*fn)(void *), void *arg, const char *name);
 
@@ -72,29 +72,29 @@ struct intr_msi {
     unsigned entry;
 };
 /*
- * intr_register_msi - call fn(arg) in interrupt context for message-signalled interrupt *msi, which must
- * arrive on CPU `cpu` or near it (CPU_MAX: on a CPU with few interrupts).  Calls msi->set().  `name` must
- * stay valid.  0, or -EBUSY: no vector is left.
+ * intr_register_msi - call fn(arg) in interrupt context for message-signalled interrupt *msi, which should
+ * arrive on CPU `cpu` or near it (CPU_MAX: on a CPU with few interrupts).  Calls msi->set().  `name` must stay
+ * valid.  0, or -EBUSY: no vector is left.
  */
 int intr_register_msi(unsigned cpu, void (*fn)(void *), void *arg, const char *name,
                       const struct intr_msi *msi);
 
 /*
- * intr_allow - from now on interrupt `irq` arrives only on CPUs of `m`; if its CPU is not in `m`, it moves.
- * 0; -ENOENT: no such interrupt; -EINVAL: no CPU of `m` takes interrupts.
+ * intr_allow - make interrupt `irq` arrive only on CPUs of `m` from now on.  If its CPU is not in `m`, the
+ * interrupt moves.  0; -ENOENT: no such interrupt; -EINVAL: no CPU of `m` takes interrupts.
  */
 int intr_allow(unsigned irq, const struct cpumask *m);
 /*
- * intr_cpu_enable - CPU `cpu` takes device interrupts; interrupts wanted on it move to it.
- * intr_cpu_disable - move all device interrupts away from it; when it returns 0, none arrives there any more.
- * -EBUSY: one of them can go to no other CPU; then none has moved, and the log names it.  Waits for the CPU,
- * so the caller holds no spin lock.
+ * intr_cpu_enable - make CPU `cpu` take device interrupts; interrupts that are wanted on it move to it.
+ * intr_cpu_disable - move all device interrupts away from CPU `cpu`.  After a result of 0, no device interrupt
+ * arrives there any more.  -EBUSY: one of them cannot go to any other CPU; then none has moved, and the log
+ * names that interrupt.  Waits for the CPU, so the caller must hold no spin lock.
  */
 void intr_cpu_enable(unsigned cpu);
 int intr_cpu_disable(unsigned cpu);
 /*
  * intr_settle - wait until CPU `cpu` has taken all device interrupts that were sent to it before.  The caller
- * holds no spin lock.
+ * must hold no spin lock.
  */
 void intr_settle(unsigned cpu);
 /* intr_poke - send a reschedule IPI to CPU `cpu`, which may be this one, and count the reason `why`. */
@@ -110,7 +110,7 @@ struct intr_info {
 bool intr_next(unsigned irq, struct intr_info *out);
 
 /* ---- implemented by vm/ ---- */
-/* vm_tlb_ipi - the handler of IPI_TLB: carry out the shootdown requests of other CPUs.  Interrupts off. */
+/* vm_tlb_ipi - the handler of IPI_TLB: carry out the shootdown requests of other CPUs.  Interrupts are off. */
 void vm_tlb_ipi(void);
 
 #endif

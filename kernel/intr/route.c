@@ -5,7 +5,7 @@
 #include "intr/route.h"
 
 /*
- * The member of `m` where the fewest interrupts arrive; of equal ones the first at or after `from`, wrapping
+ * The member of `m` where the fewest interrupts arrive; among equals, the first at or after `from`, wrapping
  * around.  CPU_MAX: m is empty.
  */
 static unsigned cpu_with_fewest_intrs(const struct intr_route *r, const struct cpumask *m,

@@ -3,8 +3,8 @@
  * cpustat.h - the counters of each CPU: the columns of mpstat and vmstat, and events of the dispatcher.
  *
  * LOCKING  A CPU adds only to its own counters, without a lock, whether interrupts are on or off.  Each
- *          addition is one instruction relative to the CPU's GS base, so no interrupt and no thread switch
- *          can come in the middle.
+ *          addition is one instruction relative to the CPU's GS base, so no interrupt and no thread switch can
+ *          happen in the middle.
  */
 #ifndef STAT_CPUSTAT_H
 #define STAT_CPUSTAT_H

@@ -8,14 +8,14 @@
  *                 forceload: exclude: include: moddir: rootfs: rootdev: swapfs: swapdev: name
  *             Numbers are decimal, hexadecimal (0x) or octal (0).  rootfs and rootdev select the root file
  *             system (system_root_fs, system_root_dev).  The other commands with a colon are for loadable
- *             modules and swap, which Homeroom does not configure here: their syntax is checked, then they
- *             are ignored.  A keyword is written in small letters or in capital letters only.
- *             tunable_set() refuses a value outside the range of the variable; then one warning is printed
- *             and the variable keeps its value.  `~` and `-1` apply to the width of the variable.  Other
- *             negative numbers are refused, because all variables are unsigned.
+ *             modules and swap, which Homeroom does not configure in this file.  The kernel checks their syntax
+ *             and then ignores them.  A keyword is written in small letters or in capital letters only.
+ *             tunable_set() refuses a value outside the range of the variable.  In that case the kernel prints
+ *             one warning, and the variable keeps its value.  `~` and `-1` apply to the width of the variable.
+ *             Other negative numbers are refused, because all variables are unsigned.
  * INVARIANTS  I1  a line changes nothing if its warning is not "extraneous input" or "more than once"
  *             I2  every line is read, whatever the text is, and boot always continues
- * LOCKING     none: called by the boot CPU before the other CPUs start
+ * LOCKING     There are no locks: the boot CPU calls these functions before the other CPUs start.
  * SEE ALSO    tests/host/test_system.c, docs/tunables.md
  */
 #include "stat/tunable.h"
@@ -61,7 +61,7 @@ static bool is_at_line_end(struct cursor *c)
     return c->p == c->end;
 }
 
-/* Skips blanks, then takes the character `ch` if it comes next; false if another one does. */
+/* Skips blanks, then takes the next character if it is `ch`; false if it is another one. */
 static bool take_char(struct cursor *c, char ch)
 {
     if (is_at_line_end(c) || *c->p != ch)
@@ -70,7 +70,7 @@ static bool take_char(struct cursor *c, char ch)
     return true;
 }
 
-/* Takes a word of letters, digits, `_` and `.`; false if there is none (word is "") or it is too long. */
+/* Takes a word of letters, digits, `_` and `.`; false if there is none (word is "") or the word is too long. */
 static bool take_word(struct cursor *c, char word[WORD_MAX])
 {
     size_t n = 0;
@@ -139,7 +139,10 @@ static void warn_if_reassigned(struct assigned *as, const struct tunable *t)
         as->t[as->n++] = t;
 }
 
-/* One line: the refused value, the line's number, the allowed range, and the value that stays. */
+/*
+ * Prints one line: the refused value, the number of the line in the file, the allowed range, and the value that
+ * stays.
+ */
 static void warn_value_refused(const struct cursor *c, const struct tunable *t, char op,
                                const struct number *n)
 {
@@ -301,7 +304,7 @@ static void run_system_line(struct cursor *c, struct assigned *as)
 {
     static const struct {
         const char *keyword;
-        char *keep; /* where the name goes; NULL: nowhere */
+        char *keep; /* where to store the name; NULL: nowhere */
         size_t size;
     } with_colon[] = {
         {.keyword = "forceload"},

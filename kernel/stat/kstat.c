@@ -7,7 +7,7 @@
  *             kstat.  So interrupts are off for one kstat at a time, and after kstat_unregister() no reader
  *             uses the kstat.
  * INVARIANTS  I1  no kstat has more than KSTAT_MAX values
- * LOCKING     kstat_lock (RANK_KSTAT) guards the list and `scratch`; snapshot and clear run under it
+ * LOCKING     kstat_lock (RANK_KSTAT) guards the list and `scratch`.  It is held while snapshot and clear run.
  * SEE ALSO    kstat.h; kernel/fs/devfs/statdev.c (/dev/kstat); docs/tunables.md
  */
 #include "stat/kstat.h"
@@ -39,7 +39,7 @@ void kstat_unregister(struct kstat *ks)
     spin_unlock(&kstat_lock);
 }
 
-/* The kstat at position i, or NULL; the lock is held. */
+/* The kstat at position i, or NULL.  The caller holds the lock. */
 static struct kstat *kstat_by_index(unsigned i)
 {
     struct kstat *ks;
@@ -50,7 +50,7 @@ static struct kstat *kstat_by_index(unsigned i)
     return NULL;
 }
 
-/* Copies the values of `ks` to scratch and returns their number; the lock is held. */
+/* Copies the values of `ks` to scratch and returns their number.  The caller holds the lock. */
 static unsigned kstat_copy_values(struct kstat *ks)
 {
     unsigned n = __atomic_load_n(&ks->nstat, __ATOMIC_ACQUIRE);

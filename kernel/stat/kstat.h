@@ -5,8 +5,8 @@
  * THEORY      A kstat is a table of named 64-bit values that belongs to one subsystem.  Programs read all
  *             kstats through /dev/kstat.  Counters that many CPUs increment are kept per CPU (struct
  *             cpu_stat) or per lgroup.  A snapshot function computes values only when they are read.
- * LOCKING     The functions below take the registry's lock.  The values are atomics, which their owner
- *             changes without a lock.
+ * LOCKING     The functions below take the registry's lock.  The values are atomic, and their owner changes
+ *             them without a lock.
  */
 #ifndef STAT_KSTAT_H
 #define STAT_KSTAT_H
@@ -31,7 +31,7 @@ struct kstat {
     struct list link;
 };
 
-/* kstat_register - make `ks` visible; it must live until kstat_unregister(). */
+/* kstat_register - make `ks` visible.  The struct must exist until kstat_unregister(). */
 void kstat_register(struct kstat *ks);
 void kstat_unregister(struct kstat *ks);
 
@@ -42,8 +42,8 @@ void kstat_unregister(struct kstat *ks);
 size_t kstat_text(char *buf, size_t size);
 
 /*
- * kstat_clear - zero the counters of `module:instance:name`.  -ENOENT: there is no such kstat; -EOPNOTSUPP: it
- * shows states, or counters of others, which cannot be zeroed.
+ * kstat_clear - zero the counters of `module:instance:name`.  -ENOENT: there is no such kstat; -EOPNOTSUPP: the
+ * kstat shows states, or counters of other parts of the kernel, which cannot be zeroed.
  */
 int kstat_clear(const char *spec);
 

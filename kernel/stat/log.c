@@ -2,7 +2,7 @@
 /*
  * log.c - kernel messages: they are printed on the console and kept in a ring buffer for dmesg.
  *
- * LOCKING     log_lock (RANK_LOG).  A panic takes no lock, because its holder may be the thread that failed.
+ * LOCKING     log_lock (RANK_LOG).  A panic takes no lock, because the thread that failed may hold it.
  */
 #include "stat/log.h"
 
@@ -30,7 +30,7 @@ static void append_to_log(const char *text, size_t n)
     console_write(text, n, panicking);
 }
 
-/* Formats one message and ends it with a newline; cuts it at LINE_MAX - 2 bytes before that. */
+/* Formats one message, cuts it at LINE_MAX - 2 bytes, and ends it with a newline. */
 static void log_prefixed_line(const char *prefix, const char *fmt, va_list ap)
 {
     char line[LINE_MAX];

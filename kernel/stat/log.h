@@ -7,14 +7,14 @@
 
 #include "lib/types.h"
 
-/* log_enter_panic - messages take no lock from now on. */
+/* log_enter_panic - make messages take no lock from now on. */
 void log_enter_panic(void);
 
 /* ---- implemented by main.c ---- */
 /*
- * console_write, verdict_write - write text[n], which ends in a newline, to a serial port.  With `panicking` they take
- *                                no lock.
- * serial_flush - send all buffered output, taking no lock.
+ * console_write, verdict_write - write text[n], which ends in a newline, to a serial port.  With `panicking`
+ *                                these functions take no lock.
+ * serial_flush - send all buffered output, without taking a lock.
  * power_off - switch the machine off; returns if it cannot be switched off.
  * reset_machine - restart the machine.
  */

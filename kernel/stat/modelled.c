@@ -4,9 +4,9 @@
  *
  * THEORY      A CPU's counters only grow, so a thread's share is the difference between two readings: when
  *             the thread leaves the CPU and when it came.  The CPU's clock also jumps forward: to the time of
- *             a thread that comes, or to the time of the other CPUs after this CPU was idle.  So the
- *             difference of the clock is not the time that the thread has run.  That time is one clock cycle
- *             per instruction, plus the waits for memory and for floating-point results.
+ *             a thread that comes, or to the time of the other CPUs after this CPU was idle.  So the difference
+ *             of two clock readings is not the time that the thread has run.  That time is one clock cycle per
+ *             instruction, plus the waits for memory and for floating-point results.
  */
 #include "stat/modelled.h"
 

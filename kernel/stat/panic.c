@@ -42,8 +42,8 @@ const char *ksym_lookup(uint64_t addr, uint64_t *off)
 }
 
 /*
- * Prints one line.  A return address is looked up by the call before it: the call may be the last instruction of
- * its function, if what it calls does not return.
+ * Prints one line.  For a return address, the function of the call before it is looked up.  The reason: if the
+ * called function does not return, the call can be the last instruction of its function.
  */
 static void print_stack_frame(uint64_t rip, bool is_return)
 {
@@ -53,9 +53,9 @@ static void print_stack_frame(uint64_t rip, bool is_return)
     kprintf("  [%016lx] %s+%#lx", rip, name != NULL ? name : "?", off + is_return);
 }
 
-#define FAR 16384 /* bytes (KSTACK_SIZE): two frames of one stack are closer than this */
+#define FAR 16384 /* bytes (KSTACK_SIZE): two frames of one stack are less far apart */
 
-/* Prints the callers of a function, from its frame pointer on. */
+/* Prints the callers of a function, starting at its frame pointer. */
 static void print_callers(uint64_t rbp)
 {
     for (int depth = 0; depth < 24 && rbp >= 0xffff800000000000ul && (rbp & 7) == 0; depth++) {
@@ -65,7 +65,7 @@ static void print_callers(uint64_t rbp)
             break;
         print_stack_frame(frame[1], true);
         if (frame[0] <= rbp ||
-            frame[0] - rbp >= FAR) /* the last frame's is a value of the program's */
+            frame[0] - rbp >= FAR) /* in the last frame this is a value of the program */
             break;
         rbp = frame[0];
     }

@@ -7,7 +7,7 @@
 
 #include "lib/types.h"
 
-/* kprintf - write a line to the console and to the message buffer that dmesg reads.  Any context. */
+/* kprintf - write a line to the console and to the message buffer that dmesg reads.  Can be called in any context. */
 void kprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* warn - kprintf() with the prefix "WARNING: ", as on Solaris. */

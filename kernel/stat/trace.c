@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * trace.c - the ring buffers of traced events; the idea is in trace.h.
+ * trace.c - the ring buffers of traced events; trace.h describes the idea.
  *
  * THEORY      The words of a slot are written and read by single atomic accesses in program order.  x86 keeps
  *             the order of stores and the order of loads, so a fence for the compiler is enough for the
@@ -79,7 +79,7 @@ unsigned trace_ring_read(const struct trace_ring *r, uint64_t *pos, uint64_t unt
             atomic_thread_fence(memory_order_acquire);
             head = atomic_load_explicit(&r->head, memory_order_acquire);
         }
-        if (head - *pos > r->mask) { /* the slot was overwritten or may be being overwritten */
+        if (head - *pos > r->mask) { /* the slot was overwritten, or is perhaps being written */
             gone += head - r->mask - *pos;
             *pos = head - r->mask;
             continue;

@@ -2,18 +2,19 @@
 /*
  * trace.h - the event trace: each CPU records its last events in a ring buffer.
  *
- * THEORY      A trace shows in which order things happened inside the kernel.  Interesting places in the
- *             kernel have a TRACE().  While its bit of trace_enable is 0, it costs a test and a branch that
- *             is not taken.  If the bit is 1, it writes a record of 32 bytes to the ring of its CPU, over the
- *             oldest record.  The ring is in memory of the CPU's own board.  /dev/trace (fs/devfs/tracedev.c)
- *             creates and reads the rings.  A ring has one writer, its CPU with interrupts off, and one
- *             reader.  Neither waits for the other.  `head` counts the records written.  The reader reads
- *             `head` again after it has copied a record, to see whether the slot may have been overwritten
- *             meanwhile.  The slot after the newest record may be being overwritten at any time, so a full
- *             ring has one record less to read than it has slots.
+ * THEORY      A trace shows the order of events inside the kernel.  Interesting places in the kernel have a
+ *             TRACE().  While the event's bit of trace_enable is 0, a TRACE() costs a test and a branch that is
+ *             not taken.  If the bit is 1, TRACE() writes a record of 32 bytes to the ring of its CPU, and
+ *             replaces the oldest record.  The ring is in memory of the CPU's own board.  /dev/trace
+ *             (fs/devfs/tracedev.c) creates and reads the rings.  A ring has one writer, its CPU with
+ *             interrupts off, and one reader.  Neither waits for the other.  `head` counts the records written.
+ *             The reader reads `head` again after it has copied a record, to check whether the slot may have
+ *             been overwritten meanwhile.  The writer can overwrite the slot after the newest record at any
+ *             time, so the reader can use one record less than a full ring has slots.
  * INVARIANTS  I1  head only grows: by one for each record, after the record is in its slot
- *             I2  a record that the reader returns did not change while it was copied; lost ones are counted
- * LOCKING     none.  [w] the ring's CPU, interrupts off  [r] the reader, which has its own lock  [c] constant
+ *             I2  a record that the reader returns did not change while it was copied; lost records are counted
+ * LOCKING     no locks.  [w] the ring's CPU, interrupts off  [r] the reader, which has its own lock  [c]
+ *             constant
  * TUNABLES    trace_enable, trace_entries (fs/devfs/tracedev.c)
  * SEE ALSO    include/uapi/trace.h (the events), docs/trace.md, tests/host/test_trace.c
  */
@@ -34,25 +35,25 @@ extern uint32_t trace_enable; /* tunable; bit i: events of type i are recorded *
 extern bool trace_ready;      /* [c] set once /dev/trace, which makes the rings, exists */
 
 #define TRACE_ON(event) unlikely((trace_enable & 1u << TRACE_##event) != 0)
-/* TRACE - record an event of the running thread.  Needs the definition of struct thread.  Any context. */
+/* TRACE - record an event of the running thread.  Needs the definition of struct thread.  Works in any context. */
 #define TRACE(event, info, a, b)                                                                   \
     do {                                                                                           \
         if (TRACE_ON(event))                                                                       \
             trace_put(TRACE_##event, curthread->tid, info, a, b);                                  \
     } while (0)
 
-/* trace_put - record an event of thread `tid` on this CPU.  Any context; takes no lock. */
+/* trace_put - record an event of thread `tid` on this CPU.  Works in any context; takes no lock. */
 void trace_put(enum trace_type type, uint32_t tid, unsigned info, uint64_t a, uint64_t b);
 /*
  * trace_name - the first 8 bytes of a name as one argument of an event; padded with zeros.
- * trace_name_rest - the same for the next 8 bytes.
+ * trace_name_rest - the next 8 bytes of the name.
  */
 uint64_t trace_name(const char *s);
 uint64_t trace_name_rest(const char *s);
 /* trace_name_of - the name of an event type, or "?" if it has none. */
 const char *trace_name_of(unsigned type);
 
-/* trace_ring_put - write a record.  The ring's CPU only, interrupts off. */
+/* trace_ring_put - write a record.  Only the ring's CPU calls it, with interrupts off. */
 void trace_ring_put(struct trace_ring *r, const struct trace_record *rec);
 /*
  * trace_ring_read - copy records to out[max], from position *pos up to time `until` (ns), and advance *pos
@@ -66,7 +67,7 @@ unsigned trace_ring_read(const struct trace_ring *r, uint64_t *pos, uint64_t unt
 void trace_panic(void);
 
 /* ---- implemented by disp/ ---- */
-/* clock_mono_ns - nanoseconds since boot, never stepping back, the same on every CPU. */
+/* clock_mono_ns - nanoseconds since boot; never decreases, and is the same on every CPU. */
 uint64_t clock_mono_ns(void);
 
 #endif

@@ -6,7 +6,7 @@
  *             __stop_tunables.  A name without a module finds a variable of any module, so both `ufs_HW`
  *             (mdb) and `ufs:ufs_HW` (/etc/system) find the same variable.  In a name with a module, the
  *             module must match.
- * LOCKING     none: values are read and written by single aligned accesses
+ * LOCKING     There are no locks: values are read and written by single aligned accesses.
  * SEE ALSO    tunable.h, etc_system.c, kernel/sys/sys_solaris.c (the system call)
  */
 #include "stat/tunable.h"

@@ -2,12 +2,12 @@
 /*
  * tunable.h - variables that /etc/system, the boot line and mdb can read and set.
  *
- * THEORY      A tunable is a variable of the kernel that an administrator may change.  TUNABLE() describes it
+ * THEORY      A tunable is a variable of the kernel that an administrator can change.  TUNABLE() describes it
  *             next to its definition and puts the description into the section "tunables".  So the linker
- *             builds the registry.  The value has the size of the C variable; it is read and written by
- *             single aligned accesses.  A variable that can be set has a range.  The machine must boot and
- *             work with every value of the range.  tunable_set() refuses all other values, so the code that
- *             uses the variable need not check it.
+ *             builds the registry.  The value has the size of the C variable; it is read and written by single
+ *             aligned accesses.  A variable that can be set has a range.  The machine must boot and work with
+ *             every value of the range.  tunable_set() refuses all other values, so code that uses the variable
+ *             does not need to check it.
  */
 #ifndef STAT_TUNABLE_H
 #define STAT_TUNABLE_H
@@ -55,7 +55,10 @@ struct tunable {
 /* TUNABLE_IF - a tunable that exists only while there() returns true. */
 #define TUNABLE_IF(var, there, least, greatest, text)                                              \
     TUNABLE_ANY("", var, TUNABLE_LIVE, least, greatest, text, there, NULL)
-/* TUNABLE_HOOK - set(value) is called before the variable is set, also by /etc/system; it may refuse. */
+/*
+ * TUNABLE_HOOK - a tunable whose set(value) is called before the variable is set, also by /etc/system.  set()
+ * can refuse the value.
+ */
 #define TUNABLE_HOOK(var, set, least, greatest, text)                                              \
     TUNABLE_ANY("", var, TUNABLE_LIVE, least, greatest, text, NULL, set)
 /* TUNABLE_RO, TUNABLE_RO_M - a tunable that can only be read. */
@@ -68,7 +71,7 @@ const struct tunable *tunable_find(const char *name);
 uint64_t tunable_get(const struct tunable *t);
 /*
  * tunable_set - set the value.  -EPERM: the tunable is read-only; -ERANGE: the value is outside the range;
- * -EINVAL: the variable's size is not 1, 2, 4 or 8 bytes; or an error of t->set().  An error leaves it
+ * -EINVAL: the variable's size is not 1, 2, 4 or 8 bytes; or an error of t->set().  After an error the value is
  * unchanged.
  */
 int tunable_set(const struct tunable *t, uint64_t value);

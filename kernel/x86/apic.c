@@ -4,7 +4,7 @@
  *
  * THEORY      Every CPU has a local APIC, which delivers interrupts to it and contains its timer.  An IOAPIC
  *             takes the interrupt lines of devices and sends each to the local APIC of one CPU.  All CPUs use
- *             the same physical address for the local APIC; each reaches its own there.
+ *             the same physical address for the local APIC; each CPU reaches its own APIC there.
  *             To interrupt another CPU, write its APIC id to ICR high, then the vector to ICR low.  The timer
  *             counts down once each time it is set (one-shot).
  * LOCKING     The two writes to ICR belong together, so interrupts are off around them.  A spin lock guards

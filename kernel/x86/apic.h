@@ -16,7 +16,7 @@ void apic_init_cpu(void);
 void apic_eoi(void);
 /* apic_timer_set - raise VEC_TIMER once on this CPU, after `ticks` ticks of the APIC timer.  0: stop it. */
 void apic_timer_set(uint32_t ticks);
-/* apic_timer_read - ticks left until this CPU's timer interrupt; 0: it does not run. */
+/* apic_timer_read - ticks left until this CPU's timer interrupt; 0: the timer does not run. */
 uint32_t apic_timer_read(void);
 /* apic_start_all - send INIT and start-up IPIs to all other CPUs at once; they start at page `page`. */
 void apic_start_all(unsigned page);
@@ -26,7 +26,10 @@ void apic_start_all(unsigned page);
  * Returns 0; -ENODEV: no IOAPIC has that input.
  */
 int ioapic_route(unsigned irq, unsigned vector, uint32_t apic_id);
-/* ioapic_retarget - send a routed interrupt to another CPU from now on, without masking it meanwhile. */
+/*
+ * ioapic_retarget - send a routed interrupt to another CPU from now on.  The interrupt is not masked during the
+ * change.
+ */
 void ioapic_retarget(unsigned irq, uint32_t apic_id);
 
 #endif

@@ -4,9 +4,8 @@
  *
  * THEORY      64-bit mode uses segments only for privilege levels.  The task-state segment names the stack on
  *             which an entry from user mode starts.  It also names three separate stacks (IST), for
- *             non-maskable interrupts, double faults and machine checks.  These may arrive at any
- *             instruction, also while the stack pointer is still the program's, or when the kernel stack is
- *             used up.
+ *             non-maskable interrupts, double faults and machine checks.  These can occur at any instruction,
+ *             even while the stack pointer is still that of the program, or when the kernel stack is used up.
  * SEE ALSO    Intel SDM vol. 3, 3.4.5, 6.14, 7.7; AMD64 APM vol. 2, 6.1 (SYSCALL)
  */
 #include "lib/cpu.h"

@@ -2,7 +2,8 @@
 /*
  * ipi.h - interrupts from one CPU to another (IPIs), and all interrupt vectors.
  *
- * LOCKING  The functions may be called in any context, also with spin locks held.  Arguments are CPU ids.
+ * LOCKING  The functions can be called in any context, and the caller can hold spin locks.  Arguments are CPU
+ *          ids.
  */
 #ifndef X86_IPI_H
 #define X86_IPI_H
@@ -22,7 +23,10 @@ enum {
     VEC_SPURIOUS = 0xff
 };
 
-/* x86_send_ipi, x86_send_nmi - to one CPU; x86_send_ipi_mask - to each CPU of the mask but the caller's. */
+/*
+ * x86_send_ipi, x86_send_nmi - send to one CPU; x86_send_ipi_mask - send to each CPU of the mask except the
+ * caller's.
+ */
 void x86_send_ipi(unsigned cpu, unsigned vector);
 void x86_send_nmi(unsigned cpu);
 void x86_send_ipi_mask(const struct cpumask *m, unsigned vector);

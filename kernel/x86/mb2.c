@@ -13,7 +13,7 @@
 enum { MB2_LOADED = 0x36d76289, PVH_LOADED = 0x336ec578 };
 enum { TAG_END = 0, TAG_MODULE = 3, TAG_MMAP = 6, TAG_RSDP_OLD = 14, TAG_RSDP_NEW = 15 };
 enum { USABLE = 1 };           /* the type of RAM in both memory maps */
-#define LOW_BYTES (4ull << 30) /* boot.S has mapped so many bytes */
+#define LOW_BYTES (4ull << 30) /* boot.S has mapped this many bytes */
 
 struct tag {
     uint32_t type, size;

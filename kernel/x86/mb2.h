@@ -23,8 +23,8 @@ struct boot_info {
 
 /*
  * mb2_parse - read multiboot2 information, or Xen's hvm_start_info, at physical address `info` (below 4 GiB).
- * `magic` tells which of the two it is.  Returns 0; -EINVAL: `magic` is of neither, the memory map has no
- * usable RAM, or hvm_start_info points to something beyond 4 GiB.
+ * `magic` shows which of the two it is.  Returns 0, or -EINVAL: `magic` belongs to neither, the memory map has
+ * no usable RAM, or hvm_start_info contains an address beyond 4 GiB.
  */
 int mb2_parse(uint32_t magic, uint64_t info, struct boot_info *out);
 

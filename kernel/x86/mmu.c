@@ -2,8 +2,8 @@
 /*
  * mmu.c - see mmu.h.
  *
- * LOCKING     mmu_init() and mmu_map_device() run on the boot CPU before the others start, and need no lock.
- *             mmu_window_entry() runs on any CPU: compare-and-swap puts a missing table into its place.
+ * LOCKING     mmu_init() and mmu_map_device() run on the boot CPU before the other CPUs start, and need no
+ *             lock.  mmu_window_entry() runs on any CPU: compare-and-swap puts a missing table into its place.
  */
 #include "x86/mmu.h"
 
@@ -88,7 +88,7 @@ void mmu_init(const struct mem_range *r, unsigned n, mmu_alloc_fn alloc)
     map_section(__text_start, __text_end, 0);
     map_section(__rodata_start, __rodata_end, PTE_NX);
     map_section(__data_start, __kernel_end, PTE_W | PTE_NX);
-    /* Make the table of the device window (2 MiB) now: the top level must be complete before it is copied. */
+    /* Make the table of the device window (2 MiB) now, because the top level must be complete before it is copied. */
     make_kernel_entry(MMIO_BASE, 1);
     table_alloc = NULL;
     mmu_load();

@@ -43,8 +43,9 @@ struct mem_range {
 
 /*
  * mmu_init - build the kernel's page tables for the memory in r[n], and load them on the boot CPU.
- * @alloc  returns `len` bytes of memory, aligned to `len`, and panics if there is none.  4 KiB are for a page
- *         table: below 4 GiB, on any node.  2 MiB are for frame descriptors of node `node`: on that node.
+ * @alloc  returns `len` bytes of memory, aligned to `len`, and panics if there is none.  A call for 4 KiB is
+ *         for a page table: it returns memory below 4 GiB, on any node.  A call for 2 MiB is for frame
+ *         descriptors of node `node`: it returns memory of that node.
  */
 typedef paddr_t (*mmu_alloc_fn)(unsigned node, size_t len);
 void mmu_init(const struct mem_range *r, unsigned n, mmu_alloc_fn alloc);
@@ -54,8 +55,8 @@ void mmu_load(void);
 void *mmu_map_device(paddr_t pa, size_t len);
 /*
  * mmu_window_entry - the page-table entry (4 KiB) of an address in the window of kernel stacks.
- * @fresh  *fresh is a zeroed frame, or 0.  If a table is missing the frame becomes that table, and *fresh
- *         becomes 0.  May be NULL if the caller knows that all tables exist.  Tables are never freed.
+ * @fresh  *fresh is a zeroed frame, or 0.  If a table is missing, the frame becomes that table, and *fresh
+ *         becomes 0.  `fresh` can be NULL if the caller knows that all tables exist.  Tables are never freed.
  * Returns NULL if a table is missing and *fresh is 0: call again with a frame.
  */
 uint64_t *mmu_window_entry(uint64_t va, paddr_t *fresh);

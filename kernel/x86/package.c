@@ -4,7 +4,8 @@
  *
  * THEORY      CPUID leaf 0xB gives the widths of the APIC id's fields.  On a processor without it, leaf 1
  *             gives the number of ids in a package, and each id counts as a core.
- * SEE ALSO    package.h; kernel/fs/sysfs/sysfs_cpu.c and kernel/procfs/procfs_system.c show it to programs
+ * SEE ALSO    package.h; kernel/fs/sysfs/sysfs_cpu.c and kernel/procfs/procfs_system.c show the result to
+ *             programs
  */
 #include "x86/package.h"
 #include "lib/string.h"

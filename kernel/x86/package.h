@@ -14,7 +14,7 @@ struct cpu_place {
     unsigned package, core, thread; /* core: within the package; thread: within the core */
 };
 
-/* cpu_place_of - decode an APIC id.  Any context. */
+/* cpu_place_of - decode an APIC id.  Works in any context. */
 struct cpu_place cpu_place_of(uint32_t apic_id);
 
 struct cpu_model {

@@ -29,7 +29,7 @@ struct regs {
 #define SEL_UCODE (0x20 | 3)
 #define SEL_TSS   0x28
 
-/* regs_user - whether the registers are of user mode, that is, whether the entry came from there. */
+/* regs_user - whether the registers are those of user mode, that is, whether the entry came from user mode. */
 static inline bool regs_user(const struct regs *r)
 {
     return (r->cs & 3) == 3;

@@ -4,8 +4,8 @@
  *
  * THEORY      After reset only the boot CPU runs.  The others wait for an INIT and a start-up IPI, which
  *             names the page of low memory where they begin (trampoline.S).  The boot CPU sends both to all
- *             CPUs at once, so that no CPU waits for another; each finds its own stack by its APIC id.  The
- *             boot CPU has calibrated the clocks, so the other CPUs measure nothing.
+ *             CPUs at once, so that no CPU waits for another.  Each CPU finds its own stack by its APIC id.
+ *             The boot CPU has calibrated the clocks, so the other CPUs do not measure them again.
  */
 #include "x86/smp.h"
 
@@ -22,13 +22,13 @@
 extern char trampoline[], trampoline_end[];
 void ap_main(uint32_t apic_id);
 
-/* The top of each CPU's first stack, by APIC id; 0: the CPU must not start.  Read by trampoline.S. */
+/* The top of each CPU's first stack, by APIC id; 0: the CPU must not start.  trampoline.S reads it. */
 uint64_t ap_stacks[CPU_MAX];
 
 static struct cpu *by_apic_id[CPU_MAX];
 static void (*ap_enter)(void);
 
-/* The first C code of each CPU but the boot CPU; called by trampoline.S with the CPU's APIC id. */
+/* The first C code of each CPU except the boot CPU.  trampoline.S calls it with the CPU's APIC id. */
 void ap_main(uint32_t id)
 {
     struct cpu *c = by_apic_id[id];

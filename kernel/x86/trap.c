@@ -9,10 +9,10 @@
  *             resolve.  An exception in the kernel is a bug, except at the few instructions that touch user
  *             memory.  The exception table (.ex_table) gives for each of these the address where the kernel
  *             continues.  Interrupt handlers run with interrupts off, on the kernel stack of the interrupted
- *             thread.  If the interrupted kernel code had interrupts on, a thread of higher priority may then
- *             take the CPU (preemption).
+ *             thread.  If the interrupted kernel code had interrupts on, a thread of higher priority can take
+ *             the CPU after the handler (preemption).
  * INVARIANTS  I1  handlers run with the direction flag and AC clear
- * LOCKING     none of its own
+ * LOCKING     This file has no locks of its own.
  */
 #include "x86/trap.h"
 
@@ -140,7 +140,7 @@ static void handle_page_fault(struct regs *r)
         panic_on_exception(r, VEC_PF, addr);
 }
 
-/* trap - handle exception or interrupt `vec`.  Called by entry.S with interrupts off. */
+/* trap - handle exception or interrupt `vec`.  entry.S calls it with interrupts off. */
 void trap(struct regs *r, unsigned vec);
 void trap(struct regs *r, unsigned vec)
 {
@@ -181,7 +181,7 @@ void trap(struct regs *r, unsigned vec)
 
 /*
  * x86_bad_return - IRET to user mode has faulted on the saved registers.  Sends SIGSEGV to the thread and
- * returns to user mode with cleared registers.  Called by entry.S.
+ * returns to user mode with cleared registers.  entry.S calls it.
  */
 void x86_bad_return(void);
 void x86_bad_return(void)
@@ -199,6 +199,6 @@ const struct fpu_area fpu_clean = {
 
 void x86_fpu_sanitise(void *fxarea)
 {
-    /* MXCSR: FXRSTOR faults on a reserved bit.  DAZ is cleared too: some processors do not have it. */
+    /* MXCSR: FXRSTOR faults on a reserved bit.  DAZ is cleared, too, because some processors do not have it. */
     *(uint32_t *)((char *)fxarea + 24) &= 0xffbf;
 }

@@ -44,13 +44,13 @@ noreturn void x86_enter_stack(uint64_t top, void (*fn)(void));
 /* ---- implemented by proc/ ---- */
 /*
  * proc_page_fault - resolve a page fault at `addr` in the current address space.  Returns 0; a signal number,
- *                   with its si_code in *code; -ENOMEM; or -EINTR: the process is ending.  Interrupts are on; may
- *                   sleep.
- * sig_fault - send a signal to the current thread for an exception in user mode: it is delivered even when it
- *             is blocked or ignored.
- * oom_page_fault - there is no memory for a page fault of the current process.  @user: the fault was in user
- *                  mode, not in the kernel.  Returns true: try again; false: the process ends with SIGKILL,
- *                  and a message was printed.  Sleeps.
+ *                   with its si_code in *code; -ENOMEM; or -EINTR: the process is ending.  Interrupts are on;
+ *                   can sleep.
+ * sig_fault - send a signal to the current thread for an exception in user mode.  The signal is delivered even
+ *             if it is blocked or ignored.
+ * oom_page_fault - called when there is no memory for a page fault of the current process.  @user: the fault
+ *                  was in user mode, not in the kernel.  Returns true: try again; false: the process ends with
+ *                  SIGKILL, and a message was printed.  Sleeps.
  */
 int proc_page_fault(uint64_t addr, bool write, bool exec, int *code);
 void sig_fault(int sig, int code, uint64_t addr);
@@ -63,8 +63,8 @@ void syscall_dispatch(struct regs *r);
 /* ---- implemented by disp/ ---- */
 /*
  * disp_ast - do the pending work (AST) of the current thread before it returns to user mode.  Interrupts are on.
- * disp_interrupted - an interrupt of preemptible kernel code is done: switch threads if needed.  Interrupts
- *                    are off.
+ * disp_interrupted - switch threads if needed, at the end of an interrupt of preemptible kernel code.
+ *                    Interrupts are off.
  */
 void disp_ast(struct regs *r);
 void disp_interrupted(void);

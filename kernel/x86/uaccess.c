@@ -13,7 +13,7 @@ int user_get32(uint32_t *dst, const uint32_t *src);
 int user_put32(uint32_t *dst, uint32_t val);
 int user_cas32(uint32_t *p, uint32_t expect, uint32_t val, uint32_t *old);
 
-/* Whether all n bytes lie below USER_TOP; does not look whether they are mapped. */
+/* Whether all n bytes lie below USER_TOP; does not check whether they are mapped. */
 static bool is_user_range(uint64_t uaddr, size_t n)
 {
     return n <= USER_TOP && uaddr <= USER_TOP - n;

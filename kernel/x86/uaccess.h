@@ -2,12 +2,13 @@
 /*
  * uaccess.h - copies bytes between a program's memory and the kernel's.
  *
- * THEORY      An address that a program passes to the kernel may be wrong, or its page not in memory.  So
- *             only the functions of this file dereference user addresses.  A page fault in them is resolved
- *             like a fault of the program; if that fails, the exception table ends the copy with -EFAULT.
- *             User addresses are uint64_t, never pointers.  System calls, ioctls and signal delivery hold
- *             them; below these, code gets a struct uio, which it can only read from or write to.
- * LOCKING     All functions may sleep (in a page fault), so the caller must not hold a spin lock.
+ * THEORY      An address that a program passes to the kernel may be wrong, or its page may not be in memory.
+ *             So only the functions of this file dereference user addresses.  A page fault in them is resolved
+ *             like a fault of the program; if that fails, the exception table ends the copy with -EFAULT.  User
+ *             addresses are uint64_t, never pointers.  Only system calls, ioctls and signal delivery use user
+ *             addresses.  Lower layers get a struct uio, from which they can only read or to which they can
+ *             only write.
+ * LOCKING     All functions can sleep (in a page fault), so the caller must not hold a spin lock.
  */
 #ifndef X86_UACCESS_H
 #define X86_UACCESS_H
@@ -21,12 +22,12 @@ int copy_in(void *dst, uint64_t uaddr, size_t n);
 int copy_out(uint64_t uaddr, const void *src, size_t n);
 /*
  * copy_in_str - copy a NUL-terminated string into dst[size].  Returns its length without the NUL; -EFAULT;
- * -ENAMETOOLONG: it does not fit.
+ * -ENAMETOOLONG: the string does not fit.
  */
 long copy_in_str(char *dst, uint64_t uaddr, size_t size);
 /*
  * user_load32, user_store32, user_cmpxchg32 - atomic access to one aligned 32-bit word (futexes).  Return 0
- * or -EFAULT.  user_cmpxchg32 stores `val` if the word is `expect`; *old becomes the word's value before.
+ * or -EFAULT.  user_cmpxchg32 stores `val` if the word is `expect`; *old becomes the old value of the word.
  */
 int user_load32(uint64_t uaddr, uint32_t *val);
 int user_store32(uint64_t uaddr, uint32_t val);
@@ -55,8 +56,8 @@ struct uio {
 
 /*
  * uio_move - move n bytes, or uio->resid if that is less, between kbuf and the uio in its direction.
- * Returns 0 or -EFAULT; uio->resid falls by the bytes moved, also after -EFAULT.
- * uio_init_kernel - make a uio of one piece over n bytes of kernel memory.  `one` must live as long as it.
+ * Returns 0 or -EFAULT; uio->resid is reduced by the bytes moved, even after -EFAULT.
+ * uio_init_kernel - make a uio of one piece for n bytes of kernel memory.  `one` must exist as long as the uio.
  */
 int uio_move(void *kbuf, size_t n, struct uio *uio);
 void uio_init_kernel(struct uio *uio, struct iovec *one, void *buf, size_t n, enum uio_dir dir);
