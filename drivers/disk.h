@@ -2,15 +2,15 @@
 /*
  * disk.h - the interface between the block layer and the drivers of disks.
  *
- * THEORY      The block layer knows queues and order of requests, but no hardware; a driver knows the
- *             hardware only.
- *             At boot, a driver describes each disk that it finds once, with a struct disk_dev.  The block
- *             layer then starts commands, at most `depth` at a time.  The driver calls done() once for each
- *             command when it has ended.  The disk may carry out commands in any order.  When a flush ends,
- *             the data of all commands that ended before the flush was started is on stable storage.
- * LOCKING     start() is called with the block layer's lock of the disk held (RANK_BLK), so a driver's own
- *             locks have RANK_DRIVER.  done() is called with no lock held, in interrupt or timer context,
- *             never from start().
+ * THEORY      The block layer manages the queues and the order of requests, but knows no hardware.  A driver
+ *             knows only the hardware.
+ *             At boot, a driver describes each disk that it finds with a struct disk_dev.  The block layer then
+ *             starts commands, at most `depth` at a time.  The driver calls done() once for each command, when
+ *             the command has ended.  The disk can carry out commands in any order.  When a flush ends, the
+ *             data of all commands that ended before the flush was started is on stable storage.
+ * LOCKING     The block layer holds its lock of the disk (RANK_BLK) when it calls start(), so a driver's own
+ *             locks have RANK_DRIVER.  The driver calls done() without locks, in interrupt or timer context,
+ *             and never from start().
  * SEE ALSO    kernel/blk/blk.h
  */
 #ifndef DRIVERS_DISK_H
@@ -39,7 +39,7 @@ struct disk_cmd {
     void (*done)(struct disk_cmd *c, int error); /* 0 or -EIO                   */
     void *arg;        /* private to the block layer                       */
     struct list link; /* private to the driver while the command runs     */
-    uint8_t hw[32];   /* the same; the device may read and write it       */
+    uint8_t hw[32];   /* like `link`; the device can read and write it       */
 } __attribute__((aligned(16)));
 
 struct disk_dev {
@@ -48,12 +48,12 @@ struct disk_dev {
     uint64_t sectors;
     bool readonly;
     bool cached;                    /* written data is on stable storage only after a flush */
-    unsigned depth;                 /* commands that may run at the same time               */
+    unsigned depth;                 /* commands that can run at the same time               */
     unsigned max_segs, max_sectors; /* of one command                                       */
     void *soft;                     /* private to the driver                                */
     /* Start `c`.  false: there is no room now; try again when a command has ended. */
     bool (*start)(void *soft, struct disk_cmd *c);
-    /* How many errors the device has reported.  May be NULL. */
+    /* Returns the number of errors that the device has reported.  Can be NULL. */
     uint64_t (*hw_errors)(void *soft);
 };
 

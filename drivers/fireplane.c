@@ -28,7 +28,7 @@ void fireplane_find(void)
     mem_device(window.base, FP_SHARED_BYTES);
 }
 
-/* The reason why the page cannot be used; NULL: it can. */
+/* The reason why the page cannot be used; NULL: it can be used. */
 static const char *why_model_unusable(const struct fp_header *h)
 {
     if (h->magic != FP_MAGIC)
@@ -41,8 +41,8 @@ static const char *why_model_unusable(const struct fp_header *h)
 }
 
 /*
- * Shows the model one memory range.  The load must follow the doorbell directly, and lie in the same page of
- * code.  Returns whether the model has refused the range.
+ * Announces one memory range to the model.  The load instruction must follow the doorbell directly, and lie in
+ * the same page of code.  Returns whether the model has refused the range.
  */
 static bool probe_memory_range(struct fp_cpu *slot, uint64_t base, uint64_t len, unsigned board)
 {

@@ -5,10 +5,11 @@
  * THEORY      The emulator gives every board the same memory latency.  A model in the emulator (a QEMU
  *             plugin) computes what the interconnect of the real machine would cost.  Kernel and model
  *             exchange data in a shared page.
- *             The page is the memory window of an ivshmem device (include/uapi/fireplane.h).  It is memory of
- *             the host, so it is mapped like RAM and has frame descriptors; programs can map it like a file.
- *             The model sees only addresses of the emulator, and must learn to which board they belong.  So
- *             the kernel does one load from each memory range, and announces each to the model by a doorbell.
+ *             The page is the memory window of an ivshmem device (include/uapi/fireplane.h).  This window is
+ *             memory of the host, so it is mapped like RAM and has frame descriptors; programs can map it like
+ *             a file.  The model sees only addresses of the emulator, and does not know to which boards they
+ *             belong.  So the kernel does one load from each memory range, and announces each range to the
+ *             model by a doorbell.
  * LOCKING     None: only the boot CPU calls these functions.
  * SEE ALSO    stat/modelled.h, kernel/fireplane/fpdev.c, docs/fireplane.md
  */
@@ -19,14 +20,13 @@
 #include "lib/types.h"
 
 /*
- * fireplane_find - look for the device.  Call it before mem_init(), which maps the page; it
- * needs no memory itself.
+ * fireplane_find - look for the device.  Called before mem_init(), which maps the page.  Allocates no memory.
  */
 void fireplane_find(void);
 /*
- * fireplane_attach - if the page belongs to a model that fits this kernel, use it (modelled_page), and show
- * the model the memory ranges of `topo`.  Call it after mem_init().  Prints one line or more
- * if there is a device.
+ * fireplane_attach - if the page belongs to a model that fits this kernel, use the page (modelled_page), and
+ * announce the memory ranges of `topo` to the model.  Called after mem_init().  Prints one line or more if
+ * there is a device.
  */
 void fireplane_attach(const struct lgrp_topo *topo);
 

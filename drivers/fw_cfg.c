@@ -9,7 +9,7 @@
  *             transfer is complete when the request's control word has become 0, normally when the write
  *             instruction ends.
  *             The device keeps a position in the selected item, which each read advances.  A DMA request of
- *             kind SKIP advances it without a transfer.
+ *             kind SKIP advances the position without a transfer.
  *             All numbers of the interface are big-endian, except for the selector port and
  *             the contents of items.
  *             The directory is read once, at first use; it does not change while the machine runs.
@@ -70,7 +70,7 @@ static int run_fw_cfg_dma(uint32_t control, void *buf, uint32_t n)
     return control & DMA_ERROR ? -EIO : 0;
 }
 
-/* Copies n bytes of an item from byte `off` on; fw_cfg_lock is held (I1).  0 or -EIO. */
+/* Copies n bytes of an item, starting at byte `off`.  The caller holds fw_cfg_lock (I1).  0 or -EIO. */
 static int read_fw_cfg_item(uint16_t sel, uint32_t off, void *buf, size_t n)
 {
     uint32_t first = (uint32_t)sel << 16 | DMA_SELECT;
@@ -95,8 +95,8 @@ static int read_fw_cfg_item(uint16_t sel, uint32_t off, void *buf, size_t n)
 }
 
 /*
- * Finds the device and reads its directory at the first call.  Returns whether it exists.
- * fw_cfg_lock is held.
+ * At the first call, finds the device and reads its directory.  Returns whether the device exists.  The caller
+ * holds fw_cfg_lock.
  */
 static bool probe_fw_cfg(void)
 {

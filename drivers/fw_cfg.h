@@ -2,8 +2,7 @@
 /*
  * fw_cfg.h - files that QEMU passes to the guest: the launcher's options, the firmware's tables.
  *
- * LOCKING  Every function may be called from any context once this_cpu() works.  None sleeps
- *          or allocates memory.
+ * LOCKING  Every function can be called in any context once this_cpu() works.  None sleeps or allocates memory.
  * SEE ALSO docs/devices.md, drivers/fw_cfg.c
  */
 #ifndef DRIVERS_FW_CFG_H
@@ -29,13 +28,13 @@ int fw_cfg_find(const char *name, uint32_t *size, uint16_t *sel);
 /*
  * fw_cfg_read - copy the first `size` bytes of item `sel` to buf.
  * @buf  in the kernel image or the direct map, where virtual neighbours are physical neighbours (for DMA), or
- *       on a kernel stack (then it is read byte by byte)
+ *       on a kernel stack (then the item is read byte by byte)
  * Returns 0, -ENODEV (no fw_cfg) or -EIO (the device has reported an error).  Bytes beyond the end of the
  * item read as zero.
  */
 int fw_cfg_read(uint16_t sel, void *buf, size_t size);
 
-/* fw_cfg_read_at - the same, beginning `off` bytes into the item. */
+/* fw_cfg_read_at - like fw_cfg_read(), starting at byte `off` of the item. */
 int fw_cfg_read_at(uint16_t sel, uint32_t off, void *buf, size_t size);
 
 /* fw_cfg_file_at - file number `i` of the directory; NULL after the last.  At most 96 files are known. */

@@ -14,8 +14,8 @@
  *             and in "Programming Interface for Bus Master IDE Controller" 1.0.
  * INVARIANTS  I1  ch->cur is the command that the channel carries out; NULL: it is idle and ch->waiting is
  *                 empty
- * LOCKING     ch->lock (RANK_DRIVER) for the fields marked [l]; probing polls, before interrupts are
- *             registered
+ * LOCKING     ch->lock (RANK_DRIVER) guards the fields marked [l].  Probing happens before interrupts are
+ *             registered, and polls.
  * TUNABLES    ide_dma
  * SEE ALSO    drivers/disk.h, docs/disks.md
  */
@@ -121,7 +121,7 @@ static unsigned ide_dma = 1;
 TUNABLE(ide_dma, 0, 1,
         "default 1; 0: the processor moves the data of IDE disks (PIO); read for each command");
 
-/* Status becomes valid 400 ns after a command; four reads of the alternate status register take so long. */
+/* Status becomes valid 400 ns after a command; four reads of the alternate status register take that long. */
 static uint8_t read_settled_status(struct channel *ch)
 {
     for (unsigned i = 0; i < 3; i++)
@@ -212,7 +212,7 @@ static void check_command_deadline(struct timer *t);
 
 /*
  * Sets the deadline of the current command.  A timer that is set is not changed, because its function may
- * already be running and waiting for our lock.  When it runs, it compares the time with ch->deadline.
+ * already be running and waiting for ch->lock.  When it runs, it compares the time with ch->deadline.
  */
 static void set_command_deadline(struct channel *ch, uint64_t deadline)
 {
@@ -234,7 +234,10 @@ static void start_dma_command(struct channel *ch, unsigned code)
     outb(ch->bm + BM_COMMAND, (uint8_t)(dir | BM_START));
 }
 
-/* Starts ch->cur; the lock is held.  If it cannot be started, the timer's function ends it with an error. */
+/*
+ * Starts ch->cur.  The caller holds the lock.  If the command cannot be started, the timer's function ends it
+ * with an error.
+ */
 static void start_current_command(struct channel *ch)
 {
     struct disk_cmd *c = ch->cur;
@@ -288,7 +291,7 @@ static bool ide_start(void *soft, struct disk_cmd *c)
     return true;
 }
 
-/* Ends the current command and starts the next; the lock is held.  Returns the command that has ended. */
+/* Ends the current command and starts the next.  The caller holds the lock.  Returns the command that has ended. */
 static struct disk_cmd *end_current_command(struct channel *ch, int error)
 {
     struct disk_cmd *ended = ch->cur;
@@ -376,7 +379,7 @@ static uint64_t ide_hw_errors(void *soft)
     return ((struct ide_disk *)soft)->errors;
 }
 
-/* Gets the disk's IDENTIFY data.  false: there is no disk, or it does not know block addresses (LBA). */
+/* Gets the disk's IDENTIFY data.  false: there is no disk, or it does not support block addresses (LBA). */
 static bool identify_disk(struct channel *ch, unsigned unit, uint16_t id[256])
 {
     uint8_t status;

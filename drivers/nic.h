@@ -2,14 +2,14 @@
 /*
  * nic.h - the interface between the network and the drivers of network cards.
  *
- * THEORY      At boot, a driver describes each card that it finds once, with a struct nic_dev.  The network
- *             fills in receive(), which the driver calls for each frame that arrives, and calls send() for
- *             each frame to send.  Frames are copied in both directions.  So a card has a fixed number of
- *             buffers, which never leave the driver.  A frame for which there is no buffer is dropped and
- *             counted; protocols such as TCP send it again.
- * LOCKING     send() is called with the network's lock held (RANK_NET), so a driver's own locks have
- *             RANK_DRIVER.  receive() is called with no lock held, in interrupt context, on the CPU that took
- *             the interrupt.
+ * THEORY      At boot, a driver describes each card that it finds with a struct nic_dev.  The network fills in
+ *             receive(), which the driver calls for each frame that arrives, and calls send() for each frame to
+ *             send.  Frames are copied in both directions.  So a card has a fixed number of buffers, which
+ *             never leave the driver.  A frame for which there is no buffer is dropped and counted.  Protocols
+ *             such as TCP send its data again.
+ * LOCKING     The network holds its lock (RANK_NET) when it calls send(), so a driver's own locks have
+ *             RANK_DRIVER.  The driver calls receive() without locks, in interrupt context, on the CPU that
+ *             took the interrupt.
  * SEE ALSO    drivers/virtio_net.c, kernel/net/iface.c
  */
 #ifndef DRIVERS_NIC_H
@@ -27,11 +27,11 @@ struct nic_dev {
     uint8_t mac[6];
     void *soft; /* private to the driver */
     /*
-     * Send a frame of `len` bytes; fill(dst, arg) stores it in a buffer.  false: no buffer is
-     * free; it is dropped.
+     * Send a frame of `len` bytes; fill(dst, arg) stores it in a buffer.  false: no buffer is free, and the
+     * frame is dropped.
      */
     bool (*send)(void *soft, unsigned len, void (*fill)(void *dst, void *arg), void *arg);
-    /* Filled in by the network: it copies a frame of `len` bytes.  The driver keeps the buffer. */
+    /* Set by the network.  The function copies a frame of `len` bytes; the driver keeps the buffer. */
     void (*receive)(void *upper, const void *frame, unsigned len);
     void *upper; /* private to the network */
 };

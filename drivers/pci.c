@@ -170,8 +170,8 @@ int pci_msix_open(struct pci_fn f, struct pci_msix *out)
 }
 
 /*
- * intr_msi.set: directs entry `i` to another vector or CPU.  No interrupt is lost: the function keeps one
- * that occurs while the entry is masked pending, and sends it afterwards (6.8.3.5).
+ * intr_msi.set: directs entry `i` to another vector or CPU.  No interrupt is lost: if one occurs while the
+ * entry is masked, the PCI function keeps it pending and sends it afterwards (6.8.3.5).
  */
 static void write_msix_entry(void *msix, unsigned i, uint64_t addr, uint32_t data)
 {

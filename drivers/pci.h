@@ -4,12 +4,12 @@
  *
  * THEORY      Every function of a PCI device has configuration registers in a format that the standard
  *             defines, so that the kernel can find out which devices exist.
- *             They also tell where the windows (BARs) with the device's own registers are.  They are accessed
- *             through two ports (PCI Local Bus Specification 3.0, 3.2.2.3.2: mechanism 1): the address goes
- *             to 0xcf8, the data through 0xcfc.  The firmware has numbered the buses and placed the windows;
- *             the kernel only reads these values.
- * LOCKING     None: only the boot thread uses these functions.  Entries of an MSI-X table are later written
- *             with intr_lock held.
+ *             They also contain the addresses of the windows (BARs) with the device's own registers.  The
+ *             kernel accesses configuration registers through two ports (PCI Local Bus Specification 3.0,
+ *             3.2.2.3.2: mechanism 1): the address goes to 0xcf8, the data through 0xcfc.  The firmware has
+ *             numbered the buses and placed the windows; the kernel only reads these values.
+ * LOCKING     None: only the boot thread uses these functions.  Later writes to entries of an MSI-X table are
+ *             done while intr_lock is held.
  * SEE ALSO    drivers/fireplane.c
  */
 #ifndef DRIVERS_PCI_H
@@ -31,7 +31,7 @@ enum {                     /* registers, byte offsets; the types follow the spec
        PCI_IRQ = 0x3c,  /* line, pin << 8                    */
 };
 enum { PCI_CMD_IO = 1, PCI_CMD_MEMORY = 2, PCI_CMD_MASTER = 4 };
-enum { PCI_CAPS_MAX = 48 }; /* so many fit; a broken device may link them to a ring */
+enum { PCI_CAPS_MAX = 48 }; /* at most this many fit; a broken device may link them to a ring */
 
 struct pci_bar {
     uint64_t base, len; /* bytes; ports if `io` */
@@ -42,7 +42,7 @@ struct pci_bar {
 uint32_t pci_read(struct pci_fn f, unsigned reg);
 void pci_write(struct pci_fn f, unsigned reg, uint32_t value);
 /*
- * pci_find - find the first function with this vendor and device id, also behind bridges.
+ * pci_find - find the first function with this vendor and device id; it can be behind bridges.
  * false: there is none.
  */
 bool pci_find(uint16_t vendor, uint16_t device, struct pci_fn *out);
@@ -56,9 +56,9 @@ bool pci_each(bool (*fn)(struct pci_fn f, uint32_t id, void *arg), void *arg);
  * the first).  0: none.
  */
 unsigned pci_cap(struct pci_fn f, unsigned id, unsigned after);
-/* pci_bar - get address and size of window `n`, 0 .. 5.  -ENOENT: it does not exist, or has no address. */
+/* pci_bar - get address and size of window `n`, 0 .. 5.  -ENOENT: the window does not exist, or has no address. */
 int pci_bar(struct pci_fn f, unsigned n, struct pci_bar *out);
-/* pci_enable - set PCI_CMD_* bits: the device responds at its windows, or may access memory. */
+/* pci_enable - set PCI_CMD_* bits, so that the device responds at its windows, or can access memory. */
 void pci_enable(struct pci_fn f, unsigned bits);
 
 /*
@@ -73,8 +73,9 @@ struct pci_msix {
 /* pci_msix_open - map the table and mask all entries.  0, -ENODEV: the function has none.  Boot only. */
 int pci_msix_open(struct pci_fn f, struct pci_msix *out);
 /*
- * pci_msix_handle - from now on interrupt `i` calls fn(arg) on CPU `cpu` or near it.  It may move to another
- *                   CPU later; so `m` and `name` must stay.  0, -EBUSY: no vector is left.
+ * pci_msix_handle - make interrupt `i` call fn(arg) on CPU `cpu` or near it from now on.  The interrupt can
+ *                   move to another CPU later, so `m` and `name` must stay valid.  0, or -EBUSY: no vector is
+ *                   left.
  * pci_msix_enable - make the function send messages instead of using its interrupt line.
  */
 int pci_msix_handle(struct pci_msix *m, unsigned i, unsigned cpu, void (*fn)(void *), void *arg,

@@ -5,9 +5,9 @@
  * THEORY      The clock's registers are read through an index port and a data port.  Once a second the clock
  *             updates them; during the update they are inconsistent, and a bit of status register A is set.
  *             The fields are read until two readings in a row are equal, because an update may begin between
- *             two registers.  Status register B tells whether the fields are BCD or binary, and whether hours
- *             are of 12 or 24.
- * LOCKING     None: the boot CPU calls it before the other CPUs start.
+ *             two registers.  Status register B shows whether the fields are BCD or binary, and whether the
+ *             clock has 12 or 24 hours.
+ * LOCKING     There are no locks: the boot CPU calls rtc_read() before the other CPUs start.
  */
 #include "drivers/rtc.h"
 #include "lib/cpu.h"

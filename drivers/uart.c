@@ -2,15 +2,15 @@
 /*
  * uart.c - 16550 serial ports.
  *
- * THEORY      Sending.  The transmitter has a FIFO of 16 bytes.  When it is empty (THRE), 16 bytes may be
- *             written without checking the status again.  Bytes are written to it directly while it is empty;
- *             in a virtual machine it nearly always is, and then no interrupt is needed.  Other bytes wait in
- *             a ring.  The transmitter-empty interrupt moves them on; it is enabled only while the ring is
- *             not empty.
- *             Receiving.  The client's `input` takes bytes out of the FIFO itself, under the client's lock.
- *             If the client has no room, it stops the interrupt and leaves the bytes in the FIFO.  A full
- *             FIFO makes the sender wait (QEMU's host side; real hardware by RTS).  So no byte is lost, and
- *             no second buffer is needed.
+ * THEORY      Sending.  The transmitter has a FIFO of 16 bytes.  When the FIFO is empty (THRE), 16 bytes can be
+ *             written without checking the status again.  While the FIFO is empty, bytes are written to it
+ *             directly.  In a virtual machine it is nearly always empty, so no interrupt is needed.  Other
+ *             bytes wait in a ring.  The handler of the transmitter-empty interrupt moves them to the FIFO;
+ *             this interrupt is enabled only while the ring is not empty.
+ *             Receiving.  The client's `input` itself takes bytes out of the FIFO, while it holds the client's
+ *             lock.  If the client has no room, it stops the interrupt and leaves the bytes in the FIFO.  A
+ *             full FIFO makes the sender wait (QEMU's host side; real hardware by RTS).  So no byte is lost,
+ *             and no second buffer is needed.
  *             The interrupt line is edge-triggered, so the handler continues until the
  *             port has no cause left.
  *             Kernel lines.  Programs and kernel share the verdict port, whose readers parse whole lines.  A
@@ -21,8 +21,8 @@
  *                 unless output is stopped
  *             I2  `held` is not empty only if the last byte of output was not a newline, or the ring was full
  * LOCKING     [u] port's lock (RANK_UART, the last of all)  [c] constant after uart_attach()
- *             Polled output takes no lock: it may interleave with other output, which is
- *             acceptable in a panic.
+ *             Polled output takes no lock, so it can be mixed with other output.  That is acceptable in a
+ *             panic.
  * SEE ALSO    docs/devices.md, kernel/tty/tty.c, tests/test_tty.py
  */
 #include "drivers/uart.h"
@@ -43,7 +43,10 @@ enum {
     CAUSE_LINE = 0x06,
     CAUSE_TIMEOUT = 0x0c
 };
-/* FIFOs on and emptied; receive interrupt at 14 bytes, or after the time of 4 bytes without a new one. */
+/*
+ * Turns on and empties the FIFOs.  A receive interrupt comes at 14 bytes, or after the time of 4 bytes without
+ * a new byte.
+ */
 enum { FCR_ON = 0xc7 };
 enum { LCR_8N1 = 0x03, LCR_DIVISOR = 0x80 };
 enum { MCR_DTR_RTS_OUT2 = 0x0b }; /* OUT2 lets the interrupt line through */
@@ -58,7 +61,7 @@ struct uart {
     struct uart_client client; /* [c]                                       */
     uint8_t ier;               /* [u] what the register holds               */
     bool stopped;              /* [u] Ctrl-S                                */
-    bool stuck;                /* polled output has waited in vain: do not wait so long again */
+    bool stuck;                /* polled output once waited in vain: do not wait that long again */
     bool mid_line;             /* [u] the last byte of output was not a newline */
     uint32_t head, tail;       /* [u] ring: bytes tail .. head-1            */
     uint32_t nheld;            /* [u]                                       */
@@ -124,7 +127,7 @@ static void fill_transmitter(struct uart *u)
         set_ier(u, u->ier | IER_TX);
 }
 
-/* Sends bytes to the transmitter if the ring is empty, else puts them into the ring.  Returns how many. */
+/* Sends bytes to the transmitter if the ring is empty; otherwise puts them into the ring.  Returns how many. */
 static size_t transmit_bytes(struct uart *u, const char *buf, size_t n)
 {
     size_t done = 0;
@@ -140,7 +143,7 @@ static size_t transmit_bytes(struct uart *u, const char *buf, size_t n)
     return done;
 }
 
-/* Sends the kernel lines that wait in `held`; those for which the ring has no room stay there. */
+/* Sends the kernel lines that wait in `held`.  Lines for which the ring has no room stay there. */
 static void send_held_lines(struct uart *u)
 {
     size_t n = transmit_bytes(u, u->held, u->nheld);
@@ -203,7 +206,7 @@ void uart_flush_polled(enum uart_port port)
         uart_putc_polled(port, u->held[i]);
     u->nheld = 0;
     for (unsigned i = 0; i < POLL_LIMIT && !(inb(u->base + LSR) & LSR_IDLE); i++)
-        cpu_pause(); /* until the FIFO is sent too, before the machine ends */
+        cpu_pause(); /* until the FIFO is sent, too, before the machine ends */
 }
 
 static void uart_intr(void *arg)

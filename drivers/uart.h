@@ -14,7 +14,8 @@
 enum uart_port { UART_CONSOLE, UART_VERDICT, UART_COUNT };
 
 /*
- * uart_early_init - make polled output work on both ports.  It needs nothing, and is called before all else.
+ * uart_early_init - make polled output work on both ports.  It needs no other part of the kernel, and is called
+ * first.
  */
 void uart_early_init(void);
 
@@ -26,20 +27,21 @@ void uart_putc_polled(enum uart_port port, char c);
 
 /*
  * uart_line - send one line of the kernel: text[n], which ends with '\n'.  If a program has written an
- * incomplete line: on the verdict port the kernel's line waits until the program's line is complete; on the
- * console, or if too many lines wait already, a newline is sent first.
- * Any context that may take RANK_UART.
+ * incomplete line, the kernel's line waits on the verdict port until the program's line is complete.  On the
+ * console, or if too many lines already wait, a newline is sent first.  Can be called in any context that is
+ * allowed to take RANK_UART.
  */
 void uart_line(enum uart_port port, const char *text, size_t n);
 
-/* uart_flush_polled - send all buffered bytes by polling; takes no lock.  For the end of the machine. */
+/* uart_flush_polled - send all buffered bytes by polling; takes no lock.  Called at the end of the machine. */
 void uart_flush_polled(enum uart_port port);
 
 /*
  * The buffered interface, for one client per port.  Its functions are called in interrupt context with no
  * lock held.
- * input - bytes have arrived: it must call uart_getc() until that returns -1, or call uart_rx_pause().
- * space - at least half of the output buffer is free again.
+ * input - called when bytes have arrived.  It must call uart_getc() until that returns -1, or call
+ * uart_rx_pause().
+ * space - called when at least half of the output buffer is free again.
  */
 struct uart_client {
     void (*input)(void *arg);
@@ -50,19 +52,19 @@ struct uart_client {
 /* uart_attach - start interrupts for a client.  Call it once, when interrupts can be registered. */
 void uart_attach(enum uart_port port, const struct uart_client *client);
 
-/* uart_getc - the next byte received, or -1.  The callers exclude each other (by the terminal's lock). */
+/* uart_getc - the next byte received, or -1.  Only one caller at a time is allowed (the terminal's lock). */
 int uart_getc(enum uart_port port);
 
 /*
- * uart_rx_pause, uart_rx_resume - stop and restart the calls of `input`.  No byte is lost meanwhile: the FIFO
- * fills up, and then the sender waits.
+ * uart_rx_pause, uart_rx_resume - stop and restart the calls of `input`.  No byte is lost in between, because
+ * the sender waits when the FIFO is full.
  */
 void uart_rx_pause(enum uart_port port);
 void uart_rx_resume(enum uart_port port);
 
 /*
  * uart_write - send or buffer up to n bytes.  Returns the number accepted; if it is less than n, the buffer
- * is full, and `space` will be called.  Any context that may take RANK_UART.
+ * is full, and `space` will be called.  Can be called in any context that is allowed to take RANK_UART.
  */
 size_t uart_write(enum uart_port port, const char *buf, size_t n);
 
@@ -72,8 +74,8 @@ size_t uart_write(enum uart_port port, const char *buf, size_t n);
  */
 size_t uart_room(enum uart_port port);
 /*
- * uart_pending - bytes in the buffer that are not sent yet (TIOCOUTQ, tcdrain).
- * uart_discard_output - drop them (tcflush).
+ * uart_pending - number of bytes in the buffer that are not sent yet (TIOCOUTQ, tcdrain).
+ * uart_discard_output - drop these bytes (tcflush).
  */
 size_t uart_pending(enum uart_port port);
 void uart_discard_output(enum uart_port port);

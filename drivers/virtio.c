@@ -3,12 +3,12 @@
  * virtio.c - see virtio.h.
  *
  * THEORY      Offsets and bits are those of the specification, 4.1.4 (structures) and 2.1 (status).
- *             The device sees the stores of the driver in program order, as any x86 CPU does.
+ *             The device sees the stores of the driver in program order, like any x86 CPU.
  *             The driver notifies the device of every chain, even if the device has set the flag that it
  *             needs no notification (2.6.10).  To use this flag, a driver needs a full fence between adding
- *             to the `avail` ring and reading the flag.  But if one host thread runs all CPUs, QEMU before
- *             8.1 leaves out the guest's fences, although its device works in another thread.  Then a
- *             notification could get lost, and a command could wait for ever.
+ *             to the `avail` ring and reading the flag.  But if one host thread runs all CPUs, QEMU before 8.1
+ *             omits the guest's fences, although its device works in another thread.  In that case a
+ *             notification could be lost, and a command could wait for ever.
  */
 #include "drivers/virtio.h"
 
@@ -138,7 +138,7 @@ int virtio_open(struct virtio_dev *d, struct pci_fn f, uint64_t wanted, uint64_t
         return -ENODEV;
     d->common[R_STATUS] = 0;
     while (d->common[R_STATUS] != 0)
-        cpu_pause(); /* the reset has ended when the status reads as 0 */
+        cpu_pause(); /* the reset has ended when the status is 0 */
     add_device_status(d, S_ACKNOWLEDGE | S_DRIVER);
     virtio_write32(d->common + R_DEV_SELECT, 0);
     offered = virtio_read32(d->common + R_DEV_FEATURES);
@@ -175,8 +175,8 @@ unsigned virtio_nqueues(struct virtio_dev *d)
 }
 
 /*
- * Allocates the arrays of a queue in one piece: q->size descriptors of 16 bytes, the `avail` ring, and the
- * `used` ring at a multiple of 64 bytes.  0 or -ENOMEM.
+ * Allocates the arrays of a queue in contiguous memory: q->size descriptors of 16 bytes, the `avail` ring, and
+ * the `used` ring at a multiple of 64 bytes.  0 or -ENOMEM.
  */
 static int alloc_virtq_arrays(struct virtq *q, unsigned node)
 {

@@ -7,9 +7,9 @@
  *             virtio device has no real hardware to imitate, so it is designed for few such accesses: driver
  *             and device exchange work in queues in shared memory.
  *             A queue is three arrays.  A descriptor describes a piece of memory that the device reads or
- *             writes.  The driver links descriptors to a chain, puts the number of the first one into the
- *             `avail` ring, and notifies the device.  When the device is done with the chain, it puts this
- *             number into the `used` ring and interrupts.  Each queue has its own MSI-X vector.
+ *             writes.  The driver links descriptors to a chain, puts the number of the first descriptor into
+ *             the `avail` ring, and notifies the device.  When the device has finished the chain, it puts this
+ *             number into the `used` ring and interrupts the CPU.  Each queue has its own MSI-X vector.
  *             Virtual I/O Device (VIRTIO) Version 1.1: 4.1 (PCI, modern interface only),
  *             2.6 (split virtqueues).
  * INVARIANTS  I1  a descriptor is on the free chain, or in exactly one chain that was given to the device
@@ -36,7 +36,7 @@ struct virtio_dev {
 struct virtq_desc;
 struct virtq {
     struct spinlock lock;
-    struct virtq_desc *desc; /* [c] the three arrays, in one piece of memory */
+    struct virtq_desc *desc; /* [c] the three arrays, in contiguous memory */
     volatile uint16_t *avail, *used;
     volatile uint32_t *notify; /* [c] a write notifies the device              */
     uint16_t index;            /* [c] number of the queue                      */
@@ -55,7 +55,7 @@ struct virtq_piece { /* of a chain; pieces that the device writes come last */
 
 /*
  * virtio_open - map the registers, reset the device, and negotiate features.  *features is set to those
- * features in `wanted` that the device offers.  0, -ENODEV: it is no modern device, or it has no MSI-X.
+ * features in `wanted` that the device offers.  0, or -ENODEV: it is not a modern device, or it has no MSI-X.
  */
 int virtio_open(struct virtio_dev *d, struct pci_fn f, uint64_t wanted, uint64_t *features);
 /* virtio_start - tell the device that the driver is ready.  virtio_fail - give up the device. */
@@ -72,15 +72,15 @@ unsigned virtio_nqueues(struct virtio_dev *d);
 /*
  * virtq_open - make queue `index`, with its arrays in the memory of the node of CPU `cpu`.
  * @fn  an interrupt of the queue calls fn(arg) on that CPU or near it; NULL: the queue does not interrupt
- * 0, -ENOMEM, -EBUSY: no vector is left; -ENODEV: the device does not have this queue.
+ * 0, or -ENOMEM; -EBUSY: no vector is left; -ENODEV: the device does not have this queue.
  */
 int virtq_open(struct virtio_dev *d, struct virtq *q, unsigned index, unsigned cpu,
                void (*fn)(void *), void *arg, const char *name);
 /*
  * virtq_add_chain - give the device a chain of n pieces, and notify it.  false: too few descriptors are free.
- * virtq_take_used - the cookie of a chain that the device is done with, or NULL.  *written (if not NULL) is set to
- *             the bytes that the device claims to have written; the caller must check it.
- * virtq_notify - notify the device, for chains that were put while the queue was quiet.
+ * virtq_take_used - the cookie of a chain that the device has finished, or NULL.  *written (if not NULL) is set
+ *             to the number of bytes that the device claims to have written; the caller must check this number.
+ * virtq_notify - notify the device of chains that were added while the queue was quiet.
  */
 bool virtq_add_chain(struct virtq *q, const struct virtq_piece *piece, unsigned n, void *cookie);
 void *virtq_take_used(struct virtq *q, uint32_t *written);

@@ -5,9 +5,9 @@
  * THEORY      VIRTIO 1.1, 5.2.  A command is a chain: a header of 16 bytes (operation and sector), the data,
  *             and a byte of status that the device writes.  Header and status are stored in the struct
  *             disk_cmd itself.
- *             A disk may have several queues, each with an interrupt of its own.  The interrupts are spread
- *             evenly over the CPUs, and a CPU uses the queue whose interrupt arrives nearest to it.
- * LOCKING     the queues' locks; struct vblk is constant after virtio_blk_probe()
+ *             A disk can have several queues, each with its own interrupt.  The interrupts are spread evenly
+ *             over the CPUs, and a CPU uses the queue whose interrupt arrives nearest to it.
+ * LOCKING     Each queue has a lock.  struct vblk is constant after virtio_blk_probe().
  * SEE ALSO    drivers/virtio.h, docs/disks.md
  */
 #include "drivers/disk.h"

@@ -10,13 +10,13 @@
  *             The card interrupts for frames that have arrived, on a CPU that differs from card to card.  It
  *             does not interrupt for sent frames; the driver takes back their buffers when it
  *             sends the next frame.
- *             The driver does not trust what the device writes: virtio.c refuses a chain that the device was
- *             not given, and a frame with an impossible length is dropped and counted here.
+ *             The driver does not trust what the device writes: virtio.c refuses a chain that was not given to
+ *             the device, and this file drops and counts a frame with an impossible length.
  * INVARIANTS  I1  a receive buffer is in the queue, or its frame is being received
  *             I2  a send buffer is in `free`, or in the queue
  * LOCKING     The queues have their own locks.
  *             [s] guarded by the network's lock, which is held when vnet_send() is called
- *             [i] used by the interrupt handler only, which runs on one CPU at a time
+ *             [i] used only by the interrupt handler, which runs on one CPU at a time
  * SEE ALSO    drivers/virtio.h, drivers/nic.h, docs/network.md, kstat link:N:vnetN
  */
 #include "drivers/nic.h"
@@ -57,8 +57,8 @@ static bool post_rx_buffer(struct vnet *v, void *buf)
 }
 
 /*
- * Passes a frame on to the network.  `written`: bytes that the device claims to have
- * written, with the header.
+ * Passes a frame to the network.  `written`: number of bytes that the device claims to have written, including
+ * the header.
  */
 static void deliver_rx_frame(struct vnet *v, const uint8_t *buf, uint32_t written)
 {

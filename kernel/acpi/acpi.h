@@ -2,18 +2,18 @@
 /*
  * acpi.h - the firmware's description of the machine (ACPI tables), as plain structs.
  *
- * THEORY      A kernel cannot find out by itself how many CPUs and boards a machine has, or how to switch it
- *             off.  The firmware describes this in tables in memory, in a format called ACPI.
- *             acpi_tables_find() follows the pointers RSDP -> XSDT or RSDT -> tables and remembers each
- *             table.  acpi_tables_replace() replaces some by tables from another source.  Each acpi_parse_*()
- *             converts one table to a struct.  There is no policy here: the caller decides what to do about a
- *             bad table (lgrp/topo.c, chapter "Bad tables" of docs/lgroups.md).
+ * THEORY      A kernel cannot find out by itself how many CPUs and boards a machine has, or how to switch the
+ *             machine off.  The firmware describes this in tables in memory, in a format called ACPI.
+ *             acpi_tables_find() follows the pointers RSDP -> XSDT or RSDT -> tables and stores a pointer to
+ *             each table.  acpi_tables_replace() replaces some of them by tables from another source.  Each
+ *             acpi_parse_*() converts one table to a struct.  These files contain no policy: the caller decides
+ *             how to handle a bad table (lgrp/topo.c, chapter "Bad tables" of docs/lgroups.md).
  * INVARIANTS  I1  no parser reads outside [table, table + length of its header]
  *             I2  a parser that fails leaves *out safe to use: all counts are 0
  *             I3  a count is never greater than the size of its array
- * ERRORS      each parser returns 0 or -EINVAL and sets *why to a constant one-line reason.
- * LOCKING     none: called by the boot CPU before the others start.  Nothing is allocated; the
- *             structs are large, so keep them static.
+ * ERRORS      Each parser returns 0, or returns -EINVAL and sets *why to a constant one-line reason.
+ * LOCKING     There are no locks: the boot CPU calls these functions before the other CPUs start.  The
+ *             functions allocate no memory.  The structs are large, so they should be static.
  * SEE ALSO    docs/lgroups.md, tests/host/test_acpi.c, ACPI specification 6.4 chapters 5 and 17
  */
 #ifndef ACPI_ACPI_H
@@ -57,23 +57,24 @@ struct acpi_tables {
 typedef const void *(*acpi_map_fn)(uint64_t phys, size_t len);
 
 /*
- * acpi_tables_find - collect the tables to which an RSDP leads.  `rsdp` points to `len` readable bytes of it
- * (20 or 36); the boot loader's copy is good enough.  A table with a wrong length or checksum is left out and
- * counted.  The DSDT, to which only the FADT points, is added like the others.  0, or -EINVAL: the RSDP, or
+ * acpi_tables_find - collect the tables to which an RSDP leads.  `rsdp` points to `len` readable bytes of the
+ * RSDP (20 or 36); a copy by the boot loader can be used.  A table with a wrong length or checksum is left out
+ * and counted.  The DSDT, to which only the FADT points, is added like the others.  0, or -EINVAL: the RSDP, or
  * both RSDT and XSDT, are unusable, and *t is empty.
  */
 int acpi_tables_find(struct acpi_tables *t, const void *rsdp, size_t len, acpi_map_fn map,
                      const char **why);
 
 /*
- * acpi_tables_replace - apply `blob`, a sequence of tables, to *t.  Each table replaces those with its
- * signature, or is added.  An 8-byte record {signature, length 8} only removes them.  Checksums are not
- * verified, because a test may need any contents.  The blob must stay mapped.  0, or -EINVAL: a length is
- * below 8, between 9 and 35, or beyond the blob, or there are too many tables; the tables before are applied.
+ * acpi_tables_replace - apply `blob`, a sequence of tables, to *t.  Each table replaces the tables with the
+ * same signature, or is added.  An 8-byte record {signature, length 8} only removes tables.  Checksums are not
+ * verified, because a test may need arbitrary contents.  The blob must stay mapped.  0, or -EINVAL: a length is
+ * below 8, between 9 and 35, or beyond the blob, or there are too many tables.  After an error, the tables
+ * before the bad one are applied.
  */
 int acpi_tables_replace(struct acpi_tables *t, const void *blob, size_t len, const char **why);
 
-/* acpi_find - the first table with that signature, or NULL. */
+/* acpi_find - the first table with signature `sig`, or NULL. */
 const struct acpi_header *acpi_find(const struct acpi_tables *t, uint32_t sig);
 
 struct acpi_cpu {
@@ -157,8 +158,8 @@ struct acpi_hpet {
 };
 
 /*
- * acpi_parse_* - convert table `h` to *out; NULL: there is no such table, -EINVAL.  acpi_slit points into the
- * table, so that must stay mapped.
+ * acpi_parse_* - convert table `h` to *out.  If h is NULL there is no such table: -EINVAL.  acpi_slit points
+ * into the table, so the table must stay mapped.
  */
 int acpi_parse_madt(struct acpi_madt *out, const struct acpi_header *h, const char **why);
 int acpi_parse_srat(struct acpi_srat *out, const struct acpi_header *h, const char **why);

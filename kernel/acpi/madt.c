@@ -3,8 +3,9 @@
  * madt.c - the MADT: the CPUs and interrupt controllers of the machine.
  *
  * THEORY      The table is a fixed head and a list of records.  xAPIC (type 0) and x2APIC (type 9) records
- *             name CPUs.  Firmware gives one of the two for each CPU; if it gives both, the first one counts.
- *             Records of unknown type are skipped.  If a record is too short, the whole table is invalid.
+ *             name CPUs.  Firmware provides one of the two for each CPU.  If it provides both, the first one
+ *             counts.  Records of unknown type are skipped.  If a record is too short, the whole table is
+ *             invalid.
  * SEE ALSO    acpi.h, tests/host/test_acpi.c
  */
 #include "acpi/acpi.h"
@@ -25,7 +26,7 @@ enum {
     MADT_X2APIC = 9,
 };
 
-/* Adds a CPU, or only merges the enabled flag if its APIC id is known already. */
+/* Adds a CPU.  If its APIC id is already known, only merges the enabled flag. */
 static void madt_add_cpu(struct acpi_madt *out, uint32_t apic_id, uint32_t uid, uint32_t flags,
                          bool x2apic)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * numa.c - SRAT, SLIT and HMAT: on which board CPUs and memory are, and how far boards are apart.
+ * numa.c - SRAT, SLIT and HMAT: the boards of CPUs and memory, and the distances between boards.
  *
  * THEORY      The SRAT assigns CPUs (by APIC id) and memory ranges to proximity domains, whose numbers are 32
- *             bits wide and may be sparse.  The SLIT is a square matrix of relative distances between domains
- *             0 .. n-1.  The HMAT gives absolute latencies between initiators and targets.  Only the form is
- *             checked here; lgrp/topo.c and lgrp/distance.c check the contents.
+ *             bits wide and can be sparse.  The SLIT is a square matrix of relative distances between domains 0
+ *             .. n-1.  The HMAT gives absolute latencies between initiators and targets.  This file checks only
+ *             the format; lgrp/topo.c and lgrp/distance.c check the contents.
  * SEE ALSO    acpi.h, lgrp/topo.c, tests/host/test_acpi.c
  */
 #include "acpi/acpi.h"

@@ -2,10 +2,10 @@
 /*
  * power.c - FADT, DSDT's \_S5 and HPET: timers, reset and power-off.
  *
- * THEORY      To switch the machine off, the kernel must write the value of SLP_TYP for state S5 to a
- *             register.  Only the byte code (AML) in the DSDT contains this value.  But no interpreter is
- *             needed: firmware writes Name(_S5, Package(){a, b, ..}) with constants.  Their encoding is short
- *             and fixed, so this file searches the DSDT for these bytes.
+ * THEORY      To switch the machine off, the kernel must write the value of SLP_TYP for state S5 to a register.
+ *             Only the byte code (AML) in the DSDT contains this value.  But no interpreter is needed, because
+ *             firmware writes Name(_S5, Package(){a, b, ..}) with constants.  Their encoding is short and
+ *             fixed, so this file searches the DSDT for these bytes.
  * SEE ALSO    acpi.h, tests/host/test_acpi.c; ACPI specification, "AML Specification"
  */
 #include "acpi/acpi.h"
@@ -94,7 +94,7 @@ int acpi_parse_hpet(struct acpi_hpet *out, const struct acpi_header *h, const ch
     return 0;
 }
 
-/* Reads a small integer constant (AML) at *at and moves *at behind it; false: there is none before `end`. */
+/* Reads a small integer constant (AML) at *at and advances *at past it; false: there is none before `end`. */
 static bool aml_small_int(const uint8_t **at, const uint8_t *end, uint8_t *v)
 {
     size_t left = (size_t)(end - *at);
@@ -113,8 +113,8 @@ static bool aml_small_int(const uint8_t **at, const uint8_t *end, uint8_t *v)
 }
 
 /*
- * Decodes the bytes after the name: Package, a length of 1 to 4 bytes, a count, then the integers.  false:
- * they are not such a package.
+ * Decodes the bytes after the name: Package, a length of 1 to 4 bytes, a count, then the integers.  false: the
+ * bytes are not such a package.
  */
 static bool decode_s5_package(struct acpi_fadt *out, const uint8_t *at, const uint8_t *end)
 {

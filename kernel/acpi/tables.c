@@ -3,8 +3,8 @@
  * tables.c - finds the ACPI tables, and replaces them.
  *
  * THEORY      The boot loader passes the RSDP to the kernel.  An RSDP of revision 2 or later points to the
- *             XSDT, a list of 64-bit addresses.  An older RSDP, or one whose XSDT is bad, leads to the RSDT,
- *             a list of 32-bit addresses.  The header of a table is mapped first, because it contains the
+ *             XSDT, a list of 64-bit addresses.  If the RSDP is older, or its XSDT is bad, the kernel uses the
+ *             RSDT, a list of 32-bit addresses.  The header of a table is mapped first, because it contains the
  *             length of the table.
  * INVARIANTS  I1  every table in the list has length >= 36 and is completely mapped
  *             I2  tables found in memory have a correct checksum
@@ -19,7 +19,7 @@
 enum {
     RSDP_V1_LEN = 20,
     RSDP_V2_LEN = 36,
-    TABLE_LEN_MAX = 1 << 20, /* a DSDT may be large; more than this is nonsense */
+    TABLE_LEN_MAX = 1 << 20, /* a DSDT can be large; a longer table is invalid */
     FADT_DSDT = 40,
     FADT_X_DSDT = 140,
     RECORD_REMOVE = 8,

@@ -2,15 +2,15 @@
 /*
  * blk.c - from requests to commands: submitting, starting and ending them.
  *
- * THEORY      A request is what a file system wants; a command is what the driver gives to the device.  One
- *             command may carry several requests, and a large request may need several commands.
+ * THEORY      A file system submits requests; the driver gives commands to the device.  One command can carry
+ *             several requests, and a large request can need several commands.
  *             A submitted request goes into the queue of its disk.  As long as the driver has room, the
- *             scheduling policy (iosched.c) chooses the next requests and they become a command.  When a
+ *             scheduling policy (iosched.c) chooses the next requests, and they become one command.  When a
  *             command ends, its requests end and the next commands are started, in the same interrupt.
  *             A flush does not wait for other requests: it is started before all requests in the queue.
- *             The commands are allocated when the disk is attached, as many as the device takes at a time.
- *             So submitting a request allocates no memory, and pages can be written out when memory is
- *             exhausted.
+ *             The commands are allocated when the disk is attached: as many as the device can carry out at the
+ *             same time.  So submitting a request allocates no memory, and pages can be written out when memory
+ *             is exhausted.
  * INVARIANTS  those of blk.h;
  *             I3  a request is in the queue, in one command, or done
  * LOCKING     d->lock (RANK_BLK)
@@ -79,7 +79,7 @@ static void add_request_segments(struct disk *d, struct disk_cmd *c, const struc
     }
 }
 
-/* The command with the next piece of `r` has failed: marks that piece bad and skips it. */
+/* Called when the command with the next piece of `r` has failed.  Marks that piece bad and skips it. */
 static void fail_next_piece(struct blk_req *r)
 {
     uint32_t end = 0;
@@ -99,8 +99,7 @@ static void fail_next_piece(struct blk_req *r)
  * whether `r` must be queued again.
  * @several  the command carried other requests, too
  * The device does not report which part of a command has failed.  So after an error, each request of the
- * command is tried again in a command of its own.  If that fails, too, each piece of the request is tried
- * alone.
+ * command is tried again in a separate command.  If that fails, too, each piece of the request is tried alone.
  */
 static bool blk_update_request(struct blk_req *r, bool several, uint32_t nsect, int error)
 {
@@ -137,8 +136,8 @@ static void count_request_begin(struct disk *d, const struct blk_req *r, uint64_
 }
 
 /*
- * Makes the next command.  NULL if no request may start now, or if as many commands run as are allowed.
- * *again: see sched_take().  The lock is held.
+ * Makes the next command.  NULL: no request should start now, or the allowed number of commands is running.
+ * *again: see sched_take().  The caller holds the lock.
  */
 static struct command *make_next_command(struct disk *d, uint64_t now, uint64_t *again)
 {
@@ -183,7 +182,7 @@ static uint64_t encode_trace_io(const struct disk_cmd *c, int error)
 
 static void dispatch_from_timer(struct timer *t);
 
-/* Starts commands until no request may start or the driver has no room.  The lock is held. */
+/* Starts commands until no request should start or the driver has no room.  The caller holds the lock. */
 static void dispatch_commands(struct disk *d, uint64_t now)
 {
     struct command *cmd;
@@ -234,7 +233,7 @@ static void count_request_end(struct disk *d, const struct blk_req *r, uint64_t 
     }
 }
 
-/* The driver calls this when a command has ended, in interrupt context. */
+/* The driver calls this function in interrupt context when a command has ended. */
 static void command_done(struct disk_cmd *c, int error)
 {
     struct command *cmd = command_of(c);

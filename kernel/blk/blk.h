@@ -4,10 +4,10 @@
  *
  * THEORY      A disk is an array of sectors of 512 bytes.  File systems and swapping do not talk to its
  *             driver: they submit requests here, and the block layer chooses the order in which the disk
- *             carries them out.  A request moves consecutive sectors from or to pieces of page frames.  It
+ *             carries them out.  A request transfers consecutive sectors from or to pieces of page frames.  It
  *             names the file and the process that it serves.  Requests wait in the disk's queue until the
- *             driver has room for them; the tunable disk_sched selects the order of the queue (iosched.c).
- *             A partition is also a struct disk.  The start of the partition is added to the sector of its
+ *             driver has room for them; the tunable disk_sched selects the order of the queue (iosched.c).  A
+ *             partition is also a struct disk.  The start of the partition is added to the sector of its
  *             requests, and the requests go into the queue of the whole disk.
  * INVARIANTS  I1  done() is called exactly once for each submitted request, with `error` (0 or -EIO) and
  *                 `bad` set
@@ -45,13 +45,13 @@ struct blk_owner {
     uint32_t user; /* real user id */
 };
 
-/* A piece of memory: `len` bytes from byte `off` of frame `pg`; it may extend over the frames that follow. */
+/* A piece of memory: `len` bytes from byte `off` of frame `pg`; it can extend over the frames that follow. */
 struct blk_vec {
     struct page *pg;
     uint32_t off, len; /* bytes, multiples of SECTOR_SIZE */
 };
 
-/* The submitter fills in the fields up to `arg`; all others belong to the block layer until done(). */
+/* The submitter fills in the fields up to `arg`.  All others belong to the block layer until done(). */
 struct blk_req {
     struct disk *disk;
     uint8_t op;      /* enum blk_op */
@@ -70,7 +70,7 @@ struct blk_req {
     uint64_t submitted_ns;
     uint64_t lba;   /* first sector, counted from the start of the whole disk */
     uint32_t sdone; /* sectors that are finished, from the first on */
-    bool alone;     /* never merge it again: a command that it was part of has failed */
+    bool alone;     /* never merge it again: a command that contained it has failed */
     bool split;     /* send one piece at a time: it has failed as a whole */
     struct blk_req *child, *next, *prev; /* links of the heap of waiting requests: iosched.c */
     uint64_t pass;                       /* number of the sweep that will carry it out */
@@ -93,13 +93,12 @@ uint64_t disk_sectors(const struct disk *d);
 /* disk_start - the first sector of a partition on its disk; 0 for a whole disk. */
 uint64_t disk_start(const struct disk *d);
 bool disk_readonly(const struct disk *d);
-/* disk_whole - the whole disk that a partition is part of; `d` itself if it is a whole disk. */
+/* disk_whole - the whole disk to which a partition belongs; `d` itself if it is a whole disk. */
 struct disk *disk_whole(struct disk *d);
 
 /*
- * disk_claim - reserve a disk or a partition for one mounted file system or swap area.  Programs can still
- *              open the device.  0;  -EBUSY if it, the whole disk that it is part of, or one of its
- *              partitions is claimed.
+ * disk_claim - reserve a disk or a partition for one mounted file system or swap area.  Programs can still open
+ *              the device.  0, or -EBUSY: it, its whole disk, or one of its partitions is already claimed.
  * disk_release - end the claim.  Both take claims_lock (RANK_BLK) and do not sleep.
  */
 int disk_claim(struct disk *d);
@@ -112,8 +111,9 @@ void disk_set_owner(struct disk *d, void *owner);
 /*
  * blk_submit - queue a request.  Takes the disk's lock, does not sleep.  An invalid request (beyond the end
  *              of the disk, or a write to a read-only disk) ends with -EIO before the call returns.
- * blk_hurry - the running process begins to wait for the queued writes, or reads, of `file` (blk_req.file):
- *             give them the priority of that process.  Takes the disk's lock, does not sleep.
+ * blk_hurry - called when the running process begins to wait for the queued writes, or reads, of `file`
+ *             (blk_req.file).  Gives these requests the priority of that process.  Takes the disk's lock, does
+ *             not sleep.
  */
 void blk_submit(struct blk_req *r);
 void blk_hurry(struct disk *d, uint64_t file, bool write);
@@ -127,9 +127,9 @@ int blk_rw(struct disk *d, enum blk_op op, uint64_t sector, void *buf, size_t le
 int blk_flush(struct disk *d);
 
 /*
- * blk_use_kernel_pri - on: the disk requests of the running thread serve all processes (metadata, a commit), so
- *             blk_current_owner() gives them the priority of the kernel.  Returns the old setting, which the caller
- *             must restore.  Takes no locks.
+ * blk_use_kernel_pri - with `on`, the disk requests of the running thread serve all processes (metadata, a
+ *             commit), so blk_current_owner() gives these requests the priority of the kernel.  Returns the old
+ *             setting, which the caller must restore.  Takes no locks.
  */
 bool blk_use_kernel_pri(bool on);
 
@@ -147,22 +147,25 @@ void disk_read_stats(struct disk *d, struct disk_counts *out);
 
 /*
  * disk_seek_blocks - how many blocks of `sectors` sectors the disk transfers in the time that it needs to reach one
- *              (around.h); DISK_SEEK_BLOCKS until this has been measured.  Takes no locks: the result is an
- *              estimate.
+ *              (around.h); DISK_SEEK_BLOCKS until this time has been measured.  Takes no locks, because the
+ *              result is an estimate.
  */
 uint32_t disk_seek_blocks(struct disk *d, uint32_t sectors);
 #define DISK_SEEK_BLOCKS 8u
 
 /*
  * disks_report - print the disks that have waiting or running requests, after the machine has hung.  Takes no
- *                locks, because the holder of a lock may be the thread that hangs.
+ *                locks, because the thread that hangs may hold one.
  * disks_init - find all disks and read their partition tables.  Called in the boot thread.
  */
 void disks_report(void);
 void disks_init(void);
 
 /* ---- implemented by proc/ ---- */
-/* blk_current_owner - the running process and its priority, for blk_req.by; zero in a kernel thread.  No locks. */
+/*
+ * blk_current_owner - the running process and its priority, for blk_req.by; zero in a kernel thread.  Takes no
+ * locks.
+ */
 struct blk_owner blk_current_owner(void);
 
 #endif

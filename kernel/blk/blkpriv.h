@@ -52,12 +52,14 @@ struct disk {
     struct kstat kstat;
 };
 
-/* blk_open_queue - prepare the queue and the commands of a new whole disk.  0, -ENOMEM. */
+/* blk_open_queue - prepare the queue and the commands of a new whole disk.  0 or -ENOMEM. */
 int blk_open_queue(struct disk *d);
 
 /*
- * iostat.c.  io_waitq_enter, io_waitq_exit - a request joins, or leaves, the queue of those that wait.
- * io_runq_enter, io_runq_exit - the same for the queue of those at the device.  The caller holds d->lock.
+ * iostat.c.  io_waitq_enter, io_waitq_exit - record that a request joins, or leaves, the queue of waiting
+ * requests.
+ * io_runq_enter, io_runq_exit - record the same for the queue of requests at the device.  The caller holds
+ * d->lock.
  * stats_register - create the kstat of disk `d`.
  */
 void io_waitq_enter(struct io_stats *s, uint64_t now);

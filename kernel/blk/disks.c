@@ -3,7 +3,7 @@
  * disks.c - the list of disks and partitions.
  *
  * THEORY      At boot the drivers find the disks and name them.  Then the partition table of each disk is
- *             read.  A partition is a struct disk of its own.  Its device number is that of the disk plus the
+ *             read.  Each partition has its own struct disk.  Its device number is that of the disk plus the
  *             number of the partition.
  * LOCKING     The list grows in the boot thread before other threads run, and never shrinks.
  *             claims_lock (RANK_BLK) guards the field `claimed` of all disks.
@@ -107,7 +107,7 @@ void disk_release(struct disk *d)
     spin_unlock(&claims_lock);
 }
 
-/* An mbr_read_fn.  It reads through heap memory, because blk_rw() does not accept a buffer on a stack. */
+/* An mbr_read_fn.  It reads into heap memory, because blk_rw() does not accept a buffer on a stack. */
 static int read_sector(void *arg, uint64_t sector, uint8_t buf[512])
 {
     uint8_t *tmp = kmem_alloc(SECTOR_SIZE);

@@ -12,21 +12,21 @@
  *             1 elevator  The arm sweeps over the disk in one direction: the request with the next higher
  *                         sector comes next.  Requests behind the arm wait for the next sweep (C-LOOK).
  *                         Requests for adjacent sectors become one command.  Sorting makes them neighbours in
- *                         the queue, in whatever order they arrived.
- *                         A read that has waited for disk_read_expire ms comes next, or a write that has
- *                         waited for disk_write_expire ms.  After each such command the sweep goes on for one
+ *                         the queue, even if they did not arrive in this order.
+ *                         A read that has waited for disk_read_expire ms comes next, or a write that has waited
+ *                         for disk_write_expire ms.  After each such command the sweep continues for one
  *                         command.  (Linux's mq-deadline has the same default times.)
  *
  *             2 fair      There are two kinds of requests.  A process waits for its reads and for the writes
  *                         of an fsync: these requests are the flow of the process.  All other writes are the
- *                         background: no process waits for them, and one process alone can fill the queue
- *                         with them.  Flows take turns of one command each.  A flow has at most FLOW_RUNNING
- *                         commands at the device.  The background is served in sorted sweeps while no flow
- *                         has requests.  If a flow has had a request in the last disk_fair_linger ms, the
- *                         background gets only one command at a time, and this command is small: as large as
- *                         the disk carries out in disk_fair_slice us, but at least disk_fair_sectors.  The
- *                         command of a flow has the same limit while others wait.  The times for positioning
- *                         and for each sector are measured: struct disk_cost.
+ *                         background: no process waits for these writes, and one process alone can fill the
+ *                         queue with them.  Flows take turns of one command each.  A flow has at most
+ *                         FLOW_RUNNING commands at the device.  The background is served in sorted sweeps while
+ *                         no flow has requests.  If a flow has had a request in the last disk_fair_linger ms,
+ *                         the background gets only one command at a time, and this command is small.  It has at
+ *                         most as many sectors as the disk carries out in disk_fair_slice us, but at least
+ *                         disk_fair_sectors.  The command of a flow has the same limit while other flows wait.
+ *                         The times for positioning and for each sector are measured: struct disk_cost.
  *
  *             Holding     A program that reads at random places requests its next block shortly after it has
  *                         got the last one.  If the arm went back to the background in this pause, each read
@@ -41,8 +41,8 @@
  *                         disk_fair_turns us, and after disk_fair_starve ms in any case.  Inside the
  *                         background, and inside a flow, no request starves either: a sweep takes no request
  *                         that arrives more than disk_fair_starve ms after the sweep began (FSCAN takes only
- *                         those that were there at the beginning).  So a stream of writes cannot keep the arm
- *                         at its place.
+ *                         requests that were queued at the beginning).  So a stream of writes cannot keep the
+ *                         arm in one place.
  *                         When a process begins to wait for a request of the background, the request moves to
  *                         the flow of the process (sched_hurry()).
  *
@@ -264,9 +264,9 @@ static unsigned ioprio_level_of(const struct blk_req *r)
 }
 
 /*
- * Finds the flow of a process, or gives it one.  The search begins at index pid modulo FLOW_RT and takes the
- * first free flow.  If none is free, or if the user already has FLOW_USER flows in use, the process shares a
- * flow, if possible with a process of the same user.
+ * Finds the flow of a process, or assigns one to it.  The search begins at index pid modulo FLOW_RT and takes
+ * the first free flow.  If none is free, or if the user already has FLOW_USER flows in use, the process shares
+ * a flow, if possible with a process of the same user.
  */
 static struct sched_flow *flow_of_process(struct sched *s, struct blk_owner by)
 {
@@ -335,7 +335,7 @@ void disk_cost_learn(struct disk_cost *c, uint32_t n, uint64_t took_ns)
     c->position_ns = (c->t - c->n * c->sector_ns) >> 8;
 }
 
-/* How many sectors a command moves in `ns`, positioning included; 0 if the cost is not known. */
+/* How many sectors a command transfers in `ns`, positioning included; 0 if the cost is not known. */
 static uint64_t sectors_within(const struct disk_cost *c, uint64_t ns)
 {
     return c->sector_ns == 0 ? 0 : (ns - min_of(ns, c->position_ns)) / c->sector_ns;
@@ -366,8 +366,8 @@ static bool is_within_span(uint64_t since, uint64_t span, uint64_t now)
 }
 
 /*
- * A flow that has requests takes its place in the line of its class, after the flows with the same tag.  For
- * best effort, the stride grows with the number of flows of the same user that are in line.
+ * Puts a flow that has requests into the line of its class, after the flows with the same tag.  For best
+ * effort, the stride grows with the number of flows of the same user that are in line.
  */
 static void enqueue_flow(struct sched *s, struct sched_flow *f)
 {
@@ -421,7 +421,7 @@ static void enqueue_request(struct sched *s, struct blk_req *r, uint64_t now)
     }
 }
 
-/* The tunable disk_sched was changed: moves all waiting requests to the queues of the new order. */
+/* Moves all waiting requests to the queues of the new order, after the tunable disk_sched was changed. */
 static void change_sched_mode(struct sched *s, uint64_t now)
 {
     struct list all = LIST_INIT(all);
@@ -470,7 +470,7 @@ static void begin_batch(struct sched *s, struct blk_req *r, const struct sched_r
     s->seq++;
 }
 
-/* Elevator: a request that has expired, reads first; NULL: none has. */
+/* Elevator: finds a request that has expired, reads first; NULL: none has expired. */
 static struct blk_req *find_expired_request(const struct sched *s, uint64_t now)
 {
     const unsigned limit_ms[2] = {disk_read_expire, disk_write_expire};
@@ -486,7 +486,7 @@ static struct blk_req *find_expired_request(const struct sched *s, uint64_t now)
     return NULL;
 }
 
-/* Takes the next request of the sweep and those that continue it, and moves q->head behind them. */
+/* Takes the next request of the sweep and the requests that continue it, and advances q->head past them. */
 static void take_sweep_batch(struct sched *s, struct sched_queue *q, const struct sched_room *room,
                              uint64_t now, int flow, struct sched_batch *out)
 {
@@ -510,7 +510,7 @@ static void take_sweep_batch(struct sched *s, struct sched_queue *q, const struc
     }
 }
 
-/* Takes the request that arrived first and those behind it that continue it, up to disk_coalesce bytes. */
+/* Takes the request that arrived first, and the requests behind it that continue it, up to disk_coalesce bytes. */
 static void take_fifo_batch(struct sched *s, const struct sched_room *room, struct sched_batch *out)
 {
     struct sched_room joined = {min_of(room->sectors, disk_coalesce / SECTOR_SIZE), room->vecs};
@@ -590,8 +590,8 @@ static uint64_t disk_held_until(const struct sched *s, const struct sched_flow *
 }
 
 /*
- * Whether `f`, the next flow of its class, must wait.  *again is set if it waits because the disk is held: to
- * the time (ns) when that ends.  Otherwise the end of a running command ends the wait.
+ * Whether `f`, the next flow of its class, must wait.  If it waits because the disk is held, *again becomes the
+ * time (ns) when that ends.  Otherwise the end of a running command ends the wait.
  */
 static bool flow_must_wait(const struct sched *s, const struct sched_flow *f, uint64_t now,
                            uint64_t *again)
@@ -662,7 +662,7 @@ bool sched_take(struct sched *s, const struct sched_room *room, uint64_t now,
     if (s->mode == SCHED_ELEVATOR && !s->late)
         late = find_expired_request(s, now);
     if (late != NULL) {
-        flow_remove_request(all, late); /* q.head stays: the sweep then goes on where it was */
+        flow_remove_request(all, late); /* q.head stays: the sweep then continues where it was */
         begin_batch(s, late, room, -1, out);
     } else if (s->mode == SCHED_ELEVATOR && all->q.heap != NULL)
         take_flow_batch(s, all, room, now, out);

@@ -45,7 +45,7 @@ struct sched_flow {
     uint64_t tag;       /* place in sched_line.turns: the lowest tag comes first */
     unsigned stride;    /* one turn adds this to the tag */
     unsigned running;   /* commands at the device */
-    uint64_t idle_ns;   /* since when it has had no request; 0: it has some, or never had one */
+    uint64_t idle_ns;   /* time since when it has no request; 0: it has one, or never had one */
     unsigned quick;     /* share of its pauses that were short: moving average, 0 .. QUICK_ALL */
 };
 
@@ -99,24 +99,25 @@ void sched_init(struct sched *s);
 /* sched_add - queue `r`.  The rest of a request that was carried out in part (r->sdone) goes to the front. */
 void sched_add(struct sched *s, struct blk_req *r, uint64_t now);
 /*
- * sched_take - choose the requests of the next command.  Returns false if none may start now.  If *again is
- * not UINT64_MAX, the caller must then call again at the time *again (ns), even if no request arrives or ends
- * before.
+ * sched_take - choose the requests of the next command.  Returns false if none should start now.  In that case,
+ * if *again is not UINT64_MAX, the caller must call again at the time *again (ns), even if no request arrives
+ * or ends before that time.
  */
 bool sched_take(struct sched *s, const struct sched_room *room, uint64_t now,
                 struct sched_batch *out, uint64_t *again);
 /*
- * sched_done - a command has ended: its batch was of `flow`, it began at `begun` (ns) and was for `sectors`
- * sectors.  Called before the caller adds the unfinished part of its requests again.
+ * sched_done - record the end of a command.  Its batch was of `flow`, it began at `begun` (ns) and was for
+ * `sectors` sectors.  Called before the caller adds the unfinished parts of the command's requests again.
  */
 void sched_done(struct sched *s, int flow, uint32_t sectors, uint64_t begun, uint64_t now);
 
 /*
- * sched_hurry - process `by` begins to wait for the queued writes, or reads, of `file` (blk_req.file).  Those
- * in the background or in class idle move to the flow of `by`, unless `by` has class idle itself.
+ * sched_hurry - called when process `by` begins to wait for the queued writes, or reads, of `file`
+ * (blk_req.file).  Moves those of these requests that are in the background or in class idle to the flow of
+ * `by`, unless `by` itself has class idle.
  */
 void sched_hurry(struct sched *s, uint64_t file, bool write, struct blk_owner by, uint64_t now);
-/* disk_cost_learn - update *c: a command of n > 0 sectors took `took_ns`.  Pure. */
+/* disk_cost_learn - update *c after a command of n > 0 sectors that took `took_ns`.  Pure. */
 void disk_cost_learn(struct disk_cost *c, uint32_t n, uint64_t took_ns);
 
 /* Tunables; iosched.c describes them. */

@@ -6,8 +6,8 @@
  *             The length of a queue is constant between two changes.  So each change adds (length * time
  *             since the last change) to one sum, and the time alone to the other sum if the queue was not
  *             empty (kstat_waitq_enter(9F) and its relatives).
- *             iostat computes from two readings: the mean length of each queue, the share of the time in
- *             which it was not empty and, by Little's law, the mean time that a request spends in it.
+ *             From two readings, iostat computes the mean length of each queue, the share of the time in which
+ *             the queue was not empty and, by Little's law, the mean time that a request spends in the queue.
  *             There are also counts of errors, which `iostat -e` prints, and sums of the time from submission
  *             to the end of a request.
  * SEE ALSO    user/cmd/iostat.c, kernel/procfs/procfs_disk.c
@@ -67,7 +67,7 @@ static const char *const names[] = {
 _Static_assert(sizeof(struct io_stats) == sizeof names / sizeof names[0] * sizeof(uint64_t),
                "a name for each");
 
-/* Copies all fields as of one moment, after the sums of both queues have been updated to it. */
+/* Copies all fields as they are at one moment, after updating the sums of both queues to that moment. */
 static void disk_kstat_snapshot(struct kstat *ks, uint64_t *out)
 {
     struct disk *d = ks->arg;
@@ -79,7 +79,7 @@ static void disk_kstat_snapshot(struct kstat *ks, uint64_t *out)
     spin_unlock(&d->lock);
 }
 
-/* Sets all fields to zero but those that describe the present state of the queues. */
+/* Sets all fields to zero, except those that describe the present state of the queues. */
 static void disk_kstat_clear(struct kstat *ks)
 {
     struct disk *d = ks->arg;

@@ -23,7 +23,7 @@ typedef int (*mbr_read_fn)(void *arg, uint64_t sector, uint8_t buf[512]);
  * Entries of 0 sectors, entries that begin at sector 0 and entries that reach beyond the disk are left out.
  * A chain of extended partitions ends at a sector that is not a table, at a link to a lower sector, or when
  * part[] is full.
- * @ignored  gets the number of entries with a type that were left out
+ * @ignored  out: the number of entries with a nonzero type that were left out
  * Returns the number of slots of part[] in use, some of which may have type 0; 0 if there is no table; or the
  * error of `read` for the first sector.
  */

@@ -74,7 +74,7 @@ static enum flaw check_latencies(const struct lgrp_topo *t)
 
 /*
  * Fills entries of 0.  On the diagonal, uses the local distance of other nodes, or else half the largest
- * distance. Elsewhere, uses the value of the opposite direction, or else the largest distance.
+ * distance.  Elsewhere, uses the value of the opposite direction, or else the largest distance.
  */
 static void fill_latency_gaps(struct lgrp_topo *t)
 {

@@ -2,7 +2,7 @@
 /*
  * color.c - frames by colour, for caches with physical addresses.
  *
- * THEORY      A cache that uses physical addresses stores a line at a place that depends on the address. Frames
+ * THEORY      A cache that uses physical addresses stores a line at a place that depends on the address.  Frames
  *             that occupy the same places of a way of the external cache have the same colour.  The colour of a
  *             frame is its number modulo the number of pages of a way.  Kernels colour user pages for two
  *             reasons: consecutive pages then do not evict each other from the cache, and a program has the

@@ -5,7 +5,7 @@
  * THEORY      Programs cause the kernel to allocate memory, and without a limit one user could take all of
  *             it.  So each such object is charged to the user whose thread made it.  The charge stays until
  *             the object is freed, even if the object has been passed to a process of another user.
- *             A user has one account for all kinds of objects, so the sum over all kinds is limited. An
+ *             A user has one account for all kinds of objects, so the sum over all kinds is limited.  An
  *             ordinary user can hold at most user_kmem_percent of memory.  The superuser has no limit.
  * INVARIANTS  I1  u->bytes is the sum over the objects that were charged to u and are not returned
  * LOCKING     The counters are atomic, so there are no locks.  usermem_charge() must be called by a thread.

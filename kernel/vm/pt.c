@@ -4,7 +4,7 @@
  *
  * THEORY      An operation on a range visits one leaf table at a time.  Where a table is missing it skips the
  *             2 MiB, 1 GiB or 512 GiB that the table would cover.
- *             Clearing a table takes 512 stores.  But when a table is freed, all its entries are zero again. So
+ *             Clearing a table takes 512 stores.  But when a table is freed, all its entries are zero again.  So
  *             each CPU keeps a few freed tables and uses them again without clearing.  It also keeps top-level
  *             tables, because their kernel half is always the same.
  * INVARIANTS  those of pt.h
