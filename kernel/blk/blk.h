@@ -6,8 +6,8 @@
  *             driver: they submit requests here, and the block layer chooses the order in which the disk
  *             carries them out.  A request transfers consecutive sectors from or to pieces of page frames.  It
  *             names the file and the process that it serves.  Requests wait in the disk's queue until the
- *             driver has room for them; the tunable disk_sched selects the order of the queue (iosched.c).  A
- *             partition is also a struct disk.  The start of the partition is added to the sector of its
+ *             driver has room for them; the tunable disk_sched selects the order of the queue (iosched.c).
+ *             A partition is also a struct disk.  The start of the partition is added to the sector of its
  *             requests, and the requests go into the queue of the whole disk.
  * INVARIANTS  I1  done() is called exactly once for each submitted request, with `error` (0 or -EIO) and
  *                 `bad` set

@@ -8,9 +8,9 @@
  *             each level an idle CPU is chosen.  If there is none, the least busy CPU is chosen, provided that
  *             the thread's priority is higher than that CPU's.  Otherwise the search continues at the next
  *             level.  If no level has such a CPU, the thread queues on the least busy CPU of its home: a thread
- *             leaves its home only if it can run at once.  An idle CPU steals from the nearest level that has a
- *             thread to steal, and takes the one of the highest priority there.  Priorities are never compared
- *             across levels.
+ *             leaves its home only if it can run at once.
+ *             An idle CPU steals from the nearest level that has a thread to steal, and takes the one of the
+ *             highest priority there.  Priorities are never compared across levels.
  * COST        Finding an idle CPU is one mask intersection per level.  The priorities of CPUs are read only
  *             on levels without an idle CPU.
  * LOCKING     The functions take no locks and read a snapshot.  Callers check again under the run queue's lock.

@@ -7,10 +7,11 @@
  *             other threads run.
  *             A mutex has one owner.  A thread that finds the mutex taken spins for a moment while the owner
  *             runs on a CPU, and sleeps otherwise.  A sleeper lends its priority to the owner (priority
- *             inheritance).  A reader-writer lock is held by one writer or by many readers.  On a condition
- *             variable, threads sleep until another thread signals that a condition may be true now; they are
- *             woken up in the order in which they came.
- *             The caller must hold no spin lock, except the one that cv_wait_spin() or cv_wait_sig_spin() or
+ *             inheritance).
+ *             A reader-writer lock is held by one writer or by many readers.  On a condition variable, threads
+ *             sleep until another thread signals that a condition may be true now; they are woken up in the
+ *             order in which they came.
+ *             The caller must hold no spin lock, except the one that cv_wait_spin(), cv_wait_sig_spin() or
  *             cv_wait_disk() releases.  Each function that can sleep checks this on every call, even on calls
  *             that do not sleep (lib/spinlock.h, I3).
  * LOCKING     each object has one internal spin lock of RANK_CV

@@ -139,8 +139,8 @@ struct thread {
 
 /*
  * thread_init - give a prepared thread a kernel stack from the memory of its home.  On this stack the thread
- * will start in `entry(arg)`.  The thread of an lwp already has its home.  A thread of an lwp (t->lwp set) also
- * gets an FPU area.  The state stays TS_SLEEP: thread_start() makes it run.  0 or -ENOMEM.
+ * will start in `entry(arg)`.  If it belongs to an lwp (t->lwp set), it already has its home, and also gets an
+ * FPU area.  The state stays TS_SLEEP: thread_start() makes it run.  0 or -ENOMEM.
  */
 int thread_init(struct thread *t, const char *name, void (*entry)(void *), void *arg);
 /*

@@ -3,11 +3,12 @@
  * timer.c - the clock, and timers: functions called at a given time.
  *
  * THEORY      The kernel must know the time.  It must also act at given times: end a sleep, a timeout, a time
- *             slice.  The clock is the time-stamp counter (TSC), which is the same on all CPUs.  The TSC and
- *             the local APIC's timer are measured once against the ACPI power-management timer (3.579545 MHz).
- *             Each CPU has a heap of timers, ordered by deadline (timerq.h).  The hardware timer is set for
- *             the first deadline or the end of the running thread's time slice, whichever is earlier.  There
- *             is no periodic tick.
+ *             slice.
+ *             The clock is the time-stamp counter (TSC), which is the same on all CPUs.  The TSC and the local
+ *             APIC's timer are measured once against the ACPI power-management timer (3.579545 MHz).
+ *             Each CPU has a heap of timers, ordered by deadline (timerq.h).  The hardware timer is set for the
+ *             first deadline or the end of the running thread's time slice, whichever is earlier.  There is no
+ *             periodic tick.
  *             A CPU without interrupts (no-intr) keeps no timers, nor does an off-line one.  Its timers move
  *             to another CPU (timer_leave).  Timers armed on such a CPU later are queued on the CPU at the
  *             end of its timer_cpu chain.  On a no-intr CPU the time slice ends by an interrupt only while

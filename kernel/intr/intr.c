@@ -9,9 +9,10 @@
  *             devices (irq 16 and up, one each).  The few vectors from VEC_TIMER on are those of the kernel:
  *             timer, cross-calls.  A vector has the same meaning on every CPU.  So to move an interrupt, only
  *             its target is changed.  If an interrupt is on its way to the old CPU, that CPU handles it as
- *             usual.  A handler runs on the stack of the interrupted thread, with interrupts off, before any
- *             thread.  In Solaris a handler has its own thread, so that it can block.  Handlers of this kernel
- *             never block.  In mpstat, the column for interrupt threads shows device interrupts.
+ *             usual.
+ *             A handler runs on the stack of the interrupted thread, with interrupts off, before any thread.
+ *             In Solaris a handler has its own thread, so that it can block.  Handlers of this kernel never
+ *             block.  In mpstat, the column for interrupt threads shows device interrupts.
  *             To move a message, its entry is masked, rewritten and unmasked.  If an interrupt comes while
  *             the entry is masked, the device remembers it and sends it afterwards (PCI 3.0, 6.8.3.5).  To
  *             move an input of an IOAPIC, its target register is written, without masking: an edge that comes

@@ -8,10 +8,10 @@
  *             lgrp_expand_proc_thresh.  Above that threshold a new lgroup is taken, if its load is lower by
  *             more than lgrp_expand_proc_diff.  When an lgroup is chosen that the process does not use yet,
  *             loads that differ by less than the tolerance are equal.  Between equals the choice is random: the
- *             search begins at a random lgroup.  The paper does not state to which comparisons the tolerance
- *             applies.  If it applied to all comparisons, the default values would spread 72 threads with two
- *             to six on each board.  But Table 3-4 of the paper, measured with these values, has four on each
- *             board.
+ *             search begins at a random lgroup.
+ *             The paper does not state to which comparisons the tolerance applies.  If it applied to all
+ *             comparisons, the default values would spread 72 threads with two to six on each board.  But Table
+ *             3-4 of the paper, measured with these values, has four on each board.
  * UNITS       loads and thresholds: LGRP_LOAD_FULL (32767) = every CPU of the lgroup is busy
  * LOCKING     There are no locks: the function uses only its arguments.
  * SEE ALSO    home.c, lgrp/load.h (the caller), docs/lgroups.md, labs/home

@@ -6,8 +6,9 @@
  *             waits for lock 1.  If all threads take locks in one order, there is no circle.  So each lock has
  *             a rank, and a lock must be taken only while all locks already held have a lower rank.  Test
  *             builds check this each time a lock is taken, even if no thread waits.  The panic message names
- *             both locks.  Spin locks: the rule is about the locks that the CPU holds.  Only spin_lock_pair()
- *             takes two locks of one rank.
+ *             both locks.
+ *             Spin locks: the rule is about the locks that the CPU holds.  Only spin_lock_pair() takes two
+ *             locks of one rank.
  *             Sleeping locks: the rule is about the locks that the thread holds, and it must hold no spin
  *             lock.  Unrelated locks never share a rank.  A thread can hold the locks of several vnodes: a
  *             directory before its child, two directories in the order of their addresses.

@@ -6,10 +6,10 @@
  *             KSTACK_BASE: first guard pages, then KSTACK_PAGES pages.  Its frames need not be adjacent, so a
  *             thread can be created even if memory is fragmented.  A thread that uses up its stack hits the
  *             guard.  That causes a double fault; without a guard the thread would overwrite other memory.  A
- *             freed stack keeps its frames, and stays on the list of its node for the next thread there.  If
- *             memory is short, or many stacks are unused, the pageout daemon frees them all: it removes their
- *             translations, flushes the TLBs of all CPUs once for many stacks, and frees frames and slots.  So
- *             neither making nor ending a thread needs a flush.
+ *             freed stack keeps its frames, and stays on the list of its node for the next thread there.
+ *             If memory is short, or many stacks are unused, the pageout daemon frees them all: it removes
+ *             their translations, flushes the TLBs of all CPUs once for many stacks, and frees frames and
+ *             slots.  So neither making nor ending a thread needs a flush.
  * INVARIANTS  I1  a slot is used again only after all CPUs have invalidated the old translations of the slot
  *             I2  the guard pages of a slot are never mapped
  * LOCKING     The lock of a node's list (RANK_SLAB), or slots_lock (RANK_SLAB).  A CPU never holds both.

@@ -13,8 +13,8 @@
  *             If the modelled machine has an external cache, frames have colours: frames of one colour
  *             occupy the same places of the cache.  User pages then come from bins, one for each colour of
  *             a node.  When a block is split to get one frame, its other frames go to the bins (Kessler and
- *             Hill, "Page Placement Algorithms for Large Real-Indexed Caches", ACM TOCS 10, 1992).  QEMU
- *             translates code that runs from a frame, and keeps the translation until a store changes that
+ *             Hill, "Page Placement Algorithms for Large Real-Indexed Caches", ACM TOCS 10, 1992).
+ *             QEMU translates code that runs from a frame, and keeps the translation until a store changes that
  *             code.  Until then, each store to the frame costs about a hundred times as much as usual.  So a
  *             frame that may have held code (of the firmware, the boot loader or a program) is zeroed before a
  *             use that does not overwrite all of it.

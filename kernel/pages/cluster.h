@@ -8,12 +8,13 @@
  *             The first such miss starts a window of READAHEAD_FIRST pages.  Each further window is twice as
  *             long, up to the limit.  The mark of a window is its first page that the reader did not request.
  *             When the mark is touched, the next window is started.  So the disk reads while the program
- *             computes.  A miss elsewhere reads only the requested pages and ends sequential reading.  Writing.
- *             Complete blocks are not written at once, but gathered while each follows the one before.  The
- *             cluster is written when it is long enough, or when a block does not follow it (UFS since SunOS
- *             4.1: McVoy and Kleiman, "Extent-like Performance from a UNIX File System", USENIX Winter 1991).
- *             A block that is written again while it is gathered does not change the cluster.  So a writer that
- *             cycles within one cluster does not trigger write-behind; fsync or fsflush writes those pages.
+ *             computes.  A miss elsewhere reads only the requested pages and ends sequential reading.
+ *             Writing.  Complete blocks are not written at once, but gathered while each follows the one before.
+ *             The cluster is written when it is long enough, or when a block does not follow it (UFS since
+ *             SunOS 4.1: McVoy and Kleiman, "Extent-like Performance from a UNIX File System", USENIX Winter
+ *             1991).  A block that is written again while it is gathered does not change the cluster.  So a
+ *             writer that cycles within one cluster does not trigger write-behind; fsync or fsflush writes
+ *             those pages.
  * LOCKING     The functions are pure; the caller provides the locks.
  * SEE ALSO    docs/pagecache.md, tests/host/test_cluster.c
  */

@@ -15,9 +15,11 @@
  *             could see it.  During the copy the writer may fault, even on the same page of the same file; it
  *             then holds no lock but the file's (vn->lock).
  *             Write-behind: a write that completes a block of MAXBSIZE bytes also causes the block to be
- *             written to the disk.  Blocks that follow each other are gathered and written with one transfer
- *             (pages/cluster.h).  Free-behind: a program that reads a file from start to end rarely reads it
- *             again soon.  When memory is short, the pages that it has passed are freed first (freebehind).
+ *             written to the disk.
+ *             Blocks that follow each other are gathered and written with one transfer (pages/cluster.h).
+ *
+ *             Free-behind: a program that reads a file from start to end rarely reads it again soon.  When
+ *             memory is short, the pages that it has passed are freed first (freebehind).
  *             If there is no room for bytes beyond the end, they are zeroed again, and a page without other
  *             bytes is dropped.  A mapping may have shown these bytes for a moment.
  * INVARIANTS  I1  a page that these functions make dirty has blocks for all of its bytes below the end of its

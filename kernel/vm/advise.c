@@ -8,14 +8,15 @@
  *               COLD, PAGEOUT                cold.c
  *               DONTNEED, FREE               drop private pages
  *               POPULATE_READ, _WRITE        fault all pages in
- *               HUGEPAGE, MERGEABLE  -EINVAL, because the kernel does not have these features NOHUGEPAGE,
- *               UNMERGEABLE  accepted, because they always hold DONTDUMP, DODUMP  accepted, because there are
- *               no core files ACCESS_* (Solaris)  set the placement policy
+ *               HUGEPAGE, MERGEABLE          -EINVAL, because the kernel does not have these features
+ *               NOHUGEPAGE, UNMERGEABLE      accepted, because they always hold
+ *               DONTDUMP, DODUMP             accepted, because there are no core files
+ *               ACCESS_* (Solaris)           set the placement policy
  *             The policy of shared memory is kept in the object, that of private memory in the segment.  The
  *             segment is split at the ends of the range, and is joined again with equal neighbours.  Pages that
- *             are already in memory are marked, and move at their next touch (migrate.c).  Advice is applied
- *             segment by segment.  After a hole the call continues with the next segment, and returns -ENOMEM
- *             at the end.
+ *             are already in memory are marked, and move at their next touch (migrate.c).
+ *             Advice is applied segment by segment.  After a hole the call continues with the next segment, and
+ *             returns -ENOMEM at the end.
  * LOCKING     as->lock is held for writing; by WILLNEED, COLD, PAGEOUT, msync and mincore, for reading.
  * SEE ALSO    docs/memory.md, docs/paging.md; chapter 3C madvise of the Solaris 9 manual
  */

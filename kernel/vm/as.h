@@ -18,8 +18,8 @@
  *             I7  while no segment is being changed, resv.tables is the number of page tables, with the top one
  *             I8  while `zaps` is not 0, a CPU's TLB may hold translations that are in no table any more.  So
  *                 code that removes a page must flush the TLBs even if the page is not mapped
- * LOCKING     [r] to write, hold as->lock for writing; to read, hold it for reading or writing [a] atomic  [c]
- *             constant
+ * LOCKING     [r] to write, hold as->lock for writing; to read, hold it for reading or writing
+ *             [a] atomic  [c] constant
  */
 #ifndef VM_AS_H
 #define VM_AS_H

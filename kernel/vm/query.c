@@ -224,8 +224,9 @@ static struct page *hold_mapped_page(struct vm_object *o, uint64_t index, uint64
 }
 
 /*
- * Copies `n` bytes, all in one page, from `addr` to `buf`, or with `write` from `buf` to `addr`.  false: `addr`
- * is not mapped now, or not writable; nothing was copied.  The caller holds as->lock for reading.
+ * Copies `n` bytes, all in one page, from `addr` to `buf`, or with `write` from `buf` to `addr`.  Returns false
+ * if `addr` is not mapped now, or not writable; then nothing was copied.  The caller holds as->lock for
+ * reading.
  */
 static bool copy_mapped_bytes(struct as *as, uint64_t addr, char *buf, size_t n, bool write)
 {
