@@ -17,7 +17,6 @@
  *             Write-behind: a write that completes a block of MAXBSIZE bytes also causes the block to be
  *             written to the disk.
  *             Blocks that follow each other are gathered and written with one transfer (pages/cluster.h).
- *
  *             Free-behind: a program that reads a file from start to end rarely reads it again soon.  When
  *             memory is short, the pages that it has passed are freed first (freebehind).
  *             If there is no room for bytes beyond the end, they are zeroed again, and a page without other

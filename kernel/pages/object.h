@@ -42,7 +42,7 @@ struct vm_object;
 enum write_why {
     WRITE_BEHIND, /* no thread waits for them                                                          */
     WRITE_SYNC, /* a thread waits, or will                                                           */
-    WRITE_RECLAIM, /* for the pageout daemon: do not wait for a thread that may itself wait for memory */
+    WRITE_RECLAIM, /* pageout: do not wait for a thread that may wait for memory */
 };
 
 /* Functions that the owner of an object (a file system) provides; any of them may be NULL. */

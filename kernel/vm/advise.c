@@ -117,7 +117,7 @@ static int advise_access(struct seg *s, uint64_t start, uint64_t end, int advice
     int err;
 
     if (seg_shared(s) && (s->max_prot & PROT_WRITE) == 0 && !proc_is_superuser())
-        return -EACCES; /* the advice would apply to other users of the object, and move their pages */
+        return -EACCES; /* it would affect other users of the object, and move their pages */
     if (nlgrps <= 1)
         return 0;
     if (seg_huge(s)) {
