@@ -40,8 +40,8 @@ struct vm_object;
 
 /* Why pages are written to the disk. */
 enum write_why {
-    WRITE_BEHIND, /* no thread waits for them                                                          */
-    WRITE_SYNC, /* a thread waits, or will                                                           */
+    WRITE_BEHIND,  /* no thread waits for them */
+    WRITE_SYNC,    /* a thread waits, or will */
     WRITE_RECLAIM, /* pageout: do not wait for a thread that may wait for memory */
 };
 
