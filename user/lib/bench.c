@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * bench.c - workers of a benchmark, the barrier between them, and the measured part.
+ * bench.c - the workers of a benchmark, the barrier between them, and the measured part.
  *
- * THEORY      What workers share lies in one page of shared memory, so that processes and threads are driven
- *             alike.  bench_start(): all wait; worker 0 reads the counters and arms the model; all wait again,
- *             and each notes its modelled time.  bench_stop() is the mirror image.
- *             busy_s is what the CPUs did, waiting included and idling not: user instructions times the length
- *             of a clock, plus stalls.
- *             Compiled with OpenMP, threads and barriers are those of the compiler's run time, which spins for a
- *             while before it sleeps; all else is the same.
- * INVARIANTS  I1  between the two barriers of bench_start() and of bench_stop() only worker 0 runs
+ * THEORY      The state that workers share is one mapping of shared memory, so that processes and threads work in the
+ *             same way.
+ *             In bench_start() all workers wait; worker 0 reads the counters and arms the model; all wait again, and
+ *             each notes its modelled time.  bench_stop() does the same in the opposite order.
+ *             busy_s is the time for which the CPUs worked, waits for memory included and idle time excluded: user
+ *             instructions times the length of a clock cycle, plus stalls.
+ *             A program that is compiled with OpenMP uses the threads and barriers of the compiler's run time, which
+ *             spin for a while before they sleep.  All else is the same.
+ * INVARIANTS  I1  Between the two barriers of bench_start(), and between those of bench_stop(), only worker 0 runs.
  * SEE ALSO    user/include/bench.h, user/lib/benchbase.c
  */
 #include "bench.h"
@@ -44,7 +45,7 @@ struct team {
     int n;
     bool bind;
     bench_work *work;
-    _Atomic unsigned arrived, generation; /* of the barrier */
+    _Atomic unsigned arrived, generation; /* the state of the barrier */
     struct bench_measure measure;
     struct fp_counts before;
     double wall_begin;
@@ -70,22 +71,22 @@ int bench_cpus(void)
     return cpus < 1 ? 1 : (int)(cpus > BENCH_MAX ? BENCH_MAX : cpus);
 }
 
-/* Binds the caller to the i-th on-line CPU, wrapping round. */
+/* Binds the caller to the i-th on-line CPU; i wraps around at the number of these CPUs. */
 static void bind_self(int i)
 {
     static int cpus[HR_MAXCPU];
     static int n;
     cpu_set_t one;
 
-    if (p_online(0, P_STATUS) < 0 && errno == ENOSYS) { /* Linux */
-        n = n != 0 ? n : bench_cpus(); /* which counts those the caller may run on */
+    if (p_online(0, P_STATUS) < 0 && errno == ENOSYS) { /* on Linux */
+        n = n != 0 ? n : bench_cpus();                  /* the CPUs on which the caller may run */
         CPU_ZERO(&one);
         CPU_SET(i % n, &one);
         if (sched_setaffinity(0, sizeof one, &one) != 0)
             bench_die("cannot bind thread %d: %s", i, strerror(errno));
         return;
     }
-    if (n == 0) /* worker 0 comes here before it creates the others */
+    if (n == 0) /* worker 0 fills in cpus[] before it creates the others */
         for (int cpu = 0; cpu < HR_MAXCPU; cpu++)
             if (p_online(cpu, P_STATUS) == P_ONLINE || p_online(cpu, P_STATUS) == P_NOINTR)
                 cpus[n++] = cpu;
@@ -93,6 +94,7 @@ static void bind_self(int i)
         bench_die("cannot bind thread %d: %s", i, strerror(errno));
 }
 
+/* Prepares the team for n workers. */
 static void begin_team(int n, bench_work *work, bool bind)
 {
     if (n < 1 || n > BENCH_MAX)
@@ -118,8 +120,8 @@ static void *run_worker(void *argument)
 void bench_threads(int n, bench_work *work, bool bind)
 {
     begin_team(n, work, bind);
-    omp_set_dynamic(0); /* n threads, no fewer */
-    /* the first to arm has the model tested, on all CPUs: before threads spin there */
+    omp_set_dynamic(0); /* exactly n threads */
+    /* fp_arm() tests the model the first time, on all CPUs; it must do so before threads spin there */
     if (fp_arm() != 0)
         bench_die("nothing was measured");
     fp_disarm();
@@ -181,7 +183,8 @@ int bench_processes(int n, bench_work *work, bool bind)
         if (done < 0 || status == 0)
             continue;
         failed++;
-        for (int k = 0; k < n && failed == 1; k++) /* the others would wait for it */
+        /* the other workers would wait for this one at a barrier */
+        for (int k = 0; k < n && failed == 1; k++)
             if (pid[k] != done)
                 kill(pid[k], SIGKILL);
     }
@@ -212,14 +215,15 @@ void bench_start(int self)
     if (self == 0) {
         if (fp_arm() != 0)
             bench_die("nothing was measured");
-        fp_read(&team->before); /* the first to arm has the model tested, which counts */
+        /* after fp_arm(), because the model's self-test changes the counters */
+        fp_read(&team->before);
         team->wall_begin = bench_now();
     }
     bench_barrier();
     team->begin_ps[self] = fp_now_ps();
 }
 
-/* What the CPUs did between two readings. */
+/* *after - *before, counter by counter. */
 static struct fp_counts difference(const struct fp_counts *after, const struct fp_counts *before)
 {
     struct fp_counts d = *after;
@@ -242,6 +246,7 @@ static struct fp_counts difference(const struct fp_counts *after, const struct f
     return d;
 }
 
+/* Fills in team->measure.  Worker 0 calls it while the others wait (I1). */
 static void end_measure(void)
 {
     struct bench_measure *m = &team->measure;

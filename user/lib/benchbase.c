@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * benchbase.c - what benchmarks without workers need as well: messages, the clock, numbers.
+ * benchbase.c - what every benchmark needs: messages, the clock, numbers.
  *
- * In a file of its own, so that a small program does not get threads and the model with it.
+ * This is a file of its own so that a small program is not linked with threads and the model.
  */
 #include <errno.h>
 #include <stdarg.h>

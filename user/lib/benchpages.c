@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * benchpages.c - where a benchmark's memory is put, and where it lies.
+ * benchpages.c - places a benchmark's memory, and finds out where it lies.
  *
- * THEORY      On Homeroom placement is the kernel's: first touch, or random after madvise(MADV_ACCESS_MANY); and
- *             meminfo(2) tells page by page where it went.  The breakdown is printed as in the MPO white paper's
- *             Table 3-4.  Linux knows neither call: there a random array is touched page by page under a memory
- *             policy that prefers a random node, and linuxpages.c tells where pages are.
+ * THEORY      On Homeroom the kernel places memory: on first touch, or at random after madvise(MADV_ACCESS_MANY).
+ *             meminfo(2) then returns the lgroup of each page.  The result is printed in the form of the MPO white
+ *             paper's Table 3-4.
+ *             Linux has neither call.  There touch_random() touches each page of a random array under a memory policy
+ *             that prefers a random node, and linuxpages.c finds the nodes of pages.
  * SEE ALSO    user/include/bench.h, docs/memory.md
  */
 #include <sys/mman.h>
@@ -24,9 +25,9 @@
 
 #define BATCH           MAX_MEMINFO_CNT
 #define HUGE_2M         (21 << 26) /* mmap's encoding of 2 MiB pages */
-#define P_ALARM         1e-6       /* chi-square: less likely is an error */
-#define NODES           64         /* Linux: at most so many */
-#define SEED            1          /* Linux: of the random nodes */
+#define P_ALARM         1e-6       /* chi-square: a probability below this is an error */
+#define NODES           64         /* Linux: the most nodes */
+#define SEED            1          /* Linux: of the generator that chooses nodes */
 #define MPOL_DEFAULT_   0          /* <linux/mempolicy.h>, which musl does not have */
 #define MPOL_PREFERRED_ 1
 
@@ -41,7 +42,7 @@ void bench_parse_placement(const char *text, bool chosen[BENCH_PLACEMENTS])
         bench_die("placement %s: write first, random, both or any", text);
 }
 
-/* The node that the caller's CPU is on; on Homeroom, its board. */
+/* The node of the caller's CPU; on Homeroom a node is a board. */
 static int node_now(void)
 {
     unsigned cpu = 0, node = 0;
@@ -65,7 +66,7 @@ int bench_lgroup_now(void)
 
     if (cpu < 0)
         return node_now();
-    if (!known) { /* any worker may do it: all write the same */
+    if (!known) { /* several workers may do this at once: all write the same values */
         if ((cookie = lgrp_init(LGRP_VIEW_OS)) == LGRP_COOKIE_NONE)
             return -1;
         for (int lgrp = 0; lgrp < lgrp_nlgrps(cookie); lgrp++) {
@@ -81,10 +82,10 @@ int bench_lgroup_now(void)
     return lgroup_of[cpu];
 }
 
-/* Linux: touches each page under a policy for a random one of the nodes that have memory. */
+/* Linux: touches each page under a policy that prefers a random one of the nodes with memory. */
 static void touch_random(char *p, size_t bytes, size_t page_size)
 {
-    static uint64_t state; /* goes on from array to array */
+    static uint64_t state; /* is kept from one array to the next */
     int nodes[NODES], n = 0;
 
     if (state == 0)
@@ -139,7 +140,10 @@ void *bench_shared(size_t bytes, bool large)
     return p;
 }
 
-/* The lgroup (Linux: node) of n pages, -1 where unknown or the page has another size.  0; -1: cannot be told. */
+/*
+ * The lgroup (Linux: node) of n pages; -1 where it is unknown or the page has another size.  Returns 0; -1 if the
+ * system does not return the places of pages.
+ */
 static int locate(void **where, int n, size_t page_size, int *lgroup)
 {
     static const uint_t request[] = {MEMINFO_VLGRP, MEMINFO_VPAGESIZE};
@@ -191,6 +195,7 @@ void bench_census_add(struct bench_census *census, const void *array, int n, int
     }
 }
 
+/* Prints for each home lgroup the workers that have it. */
 static void print_homes(int n)
 {
     int lwps[BENCH_MAX];
@@ -208,7 +213,7 @@ static void print_homes(int n)
     }
 }
 
-/* Table 3-4: three lgroups a line, those that have pages. */
+/* As in Table 3-4: three lgroups in a line, only lgroups with pages. */
 static void print_breakdown(const struct bench_census *census, int nlgrps)
 {
     int column = 0;
@@ -227,14 +232,14 @@ static void print_breakdown(const struct bench_census *census, int nlgrps)
         printf("\n");
 }
 
-/* The probability that chi-square with df degrees of freedom is above x: Q(df/2, x/2). */
+/* The probability that a chi-square variable with df degrees of freedom is above x: Q(df/2, x/2). */
 static double chi_square_p(double x, int df)
 {
     double s = df / 2.0, y = x / 2.0, term, sum;
 
     if (x <= 0.0)
         return 1.0;
-    if (y < s + 1.0) { /* series for the lower part */
+    if (y < s + 1.0) { /* a series for the lower part */
         term = sum = 1.0 / s;
         for (int k = 1; k < 1000 && term > sum * 1e-12; k++)
             sum += term *= y / (s + k);
@@ -242,7 +247,7 @@ static double chi_square_p(double x, int df)
     }
     double low = 1e-300, bb = y + 1.0 - s, c = 1.0 / low, d = 1.0 / bb, h = d;
 
-    for (int k = 1; k < 1000; k++) { /* continued fraction for the upper part */
+    for (int k = 1; k < 1000; k++) { /* a continued fraction for the upper part */
         double an = -k * (k - s), step;
 
         bb += 2.0;
@@ -256,7 +261,10 @@ static double chi_square_p(double x, int df)
     return h * exp(-y + s * log(y) - lgamma(s));
 }
 
-/* Are the pages evenly random over the lgroups that have memory?  Prints the test; 0, or 1 if not. */
+/*
+ * Tests whether the pages are evenly distributed over the lgroups that have memory, and prints the test.  Returns 0,
+ * or 1 if they are not.
+ */
 static int check_spread(const struct bench_census *census, lgrp_cookie_t cookie, int nlgrps)
 {
     int with_memory = 0;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * benchpaging.c - sums what the CPUs' statistics say of paging, and the disks' of requests.
- */
+/* benchpaging.c - sums the paging statistics of all CPUs and the request statistics of all disks. */
 #include "benchpaging.h"
 
 #include <stddef.h>

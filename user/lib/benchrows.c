@@ -11,8 +11,8 @@
 #define FNV_START 0xcbf29ce484222325ull /* FNV-1a, 64 bits: draft-eastlake-fnv */
 #define FNV_PRIME 0x100000001b3ull
 
-#define WALK_FACTOR 1664525u    /* of the generator: 1 modulo 4 (Knuth vol. 2, 3.3.4) */
-#define WALK_ADD    1013904223u /* and odd, so that its period is any power of 2 */
+#define WALK_FACTOR 1664525u    /* of the generator; equal to 1 modulo 4 (Knuth vol. 2, 3.3.4) */
+#define WALK_ADD    1013904223u /* odd, so that the period is full */
 
 static uint64_t checksum(const struct bench_row *row)
 {

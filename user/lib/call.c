@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * call.c - the library's two doors to the kernel.
+ * call.c - the library's two ways into the kernel: its system calls and its files.
  *
- * Kept in a file of its own so that a test program which defines hr_call and hr_path itself
- * leaves this object out of the link (user/include/homeroom.h, I1).
+ * This is a file of its own: a test program that defines hr_call() and hr_path() itself does not link this object
+ * (user/include/homeroom.h, I1).
  */
 #include "homeroom.h"
 

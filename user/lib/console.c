@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * console.c - what the first process does with the launcher's side of the console: its size, and its end.
+ * console.c - the console of the first process: its size, and the end of its input.
  *
- * THEORY      A serial line has no size, and no end of file that would reach a program behind a terminal: a Ctrl-D
- *             ends one read only, or is a byte of the data.  So when the launcher's input is a file or a pipe, the
- *             command or shell gets a pipe as well.  A process of ours fills it from the console, which is raw.  In
- *             what the launcher sends, DLE escapes: DLE DLE is the byte DLE, DLE EOT the end.  When the launcher's
- *             input is /dev/null, so is theirs: an end that came by the console would come at a moment of the host's.
+ * THEORY      A serial line has no size.  It has no end of file either that would reach a program behind a terminal: a
+ *             Ctrl-D ends one read only, or is a byte of the data.  So when the launcher's input is a file or a pipe,
+ *             the command or shell reads from a pipe.  A child process fills that pipe from the console, which is in
+ *             raw mode.  In the bytes that the launcher sends, DLE is the escape character: DLE DLE is the byte DLE,
+ *             DLE EOT is the end.
+ *             When the launcher's input is /dev/null, the command gets /dev/null, too.  An end that came over the
+ *             console would arrive at a moment that depends on the host.
  * SEE ALSO    relay_input() in qemu/launch.py, user/cmd/init.c, tools/peer/init.c, tests/test_launcher.py
  */
 #include "homeroom.h"
@@ -41,7 +43,7 @@ static bool write_all(int fd, const char *data, ssize_t n)
     return true;
 }
 
-/* Moves the console's bytes to `out` until their end, or until nothing reads them (SIGPIPE). */
+/* Copies the console's bytes to `out` up to their end, or until no process reads `out` any more (SIGPIPE). */
 static void relay(int console, int out)
 {
     char buf[PIECE];

@@ -15,7 +15,7 @@
 #define AT(field) offsetof(struct fp_counts, field)
 #define NONE      ((size_t)-1)
 
-/* An event is the sum of one or two counters; those in picoseconds are printed in CPU cycles. */
+/* An event is the sum of one or two counters.  Those in picoseconds are printed in CPU clock cycles. */
 static const struct event {
     const char *name;
     size_t first, second;
@@ -64,7 +64,7 @@ static int event_named(const char *name)
     return -1;
 }
 
-/* One "[picN=]event" of an option.  0 or -1 after a message. */
+/* Adds one "[picN=]event" of an option to the set.  Returns 0; -1 after a message. */
 static int add_event(const char *program, struct cpc_set *set, const char *word)
 {
     const char *equals = strchr(word, '=');

@@ -2,13 +2,13 @@
 /*
  * fireplane.c - see user/include/fireplane.h.
  *
- * THEORY    The page is mapped once: on Homeroom from /dev/fireplane, on Linux from the device's window in sysfs,
- *           which only root may open and which answers once the device is enabled.  A doorbell is a no-op
- *           where there is no model, so it is rung without looking.
- *           The first to arm the model has it tested (user/bench/fptest.c).
- *           A thread may move between asking for its CPU and ringing: what it reads is of the CPU it was on
- *           before and after only if both are the same, so it looks twice.
- * SEE ALSO  include/uapi/fireplane.h
+ * THEORY      The page is mapped once: on Homeroom from /dev/fireplane, on Linux from the device's window in sysfs.
+ *             There only root may open the window, and it answers only when the device is enabled.
+ *             A doorbell does nothing without a model, so the library rings it without a check.
+ *             The first process that arms the model runs the model's self-test (user/bench/fptest.c).
+ *             A thread may move between the call that returns its CPU and the doorbell.  What it reads belongs to that
+ *             CPU only if the thread is on the same CPU before and after, so fp_now_ps() asks twice.
+ * SEE ALSO    include/uapi/fireplane.h
  */
 #include "fireplane.h"
 
@@ -25,16 +25,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A CPU may publish its counts while they are read; with a skew of a few clocks it does all the time. */
+/* A CPU may publish its counts while they are read.  With a skew of a few clock cycles it publishes all the time. */
 enum { TRIES = 8 };
 
-static void *page; /* NULL: no model */
-/* the self-test does not fit the parameters: not again, for it disturbs threads */
+static void *page; /* NULL: there is no model */
+/* the self-test does not fit the parameters; it does not run again, because it disturbs threads */
 static bool unfit;
-static bool asked, armed_by_us;  /* since fp_arm() */
-static uint32_t disarmed_before; /* fp_arm(): header's disarmed */
+static bool asked, armed_by_us;  /* fp_arm() was called; it armed the model */
+static uint32_t disarmed_before; /* the header's count of disarmings at the last fp_arm() */
 
-/* A number from a file of a PCI device in sysfs; 0: none. */
+/* A number from a file of a PCI device in sysfs; 0 if there is none. */
 static unsigned long sysfs_number(int dir, const char *name)
 {
     char text[32] = "";
@@ -48,7 +48,7 @@ static unsigned long sysfs_number(int dir, const char *name)
     return strtoul(text, NULL, 0);
 }
 
-/* The window of the device in folder `dir`, if it is ours: a descriptor, or -1 with errno. */
+/* Opens the window of the device in folder `dir` if it is the model's.  Returns a descriptor; -1 with errno. */
 static int open_window(int dir)
 {
     char name[16];
@@ -63,13 +63,14 @@ static int open_window(int dir)
         (fd = openat(dir, "enable", O_WRONLY | O_CLOEXEC)) >= 0) {
         ssize_t done = write(fd, "1", 1);
 
-        (void)done; /* the mapping tells */
+        (void)done; /* whether the device is enabled shows when the window is mapped */
         close(fd);
     }
     snprintf(name, sizeof name, "resource%d", FP_PCI_BAR);
     return openat(dir, name, O_RDONLY | O_CLOEXEC);
 }
 
+/* Opens the window of the first PCI device that is the model's.  Returns a descriptor; -1 with errno. */
 static int open_linux(void)
 {
     DIR *devices = opendir("/sys/bus/pci/devices");
@@ -117,7 +118,10 @@ int fp_open(void)
     return 0;
 }
 
-/* Before anything is measured: does the model count right on this QEMU?  If not, that ends the machine. */
+/*
+ * Runs the self-test: does the model count correctly on this QEMU?  If it does not, the test ends the machine.
+ * Returns 0; -1 after a message if the test did not run.
+ */
 static int test_model(void)
 {
     char *const argv[] = {"fptest", NULL}, *const envp[] = {"PATH=/usr/bin:/bin:/sbin:/usr/sbin",
@@ -211,7 +215,8 @@ int fp_read_cpu(int cpu, struct fp_counts *counts)
         memset(counts, 0, sizeof *counts);
         return -1;
     }
-    FP_DOORBELL(FP_OP_SYNC); /* our own CPU's; the others' are as old as a quantum at most */
+    /* publishes the counts of this CPU; those of the others are at most a quantum old */
+    FP_DOORBELL(FP_OP_SYNC);
     at = &FP_CPU(page, cpu)->counts;
     for (int tries = 0; tries < TRIES; tries++) {
         time = __atomic_load_n(&at->time_ps, __ATOMIC_RELAXED);

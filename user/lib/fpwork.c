@@ -10,8 +10,8 @@
 #include <sys/resource.h>
 
 enum {
-    STEP = 33,          /* lines from one to the next where none may continue a stream of misses */
-    LONGEST_QUEUE = 64, /* stores: FP_MAX_FLIGHTS of the model */
+    STEP = 33,          /* lines between two loads, so that none continues a stream of misses */
+    LONGEST_QUEUE = 64, /* in stores; FP_MAX_FLIGHTS of the model */
 };
 
 struct fpw_given fpw_given;
@@ -22,11 +22,12 @@ char fpw_why[160];
 bool fpw_disturbed;
 unsigned fpw_delay = 1;
 
-static struct fp_counts before; /* at fpw_begin() */
+static struct fp_counts before; /* the counts at fpw_begin() */
 static long switches_before;
 
 /* ---- the model's parameters ---- */
 
+/* The value of a parameter of the model; 0 if it has none of that name. */
 static uint64_t param(const char *name)
 {
     char key[40];
@@ -63,7 +64,7 @@ void fpw_read_params(void)
     fpw_given.reads = strstr(fp_header()->params, "write_allocate = always") != NULL;
     for (text += text != NULL ? strlen("cpus = ") : 0;
          text != NULL && cpu < (int)fp_header()->ncpus;) {
-        char *end; /* board:count, with an m: a MaxCPU board */
+        char *end; /* board:count; an m after it means a MaxCPU board */
         long board = strtol(text, &end, 10), count = strtol(end + 1, &end, 10);
 
         for (; count > 0; count--)
@@ -128,7 +129,7 @@ void fpw_latency(int cpu, int home, uint64_t *least, uint64_t *most)
         *least = *most = seat < 0 || seats == 0 ? fpw_given.expander_ps : sum / (uint64_t)seats;
 }
 
-/* ---- work that is known ---- */
+/* ---- work whose counts are known ---- */
 
 void fpw_read_lines(const char *p, size_t lines)
 {
@@ -253,7 +254,7 @@ void fpw_calls(void *p, size_t turns)
         : "memory");
 }
 
-/* 1, 2 and 4 bytes. */
+/* Accesses of 1, 2 and 4 bytes. */
 void fpw_small(void *p, size_t turns)
 {
     __asm__ volatile(
@@ -269,8 +270,9 @@ void fpw_atomics(void *p, size_t turns)
     __asm__ volatile("1: lock incq (%1)\n\t dec %0\n\t jnz 1b" : "+r"(turns) : "r"(p) : "memory");
 }
 
-/* ---- what was counted ---- */
+/* ---- counts ---- */
 
+/* Lines that came from or went to the board so far. */
 static uint64_t lines_moved(int board)
 {
     const volatile uint64_t(*traffic)[FP_MAX_BOARDS] = FP_TRAFFIC(fp_header());
@@ -287,7 +289,10 @@ static void subtract(struct fp_counts *a, const struct fp_counts *b)
         ((uint64_t *)a)[i] -= ((const uint64_t *)b)[i];
 }
 
-/* The model may publish while we read, so that what is read first is older.  Returns whether it did not. */
+/*
+ * Reads the CPU's counts.  Returns false if the model published while they were read: what was read first is then
+ * older.
+ */
 static bool look(int cpu, struct fp_counts *at)
 {
     fp_read_cpu(cpu, at);
@@ -295,7 +300,7 @@ static bool look(int cpu, struct fp_counts *at)
            at->time_ps;
 }
 
-/* How often the thread has left its CPU. */
+/* How many times the thread has left its CPU. */
 static long switches(void)
 {
     struct rusage used;
@@ -304,7 +309,10 @@ static long switches(void)
     return used.ru_nvcsw + used.ru_nivcsw;
 }
 
-/* The stores that wait in the store queue come before what is read, or it would be published meanwhile. */
+/*
+ * Fills the store queue, so that earlier stores leave it before the counts are read.  Otherwise the model would
+ * publish them while the counts are read.
+ */
 static void settle_stores(void)
 {
     static uint64_t word;
@@ -312,7 +320,7 @@ static void settle_stores(void)
     fpw_both(&word, LONGEST_QUEUE);
 }
 
-/* The first looks bring what looking takes into the caches. */
+/* The first calls of look() bring the memory that it uses into the caches. */
 void fpw_begin(int cpu)
 {
     switches_before = switches();
@@ -320,7 +328,7 @@ void fpw_begin(int cpu)
     settle_stores();
     look(cpu, &fpw_added);
     fpw_moved = lines_moved(fpw_board_of(cpu));
-    /* with a skew of some clocks it publishes all the time */
+    /* the model publishes all the time if the skew is a few clock cycles */
     for (int i = 0; i < 4 && !look(cpu, &before); i++)
         ;
 }
@@ -377,7 +385,7 @@ bool fpw_right(int cpu, const struct fpw_work *w)
                       INT64_MAX) &&
            fpw_within("instructions", cpu, (int64_t)fpw_added.instr,
                       (int64_t)w->instr - 2 * FPW_SLACK,
-                      /* what is published while we read is of some later ones */
+                      /* a few more if the model published during the reading */
                       (int64_t)w->instr + 2 * FPW_SLACK) &&
            fpw_waited(cpu, w->least_ps, w->most_ps) &&
            fpw_within("clocks", cpu, ran, (int64_t)fpw_added.instr - FPW_SLACK,

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * idtype.h - POSIX's idtype_t to the numbers of Solaris that the kernel takes.
- */
+/* idtype.h - translates POSIX's idtype_t into Solaris's numbers, which the kernel takes. */
 #ifndef HR_LIB_IDTYPE_H
 #define HR_LIB_IDTYPE_H
 

@@ -2,9 +2,9 @@
 /*
  * kstat.c - reads kernel statistics and kernel variables.
  *
- * THEORY    /dev/kstat gives lines `module:instance:name:statistic<TAB>value`; a statistic's
- *           name may contain blanks ("lwp migrations") but no colon or tab.  A reader takes the
- *           whole file at one open, which is one snapshot of the registry.
+ * THEORY      /dev/kstat consists of lines `module:instance:name:statistic<TAB>value`.  The name of a statistic may
+ *             contain blanks ("lwp migrations") but no colon or tab.  A reader gets the whole file in one open, and
+ *             that is one snapshot of the registry.
  */
 #include "homeroom.h"
 
@@ -12,8 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Copies the text up to `stop` into out (cut to size) and steps past it.  0, or -1 if no
- * `stop`. */
+/*
+ * Copies the text up to `stop` into out, at most `size` bytes, and sets *text behind it.  Returns 0; -1 if there is no
+ * `stop`.
+ */
 static int field(char **text, char stop, char *out, size_t size)
 {
     char *end = strchr(*text, stop);
@@ -30,6 +32,7 @@ static int field(char **text, char stop, char *out, size_t size)
     return 0;
 }
 
+/* Splits a line into its five fields.  Returns 0; -1 if it is not of that form. */
 static int parse(char *line, struct hr_kstat *k)
 {
     char instance[16];
@@ -44,7 +47,7 @@ static int parse(char *line, struct hr_kstat *k)
     return 0;
 }
 
-/* One statistic with its place in the file, for a stable sort. */
+/* A statistic with its place in the file, for a stable sort. */
 struct placed {
     struct hr_kstat k;
     long place;

@@ -2,10 +2,10 @@
 /*
  * lgrp.c - liblgrp: snapshots of the lgroup topology, homes and affinities.
  *
- * THEORY      The cookie is a pointer to a struct snapshot.  One record per lgroup comes from
- *             the kernel; with more than one lgroup a record for the made-up root, id nleaves,
- *             is summed from them, so that every question below is answered from one array.
- * INVARIANTS  I1  lgrp[0 .. nleaves-1] are the kernel's; lgrp[root] is the root
+ * THEORY      The cookie is a pointer to a struct snapshot.  The kernel returns one record for each lgroup.  If there
+ *             is more than one, the library adds a record for the root that it makes up, id nleaves, as the sum of the
+ *             others.  So one array answers all the questions below.
+ * INVARIANTS  I1  lgrp[0 .. nleaves-1] are the kernel's records; lgrp[root] is the root
  *             I2  root == nleaves, or 0 when nleaves is 1
  * SEE ALSO    user/include/sys/lgrp_user.h
  */
@@ -28,10 +28,11 @@ struct snapshot {
     long generation;
     int nleaves;
     int root;
-    bool present[HR_MAXLGRP + 1]; /* false: pruned from the caller's view */
+    bool present[HR_MAXLGRP + 1]; /* false: the caller's view does not contain it */
     struct hr_lgrp_info lgrp[HR_MAXLGRP + 1];
 };
 
+/* The snapshot behind a cookie; NULL with EINVAL if it is not one. */
 static struct snapshot *snapshot_of(lgrp_cookie_t cookie)
 {
     struct snapshot *snap = (struct snapshot *)cookie;
@@ -42,7 +43,7 @@ static struct snapshot *snapshot_of(lgrp_cookie_t cookie)
     return NULL;
 }
 
-/* The record of `id`, or NULL with EINVAL (cookie) or ESRCH (no such lgroup). */
+/* The record of `id`; NULL with EINVAL (cookie) or ESRCH (no such lgroup). */
 static struct hr_lgrp_info *find(lgrp_cookie_t cookie, lgrp_id_t id, struct snapshot **snap)
 {
     if ((*snap = snapshot_of(cookie)) == NULL)
@@ -53,7 +54,7 @@ static struct hr_lgrp_info *find(lgrp_cookie_t cookie, lgrp_id_t id, struct snap
     return NULL;
 }
 
-/* Adds one lgroup to the root's sums. */
+/* Adds one lgroup to the sums of the root. */
 static void add_to_root(struct hr_lgrp_info *root, const struct hr_lgrp_info *leaf)
 {
     root->ncpus += leaf->ncpus;
@@ -73,7 +74,7 @@ int lgrp_version(int version)
                                                                    : LGRP_VER_NONE;
 }
 
-/* Fills the snapshot from the kernel.  0, or -1 with errno. */
+/* Fills the snapshot from the kernel.  Returns 0; -1 with errno. */
 static int take(struct snapshot *snap)
 {
     long count = hr_call(SYS_lgrp, LGRP_OP_COUNT, 0, 0, 0, 0, 0);
@@ -161,7 +162,7 @@ lgrp_id_t lgrp_root(lgrp_cookie_t cookie)
     return snap == NULL ? -1 : snap->root;
 }
 
-/* Stores `value` as the n-th answer if it fits, and counts it. */
+/* Stores `value` as the n-th answer if there is room for it, and counts it. */
 static void answer(int value, int *list, uint_t count, int *n)
 {
     if ((uint_t)*n < count)
@@ -290,7 +291,7 @@ int lgrp_latency(lgrp_id_t from, lgrp_id_t to)
     return latency;
 }
 
-/* Passes an operation on LWPs to the kernel after translating the kind of id. */
+/* Passes an operation on LWPs to the kernel, with the kind of id in the kernel's numbers. */
 static int on_lwps(int op, idtype_t idtype, id_t id, lgrp_id_t lgrp, lgrp_affinity_t affinity)
 {
     int type = hr_idtype(idtype);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * linuxpages.c - on Linux, the node of pages of the caller's memory.
+ * linuxpages.c - on Linux, the nodes of pages of the caller's memory.
  *
- * THEORY      /proc/self/pagemap gives root the frame of a page, and sysfs lists the memory blocks of each node.
- *             move_pages(2), made for the question, does not answer it for pages that NUMA balancing has unmapped
- *             for a moment, to see who touches them next; and get_mempolicy(2) touches them.
+ * THEORY      Root reads the frame of a page from /proc/self/pagemap, and sysfs lists the memory blocks of each node.
+ *             The calls that are made for this question do not serve: move_pages(2) fails for pages that NUMA
+ *             balancing has unmapped for a moment to see which thread touches them next, and get_mempolicy(2) touches
+ *             the pages.
  * SEE ALSO    user/lib/benchpages.c
  */
 #include <fcntl.h>
@@ -17,15 +18,15 @@
 #include "bench.h"
 
 #define PAGE_BYTES      4096
-#define BLOCKS          8192 /* memory blocks that are told apart; of 128 MiB, 1 TiB of memory */
+#define BLOCKS          8192 /* of memory; with blocks of 128 MiB: 1 TiB */
 #define PAGEMAP_PRESENT (1ull << 63)
 #define PAGEMAP_PFN     ((1ull << 55) - 1)
 
-static unsigned char node_of_block[BLOCKS]; /* plus 1; 0: no memory there */
+static unsigned char node_of_block[BLOCKS]; /* node + 1; 0: there is no memory */
 static uint64_t block_bytes;
 static int pagemap = -1;
 
-/* Reads what does not change.  0, or -1 if this system does not tell. */
+/* Reads what does not change: the memory blocks.  Returns 0; -1 if the system does not show it. */
 static int learn(void)
 {
     char text[32] = "";

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * util.c - small helpers of the commands: number lists, numbers, LWP ids, error words.
- */
+/* util.c - small functions that commands share: number lists, numbers, LWP ids, error messages. */
 #include "homeroom.h"
 
 #include <dirent.h>
@@ -67,7 +65,7 @@ int hr_lwps(pid_t pid, int *lwps, int max)
         errno = ESRCH;
         return -1;
     }
-    /* LWP ids are small and reused from 1 up: ask for each until all threads are found. */
+    /* LWP ids are small and reused, from 1 upwards: this asks for each id until all threads are found. */
     for (int lwp = 1; n < ntasks && n < max && lwp <= ntasks + SHRT_MAX; lwp++)
         if (hr_call(SYS_lgrp, LGRP_OP_LWP_HOME, pid, lwp, 0, 0, 0) >= 0)
             lwps[n++] = lwp;

@@ -2,7 +2,7 @@
 /*
  * sys/param.h - musl's header, with the page size under both of Solaris's names.
  *
- * PAGESIZE is the base page, 4096 bytes; larger pages are reported by meminfo(2).
+ * PAGESIZE is the size of a small page, 4096 bytes. meminfo(2) reports larger pages.
  */
 #ifndef HR_SYS_PARAM_H
 #define HR_SYS_PARAM_H

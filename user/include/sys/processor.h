@@ -26,41 +26,41 @@ extern "C" {
 #endif
 
 /*
- * p_online - set or ask the state of a CPU.
+ * p_online - sets or returns the state of a CPU.
  *
- * @flag  P_ONLINE, P_OFFLINE, P_NOINTR (superuser), P_OFFLINE | P_FORCED unbinds LWPs first;
- *        P_STATUS only asks
+ * @flag  P_ONLINE, P_OFFLINE, P_NOINTR (superuser), P_OFFLINE | P_FORCED unbinds LWPs first; P_STATUS only returns
  *
- * Returns the previous state; -1 with EINVAL (no such CPU, bad flag), EPERM, EBUSY (last
- * on-line CPU of the machine or its set, fewer than two CPUs left for interrupts, LWPs bound to
- * it).
+ * Returns the previous state; -1 with EINVAL (no such CPU, bad flag), EPERM, EBUSY (last on-line CPU of the machine or
+ * its set, fewer than two CPUs left for interrupts, LWPs bound to it).
  */
 int p_online(processorid_t cpu, int flag);
 
-/* processor_info - fill *info.  Returns 0; -1 with EINVAL (no such CPU) or EFAULT. */
+/* processor_info - fills in *info.  Returns 0; -1 with EINVAL (no such CPU) or EFAULT. */
 int processor_info(processorid_t cpu, processor_info_t *info);
 
 /*
- * processor_bind - bind LWPs to a CPU.
+ * processor_bind - binds LWPs to a CPU.
  *
  * @idtype  P_PID (every LWP of process id) or P_LWPID (one LWP of the caller's process)
  * @id      a process or LWP id, or P_MYID
  * @cpu     a CPU, PBIND_NONE to unbind, PBIND_QUERY to change nothing
  * @obind   if not NULL, gets the old binding of one of the LWPs, or PBIND_NONE
  *
- * Binding to a CPU of another lgroup makes that the home.  Returns 0; -1 with EINVAL (CPU
- * absent or off-line, idtype), EPERM (another user's process; LWPs that may be changed are),
- * ESRCH, EFAULT.
+ * Binding an LWP to a CPU of another lgroup makes that lgroup its home.  Returns 0; -1 with EINVAL (CPU absent or
+ * off-line, idtype), EPERM (another user's process; LWPs that may be changed are changed), ESRCH, EFAULT.
  */
 int processor_bind(idtype_t idtype, id_t id, processorid_t cpu, processorid_t *obind);
 
-/* getcpuid - the CPU the caller runs on; stale at once unless bound.  No errors. */
+/*
+ * getcpuid - the CPU on which the caller runs.  Unless the caller is bound, it may have moved by the time this
+ * returns.  No errors.
+ */
 processorid_t getcpuid(void);
 
 /* gethomelgroup - the home lgroup of the calling thread.  No errors. */
 lgrpid_t gethomelgroup(void);
 
-/* gethomegroup - the same under the spelling of the MPO white paper. */
+/* gethomegroup - the same; the MPO white paper's spelling. */
 lgrpid_t gethomegroup(void);
 
 #ifdef __cplusplus

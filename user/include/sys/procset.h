@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * sys/procset.h - which LWPs a call is about.
+ * sys/procset.h - the sets of LWPs to which calls apply.
  *
- * THEORY    idtype_t is POSIX's and comes from <sys/wait.h>; there P_PID has Linux's value 1
- *           where Solaris has 0.  The library translates, so programs use the names only.
+ * THEORY      idtype_t is POSIX's and comes from <sys/wait.h>.  There P_PID has Linux's value 1; on Solaris it is 0.
+ *             The library translates the value, so programs must use the names.
  */
 #ifndef HR_SYS_PROCSET_H
 #define HR_SYS_PROCSET_H
