@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * fakekernel.c - stands in for the kernel's private calls, so that the commands' output can be
- *                tested on the host in milliseconds.
+ * fakekernel.c - takes the place of the kernel's private calls, so that the commands' output can be tested on the host
+ * in milliseconds.
  *
- * THEORY    Linked before libhomeroom.a, its hr_call and hr_path replace the library's.  It is
- * a machine of $FAKE_LGRPS boards (2) of four CPUs and 256 MiB: CPU 5 is off-line, CPU 6
- *           no-intr, CPU 7 cannot change.  CPUs 0 to 2 are in processor set 1, CPU 3 in set 2; set 3
- *           is empty.  Process 77 is bound to set 1.  Files are looked for below $FAKE_ROOT.
- *           State lasts as long as the process.
- * SEE ALSO  tests/test_commands.py
+ * THEORY      It is linked before libhomeroom.a, so its hr_call and hr_path replace the library's.  It simulates a
+ *             machine of $FAKE_LGRPS boards (2) with four CPUs and 256 MiB each: CPU 5 is off-line, CPU 6 no-intr, CPU
+ *             7 cannot change.  CPUs 0 to 2 are in processor set 1, CPU 3 in set 2; set 3 is empty.  Process 77 is
+ *             bound to set 1.  Files are below $FAKE_ROOT.  The state lasts as long as the process.
+ * SEE ALSO    tests/test_commands.py
  */
 #include "homeroom.h"
 
@@ -39,7 +38,7 @@ static struct {
 
 static int home = 1, affinity[HR_MAXLGRP], binding = PBIND_NONE;
 
-enum { NSETS = 5 }; /* numbers 1 to 4 may be used */
+enum { NSETS = 5 }; /* numbers 1 to 4 can be used */
 static bool set_used[NSETS] = {false, true, true, true, false};
 static int set_of[HR_MAXCPU] = {1, 1, 1, 2, PS_NONE, PS_NONE, PS_NONE, PS_NONE};
 static int bound_set = 1; /* of process 77 */

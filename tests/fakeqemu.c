@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * fakeqemu.c - stands in for QEMU: loads the plugin, shows it blocks of code, runs them, and says what was counted.
+ * fakeqemu.c - takes the place of QEMU: loads the plugin, gives it blocks of code, runs them, and prints what was
+ * counted.
  *
- * Built by tests/test_fireplane_plugin.py, exporting what a QEMU exports:
+ * Built by tests/test_fireplane_plugin.py.  It exports what a QEMU exports:
  *     -DNEW=3         the interface of QEMU 9.1: insn_data copies, and two functions that older ones lack
  *     -DNEW=7         that of 11.1: callbacks get a pointer and no id, and the size of an access is elsewhere
  *     -DWITHOUT_EXIT  without cpu_exit
- *     -DICOUNT        with -icount, of whose functions there are none
+ *     -DICOUNT        with -icount, without any of its functions
  * Usage: fakeqemu PLUGIN CPUS ARGUMENT...      exit status 1: the plugin refused
  */
 #include <dlfcn.h>
@@ -14,11 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WEAK /* here they are defined */
+#define WEAK /* this file defines the functions */
 #include "qemu_api.h"
 #include "uapi/fireplane.h"
 
-#define KERNEL 0xffffffff80000000 /* addresses from here on are the kernel's */
+#define KERNEL 0xffffffff80000000 /* addresses from here on belong to the kernel */
 
 struct qemu_plugin_insn {
     const char *code;
@@ -183,7 +184,10 @@ struct qemu_version *qmp_query_version(void *error)
 }
 #endif
 
-/* Run a block; an access at 0 is not made.  Then an interrupt comes: 7.2 calls what an instruction has left behind. */
+/*
+ * Runs a block; an access at address 0 is not made.  Then an interrupt arrives: QEMU 7.2 then calls what an instruction
+ * has left behind.
+ */
 static void run(struct qemu_plugin_tb tb, const uint64_t *address)
 {
     call_translate(&tb);
@@ -199,7 +203,7 @@ static void run(struct qemu_plugin_tb tb, const uint64_t *address)
         if (address[i] && tb.insn[i].access && is_movups && NEW > 1) {
             tb.insn[i].access(0, 4 << SIZE_AT, address[i], tb.insn[i].access_data);
         } else if (address[i] && tb.insn[i].access && tb.insn[i].code[0] == (char)0xf3) {
-            /* rep: goes round in it */
+            /* rep: repeats the accesses */
             for (unsigned round = 0; round < 3; round++)
                 tb.insn[i].access(0, 3 << SIZE_AT | 1 << 17, address[i] + 8 * round,
                                   tb.insn[i].access_data);
@@ -257,7 +261,7 @@ int main(int argc, char **argv)
     *(void **)&install = dlsym(plugin, "qemu_plugin_install");
     if (install(7, &info, argc - 3, argv + 3) != 0)
         return 1;
-    run(block, two); /* disarmed: nothing */
+    run(block, two); /* disarmed: nothing is counted */
     run(doorbell(FP_OP_ARM), none);
     run(block, two);
     run(block, two);

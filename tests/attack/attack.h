@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * attack.h - the frame of a program of attacks: what an ordinary user tries, and whether root still works meanwhile.
+ * attack.h - the frame of a program of attacks: what an ordinary user tries, and whether root can still work meanwhile.
  *
- * THEORY    Each attack runs as USER with no_new_privs, in processes of its own.  It says what the system answered, and
- *           stays, with all that it holds, until root has looked: at its canary file, at its timed task, at 4 MiB of
- *           memory in a new process, and at a file it writes.  Then all processes of USER are killed, and root looks
- *           again.  Root and USER must have nothing else to do on the machine.
- * OUTPUT    "attack NAME: what is tried: what the system answered", then "PASS NAME", or "FAIL NAME" after a line that
- *           says what was lost.  `prog` runs all attacks, `prog name...` some.  Status 0: root lost nothing.
- * SEE ALSO  tests/test_attack.py, docs/attacks.md
+ * THEORY      Each attack runs as USER with no_new_privs, in processes of its own.  It records what the system
+ *             answered.  Then it keeps all that it holds until root has checked four things: its canary file, its timed
+ *             task, 4 MiB of memory in a new process, and a file that it writes.  Then all processes of USER are
+ *             killed, and root checks again.  Root and USER must have no other processes at work on the machine.
+ * OUTPUT      "attack NAME: what is tried: what the system answered", then "PASS NAME", or "FAIL NAME" after a line
+ *             that says what was lost.  `prog` runs all attacks, `prog name...` some.  Status 0: root lost nothing.
+ * SEE ALSO    tests/test_attack.py, docs/attacks.md
  */
 #ifndef HR_ATTACK_H
 #define HR_ATTACK_H
@@ -39,26 +39,26 @@ enum { USER = 1000, PAGE = 4096, MIB = 1 << 20, ATTACK_SECONDS = 5, LOOK_SECONDS
 
 struct attack {
     const char *name, *what;
-    bool (*run)(void); /* as USER, in the directory `own`; true: it got what it may not have */
-    /* as root, afterwards, while the attack stays; true: root was deceived.  NULL: nothing */
+    bool (*run)(void); /* runs as USER, in directory `own`; true: it got what it may not have */
+    /* runs as root, while the attack's processes still exist; true: root was deceived.  NULL: nothing to check */
     bool (*root)(void);
-    /* as root, before; false: there is nothing to attack here.  NULL: nothing to do */
+    /* runs as root, before; false: there is nothing to attack here.  NULL: nothing to prepare */
     bool (*ready)(void);
 };
 
 static struct {
-    _Atomic long beats; /* of root's timed task */
+    _Atomic long beats; /* counts the wake-ups of root's timed task */
     _Atomic int task;   /* its process id */
-    /* set by an attack: if it does not come to its end, the kernel has not either */
+    /* set by an attack that must come to its end: if it does not, the kernel hangs */
     _Atomic bool ends;
     char answer[400];
 } *shared;
 
-static char place[] = "/tmp/attack.XXXXXX"; /* root's, mode 0755 */
-static char canary[64], own[64];            /* root's file, mode 0644; a directory of USER's */
+static char place[] = "/tmp/attack.XXXXXX"; /* root's directory, mode 0755 */
+static char canary[64], own[64];            /* root's file, mode 0644; USER's directory */
 static const char song[] = "the canary lives\n";
 
-/* Adds to what the system answered. */
+/* Adds to the recorded answer of the system. */
 static __attribute__((format(printf, 1, 2))) void answer(const char *format, ...)
 {
     size_t at = strlen(shared->answer);
@@ -93,20 +93,20 @@ static const char *error_name(int error)
     return other;
 }
 
-/* What the system answered to a call that must fail.  Returns whether it did not. */
+/* Records the answer to a call that must fail.  Returns whether it succeeded. */
 static inline bool allowed(const char *call, long result)
 {
     answer("%s %s", call, result == -1 ? error_name(errno) : "done");
     return result != -1;
 }
 
-/* The same of a call that may end well or not. */
+/* Records the answer to a call that may succeed or fail. */
 static inline void tried(const char *call, long result)
 {
     answer("%s %s", call, result == -1 ? error_name(errno) : "done");
 }
 
-/* Runs fn in a child of USER's; returns its wait status. */
+/* Runs fn in a child of USER.  Returns its wait status. */
 static inline int in_child(void (*fn)(void))
 {
     int status = -1;
@@ -121,7 +121,7 @@ static inline int in_child(void (*fn)(void))
     return status;
 }
 
-/* What became of that child, as an answer.  True: it ended as if nothing had been wrong. */
+/* Records how that child ended.  Returns whether it ended as if nothing had been wrong. */
 static inline bool survived(const char *call, int status)
 {
     if (WIFSIGNALED(status))
@@ -185,13 +185,16 @@ static bool task_goes_on(void)
     return shared->beats >= before + 5;
 }
 
-/* Whether there is room for root in the tables of the system, with what a call has returned. */
+/* Whether the system's tables had room for root; fd_or_id is the result of a call. */
 static bool has_room(int fd_or_id)
 {
     return fd_or_id >= 0 || (errno != ENOSPC && errno != ENOBUFS && errno != ENFILE);
 }
 
-/* As root, in a new process: 4 MiB of memory, a file, a socket, a terminal and a segment. */
+/*
+ * As root, in a new process: takes 4 MiB of memory, a file, a socket, a terminal and a segment.  Returns whether all
+ * worked.
+ */
 static bool root_works(void)
 {
     char path[80];
@@ -239,7 +242,7 @@ static bool root_has_all(const char *when)
     return lost == NULL;
 }
 
-/* How many processes USER has. */
+/* The number of USER's processes. */
 static unsigned users_processes(void)
 {
     DIR *d = opendir("/proc");
@@ -254,7 +257,7 @@ static unsigned users_processes(void)
     return n;
 }
 
-/* Kills all processes of USER's, and waits for their end. */
+/* Kills all processes of USER and waits for their end. */
 static void kill_user(void)
 {
     time_t end = seconds() + LOOK_SECONDS;
@@ -272,7 +275,7 @@ static void kill_user(void)
         printf("  processes cannot be killed\n");
 }
 
-/* Removes what the user left in its directory, so that the next finds room. */
+/* Removes what the user left in its directory, so that the next attack finds room. */
 static void empty_own(void)
 {
     char command[256];
@@ -283,10 +286,11 @@ static void empty_own(void)
         printf("  cannot empty %s\n", own);
 }
 
+/* Runs one attack and prints its lines.  Returns whether root lost nothing. */
 static bool try_attack(const struct attack *a)
 {
     char done = 0;
-    /* who is still there is killed, as the kernel may do when memory is short */
+    /* a process that leaves no status was killed, as the kernel may do when memory is short */
     int end[2], status = SIGKILL;
     bool well;
     pid_t pid;
@@ -316,7 +320,8 @@ static bool try_attack(const struct attack *a)
     }
     close(end[1]);
     fcntl(end[0], F_SETFL, O_NONBLOCK);
-    for (time_t start = seconds(); /* or it goes on meanwhile */
+    /* until the attack has ended, or for ATTACK_SECONDS while it goes on */
+    for (time_t start = seconds();
          done == 0 && seconds() < start + (shared->ends ? LOOK_SECONDS : ATTACK_SECONDS);) {
         if (read(end[0], &done, 1) == 0) {
             waitpid(pid, &status, 0);

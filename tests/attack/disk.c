@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * disk.c - attacks on a disk and on the memory that holds its files: /dev/vda has an ext3 file system.
- * SEE ALSO  attack.h
+ *
+ * SEE ALSO    attack.h
  */
 #include "attack.h"
 
@@ -23,7 +24,7 @@ static bool make_file(const char *path, uid_t uid)
     return well && fsync(fd) == 0 && close(fd) == 0;
 }
 
-/* The disk is mounted, with a file of the user's and one of root's. */
+/* Mounts the disk, with a file of the user and one of root. */
 static bool on_disk(void)
 {
     mkdir("/mnt", 0755);
@@ -33,7 +34,7 @@ static bool on_disk(void)
            make_file(users, USER) && make_file(roots, 0);
 }
 
-/* Reads a page from the disk. */
+/* Reads a page from the disk, not from memory. */
 static bool read_cold(int fd, unsigned page)
 {
     static char buf[PAGE];

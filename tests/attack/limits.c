@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * limits.c - attacks on what all share: processes take one kind of thing until it is refused, and keep it.
- * SEE ALSO  attack.h, user/test/hoard.c
+ * limits.c - attacks on shared resources: processes take one kind of object until it is refused, and keep it.
+ *
+ * SEE ALSO    attack.h, user/test/hoard.c
  */
 #include "attack.h"
 
@@ -13,8 +14,8 @@
 static char bytes[65536];
 
 /*
- * Runs fn in `n` processes of this user's, each of which stays; waits until all have what they get, or have ended, and
- * answers with the last error.
+ * Runs fn in `n` processes of this user, each of which stays.  Waits until all have taken what they can get, or have
+ * ended, and records the last error.
  */
 static void in_many(int n, long (*fn)(void))
 {
@@ -41,7 +42,7 @@ static void in_many(int n, long (*fn)(void))
     }
     close(p[1]);
     for (int i = 0; i < made && read(p[0], &error, sizeof error) == sizeof error; i++)
-        ; /* how many depends on the memory there is */
+        ; /* how many there are depends on the size of memory */
     answer("%s", error != 0 ? error_name(error) : "as many as asked");
 }
 
@@ -255,7 +256,7 @@ static bool memory_for_devices(void)
     return false;
 }
 
-/* A file with contents is more than a node, and less than what root makes there. */
+/* true: root can no longer make a file with contents and a device in /dev. */
 static bool root_makes_no_device(void)
 {
     int fd = open("/dev/attack", O_CREAT | O_WRONLY, 0600);

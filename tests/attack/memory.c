@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * memory.c - attacks on memory: addresses that are nobody's, races of one's own, and all that there is.
- * SEE ALSO  attack.h
+ * memory.c - attacks on memory: addresses outside of the user's half, races between own threads, and all memory.
+ *
+ * SEE ALSO    attack.h
  */
 #include "attack.h"
 
@@ -15,12 +16,12 @@
 #define MAP_HUGETLB 0x40000
 #endif
 
-static const uintptr_t top = 0x800000000000; /* where the user's half ends */
+static const uintptr_t top = 0x800000000000; /* the end of the user's half */
 static const uintptr_t kernel = 0xffff800000000000, text = 0xffffffff80000000;
 
 static void *at(uintptr_t address)
 {
-    return (void *)address; /* NOLINT: addresses are what this is about */
+    return (void *)address; /* NOLINT: the attack is about addresses */
 }
 
 static long map_at(uintptr_t address, size_t bytes, int flags)
@@ -37,7 +38,7 @@ static bool huge_past_the_half(void)
            allowed("2 MiB too far", map_at(top - 2 * MIB, 2 * MIB + PAGE, MAP_FIXED | MAP_HUGETLB));
 }
 
-/* On a stack of its own, because everything else above `hint` goes. */
+/* Runs on a stack of its own, because everything else above `hint` is unmapped. */
 static int map_above_nothing(void *length)
 {
     const uintptr_t hint = 0x600000000000;
@@ -148,7 +149,7 @@ static bool kernel_by_proc_mem(void)
            allowed("pwrite", syscall(SYS_pwrite64, fd, b, 8, text));
 }
 
-/* Loads bad selectors by far returns; each must end the process with a signal, and not fault for ever. */
+/* Loads bad selectors with far returns.  Each must end the process with a signal; it must not fault for ever. */
 static uint16_t bad_cs, bad_ss;
 
 static void far_return(void)
@@ -187,7 +188,7 @@ static bool bad_selectors(void)
     return got;
 }
 
-/* A signal frame is the program's to write: each field that the kernel must not believe. */
+/* A program can write its signal frame: each field that the kernel must not trust. */
 static int which_field;
 
 static void on_signal(int sig, siginfo_t *info, void *frame)
@@ -205,7 +206,7 @@ static void on_signal(int sig, siginfo_t *info, void *frame)
         r[REG_RIP] = (greg_t)0x8000deadbeef0000;
         break;
     case 2:
-        r[REG_CSGSFS] = 0x2b000000000008; /* the kernel's code, the user's stack */
+        r[REG_CSGSFS] = 0x2b000000000008; /* the kernel's code segment, the user's stack segment */
         break;
     case 3:
         r[REG_EFL] |= 0x3000 | 0x4000 | 0x20000; /* IOPL 3, NT, VM */
@@ -236,7 +237,7 @@ static void forge_frame(void)
         uint64_t flags;
 
         __asm__ volatile("pushfq\npopq %0" : "=r"(flags));
-        _exit(flags & 0x23000 ? 0 : 7); /* 7: it did not believe it */
+        _exit(flags & 0x23000 ? 0 : 7); /* 7: the kernel ignored the forged flags */
     }
     if (which_field == 2)
         _exit(7);
@@ -270,12 +271,12 @@ static void clear_in_kernel(void)
 
 static bool exit_writes(void)
 {
-    /* what is written when a thread ends */
+    /* the kernel writes to that address when a thread ends */
     answer("status %#x", (unsigned)in_child(clear_in_kernel));
     return false;
 }
 
-/* A private mapping of root's file is written through /proc/self/mem, and thrown away meanwhile. */
+/* One thread writes to a private mapping of root's file through /proc/self/mem, another drops the mapping's pages. */
 static char *stolen;
 
 static void *throw_away(void *arg)
@@ -302,7 +303,7 @@ static bool written_read_only(void)
                    mmap(NULL, PAGE, PROT_WRITE, MAP_SHARED, file, 0) == MAP_FAILED ? -1 : 0);
 }
 
-/* Threads map, protect, fork and throw away the same range. */
+/* Threads map, protect, fork and drop the same range. */
 static char *range;
 enum { RANGE = 64 };
 
@@ -331,7 +332,7 @@ static void *stir(void *arg)
             if (i % 50 == 0 && fork() == 0)
                 _exit(0);
             break;
-        default: /* by calls, which fail where a store would be a signal */
+        default: /* through calls, which fail where a store would give a signal */
             syscall(SYS_getrandom, p, 1, 0);
             syscall(SYS_rt_sigprocmask, 0, p, NULL, 8);
             c = 0;
@@ -357,7 +358,7 @@ static bool races_of_ranges(void)
     return false;
 }
 
-/* Touches pages until there are none; the process that has most ends. */
+/* Touches pages until there are none; then the process that has most is ended. */
 static void touch_all(void)
 {
     for (long n = 0;; n++) {
@@ -381,7 +382,7 @@ static bool all_memory(void)
     return false;
 }
 
-/* The same by many processes, of which none has much. */
+/* The same with many processes, none of which has much. */
 static bool many_small(void)
 {
     for (int i = 0; i < 128; i++)
@@ -397,7 +398,7 @@ static bool many_small(void)
     return false;
 }
 
-/* Promises as much as there is, and touches it if so told. */
+/* Reserves as much memory as there is, and touches it if `touch`. */
 static void promise_all(bool touch)
 {
     for (size_t size = (size_t)1 << 36; size >= 16 * PAGE;) {
@@ -411,8 +412,8 @@ static void promise_all(bool touch)
 }
 
 /*
- * Who was promised all uses it, and others take what asks for no promise: each too little to be ended for it, and all
- * together not quite a sixteenth of memory, which is more than root's part.
+ * One process reserves all memory and uses it.  Others use memory without a reservation: each too little to be ended
+ * for it, and all together nearly a sixteenth of memory, which is more than root's part.
  */
 static bool promised_and_more(void)
 {
@@ -446,7 +447,7 @@ static bool promised_and_tables(void)
     return false;
 }
 
-/* Memory that is no process's: nobody can be ended for it. */
+/* Memory that belongs to no process, so no process can be ended to free it. */
 static bool shared_without_promise(void)
 {
     enum { NORESERVE = 010000 };
@@ -492,7 +493,7 @@ static bool all_locked(void)
     return got;
 }
 
-/* Each process within its limit. */
+/* Each process stays within its limit. */
 static bool locked_from_now_on(void)
 {
     for (int i = 0; i < 64; i++)
@@ -527,7 +528,7 @@ static bool locked_segments(void)
     return n > 64;
 }
 
-/* Locked segments that are taken out of the table while they are attached. */
+/* Locked segments that are removed while they are attached. */
 static bool removed_segments(void)
 {
     char *p[128];
@@ -545,7 +546,6 @@ static bool removed_segments(void)
     return false;
 }
 
-/* Every other page is given back: memory is free in single frames. */
 /* KiB of free memory. */
 static long free_kib(void)
 {
@@ -568,6 +568,7 @@ static void touch_huge(void)
             1;
 }
 
+/* Gives every second page back, so that memory is free only in single frames. */
 static bool fragments(void)
 {
     const size_t most = (size_t)1 << 30;
@@ -587,7 +588,7 @@ static bool fragments(void)
     return false;
 }
 
-/* Makes a range of its own of every other page, as far as the system goes. */
+/* Makes every second page a range of its own with `change`, until the system refuses. */
 static bool split(int (*change)(void *page))
 {
     enum { PAGES = 300000 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * privilege.c - attacks on what belongs to root and to others: files, processes, the machine.
- * SEE ALSO  attack.h
+ * privilege.c - attacks on what belongs to root and to other users: files, processes, the machine.
+ *
+ * SEE ALSO    attack.h
  */
 #include "attack.h"
 
@@ -61,7 +62,7 @@ static bool by_descriptor(void)
            allowed("mmap", mmap(NULL, PAGE, PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED ? -1 : 0);
 }
 
-/* A root's secret: mode 0600. */
+/* Makes a secret of root: mode 0600. */
 static bool make_secret(void)
 {
     write_file(in(place, "secret"), "secret\n", 0, 0600);
@@ -79,7 +80,7 @@ static bool read_a_secret(void)
            allowed("link", link(path, "secret"));
 }
 
-/* Own files that root gives to itself while they are made set-uid. */
+/* The user makes its files set-uid while root takes ownership of them. */
 static bool chmod_beside_chown(void)
 {
     char *bytes = calloc(1, 4 * MIB);
@@ -112,7 +113,7 @@ static bool took_set_uid(void)
     return stat(path, &st) != 0 || (st.st_uid == 0 && (st.st_mode & 06000) != 0);
 }
 
-/* A directory of a group that the user is not in, which gives its group to what is made there. */
+/* Makes a directory of a group that the user is not in.  Files made there get that group. */
 static bool make_group_directory(void)
 {
     return mkdir(in(place, "group"), 0) == 0 && chown(path, 0, 4242) == 0 &&
@@ -148,7 +149,7 @@ static bool set_gid_file(void)
     return got;
 }
 
-/* A set-uid file of root's that anybody may write: what is written must not run as root. */
+/* Makes a set-uid file of root that all users may write.  Once it is written, it must not run as root. */
 static bool make_writable_set_uid(void)
 {
     static const char *const names[] = {"w1", "w2", "w3", "w4"};
@@ -186,7 +187,7 @@ static bool write_set_uid(void)
     return got;
 }
 
-/* A copy of `id` that is root's and set-uid: with no_new_privs it gives nothing. */
+/* Makes a copy of `id` that is root's and set-uid.  With no_new_privs it must give no rights. */
 static bool make_set_uid_program(void)
 {
     char command[256];
@@ -386,7 +387,7 @@ static bool terminals(void)
            allowed("TIOCSCTTY", ioctl(tty, TIOCSCTTY, 1));
 }
 
-/* Root's socket, which only root may reach. */
+/* Makes root's socket, which only root may reach. */
 static bool make_socket(void)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -406,7 +407,7 @@ static bool roots_socket(void)
     return allowed("connect", connect(s, (struct sockaddr *)&a, sizeof a));
 }
 
-/* A descriptor in a control message: passed, or refused; never taken in silence. */
+/* A descriptor in a control message must be passed or refused, not ignored. */
 static bool control_messages(void)
 {
     int s[2], zero = open("/dev/null", O_RDONLY);

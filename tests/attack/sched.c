@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * sched.c - attacks on the time of CPUs: priorities one may not have, and storms of what one may do.
- * SEE ALSO  attack.h
+ * sched.c - attacks on CPU time: forbidden priorities, and large numbers of permitted calls.
+ *
+ * SEE ALSO    attack.h
  */
 #include "attack.h"
 
@@ -14,7 +15,7 @@
 
 enum { STORM_THREADS = 16 };
 
-/* Timers of CPU time that sleeping processes have. */
+/* Sleeping processes have CPU-time timers. */
 static bool sleeping_timers(void)
 {
     struct itimerval soon = {{0, 1000}, {0, 1000}};
@@ -50,8 +51,8 @@ static void compute_and_nap(useconds_t nap)
 }
 
 /*
- * Threads of the lowest priority read the root directory, and so hold its lock as readers, with others before them on
- * every CPU; some want to write, for which somebody has to look whether they may.
+ * Threads of the lowest priority read the root directory, and so hold its lock as readers, while others run before them
+ * on every CPU.  Some try to change the directory; the kernel must look it up to find that they may not.
  */
 static bool starved_reader(void)
 {
@@ -67,7 +68,7 @@ static bool starved_reader(void)
             sched_setscheduler(0, SCHED_IDLE, &p);
             for (;;)
                 if (i % 6 == 5)
-                    chmod("/", 01777); /* it is not the user's */
+                    chmod("/", 01777); /* the directory is not the user's */
                 else if (syscall(SYS_getdents64, fd, bytes, sizeof bytes) <= 0)
                     lseek(fd, 0, SEEK_SET);
         }
@@ -89,7 +90,7 @@ static bool real_time(void)
            allowed("nice", setpriority(PRIO_PROCESS, 0, -20));
 }
 
-/* The same by Solaris's calls: Linux has none of these numbers. */
+/* The same with Solaris's calls; Linux has none of these numbers. */
 static bool classes(void)
 {
     struct hr_pcinfo rt = {.cls = HR_CLASS_RT}, fair = {.cls = HR_CLASS_FSS, .shares = 65535},
@@ -232,7 +233,7 @@ static bool signals(void)
     return storm(signal_oneself);
 }
 
-/* Off before each tick: whoever counts ticks does not see it run. */
+/* Leaves the CPU before each tick, so that a kernel that counts ticks does not see it run. */
 static bool between_ticks(void)
 {
     struct tms before, after;
@@ -286,7 +287,7 @@ static double real_time_now(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* One process for each CPU, which computes for 1 ms and goes on as its own child. */
+/* One process for each CPU, which computes for 1 ms and continues as its own child. */
 static bool own_child(void)
 {
     for (long n = sysconf(_SC_NPROCESSORS_ONLN); n > 0; n--)
@@ -318,7 +319,9 @@ static bool short_sleeps(void)
     return false;
 }
 
-/* Root computes beside as many of USER's on each CPU: half would be its share.  true: it has less than a quarter. */
+/*
+ * Root computes beside as many processes of USER on each CPU, so its share is half.  true: it gets less than a quarter.
+ */
 static bool root_has_no_share(void)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
