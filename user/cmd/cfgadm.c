@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * cfgadm.c - the one hardware question of the MPO white paper: the LPA registers of a CPU.
+ * cfgadm.c - shows the LPA registers of a CPU, as the MPO white paper does to find out whether the hardware has MPO.
  *
- * THEORY    The "local physical address" registers hold the range of memory on a CPU's own
- *           board.  `cfgadm -x passthru -o showlpa SB1::cpu0` prints them for board 1, CPU 0 of
- *           that board; board n is lgroup n, and a port number is 32 * board + CPU as on the
- *           Sun Fire 15K.  All zero means hardware without MPO: a machine with one lgroup.
- * SEE ALSO  white paper, Appendix A, "Detecting MPO Status", step 3
+ * THEORY      The "local physical address" registers of a CPU hold the range of the memory on its own board.  `cfgadm
+ *             -x passthru -o showlpa SB1::cpu0` prints them for CPU 0 of board 1.  Board n is lgroup n.  A port number
+ *             is 32 * board + CPU, as on the Sun Fire 15K.  If all are zero, the hardware has no MPO: the machine has
+ *             one lgroup.
+ * SEE ALSO    white paper, Appendix A, "Detecting MPO Status", step 3
  */
 #include <sys/lgrp_user.h>
 
@@ -53,6 +53,7 @@ static void usage(void)
     exit(2);
 }
 
+/* Prints the registers of one attachment point.  Returns the exit status. */
 static int show(const char *ap_id)
 {
     lgrp_cookie_t cookie = lgrp_init(LGRP_VIEW_OS);
@@ -69,7 +70,8 @@ static int show(const char *ap_id)
         return 1;
     }
     if (lgrp_nlgrps(cookie) == 1) {
-        ncpus = PORTS_PER_BOARD; /* boards do not show: any name is answered, with zeros */
+        /* with one lgroup boards are not visible: every name is valid, and its registers are zero */
+        ncpus = PORTS_PER_BOARD;
     } else {
         ncpus = lgrp_cpus(cookie, board, NULL, 0, LGRP_CONTENT_DIRECT);
         if (board == lgrp_root(cookie) || ncpus < 0 || cpu >= ncpus ||
@@ -105,7 +107,7 @@ int main(int argc, char **argv)
     if (strcmp(function, "passthru") != 0 || strcmp(option, "showlpa") != 0 || optind == argc) {
         fprintf(
             stderr,
-            "cfgadm: -x %s -o %s: there is only -x passthru -o showlpa, with attachment points\n",
+            "cfgadm: -x %s -o %s: the only function is -x passthru -o showlpa, with attachment points\n",
             function, option);
         usage();
     }

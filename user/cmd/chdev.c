@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * chdev.c - AIX's command, for the one device whose attributes are here: `chdev -l sys0 -a maxpout=33 -a minpout=24`.
+ * chdev.c - AIX's command, for sys0, the only device with attributes here: `chdev -l sys0 -a maxpout=33 -a minpout=24`.
  *
- * THEORY    All values are looked at before any is written: numbers in the variables' range, and the low mark below the
- *           high one unless that is 0, which turns pacing off.  A change takes effect at once and lasts until the next
- *           boot; /etc/system has what is to last longer.
- * SEE ALSO  lsattr.c, docs/pagecache.md
+ * THEORY      All values are checked before any is written: each must be in the range of its variable, and minpout must
+ *             be below maxpout unless maxpout is 0, which turns pacing off.  A change takes effect at once and lasts
+ *             until the next boot.  A setting in /etc/system lasts longer.
+ * SEE ALSO    lsattr.c, docs/pagecache.md
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -66,7 +66,7 @@ _Noreturn static __attribute__((format(printf, 1, 2))) void refuse(const char *f
     exit(1);
 }
 
-/* "name=value" */
+/* Parses "name=value".  Ends the program after a message if it is something else. */
 static void take(const char *text)
 {
     const char *equals = strchr(text, '=');

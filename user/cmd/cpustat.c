@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * cpustat.c - what the CPUs count, at regular times.
+ * cpustat.c - prints the counters of the CPUs at regular times.
  *
- * THEORY    The counters are the interconnect model's, read from its page.  While it runs the model is armed.
- *           Another CPU's counters are as old as the last time it published them, a fraction of a millisecond.
- * SEE ALSO  docs/userland.md, user/include/cpc.h; Solaris cpustat(1M)
+ * THEORY      The counters are the interconnect model's; the program reads them from the model's page.  The model is
+ *             armed while the program runs.  The counters of another CPU are as old as their last publication, a
+ *             fraction of a millisecond.
+ * SEE ALSO    docs/userland.md, user/include/cpc.h; Solaris cpustat(1M)
  */
 #include <errno.h>
 #include <signal.h>
@@ -74,7 +75,7 @@ static void line(double time, int cpu, const char *event, int which, const struc
     cpc_values(stdout, &sets, which, c);
 }
 
-/* Until `when` on cpc_now()'s clock, or a signal. */
+/* Sleeps until `when` on the clock of cpc_now(), or until a signal. */
 static void sleep_until(double when)
 {
     struct timespec t = {(time_t)when, (long)((when - (double)(time_t)when) * 1e9)};

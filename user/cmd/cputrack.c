@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * cputrack.c - run a command and print what its LWPs count: at regular times and at their ends.
+ * cputrack.c - runs a command and prints the counters of its LWPs, at regular times and when they end.
  *
- * THEORY    The kernel writes a line into a pipe when an LWP begins, ends or replaces its program (SYS_track), with
- *           what it has used; in between LWPs are asked one by one (FPIOC_LWP).  The command's own count begins
- *           when it has replaced us.  A `tick` is what an LWP used since the last one, `lwp_exit` all it
- *           used, `exit` and `exec` what all LWPs of the process used, ended ones included.
- *           The last LWP's own end is not printed (-v: `fini_lwp`): the process's follows at once.
- * SEE ALSO  docs/userland.md, user/include/cpc.h; Solaris cputrack(1)
+ * THEORY      The kernel writes a line into a pipe when an LWP begins, ends or replaces its program (SYS_track), with
+ *             the counts of that LWP.  Between these events the program asks for the counts of each LWP (FPIOC_LWP).
+ *             The counts of the command itself begin with its exec.  A `tick` line has what an LWP used since its last
+ *             tick, `lwp_exit` all that it used, `exit` and `exec` what all LWPs of the process used, including those
+ *             that have ended.  The end of the last LWP is printed only with -v (`fini_lwp`), because the end of its
+ *             process follows at once.
+ * SEE ALSO    docs/userland.md, user/include/cpc.h; Solaris cputrack(1)
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,9 +30,9 @@
 struct lwp {
     struct lwp *next;
     int id;
-    struct fp_counts before; /* used when it was last asked */
-    struct fp_counts base;   /* used before the command began */
-    struct fp_counts used;   /* since then, known so far */
+    struct fp_counts before; /* the counts at the last tick */
+    struct fp_counts base;   /* the counts before the command began */
+    struct fp_counts used;   /* the counts since then, as far as they are known */
 };
 
 struct process {
@@ -41,14 +42,14 @@ struct process {
     struct lwp *lwps;
     struct lwp *ended; /* the LWP that ended last, not printed yet; or NULL */
     double ended_at;
-    struct fp_counts total; /* of LWPs that have ended */
+    struct fp_counts total; /* the counts of LWPs that have ended */
 };
 
-/* A line of the kernel's. */
+/* A line from the kernel. */
 struct event {
     char what[16], name[32];
     int pid, lwp, ppid;
-    double time; /* seconds since we started */
+    double time; /* seconds since the start of this program */
     struct fp_counts used;
 };
 
@@ -58,7 +59,7 @@ static bool follow_fork, follow_exec, verbose;
 static volatile sig_atomic_t interrupted;
 static FILE *out;
 static double started;
-static int device, current; /* descriptor of /dev/fireplane; set in turn */
+static int device, current; /* a descriptor of /dev/fireplane; the set whose turn it is */
 
 static void on_signal(int sig)
 {
@@ -109,6 +110,7 @@ static int usage(void)
 
 /* ---- printing -------------------------------------------------------------------------------------------------- */
 
+/* Prints the first columns of a line. */
 static void place(double time, int pid, int lwp, const char *what)
 {
     fprintf(out, "%7.3f ", time);
@@ -117,13 +119,14 @@ static void place(double time, int pid, int lwp, const char *what)
     fprintf(out, "%3d %10s", lwp, what);
 }
 
+/* Prints a line with the values of the current set. */
 static void line(double time, int pid, int lwp, const char *what, const struct fp_counts *c)
 {
     place(time, pid, lwp, what);
     cpc_values(out, &sets, current, c);
 }
 
-/* One line for each set. */
+/* Prints one line for each set. */
 static void totals(double time, const struct process *p, int lwp, const char *what,
                    const struct fp_counts *c)
 {
@@ -136,6 +139,7 @@ static void totals(double time, const struct process *p, int lwp, const char *wh
 
 /* ---- processes and LWPs ---------------------------------------------------------------------------------------- */
 
+/* Returns `memory`, or ends the program if it is NULL. */
 static void *need(void *memory)
 {
     if (memory == NULL) {
@@ -164,6 +168,7 @@ static struct process *add_process(int pid, bool tracked)
     return processes = p;
 }
 
+/* The LWP `id` of p; makes a record if there is none.  The list is in the order of the ids. */
 static struct lwp *lwp_of(struct process *p, int id)
 {
     struct lwp **at = &p->lwps, *l;
@@ -178,7 +183,7 @@ static struct lwp *lwp_of(struct process *p, int id)
     return *at = l;
 }
 
-/* Forgets all LWPs but `keep` (0: all). */
+/* Forgets all LWPs except `keep` (0: all). */
 static void drop_lwps(struct process *p, int keep)
 {
     struct lwp **at = &p->lwps, *l;
@@ -205,7 +210,7 @@ static void drop_process(struct process *p)
     free(p);
 }
 
-/* What all LWPs of p have used, as far as is known. */
+/* The sum of what all LWPs of p have used, as far as it is known. */
 static struct fp_counts total_of(const struct process *p)
 {
     struct fp_counts sum = p->total;
@@ -215,9 +220,12 @@ static struct fp_counts total_of(const struct process *p)
     return sum;
 }
 
-/* ---- what happens ---------------------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
-/* An LWP's end that was held back is one among others after all, or the last (`event` says which). */
+/*
+ * Prints and forgets the LWP that ended last.  `event` is the name of the line: whether other LWPs of the process still
+ * run is known only now.  NULL: prints nothing.
+ */
 static void print_ended(struct process *p, const char *event)
 {
     if (p->ended != NULL && event != NULL)
@@ -277,7 +285,7 @@ static void process_ends(const struct event *e)
     drop_process(p);
 }
 
-/* The command itself begins with its first exec, from our child. */
+/* An exec.  The first one of our child is the begin of the command. */
 static void program_begins(const struct event *e, pid_t command)
 {
     struct process *p = process_of(e->pid);
@@ -293,7 +301,8 @@ static void program_begins(const struct event *e, pid_t command)
     }
     if (p == NULL)
         return;
-    drop_lwps(p, e->lwp); /* the others have ended, and the one that called exec is now called 1 */
+    /* the other LWPs have ended, and the one that called exec now has the id 1 */
+    drop_lwps(p, e->lwp);
     l = lwp_of(p, e->lwp);
     cpc_difference(&l->used, &e->used, &l->base);
     if (!p->tracked)
@@ -312,6 +321,7 @@ static void program_begins(const struct event *e, pid_t command)
     }
 }
 
+/* Parses a line from the kernel.  Returns 0; -1 if it is not complete. */
 static int parse(const char *text, struct event *e)
 {
     uint64_t ns, *counter = (uint64_t *)&e->used;
@@ -347,7 +357,10 @@ static void handle(const char *text, pid_t command)
         process_ends(&e);
 }
 
-/* Asks the LWPs of all tracked processes; those that have just ended have their line on the way. */
+/*
+ * Prints a tick for each LWP of the tracked processes.  An LWP that has just ended is left out; its line is in the
+ * pipe.
+ */
 static void tick(void)
 {
     for (struct process *p = processes; p != NULL; p = p->next)
@@ -365,7 +378,7 @@ static void tick(void)
     current = (current + 1) % sets.count;
 }
 
-/* Reads lines until the pipe ends, `count` ticks are over, or a signal asks us to stop. */
+/* Reads lines until the pipe ends, `count` ticks are printed, or a signal arrives. */
 static void watch(int fd, pid_t command, double interval, int count)
 {
     char buf[16384];
@@ -382,7 +395,7 @@ static void watch(int fd, pid_t command, double interval, int count)
         fflush(out);
         if (ready == 0 && interval > 0) {
             tick();
-            ticks += processes != NULL; /* before the command has begun there is nothing to count */
+            ticks += processes != NULL; /* ticks before the begin of the command do not count */
             for (double now = cpc_now(); next <= now;)
                 next += interval;
         }
@@ -401,7 +414,7 @@ static void watch(int fd, pid_t command, double interval, int count)
     }
 }
 
-/* Starts the command, tracked into a pipe.  Returns the read end, -1 after a message. */
+/* Starts the command, tracked into a pipe.  Returns the reading end; -1 after a message. */
 static int start(char **command, pid_t *pid)
 {
     int fd[2];

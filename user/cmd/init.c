@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * init.c - the first process: starts what this run is for, collects orphans, ends the machine.
+ * init.c - the first process: starts the command or shell of this run, waits for orphans, ends the machine.
  *
- * THEORY      The kernel has mounted the root, /dev, /proc and /sys, and opened the console, before it starts us.
- *             What to start comes by fw_cfg, under /sys/firmware/qemu_fw_cfg:
+ * THEORY      Before it starts init, the kernel has mounted the root, /dev, /proc and /sys, and opened the console.
+ *             The launcher says what to start in files of fw_cfg, under /sys/firmware/qemu_fw_cfg:
  *                 opt/homeroom/run     a command line: run it on the console, write `@exit N` to the
  *                                      verdict port, power off
  *                 opt/homeroom/agent   the test agent (verdictd) on the verdict port; with the text
- *                                      `shell`, a login shell on the console as well
+ *                                      `shell`, also a login shell on the console
  *                 neither              a login shell on the console, started again when it ends
- *                 opt/homeroom/piped   the launcher's input is no terminal: command or shell read it as a pipe, or
- *                                      `nothing`, and the shell is a run, too: with its end the machine ends
- *                 opt/homeroom/swap    a disk or a partition where to swap; if that cannot be, a run ends at once
+ *                 opt/homeroom/piped   the launcher's input is no terminal: the command or shell reads it from a pipe,
+ *                                      or, with the text `nothing`, /dev/null; the machine ends with the shell, too
+ *                 opt/homeroom/swap    a disk or partition for swap; if it cannot be added, a run ends at once
  *                 opt/homeroom/terminal  the size of the launcher's terminal, "ROWS COLUMNS"
- *             halt, poweroff and reboot (busybox) tell us by SIGUSR1, SIGUSR2 and SIGTERM.
- * INVARIANTS  I1  every child is waited for, ours or adopted
- *             I2  a run writes exactly one @exit line, after its command has ended
+ *             The commands halt, poweroff and reboot (busybox) send SIGUSR1, SIGUSR2 and SIGTERM to init.
+ * INVARIANTS  I1  every child is waited for, including adopted ones
+ *             I2  a run writes exactly one @exit line, after its command has ended or could not be started
  * SEE ALSO    user/cmd/verdictd.c, user/lib/console.c, qemu/launch.py, docs/boot.md
  */
 #include <errno.h>
@@ -59,7 +59,7 @@ static const char help[] HR_MANUAL =
 #define CONSOLE "/dev/console"
 #define VERDICT "/dev/ttyS1"
 
-#define RUN_MAX 65536 /* bytes of a command line, the launcher's limit */
+#define RUN_MAX 65536 /* bytes of a command line; the launcher has the same limit */
 
 static volatile sig_atomic_t shutdown_signal;
 
@@ -78,7 +78,7 @@ static void on_shutdown(int sig)
     shutdown_signal = sig;
 }
 
-/* Read a file into buf, NUL-terminated, as far as it fits.  Returns its length, or -1 if there is none. */
+/* Reads a file into buf, as much as fits, with a NUL at the end.  Returns its length; -1 if there is no such file. */
 static ssize_t file_text(const char *path, char *buf, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -95,8 +95,8 @@ static ssize_t file_text(const char *path, char *buf, size_t size)
 }
 
 /*
- * start - run argv as a session of its own with the console as its terminal, and `input` (-1: that terminal) to read.
- * Returns the process id; -1 if there is no memory or no process left.
+ * Runs argv in a new session with the console as its terminal.  It reads `input`, or with -1 that terminal.  Returns
+ * the process id; -1 if there is no memory or no process left.
  */
 static pid_t start(char *const argv[], int input)
 {
@@ -123,7 +123,7 @@ static pid_t start(char *const argv[], int input)
     _exit(127);
 }
 
-/* start_agent - run the test agent, which opens the verdict port itself. */
+/* Runs the test agent, which opens the verdict port itself. */
 static pid_t start_agent(void)
 {
     char *const argv[] = {"verdictd", NULL};
@@ -141,8 +141,8 @@ static pid_t start_agent(void)
 }
 
 /*
- * add_swap - have pages of the run go to a disk, as `swap -a` does.
- * Returns the wait status of that command, not 0 if it failed; it has then printed why.
+ * Adds a disk as swap, as `swap -a` does.  Returns the wait status of that command.  It is not 0 if the command failed;
+ * then it has printed the reason.
  */
 static int add_swap(char *disk)
 {
@@ -155,7 +155,7 @@ static int add_swap(char *disk)
     return pid > 0 ? status : -1;
 }
 
-/* end - stop every process, write what is dirty, and end the machine as reboot(2) `how`. */
+/* Kills every process, writes all changed data to the disks, and ends the machine with reboot(2) `how`. */
 static void end(int how)
 {
     struct timespec grace = {.tv_nsec = 200 * 1000 * 1000};
@@ -175,7 +175,7 @@ static void end(int how)
     _exit(1);
 }
 
-/* Write `@exit N` for a wait status to the verdict port (I2); a signal counts as the shell counts it. */
+/* Writes `@exit N` for a wait status to the verdict port (I2).  A signal is 128 + its number, as in a shell. */
 static void report(int status)
 {
     int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -187,7 +187,7 @@ static void report(int status)
         tcdrain(fd);
 }
 
-/* Whether /etc/shadow lets anybody become root. */
+/* Whether root has no password in /etc/shadow. */
 static bool root_is_open(void)
 {
     char shadow[512];
@@ -222,7 +222,7 @@ int main(int argc, char **argv)
     (void)argc;
     hr_help(argv, help);
     if (getpid() != 1) {
-        fprintf(stderr, "init: only the kernel starts me, as process 1\n");
+        fprintf(stderr, "init: must be process 1, which the kernel starts\n");
         return 1;
     }
     sigaction(SIGUSR1, &act, NULL);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * intrstat.c - which interrupts arrived on which CPU, and the share of its time that their handlers took.
+ * intrstat.c - the interrupts that arrived on each CPU, and the share of time that their handlers took.
  *
- * THEORY      Two readings, an interval apart, of /proc/irq/N/counts for devices, and with -k of the kstats
- *             intr:CPU:cpu for what the kernel itself interrupts CPUs for: its timer, cross-calls, and pokes by
- *             reason.  Numbers are per second; as many CPUs stand beside each other as fit into 80 columns.
+ * THEORY      The numbers are differences of two readings.  Interrupts of devices are in /proc/irq/N/counts.  With -k
+ *             the program also reads the kstats intr:CPU:cpu, which count the kernel's own interrupts: its timer,
+ *             cross-calls, and pokes by reason.  Numbers are per second.  Each block of lines has as many CPUs as fit
+ *             into 80 columns.
  * SEE ALSO    docs/psets.md, kernel/intr/intr.h, kernel/procfs/procfs_irq.c
  */
 #include <sys/processor.h>
@@ -24,7 +25,7 @@ enum { MAX_ROWS = 256, PER_BLOCK = 4, NAME = 24 };
 
 struct row {
     char name[NAME];
-    bool timed; /* us[] is known */
+    bool timed; /* us[] is valid */
     double count[HR_MAXCPU], us[HR_MAXCPU];
 };
 
@@ -72,6 +73,7 @@ static int by_irq(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
+/* The row with this name; a new one if there is none; NULL if there is no room. */
 static struct row *row_of(struct reading *r, const char *name)
 {
     for (unsigned i = 0; i < r->n; i++)
@@ -195,7 +197,9 @@ static void print_sample(const struct reading *old, const struct reading *now)
     fflush(stdout);
 }
 
-/* "0,2-4": CPUs, of each part at least one that there is.  0, or -1 after a message. */
+/*
+ * Parses a list of CPUs, "0,2-4".  Each part must name at least one CPU of the machine.  Returns 0; -1 after a message.
+ */
 static int parse_cpus(char *text)
 {
     char *part;
@@ -236,7 +240,7 @@ int main(int argc, char **argv)
     }
     if (hr_stat_args("intrstat", argv + optind, false, &args) != 0)
         usage();
-    if (args.interval == 0) { /* no operand: every second, until interrupted */
+    if (args.interval == 0) { /* without operands: every second, until interrupted */
         args.interval = 1;
         args.count = -1;
     }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * iostat.c - what the disks do, in the layouts of Solaris.
+ * iostat.c - the requests and bytes of the disks, in Solaris's layouts.
  *
- * THEORY    Two readings of a disk's kstat_io (module sd) differ by what happened in between; the first line shows what
- *           happened since boot.  The sums of queue length times time give the mean number of requests that wait
- *           (wait), that the device has (actv) and, by Little's law, the mean time that a request took in both
- *           (svc_t, ms; -n: wsvc_t and asvc_t apart); the time that the queues were not empty gives %w and %b.
- *           Characters of terminals are not counted: the default layout has no `tty` columns.  Solaris counts no
- *           flushes; -f adds them (fl/s).
- * SEE ALSO  docs/disks.md; kernel/blk/iostat.c; Solaris iostat(1M)
+ * THEORY      The numbers are differences of two readings of a disk's kstat_io (module sd); the first line is since
+ *             boot.  The sums of queue length times time give the mean number of requests that wait (wait) and that are
+ *             at the device (actv).  By Little's law they also give the mean time of a request in both queues (svc_t,
+ *             in ms; with -n separately as wsvc_t and asvc_t).  The time during which a queue was not empty gives %w
+ *             and %b.
+ *             The default layout has no `tty` columns, because characters of terminals are not counted.  Solaris counts
+ *             no flushes; -f adds them (fl/s).
+ * SEE ALSO    docs/disks.md; kernel/blk/iostat.c; Solaris iostat(1M)
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -148,7 +149,7 @@ static int take(struct reading *r)
     return 0;
 }
 
-/* What happened to the i-th disk between two readings. */
+/* The difference between two readings of disk i. */
 static struct disk difference(const struct reading *a, const struct reading *b, int i)
 {
     struct disk d = b->disk[i];
@@ -192,7 +193,8 @@ static void print_extended(const struct reading *a, const struct reading *b)
             printf("%6.1f", ratio((d.v[WLENTIME] + d.v[RLENTIME]) / 1e6, n));
         printf(" %3.0f %3.0f", 100 * ratio(d.v[WTIME], ns), 100 * ratio(d.v[RTIME], ns));
         if (errors)
-            printf(" %3d %3.0f %3d %3.0f", 0, failed, 0, failed); /* all are the device's: "hard" */
+            /* all errors are errors of the device: "hard" */
+            printf(" %3d %3.0f %3d %3.0f", 0, failed, 0, failed);
         if (flushes)
             printf(" %6.1f", ratio(d.v[FLUSHES], t));
         printf(by_name ? " %s\n" : " \n", d.name);
@@ -228,7 +230,8 @@ static void print_usual(const struct reading *a, const struct reading *b, bool h
 
 int main(int argc, char **argv)
 {
-    static struct reading r[2]; /* the first: boot, when all was 0 */
+    /* the first reading stands for the boot, when all counters were 0 */
+    static struct reading r[2];
     int opt;
 
     hr_help(argv, help);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * kstat.c - print kernel statistics.
+ * kstat.c - prints kernel statistics.
  *
- * THEORY    A selection is four patterns: module, instance, name, statistic.  They are shell
- *           patterns, and come from -m -i -n -s or from an operand
- * `module:instance:name:statistic` with parts that may be empty.  Every statistic of ours is of
- * class misc. SEE ALSO  docs/userland.md; Solaris kstat(1M)
+ * THEORY      A selection is four shell patterns: module, instance, name, statistic.  They come from -m -i -n -s, or
+ *             from an operand `module:instance:name:statistic` whose parts may be empty.  Every statistic of Homeroom
+ *             has the class misc.
+ * SEE ALSO    docs/userland.md; Solaris kstat(1M)
  */
 #include <fnmatch.h>
 #include <stdbool.h>
@@ -78,6 +78,7 @@ static bool matches_one(const struct hr_kstat *k, const selection sel)
     return true;
 }
 
+/* Whether one of the selections matches; without selections all statistics match. */
 static bool matches(const struct hr_kstat *k)
 {
     for (int i = 0; i < nchosen; i++)
@@ -101,7 +102,7 @@ static void print_parsable(const struct hr_kstat *k)
         printf("\t%s\n", k->value);
 }
 
-/* Solaris's default layout: a heading per kstat, then name and value. */
+/* Solaris's default layout: a heading for each kstat, then names and values. */
 static void print_default(const struct hr_kstat *k, bool first_of_kstat)
 {
     if (first_of_kstat) {
@@ -111,7 +112,7 @@ static void print_default(const struct hr_kstat *k, bool first_of_kstat)
     printf("\t%-30s  %s\n", k->statistic, k->value);
 }
 
-/* Prints one sample.  The number of statistics printed, or -1 after a message. */
+/* Prints one sample.  Returns the number of statistics printed; -1 after a message. */
 static long sample(void)
 {
     struct hr_kstat *list;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * lgrpinfo.c - print the lgroups: who is near whom, CPUs, memory, load, latencies.
+ * lgrpinfo.c - prints the lgroups: which are near each other, their CPUs, memory, load and latencies.
  *
- * THEORY    The options and the layout are Solaris's; the topology is Solaris 9's, flat and
- *           without a root of its own.  "root" asks for the one liblgrp makes up, which no
- *           default output shows.  Load is a fraction of the lgroup: 1.00 is every CPU busy.
- * SEE ALSO  user/include/sys/lgrp_user.h, docs/lgroups.md
+ * THEORY      The options and the layout are Solaris's.  The topology is Solaris 9's: flat, and without a root of its
+ *             own.  The operand "root" means the root that liblgrp makes up; the default output does not show it.  Load
+ *             is a fraction of the lgroup: 1.00 means that every CPU is busy.
+ * SEE ALSO    user/include/sys/lgrp_user.h, docs/lgroups.md
  */
 #include <sys/lgrp_user.h>
 
@@ -21,13 +21,13 @@
 enum { EXIT_NOINFO = 1, EXIT_NOLGRP = 2, EXIT_USAGE = 3 };
 
 #define FULL_LOAD 32767.0
-#define NAME_SIZE 1024 /* room for a list of every CPU or lgroup */
+#define NAME_SIZE 1024 /* bytes, enough for a list of all CPUs or lgroups */
 
 static lgrp_cookie_t cookie;
 static bool want_cpu, want_latency, want_load, want_memory, want_resources, want_topology;
-static bool details; /* anything to print about each lgroup */
+static bool details; /* an option asks for details of each lgroup */
 static bool ids_only, as_tree, as_table, to_children, to_parents;
-static char unit; /* of memory sizes; 0: choose per number */
+static char unit; /* of memory sizes; 0: chosen for each number */
 
 static const char help[] HR_MANUAL =
     "NAME\n"
@@ -78,7 +78,7 @@ static void usage(void)
     exit(EXIT_USAGE);
 }
 
-/* "Numbers under 10 carry one decimal": 2.0G, 788M. */
+/* Solaris's rule "Numbers under 10 carry one decimal": 2.0G, 788M. */
 static char *size_text(char *buf, size_t size, long long bytes)
 {
     static const char units[] = "BKMGTPE";
@@ -150,7 +150,7 @@ static void print_resources(lgrp_id_t id, const char *margin)
     printf("%sLgroup resources: %s (CPU); %s (memory)\n", margin, cpu, mem);
 }
 
-/* Everything asked for about one lgroup, each line behind `margin`. */
+/* Prints all requested details of one lgroup, each line behind `margin`. */
 static void print_details(lgrp_id_t id, const char *margin)
 {
     int latency;
@@ -222,7 +222,7 @@ static void print_table(const lgrp_id_t *id, int n)
     printf("\n");
 }
 
-/* Marks the lgroups an operand names.  0, or -1 if it names none. */
+/* Marks the lgroups that an operand names.  Returns 0; -1 if it names none. */
 static int select_operand(const char *operand, bool *chosen)
 {
     lgrp_id_t root = lgrp_root(cookie), ids[HR_MAXLGRP];
@@ -237,16 +237,16 @@ static int select_operand(const char *operand, bool *chosen)
         for (int i = 0; i < n; i++)
             chosen[ids[i]] = true;
         if (n == 0)
-            chosen[root] = true; /* one lgroup is root and leaf */
+            chosen[root] = true; /* the only lgroup is both root and leaf */
         return 0;
     }
     if (hr_parse_int(operand, 0, HR_MAXLGRP, &id) != 0 || lgrp_parents(cookie, id, NULL, 0) < 0)
-        return -1; /* "intermediate" too: a flat topology has none */
+        return -1; /* also for "intermediate": a flat topology has none */
     chosen[id] = true;
     return 0;
 }
 
-/* Replaces the choice by the parents, or the children, of what was chosen. */
+/* Replaces the chosen lgroups by their parents or their children. */
 static void step(bool *chosen)
 {
     bool next[HR_MAXLGRP + 1] = {false};
@@ -265,7 +265,7 @@ static void step(bool *chosen)
     memcpy(chosen, next, sizeof next);
 }
 
-/* -I: the ids on one line; with -c the CPUs of each lgroup on a line of its own. */
+/* -I: prints the ids on one line; with -c the CPUs of each lgroup on a line of its own. */
 static void print_ids(const lgrp_id_t *id, int n)
 {
     char buf[NAME_SIZE];

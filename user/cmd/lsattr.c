@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * lsattr.c - AIX's command, for the one device whose attributes are here: `lsattr -E -l sys0`.
+ * lsattr.c - AIX's command, for sys0, the only device with attributes here: `lsattr -E -l sys0`.
  *
- * THEORY    Disk I/O pacing is set by two attributes of sys0.  Here they are the kernel variables of the same names,
- *           and a line is as AIX prints it: attribute, value, description, whether it can be changed.
- * SEE ALSO  chdev.c, docs/pagecache.md
+ * THEORY      Two attributes of sys0 set disk I/O pacing.  On Homeroom they are kernel variables of the same names.  A
+ *             line has AIX's format: attribute, value, description, whether it can be changed.
+ * SEE ALSO    chdev.c, docs/pagecache.md
  */
 #include <errno.h>
 #include <stdbool.h>

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * mdb.c - read and write kernel variables in the language of Solaris's mdb: `echo nlgrps/X |
- * mdb -k`.
+ * mdb.c - reads and writes kernel variables in the language of Solaris's mdb: `echo nlgrps/X | mdb -k`.
  *
- * THEORY    Commands come from standard input, one a line: `name/F` reads with format F,
- * `name/W value` writes.  Numbers are hexadecimal unless marked (0t decimal, 0o octal, 0i
- * binary). Formats and write commands are data: letter, width and base.  A write changes the
- * low bytes that its letter says, so W on a 64-bit variable leaves the upper half alone.  The
- * kernel refuses values outside a variable's range; -1 is all bits, and no variable has other
- * negative values.
- * SEE ALSO  docs/tunables.md; SYS_tunable in include/uapi/homeroom.h
+ * THEORY      Commands come from standard input, one in each line: `name/F` reads with format F, `name/W value` writes.
+ *             Numbers are hexadecimal unless they have a prefix (0t decimal, 0o octal, 0i binary).
+ *             Formats and write commands are rows of tables: letter, width and base.  A write changes as many low bytes
+ *             as its letter says, so W on a 64-bit variable leaves the upper half as it is.  The kernel refuses values
+ *             outside a variable's range.  -1 sets all bits; no variable has other negative values.
+ * SEE ALSO    docs/tunables.md; SYS_tunable in include/uapi/homeroom.h
  */
 #include <ctype.h>
 #include <errno.h>
@@ -22,7 +20,7 @@
 #include "help.h"
 #include "homeroom.h"
 
-#define COLUMN 16 /* values start at a multiple of this many columns */
+#define COLUMN 16 /* values begin at a multiple of this column */
 
 struct format {
     char letter;
@@ -47,12 +45,13 @@ static const struct format *find(const struct format *table, size_t n, char lett
     return NULL;
 }
 
+/* The low `bytes` bytes of the value. */
 static uint64_t low_bytes(uint64_t value, unsigned bytes)
 {
     return bytes >= 8 ? value : value & ((1ull << (bytes * 8)) - 1);
 }
 
-/* "name:" and blanks up to the next column. */
+/* Prints "name:" and blanks up to the next such column. */
 static void print_name(const char *name)
 {
     int used = printf("%s:", name);
@@ -73,7 +72,7 @@ static void print_value(uint64_t value, const struct format *f)
         printf("%" PRId64, (int64_t)(value << unused) >> unused);
 }
 
-/* A number in mdb's notation, the whole of `text`.  0, or -1. */
+/* Parses the whole of `text` as a number in mdb's notation.  Returns 0 or -1. */
 static int parse_number(const char *text, uint64_t *out)
 {
     static const struct {
@@ -103,7 +102,7 @@ static int parse_number(const char *text, uint64_t *out)
     return 0;
 }
 
-/* Fetches a variable.  0, or -1 after mdb's message. */
+/* Reads a variable.  Returns 0; -1 after mdb's message. */
 static int fetch(const char *name, struct hr_tunable *var)
 {
     if (hr_tunable_get(name, var) == 0)
@@ -113,7 +112,7 @@ static int fetch(const char *name, struct hr_tunable *var)
     return -1;
 }
 
-/* Why the variable was not given the value `text`.  -1. */
+/* Prints why the variable did not get the value `text`.  Returns -1. */
 static int refused(const char *name, const char *text, const struct hr_tunable *var)
 {
     if (!var->writable)
@@ -171,7 +170,7 @@ static int do_write(const char *name, const struct format *f, const char *text)
         return -1;
     bytes = f->bytes < var.size ? f->bytes : var.size;
     mask = low_bytes(~0ull, bytes);
-    if (*text == '-') { /* parse_number() made -1 all bits of 64 */
+    if (*text == '-') { /* parse_number() has made all 64 bits of -1 */
         errno = ERANGE;
         if (value != ~0ull)
             return refused(name, text, &var);
@@ -191,7 +190,7 @@ static int do_write(const char *name, const struct format *f, const char *text)
     return 0;
 }
 
-/* One command line.  0, or -1 after a message. */
+/* Executes one command line.  Returns 0; -1 after a message. */
 static int execute(char *line)
 {
     const struct format *f;
@@ -273,8 +272,7 @@ int main(int argc, char **argv)
             usage();
     }
     if (optind != argc)
-        fprintf(stderr, "mdb: %s: it takes no operands; what to do comes from standard input\n",
-                argv[optind]);
+        fprintf(stderr, "mdb: %s: no operands: commands come from standard input\n", argv[optind]);
     if (!kernel || optind != argc)
         usage();
     while (getline(&line, &space, stdin) > 0 && strcmp(line, "$q\n") != 0 &&

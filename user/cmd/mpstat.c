@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * mpstat.c - what each CPU, or each processor set, has done: faults, interrupts, switches, locks, calls, time.
+ * mpstat.c - the activity of each CPU or each processor set: faults, interrupts, switches, locks, calls, time.
  *
- * THEORY      Two readings of the counters cpu:N:sys, one second or more apart.  Shares of time are clock ticks.  Rates
- *             are per second that the CPU was on-line: a CPU takes part in every tick while it is, so that is the
- *             time between the readings, by its ticks over the most ticks that any CPU had.  (Ticks over 100 would be
- *             the same, but a machine whose host is busy counts fewer.)
- *             The first report is about the time since boot, and so is the one after a change of sets or of the CPUs
- *             on-line, which is told first.
+ * THEORY      The numbers are differences of two readings of the counters cpu:N:sys, one second or more apart.  Shares
+ *             of time are in clock ticks.  Rates are per second of on-line time.  A CPU takes part in every tick while
+ *             it is on-line, so its on-line time is the time between the readings, times its ticks, divided by the
+ *             largest number of ticks of any CPU.  (Its ticks divided by 100 would give the same, except that a machine
+ *             on a busy host counts fewer ticks.)
+ *             The first report covers the time since boot.  So does a report after a change of the sets or of the
+ *             on-line CPUs; lines about the change come before it.
  * SEE ALSO    docs/psets.md (what each column counts), kernel/stat/cpustat.h, tests/test_commands.py
  */
 #include <sys/pset.h>
@@ -41,7 +42,7 @@ static const char *const column[NCOLUMNS] = {
 };
 
 struct reading {
-    int set[HR_MAXCPU];     /* of each CPU; PS_NONE too when it is not there */
+    int set[HR_MAXCPU];     /* of each CPU; PS_NONE also if there is no such CPU */
     bool active[HR_MAXCPU]; /* on-line or no-intr */
     double c[HR_MAXCPU][NCOLUMNS];
     double uptime; /* seconds */
@@ -51,7 +52,7 @@ struct reading {
 
 static bool by_set, one_set, aggregate, quiet;
 static int wanted_set;
-/* seconds between the readings for each tick of a CPU that was on-line all the time */
+/* seconds between the readings, for each tick of a CPU that was on-line all the time */
 static double per_tick;
 
 static const char help[] HR_MANUAL =
@@ -140,7 +141,7 @@ static bool has_set(const struct reading *r, psetid_t set)
     return false;
 }
 
-/* The sets of `a` that `b` has not.  Whether there is one. */
+/* Prints the sets that are in `a` and not in `b`.  Returns whether there are any. */
 static bool tell_sets(const struct reading *a, const struct reading *b, const char *what)
 {
     bool any = false;
@@ -154,7 +155,7 @@ static bool tell_sets(const struct reading *a, const struct reading *b, const ch
     return any;
 }
 
-/* The CPUs active in `a` and not in `b`.  Whether there is one. */
+/* Prints the CPUs that are active in `a` and not in `b`.  Returns whether there are any. */
 static bool tell_cpus(const struct reading *a, const struct reading *b, const char *what)
 {
     bool any = false;
@@ -172,6 +173,7 @@ static bool tell_cpus(const struct reading *a, const struct reading *b, const ch
     return any;
 }
 
+/* Prints what differs between the readings: sets, CPUs, the set of a CPU.  Returns whether anything does. */
 static bool changed(const struct reading *old, const struct reading *now)
 {
     bool any = tell_sets(now, old, "created");
@@ -205,7 +207,7 @@ static double all_ticks(const double d[NCOLUMNS])
     return d[C_usr_ticks] + d[C_sys_ticks] + d[C_wt_ticks] + d[C_idl_ticks];
 }
 
-/* What a CPU counted between two readings; old NULL: since boot. */
+/* The counts of a CPU between two readings; if old is NULL, since boot. */
 static void difference(const struct reading *old, const struct reading *now, int cpu,
                        double d[NCOLUMNS])
 {
@@ -226,7 +228,7 @@ static void measure(const struct reading *old, const struct reading *now)
     per_tick = most > 0 ? (now->uptime - (old != NULL ? old->uptime : 0)) / most : 0;
 }
 
-/* One row: what `ncpus` CPUs counted, as rates. */
+/* Prints one row: the counts of `ncpus` CPUs as rates. */
 static void print_row(int id, const double d[NCOLUMNS], int ncpus)
 {
     double ticks = all_ticks(d), seconds = ticks * per_tick / ncpus, r[NCOLUMNS];
@@ -243,7 +245,7 @@ static void print_row(int id, const double d[NCOLUMNS], int ncpus)
         r[C_idl_ticks]);
 }
 
-/* The CPUs of one set, or of any (`any`); a row for each, or one for all. */
+/* Prints the CPUs of one set, or of all sets (`any`): a row for each CPU, or one for all. */
 static int print_cpus(const struct reading *old, const struct reading *now, int set, bool any)
 {
     double sum[NCOLUMNS] = {0};
@@ -318,7 +320,7 @@ int main(int argc, char **argv)
         else
             usage();
     }
-    /* A count of 0 is allowed, and prints nothing. */
+    /* A count of 0 is allowed and prints nothing. */
     if (argc - optind == 2 && strcmp(argv[optind + 1], "0") == 0 &&
         hr_parse_int(argv[optind], 1, 1 << 30, &opt) == 0)
         return 0;

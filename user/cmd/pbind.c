@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * pbind.c - bind processes to a CPU, unbind them, or tell their binding.
+ * pbind.c - binds processes to a CPU, unbinds them, or prints their binding.
  *
- * SEE ALSO  user/include/sys/processor.h: binding to another board moves the home there
+ * SEE ALSO    user/include/sys/processor.h: binding to another board moves the home there
  */
 #include <sys/processor.h>
 
@@ -58,7 +58,7 @@ static const char *binding(int cpu, char *buf, size_t size)
     return buf;
 }
 
-/* Binds (or asks, with PBIND_QUERY) one process.  0, or 1 after a message. */
+/* Binds one process, or with PBIND_QUERY prints its binding.  Returns 0; 1 after a message. */
 static int act(int pid, int cpu)
 {
     char a[24], b[24], what[64];
@@ -81,7 +81,7 @@ static int act(int pid, int cpu)
     return 0;
 }
 
-/* A bare query lists the processes that are bound. */
+/* A query without operands lists the processes that are bound. */
 static int list_bound(void)
 {
     DIR *dir = opendir(hr_path("/proc"));
@@ -102,7 +102,7 @@ static int list_bound(void)
     return 0;
 }
 
-/* Whether processes can be bound to `cpu`.  0, or -1 after a message. */
+/* Checks that processes can be bound to `cpu`.  Returns 0; -1 after a message. */
 static int check_cpu(int cpu)
 {
     char text[16];

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * plgrp.c - show or change the homes and lgroup affinities of threads.
+ * plgrp.c - shows or changes the homes and lgroup affinities of threads.
  *
- * THEORY    Every mode walks the same list of pid/lwp and, for each LWP, reads what is now,
- *           changes it if asked, reads again, and prints one row with old and new.  A home is
- *           changed as Solaris does it: by giving that lgroup the greatest affinity.
- * SEE ALSO  docs/lgroups.md; Solaris plgrp(1)
+ * THEORY      All modes go through the same list of pid/lwp.  For each LWP the program reads the present state, changes
+ *             it if requested, reads it again, and prints one row with the old and the new state.  A home is changed as
+ *             on Solaris: the lgroup gets the greatest affinity.
+ * SEE ALSO    docs/lgroups.md; Solaris plgrp(1)
  */
 #include <sys/lgrp_user.h>
 
@@ -23,11 +23,11 @@ enum { EXIT_USAGE = 1, EXIT_PARTIAL = 2 };
 enum mode { SHOW_HOME, SHOW_AFFINITY, SET_HOME, SET_AFFINITY };
 
 #define MAX_LWPS 4096
-#define KEEP     (-1) /* wanted[]: this lgroup is not in the request */
+#define KEEP     (-1) /* in wanted[]: the request does not name this lgroup */
 
 static enum mode mode = SHOW_HOME;
 static lgrp_cookie_t cookie;
-static int wanted[HR_MAXLGRP]; /* requested affinity per lgroup, or KEEP */
+static int wanted[HR_MAXLGRP]; /* the requested affinity for each lgroup, or KEEP */
 static int nlgrps;
 
 static const char help[] HR_MANUAL =
@@ -85,14 +85,14 @@ static int affinity_number(const char *name)
     exit(EXIT_USAGE);
 }
 
-/* One word of an lgroup list: "3", "0-2", "all", ...: each lgroup it names gets `value`. */
+/* Gives each lgroup that one word of an lgroup list names ("3", "0-2", "all", ...) the value `value`. */
 static void request(char *word, int value)
 {
     char first[16], *dash = strchr(word, '-');
     int low, high;
 
     if (strcmp(word, "all") == 0 || strcmp(word, "leaves") == 0 || strcmp(word, "root") == 0) {
-        low = 0; /* the topology is flat: the root's resources are all the leaves */
+        low = 0; /* the topology is flat: the root contains all leaves */
         high = nlgrps - 1;
     } else {
         snprintf(first, sizeof first, "%.15s", word);
@@ -108,8 +108,8 @@ static void request(char *word, int value)
 }
 
 /*
- * "0-2,5" when `affinity` is given; "0,2/strong,1/weak" when each part ends in its own.  In the
- * second form words up to a slash wait in the text until their affinity is known.
+ * Parses a list: "0-2,5" if `affinity` is given, or "0,2/strong,1/weak", where each part ends with its affinity.  In
+ * the second form the words before a slash stay in the text until their affinity is known.
  */
 static void request_list(char *list, int affinity)
 {
@@ -141,7 +141,7 @@ static int get_affinity(int pid, int lwp, int lgrp)
     return (int)hr_call(SYS_lgrp, LGRP_OP_LWP_GET, pid, lwp, lgrp, 0, 0);
 }
 
-/* The requested lgroups with their affinities, grouped: "0,2/none,1/weak". */
+/* Writes the requested lgroups with their affinities, grouped: "0,2/none,1/weak". */
 static void affinity_text(char *buf, size_t size, const int *now)
 {
     static const int order[] = {LGRP_AFF_STRONG, LGRP_AFF_WEAK, LGRP_AFF_NONE};
@@ -185,7 +185,7 @@ static void print_header(void)
                                   : "HOME");
 }
 
-/* One LWP: shows it, or changes it and shows the change.  0, or -1 with a message. */
+/* Shows one LWP, or changes it and shows the change.  Returns 0; -1 after a message. */
 static int handle(int pid, int lwp)
 {
     int before = home_of(pid, lwp), after, old[HR_MAXLGRP], new[HR_MAXLGRP];
@@ -220,7 +220,7 @@ failed:
     return -1;
 }
 
-/* Is `lwp` in a list such as "2,3,4-8,-4,4-" (NULL: every LWP)? */
+/* Whether `lwp` is in a list such as "2,3,4-8,-4,4-" (NULL: every LWP). */
 static bool in_list(const char *list, int lwp)
 {
     while (list != NULL && *list != '\0') {
@@ -240,7 +240,7 @@ static bool in_list(const char *list, int lwp)
     return list == NULL;
 }
 
-/* "pid" or "pid/lwps".  0, or -1 with a message. */
+/* Handles an operand, "pid" or "pid/lwps".  Returns 0; -1 after a message. */
 static int handle_operand(char *operand)
 {
     static int lwps[MAX_LWPS];
@@ -269,7 +269,7 @@ static int handle_operand(char *operand)
     return status;
 }
 
-/* Ends the program after a message if this is not pid or pid/lwps. */
+/* Ends the program after a message if the operand is neither pid nor pid/lwps. */
 static void check_operand(const char *operand)
 {
     char copy[16];
@@ -304,7 +304,8 @@ int main(int argc, char **argv)
         wanted[id] = KEEP;
     while ((opt = getopt(argc, argv, "Fha:H:A:")) != -1) {
         switch (opt) {
-        case 'F': /* take the process over from another controller: we control by calls alone */
+        case 'F':
+            /* Solaris: takes control from another process; not needed here, as only calls are used */
         case 'h':
             break;
         case 'a':

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * pmap.c - the address space of a process; -L with the lgroup of the pages, -x with residency.
+ * pmap.c - prints the address space of a process; -L with the lgroups of the pages, -x with what is resident.
  *
- * THEORY    /proc/PID/maps has the mappings, /proc/PID/lgrpmap the same cut into runs of pages
- *           in one lgroup: `start-end perms lgrp pages pagesize name`, lgrp `-` where there is
- * no page. A mapping without a file behind it is anonymous; -x counts its resident pages as
- * Anon. SEE ALSO  docs/userland.md; Solaris pmap(1)
+ * THEORY      /proc/PID/maps lists the mappings.  /proc/PID/lgrpmap lists the same mappings as runs of pages in one
+ *             lgroup: `start-end perms lgrp pages pagesize name`, where lgrp is `-` if there is no page.  A mapping
+ *             without a file is anonymous; -x counts its resident pages as Anon.
+ * SEE ALSO    docs/userland.md; Solaris pmap(1)
  */
 #include <ctype.h>
 #include <errno.h>
@@ -21,9 +21,9 @@ struct run {
     unsigned long start, end; /* bytes */
     char perms[8];            /* rwxp or rwxs */
     char lgrp[8];             /* "-" if no page */
-    unsigned long pages;      /* pages of `pagesize` that are there */
+    unsigned long pages;      /* pages of `pagesize` in memory */
     unsigned long pagesize;   /* bytes */
-    char name[512];           /* "" or a path, or a word in square brackets */
+    char name[512];           /* a path, a word in square brackets, or "" */
 };
 
 static bool by_lgroup, extended;
@@ -59,7 +59,7 @@ static void usage(void)
     exit(2);
 }
 
-/* Solaris's flags: read, write, execute, shared, (no swap reserved), 5 columns. */
+/* Solaris's flags, 5 columns: read, write, execute, shared, (no swap reserved). */
 static const char *flags(const char *perms)
 {
     static char out[6];
@@ -69,7 +69,7 @@ static const char *flags(const char *perms)
     return out;
 }
 
-/* "[heap]" as Solaris spells it, "[ heap ]"; "[ anon ]" for no name; a path as it is. */
+/* The name as Solaris prints it: "[heap]" becomes "[ heap ]", no name "[ anon ]"; a path stays. */
 static const char *title(const char *name)
 {
     static char out[520];
@@ -87,7 +87,7 @@ static bool anonymous(const struct run *r)
     return r->name[0] == '\0' || r->name[0] == '[';
 }
 
-/* A line of lgrpmap.  0, or -1 if it is not one. */
+/* Parses a line of lgrpmap.  Returns 0; -1 if it is not one. */
 static int parse_run(const char *line, struct run *r)
 {
     int at = 0;
@@ -99,7 +99,7 @@ static int parse_run(const char *line, struct run *r)
     return 0;
 }
 
-/* A line of maps: start-end perms offset device inode [name]. */
+/* Parses a line of maps: start-end perms offset device inode [name]. */
 static int parse_map(const char *line, struct run *r)
 {
     int at = 0;
@@ -135,7 +135,7 @@ static void print_run(const struct run *r)
     printf("%s%s\n", by_lgroup ? " " : "  ", title(r->name));
 }
 
-/* -x sums the runs of one mapping into one line; a mapping ends where name or perms change. */
+/* -x prints the runs of one mapping as one line.  A mapping ends where name or perms change. */
 static void print_extended(const struct run *sum, unsigned long rss, unsigned long anon)
 {
     char anon_text[24] = "-", rss_text[24] = "-";

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * priocntl.c - show or set the scheduling class and priority of processes, or run a command in
- * one.
+ * priocntl.c - shows or sets the scheduling class and priority of processes, or runs a command in a class.
  *
- * SEE ALSO  docs/dispatcher.md for the classes; Solaris priocntl(1)
+ * SEE ALSO    docs/dispatcher.md for the classes; Solaris priocntl(1)
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -17,7 +16,7 @@
 struct class_fact {
     int cls;
     const char *title, *column;
-    int low, high; /* user priorities */
+    int low, high; /* the range of user priorities */
 };
 
 static const struct class_fact fact[] = {
@@ -80,6 +79,7 @@ static int list_classes(void)
     return 0;
 }
 
+/* Prints the reason in errno.  Returns 1. */
 static int complain(int pid)
 {
     char what[32];
@@ -89,7 +89,7 @@ static int complain(int pid)
     return 1;
 }
 
-/* Prints the processes given, class by class. */
+/* Prints the given processes, class by class. */
 static int display(const int *pid, int n)
 {
     int status = 0;
@@ -116,7 +116,7 @@ static int display(const int *pid, int n)
     return status;
 }
 
-/* The number of a user priority in class `cls`.  0; 1 with a message. */
+/* Parses a user priority of class `cls`.  Returns 0; 1 after a message. */
 static int parse_priority(const char *text, int cls, int *upri)
 {
     int c = 0;
@@ -130,8 +130,10 @@ static int parse_priority(const char *text, int cls, int *upri)
     return 1;
 }
 
-/* Sets class (-1: as it is) and priority (NULL: the class's default, 0).  0, or 1 with a
- * message. */
+/*
+ * Sets the class (-1: leaves it) and the priority (NULL: leaves it, or 0 in a new class).  Returns 0; 1 after a
+ * message.
+ */
 static int set(int pid, int cls, const char *priority)
 {
     struct hr_pcinfo info;
@@ -162,7 +164,7 @@ int main(int argc, char **argv)
         } else if (opt == 'p') {
             priority = optarg;
         } else if (opt == 'i' && strcmp(optarg, "pid") != 0) {
-            fprintf(stderr, "priocntl: -i %s: there is only pid\n", optarg);
+            fprintf(stderr, "priocntl: -i %s: the only kind of id is pid\n", optarg);
             usage();
         } else if (opt == '?' || (strchr("ldse", opt) != NULL && mode != 0)) {
             usage();

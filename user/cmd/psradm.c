@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * psradm.c - take CPUs off-line, bring them on-line, or shield them from interrupts.
+ * psradm.c - takes CPUs off-line, brings them on-line, or keeps interrupts away from them.
  *
- * THEORY    One p_online(2) per CPU, when all operands name CPUs: 3, or 4-7.  A CPU that cannot be changed is
- *           reported and the others are done; with -a such a CPU is no error, as "all" means as many as possible.
- * SEE ALSO  psrinfo; user/include/sys/processor.h for the reasons of EBUSY
+ * THEORY      The program calls p_online(2) for each CPU, after a check that all operands name CPUs: 3, or 4-7.  If a
+ *             CPU cannot be changed, it prints the reason and goes on with the others.  With -a this is no error,
+ *             because "all" means as many as possible.
+ * SEE ALSO    psrinfo; user/include/sys/processor.h for the reasons of EBUSY
  */
 #include <sys/processor.h>
 
@@ -18,7 +19,7 @@
 #include "homeroom.h"
 
 static bool all, verbose, forced;
-static int wanted; /* P_ONLINE, P_OFFLINE or P_NOINTR; 0 until an option says */
+static int wanted; /* P_ONLINE, P_OFFLINE or P_NOINTR; 0 until an option sets it */
 
 static const char help[] HR_MANUAL =
     "NAME\n"
@@ -71,7 +72,7 @@ static void report(int cpu, int before)
         printf("processor %d %s.\n", cpu, action);
 }
 
-/* 0, or -1 after a message. */
+/* Changes one CPU.  Returns 0; -1 after a message. */
 static int change(int cpu)
 {
     int before = p_online(cpu, wanted | (forced && wanted == P_OFFLINE ? P_FORCED : 0));
@@ -134,7 +135,7 @@ int main(int argc, char **argv)
     for (cpu = 0; all && cpu < HR_MAXCPU; cpu++)
         if (p_online(cpu, P_STATUS) >= 0)
             failed |= change(cpu);
-    for (int i = optind; i < argc; i++) /* before anything is done */
+    for (int i = optind; i < argc; i++) /* all operands are checked before the first change */
         if (hr_parse_cpus(argv[i], &cpu, &last) != 0) {
             hr_no_cpu("psradm", argv[i]);
             return 2;
@@ -143,7 +144,7 @@ int main(int argc, char **argv)
         }
     for (int i = optind; i < argc; i++)
         for (hr_parse_cpus(argv[i], &cpu, &last); cpu <= last && cpu < HR_MAXCPU; cpu++)
-            if (p_online(cpu, P_STATUS) >= 0) /* of a range, those that are there */
+            if (p_online(cpu, P_STATUS) >= 0) /* of a range, only the CPUs that exist */
                 failed |= change(cpu) != 0;
     return failed != 0;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * psrinfo.c - print the state of CPUs, and since when; or what shares a socket and a core.
+ * psrinfo.c - prints the state of CPUs and the time of its last change, or which CPUs share a socket and a core.
  *
- * THEORY    A physical processor (-p) is what the machine calls a socket: the chip of a T2000, and on Fireplane
- *           machines the dual-CPU pair of a Uniboard (the real ones count each CPU, a chip of its own).
- * SEE ALSO  psradm(1); user/include/sys/processor.h
+ * THEORY      A physical processor (-p) is what the machine calls a socket: the chip of a T2000; on Fireplane machines
+ *             the pair of CPUs of a Uniboard (a real Uniboard counts each CPU, which is a chip of its own).
+ * SEE ALSO    psradm(1); user/include/sys/processor.h
  */
 #include <sys/processor.h>
 
@@ -110,7 +110,7 @@ static int show(int cpu)
     return 0;
 }
 
-/* The CPUs that `name` in the topology of `cpu` lists: "4-5,8".  A CPU that does not tell is alone. */
+/* The CPUs that file `name` in the topology of `cpu` lists: "4-5,8".  Without that file the CPU is alone. */
 static size_t sharers(int cpu, const char *name, int *list)
 {
     FILE *f = fopen(hr_path("/sys/devices/system/cpu/cpu%d/topology/%s", cpu, name), "r");
@@ -133,7 +133,7 @@ static size_t sharers(int cpu, const char *name, int *list)
     return n;
 }
 
-/* "8 cores and ", "2 virtual processors (0 1)" */
+/* Prints "8 cores and ", "2 virtual processors (0 1)". */
 static void print_count(size_t n, const char *what)
 {
     printf("%zu %s%s", n, what, n == 1 ? "" : "s");
@@ -147,7 +147,7 @@ static void print_processors(const int *list, size_t n)
     printf(" (%s)\n", hr_ranges(text, sizeof text, list, n));
 }
 
-/* -pv: one physical processor, and its cores if they have several CPUs. */
+/* -pv: prints one physical processor, and its cores if they have several CPUs. */
 static void show_chip(const int *list, size_t n)
 {
     int core[HR_MAXCPU];
@@ -175,7 +175,7 @@ static void show_chip(const int *list, size_t n)
         printf("    %s (clock %d MHz)\n", info.pi_processor_type, info.pi_clock);
 }
 
-/* -p: physical processors, which are the sockets of the machine; each is known by its first CPU. */
+/* -p: prints the physical processors, which are the sockets of the machine.  Each is known by its first CPU. */
 static int show_chips(void)
 {
     int list[HR_MAXCPU];

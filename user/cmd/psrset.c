@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * psrset.c - make, fill, show and destroy processor sets, bind processes to them, fence their CPUs off from interrupts.
+ * psrset.c - creates, fills, shows and destroys processor sets, binds processes to them, keeps interrupts away from
+ * their CPUs.
  *
- * THEORY      One option says what to do, and its operands with whom.  Nothing is done before all operands are numbers
- *             or ranges and the set that the option names is there.  Then each operand is done by itself, and one that
- *             fails is reported and the others are done (status 1); but a set made for processors is not left empty.
- *             Words and order of the lines are Solaris's.
- *             LWPs of another process are named pid/lwps, as in 411/2,4-8; -4 is up to 4, 4- from 4 up.
+ * THEORY      One option says what to do; its operands say with which CPUs, processes or sets.  First the program
+ *             checks that all operands are numbers or ranges, and that the set which the option names exists.  Then it
+ *             handles each operand separately.  If one fails, it prints the reason and goes on with the others (status
+ *             1).  But it does not leave a new set empty if processors were named for it.  The words and the order of
+ *             the lines are Solaris's.
+ *             LWPs of another process are named pid/lwps, as in 411/2,4-8; -4 means up to 4, 4- means from 4 up.
  * SEE ALSO    user/include/sys/pset.h, docs/psets.md, tests/test_commands.py
  */
 #include <sys/pset.h>
@@ -92,7 +94,7 @@ static void must_specify(const char *what)
     usage();
 }
 
-/* Says what could not be done, with the reason in errno.  Returns 1. */
+/* Prints what could not be done, with the reason in errno.  Returns 1. */
 static int failed(const char *format, int number)
 {
     char what[64];
@@ -115,7 +117,7 @@ static psetid_t parse_set(const char *text)
     return set;
 }
 
-/* Says that there is no such set.  Returns 1. */
+/* Prints that there is no such set.  Returns 1. */
 static int no_set(psetid_t set)
 {
     fprintf(stderr, "psrset: processor set %d: Invalid argument (psrset -i lists the sets)\n", set);
@@ -167,7 +169,7 @@ static void parse_cpus(const char *text, int *first, int *last)
     exit(2);
 }
 
-/* A CPU, or those there are in a range. */
+/* Calls fn for a CPU, or for the CPUs that exist in a range. */
 static int for_cpus(const char *text, cpu_fn fn, psetid_t set)
 {
     int first, last, status = 0;
@@ -181,7 +183,7 @@ static int for_cpus(const char *text, cpu_fn fn, psetid_t set)
     return status;
 }
 
-/* Whether each operand names a CPU.  0, or 1 after a message. */
+/* Checks that each operand names a CPU.  Returns 0; 1 after a message. */
 static int check_cpus(char **operand)
 {
     int first, last;
@@ -203,7 +205,7 @@ static int for_all_cpus(char **operand, cpu_fn fn, psetid_t set)
     return status;
 }
 
-/* The CPUs that are in a set. */
+/* Prints the CPUs that are in a set. */
 static int query_assigned(void)
 {
     int status = 0;
@@ -217,7 +219,7 @@ static int query_assigned(void)
 
 /* ---- LWPs ---- */
 
-typedef int (*lwp_fn)(pid_t pid, int lwp, psetid_t set); /* lwp 0: the process */
+typedef int (*lwp_fn)(pid_t pid, int lwp, psetid_t set); /* lwp 0: the whole process */
 
 static const char *what_name(pid_t pid, int lwp, char buf[48])
 {
@@ -228,7 +230,7 @@ static const char *what_name(pid_t pid, int lwp, char buf[48])
     return buf;
 }
 
-/* Binds (or asks about, PS_QUERY) one process or LWP, and tells. */
+/* Binds one process or LWP, or asks for its binding (PS_QUERY), and prints the result. */
 static int bind_lwp(pid_t pid, int lwp, psetid_t set)
 {
     char name[48], was[16], is[16];
@@ -249,7 +251,7 @@ static int bind_lwp(pid_t pid, int lwp, psetid_t set)
     return 0;
 }
 
-/* "2", "4-8", "-4", "4-" -> a range.  0, or -1. */
+/* Parses a range: "2", "4-8", "-4", "4-".  Returns 0 or -1. */
 static int parse_range(char *text, int *first, int *last)
 {
     char *dash = strchr(text, '-');
@@ -270,7 +272,10 @@ static int parse_range(char *text, int *first, int *last)
     return 0;
 }
 
-/* Splits pid[/lwps] in `copy`: *pid, *lwps (NULL: the process).  Ends the program after a message if it is neither. */
+/*
+ * Splits pid[/lwps] in `copy` into *pid and *lwps (NULL: the process).  Ends the program after a message if it is
+ * neither.
+ */
 static void parse_lwps(const char *text, char copy[128], int *pid, char **lwps)
 {
     char parts[128], *rest = parts, *part;
@@ -292,7 +297,7 @@ static void parse_lwps(const char *text, char copy[128], int *pid, char **lwps)
         }
 }
 
-/* pid, or pid/lwps. */
+/* Handles an operand, pid or pid/lwps. */
 static int for_lwps(const char *text, psetid_t set)
 {
     static int lwps[MAX_LWPS];
@@ -321,7 +326,7 @@ static int for_lwps(const char *text, psetid_t set)
     return status;
 }
 
-/* For each process that there is. */
+/* Calls fn for each process. */
 static int for_processes(int (*fn)(pid_t pid, psetid_t set), psetid_t set)
 {
     DIR *dir = opendir(hr_path("/proc"));
@@ -348,7 +353,7 @@ static int show_if_bound(pid_t pid, psetid_t set)
     return 0;
 }
 
-/* The LWPs of a process that are in `set`, or in any for PS_MYID: fn for each. */
+/* Calls fn for each LWP of a process that is in `set`, or with PS_MYID in any set. */
 static int for_bound_lwps(pid_t pid, psetid_t set, lwp_fn fn, psetid_t to)
 {
     static int lwps[MAX_LWPS];
@@ -379,7 +384,7 @@ static int unbind_lwps(pid_t pid, psetid_t set)
     return for_bound_lwps(pid, set, unbind_quietly, PS_NONE);
 }
 
-/* -Q, -U: the LWPs of the sets named, or of all. */
+/* -Q, -U: handles the LWPs of the named sets, or of all sets. */
 static int for_sets_lwps(char **operand, int (*fn)(pid_t pid, psetid_t set))
 {
     int status = 0;
@@ -454,7 +459,8 @@ static int destroy(char **operand)
 
     for (char **o = operand; *o != NULL; o++)
         if (pset_info(parse_set(*o), NULL, NULL, NULL) != 0)
-            return no_set(parse_set(*o)); /* before anything is done */
+            /* all operands are checked before the first set is destroyed */
+            return no_set(parse_set(*o));
     for (; *operand != NULL; operand++) {
         psetid_t set = parse_set(*operand);
 
@@ -467,7 +473,7 @@ static int destroy(char **operand)
     return status;
 }
 
-/* -f, -n: the set does not remember it; each CPU does. */
+/* -f, -n: the state belongs to each CPU, not to the set. */
 static int set_interrupts(psetid_t set, int wanted)
 {
     processorid_t list[HR_MAXCPU];
@@ -500,9 +506,9 @@ static int run_in(psetid_t set, char **command)
     return 2;
 }
 
-/* ---- which ---- */
+/* ---- options ---- */
 
-/* Ends the program after a message if an operand is not what the option `what` takes. */
+/* Ends the program after a message if an operand is not of the kind that the option `what` takes. */
 static void check_operands(int what, char **operand)
 {
     char copy[128], *lwps;
@@ -518,7 +524,7 @@ static void check_operands(int what, char **operand)
     }
 }
 
-/* Whether the set that the option names is there, and has CPUs to run on (-b, -e).  0, or 1 after a message. */
+/* Checks that the set that the option names exists, and has CPUs to run on (-b, -e).  Returns 0; 1 after a message. */
 static int check_set(int what, psetid_t set)
 {
     processorid_t list[HR_MAXCPU];
@@ -595,7 +601,7 @@ int main(int argc, char **argv)
     int opt, what = 0;
 
     hr_help(argv, help);
-    /* "+": what follows the command of -e is its own. */
+    /* "+": options after the command of -e belong to the command. */
     while ((opt = getopt(argc, argv, "+abcdefFinpqQruU")) != -1) {
         if (opt == '?')
             usage();

@@ -2,11 +2,11 @@
 /*
  * swap.c - swap areas, as Solaris's swap(1M): list, summary, add, delete.
  *
- *     swap -l      areas: name, device, first block, blocks and free blocks of 512 bytes
- *     swap -s      what programs have been promised, and what there is left: memory and swap together
- *     swap -a F    add a disk or a file;  swap -d F  take it away
+ * swap -l      lists the areas: name, device, first block, blocks and free blocks of 512 bytes
+ * swap -s      shows how much memory programs have reserved, and how much is left: memory and swap together
+ * swap -a F    adds a disk or a file;  swap -d F  removes it
  *
- * SEE ALSO  docs/pageout.md; busybox's swapon and swapoff
+ * SEE ALSO    docs/pageout.md; busybox's swapon and swapoff
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -69,7 +69,7 @@ static int list(void)
         struct stat st = {0};
 
         if (sscanf(line, "%255s %31s %lld %lld", name, type, &size, &used) != 4)
-            continue; /* the heading */
+            continue; /* the line of headings */
         if (n++ == 0)
             printf("swapfile             dev  swaplo blocks   free\n");
         stat(name, &st);
@@ -85,7 +85,7 @@ static int list(void)
     return n == 0;
 }
 
-/* Solaris tells what is allocated from what is only reserved; here all that is promised is reserved. */
+/* Solaris distinguishes allocated memory from memory that is only reserved.  Here all is reserved. */
 static void summary(void)
 {
     long long reserved = hr_kstat_value("unix", 0, "swap", "reserved", 0) * KB;
@@ -98,7 +98,7 @@ static void summary(void)
            reserved - out, reserved, available);
 }
 
-/* `unfit` says what is wrong with a file or disk that the call takes for none of its kind. */
+/* Adds or removes an area.  `unfit` is the message for a file or disk of the wrong kind. */
 static int change(const char *name, int (*call)(const char *), const char *unfit)
 {
     if (call(name) == 0)

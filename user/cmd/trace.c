@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * trace.c - what the kernel did while a command ran: who ran where, who woke whom, faults, interrupts, disks, locks.
+ * trace.c - shows what the kernel did while a command ran: which threads ran on which CPU, wake-ups, faults,
+ * interrupts, disks, locks.
  *
- * THEORY      The trace is of the whole machine.  It is turned on, the command runs, it is turned off, and only then
- *             read, so that reading is not part of it; what the rings do not hold is lost, the oldest first (-n makes
- *             them larger).  Events come out by time; -o writes them as they are, for tools/homeroom/trace.py.
+ * THEORY      The trace covers the whole machine.  The program turns it on, runs the command and turns it off.  Only
+ *             then it reads the trace, so the trace does not contain the reading.  What does not fit into the rings is
+ *             lost, the oldest events first; -n makes the rings larger.  Events are printed in the order of time; -o
+ *             writes them unchanged, for tools/homeroom/trace.py.
  * SEE ALSO    docs/trace.md, include/uapi/trace.h, kernel/fs/devfs/tracedev.c
  */
 #include <errno.h>
@@ -76,8 +78,9 @@ static void fail(const char *what)
     exit(1);
 }
 
-/* ---- turning it on and off ---- */
+/* ---- turning the trace on and off ---- */
 
+/* Sets a kernel variable.  Ends the program after a message if that fails. */
 static void set(const char *name, uint64_t value)
 {
     struct hr_tunable var;
@@ -94,6 +97,7 @@ static void set(const char *name, uint64_t value)
     exit(1);
 }
 
+/* The mask of the events in a list of names.  Ends the program after a message if a name is unknown. */
 static uint32_t mask_of(char *list)
 {
     uint32_t mask = 0;
@@ -104,7 +108,7 @@ static uint32_t mask_of(char *list)
         while (i < TRACE_TYPES && strcmp(names[i], word) != 0)
             i++;
         if (i == TRACE_TYPES) {
-            fprintf(stderr, "trace: there is no event %s\n", word);
+            fprintf(stderr, "trace: no event '%s'\n", word);
             usage();
         }
         mask |= 1u << i;
@@ -116,7 +120,7 @@ static uint32_t mask_of(char *list)
     return mask;
 }
 
-/* Its status; *ran: it could be run, so there is something to see. */
+/* Runs the command.  Returns its status; *ran: it could be started, so there is a trace to show. */
 static int run(char **command, bool *ran)
 {
     int status, failed[2];
@@ -146,7 +150,7 @@ static int run(char **command, bool *ran)
 
 /* ---- reading ---- */
 
-/* All that `path` has: header, records.  *n: records, the header counted; a TRACE_END and what follows is left out. */
+/* All records of `path`, the header first.  *n: their number.  A TRACE_END and what follows are left out. */
 static struct trace_record *read_all(const char *path, size_t *n)
 {
     char *data = NULL;
@@ -301,10 +305,10 @@ int main(int argc, char **argv)
     if ((in == NULL) == (optind == argc) || (in != NULL && (out != NULL || entries != 0)))
         usage();
     if (out != NULL && (to = fopen(out, "we")) == NULL)
-        fail(out); /* before the command runs */
+        fail(out); /* is opened before the command runs */
     if (in == NULL) {
         set("trace_enable", 0);
-        free(read_all(hr_path("/dev/trace"), &n)); /* what an earlier one left */
+        free(read_all(hr_path("/dev/trace"), &n)); /* drops the events of an earlier trace */
         if (entries != 0)
             set("trace_entries", (uint64_t)entries);
         set("trace_enable", mask);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * truss.c - run a command and print each system call it makes.
+ * truss.c - runs a command and prints each system call that it makes.
  *
- * THEORY    The kernel writes one line of numbers per call into a pipe (SYS_truss, include/uapi/homeroom.h);
- *           here they become names.  The child turns tracing on and execs; the pipe ends when the last
- *           traced process has.  What a call's arguments mean is a string of letters in call[]:
- *           d number, x hexadecimal, o octal, p path (which the kernel sends), f open flags, s signal.
- * SEE ALSO  docs/userland.md; Solaris truss(1)
+ * THEORY      The kernel writes one line of numbers for each call into a pipe (SYS_truss, include/uapi/homeroom.h).
+ *             This program translates the numbers into names.  The child turns tracing on and calls exec.  The pipe
+ *             ends with the last traced process.  The meaning of a call's arguments is a string of letters in call[]: d
+ *             number, x hexadecimal, o octal, p path (which the kernel sends), f open flags, s signal.
+ * SEE ALSO    docs/userland.md; Solaris truss(1)
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -212,7 +212,7 @@ static const struct call call[] = {
 };
 #define NCALLS ((long)(sizeof call / sizeof call[0]))
 
-/* musl prints errors as sentences; a trace wants the names. */
+/* musl prints errors as sentences; a trace needs the names. */
 static const char *const error_name[] = {
     [EPERM] = "EPERM",
     [ENOENT] = "ENOENT",
@@ -256,7 +256,7 @@ static const char *const error_name[] = {
     [EDEADLK] = "EDEADLK",
 };
 
-/* One line of the kernel's. */
+/* A line from the kernel. */
 struct event {
     int pid, lwp;
     long number;
@@ -264,10 +264,10 @@ struct event {
     bool returns;
     long result;
     uint64_t ns;
-    char path[4 * TRUSS_PATH_MAX + 4]; /* "" or with its quotes */
+    char path[4 * TRUSS_PATH_MAX + 4]; /* with its quotes, or "" */
 };
 
-/* -c: sums per call; calls we have no name for share the last row. */
+/* -c: sums for each call; calls without a name share the last row. */
 static struct {
     uint64_t ns;
     long calls, errors;
@@ -367,7 +367,7 @@ static size_t print_argument(char *buf, size_t size, char kind, const struct eve
     if (kind == 'x' || kind == 'p')
         return (size_t)snprintf(buf, size, "%#" PRIX64, e->arg[i]);
     if (value >> 32 == 0)
-        value = (int)value; /* an int argument: -1 came as 0xffffffff */
+        value = (int)value; /* an int argument: -1 arrives as 0xffffffff */
     if (value == AT_FDCWD)
         return (size_t)snprintf(buf, size, "AT_FDCWD");
     return (size_t)snprintf(buf, size, "%" PRId64, value);
@@ -446,7 +446,7 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Starts the command with its trace going into a pipe.  Returns the read end. */
+/* Starts the command with its trace in a pipe.  Returns the reading end. */
 static FILE *start(char **command, pid_t *pid)
 {
     int fd[2];

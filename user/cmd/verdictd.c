@@ -2,18 +2,18 @@
 /*
  * verdictd.c - the test agent: runs commands that the test harness sends over the verdict port.
  *
- * THEORY      The port carries lines.  From the harness:
- *                 run ID UID TEXT     start `sh -c TEXT` as UID, standard input empty
- *                 kill ID             SIGKILL to the process group of that command
- *             From us:
- *                 @ready              the agent listens
- *                 @out ID TEXT        a piece of its output, standard output and error together
- *                 @done ID STATUS     it has ended; 128 + signal when a signal ended it
- *             In TEXT every byte that is not a printable character, and @ and %, is written %XX.  The kernel
- *             writes lines of its own to this port at any moment, even inside one of ours; as each begins
- *             with @, and no other @ occurs, the harness can take them out again.
- *             Several commands may run at once, up to JOB_MAX.
- * INVARIANTS  I1  a command's last @out comes before its @done
+ * THEORY      The port carries lines.
+ *             From the harness:
+ *                 run ID UID TEXT     start `sh -c TEXT` as UID, with an empty standard input
+ *                 kill ID             send SIGKILL to the process group of that command
+ *             From the agent:
+ *                 @ready              the agent reads the port
+ *                 @out ID TEXT        a piece of the command's output, standard output and error together
+ *                 @done ID STATUS     the command has ended; 128 + signal when a signal ended it
+ *             In TEXT every byte that is not a printable character, and @ and %, is written %XX.  The kernel writes
+ *             lines of its own to this port at any moment, even inside a line of the agent.  As each begins with @, and
+ *             there is no other @, the harness can separate them.  Up to JOB_MAX commands may run at once.
+ * INVARIANTS  I1  the last @out of a command comes before its @done
  * SEE ALSO    tools/homeroom/verdict.py (the other end), user/cmd/init.c
  */
 #include <errno.h>
@@ -50,28 +50,30 @@ static const char help[] HR_MANUAL =
     "    init, docs/testing.md\n";
 
 #define JOB_MAX        8
-#define LINE_MAX_BYTES 16384 /* of a line from the harness, the escapes counted */
+#define LINE_MAX_BYTES 16384 /* bytes of a line from the harness, with its escapes */
 #define PIECE          512   /* bytes of output in one @out line */
 
 struct job {
     unsigned id;
     pid_t pid; /* 0: free */
-    int out;   /* read end of the pipe behind its standard output and error, -1: at its end */
+    /* the reading end of the pipe with its standard output and error; -1: the pipe has ended */
+    int out;
 };
 
 static struct job jobs[JOB_MAX];
 static int port;
-static int child_pipe[2]; /* the SIGCHLD handler wakes poll() through it */
+static int child_pipe[2]; /* the SIGCHLD handler writes to it, to wake poll() */
 
 static void on_child(int sig)
 {
     int saved = errno;
 
     if (write(child_pipe[1], "", 1) < 0)
-        (void)sig; /* full: poll() wakes anyway */
+        (void)sig; /* if the pipe is full, poll() wakes anyway */
     errno = saved;
 }
 
+/* Writes to the port.  Ends the program on an error. */
 static void put(const char *buf, size_t n)
 {
     while (n > 0) {
@@ -115,7 +117,9 @@ static void put_done(unsigned id, int status)
     put(line, (size_t)snprintf(line, sizeof line, "@done %u %d\n", id, code));
 }
 
-/* Pass on a piece of what the pipe holds; close it at its end.  Returns false when there is no more now. */
+/*
+ * Passes on a piece of the pipe's content; closes the pipe at its end.  Returns false when there is nothing more now.
+ */
 static bool drain(struct job *job)
 {
     char data[PIECE];
@@ -130,7 +134,7 @@ static bool drain(struct job *job)
     return n > 0;
 }
 
-/* Undo the %XX escapes of text in place. */
+/* Replaces the %XX escapes of text by their bytes, in place. */
 static void unescape(char *text)
 {
     char *to = text, digits[3] = "";
@@ -147,6 +151,7 @@ static void unescape(char *text)
     *to = '\0';
 }
 
+/* In a child: takes on the user's ids and environment.  Ends the process on an error. */
 static void become(uid_t uid)
 {
     if (uid == 0)
@@ -159,6 +164,7 @@ static void become(uid_t uid)
     setenv("USER", "student", 1);
 }
 
+/* Starts `sh -c text` as job `id`.  Reports the job as done, with status 126, if that fails. */
 static void run(unsigned id, uid_t uid, char *text)
 {
     struct job *job = jobs;
@@ -172,7 +178,8 @@ static void run(unsigned id, uid_t uid, char *text)
     }
     *job = (struct job){.id = id, .pid = fork(), .out = out[0]};
     if (job->pid == 0) {
-        setpgid(0, 0); /* here and below: whoever comes first */
+        /* both parent and child set the group, so that it is set whichever runs first */
+        setpgid(0, 0);
         null = open("/dev/null", O_RDWR);
         dup2(null, 0);
         dup2(out[1], 1);
@@ -210,7 +217,7 @@ static void obey(char *line)
     }
 }
 
-/* Read from the port and obey each whole line.  A line that is too long is dropped. */
+/* Reads from the port and obeys each whole line.  A line that is too long is dropped. */
 static void listen_port(void)
 {
     static char line[LINE_MAX_BYTES];
@@ -233,7 +240,7 @@ static void listen_port(void)
         used = 0;
 }
 
-/* Wait for children; the last output of a command goes out before its @done (I1). */
+/* Waits for ended children and passes on the rest of their output before their @done (I1). */
 static void reap(void)
 {
     char junk[64];

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * vmstat.c - memory, paging and CPUs, in the layouts of Solaris.
+ * vmstat.c - memory, paging and CPUs, in Solaris's layouts.
  *
- * THEORY    Two readings of counters differ by what happened in between; the first line shows what happened since boot.
- *           Amounts of memory are KB, rates are per second. `w` (swapped out) and `de` are always 0: nothing is
- *           swapped out as a whole.  `r` is the threads that run or want to, this program left out, at the moment.
- * SEE ALSO  docs/pageout.md; Solaris vmstat(1M)
+ * THEORY      The numbers are differences of two readings of counters; the first line is since boot.  Amounts of memory
+ *             are in KB, rates per second.  `w` (swapped out) and `de` are always 0, because no process is swapped out
+ *             as a whole.  `r` is the number of threads that run or want to run at the moment, without this program's
+ *             own.
+ * SEE ALSO    docs/pageout.md; Solaris vmstat(1M)
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 
 enum { DISKS = 4, KB = 4 /* in a page */, HEADING = 19 };
 
-/* Counters of CPUs, summed: kstat cpu:N:sys. */
+/* Counters of CPUs, kstat cpu:N:sys, summed over all CPUs. */
 // clang-format off
 #define COUNTERS(X) \
     X(pgrec) X(minf) X(mjf) X(pgin) X(pgpgin) X(pgout) X(pgpgout) X(dfree) X(scan) X(rev) \
@@ -147,7 +148,7 @@ static void take(struct reading *r)
     }
 }
 
-/* What a counter did in a second. */
+/* The rate of a counter, per second. */
 static double rate(const struct reading *a, const struct reading *b, int c)
 {
     double t = b->seconds - a->seconds;
@@ -181,7 +182,7 @@ static void print_usual(const struct reading *a, const struct reading *b, bool h
     if (heading) {
         printf(" kthr      memory            page            disk          faults      cpu\n");
         printf(" r b w   swap  free  %s pi po fr de sr", swapping ? "si  so" : "re  mf");
-        /* the letter of its kind and the last of its name: s0, va */
+        /* the first letter and the last character of the disk's name: s0, va */
         for (int i = 0; i < b->ndisks; i++)
             printf(" %c%c", b->disk[i][0], b->disk[i][strlen(b->disk[i]) - 1]);
         printf("%*s   in   sy   cs us sy id\n", 3 * (DISKS - b->ndisks), "");
@@ -252,7 +253,7 @@ static void print_totals(void)
         printf("%9.0f %s\n", line[i].counter < 0 ? 0 : r.c[line[i].counter], line[i].text);
 }
 
-/* Interrupts of each device, and in all: number and rate since boot. */
+/* Prints the interrupts of each device and their sum: number, and rate since boot. */
 static int print_interrupts(void)
 {
     FILE *f = fopen(hr_path("/proc/interrupts"), "r");
@@ -272,7 +273,7 @@ static int print_interrupts(void)
             double n = 0;
 
             if (p == NULL || name == NULL || p == text || p[-1] < '0' || p[-1] > '9')
-                continue; /* not a device's: the rows of timers and cross-calls have words there */
+                continue; /* a row of timers or cross-calls, not of a device, has words there */
             name[strcspn(name, "\n")] = '\0';
             for (p++;; p = end) { /* one number for each CPU */
                 double v = strtod(p, &end);
@@ -292,7 +293,8 @@ static int print_interrupts(void)
 
 int main(int argc, char **argv)
 {
-    static struct reading r[2]; /* the first: boot, when all was 0 */
+    /* the first reading stands for the boot, when all counters were 0 */
+    static struct reading r[2];
     int opt;
     bool totals = false, interrupts = false;
 

@@ -132,7 +132,7 @@ void *bench_shared(size_t bytes, bool large)
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
 
     if (p == MAP_FAILED && large) {
-        printf("no shared memory in large pages (%s): small ones\n", strerror(errno));
+        printf("no shared memory in large pages (%s): using small pages\n", strerror(errno));
         return bench_shared(bytes, false);
     }
     if (p == MAP_FAILED)
@@ -290,7 +290,7 @@ int bench_census_report(const struct bench_census *census, int n, enum bench_pla
     int nlgrps = cookie == LGRP_COOKIE_NONE ? 1 : lgrp_nlgrps(cookie), bad = 0;
 
     if (census->none) {
-        printf("pages: this system does not tell where they are\n");
+        printf("pages: this system does not show where they are\n");
         return 0;
     }
     if (cookie == LGRP_COOKIE_NONE)
@@ -303,7 +303,7 @@ int bench_census_report(const struct bench_census *census, int n, enum bench_pla
     if (cookie == LGRP_COOKIE_NONE)
         return 0;
     if (census->unknown != 0) {
-        printf("%lu pages are not mapped, or not with the page size asked for\n", census->unknown);
+        printf("%lu pages are not mapped, or have another page size\n", census->unknown);
         bad = 1;
     }
     if (placement == BENCH_FIRST && census->local != census->total)
