@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * beside.c - what a streaming write does to other work on its disk, and on another.
+ * beside.c - how a streaming write slows down other work on the same disk and on another disk.
  *
- * THEORY      A stream writes a file, 64 KiB with each write(2), and ends with fsync.  While it runs, other threads
- *             read or write, each with a pause after each piece of work, and note how long each piece took.
- *             A cold reader reads 4 KiB of the file DIR/cold at places in random order, each place once, so that
- *             none is in memory; it ends early when it has read all of them.  With several readers each has its share.
- * OUTPUT      result: bench=beside stream_s= (until the last stream has ended) first_share= (which part of all that the
- *             streams wrote, at a constant rate, was that of the first to end); then for each kind of other work (read,
- *             append, seq, other)
- *             KIND_n= pieces of work, KIND_p50_ms= KIND_p95_ms= KIND_max_ms= their times; seq_kib_s= for -q
+ * THEORY      A stream writes a file with write(2) calls of 64 KiB, and ends with fsync.  While it runs, other threads
+ *             read or write.  Each pauses after each piece of work and records the time of each piece.
+ *             A cold reader reads 4 KiB at each place of the file DIR/cold, in random order and once each, so no place
+ *             is in memory.  It ends early when it has read all places.  Several readers divide the places among
+ *             themselves.
+ * OUTPUT      result: bench=beside stream_s= (until the last stream has ended) first_share= (the share of the stream
+ *             that ended first in all that the streams wrote, at a constant rate);
+ *             then for each kind of other work (read, append, seq, other) KIND_n= pieces of work, KIND_p50_ms=
+ *             KIND_p95_ms= KIND_max_ms= their times; seq_kib_s= for -q
  * SEE ALSO    make experiment-beside
  */
 #include <errno.h>
@@ -57,18 +58,18 @@ static const char help[] HR_MANUAL =
 
 #define PIECE       4096
 #define BLOCK       65536
-#define SAMPLES     20000 /* of each thread */
+#define SAMPLES     20000 /* the most for each thread */
 #define THREADS     16
 #define PAUSE_OTHER 100 /* ms */
 
 struct work {
     const char *kind;
-    void (*once)(struct work *w); /* a piece of it; may set `over` */
+    void (*once)(struct work *w); /* does one piece of the work; may set `over` */
     const char *dir;
     const char *file;
     int flags; /* of open(2) */
     int pause_ms;
-    int number, of; /* a reader's share */
+    int number, of; /* the number of this reader, and how many there are */
     int fd;
     bool over;
     unsigned place;
@@ -101,7 +102,10 @@ static void must(bool ok, const char *what)
         bench_die("%s: %s", what, strerror(errno));
 }
 
-/* The next of a power of two of places, in an order that takes each once (a linear congruence of full period). */
+/*
+ * Reads the next place.  The order visits each of the places, a power of two, once (a linear congruence of full
+ * period).
+ */
 static void read_cold(struct work *w)
 {
     do {
@@ -164,7 +168,7 @@ static struct work *add_work(const char *kind, void (*once)(struct work *), cons
     return w;
 }
 
-/* when all began; after so long the first stream had ended, 0: none has */
+/* when all threads began; seconds until the first stream ended, 0: none has */
 static double begun, first_s;
 static pthread_mutex_t first_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -194,7 +198,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What the threads of a kind noted, together. */
+/* Prints what all threads of a kind recorded. */
 static void show(const char *kind)
 {
     static double all[THREADS * SAMPLES];

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * callcost.c - what a system call costs in many processes, one after the other.
+ * callcost.c - the cost of a system call in many processes, one after the other.
  *
- * THEORY      The program runs itself as -p processes.  Each calls getppid 20,000 times and prints the mean cost.  A
- *             call that is slower in some processes than in others shows in the distance from median to maximum.
- * OUTPUT      result: bench=callcost n= p50_ns= p95_ns= max_ns= slow_pct= (more than twice the fastest)
+ * THEORY      The program runs itself as -p processes.  Each calls getppid 20,000 times and prints the mean cost.  If a
+ *             call is slower in some processes than in others, the median and the maximum are far apart.
+ * OUTPUT      result: bench=callcost n= p50_ns= p95_ns= max_ns= slow_pct= (processes with more than twice the lowest
+ *             cost)
  */
 #include <errno.h>
 #include <stdio.h>
@@ -60,7 +61,7 @@ static double measure(void)
     return (bench_now() - begin) / CALLS * 1e9;
 }
 
-/* The cost in a process of its own, in ns. */
+/* The cost in a new process, in ns. */
 static double in_new_process(const char *program)
 {
     char text[64];

@@ -1,35 +1,36 @@
 // SPDX-License-Identifier: MIT
 /*
- * ddt.c - a program that needs much memory and reads and writes large files meanwhile, as the AIPS package's DDT test.
+ * ddt.c - a program that needs much memory and also reads and writes large files, like the DDT test of the AIPS
+ * package.
  *
- * THEORY      AIPS's help text (HELP/DDT.HLP in its sources) says what DDT is: seven steps - SORT, UVMAP, APCLN, CALIB,
- *             MXmap, MXclean, VTESS - on a set of visibilities and the images made from it.  The large one has images
- *             of 1024 x 1024 pixels, so 4 MiB, and 77,000 visibilities, so about as much.  There are eleven files: the
- *             visibilities, and the master version of what each step makes.  A step reads masters, writes its own
- *             version, and that of an image is compared with its master.
- *             What a step does in between is made of passes, which read a file, work in memory, and write a file:
- *                 sort        three: "two areas are needed as scratch files and one" for the output (UVSRT.HLP)
- *                 map         visibilities on a grid; then a Fourier transform each for map and beam (UVMAP.HLP)
- *                 clean       cycles of two transforms; VTESS's are "roughly equivalent" (VTESS.HLP).  With MX a cycle
- *                             takes the components from the visibilities, grids these, and transforms once
- *                 transform   one: AIPS's array processor, 1.25 million words since it is software (PAPC.INC), takes
- *                             an image whole, and "if the FFT all fits in AP memory then the intermediate result is not
- *                             written to disk" (DSKFFT.FOR).  Rows are read, each transformed as it comes; then columns
- *                             are transformed, each written before the next (PASS2.FOR)
- *             Other passes read, work and write a piece at a time, as AIPS does with visibilities.  So computing is
- *             spread over what is read and written.
- *             CHOICE: ten cycles where AIPS takes 15 to 30, so that a run is short.  A pass visits two pages of
- *             `memory`, which stands for that of AIPS and its tasks, for each page of the image, as a transform goes
- *             over rows and columns; each pass goes on where the last one stopped, round and round.  The question is
- *             what the system gives up for the files' pages.
- *             With -w a visit of a page computes for that long beside what it does to the page: the program's own work.
- *             The program's code counts as well: there are 128 copies of the loop that visits a page, each in a
- *             code page of its own, and page p is done by copy p mod 128.
- *             Elapsed time is that of all steps; sync_s is what an fsync of the files takes then.  Pages paged in and
- *             out are counted in the same time, for the whole system.  Beside each block and every 16 visits the
- *             free memory is noted, and where it lies between lotsfree and cachefree.
- * INVARIANTS  I1  a word of page p that began as x is x * state[p].power + state[p].shift; looked at in every visit
- *             I2  word i of file f that was written the n-th time is f * 2^56 + n * 2^40 + i; each 64th is looked at
+ * THEORY      AIPS's help text (HELP/DDT.HLP in its sources) describes DDT: seven steps - SORT, UVMAP, APCLN, CALIB,
+ *             MXmap, MXclean, VTESS - on a set of visibilities and the images made from it.  The large version has
+ *             images of 1024 x 1024 pixels, thus 4 MiB, and 77,000 visibilities, thus about as much.  There are eleven
+ *             files: the visibilities, and the master version of the result of each step.  A step reads masters and
+ *             writes its own version.  The version of an image is compared with its master.
+ *             Between that a step consists of passes.  A pass reads a file, works in memory, and writes a file:
+ *               sort        three: "two areas are needed as scratch files and one" for the output (UVSRT.HLP)
+ *               map         visibilities on a grid; then a Fourier transform each for map and beam (UVMAP.HLP)
+ *               clean       cycles of two transforms; VTESS's are "roughly equivalent" (VTESS.HLP).  With MX a cycle
+ *                           subtracts the components from the visibilities, grids these, and transforms once
+ *               transform   one: AIPS's array processor, 1.25 million words since it is software (PAPC.INC), holds a
+ *                           whole image, and "if the FFT all fits in AP memory then the intermediate result is not
+ *                           written to disk" (DSKFFT.FOR).  Each row is read and then transformed; then each column is
+ *                           transformed and then written (PASS2.FOR)
+ *             All other passes read, work and write one piece at a time, as AIPS does with visibilities.  So the
+ *             computing is spread over the reads and writes.
+ *             Our choices: ten cycles where AIPS takes 15 to 30, so that a run is short.  For each page of the image a
+ *             pass visits two pages of `memory`, which stands for the memory of AIPS and its tasks, because a transform
+ *             goes over rows and columns.  Each pass continues where the last one stopped, and wraps around at the end
+ *             of `memory`.  The question is which pages the system gives up for the pages of the files.
+ *             With -w each visit of a page also computes for that time: the program's own work.
+ *             The program's code takes memory, too: there are 128 copies of the loop that visits a page, each in a code
+ *             page of its own.  Page p is visited by copy p mod 128.
+ *             Elapsed time is the time of all steps; sync_s is the time of an fsync of all files after them.  Pages
+ *             paged in and out are counted in the same time, for the whole system.  At each block and every 16 visits
+ *             the free memory is sampled and compared with lotsfree and cachefree.
+ * INVARIANTS  I1  a word of page p that began as x is x * state[p].power + state[p].shift; each visit checks one
+ *             I2  word i of file f, written for the n-th time, is f * 2^56 + n * 2^40 + i; every 64th is checked
  * OUTPUT      result: bench=ddt memory_kib=... code_kib=... image_mib=... passes=... repetitions=... elapsed_s=...
  *             sync_s=... (and of each step) epi=... api=... fpi=... epo=... apo=... fpo=... scan=... free_min=...
  *             free_low_pct=... free_between_pct=...; then ok or FAILED
@@ -82,7 +83,7 @@ static const char help[] HR_MANUAL =
 #define BLOCK  32768u
 #define COPIES 128u
 
-/* ---- code: 128 pages of it ------------------------------------------------------------------- */
+/* ---- code: 128 pages ---- */
 
 typedef void visit_page(uint64_t *page, uint64_t add);
 
@@ -108,14 +109,14 @@ static visit_page *const visits[COPIES] = {TIMES64(NAME, a) TIMES64(NAME, b)};
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 struct page_state {
-    uint64_t power, shift; /* I1; power 0: never visited */
+    uint64_t power, shift; /* for I1; power 0: never visited */
 };
 
 static uint64_t *memory;
 static struct page_state *state;
 static uint64_t npages = 4096, nvisits, nbad;
 
-/* Compares a number of what kind, with that index, and tells of the first that are wrong. */
+/* Compares word `index` of `kind` with the expected value.  Prints the first few that are wrong. */
 static void expect(const char *kind, uint64_t index, uint64_t found, uint64_t expected)
 {
     if (found != expected && nbad++ < 5)
@@ -123,10 +124,10 @@ static void expect(const char *kind, uint64_t index, uint64_t found, uint64_t ex
                (unsigned long long)found, (unsigned long long)expected);
 }
 
-/* ---- what is watched ------------------------------------------------------------------------- */
+/* ---- samples of free memory ---- */
 
 static struct {
-    uint64_t lotsfree, cachefree; /* pages; 0: not known */
+    uint64_t lotsfree, cachefree; /* pages; 0: unknown */
     uint64_t least, low, between, samples;
 } watch = {.least = UINT64_MAX};
 
@@ -137,7 +138,7 @@ static uint64_t tunable(const char *what)
     return hr_tunable_get(what, &t) == 0 ? t.value : 0;
 }
 
-/* Free pages, with those of files that count as free: MemAvailable.  0: not known. */
+/* Free pages, including pages of files that count as free: MemAvailable.  0: unknown. */
 static uint64_t free_pages(void)
 {
     static int fd = -1;
@@ -165,7 +166,7 @@ static void watch_memory(void)
 
 /* ---- work ------------------------------------------------------------------------------------ */
 
-static double work; /* seconds of processor time a visit */
+static double work; /* seconds of processor time for each visit */
 
 static void compute(void)
 {
@@ -177,7 +178,7 @@ static void compute(void)
 
 /* ---- visits ---------------------------------------------------------------------------------- */
 
-/* Word `at` of page p as it should be. */
+/* What word `at` of page p must be. */
 static uint64_t expected_word(uint64_t p, uint64_t at)
 {
     return state[p].power == 0 ? 0 : (p * WORDS + at) * state[p].power + state[p].shift;
@@ -203,7 +204,7 @@ static void visit(uint64_t p, uint64_t add)
         watch_memory();
 }
 
-/* The next n pages of memory, round and round. */
+/* Visits the next n pages of memory; wraps around at its end. */
 static void visit_next(uint64_t n)
 {
     static uint64_t next, round = 1;
@@ -219,7 +220,7 @@ static void visit_next(uint64_t n)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* The visibilities, and what is made from them, each as a master and as the test's version; then scratch files. */
+/* The visibilities and what is made from them, each as a master and as this test's version; then scratch files. */
 enum { UVDATA, UVSRT, UVMAP, UVBEAM, APCLN, APRES, CALIB, MXMAP, MXBEAM, MXCLN, VTESS, NDATA };
 
 static const char *const data_name[NDATA] = {"uvdata", "uvsrt", "uvmap", "uvbeam",
@@ -228,7 +229,7 @@ static const char *const data_name[NDATA] = {"uvdata", "uvsrt", "uvmap", "uvbeam
 
 struct file {
     int fd;
-    uint64_t id, writes; /* I2 */
+    uint64_t id, writes; /* for I2 */
 };
 
 static const char *directory;
@@ -260,7 +261,7 @@ static uint64_t word_of(const struct file *f, uint64_t i)
     return (f->id << 56) + (f->writes << 40) + i;
 }
 
-/* Writes block `at` of f; the first of a file begins its next version. */
+/* Writes block `at` of f.  The first block begins the next version of the file. */
 static void write_block(struct file *f, uint64_t at)
 {
     ssize_t put;
@@ -312,11 +313,12 @@ static void make_masters(void)
 /* ---- passes ---------------------------------------------------------------------------------- */
 
 #define CYCLES 10
-#define PASSES (14 + 7 * CYCLES)       /* of a repetition; run() checks it */
+#define PASSES (14 + 7 * CYCLES)       /* in a repetition; run() checks the number */
 #define VISITS (2ull * (BLOCK / PAGE)) /* for each block of a pass's file */
 
 static uint64_t npasses;
 
+/* A pass that works on one block at a time. */
 static void stream(const struct file *from, struct file *to)
 {
     for (uint64_t at = 0; at < image_blocks; at++) {
@@ -327,6 +329,7 @@ static void stream(const struct file *from, struct file *to)
     npasses++;
 }
 
+/* A pass that reads the whole file before it writes. */
 static void transform(const struct file *from, struct file *to)
 {
     for (uint64_t at = 0; at < image_blocks; at++) {
@@ -369,7 +372,7 @@ static void uvmap(void)
     map(UVSRT, UVMAP, UVBEAM);
 }
 
-/* Leaves its result in scratch[1]. */
+/* Leaves the result in scratch[1]. */
 static void deconvolve(int image, int beam)
 {
     read_file(&master[beam]);
@@ -513,7 +516,8 @@ int main(int argc, char **argv)
     open_file(&scratch[1], 2 * NDATA + 1, "", "scratch1", O_RDWR | O_CREAT | O_TRUNC);
     printf("ddt: %llu KiB of memory, files of %llu MiB\n", (unsigned long long)npages * 4,
            (unsigned long long)image_blocks / 32);
-    fflush(stdout); /* who watches the disks learns when it begins */
+    /* a program that watches the disks learns from this line when the test begins */
+    fflush(stdout);
     run(repetitions);
     printf(nbad == 0 ? "ok\n" : "FAILED\n");
     return nbad != 0;

@@ -3,15 +3,15 @@
  * dw.c - a data-warehouse query: parallel scan of a shared table, aggregation in private memory.
  *
  * THEORY      The MPO white paper's data-warehouse test (+12 % on 72 CPUs) is "a variety of queries executed on a
- *             database of about 3 TB"; it tells no more.  What such a query does in memory is known: slave processes,
- *             one for each CPU, scan parts of the table in the shared region, and keep what they sort or group
- *             in private memory; a slave that has finished a part takes the next that nobody has taken.  So here:
- *             SELECT group, SUM(amount) ... WHERE half of the rows GROUP BY group.
- *             Each row of the table is read once, in order (a miss every row, shared, placed at random with or
- *             without MPO); each row that is selected updates an entry of the slave's own hash table of 1 MiB, at
- *             random (a miss, private, local with MPO).  Two shared misses to one private one.
- *             A part is 512 rows, 32 KiB.
- * INVARIANTS  I1  sums over all slaves' groups are what the table's formula gives, whatever the number of slaves
+ *             database of about 3 TB"; the paper says no more.  What such a query does in memory is known: slave
+ *             processes, one for each CPU, scan parts of the table in the shared region, and sort or group in private
+ *             memory.  A slave that has finished a part takes the next free part.  This program does the same for
+ *                 SELECT group, SUM(amount) ... WHERE half of the rows GROUP BY group.
+ *             Each row of the table is read once, in order: a miss for each row, in shared memory, placed at random
+ *             with or without MPO.  Each selected row updates a random entry of the slave's own hash table of 1 MiB: a
+ *             miss in private memory, local with MPO.  There are two shared misses for each private one.  A part is 512
+ *             rows, 32 KiB.
+ * INVARIANTS  I1  the sums over the groups of all slaves are those of the table's formula, for any number of slaves
  * SEE ALSO    docs/benchmarks.md, user/include/benchrows.h
  */
 #include <errno.h>
@@ -24,7 +24,7 @@
 #include "benchrows.h"
 #include "help.h"
 
-#define GROUPS 16384u /* entries of a slave's hash table, a line each */
+#define GROUPS 16384u /* entries of a slave's hash table, one line each */
 #define PART   512u   /* rows */
 
 /* An entry of the hash table. */
@@ -32,14 +32,14 @@ struct group {
     uint64_t key, count, sum, unused[5];
 };
 
-/* What a slave found; shared memory. */
+/* The results of a slave; in shared memory. */
 struct found {
     uint64_t selected, sum, bad;
 };
 
-/* What slaves share. */
+/* The state that slaves share. */
 struct query {
-    _Atomic size_t next; /* the part of the table to be scanned next, counted through all queries */
+    _Atomic size_t next; /* the next part of the table to scan; it counts on through all queries */
 };
 
 static int nslaves, queries = 2, table_mib = 64;
@@ -77,7 +77,7 @@ static void usage(void)
     exit(2);
 }
 
-/* The columns of row i in query q, from a hash of its key. */
+/* The columns of a row in query q, from a hash of its key. */
 static inline uint64_t columns(uint64_t key, int query)
 {
     return bench_seed(key, (uint64_t)query);
@@ -136,7 +136,7 @@ static void work(int self)
     found[self].bad = area.bad;
 }
 
-/* 0, or 1 if the slaves found anything but what the formula gives. */
+/* Compares the slaves' results with the formula.  Returns 0; 1 if they differ. */
 static int check(int failed)
 {
     struct found all = {0}, expected = {0};

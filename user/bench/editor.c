@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * editor.c - how long an editor hesitates while others read a large file.
+ * editor.c - how long an editor hesitates while other processes read a large file.
  *
- * THEORY      An editor has some memory and waits for keys.  At each key it touches a part of its memory: 64 pages in a
- *             row, which go round in all of it, so that each page is touched once in a while and none all the time.
- *             Two processes read a large file meanwhile, one from begin to end, again and again, and one pages of it at
- *             random; if the file is larger than memory, what they read pushes out what is not in use.  The question
- *             is what the system gives up for them, and what that costs the readers.
- *             A pause is what a key takes; for most keys that is no disk access, so the longest in a hundred count.
+ * THEORY      An editor has some memory and waits for keys.  At each key it touches the next 64 pages of its memory and
+ *             wraps around at the end.  So each page is touched from time to time, and none all the time.  Meanwhile
+ *             two processes read a large file: one reads it from begin to end, again and again, the other reads random
+ *             pages.  If the file is larger than memory, the system must give up pages for it.  The question is which
+ *             pages, and what that costs the readers.
+ *             A pause is the time of one key.  Most keys need no disk access, so the longest pauses in a hundred
+ *             matter.
  * OUTPUT      result: bench=editor keys=... p50_ms=... p99_ms=... max_ms=... majflt=... seq_kib_s=... random_s=...
- *             the last two: what the readers got in a second
+ *             the last two: what the readers read in a second
  * SEE ALSO    docs/benchmarks.md
  */
 #include <fcntl.h>
@@ -29,7 +30,7 @@ enum { PAGE = 4096, KEY_PAGES = 64, BLOCK = 65536, KEYS_MAX = 100000 };
 
 static int memory_mib = 16, keys = 200, interval_ms = 50;
 
-/* What the readers have got so far; shared with them. */
+/* What the readers have read so far; shared with them. */
 static struct readers {
     _Atomic uint64_t blocks, pages;
 } *got;
@@ -99,6 +100,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* One key.  Returns the seconds that it took. */
 static double key(volatile char *memory, size_t pages, size_t *next)
 {
     double begun = bench_now();
@@ -147,7 +149,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < 2; i++) {
         child[i] = fork();
         if (child[i] == 0 && i == 0)
-            read_through(open(argv[optind], O_RDONLY)); /* each has its own place in the file */
+            read_through(open(argv[optind], O_RDONLY)); /* its own open file, with its own offset */
         if (child[i] == 0)
             read_at_random(fd, size);
         if (child[i] < 0)

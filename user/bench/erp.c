@@ -2,18 +2,18 @@
 /*
  * erp.c - application servers and a database on one machine: the sharing of an enterprise-resource-planning load.
  *
- * THEORY      The MPO white paper (+10 % throughput on 76 CPUs): "transactions typical of sales and distribution,
- *             which can be characterized as OLTP.  About 87 % of the processors were running application servers, while
- *             the remaining ran the database system, in a hostmode fashion."
- *             So 87 of 100 processes are application servers here, and 13 are database servers.  A transaction is four
- *             dialog steps.  In a step the application server works on its own session (private) and on tables
- *             buffered by its instance (shared by all), then asks its database server through a pipe and sleeps until
- *             the answer comes.  The database server visits rows of its private memory and of the SGA in the shares of
- *             the paper's Table 3-1.  An application server visits 87 rows a step, of which 4 in 5 are
- *             private, which the paper does not tell and is assumed here; the database server 13.
+ * THEORY      The MPO white paper (+10 % throughput on 76 CPUs): "transactions typical of sales and distribution, which
+ *             can be characterized as OLTP.  About 87 % of the processors were running application servers, while the
+ *             remaining ran the database system, in a hostmode fashion."  So of 100 processes here 87 are application
+ *             servers and 13 are database servers.
+ *             A transaction is four dialog steps.  In a step the application server works on its own session (private)
+ *             and on tables that its instance buffers (shared by all).  Then it sends a request to its database server
+ *             through a pipe and sleeps until the answer arrives.  The database server visits rows of its private
+ *             memory and of the SGA, in the shares of the paper's Table 3-1.  An application server visits 87 rows in a
+ *             step.  We assume that 4 of 5 are private; the paper does not say.  The database server visits 13 rows.
  *             By default there are half as many processes as CPUs, as in oltp.
  * INVARIANTS  I1  a process touches its private area first
- *             I2  the sum of balances is the sum of amounts that all processes say they added
+ *             I2  the sum of all balances is the sum of the amounts that all processes added
  * SEE ALSO    docs/benchmarks.md, oltp.c, user/include/benchrows.h
  */
 #include <errno.h>
@@ -32,23 +32,23 @@
 #define APP_PRIVATE   80 /* of 100 rows */
 #define DB_PRIVATE    43 /* of 100 rows: Table 3-1 */
 #define PRIVATE_BYTES (1u << 20)
-#define BUFFER_BYTES  (16u << 20) /* of the instance */
+#define BUFFER_BYTES  (16u << 20) /* the instance's buffered tables */
 #define SGA_BYTES     (32u << 20)
 
 static int nprocs, ndb, transactions = 40;
 static bool bind_processes;
 static unsigned seed = 1;
 static struct bench_row *buffers, *sga;
-/* of process i: requests to a database server, answers to an application server */
+/* pipe of process i: requests to a database server, or answers to an application server */
 static int (*pipes)[2];
 
-/* What a process tells. */
+/* The results of a process. */
 struct tally {
     uint64_t private_rows, shared_rows, private_added, private_balance, buffers_added, sga_added,
         bad;
 };
 
-static struct tally *tally; /* shared memory */
+static struct tally *tally; /* in shared memory */
 
 static const char help[] HR_MANUAL =
     "NAME\n"
@@ -83,7 +83,10 @@ static void usage(void)
     exit(2);
 }
 
-/* Visits rows, private_share of 100 in the private area, the rest at random in the shared one; updates one in four. */
+/*
+ * Visits `count` rows, private_share of 100 in the private area, the rest at random in the shared one.  Updates one row
+ * in four.
+ */
 static void visit(struct bench_area *mine, struct bench_area *shared, int count,
                   unsigned private_share, uint64_t *random, struct tally *t)
 {
@@ -115,7 +118,10 @@ static int receive(int self)
     return message;
 }
 
-/* Processes 0 .. ndb-1 are database servers; application server i asks number i % ndb. */
+/*
+ * The number of clients of a database server.  Processes 0 .. ndb-1 are database servers; application server i uses
+ * number i % ndb.
+ */
 static int clients(int server)
 {
     int n = 0;
@@ -163,7 +169,7 @@ static void work(int self)
     else
         bench_area_fill(&shared, shared.rows * (size_t)(self - ndb) / (size_t)(nprocs - ndb),
                         shared.rows * (size_t)(self - ndb + 1) / (size_t)(nprocs - ndb));
-    for (size_t i = 0; i < shared.rows; i += 4096 / sizeof(struct bench_row)) /* maps all of it */
+    for (size_t i = 0; i < shared.rows; i += 4096 / sizeof(struct bench_row)) /* maps every page */
         (void)*(volatile uint64_t *)&shared.row[i].key;
     bench_start(self);
     if (db)
@@ -178,7 +184,7 @@ static void work(int self)
     tally[self] = t;
 }
 
-/* 0, or 1 if the sums are wrong. */
+/* Compares the sums (I2).  Returns 0; 1 if they are wrong. */
 static int check(int failed)
 {
     struct bench_area area[2];

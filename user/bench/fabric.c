@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * fabric.c - directed loads and stores, each of which uses one thing of the interconnect model.
+ * fabric.c - directed loads and stores, each of which uses one resource of the interconnect model.
  *
- * THEORY      Workers, each on a CPU of its own, go through lines of memory of a known board, in a known way.  What
- *             that takes for each line, or how many bytes a second it moves, follows from the model's parameters:
- *             tools/homeroom/experiments/fabric.py computes it and compares.
- *             An owner, if there is one, is a worker on one more CPU, which changes the first worker's lines before: so
- *             they are in its cache.  With rounds it and the first worker take turns.
- *             Loops are in assembly, so that the number of their instructions is known.
- * OUTPUT      ns: modelled time for each line, of the slowest worker.  mbps: bytes read and written, of all workers,
- *             from the first that begins to the last that ends.
+ * THEORY      Workers, each on a CPU of its own, go through lines of memory of a known board in a known way.  The time
+ *             for each line, or the bytes moved in a second, follow from the model's parameters:
+ *             tools/homeroom/experiments/fabric.py computes them and compares.
+ *             An owner, if there is one, is a worker on one more CPU.  It changes the first worker's lines beforehand,
+ *             so they are in its cache.  With rounds the owner and the first worker take turns.
+ *             The loops are in assembly, so the number of their instructions is known.
+ * OUTPUT      ns: modelled time for each line, of the slowest worker.  mbps: bytes read and written by all workers,
+ *             between the begin of the first and the end of the last.
  * SEE ALSO    make experiment-fabric, docs/fireplane.md, tests/test_fabric.py
  */
 #include <sched.h>
@@ -25,15 +25,16 @@
 
 enum {
     LINE = 64,      /* bytes */
-    STEP = 33,      /* lines from one to the next where none may continue a stream */
-    CONTROLS = 4,   /* CPUs of a board; each controls every fourth line of its memory */
-    MOST = 1 << 20, /* lines of a worker */
+    STEP = 33,      /* lines between two loads, so that none continues a stream of misses */
+    CONTROLS = 4,   /* CPUs of a board; each controls every fourth line of the board's memory */
+    MOST = 1 << 20, /* the most lines of a worker */
     BIND = 2,       /* MPOL_BIND of set_mempolicy(2) */
-    PAGE = 2 << 20, /* large pages: lines of the external cache do not push each other out */
-    FILL = 4,       /* external caches of changed lines: each of its sets is full of them */
+    /* large pages, so that lines do not push each other out of the external cache */
+    PAGE = 2 << 20,
+    FILL = 4, /* as many external caches of changed lines fill each of the cache's sets */
 };
 
-/* Ways to go through lines; p is a worker's memory, `lines` a power of two. */
+/* A way to go through lines; p is a worker's memory, `lines` a power of two. */
 typedef void walk(char *p, size_t lines, size_t step);
 
 static walk hit, load, store_load, change, stream, write_lines, copy;
@@ -41,8 +42,8 @@ static walk hit, load, store_load, change, stream, write_lines, copy;
 static const struct {
     const char *name;
     walk *walk;
-    unsigned bytes; /* moved for each line: read and written */
-    unsigned parts; /* the memory is so many times the lines */
+    unsigned bytes; /* read and written for each line */
+    unsigned parts; /* the memory has so many times the bytes of the lines */
 } works[] = {
     {"hit", hit, 0, 1},          {"load", load, LINE, 1},     {"store-load", store_load, LINE, 1},
     {"store", change, LINE, 1},  {"stream", stream, LINE, 1}, {"write", write_lines, LINE, 1},
@@ -50,23 +51,23 @@ static const struct {
 };
 enum { NWORKS = sizeof works / sizeof works[0] };
 
-/* What was asked for. */
+/* The options. */
 static size_t work = 1, lines = 2048;
 static int cpu_of[FP_MAX_CPUS + 1], nworkers, owner = -1;
 static const char *memory = "own";
-static int control = -1; /* the lines that the CPU so many seats further controls */
-static int passes;       /* over the lines before what is measured */
-static int turns = 1;    /* so often what is measured */
-static int rounds = 1;   /* owner and first worker take turns so often */
-static size_t word;      /* the owner changes this byte of each line */
-static bool dirty;       /* as many other lines as the external cache has are changed before */
+static int control = -1; /* uses the lines that the CPU so many seats further controls */
+static int passes;       /* over the lines before the measured turns */
+static int turns = 1;    /* measured turns */
+static int rounds = 1;   /* times that the owner and the first worker take turns */
+static size_t word;      /* the byte of each line that the owner changes */
+static bool dirty;       /* before, changes as many other lines as the external cache has */
 
 static char *memory_of[FP_MAX_CPUS + 1];
 static uint64_t begin_ps[FP_MAX_CPUS + 1], end_ps[FP_MAX_CPUS + 1];
 
 /* ---- ways to go through lines ---- */
 
-/* Five instructions a line: each is loaded once, in an order in which none continues a stream of misses. */
+/* Five instructions for each line: loads each line once, in an order in which none continues a stream of misses. */
 static void load(char *p, size_t n, size_t step)
 {
     size_t at = 0, mask = n * step - 1, word_read;
@@ -77,7 +78,7 @@ static void load(char *p, size_t n, size_t step)
                      : "memory");
 }
 
-/* The same with one line, in level 1. */
+/* The same with one line, which stays in level 1. */
 static void hit(char *p, size_t n, size_t step)
 {
     (void)step;
@@ -88,7 +89,7 @@ static void hit(char *p, size_t n, size_t step)
         : "rax", "memory");
 }
 
-/* Six: a word of the line is stored, and then loaded. */
+/* Six instructions: stores a word of the line, and then loads it. */
 static void store_load(char *p, size_t n, size_t step)
 {
     size_t at = 0, mask = n * step - 1, word_read = 0;
@@ -100,7 +101,7 @@ static void store_load(char *p, size_t n, size_t step)
         : "memory");
 }
 
-/* Five: a word of each line is stored. */
+/* Five instructions: stores a word of each line. */
 static void change(char *p, size_t n, size_t step)
 {
     size_t at = 0, mask = n * step - 1, value = 0;
@@ -111,7 +112,7 @@ static void change(char *p, size_t n, size_t step)
                      : "memory");
 }
 
-/* Four: a floating-point load from each line, in order. */
+/* Four instructions: a floating-point load from each line, in order. */
 static void stream(char *p, size_t n, size_t step)
 {
     __asm__ volatile("1: movsd (%1), %%xmm0\n\t add %2, %1\n\t dec %0\n\t jnz 1b"
@@ -120,7 +121,7 @@ static void stream(char *p, size_t n, size_t step)
                      : "xmm0", "memory");
 }
 
-/* Seven: all bytes of each line are stored, in order. */
+/* Seven instructions: stores all bytes of each line, in order. */
 static void write_lines(char *p, size_t n, size_t step)
 {
     __asm__ volatile(
@@ -131,7 +132,7 @@ static void write_lines(char *p, size_t n, size_t step)
         : "memory");
 }
 
-/* Twelve: a line is copied to the other half of the memory. */
+/* Twelve instructions: copies a line to the other half of the memory. */
 static void copy(char *p, size_t n, size_t step)
 {
     char *to = p + n * step;
@@ -155,7 +156,7 @@ static void go_to(int cpu)
     CPU_ZERO(&one);
     CPU_SET(cpu, &one);
     if (sched_setaffinity(0, sizeof one, &one) != 0)
-        bench_die("no way to CPU %d", cpu);
+        bench_die("cannot run on CPU %d", cpu);
 }
 
 static int board_of(int cpu)
@@ -163,7 +164,7 @@ static int board_of(int cpu)
     return (int)FP_CPU(fp_header(), cpu)->board;
 }
 
-/* Memory for a worker, on the board that -m says, in pages that are there. */
+/* Memory for a worker, on the board of option -m, with all pages touched. */
 static char *place(int cpu, size_t bytes)
 {
     unsigned long node;
@@ -189,7 +190,7 @@ static char *place(int cpu, size_t bytes)
     return p;
 }
 
-/* Where a worker's lines begin, and how far one is from the next. */
+/* Where a worker's lines begin; *step: bytes from one line to the next. */
 static char *first_line(int self, size_t *step)
 {
     int cpu = cpu_of[self == nworkers ? 0 : self];
@@ -248,7 +249,7 @@ static void run_worker(int self)
 
 /* ---- options ---- */
 
-/* "0-3,8": numbers and ranges; "all". */
+/* Parses "0-3,8" (numbers and ranges), or "all". */
 static void read_cpus(const char *text)
 {
     int last = (int)fp_header()->ncpus - 1;

@@ -2,34 +2,34 @@
 /*
  * fdiff.c - the MPO white paper's finite-difference microbenchmark: thirteen matrices, three sets of equations.
  *
- * THEORY      The paper's program iterates over three sets of equations on thirteen N1 x N2 matrices, a fourteenth
- *             being used in initialisation only; each matrix is split into M grids, and each of M threads initialises
- *             its grid and computes on it alone ("perfectly separable").  Here the equations are those of
- *             shallow water (Sadourny, "The dynamics of finite-difference models of the shallow-water equations",
- *             J. Atmos. Sci. 32, 1975) with a leap-frog step and a Robert filter: u, v and p, each at three
- *             times, and between them the mass fluxes cu and cv, the potential vorticity z and the head h make
- *             3 * 3 + 4 = 13; the stream function psi, from which the first winds come, is the fourteenth.  Each grid
- *             is periodic in itself, so none reads another's.
+ * THEORY      The paper's program iterates over three sets of equations on thirteen N1 x N2 matrices; a fourteenth is
+ *             used in the initialisation only.  Each matrix is split into M grids.  Each of M threads initialises its
+ *             grid and computes on it alone ("perfectly separable").  The equations here are those of shallow water
+ *             (Sadourny, "The dynamics of finite-difference models of the shallow-water equations", J. Atmos. Sci. 32,
+ *             1975) with a leap-frog step and a Robert filter.  The matrices are u, v and p, each at three times, and
+ *             between them the mass fluxes cu and cv, the potential vorticity z and the head h: 3 * 3 + 4 = 13.  The
+ *             fourteenth is the stream function psi, from which the first winds come.  Each grid is periodic in itself,
+ *             so no thread reads another thread's grid.
  *
  *             Elements are contiguous along the first dimension.  Each set is one plain loop nest whose inner loop goes
- *             across columns, N1 * 8 bytes further at each turn.  The paper tells of "nice spatial locality", of an
- *             access pattern with which "data prefetch is relatively ineffective", and that latency limits the
- *             program, not bandwidth: here each line is used in eight turns of the outer loop, and no two successive
- *             misses are to sequential lines.  (Inner loops along a column would give streams, which are prefetched.)
- *             Stores go to another line each time, so lines leave the write cache before they are complete, and are
- *             read first.
- *             A line and its neighbours are used in eight turns, and then not before the whole grid has passed:
- *               a point costs 26 / 8 = 3.25 lines an iteration: 7 in the first set (3 read, 4 written), 10 in the
- *               second (7 and 3), 9 in the third (9 read, 6 of them written).
- *             Matrices begin at different lines of a page, as arrays that follow each other do: else the lines of one
- *             turn would crowd in a few sets of the cache.
- *             A thread's grid is 13 * 8 * N1 * N2 / M bytes.  The paper's N1 = N2 = 3802 with 72 threads
- *             is 20.9 MB, 2.6 times the 8 MB external cache ("each iteration effectively swamps" it).  The default
- *             N1 = N2 = 672 keeps that ratio with caches of 256 KiB: 3802 / sqrt(32) = 672.
- * INVARIANTS  I1  each grid of each matrix begins on a page, so a page has one initialising thread
- *             I2  a grid's result does not depend on the thread that computes it: with a fixed number of grids
- *                 results are equal to the last bit for all thread counts, and -c checks it
- *             I3  the sum of p is constant but for rounding: the flux form loses no mass
+ *             across columns, N1 * 8 bytes further in each turn.  The paper mentions "nice spatial locality" and an
+ *             access pattern with which "data prefetch is relatively ineffective", and says that latency limits the
+ *             program, not bandwidth.  So it is here: each line is used in eight turns of the outer loop, and no two
+ *             successive misses are to sequential lines.  (Inner loops along a column would give streams, which are
+ *             prefetched.)  Successive stores go to different lines, so lines leave the write cache before they are
+ *             complete, and must be read first.
+ *             A line and its neighbours are used in eight turns, and then not again until the whole grid has passed.
+ *             So a point costs 26 / 8 = 3.25 lines in an iteration: 7 in the first set (3 read, 4 written), 10 in the
+ *             second (7 and 3), 9 in the third (9 read, 6 of them written).
+ *             Matrices begin at different lines of a page, as arrays do that follow each other.  Otherwise the lines of
+ *             one turn would share a few sets of the cache.
+ *             A thread's grid has 13 * 8 * N1 * N2 / M bytes.  The paper's N1 = N2 = 3802 with 72 threads gives 20.9
+ *             MB, 2.6 times the 8 MB external cache ("each iteration effectively swamps" it).  The default N1 = N2 =
+ *             672 keeps that ratio with caches of 256 KiB: 3802 / sqrt(32) = 672.
+ * INVARIANTS  I1  each grid of each matrix begins on a page, so each page has one initialising thread
+ *             I2  the result of a grid does not depend on the thread that computes it: with a fixed number of grids the
+ *                 results are equal to the last bit for any number of threads, and -c checks it
+ *             I3  the sum of p is constant except for rounding: the flux form loses no mass
  * SEE ALSO    docs/benchmarks.md, tests/test_bench.py
  */
 #include <sys/mman.h>
@@ -45,28 +45,28 @@
 
 #define PAGE      4096u
 #define DEFAULT_N 672
-/* doubles, an odd number of lines, between the places of two matrices in their first page */
+/* doubles between the offsets of two matrices in their first pages: an odd number of lines */
 #define STAGGER   40
-#define LOST_MASS 1e-10 /* relative: the most that rounding may do in a run */
+#define LOST_MASS 1e-10 /* relative; rounding may change the sum by no more in a run */
 
 #define DX        1e5   /* metres between points */
-#define DT        90.0  /* seconds a step */
+#define DT        90.0  /* seconds in a step */
 #define MEAN_P    5e4   /* geopotential, m^2/s^2 */
 #define AMPLITUDE 1e6   /* of the stream function, m^2/s */
-#define FILTER    0.001 /* Robert's */
+#define FILTER    0.001 /* of the Robert filter */
 
 enum { U, V, P, UNEW, VNEW, PNEW, UOLD, VOLD, POLD, CU, CV, Z, H, NMATRIX, PSI = NMATRIX, NALL };
 
-/* What was asked for. */
+/* The options. */
 static int nthreads, ngrids, iterations = 2;
 static size_t n1 = DEFAULT_N, n2 = DEFAULT_N;
 static bool bind_threads, check, do_placement[BENCH_PLACEMENTS] = {true};
 
 /* The run in progress. */
 static double *matrix[NALL];
-static size_t part; /* doubles of one grid of one matrix, whole pages */
+static size_t part; /* doubles of one grid of one matrix, in whole pages */
 
-/* A grid: `columns` columns of n1 elements of each matrix. */
+/* A grid: `columns` columns of n1 elements in each matrix. */
 struct grid {
     double *m[NALL];
     size_t columns;
@@ -107,7 +107,7 @@ static void usage(void)
     exit(2);
 }
 
-/* Where a grid of matrix k begins in its first page, in doubles. */
+/* The offset of a grid of matrix k in its first page, in doubles. */
 static size_t offset_of(int k)
 {
     return (size_t)(k % NMATRIX) * STAGGER;
@@ -126,7 +126,7 @@ static struct grid grid_of(int i)
 /* Element (i, j) of matrix k: i along a column, j across. */
 #define AT(k, i, j) (g->m[k][(j) * n1 + (i)])
 
-/* The indices after and before i of n, which go round. */
+/* The indices after and before i of n, which wrap around. */
 static inline size_t after(size_t i, size_t n)
 {
     return i + 1 == n ? 0 : i + 1;
@@ -157,12 +157,12 @@ static void initialise(struct grid *g)
                 AT(k, i, j) = 0.0;
         }
     }
-    for (int k = 0; k < NALL; k++) /* up to the page's end: I1 */
+    for (int k = 0; k < NALL; k++) /* up to the end of the page (I1) */
         for (size_t i = g->columns * n1; i < part - offset_of(k); i++)
             g->m[k][i] = 0.0;
 }
 
-/* Where an element is: its indices, and those before and after them, which go round at the edges. */
+/* The place of an element: its indices, and those before and after them, which wrap around at the edges. */
 struct place {
     size_t i, ib, ia, j, jb, ja;
 };
@@ -172,7 +172,7 @@ typedef void equations(struct grid *g, struct place at);
 
 #define SET static inline __attribute__((always_inline)) void
 
-/* First set: cu and cv at the winds' points; z and h. */
+/* First set: cu and cv at the points of the winds; z and h. */
 SET fluxes(struct grid *g, struct place at)
 {
     size_t i = at.i, ib = at.ib, ia = at.ia, j = at.j, jb = at.jb, ja = at.ja;
@@ -185,7 +185,7 @@ SET fluxes(struct grid *g, struct place at)
                                         AT(V, i, ja) * AT(V, i, ja) + AT(V, i, j) * AT(V, i, j));
 }
 
-/* Second set: the values at the next time from those at the last, a leap of 2 dt. */
+/* Second set: the values at the next time from those at the last time, a leap of 2 dt. */
 SET step(struct grid *g, struct place at)
 {
     const double leap_8 = 2.0 * DT / 8.0, leap_dx = 2.0 * DT / DX;
@@ -203,7 +203,7 @@ SET step(struct grid *g, struct place at)
                      leap_dx * (AT(CV, i, ja) - AT(CV, i, j));
 }
 
-/* Third set: the filter, and the next time becomes this one. */
+/* Third set: the filter; and the next time becomes the present one. */
 SET filter(struct grid *g, struct place at)
 {
     size_t i = at.i, j = at.j;
@@ -216,7 +216,10 @@ SET filter(struct grid *g, struct place at)
     AT(P, i, j) = AT(PNEW, i, j);
 }
 
-/* A set on a whole grid: the plain loop nest, across columns inside; the first and the last column are apart. */
+/*
+ * One set on a whole grid: the plain loop nest, with the loop across columns inside.  The first and the last column are
+ * handled separately.
+ */
 SET across(struct grid *g, equations *set)
 {
     size_t last = g->columns - 1;
@@ -231,7 +234,7 @@ SET across(struct grid *g, equations *set)
     }
 }
 
-/* A set on all grids of a thread. */
+/* One set on all grids of a thread. */
 SET on_grids(int self, equations *set)
 {
     for (int i = self; i < ngrids; i += nthreads) {
@@ -250,7 +253,8 @@ static void work(int self)
         initialise(&g);
     }
     bench_start(self);
-    for (int n = 0; n < iterations; n++) { /* the barriers are those at the end of OpenMP's loops */
+    /* these barriers stand for those at the ends of OpenMP's loops */
+    for (int n = 0; n < iterations; n++) {
         on_grids(self, fluxes);
         bench_barrier();
         on_grids(self, step);
@@ -262,7 +266,7 @@ static void work(int self)
     bench_stop(self);
 }
 
-/* Sums of |u|, |v| and p over all grids in order. */
+/* The sums of |u|, |v| and p over all grids, in order. */
 struct sums {
     double u, v, p;
 };
@@ -285,7 +289,7 @@ static struct sums all_sums(void)
     return sums;
 }
 
-/* The same again by one thread, grid after grid. */
+/* Computes the same again with one thread, grid after grid. */
 static struct sums serial_sums(void)
 {
     for (int k = 0; k < ngrids; k++) {
@@ -301,10 +305,10 @@ static struct sums serial_sums(void)
     return all_sums();
 }
 
-/* 0, or 1 if the result is not what it must be (I2, I3). */
+/* Checks the result (I2, I3).  Returns 0; 1 if it is wrong. */
 static int check_sums(void)
 {
-    double mass = MEAN_P * (double)n1 * (double)n2; /* the bump's sum is 0 */
+    double mass = MEAN_P * (double)n1 * (double)n2; /* the sum of the bump is 0 */
     struct sums sums = all_sums(), serial;
     int bad = 0;
 
@@ -362,7 +366,7 @@ static int run(enum bench_placement placement)
     return bad;
 }
 
-/* "N1xN2" */
+/* Parses "N1xN2". */
 static void read_size(const char *text)
 {
     char end;

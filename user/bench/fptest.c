@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: MIT
 /*
- * fptest.c - the interconnect model's self-test: does it count known work right on this QEMU?
+ * fptest.c - the self-test of the interconnect model: does it count known work correctly on this QEMU?
  *
- * THEORY      The model lives in a plugin of QEMU and depends on much of it: which CPU a callback is of, what says that
- *             an access is a store, when a CPU's turn ends, that translated code is thrown away.  What is wrong there
- *             makes tables that look like tables.  So before the model is armed for the first time (fp_arm) this
- *             program runs: it arms the model, does work of which it knows what that must add to the counters and to
- *             the clock, and rings FP_OP_PROVEN or FP_OP_BROKEN; the latter ends the run.
- *             Work is done between fpw_begin() and fpw_end(), and fpw_right() compares all counters.  What the
- *             two add by themselves was measured before, and is taken off.
- *             Other threads may run in between and add to the counters.  Where one has, the work is done again; so
- *             that few do, root's test is of the real-time class.  What fails otherwise is tried TRIES times: a model
- *             that counts wrong does so each time.
- *             Every CPU that we may run on is looked at.  If that is not all of them, nothing is rung, and the
- *             next to arm the model has it tested again.
- * EXIT        0: right.  1: broken, and the run ends.  2: there is no model, or there are arguments.
- *             3: it cannot be tested now: no process, too much else that runs.
- *             4: not tested, because of parameters outside fpw_limits(), which it says.
- * SEE ALSO    user/include/fpwork.h, docs/fireplane.md, tests/test_fireplane_selftest.py (which breaks
- *             the plugin)
+ * THEORY      The model is a plugin of QEMU and depends on many of QEMU's properties: to which CPU a callback belongs,
+ *             how an access is marked as a store, when a CPU's turn ends, and that translated code is thrown away.  If
+ *             one of them differs, the model's tables are wrong without any sign of it.  So this program runs before
+ *             the model is armed for the first time (fp_arm).  It arms the model, does work whose effect on the
+ *             counters and on the clock is known, and rings FP_OP_PROVEN or FP_OP_BROKEN.  The latter ends the run.
+ *             The work is done between fpw_begin() and fpw_end(), and fpw_right() compares all counters.  What the two
+ *             functions add by themselves was measured before, and is subtracted.
+ *             Other threads may run in between and add to the counters.  If one did, the work is repeated.  To make
+ *             that rare, the test of root runs in the real-time class.  Any other failure is tried TRIES times: a model
+ *             that counts wrongly fails each time.
+ *             Every CPU on which this process may run is tested.  If these are not all CPUs, nothing is rung, and the
+ *             next program that arms the model tests it again.
+ * EXIT        0: the model counts correctly.  1: it does not, and the run ends.  2: there is no model, or there are
+ *             arguments.  3: it cannot be tested now: no process can be made, or too many other threads run.  4: it was
+ *             not tested, because of parameters outside fpw_limits(), which are printed.
+ * SEE ALSO    user/include/fpwork.h, docs/fireplane.md, tests/test_fireplane_selftest.py (which breaks the plugin)
  */
 #include <errno.h>
 #include <sched.h>
@@ -57,31 +56,34 @@ static const char help[] HR_MANUAL =
 
 enum {
     PAGE = 4096,
-    FEW = 128,  /* lines, for what every CPU does: each wait for memory is a turn of all CPUs */
-    SOME = 256, /* lines that are not waited for so long */
+    /* lines; for what every CPU does, because all CPUs take a turn for each wait for memory */
+    FEW = 128,
+    SOME = 256,       /* lines; for accesses that do not wait so long */
     WRITE_CACHE = 32, /* lines: FP_WC_LINES of the model */
     TURNS = 2000,     /* of a short loop */
-    CHUNK = 200,      /* turns between two looks at other CPUs' clocks */
+    CHUNK = 200,      /* turns between two readings of other CPUs' clocks */
     SAMPLES = 50,
     MOST_APART = SAMPLES / 5,
     TRIES = 10,
-    PATIENCE = 20,   /* seconds in which tries that were disturbed do not count */
+    PATIENCE = 20,   /* seconds; until then tries that were disturbed do not count */
     PREFERRED = 1,   /* MPOL_PREFERRED of set_mempolicy(2) */
-    LARGE = 2 << 20, /* a large page */
-    MOST_LARGE = 16, /* of them */
+    LARGE = 2 << 20, /* bytes of a large page */
+    MOST_LARGE = 16, /* large pages */
 };
 
-static cpu_set_t cpus; /* on which we may run */
-/* CPUs; other: on another board if there is one, -1: we have only one CPU */
+static cpu_set_t cpus; /* on which this process may run */
+/* CPUs; other: on another board if there is one, -1: there is only one CPU */
 static int first, other = -1;
-static char *shared; /* FPW_BYTES, which children have as well, and a page for words between us */
-static char *memory[FP_MAX_BOARDS]; /* FPW_BYTES of each board, NULL: we have none */
-static int node[FP_MAX_BOARDS];     /* the system's number of that memory */
-static bool unable;                 /* what failed is not the model's */
+/* FPW_BYTES that children share, and a page for words between them and the parent */
+static char *shared;
+static char *memory[FP_MAX_BOARDS]; /* FPW_BYTES on each board; NULL: none found */
+static int node[FP_MAX_BOARDS];     /* the system's node number of that memory */
+static bool unable;                 /* a failure that is not the model's */
 static double began;
 
-/* ---- where and when ---- */
+/* ---- place and time ---- */
 
+/* Records why the test cannot be done.  Returns false. */
 static __attribute__((format(printf, 1, 2))) bool cannot(const char *format, ...)
 {
     va_list ap;
@@ -93,7 +95,7 @@ static __attribute__((format(printf, 1, 2))) bool cannot(const char *format, ...
     return false;
 }
 
-/* A binding or a processor set may forbid it. */
+/* Moves to the CPU.  false: a binding or a processor set forbids it. */
 static bool may_run_on(int cpu)
 {
     cpu_set_t set;
@@ -113,30 +115,31 @@ static uint64_t time_on(int cpu)
 }
 
 /*
- * The thread's modelled time goes with it.  Linux does not see to that, and on a CPU whose clock is behind it would
- * work in the time in which it worked on the last one, and wait for the transfers that it made there.
+ * Moves to the CPU, and lets its clock reach the modelled time of the thread.  Linux does not do the latter.  On a CPU
+ * whose clock is behind, the thread would work in a time in which it has already worked on the last CPU, and wait for
+ * its own transfers of that time.
  */
 static bool go_to(int cpu)
 {
     uint64_t left = time_on(sched_getcpu()), here;
 
     if (!may_run_on(cpu))
-        return cannot("no way to CPU %d any more", cpu);
+        return cannot("cannot run on CPU %d any more", cpu);
     here = time_on(cpu);
-    if (fp_header()->armed && left > here) /* disarmed, no clock goes */
-        /* two instructions a turn, a clock each */
+    if (fp_header()->armed && left > here) /* no clock advances while the model is disarmed */
+        /* two instructions in each turn, one clock cycle each */
         fpw_spin((left - here) / fpw_given.clock_ps / 2 + 1);
     return true;
 }
 
-/* The model is armed, and all of its caches are empty. */
+/* Arms the model with all of its caches empty. */
 static void arm(void)
 {
     FP_DOORBELL(FP_OP_DISARM);
     FP_DOORBELL(FP_OP_ARM);
 }
 
-/* The CPU's virtual addresses mean something else: level 1 forgets them. */
+/* Changes the meaning of the CPU's virtual addresses, so that level 1 forgets them. */
 static void forget_addresses(void)
 {
     static char page[PAGE] __attribute__((aligned(PAGE)));
@@ -146,6 +149,7 @@ static void forget_addresses(void)
     mprotect(page, PAGE, PROT_READ | PROT_WRITE);
 }
 
+/* Runs a part of the test on a CPU, several times if it fails.  Returns whether it passed once. */
 static bool tried(const char *name, bool (*part)(int cpu), int cpu)
 {
     int failed = 0;
@@ -160,19 +164,19 @@ static bool tried(const char *name, bool (*part)(int cpu), int cpu)
         if (!fpw_disturbed)
             failed++;
         else if (bench_now() > began + PATIENCE)
-            return cannot("too much else runs here");
+            return cannot("too many other threads run");
         arm();
-        /* what happens once each slice happens at another place now */
+        /* what happens once in each slice then happens at another place */
         fpw_delay = (fpw_delay + 97) % 2048 + 1;
     }
     return false;
 }
 
-/* ---- what is tested ---- */
+/* ---- parts of the test ---- */
 
 /*
- * FPW_BYTES, and a page more, of a node, -1: of any.  At a multiple of FPW_BYTES, so that no two lines have the same
- * place in level 1.  NULL: there is no such node.
+ * FPW_BYTES and one more page of a node (-1: of any).  The address is a multiple of FPW_BYTES, so no two lines have the
+ * same place in level 1.  NULL: there is no such node.
  */
 static char *new_memory(int from)
 {
@@ -194,7 +198,7 @@ static uint64_t misses(void)
     return fpw_added.miss_local + fpw_added.miss_remote;
 }
 
-/* What looking adds: the least of some. */
+/* Measures what fpw_begin() and fpw_end() add: the smallest of several results. */
 static bool look(int cpu)
 {
     struct fp_counts least = {.time_ps = UINT64_MAX};
@@ -211,8 +215,9 @@ static bool look(int cpu)
 }
 
 /*
- * The memory that is used most: pages that the external cache has room for.  Where the system finds none of the colours
- * that it wants it may give several that push each other out, so some are tried; parts() says if that was in vain.
+ * Finds the memory that is used most: pages that all fit into the external cache.  If the system does not find the
+ * colours that it wants, it may return pages that push each other out.  So several areas are tried; parts() fails if
+ * none fits.
  */
 static bool settle(int cpu)
 {
@@ -221,7 +226,7 @@ static bool settle(int cpu)
     for (int i = 0; i < TRIES; i++) {
         shared = new_memory(memory[board] != NULL ? node[board] : -1);
         fpw_read_lines(shared, FPW_LINES);
-        /* what was only read stays in level 1 when it leaves the external cache */
+        /* a line that was only read stays in level 1 when it leaves the external cache */
         fpw_write_lines(shared);
         fpw_load_pairs(shared, FPW_BYTES);
         fpw_begin(cpu);
@@ -235,13 +240,13 @@ static bool settle(int cpu)
     return true;
 }
 
-/* The board of that memory, -1: not known.  It was found for this CPU. */
+/* The board of that memory; -1: unknown.  The memory was found for this CPU. */
 static int shared_home(int cpu)
 {
     return memory[fpw_board_of(cpu)] != NULL ? fpw_board_of(cpu) : -1;
 }
 
-/* Lines that are in no cache. */
+/* Reads lines that are in no cache. */
 static bool read_new(int cpu, const char *p, int home)
 {
     struct fpw_work w = {.instr = 5 * FEW, .loads = FEW, .misses = FEW, .home = home};
@@ -255,7 +260,10 @@ static bool read_new(int cpu, const char *p, int home)
     return fpw_right(cpu, &w);
 }
 
-/* Is a CPU the CPU that it is, and on its board?  It reads memory of its board and of another, not the same for all. */
+/*
+ * Whether a CPU is counted as itself, and on its board.  It reads memory of its own board and of another, which differs
+ * between CPUs.
+ */
 static bool near_and_far(int cpu)
 {
     int board = fpw_board_of(cpu), nboards = (int)fp_header()->nboards;
@@ -268,7 +276,7 @@ static bool near_and_far(int cpu)
     return read_new(cpu, memory[board], board) && (far == board || read_new(cpu, memory[far], far));
 }
 
-/* Nothing but instructions. */
+/* Instructions without accesses. */
 static bool clocks(int cpu)
 {
     fpw_begin(cpu);
@@ -282,7 +290,7 @@ static bool blocks(int cpu)
 {
     static const struct {
         void (*loop)(void *p, size_t turns);
-        unsigned instr, loads, stores; /* each time round */
+        unsigned instr, loads, stores; /* in each turn of the loop */
     } kinds[] = {
         {fpw_loads, 3, 1, 0}, {fpw_stores, 4, 0, 1},  {fpw_both, 5, 1, 1},
         {fpw_calls, 4, 1, 1}, {fpw_atomics, 3, 1, 1}, {fpw_small, 8, 3, 3},
@@ -303,8 +311,8 @@ static bool blocks(int cpu)
 }
 
 /*
- * Accesses that QEMU may make in more parts than one, and instructions that are executed over and over, to lines that
- * the CPU owns.  A load of 16 bytes is two of eight; each time round is an instruction.
+ * Accesses that QEMU may split, and instructions that are executed repeatedly, to lines that the CPU owns.  A load of
+ * 16 bytes counts as two of eight.  Each iteration of a repeated instruction counts as an instruction.
  */
 static bool parts(int cpu)
 {
@@ -325,7 +333,7 @@ static bool parts(int cpu)
     fpw_read_lines(shared, FPW_LINES);
     fpw_write_lines(shared);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && good; i++) {
-        /* what was done since then may have taken the place of some in level 1 */
+        /* the work since then may have pushed some lines out of level 1 */
         kinds[i].work(shared, FPW_BYTES);
         fpw_begin(cpu);
         kinds[i].work(shared, FPW_BYTES);
@@ -338,7 +346,7 @@ static bool parts(int cpu)
     return good;
 }
 
-/* Lines of the external cache that level 1 does not know. */
+/* Lines that are in the external cache but not in level 1. */
 static bool external(int cpu)
 {
     uint64_t wait = FPW_LINES * fpw_given.ask_ps;
@@ -356,19 +364,22 @@ static bool external(int cpu)
                                              .home = -1});
 }
 
-/* Whole lines are written unread, if so many instructions take no longer, through as many transfers as may be. */
+/*
+ * Stores of whole lines, which are not read before.  The waits depend on the time of the instructions and on the number
+ * of transfers that can be in flight.
+ */
 static bool whole_lines(int cpu)
 {
     static const struct {
         void (*store)(char *p, size_t length);
-        unsigned instr, stores; /* of FPW_BYTES */
+        unsigned instr, stores; /* for FPW_BYTES */
     } kinds[] = {{fpw_store_words, FPW_BYTES / 8, FPW_BYTES / 8},
                  {fpw_store_pairs, 5 * FPW_BYTES / 32, FPW_BYTES / 8}};
     bool good = true;
     int home = shared_home(cpu);
     uint64_t least, most, flights = fpw_given.misses, lines = fpw_given.queue / (FPW_LINE / 8);
 
-    /* stores leave the queue in order: no more lines are under way than it holds, word by word */
+    /* stores leave the queue in order: it holds words, so no more lines are in flight than it has room for */
     if (fpw_given.reads)
         flights = lines < 1 ? 1 : lines < fpw_given.stores ? lines : fpw_given.stores;
     fpw_latency(cpu, home, &least, &most);
@@ -390,8 +401,8 @@ static bool whole_lines(int cpu)
 }
 
 /*
- * Lines that were changed go back to memory when others take their place: as many pages whose lines belong to the same
- * sets as the cache has ways, and one more.  Large pages, because those lie in one piece.
+ * Changed lines go back to memory when other lines take their places.  The pages, one more than the cache has ways,
+ * have lines of the same sets.  They are parts of large pages, which are contiguous in physical memory.
  */
 static bool written_back(int cpu)
 {
@@ -404,7 +415,7 @@ static bool written_back(int cpu)
     if (way >= PAGE && length <= MOST_LARGE * LARGE)
         p = mmap(NULL, length, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | 21 << 26, -1, 0);
-    if (p == MAP_FAILED) /* they may not be had */
+    if (p == MAP_FAILED) /* there may be no large pages */
         return true;
     for (uint64_t at = 0; at < length; at += LARGE)
         p[at] = 0;
@@ -423,7 +434,7 @@ static bool written_back(int cpu)
     return good;
 }
 
-/* A child has other memory at the same addresses: what the CPU remembered of them is forgotten. */
+/* A child has other memory at the same addresses, so what the CPU remembers of them must be forgotten. */
 static bool spaces(int cpu)
 {
     static char mine[SOME * FPW_LINE] __attribute__((aligned(PAGE)));
@@ -457,7 +468,10 @@ static bool spaces(int cpu)
     return status == 0;
 }
 
-/* Lines that another CPU has changed come from its cache, once; to change them is to own them, one after the other. */
+/*
+ * Lines that another CPU has changed come from its cache, once.  A CPU must own a line to change it, and gets the lines
+ * one after the other.
+ */
 static bool changed(int cpu)
 {
     int home = shared_home(cpu), from = home < 0 ? -1 : fpw_board_of(other);
@@ -505,10 +519,10 @@ static bool changed(int cpu)
            (from == home || fpw_about("local misses", other, fpw_added.miss_local, 0));
 }
 
-/* Children that all do the same, each on its CPU. */
+/* Children that all do the same work, each on a CPU of its own. */
 struct company {
-    int start[2];       /* a pipe: a byte for each, that it begins */
-    _Atomic int *there; /* how many have reached the pipe, and again how many have begun */
+    int start[2];       /* a pipe; each child reads one byte and begins */
+    _Atomic int *there; /* children that have reached the pipe, plus children that have begun */
     int n;
     pid_t pid[FP_MAX_CPUS];
 };
@@ -535,7 +549,7 @@ _Noreturn static void keep_company(const struct company *c, int cpu, void (*work
         work();
 }
 
-/* Wait until `wanted` are there; false: one has ended. */
+/* Waits until the count is `wanted`.  false: a child has ended. */
 static bool all_there(const struct company *c, int wanted)
 {
     while (atomic_load(c->there) < wanted) {
@@ -546,7 +560,10 @@ static bool all_there(const struct company *c, int wanted)
     return true;
 }
 
-/* A child on each CPU but ours.  They begin when all are there: to make one takes long while others compute. */
+/*
+ * Makes a child on each CPU except `ours`.  They begin when all exist, because making a process takes long while others
+ * compute.
+ */
 static bool gather(struct company *c, int ours, void (*work)(void))
 {
     static const char bytes[FP_MAX_CPUS];
@@ -579,11 +596,13 @@ static void dismiss(const struct company *c)
     close(c->start[1]);
 }
 
-/* At how many moments each CPU was active, and how often it was then apart from the slowest. */
+/*
+ * Samples the clocks: at how many moments each CPU was active, and at how many of these it was apart from the slowest.
+ */
 static void watch(unsigned active[FP_MAX_CPUS], unsigned apart[FP_MAX_CPUS])
 {
     int ncpus = (int)fp_header()->ncpus;
-    /* Time goes on while we look at one after the other. */
+    /* Time goes on while the clocks are read one after the other. */
     uint64_t most =
         fp_header()->skew_ps + (16ull * CHUNK + 32ull * (unsigned)ncpus) * fpw_given.clock_ps;
     bool good = true;
@@ -603,13 +622,13 @@ static void watch(unsigned active[FP_MAX_CPUS], unsigned apart[FP_MAX_CPUS])
             if (at[cpu] != UINT64_MAX) {
                 active[cpu]++;
                 apart[cpu] += at[cpu] - slowest > most;
-                /* or it takes long: the others go on by one skew a turn */
+                /* without this the test would take long: the others advance by one skew in a turn */
                 good &= apart[cpu] <= MOST_APART;
             }
     }
 }
 
-/* `work` on all CPUs but ours, which is active at `least` to `most` of SAMPLES moments. */
+/* Runs `work` on all CPUs except `cpu`.  Each must be active at `least` to `most` of SAMPLES moments. */
 static bool together(int cpu, void (*work)(void), int least, int most)
 {
     unsigned active[FP_MAX_CPUS] = {0}, apart[FP_MAX_CPUS] = {0};
@@ -619,7 +638,7 @@ static bool together(int cpu, void (*work)(void), int least, int most)
     if (good)
         watch(active, apart);
     else
-        cannot("no process for each CPU: %s", strerror(errno));
+        cannot("cannot make a process for each CPU: %s", strerror(errno));
     dismiss(&company);
     for (int i = 0; i < (int)fp_header()->ncpus && good; i++)
         if (CPU_ISSET(i, &cpus) && i != cpu)
@@ -630,25 +649,25 @@ static bool together(int cpu, void (*work)(void), int least, int most)
     return good;
 }
 
-/* CPUs that compute keep together: each ends its turn when it is the skew ahead of the slowest. */
+/* CPUs that compute stay together: each ends its turn when it is the skew ahead of the slowest. */
 static bool slices(int cpu)
 {
     return together(cpu, compute, SAMPLES / 2, SAMPLES);
 }
 
-/* CPUs that execute pause wait, and hold the others' clocks back no more. */
+/* CPUs that execute pause wait, and no longer hold the other clocks back. */
 static bool pauses(int cpu)
 {
     return together(cpu, rest, 0, SAMPLES / 4);
 }
 
-/* Everything once. */
+/* Runs all parts. */
 static bool test(void)
 {
     static const struct {
         const char *name;
         bool (*part)(int cpu);
-        bool two; /* it needs another CPU */
+        bool two; /* the part needs a second CPU */
     } parts_of[] = {
         {"clocks", clocks, false},
         {"blocks", blocks, false},
@@ -675,9 +694,9 @@ static bool test(void)
     return true;
 }
 
-/* ---- before ---- */
+/* ---- preparation ---- */
 
-/* The first CPU that we may run on, and one more: of another board, if there is one. */
+/* Chooses the first CPU on which this process may run, and a second one, of another board if there is one. */
 static void choose(void)
 {
     int board = -1;
@@ -702,7 +721,7 @@ static bool all_here(char *p)
     return true;
 }
 
-/* Memory of each board; of none if the system does not tell boards apart, as with mpo_enable=0. */
+/* Finds memory of each board; of none if the system does not distinguish boards, as with mpo_enable=0. */
 static void find_memory(void)
 {
     char *of[FP_MAX_BOARDS];
@@ -735,7 +754,7 @@ int main(int argc, char **argv)
     hr_help(argv, help);
     (void)argv;
     if (argc > 1)
-        bench_die("it takes no arguments");
+        bench_die("takes no arguments");
     if (fp_open() != 0)
         bench_die("no model: start the machine with MODEL=fireplane");
     fpw_read_params();
@@ -743,7 +762,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "fptest: the model is not tested with these parameters: %s\n", fpw_why);
         return FPTEST_UNFIT;
     }
-    /* root may; musl's function does nothing */
+    /* root may do so; the function of musl does nothing */
     syscall(SYS_sched_setscheduler, 0, SCHED_RR, &(int){1});
     CPU_ZERO(&cpus);
     for (uint32_t cpu = 0; cpu < fp_header()->ncpus; cpu++)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * fsio.c - what a file system makes of a disk: kinds of file work, the time of each and what the disk was asked for.
+ * fsio.c - how a file system uses a disk: kinds of file work, the time of each and the requests to the disk.
  *
- * THEORY      Each kind begins with all that the kinds before it wrote on the disk; those that read begin with a file
- *             system that was mounted anew, so that nothing is in memory.  Kinds use files that earlier ones made, so
- *             with -k choose those as well: read, random and overwrite need write; readfiles and remove need create.
+ * THEORY      Before each kind of work, all that was written before is on the disk.  Kinds that read begin with a newly
+ *             mounted file system, so nothing is in memory.  Kinds use files that earlier kinds made.  So with -k
+ *             choose those, too: read, random and overwrite need write; readfiles and remove need create.
  * OUTPUT      result: bench=fsio row=KIND seconds= reads= read_kib= writes= write_kib=, counted in /proc/diskstats
  * SEE ALSO    make experiment-beside, docs/ext.md
  */
@@ -330,7 +330,7 @@ static void do_remove_big(void)
 static const struct kind {
     const char *name;
     void (*work)(void);
-    void (*before)(void); /* not counted */
+    void (*before)(void); /* preparation that is not counted */
 } kinds[] = {
     {"write", do_write, NULL},
     {"read", do_read, mount_anew},

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * iocost.c - what reading and writing a disk costs a processor.
+ * iocost.c - how much processor time reading and writing a disk costs.
  *
- * THEORY      A process of the lowest priority counts, on the same processor as the one that reads or writes.  So the
- *             processor is never idle, and what the counting does not get is what the transfer costs: system calls,
- *             copies, drivers, interrupts.  What one step of counting takes is measured before, with nothing else to
- *             do.  With ICOUNT=1 times are instructions.
+ * THEORY      A process of the lowest priority counts on the same processor as the one that reads or writes.  So the
+ *             processor is never idle, and the time that the counting process does not get is the cost of the transfer:
+ *             system calls, copies, drivers, interrupts.  The time of one step of counting is measured before, without
+ *             other work.  With ICOUNT=1 times are instructions.
  *             The data goes through the page cache, which is emptied before each piece of work.
- *                 seqread    all of the file or disk from its start, 64 KiB with each call
- *                 seqwrite   likewise, and an fsync at the end
- *                 randread   pages here and there, -n of them
- *             With -t nothing is counted: elapsed_ns alone means something.
+ *               seqread    reads the whole file or disk from its start, 64 KiB with each call
+ *               seqwrite   writes it in the same way, with an fsync at the end
+ *               randread   reads -n random pages
+ *             With -t no process counts: then only elapsed_ns has a meaning.
  * OUTPUT      result: bench=iocost work=... bytes=... cpu_ns=... elapsed_ns=... step_ns=... (of 1000 steps)
  * SEE ALSO    make experiment-idedma, docs/disks.md
  */
@@ -108,7 +108,7 @@ static void randread(int fd)
     }
 }
 
-/* Do a piece of work; `step` is what 1000 steps of counting take alone, in s. */
+/* Measures a piece of work; `step`: seconds that 1000 steps of counting take alone. */
 static void measure(const char *work, void (*fn)(int), long bytes, double step)
 {
     int fd = open(name, O_RDWR);
@@ -117,7 +117,7 @@ static void measure(const char *work, void (*fn)(int), long bytes, double step)
 
     if (fd < 0)
         bench_die("%s: %s", name, strerror(errno));
-    ioctl(fd, BLKFLSBUF, 0); /* not for a file: then the caller sees to it */
+    ioctl(fd, BLKFLSBUF, 0); /* does nothing for a file: then the caller must empty the cache */
     counted = *steps;
     begin = bench_now();
     fn(fd);
@@ -161,7 +161,7 @@ int main(int argc, char **argv)
     }
     name = argv[optind];
     CPU_ZERO(&first);
-    CPU_SET(0, &first); /* where the interrupts of IDE channels arrive */
+    CPU_SET(0, &first); /* the CPU where the interrupts of IDE channels arrive */
     sched_setaffinity(0, sizeof first, &first);
     steps = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (steps == MAP_FAILED || (!alone && (counter = start_counting()) < 0))

@@ -2,16 +2,16 @@
 /*
  * jvm.c - threads that allocate from one garbage-collected heap: a workload that placement cannot help.
  *
- * THEORY      The MPO white paper's Java test on 72 CPUs showed no "significant improvement".  The heap of that time's
- *             virtual machine explains it.  All threads allocate from one young generation; each takes the next
- *             buffer of 16 KiB from it when its last one is full, so after the first round a buffer's pages belong to
- *             the thread that happened to take it first, and in later rounds other threads take it: placed by
- *             first touch, the memory is no nearer than by chance.  When the young generation is full all
- *             threads stop, and one thread collects: it copies what is still referenced (each thread's last
- *             objects) to the old generation, which therefore lies where the collector runs.  Threads also read old
- *             objects of all threads.
- *             Objects have 4 to 35 words of 8 bytes: a header and fields with values that the header implies.
- *             Between allocations a thread reads one live object, its own or, one time in four, another's.
+ * THEORY      The MPO white paper's Java test on 72 CPUs showed no "significant improvement".  The heap of the virtual
+ *             machines of that time explains this.  All threads allocate from one young generation.  When a thread's
+ *             buffer is full, it takes the next buffer of 16 KiB.  So after the first round the pages of a buffer lie
+ *             near the thread that happened to take it first, but in later rounds other threads take it: first touch
+ *             puts the memory no nearer than chance does.  When the young generation is full, all threads stop, and one
+ *             thread collects: it copies all referenced objects (the last objects of each thread) to the old
+ *             generation, which therefore lies where the collector runs.  Threads also read old objects of all threads.
+ *             Objects have 4 to 35 words of 8 bytes: a header, and fields with values that the header determines.
+ *             Between allocations a thread reads one live object: its own, or, one time in four, that of another
+ *             thread.
  * INVARIANTS  I1  an object belongs to one thread, and only its owner and the collector change references to it
  *             I2  the collector runs while all threads wait at the barrier
  *             I3  the sum of the sizes of live and dead objects is what the threads allocated
@@ -25,18 +25,18 @@
 #include "bench.h"
 #include "help.h"
 
-#define BUFFER_WORDS 2048u /* 16 KiB: what a thread takes from the young generation at a time */
+#define BUFFER_WORDS 2048u /* 16 KiB, which a thread takes from the young generation at a time */
 #define MIN_WORDS    4u
 #define MORE_WORDS   32u /* object sizes are MIN_WORDS .. MIN_WORDS + MORE_WORDS - 1 */
-#define ROOTS        64u /* live objects of a thread */
+#define ROOTS        64u /* live objects of each thread */
 
-/* An object's header: words, and a value from which its fields follow. */
+/* An object's header: its size in words, and a value that determines its fields. */
 struct object {
     uint64_t words, value;
     uint64_t field[];
 };
 
-/* What belongs to one thread, on lines of its own. */
+/* The state of one thread, on lines of its own. */
 struct mutator {
     _Alignas(64) struct object *root[ROOTS];
     uint64_t *at, *end; /* its buffer */
@@ -47,7 +47,8 @@ static int nthreads, rounds = 12, warm = 2, young_kib;
 static bool bind_threads;
 static uint64_t *young, *old;
 static size_t young_words, old_words;
-static _Atomic size_t young_used; /* in words; may pass young_words when threads ask at the end */
+/* in words; may exceed young_words: threads that find no room have added to it */
+static _Atomic size_t young_used;
 static size_t old_used;
 static struct mutator *mutator;
 static uint64_t copied;
@@ -82,7 +83,7 @@ static void usage(void)
     exit(2);
 }
 
-/* Takes a new buffer.  0, or -1 if the young generation is full. */
+/* Takes a new buffer.  Returns 0; -1 if the young generation is full. */
 static int take_buffer(struct mutator *m)
 {
     size_t at = atomic_fetch_add(&young_used, BUFFER_WORDS);
@@ -94,7 +95,7 @@ static int take_buffer(struct mutator *m)
     return 0;
 }
 
-/* Allocates and fills an object.  NULL if the young generation is full. */
+/* Allocates and fills an object.  NULL: the young generation is full. */
 static struct object *allocate(struct mutator *m)
 {
     uint64_t draw = bench_random(&m->random) >> 16, words = MIN_WORDS + draw % MORE_WORDS;
@@ -113,7 +114,7 @@ static struct object *allocate(struct mutator *m)
     return o;
 }
 
-/* 0, or 1 if a field has a wrong value. */
+/* Returns 0; 1 if a field has a wrong value. */
 static unsigned check_object(const struct object *o)
 {
     for (uint64_t i = 0; i < o->words - 2; i++)
@@ -122,7 +123,7 @@ static unsigned check_object(const struct object *o)
     return 0;
 }
 
-/* Works until the young generation is full. */
+/* Allocates and reads until the young generation is full. */
 static void mutate(int self)
 {
     struct mutator *m = &mutator[self];
@@ -142,7 +143,7 @@ static void mutate(int self)
     }
 }
 
-/* Copies all live objects on in the old generation, which is used as a ring four times as large as they can be. */
+/* Copies all live objects to the old generation.  That is a ring, four times as large as the live objects can be. */
 static void collect(void)
 {
     for (int t = 0; t < nthreads; t++) {
@@ -177,7 +178,7 @@ static void work(int self)
 {
     mutator[self].random = bench_seed(1, (uint64_t)self);
     bench_barrier();
-    /* the model makes threads take turns as the machine would; this part is not reported */
+    /* with the model threads take turns as on the machine; this part is not reported */
     bench_start(self);
     for (int i = 0; i < warm; i++)
         round_of(self);
@@ -232,7 +233,7 @@ int main(int argc, char **argv)
         for (unsigned i = 0; i < ROOTS; i++)
             bad += mutator[t].root[i] != NULL && check_object(mutator[t].root[i]);
     }
-    /* I3: only the ends of buffers, shorter than the largest object, are not allocated. */
+    /* I3: only the ends of buffers, smaller than the largest object, are not allocated. */
     unused =
         (young_words * sizeof(uint64_t)) * (size_t)(rounds + warm) - allocated * sizeof(uint64_t);
     if (unused > young_words / BUFFER_WORDS * (size_t)(rounds + warm) * (MIN_WORDS + MORE_WORDS) *

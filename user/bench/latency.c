@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * latency.c - how evenly busy processes share the CPUs, and how late a thread that sleeps beside them wakes.
+ * latency.c - how evenly busy processes share the CPUs, and how late a sleeping thread wakes beside them.
  *
  * THEORY      `hogs` processes count loops.  Beside them one thread sleeps 10 ms again and again, as an editor waits
- *             for keys, and notes how much later than that it runs; and sends a byte to a process and back through
- *             pipes.  A process's share is what it counted divided by the mean.
+ *             for keys, and records how much later it runs.  It also sends a byte to a process and back through pipes.
+ *             The share of a process is its count divided by the mean count.
  * OUTPUT      result: bench=latency row=HOGS late_p50_ms= late_p99_ms= late_max_ms= pipe_p50_ms= pipe_p99_ms=
- *             share_min= share_max= (of a mean of 1)
+ *             share_min= share_max= (the mean is 1)
  * SEE ALSO    make experiment-beside, docs/dispatcher.md
  */
 #include <errno.h>
@@ -46,7 +46,7 @@ static const char help[] HR_MANUAL =
 #define HOGS     256
 #define SAMPLES  20000
 #define SLEEP_NS 10000000
-#define APART    8 /* words between counters: one of a cache line each */
+#define APART    8 /* words between counters, so that each has a cache line of its own */
 
 static double late[SAMPLES], turn[SAMPLES], share[HOGS];
 
@@ -112,7 +112,7 @@ int main(int argc, char **argv)
     if ((echoes = child()) == 0)
         echo(there[0], back[1]);
 
-    nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL); /* until all of them run */
+    nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL); /* until all processes run */
     for (int i = 0; i < hogs; i++)
         share[i] = (double)-counters[i * APART];
     begin = bench_now();

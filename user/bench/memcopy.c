@@ -3,15 +3,16 @@
  * memcopy.c - the MPO white paper's memory-copy microbenchmark: a(i) = b(i) on doubles, in parallel.
  *
  * THEORY      Each thread owns one slice of both arrays, initialises it and copies it.  With first touch every page
- *             then lies on the board of the thread that uses it; with madvise(MADV_ACCESS_MANY) pages lie anywhere.
- *             meminfo(2) tells, page by page, which it was, and the breakdown is printed as in the paper's Table 3-4.
- *             The copy is one 8-byte load and one 8-byte store for each element, unrolled to a line a turn, as an
- *             optimising compiler makes it from the paper's loop; volatile keeps it from being turned into memcpy
- *             or into wider moves.  Every byte of a line is stored.
- * INVARIANTS  I1  slices are whole pages, so a page has one initialising thread
- *             I2  arrays are mapped afresh for each placement, and advised before the first touch
- * OUTPUT      modelled_mbps is bytes read plus written over modelled time, in 10^6 bytes a second, as the paper's
- *             rates.  The other rate is wall-clock time: under QEMU it says nothing about boards.
+ *             then lies on the board of the thread that uses it; with madvise(MADV_ACCESS_MANY) pages lie on random
+ *             boards.  meminfo(2) returns the lgroup of each page, and the result is printed as in the paper's Table
+ *             3-4.
+ *             The copy is one 8-byte load and one 8-byte store for each element, unrolled to one line in each turn, as
+ *             an optimising compiler translates the paper's loop.  `volatile` prevents a call of memcpy and wider
+ *             moves.  Every byte of a line is stored.
+ * INVARIANTS  I1  slices are whole pages, so each page has one initialising thread
+ *             I2  arrays are mapped anew for each placement, and madvise(2) comes before the first touch
+ * OUTPUT      modelled_mbps is bytes read plus written divided by modelled time, in 10^6 bytes a second, as the paper's
+ *             rates.  The other rate uses wall-clock time: under QEMU it says nothing about boards.
  * SEE ALSO    docs/benchmarks.md, docs/memory.md, tests/test_memcopy.py
  */
 #include <sys/mman.h>
@@ -25,12 +26,12 @@
 #include "bench.h"
 #include "help.h"
 
-#define DEFAULT_SLICE 131072 /* doubles per thread and array: 1 MiB */
+#define DEFAULT_SLICE 131072 /* doubles of each thread and array: 1 MiB */
 #define LINE          8      /* doubles */
 
-/* What was asked for. */
+/* The options. */
 static int nthreads;
-static size_t elements; /* doubles per array */
+static size_t elements; /* doubles in each array */
 static size_t npages;   /* -P: pages of both arrays together; 0: not given */
 static size_t page_size = 4096;
 static int iterations = 10;
@@ -38,7 +39,7 @@ static bool bind_threads, do_placement[BENCH_PLACEMENTS] = {true};
 
 /* The run in progress. */
 static double *a, *b;
-static size_t slice; /* doubles per thread and array, whole pages */
+static size_t slice; /* doubles of each thread and array, in whole pages */
 
 static const char help[] HR_MANUAL =
     "NAME\n"
@@ -93,7 +94,7 @@ static void work(int self)
 {
     double *mine_a = a + (size_t)self * slice, *mine_b = b + (size_t)self * slice;
 
-    bench_barrier(); /* all threads exist, so none is alone on a board when it begins */
+    bench_barrier(); /* all threads exist now, so none is alone on a board when it begins */
     for (size_t i = 0; i < slice; i++) {
         mine_a[i] = 0.0;
         mine_b[i] = (double)i;
@@ -117,7 +118,7 @@ static int report_pages(enum bench_placement placement)
     return bench_census_report(&census, nthreads, placement);
 }
 
-/* 0, or 1 if a was not copied from b everywhere. */
+/* Checks that all of b was copied to a.  Returns 0 or 1. */
 static int check_copy(void)
 {
     for (size_t i = 0; i < slice * (size_t)nthreads; i++) {

@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: MIT
 /*
- * mkeyed.c - a keyed file with nine indexes that grows past memory: what inserting costs from batch to batch.
+ * mkeyed.c - a keyed file with nine indexes that outgrows memory: how the cost of insertions changes from batch to
+ * batch.
  *
- * THEORY      One file of blocks of 1 KiB, taken in order: the header, the records, and the nodes of nine B-trees.  The
- *             program reads and writes blocks by read and write calls, one write for each node that changes, and
- *             keeps in memory, for each tree, only the nodes on the way to the place it was at last.  What is kept
- *             beyond that is the system's page cache.  A full node is split into halves; leaves are chained.
+ * THEORY      One file consists of blocks of 1 KiB, allocated in order: the header, the records, and the nodes of nine
+ *             B-trees.  The program reads and writes blocks with read and write calls, one write for each node that
+ *             changes.  In memory it keeps, for each tree, only the nodes on the path to the last place.  All else that
+ *             stays in memory is in the system's page cache.  A full node is split into halves; leaves are chained.
  *             Batch b inserts the records (b-1)N+1 .. bN.  A record has a key for each index.  Usually the keys of a
- *             batch are the numbers (b-1)N+1 .. bN too, in an order of its own for each index.  All are larger than
- *             those before, so a batch works at the right edge of each tree: on N keys' leaves, however large it is.
- *             With -u the keys are 1 .. (batches * N) in one such order: every leaf of the tree is as likely as any
- *             other, so the pages that are wanted again soon are the whole tree, and once it has outgrown memory
- *             a growing part of the insertions has to read its leaf, and to write another.
- *             The order is a permutation that is computed, not kept: four Feistel rounds on the next larger
- *             power of four, repeated until the value is in range (Black and Rogaway, 2002).
- *             At the end every index is walked: each key is there, once, in order; and `-c` records are looked up
- *             in every index and compared.
- * INVARIANTS  I1  a node on a path in memory is as in the file
- *             I2  a key in an inner node is at most every key below its child, and above all keys left of it;
- *                 the first is not looked at
+ *             batch are also the numbers (b-1)N+1 .. bN, in a different order for each index.  All are larger than the
+ *             keys before, so a batch works at the right edge of each tree: on the leaves of N keys, whatever the size
+ *             of the tree.  With -u the keys are 1 .. (batches * N) in one such order, so every leaf of the tree is
+ *             equally likely.  Then the pages that are needed again soon are the whole tree.  Once the tree is larger
+ *             than memory, a growing part of the insertions must read their leaf, and write another one.
+ *             The order is a permutation that is computed, not stored: four Feistel rounds on the next larger power of
+ *             four, repeated until the value is in range (Black and Rogaway, 2002).
+ *             At the end every index is walked: each key must be there, once, and in order.  And `-c` records are
+ *             looked up in every index and compared.
+ * INVARIANTS  I1  a node on a path in memory is equal to the one in the file
+ *             I2  a key in an inner node is at most every key below its child, and greater than all keys to the left of
+ *                 it; the first key is not used
  * OUTPUT      result: bench=mkeyed keys=batch|uniform batch=... records=... file_bytes=... user_s=... sys_s=...
  *             cpu_s=... real_s=... reads=... writes=... splits=... pgin=... pgout=... disk_reads=... disk_writes=...
  *             disk_read_bytes=... disk_written_bytes=... disk_wait_s=... disk_run_s=...; ok or FAILED
- *             (cpu_s: user and system by the process's own clock, not in ticks; pages are those of the whole system;
- *             what iostat shows of all disks comes from the last six: the two times are seconds times requests)
+ *             (cpu_s: user and system time by the process's own clock, not in ticks.  Pages are those of the whole
+ *             system.  The last six give what iostat shows of all disks; the two times are seconds times requests.)
  * SEE ALSO    make experiment-mkeyed, docs/benchmarks.md
  */
 #include <errno.h>
@@ -69,18 +70,18 @@ static const char help[] HR_MANUAL =
 #define KEY    32 /* bytes */
 #define NINDEX 9
 #define FANOUT ((BLOCK - 16) / sizeof(struct entry)) /* 25 */
-#define HEIGHT 8                                     /* 12^8 keys and more */
+#define HEIGHT 8                                     /* enough for 12^8 keys */
 #define MAGIC  "mkeyed 1"
 
 struct entry {
     char key[KEY];
-    uint64_t value; /* leaf: block of the record; above: block of a node */
+    uint64_t value; /* in a leaf: block of the record; above: block of a node */
 };
 
 struct node {
     uint32_t level; /* 0: leaf */
     uint32_t n;
-    uint64_t next; /* leaf: the block of the next one, 0 at the end */
+    uint64_t next; /* leaf: the block of the next leaf; 0 at the end */
     struct entry e[FANOUT];
     char unused[BLOCK - 16 - FANOUT * sizeof(struct entry)];
 };
@@ -103,7 +104,7 @@ static struct header head;
 static struct {
     uint64_t block; /* 0: none */
     struct node node;
-} path[NINDEX][HEIGHT]; /* by level */
+} path[NINDEX][HEIGHT]; /* for each level */
 
 static const char *name;
 static int fd = -1;
@@ -152,7 +153,7 @@ static void open_file(int flags)
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-/* Where number i of 0 .. n-1 goes in permutation `which`: a value of 0 .. n-1. */
+/* The place of number i of 0 .. n-1 in permutation `which`: a value of 0 .. n-1. */
 static uint64_t permuted(uint64_t which, uint64_t n, uint64_t i)
 {
     unsigned half = 1;
@@ -173,7 +174,7 @@ static uint64_t permuted(uint64_t which, uint64_t n, uint64_t i)
     return i;
 }
 
-/* The key, as a number, that record r (1, 2, ...) has in an index. */
+/* The key of record r (1, 2, ...) in an index, as a number. */
 static uint64_t key_number(unsigned index, uint64_t r)
 {
     uint64_t batch = (r - 1) / batch_records;
@@ -202,6 +203,7 @@ static void make_record(struct record *record, uint64_t r)
 
 /* ---- the trees ------------------------------------------------------------------------------- */
 
+/* The node on the path at that level; reads it unless it is there already. */
 static struct node *visit(unsigned index, unsigned level, uint64_t block)
 {
     if (path[index][level].block != block) {
@@ -209,11 +211,11 @@ static struct node *visit(unsigned index, unsigned level, uint64_t block)
         path[index][level].block = block;
     }
     if (path[index][level].node.level != level || path[index][level].node.n > FANOUT)
-        bench_die("block %llu is no node of level %u", (unsigned long long)block, level);
+        bench_die("block %llu is not a node of level %u", (unsigned long long)block, level);
     return &path[index][level].node;
 }
 
-/* How many keys of a node are at most `key`. */
+/* The number of keys in a node that are at most `key`. */
 static unsigned rank(const struct node *node, const char key[KEY])
 {
     unsigned low = 0, high = node->n;
@@ -229,7 +231,10 @@ static unsigned rank(const struct node *node, const char key[KEY])
     return low;
 }
 
-/* Goes down to the leaf of a key; slot[level] is the entry taken (in the leaf: behind which the key belongs) plus 1. */
+/*
+ * Walks down to the leaf of a key.  slot[level] is the number of the entry taken, plus 1; in the leaf, of the entry
+ * after which the key belongs.
+ */
 static struct node *find_leaf(unsigned index, const char key[KEY], unsigned slot[HEIGHT])
 {
     uint64_t block = head.root[index];
@@ -253,7 +258,10 @@ static void put(struct node *node, unsigned at, const struct entry *new)
     node->n++;
 }
 
-/* Moves the upper half of a full node to a new one and puts *new into one of them; *new becomes the entry above. */
+/*
+ * Moves the upper half of a full node to a new node and puts *new into one of them.  *new becomes the entry for the new
+ * node.
+ */
 static void split(struct node *left, unsigned at, struct entry *new)
 {
     static struct node right;
@@ -279,7 +287,7 @@ static void split(struct node *left, unsigned at, struct entry *new)
     nsplits++;
 }
 
-/* Makes a root above the present one; `new` is the entry for its right half. */
+/* Makes a root above the present one; `new` is the entry of its right half. */
 static void grow(unsigned index, const struct entry *new)
 {
     unsigned level = head.height[index]++;
@@ -390,7 +398,7 @@ static bool is_record(uint64_t block, uint64_t r)
     return memcmp(&found, &wanted, sizeof wanted) == 0;
 }
 
-/* Walks the leaves of an index.  Returns how many things are wrong. */
+/* Walks the leaves of an index.  Returns the number of faults. */
 static uint64_t check_index(unsigned index)
 {
     uint64_t bad = 0, number = 0, block = head.root[index];
@@ -426,7 +434,7 @@ static uint64_t check_lookup(uint64_t r)
     return bad;
 }
 
-/* Opens the file anew and looks at what is in it.  Returns how many things are wrong. */
+/* Opens the file again and checks its contents.  Returns the number of faults. */
 static uint64_t check(void)
 {
     struct header expected = head;

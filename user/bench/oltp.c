@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: MIT
 /*
- * oltp.c - transactions by many processes, with private memory and one shared region: the MPO white paper's
- *          on-line transaction processing, Tables 3-1 and 3-2.
+ * oltp.c - transactions by many processes, with private memory and one shared region: the on-line transaction
+ * processing of the MPO white paper, Tables 3-1 and 3-2.
  *
- * THEORY      Each process has data, heap and stack of its own, and all share one region (the paper's SGA).  A
- *             transaction visits rows (benchrows.h), each a line that is not in the cache; which area the next row is
- *             in is drawn at random with the shares of Table 3-1, the paper's distribution of load misses: data
- *             9.46, heap 25.64, stack 6.52, SGA 56.29.  Every fourth row is updated.  The private areas of a process
- *             are 896 KiB and are walked in an order that returns to a line after 30,000 others; the shared
- *             region is 64 MiB, in 2 MiB pages as databases ask for, and read at random.  So
- *             each row is a load miss; that this is so, and the mix of misses that follows, is measured in two more
- *             phases, one with private rows only and one with shared rows only, and printed; with -k in three more,
- *             one for each private area.
+ * THEORY      Each process has its own data, heap and stack, and all share one region (the paper's SGA).  A transaction
+ *             visits rows (benchrows.h), each of which is a line that is not in the cache.  The area of the next row is
+ *             drawn at random with the shares of Table 3-1, the paper's distribution of load misses: data 9.46, heap
+ *             25.64, stack 6.52, SGA 56.29.  Every fourth row is updated.  The private areas of a process have 896 KiB,
+ *             and a walk returns to a line after 30,000 others.  The shared region has 64 MiB, in 2 MiB pages as
+ *             databases request them, and is read at random.  So each row is a load miss.  To verify this, and to
+ *             measure the mix of misses, there are two more phases, one with private rows only and one with shared rows
+ *             only; with -k there are three more, one for each private area.
  *
- *             There are many more processes than CPUs, and most sleep as on I/O.  They form rings, one for each
- *             that may run at a time.  A process that ends a transaction writes a byte to the pipe of the next in its
- *             ring, which stands for the completion of that one's I/O, and sleeps until its own pipe has a byte.  So
- *             the number that run is the same at all times and does not depend on how fast the host is; which
- *             ones run together changes, as transactions have different lengths.  By default half as many run as
- *             there are CPUs: then a process that wakes finds, most of the time, an idle CPU on its home board.
+ *             There are many more processes than CPUs, and most of them sleep, as for I/O. They form rings, one for
+ *             each process that may run at a time.  A process that ends a transaction writes a byte to the pipe of the
+ *             next process in its ring, which stands for the completion of that process's I/O. Then it sleeps until its
+ *             own pipe has a byte.  So the number of running processes is always the same, and does not depend on the
+ *             speed of the host.  Which processes run together changes, because transactions have different lengths.
+ *             By default half as many run as there are CPUs.  Then a process that wakes finds an idle CPU on its home
+ *             board most of the time.
  *
- *             With MPO private pages are local while a process runs at home, and the remote share of all load
- *             misses is ideally 0.57 * (1 - 1/boards); without it, 1 - 1/boards.
- * INVARIANTS  I1  a process touches its private areas first, so they are placed by its home
- *             I2  the sum of balances is the sum of amounts that all processes say they added
- * OUTPUT      A result line for each phase.  remote_load_pct: load misses to other boards.  off_home_pct: the share
- *             of rows visited while the process was not on a CPU of its home lgroup (looked at every 16 rows), and
- *             off_home_time_pct the share of modelled time that transactions ran there, where rows cost more.
- *             tps: transactions per modelled second; us_per_tx: modelled CPU time of one.
+ *             With MPO private pages are local while a process runs at home, and the remote share of all load misses is
+ *             ideally 0.57 * (1 - 1/boards); without MPO it is 1 - 1/boards.
+ * INVARIANTS  I1  a process touches its private areas first, so its home places them
+ *             I2  the sum of all balances is the sum of the amounts that all processes added
+ * OUTPUT      A result line for each phase.  remote_load_pct: load misses to other boards.  off_home_pct: the share of
+ *             rows visited while the process was not on a CPU of its home lgroup (checked every 16 rows).
+ *             off_home_time_pct: the share of modelled time that transactions ran there, where rows cost more.  tps:
+ *             transactions in a modelled second.  us_per_tx: modelled CPU time of one.
  * SEE ALSO    docs/benchmarks.md, user/include/benchrows.h
  */
 #include <errno.h>
@@ -43,7 +43,7 @@
 
 #define KIB  1024u
 #define PAGE 4096
-#define LOOK 16 /* rows between two looks at where the process runs */
+#define LOOK 16 /* rows between two checks of where the process runs */
 
 enum area { DATA, HEAP, STACK, SGA, NAREAS };
 enum phase { MIXED, PRIVATE, SHARED, IN_DATA, IN_HEAP, IN_STACK, NPHASES };
@@ -51,7 +51,7 @@ enum phase { MIXED, PRIVATE, SHARED, IN_DATA, IN_HEAP, IN_STACK, NPHASES };
 static const char *const phase_name[NPHASES] = {"mixed", "private", "shared",
                                                 "data",  "heap",    "stack"};
 
-/* Of 10,000 rows, how many are in which area: Table 3-1, and its private and shared part alone. */
+/* Of 10,000 rows, how many are in which area: Table 3-1; and its private and its shared part alone. */
 static const unsigned share[NPHASES][NAREAS] = {
     [MIXED] = {[DATA] = 946, [HEAP] = 2564, [STACK] = 652, [SGA] = 5629},
     [PRIVATE] = {[DATA] = 946, [HEAP] = 2564, [STACK] = 652},
@@ -61,27 +61,27 @@ static const unsigned share[NPHASES][NAREAS] = {
     [IN_STACK] = {[STACK] = 652},
 };
 
-/* Private areas: their sizes are nearly in proportion to their shares. */
+/* Private areas: the sizes are nearly proportional to their shares. */
 static const size_t area_bytes[SGA] = {[DATA] = 256 * KIB, [HEAP] = 512 * KIB, [STACK] = 128 * KIB};
 static unsigned char data_area[256 * KIB] __attribute__((aligned(PAGE)));
 
-/* What was asked for. */
+/* The options. */
 static int nprocs, running, transactions = 12, rows = 400, sga_mib = 64;
 static unsigned seed = 1;
 static int phases = IN_DATA;
 static bool bind_processes;
 
-/* What a process tells of one phase. */
+/* The results of a process in one phase. */
 struct tally {
     uint64_t visited[NAREAS];
-    uint64_t off_home; /* rows visited on another lgroup than home */
-    /* modelled time in transactions; of it, on another lgroup than home */
+    uint64_t off_home; /* rows visited on an lgroup other than the home */
+    /* modelled time in transactions; the part of it on an lgroup other than the home */
     uint64_t ran_ps, away_ps;
-    uint64_t added[2], bad; /* amounts added: to private areas, to the SGA */
-    uint64_t balance;       /* found in the private areas at the end */
+    uint64_t added[2], bad; /* amounts added to private areas and to the SGA */
+    uint64_t balance;       /* of the private areas at the end */
 };
 
-static struct tally (*tally)[NPHASES]; /* of each process; shared memory */
+static struct tally (*tally)[NPHASES]; /* of each process; in shared memory */
 static struct bench_row *sga;
 static int (*pipes)[2];
 
@@ -124,16 +124,20 @@ static void usage(void)
     exit(2);
 }
 
-/* What a transaction needs to know, on the stack of each process: global variables would be the parent's pages. */
+/*
+ * What a transaction needs to know.  It is on the stack of each process: global variables would lie in pages of the
+ * parent.
+ */
 struct job {
-    unsigned below[NAREAS]; /* a draw below below[i] and none before is of area i */
+    /* a random number below below[i], and not below an earlier one, means area i */
+    unsigned below[NAREAS];
     unsigned total, rows;
     int transactions;
     int home;
-    int in, out; /* the pipe that wakes the process, and the next one's */
+    int in, out; /* the pipe that wakes this process, and that of the next one */
 };
 
-/* Process `self` is number self / running of ring self % running. */
+/* The next process in the ring.  Process `self` is number self / running of ring self % running. */
 static int next_in_ring(int self)
 {
     return self + running < nprocs ? self + running : self % running;
@@ -164,7 +168,7 @@ static enum area draw(const struct job *job, uint64_t *random)
     return area;
 }
 
-/* Where a process has been since it last looked. */
+/* Where a process was when it last checked. */
 struct place {
     uint64_t since_ps;
     bool away;
@@ -232,13 +236,13 @@ static double percent(uint64_t part, uint64_t whole)
     return whole == 0 ? 0.0 : 100.0 * (double)part / (double)whole;
 }
 
-/* Load misses per row, of the phase that has just ended. */
+/* Load misses for each row, in the phase that has just ended. */
 static double misses_per_row(const struct fp_counts *c, uint64_t visited)
 {
     return (double)(c->load_miss_local + c->load_miss_remote) / (double)visited;
 }
 
-/* The tallies of one phase, or of all phases (NPHASES), added up. */
+/* The sum of the tallies of one phase, or of all phases (NPHASES). */
 static struct tally total(enum phase phase)
 {
     struct tally sum = {0};
@@ -266,7 +270,9 @@ static uint64_t private_rows(const struct tally *t)
     return t->visited[DATA] + t->visited[HEAP] + t->visited[STACK];
 }
 
-/* What the phases so far say of Table 3-1 and of the simulated columns of Table 3-2: percent of all load misses. */
+/*
+ * Prints what the phases so far say about Table 3-1 and the simulated columns of Table 3-2: percent of all load misses.
+ */
 static void report_mix(enum phase phase, const double per_row[NPHASES],
                        const double remote[NPHASES])
 {
@@ -291,7 +297,10 @@ static void report_mix(enum phase phase, const double per_row[NPHASES],
         printf(" %s_miss_pct=%.2f", name[i], 100.0 * share[MIXED][i] * per_row[of[i]] / sum);
 }
 
-/* Prints a phase; process 0 does it, when all have told.  The mix of misses is known after the last phase. */
+/*
+ * Prints a phase.  Process 0 does it when all have stored their results.  The mix of misses is known after the last
+ * phase.
+ */
 static void report_phase(enum phase phase)
 {
     static double per_row[NPHASES], remote[NPHASES];
@@ -347,7 +356,7 @@ static __attribute__((noinline)) void live(int self)
     bench_area_init(&area[SGA], sga, (size_t)sga_mib << 20, 0);
     bench_area_fill(&area[SGA], area[SGA].rows * (size_t)self / (size_t)nprocs,
                     area[SGA].rows * ((size_t)self + 1) / (size_t)nprocs);
-    bench_lgroup_now(); /* learns the lgroups before anything is measured */
+    bench_lgroup_now(); /* reads the lgroups before anything is measured */
     if (self < running && write(pipes[self][1], "", 1) != 1)
         bench_die("pipe: %s", strerror(errno));
     for (enum phase phase = MIXED; phase < (enum phase)phases; phase++) {
@@ -361,19 +370,20 @@ static __attribute__((noinline)) void live(int self)
 }
 
 /*
- * A page of stack that the parent had written when it made this process stays where it is, near the parent: the parent
- * goes on first, and takes a copy.  What lies below the next page is the process's own from the first touch.
+ * A page of the stack that the parent had written before it made this process stays near the parent: the parent writes
+ * it first after the fork, and so gets the copy.  What lies below the next page belongs to this process from the first
+ * touch.
  */
 static void work(int self)
 {
     char parents[2 * PAGE];
 
-    __asm__ volatile("" : : "r"(parents) : "memory"); /* it is there before the call, */
+    __asm__ volatile("" : : "r"(parents) : "memory"); /* keeps it on the stack before the call */
     live(self);
     __asm__ volatile("" : : "r"(parents) : "memory"); /* and after it */
 }
 
-/* 0, or 1 if the sums or the mix of rows are wrong. */
+/* Compares the sums and the mix of rows.  Returns 0; 1 if they are wrong. */
 static int check(int failed)
 {
     struct tally all = total(NPHASES), mixed = total(MIXED);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * osbench.c - what one operation of a Linux-ABI kernel costs, path by path.
+ * osbench.c - the cost of each operation of a kernel with Linux's system calls, path by path.
  *
  * THEORY      Each test times n repetitions of one operation and divides.  Under QEMU's -icount shift=0 the time-stamp
- *             counter advances by one per guest instruction (of all CPUs together), so the tsc columns are instructions
- *             per operation, exact and the same on every run; the ns columns are the guest kernel's own clock.  The
- *             program uses only what Linux has too, and runs there unchanged: the figures to compare with are its.
- * OUTPUT      one line per test: OSB <name> iters=<n> reps=<r> ns_min= ns_med= tsc_min= tsc_med= unit=<operation>
+ *             counter advances by one for each guest instruction (of all CPUs together).  So the tsc columns are
+ *             instructions for each operation, exact and equal in every run.  The ns columns are the guest kernel's own
+ *             clock.  The program uses only what Linux has, too, and runs there unchanged, so the figures can be
+ *             compared.
+ * OUTPUT      one line for each test:
+ *             OSB <name> iters=<n> reps=<r> ns_min= ns_med= tsc_min= tsc_med= unit=<operation>
  * SEE ALSO    docs/performance.md, tools/osbench_report.py
  */
 #include <stdio.h>
@@ -58,7 +60,7 @@ static const char help[] HR_MANUAL =
     "SEE ALSO\n"
     "    callcost, docs/experiments.md\n";
 
-/* The two clocks at one moment. */
+/* Both clocks at one moment. */
 struct mark {
     uint64_t ns, tsc;
 };
@@ -127,7 +129,7 @@ static struct shm {
 
 #define MAX_REPS 99
 
-/* ---- system calls */
+/* ---- system calls ---- */
 
 static void b_empty(long n)
 {
@@ -322,7 +324,7 @@ static void b_piperw(long n)
     close(q[1]);
 }
 
-/* ---- ping-pong, context switches */
+/* ---- ping-pong, context switches ---- */
 
 static void pipe_pp(long n, int c0, int c1)
 {
@@ -517,7 +519,10 @@ static void b_yield_proc(long n)
     unpin();
 }
 
-/* same with SCHED_FIFO prio 1: yield must then alternate (CFS may let the yielder run on) */
+/*
+ * Sets SCHED_FIFO with priority 1, or the default policy.  With it sched_yield() must alternate between threads; with
+ * CFS the thread that yields may run on.
+ */
 static void fifo(int on)
 {
     int pr = on ? 1 : 0;
@@ -538,7 +543,7 @@ static void b_yield_fproc(long n)
     fifo(0);
 }
 
-/* ---- threads, processes */
+/* ---- threads, processes ---- */
 
 static void *nop(void *a)
 {
@@ -648,7 +653,7 @@ static void b_forkbig(long n)
     munmap(m, sz);
 }
 
-/* ---- memory */
+/* ---- memory ---- */
 
 static void b_mmap(long n)
 {
@@ -778,7 +783,7 @@ static void b_brk(long n)
     STOP;
 }
 
-/* ---- signals */
+/* ---- signals ---- */
 
 static volatile long sg;
 
@@ -846,7 +851,7 @@ static void b_segv(long n)
     signal(SIGSEGV, SIG_DFL);
 }
 
-/* ---- files */
+/* ---- files ---- */
 
 static void b_fcreate(long n)
 {
@@ -938,7 +943,7 @@ static void b_fsync(long n)
 }
 
 static void b_pipebw(long n)
-{ /* n x 64K through a pipe between 2 processes */
+{ /* n x 64K through a pipe between two processes */
     int q[2];
 
     CK(pipe(q));
@@ -971,7 +976,7 @@ static void b_pipebw(long n)
     close(q[0]);
 }
 
-/* ---- user-level threading */
+/* ---- user-level threading ---- */
 
 static pthread_mutex_t mx = PTHREAD_MUTEX_INITIALIZER;
 static volatile long mc;
@@ -1123,14 +1128,14 @@ static int cmp(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* v / n with two decimals, without floating point. */
+/* Writes v / n with two decimals, without floating point. */
 static void fx(char *o, uint64_t v, long n)
 {
     uint64_t c = v * 100 / n;
     sprintf(o, "%llu.%02llu", (unsigned long long)(c / 100), (unsigned long long)(c % 100));
 }
 
-/* The program's absolute path, for the tests that exec it. */
+/* The absolute path of the program, for the tests that exec it. */
 static const char *own_path(const char *name)
 {
     static char buf[512];
@@ -1162,7 +1167,8 @@ static int count_cpus(void)
     return n;
 }
 
-/* Is the test named by one of the filters?  A filter that ends in '*' names all that begin so.
+/*
+ * Whether one of the filters names the test.  A filter that ends in '*' names all tests that begin with the rest of it.
  */
 static int wanted(const char *name, char *const *filter, int nfilters)
 {
@@ -1201,7 +1207,7 @@ static void run(const struct test *t, long n, int reps, int warm)
     printf("\n");
 }
 
-/* The number after option `opt`, 1 to `most`; ends the program for anything else. */
+/* The number after option `opt`, 1 to `most`.  Ends the program if it is something else. */
 static long number(int opt, const char *text, long most)
 {
     char *end;

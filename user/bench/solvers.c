@@ -2,26 +2,28 @@
 /*
  * solvers.c - small solvers of the kinds in the MPO white paper's Table 3-11, each of which checks its result.
  *
- * THEORY      The paper tells the kinds and how much each gained on a Sun Fire 6800 with 24 CPUs, and nothing
- *             about the programs.  What decides the gain is how much of the data a thread reads is its own and does
- *             not stay in the cache; each kind here has the pattern that is usual for it:
+ * THEORY      The paper names the kinds and the gain of each on a Sun Fire 6800 with 24 CPUs; it does not describe the
+ *             programs.  The gain depends on how much of the data that a thread reads is its own and does not stay in
+ *             the cache.  Each kind here has the usual pattern of its kind:
  *               fv    finite volume: diffusion of a density on a grid of N x N cells by fluxes through faces,
- *                     explicit steps.  Own rows, in order, and one row of each neighbour.  (Paper: 3 %)
- *               fea   finite elements: triangles, a step of the implicit Euler method for the heat equation, solved by
- *                     conjugate gradients.  A sparse matrix by rows: the matrix is the thread's own, the
- *                     vector is read through indices, nearly all of them near.  (Paper: solver A, 8 %)
- *               feb   the same with nodes numbered at random, as a mesh generator may leave them: the matrix
- *                     is the thread's own, the vector's elements are anywhere.  (Paper: solver B, 6 %)
+ *                     explicit steps.  A thread reads its own rows, in order, and one row of each neighbour.
+ *                     (Paper: 3 %)
+ *               fea   finite elements: triangles, a step of the implicit Euler method for the heat equation, solved
+ *                     by conjugate gradients.  A sparse matrix by rows: the matrix is the thread's own, the vector is
+ *                     read through indices, nearly all of them near.  (Paper: solver A, 8 %)
+ *               feb   the same with nodes numbered at random, as a mesh generator may leave them: the matrix is the
+ *                     thread's own, the elements of the vector are anywhere.  (Paper: solver B, 6 %)
  *               ode   many small systems of ordinary differential equations: Kepler orbits by Runge and Kutta's
- *                     fourth-order method.  Mostly arithmetic, data stay in the cache.  (Paper: 1 %)
- *               eigen the largest eigenvalue of a dense symmetric matrix by power iteration, each thread's
- *                     rows of which stay in the cache.  (Paper: 0)
- *             The finite-difference solver of the table is fdiff.  Every thread initialises what it computes on.
- *             Checks: fv against the exact solution of the discrete equations, a mode that decays by a known factor
+ *                     fourth-order method.  Mostly arithmetic; the data stays in the cache.  (Paper: 1 %)
+ *               eigen the largest eigenvalue of a dense symmetric matrix by power iteration; each thread's rows of
+ *                     the matrix stay in the cache.  (Paper: 0)
+ *             The finite-difference solver of the table is fdiff.  Every thread initialises the data on which it
+ *             computes.
+ *             Checks: fv against the exact solution of the discrete equations, a mode that decays by a known factor in
  *             each step; fea and feb against the vector from which the right-hand side was made; ode against the
  *             starting point, after one period; eigen against the spectrum from which the matrix was made.
- * INVARIANTS  I1  data are split in blocks of rows whatever the number of threads, and sums are made for each block
- *                 and then over blocks in order: results do not depend on the number of threads
+ * INVARIANTS  I1  data is split in blocks of rows, whatever the number of threads, and sums are made for each block and
+ *                 then over the blocks in order: results do not depend on the number of threads
  * SEE ALSO    docs/benchmarks.md
  */
 #include <sys/mman.h>
@@ -35,17 +37,17 @@
 #include "bench.h"
 #include "help.h"
 
-#define BLOCK      256 /* nodes of one partial sum: a page of 4 KiB holds two */
+#define BLOCK      256 /* nodes of one partial sum; a page of 4 KiB holds two */
 #define MAX_BLOCKS 16384
 #define MAX_ARRAYS 8
 
 /* A kind of solver. */
 struct kind {
     const char *name;
-    size_t n, steps;       /* default size, and steps or iterations */
-    void (*setup)(void);   /* maps the arrays: main thread */
-    bench_work *work;      /* a thread's part, with bench_start and bench_stop */
-    double (*error)(void); /* how far from the known result */
+    size_t n, steps;       /* default size; default steps or iterations */
+    void (*setup)(void);   /* maps the arrays; called by the main thread */
+    bench_work *work;      /* the part of a thread, with bench_start() and bench_stop() */
+    double (*error)(void); /* the distance from the known result */
     double allowed;
 };
 
@@ -78,13 +80,13 @@ static void unmap_arrays(void)
     }
 }
 
-/* The first of `count` rows, or blocks, of thread i. */
+/* The first of `count` rows or blocks that belongs to thread i. */
 static size_t first_of(size_t count, int i)
 {
     return count * (size_t)i / (size_t)nthreads;
 }
 
-/* ---- fv */
+/* ---- fv ---- */
 
 static double *density, *flux_x, *flux_y, *conduct_x, *conduct_y;
 
@@ -98,7 +100,7 @@ static void fv_setup(void)
         *all[i] = array(n * n);
 }
 
-/* The mode that the density begins with. */
+/* The mode with which the density begins. */
 static double fv_mode(size_t row, size_t column)
 {
     double wave = 2.0 * M_PI / (double)n;
@@ -106,7 +108,7 @@ static double fv_mode(size_t row, size_t column)
     return cos(wave * (double)row) * cos(2.0 * wave * (double)column);
 }
 
-/* Flux through the lower and the left face of each cell of the rows. */
+/* The flux through the lower and the left face of each cell of the rows. */
 static void fv_fluxes(size_t from, size_t to)
 {
     for (size_t r = from; r < to; r++) {
@@ -170,10 +172,10 @@ static double fv_error(void)
     return worst;
 }
 
-/* ---- fea, feb: n x n nodes of a periodic, distorted mesh; each cell is two triangles */
+/* ---- fea, feb: n x n nodes of a periodic, distorted mesh; each cell is two triangles ---- */
 
-#define ROW  7   /* nodes that a node's triangles touch, itself included */
-#define TIME 1.0 /* the step, in units of a cell's width squared */
+#define ROW  7   /* nodes of the triangles around a node, the node included */
+#define TIME 1.0 /* the time step, in units of a cell's width squared */
 
 /* Node numbers: number[grid position], and its inverse. */
 static unsigned *number, *position;
@@ -226,7 +228,7 @@ static void feb_setup(void)
     fe_setup();
 }
 
-/* Where the corner (x + dx, y + dy) is, relative to the undistorted node (x, y); a cell is 1 wide. */
+/* The place of corner (x + dx, y + dy) relative to the undistorted node (x, y); a cell is 1 wide. */
 static void corner(size_t x, size_t y, const int step[2], double at[2])
 {
     double wave = 2.0 * M_PI / (double)n, px = (double)x + step[0], py = (double)y + step[1];
@@ -250,7 +252,9 @@ static void add_entry(size_t row, unsigned to, double value)
     matrix[k] += value;
 }
 
-/* Row i of M + TIME K for linear triangles: mass area/6 and area/12, stiffness from the edges (any textbook). */
+/*
+ * Computes row i of M + TIME K for linear triangles: mass area/6 and area/12, stiffness from the edges (any textbook).
+ */
 static void assemble(size_t i)
 {
     static const int origin[2] = {0, 0};
@@ -295,7 +299,10 @@ static void multiply(double *to, const double *vector, size_t from, size_t end)
     }
 }
 
-/* The scalar product of two vectors; all threads get the same (I1).  `which` alternates: one barrier is enough. */
+/*
+ * The scalar product of two vectors; all threads get the same value (I1).  `which` alternates, so one barrier is
+ * enough.
+ */
 static double dot(const double *a, const double *b, size_t from, size_t end, int which)
 {
     size_t blocks = (n * n + BLOCK - 1) / BLOCK;
@@ -372,7 +379,7 @@ static double fe_error(void)
     return worst;
 }
 
-/* ---- ode: n orbits; a state is x, y, vx, vy */
+/* ---- ode: n orbits; a state is x, y, vx, vy ---- */
 
 static double *state;
 
@@ -410,7 +417,7 @@ static void runge_kutta(double s[4], double h)
         s[k] += h * sum[k];
 }
 
-/* Orbit i begins at its nearest point, with semi-major axis 1, so that its period is 2 pi. */
+/* Orbit i begins at its nearest point.  Its semi-major axis is 1, so its period is 2 pi. */
 static void ode_begin(size_t i, double s[4])
 {
     double eccentricity = 0.2 * (double)(i % 17) / 17.0;
@@ -449,7 +456,7 @@ static double ode_error(void)
     return worst;
 }
 
-/* ---- eigen: an n x n matrix with eigenvalues 10 and, the others, at most 5 */
+/* ---- eigen: an n x n matrix with one eigenvalue 10; the others are at most 5 ---- */
 
 static double *dense, *vector[2], eigenvalue;
 
@@ -465,7 +472,7 @@ static double spectrum(size_t i)
     return i == 0 ? 10.0 : 5.0 * (double)i / (double)n;
 }
 
-/* H D H with the reflection H = 1 - 2 v v' of the unit vector v with equal elements: entry (i, j). */
+/* Entry (i, j) of H D H, where H = 1 - 2 v v' is the reflection of the unit vector v with equal elements. */
 static double eigen_entry(size_t i, size_t j, double trace)
 {
     double vv = 1.0 / (double)n;
@@ -511,7 +518,7 @@ static double eigen_error(void)
 {
     const double *x = vector[steps % 2];
 
-    eigenvalue = 0.0; /* y = A x / |x|, so |y| is the eigenvalue when x is the vector */
+    eigenvalue = 0.0; /* y = A x / |x|, so |y| is the eigenvalue if x is the eigenvector */
     for (size_t i = 0; i < n; i++)
         eigenvalue += x[i] * x[i];
     eigenvalue = result = sqrt(eigenvalue);

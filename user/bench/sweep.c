@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * sweep.c - goes through memory as fast as it can, watched by the interconnect model or not: what the model costs.
+ * sweep.c - goes through memory as fast as it can, with or without the interconnect model: the cost of the model.
  *
- * THEORY      Each thread reads, or copies, its own array over and over.  The measuring is done outside, by
- *             tools/model_speed.py: it reads the CPU time of QEMU when "begin" and "end" are printed.
+ * THEORY      Each thread reads or copies its own array over and over.  tools/model_speed.py measures from outside: it
+ *             reads the CPU time of QEMU when "begin" and "end" are printed.
  * SEE ALSO    make model-speed, docs/fireplane.md
  */
 #include <stdio.h>
@@ -38,7 +38,7 @@ static const char help[] HR_MANUAL =
     "SEE ALSO\n"
     "    fabric, docs/fireplane.md\n";
 
-#define GAP 512 /* words, a page */
+#define GAP 512 /* in words; one page */
 
 static size_t words = 1024;
 static int rounds = 100;
@@ -51,7 +51,8 @@ static uint64_t sum(const uint64_t *from, size_t n)
 
     for (size_t i = 0; i < n; i++) {
         total += from[i];
-        __asm__ volatile("" : "+r"(total)); /* or it becomes loads of two at a time */
+        /* without this the compiler would load two words at a time */
+        __asm__ volatile("" : "+r"(total));
     }
     return total;
 }
@@ -60,13 +61,13 @@ static void copy(uint64_t *restrict to, const uint64_t *restrict from, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         to[i] = from[i];
-        __asm__ volatile("" ::: "memory"); /* or it becomes memcpy */
+        __asm__ volatile("" ::: "memory"); /* without this the compiler would call memcpy */
     }
 }
 
 static void work(int self)
 {
-    /* The halves are an odd number of pages apart, lest they share places in QEMU's TLB. */
+    /* The halves are an odd number of pages apart, so that they do not share places in QEMU's TLB. */
     size_t all = 2 * words + GAP;
     uint64_t *array = bench_map(all * sizeof *array, 4096, BENCH_FIRST);
 
@@ -78,7 +79,7 @@ static void work(int self)
             bench_die("nothing was measured");
     }
     bench_barrier();
-    sink = sum(array, all); /* both halves are in the caches now, if they fit */
+    sink = sum(array, all); /* now both halves are in the caches, if they fit */
     bench_barrier();
     if (self == 0) {
         printf("begin\n");

@@ -2,8 +2,9 @@
 /*
  * vistart.c - how long an editor takes to show its first screen.
  *
- * THEORY      The program gets a terminal of its own (a pseudo-terminal).  It has started when its output holds `mark`,
- *             which for vi is the tilde of an empty line.  Then it gets `:q!` and is waited for.
+ * THEORY      The program runs on a terminal of its own (a pseudo-terminal).  It has started when its output contains
+ *             `mark`; for vi this is the tilde of an empty line.  Then it gets `:q!`, and the benchmark waits for its
+ *             end.
  * OUTPUT      result: bench=vistart start_ns=... majflt=...
  * SEE ALSO    make experiment-pacing
  */
@@ -40,7 +41,7 @@ static const char help[] HR_MANUAL =
     "SEE ALSO\n"
     "    editor, docs/disks.md\n";
 
-/* In the child: the terminal becomes its own, then the program. */
+/* In the child: makes the terminal its own, then runs the program. */
 static void run(const char *tty, char **argv)
 {
     struct winsize size = {.ws_row = 24, .ws_col = 80};
