@@ -2,18 +2,18 @@
 /*
  * fpmap.c - on Linux, tells the interconnect model which guest-physical memory is on which board.
  *
- * THEORY      The model sees where in QEMU's memory an access goes, not its guest-physical address, and learns
- *             one from the other from a load of a known address in each range of memory.  Homeroom's kernel makes
- *             these loads itself; on Linux process 1 runs this program before anything else.  The ranges and
- *             their boards are in ACPI's SRAT, as Linux exports it.  A page in a range is had by binding memory to
- *             the board's node and touching it; /proc/self/pagemap gives its physical address.  Linux gives pages
- *             from a node's highest zone first, so in a node that the PCI hole splits memory is taken until a page
- *             lies in the range looked for.
- * INVARIANTS  I1  doorbell and load are one asm statement: nothing comes between them
- *             I2  Linux lets nobody have memory below 1 MiB: a range that ends there needs no probe
- * USAGE       fpmap       tell the model; without one, do nothing.  -l prints the ranges and an address in each
- * EXIT        0, or 1 when a range could not be told: one line on standard error says which
- * SEE ALSO    docs/peer.md, include/uapi/fireplane.h (FP_OP_PROBE), drivers/ (what Homeroom does)
+ * THEORY      The model sees the place of an access in QEMU's memory, not its guest-physical address.  It learns the
+ *             relation of the two from a load of a known address in each range of memory.  Homeroom's kernel makes
+ *             these loads itself.  On Linux process 1 runs this program before anything else.  The ranges and their
+ *             boards are in ACPI's SRAT, which Linux exports.  To get a page in a range, the program binds memory to
+ *             the board's node and touches it; /proc/self/pagemap gives its physical address.  Linux allocates from the
+ *             highest zone of a node first.  So in a node that the PCI hole splits, the program takes memory until a
+ *             page lies in the wanted range.
+ * INVARIANTS  I1  doorbell and load are one asm statement, so nothing comes between them
+ *             I2  no program on Linux can get memory below 1 MiB, so a range that ends there needs no probe
+ * USAGE       fpmap       probe all ranges; without a model, do nothing.  -l prints the ranges and an address in each
+ * EXIT        0; 1 when a range could not be probed: then one line on standard error names it
+ * SEE ALSO    docs/peer.md, include/uapi/fireplane.h (FP_OP_PROBE), drivers/ (the same on Homeroom)
  */
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -32,8 +32,8 @@
 #include "uapi/fireplane.h"
 
 #define PAGE         4096ul
-#define CHUNK        (4ul << 20)   /* memory taken at a time while looking for a page */
-#define LEAVE_FREE   (24ull << 20) /* of a node: below that Linux would kill us */
+#define CHUNK        (4ul << 20)   /* bytes of memory taken at a time in the search for a page */
+#define LEAVE_FREE   (24ull << 20) /* of a node; with less, Linux would kill this process */
 #define LOW_MEMORY   (1ull << 20)  /* I2 */
 #define MAX_RANGES   (2 * FP_MAX_BOARDS)
 #define SRAT         "/sys/firmware/acpi/tables/SRAT"
@@ -42,11 +42,11 @@
 #define SRAT_ENABLED 1u
 #define PAGEMAP_PFN  ((1ull << 55) - 1)
 #define MPOL_BIND    2 /* <linux/mempolicy.h> */
-#define UNANSWERED   2 /* no answer of the model's */
+#define UNANSWERED   2 /* the model does not give this answer */
 
 struct range {
     uint64_t base, length; /* bytes */
-    uint32_t board;        /* proximity domain; on these machines Linux's node, too */
+    uint32_t board;        /* proximity domain; on these machines also Linux's node */
 };
 
 static struct range ranges[MAX_RANGES];
@@ -62,11 +62,11 @@ static uint64_t number(const uint8_t *at, int bytes)
 {
     uint64_t value = 0;
 
-    memcpy(&value, at, (size_t)bytes); /* little-endian, as the host */
+    memcpy(&value, at, (size_t)bytes); /* little-endian, as on the host */
     return value;
 }
 
-/* Fills ranges[] from the SRAT.  0; -1 if the machine has none: then all memory is one board's. */
+/* Fills in ranges[] from the SRAT.  Returns 0; -1 if the machine has none: then all memory is on one board. */
 static int read_srat(void)
 {
     static uint8_t table[65536];
@@ -134,7 +134,7 @@ static void *map_page(void)
     return page;
 }
 
-/* Bytes free in a node. */
+/* Free bytes in a node. */
 static uint64_t node_free(uint32_t node)
 {
     char path[64], line[128];
@@ -151,6 +151,7 @@ static uint64_t node_free(uint32_t node)
     return kib * 1024;
 }
 
+/* The physical address of a present page. */
 static uint64_t physical(const volatile void *address)
 {
     static int fd = -1;
@@ -164,7 +165,7 @@ static uint64_t physical(const volatile void *address)
     return (entry & PAGEMAP_PFN) * PAGE;
 }
 
-/* A page of ours inside the range, present in memory; NULL if the node gives none. */
+/* A page inside the range, present in memory; NULL if the node has none left. */
 static volatile uint8_t *page_in(const struct range *range)
 {
     unsigned long mask[FP_MAX_BOARDS / 64 + 1] = {0};
@@ -192,14 +193,14 @@ static volatile uint8_t *page_in(const struct range *range)
                 page = chunk + at;
         }
     }
-    /* All but the chunk with the page goes back to Linux. */
+    /* All chunks except the one with the page go back to Linux. */
     for (size_t i = 0; i < n; i++)
         if (page == NULL || i + 1 < n)
             munmap(taken[i], CHUNK);
     return page;
 }
 
-/* Tells the model one range.  0, or the model's refusal. */
+/* Probes one range.  Returns 0 or the model's error. */
 static uint64_t probe(void *shared, const struct range *range, const volatile uint8_t *page)
 {
     volatile struct fp_cpu *slot = FP_CPU(shared, 0);
@@ -231,7 +232,7 @@ int main(int argc, char **argv)
     if (shared == NULL && !list)
         return 0;
     CPU_ZERO(&first);
-    CPU_SET(0, &first); /* whose slot is slot 0 */
+    CPU_SET(0, &first); /* the CPU whose slot is slot 0 */
     if (sched_setaffinity(0, sizeof first, &first) != 0)
         fail("sched_setaffinity");
     if (read_srat() != 0)

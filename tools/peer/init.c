@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * init.c - process 1 of the Linux that the benchmarks are compared with.
+ * init.c - process 1 of the Linux with which the benchmarks are compared.
  *
- * THEORY      Mounts /dev, /proc and /sys, tells the model where memory is (fpmap), runs the command of the run
- *             with the shell, and ends the machine as Homeroom's kernel does: the command's status goes over the
- *             verdict port (COM2) as "@exit STATUS", then a byte written to isa-debug-exit ends QEMU.  The command
- *             is in /command, which the launcher adds to the initramfs; without one there is a shell.  /piped and
- *             /terminal are of the console (user/lib/console.c).
- *             With disks there is /modules: `order` names the modules to load, NAME.options has the parameters of one.
- *             /scheduler and /requests, if they are there, go to the queue of each disk; /swap names where to swap.
- * INVARIANTS  I1  no "@exit" is written unless the command was run and waited for; every way out of here before
- *                 that leaves the machine without a verdict, and the launcher says so
+ * THEORY      It mounts /dev, /proc and /sys, tells the model where memory is (fpmap), runs the command of the run with
+ *             the shell, and ends the machine as Homeroom's kernel does: it writes the command's status to the verdict
+ *             port (COM2) as "@exit STATUS", then a byte to isa-debug-exit, which ends QEMU.  The command is in
+ *             /command, which the launcher adds to the initramfs; without that file it runs a shell.  /piped and
+ *             /terminal describe the console (user/lib/console.c).  With disks there is /modules: `order` names the
+ *             modules to load, NAME.options has the parameters of one.  /scheduler and /requests, if they exist, are
+ *             written to the queue settings of each disk; /swap names the swap space.
+ * INVARIANTS  I1  "@exit" is written only if the command was run and waited for; if init ends before that, the machine
+ *                 gives no verdict, and the launcher reports this
  * SEE ALSO    docs/peer.md, tools/homeroom/peer.py, tools/peer/fpmap.c
  */
 #include <sys/ioctl.h>
@@ -36,7 +36,7 @@
 #define EXIT_CLEAN      0x10 /* QEMU exits with twice this, plus one: 33, "clean" */
 #define FPMAP           "/usr/bin/fpmap"
 #define COMMAND         "/command"
-#define COMMAND_MAX     65536 /* the launcher's limit */
+#define COMMAND_MAX     65536 /* the launcher has the same limit */
 #define MODULES         "/modules/"
 #define QUEUES          "/sys/block/[vs]d*/queue/"
 
@@ -45,7 +45,7 @@ static void end_machine(void)
     tcdrain(STDOUT_FILENO);
     sync();
     if (ioperm(DEBUG_EXIT_PORT, 1, 1) == 0)
-        outb(EXIT_CLEAN, DEBUG_EXIT_PORT); /* later versions of QEMU end some time after it */
+        outb(EXIT_CLEAN, DEBUG_EXIT_PORT); /* later versions of QEMU end a while after it */
     else
         perror("init: isa-debug-exit");
     for (;;)
@@ -55,7 +55,7 @@ static void end_machine(void)
 static void fail(const char *what)
 {
     fprintf(stderr, "init: %s: %s\n", what, strerror(errno));
-    end_machine(); /* I1: no verdict */
+    end_machine(); /* I1: without a verdict */
 }
 
 static void mount_at(const char *type, const char *where)
@@ -66,8 +66,8 @@ static void mount_at(const char *type, const char *where)
 }
 
 /*
- * Makes the console the three standard files, and the controlling terminal of our session.  It is our session and
- * not the command's, because the end of a session's leader throws away what the terminal has not yet printed.
+ * Makes the console the three standard files and the controlling terminal of init's session.  The session is not the
+ * command's: when the leader of a session ends, output that the terminal has not yet printed is lost.
  */
 static void open_console(void)
 {
@@ -84,7 +84,7 @@ static void open_console(void)
     ioctl(STDIN_FILENO, TIOCSCTTY, 1);
 }
 
-/* The verdict port, with every byte passed as it is. */
+/* Opens the verdict port so that every byte passes unchanged. */
 static int open_verdict(void)
 {
     struct termios raw;
@@ -99,8 +99,8 @@ static int open_verdict(void)
 }
 
 /*
- * Runs a program as a child, with `input` (-1: the console) to read, and waits for it; other children are reaped.
- * Its status, 128 + signal if killed.
+ * Runs a program as a child that reads `input` (-1: the console), and waits for it; other children are reaped.  Returns
+ * its status, or 128 + the signal that killed it.
  */
 static int run(char *const argv[], int input)
 {
@@ -122,7 +122,7 @@ static int run(char *const argv[], int input)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* A file's text, at most size - 1 bytes of it and without a newline at its end; NULL if there is no such file. */
+/* Reads a file's text, at most size - 1 bytes of it, without a newline at its end.  NULL: there is no such file. */
 static char *read_text(const char *path, char *text, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -139,7 +139,7 @@ static char *read_text(const char *path, char *text, size_t size)
     return text;
 }
 
-/* The run's command line; NULL if there is none. */
+/* Reads the command line of the run.  NULL: there is none. */
 static char *read_command(void)
 {
     static char text[COMMAND_MAX];
@@ -147,7 +147,7 @@ static char *read_command(void)
     return read_text(COMMAND, text, sizeof text);
 }
 
-/* Loads the modules that /modules/order names, in that order; without that file there are none. */
+/* Loads the modules that /modules/order names, in that order; without that file none. */
 static void load_modules(void)
 {
     static char names[4096];
@@ -169,7 +169,7 @@ static void load_modules(void)
     }
 }
 
-/* Gives the text of a file of ours to one setting of all disks' queues; without that file they stay as they are. */
+/* Writes the text of a file to one setting of all disks' queues; without that file they stay unchanged. */
 static void set_queues(const char *file, const char *setting)
 {
     char text[64];
@@ -187,7 +187,10 @@ static void set_queues(const char *file, const char *setting)
     globfree(&found);
 }
 
-/* Makes the disk or partition that /swap names swap space.  Linux wants a signature there, so what it held is lost. */
+/*
+ * Makes the disk or partition that /swap names swap space.  Linux needs a signature there, so the old contents are
+ * lost.
+ */
 static void add_swap(void)
 {
     static char disk[64], quiet[] = "mkswap \"$0\" >/dev/null && exec swapon \"$0\"";

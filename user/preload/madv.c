@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * madv.c - madv.so.1: gives memory advice to programs that know nothing of it (LD_PRELOAD=madv.so.1).
+ * madv.c - madv.so.1: gives memory advice for programs that do not give it themselves (LD_PRELOAD=madv.so.1).
  *
- * THEORY      Solaris's object of that name.  When a program starts, the advice for each kind of its memory is looked
- *             up: by the environment variable MADV for all kinds, or, before it, by the first line of a file that fits
- *             the program.  The heap is advised at once, and what it grows by inherits that; mappings and System V
- *             shared memory are advised when the program makes them.  mmap() and shmat() of the C library are wrapped
- *             for it, so mappings that the library and the loader make for themselves are not touched.
- *             fork() copies the advice with the memory; a program that is executed begins anew, with its own look-up.
- *             The object names no C library and uses only what musl's and glibc's have in common, so it serves both.
- *             Until it is set up nothing is advised, and nothing of it changes later: no locks.
- *             Whatever is wrong becomes a message, and the program runs.
- * INVARIANTS  I1  a program with the object behaves as without it, but for where its pages lie and how they come
- *             I2  errno after a wrapped call is the call's own
+ * THEORY      This is Solaris's object of that name.  When a program starts, the object looks up the advice for each
+ *             kind of the program's memory: first in the first line of a file that matches the program, then in the
+ *             environment variable MADV, which holds for all kinds.  It gives the advice for the heap at once, and
+ *             memory that the heap gains inherits it.  It gives the advice for mappings and System V shared memory when
+ *             the program makes them.  For this it wraps mmap() and shmat() of the C library, so mappings that the
+ *             library and the loader make for themselves are not changed.  fork() copies the advice with the memory.  A
+ *             program that is executed begins anew, with a look-up of its own.
+ *             The object names no C library and uses only what musl and glibc have in common, so it works with both.
+ *             Before it is set up it gives no advice, and later none of its data changes.  So it needs no locks.
+ *             Every fault is only a message, and the program runs.
+ * INVARIANTS  I1  a program behaves with the object as without it, except for where its pages lie and when they are
+ *                 read
+ *             I2  errno after a wrapped call is that of the call
  * TUNABLES    MADV, MADVCFGFILE, MADVERRFILE in the environment; MADVDEBUG if compiled with -DDEBUG
  * SEE ALSO    docs/userland.md, tests/test_dynamic.py; the manual page madv.so.1(1) of Solaris 9
  */
@@ -36,9 +38,9 @@
 #define EXPORT       __attribute__((visibility("default")))
 #define NAME         "madv.so.1"
 #define DEFAULT_FILE "/etc/madv.conf"
-#define LINE_MAX_    (PATH_MAX + 64) /* bytes of a line, Solaris's limit */
+#define LINE_MAX_    (PATH_MAX + 64) /* bytes of a line; Solaris's limit */
 
-/* Solaris's segments of shared memory with shared and with pageable translations, as flags of its shmat(2). */
+/* Solaris's segments of shared memory with shared and with pageable translations; these are flags of its shmat(2). */
 #define ISM_FLAG  040000
 #define DISM_FLAG 0100000
 
@@ -46,13 +48,13 @@ enum { NONE = -1 };
 
 static const struct {
     const char *word;
-    int value; /* of memcntl(2) */
+    int value; /* for memcntl(2) */
 } advices[] = {
     {"normal", 0},         {"random", 1},     {"sequential", 2},
     {"access_default", 6}, {"access_lwp", 7}, {"access_many", 8},
 };
 
-/* Kinds of memory, each with the kind whose advice it takes when it has none of its own. */
+/* Kinds of memory, each with the kind whose advice it uses if it has none of its own. */
 enum kind { MADV_, HEAP, SHM, ISM, DISM, MAP, MAPSHARED, MAPPRIVATE, MAPANON, KINDS };
 static const struct {
     const char *option;
@@ -91,11 +93,11 @@ static void to_syslog(const char *text)
     openlog(NAME, LOG_CONS, LOG_USER);
     syslog(LOG_ERR, "%s", text);
     closelog();
-    openlog(NULL, 0, LOG_USER); /* as a program finds it that has not called openlog() */
+    openlog(NULL, 0, LOG_USER); /* the state of a program that has not called openlog() */
     closelog();
 }
 
-/* A line to MADVERRFILE, or else to the system's log, which without a daemon is the console. */
+/* Writes a line to MADVERRFILE, or else to the system's log, which without a daemon is the console. */
 static __attribute__((format(printf, 1, 2))) void complain(const char *format, ...)
 {
     char text[LINE_MAX_ + 256];
@@ -123,9 +125,9 @@ static __attribute__((format(printf, 1, 2))) void complain(const char *format, .
     errno = saved;
 }
 
-/* ---- which program, which advice ------------------------------------------------------------- */
+/* ---- the program and its advice ---- */
 
-/* The value of an advice word, or NONE. */
+/* The value of an advice word; NONE if it is unknown. */
 static int parse_advice(const char *word)
 {
     for (size_t i = 0; i < sizeof advices / sizeof advices[0]; i++)
@@ -134,7 +136,7 @@ static int parse_advice(const char *word)
     return NONE;
 }
 
-/* The path that the program was executed by; a relative one from the working directory on. */
+/* The path with which the program was executed; a relative path is relative to the working directory. */
 static const char *exec_path(void)
 {
     static char full[2 * PATH_MAX];
@@ -159,7 +161,7 @@ static bool name_matches(const char *pattern, const char *path)
     return fnmatch(pattern, *pattern == '/' || base == NULL ? path : base + 1, 0) == 0;
 }
 
-/* Whether an argument of the program (not its name) fits the pattern. */
+/* Whether an argument of the program (not its name) matches the pattern. */
 static bool args_match(const char *pattern)
 {
     FILE *f = fopen("/proc/self/cmdline", "re");
@@ -176,7 +178,7 @@ static bool args_match(const char *pattern)
     return found;
 }
 
-/* Take the options of the line that fits: opt=advice,opt=advice. */
+/* Takes the options of the matching line: opt=advice,opt=advice. */
 static void take_options(char *text, const char *file, int line)
 {
     char *rest;
@@ -202,7 +204,7 @@ static void take_options(char *text, const char *file, int line)
     }
 }
 
-/* One line of the file.  Returns whether it fits the program; then its options are taken. */
+/* Reads one line of the file.  Returns whether it matches the program; then its options are taken. */
 static bool try_line(char *text, const char *path, const char *file, int line)
 {
     char *colon, *blank;
@@ -224,7 +226,7 @@ static bool try_line(char *text, const char *path, const char *file, int line)
     return true;
 }
 
-/* Returns whether a line of the file fits the program. */
+/* Returns whether a line of the file matches the program. */
 static bool read_config(FILE *f, const char *file)
 {
     const char *path = exec_path();
@@ -262,9 +264,9 @@ static void configure(void)
         complain("bad advice: MADV=%s", word);
 }
 
-/* ---- applying it ----------------------------------------------------------------------------- */
+/* ---- applying the advice ---- */
 
-/* The advice for a kind: its own, or that of the kind it belongs to, and so on. */
+/* The advice for a kind: its own, or else that of the kind to which it belongs, and so on. */
 static int lookup(enum kind kind)
 {
     while (advice_of[kind] == NONE && kind != MADV_)
@@ -285,7 +287,7 @@ static void advise(void *addr, size_t len, int advice, const char *what)
     errno = saved;
 }
 
-/* The heap's beginning, from the list of mappings; 0: there is none yet. */
+/* The start of the heap, from the list of mappings; 0: there is no heap yet. */
 static unsigned long heap_start(void)
 {
     FILE *f = fopen("/proc/self/maps", "re");
@@ -300,7 +302,9 @@ static unsigned long heap_start(void)
     return start;
 }
 
-/* The heap as it is; without one, a page of it, so that there is something that can pass the advice on. */
+/*
+ * Advises the present heap.  If there is none, makes one page of it first, from which later pages inherit the advice.
+ */
 static void advise_heap(int advice)
 {
     unsigned long page = (unsigned long)sysconf(_SC_PAGESIZE), start, end;
@@ -332,7 +336,7 @@ static __attribute__((constructor)) void init(void)
     errno = saved;
 }
 
-/* mmap(2), and the advice for what it made. */
+/* mmap(2), and the advice for the new mapping. */
 EXPORT void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 {
     enum kind kind = (flags & MAP_TYPE) == MAP_PRIVATE ? MAPPRIVATE : MAPSHARED;
@@ -348,7 +352,7 @@ EXPORT void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off
     return p;
 }
 
-/* glibc's name for programs with 64-bit offsets. */
+/* The name that glibc uses for programs with 64-bit offsets. */
 #undef mmap64
 EXPORT void *mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t off)
     __attribute__((alias("mmap")));
