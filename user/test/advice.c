@@ -3,18 +3,19 @@
  * advice.c - what madvise(2) and posix_fadvise(2) do, as counts of pages and commands: for tests/test_pageout.py.
  *
  *     advice map FILE HOW      touch pages of a mapped file that is not in memory; HOW: normal, random, sequential
- *     advice read FILE HOW     read(2) pages one after the other, page by page
- *     advice two FILE          one open file is read on from page to page, another one of the same file here and there
+ *     advice read FILE HOW     read(2) pages one after the other
+ *     advice two FILE          one open file is read from page to page, another one of the same file at random
  *     advice need FILE HOW     ask for all pages, by `map` or `file`; wait; touch them
  *     advice swap HOW          private (anon) or shared memory: pageout, random touches, willneed
  *     advice fork              a child's advice for pages that it shares with its parent
- *     advice out FILE UID      as user UID, look at a mapped file and advise pageout; what is left of it
+ *     advice out FILE UID      as user UID, read a mapped file and advise pageout; count what is left of it
  *     advice cold MB           two regions, one of them cold, while MB of other memory are filled
  *     advice kept FILE         mapped with advice RANDOM: touches by a child, and after the mapping has moved
  *     advice first FILE HOW MB both halves of a file are used again and again while MB of memory are filled; HOW the
- *                              second one is: `passed`, mapped with advice SEQUENTIAL; `shared`, the same, and mapped
- *                              once more without; `once`, read(2) with advice NOREUSE
+ *                              second half is used: `passed`, mapped with advice SEQUENTIAL; `shared`, the same, and
+ *                              mapped once more without advice; `once`, read(2) with advice NOREUSE
  *     advice dirty FILE        pages of a mapped file are changed, then advised pageout, and again when they are clean
+ *
  * Output: words `key=value`.
  */
 #include <errno.h>
@@ -53,7 +54,7 @@ static uint64_t vmstat(const char *what)
     return value;
 }
 
-/* What disks have read, all together, and this process's faults. */
+/* Reads of all disks, and the faults of this process. */
 struct counts {
     unsigned long commands, pages, major;
 };
@@ -96,7 +97,7 @@ static unsigned long present(void *mem, size_t pages)
     return n;
 }
 
-/* Waits until so many pages are there, or 20 s have passed.  Returns how many are. */
+/* Waits until `want` pages are in memory, or 20 s have passed.  Returns how many are. */
 static unsigned long await(void *mem, size_t pages, unsigned long want)
 {
     struct timespec pause = {0, 10000000};
@@ -106,7 +107,10 @@ static unsigned long await(void *mem, size_t pages, unsigned long want)
     return present(mem, pages);
 }
 
-/* The file, of PAGES pages, none in memory; but what says where they lie is, for all were read before. */
+/*
+ * Opens the file, of PAGES pages, none of which is in memory.  The file's own index is in memory, because all
+ * pages were read before.
+ */
 static int cold_file(const char *path)
 {
     static char buf[64 * PAGE];
@@ -190,7 +194,7 @@ static int need(const char *path, const char *how)
     else
         must(posix_fadvise(fd, 0, 0, POSIX_FADV_WILLNEED) == 0, "fadvise");
     printf("there=%lu ", await((void *)p, PAGES, PAGES));
-    /* what is there may be on its way still */
+    /* some pages may still be on their way */
     for (int i = 0; i < 2000 && counts().pages - from.pages < PAGES; i++)
         usleep(10000);
     from.major = counts().major;
@@ -310,11 +314,11 @@ static int kept(const char *path)
 }
 
 struct use {
-    volatile char *map, *other; /* of the file; once more, for its second half, or NULL */
-    int rest, half;             /* descriptors, for read(2); 0: touches */
+    volatile char *map, *other; /* of the file; a second mapping of its second half, or NULL */
+    int rest, half;             /* descriptors for read(2); 0: the pages are touched */
 };
 
-/* Uses the pages of the file that are in memory, or all. */
+/* Uses the pages of the file that are in memory, or all pages. */
 static void use(const struct use *u, int all)
 {
     static unsigned char vec[PAGES];
@@ -374,11 +378,11 @@ static int dirty(const char *path)
     for (size_t i = 0; i < PAGES; i++)
         memset(p + i * PAGE, (int)(i % 251) + 1, PAGE);
     must(madvise(p, PAGES * PAGE, MADV_PAGEOUT) == 0, "pageout");
-    /* before fsflush comes round */
+    /* before fsflush runs */
     for (int i = 0; i < 200 && vmstat("pgpgout") - from < PAGES * PAGE / 1024; i++)
         usleep(10000);
     printf("written=%lu ", (unsigned long)(vmstat("pgpgout") - from) / (PAGE / 1024));
-    for (int i = 0; i < 200 && present(p, PAGES) != 0; i++) { /* some may be on their way still */
+    for (int i = 0; i < 200 && present(p, PAGES) != 0; i++) { /* some may still be on their way */
         must(madvise(p, PAGES * PAGE, MADV_PAGEOUT) == 0, "pageout");
         usleep(10000);
     }

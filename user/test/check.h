@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * check.h - the frame of a test program: a table of tests, one line of verdict for each.
+ * check.h - the frame of a test program: a table of tests, a verdict line for each.
  *
- * THEORY    A program holds related tests.  Each runs in a child process of its own, so that
- * one that dies or hangs (60 s) is a FAIL and the others still run.  `prog` runs all, `prog
- * name...` some; the exit status is 0 only if all passed.  A test that does not apply here is a
- * SKIP. OUTPUT    PASS name | FAIL name | SKIP name: reason; what went wrong is on lines before
- * it. SEE ALSO  tests/test_programs.py, which runs them on the host and on Homeroom
+ * THEORY      A program contains related tests.  Each runs in a child process of its own.  So a test that dies or hangs
+ *             (60 s) is a FAIL, and the others still run.  `prog` runs all tests, `prog name...` some.  The exit status
+ *             is 0 only if all passed.  A test that does not apply to this system is a SKIP.
+ * OUTPUT      PASS name | FAIL name | SKIP name: reason; the lines before it say what went wrong.
+ * SEE ALSO    tests/test_programs.py, which runs the tests on the host and on Homeroom
  */
 #ifndef HR_TEST_CHECK_H
 #define HR_TEST_CHECK_H
@@ -30,7 +30,7 @@ struct check {
 
 enum { CHECK_PASS = 0, CHECK_FAIL = 1, CHECK_SKIP = 77 };
 
-/* Says what is wrong and ends the test. */
+/* Prints a condition that does not hold and ends the test. */
 #define EXPECT(condition)                                                                          \
     do {                                                                                           \
         errno = 0;                                                                                 \
@@ -41,7 +41,7 @@ enum { CHECK_PASS = 0, CHECK_FAIL = 1, CHECK_SKIP = 77 };
         }                                                                                          \
     } while (0)
 
-/* Two integers are equal; prints both if not. */
+/* Two integers must be equal; prints both if they are not. */
 #define EXPECT_EQ(got, wanted)                                                                     \
     do {                                                                                           \
         long got_ = (long)(got), wanted_ = (long)(wanted);                                         \
@@ -53,7 +53,7 @@ enum { CHECK_PASS = 0, CHECK_FAIL = 1, CHECK_SKIP = 77 };
         }                                                                                          \
     } while (0)
 
-/* The call fails with this errno. */
+/* The call must fail with this errno. */
 #define EXPECT_ERR(call, error)                                                                    \
     do {                                                                                           \
         errno = 0;                                                                                 \
@@ -61,14 +61,14 @@ enum { CHECK_PASS = 0, CHECK_FAIL = 1, CHECK_SKIP = 77 };
         EXPECT_EQ(errno, error);                                                                   \
     } while (0)
 
-/* Ends the test as one that does not apply. */
+/* Ends a test that does not apply. */
 #define SKIP(reason)                                                                               \
     do {                                                                                           \
         printf("  %s\n", reason);                                                                  \
         fflush(stdout);                                                                            \
         _exit(CHECK_SKIP);                                                                         \
     } while (0)
-/* NEED_ROOT - skip this test unless it may change its credentials: on Linux, tests may run as an ordinary user. */
+/* NEED_ROOT - skips this test unless it may change its credentials: on Linux an ordinary user may run the tests. */
 #define NEED_ROOT()                                                                                \
     do {                                                                                           \
         if (geteuid() != 0)                                                                        \
@@ -82,7 +82,7 @@ static inline bool on_homeroom(void)
     return uname(&u) == 0 && strstr(u.release, "homeroom") != NULL;
 }
 
-/* Runs one test in a child.  0, or 1 if it failed. */
+/* Runs one test in a child.  Returns 0; 1 if it failed. */
 static int check_one(const struct check *check)
 {
     int status = 0;
@@ -101,7 +101,7 @@ static int check_one(const struct check *check)
         printf("FAIL %s: cannot run (errno %d)\n", check->name, errno);
         return 1;
     }
-    kill(-pid, SIGKILL); /* what the test left behind */
+    kill(-pid, SIGKILL); /* processes that the test has left behind */
     if (WIFEXITED(status) && WEXITSTATUS(status) == CHECK_SKIP) {
         printf("SKIP %s\n", check->name);
         return 0;
@@ -112,7 +112,7 @@ static int check_one(const struct check *check)
     return status != 0;
 }
 
-/* Runs the tests named in argv, or all.  Returns the program's exit status. */
+/* Runs the tests that argv names, or all.  Returns the program's exit status. */
 static int check_main(const struct check *list, size_t n, int argc, char **argv)
 {
     int failed = 0;

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * coherence.c - one file, several processes: read, write, mmap, truncate, msync at random, checked against a model.
+ * coherence.c - several processes work on one file at random: read, write, mmap, truncate, msync.  A model checks the
+ * results.
  *
  *     coherence FILE PROCS OPS SEED [KB]
  *
- * THEORY    The model is the file's bytes and its size, in memory that the processes share.  Bytes are divided into
- *           regions that end in the middle of pages; who works on a region has its lock, so that others work on the
- *           same pages at the same time.  A change of the size has the file to itself.  Each operation takes the next
- *           number of a common counter; an operation's numbers are drawn from the seed, the process and a count
- *           of its own.
- *           Stores through mappings stay below the end: what lies beyond it is not the file's.
- * OUTPUT    one line `ops=... read=... bad=0 sum=...`; the sum is of the bytes at the end.  Status 0 if all was right.
+ * THEORY      The model consists of the file's bytes and its size, in memory that the processes share.  The bytes are
+ *             divided into regions that end in the middle of pages.  A process locks the region on which it works, so
+ *             others work on the same pages at the same time.  A change of the size excludes all other operations.
+ *             Each operation takes the next number of a common counter.  Its random numbers depend on the seed, the
+ *             process and the process's own count.
+ *             Stores through mappings stay below the end of the file, because bytes beyond it do not belong to the
+ *             file.
+ * OUTPUT      one line `ops=... read=... bad=0 sum=...`; sum is that of all bytes at the end.  Status 0 if all was
+ *             right.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,10 +32,10 @@ enum op { READ, WRITE, LOAD, STORE, MSYNC, FSYNC, TRUNCATE, EXTEND, REMAP, NOPS 
 static const char *const op_names[NOPS] = {
     "read", "write", "load", "store", "msync", "fsync", "truncate", "extend", "remap",
 };
-static const unsigned weights[NOPS] = {22, 22, 20, 20, 5, 2, 3, 4, 2}; /* per cent */
+static const unsigned weights[NOPS] = {22, 22, 20, 20, 5, 2, 3, 4, 2}; /* percent */
 
 static struct shared {
-    pthread_rwlock_t size_lock; /* write: the size changes */
+    pthread_rwlock_t size_lock; /* locked for writing by an operation that changes the size */
     pthread_mutex_t region[REGIONS];
     atomic_ulong next, bad;
     atomic_ulong done[NOPS];
@@ -89,7 +92,10 @@ static void fill(size_t n)
         buf[i] = (uint8_t)(b + i * 13);
 }
 
-/* One operation on bytes off .. off + n - 1 of the file, which are below its end and whose region is ours. */
+/*
+ * Does one operation on bytes off .. off + n - 1 of the file, which are below its end and in a region that this process
+ * has locked.
+ */
 static void work(enum op op, size_t off, size_t n)
 {
     size_t page = off & ~4095ul;
@@ -155,7 +161,7 @@ static void change_size(enum op op)
     pthread_rwlock_wrlock(&model->size_lock);
     old = model->size;
     if (op == TRUNCATE) {
-        if (below(3) != 0) /* seldom far: most of the file stays */
+        if (below(3) != 0) /* usually a small step, so most of the file stays */
             size = old > 5000 ? old - below(5000) : old + below(3000);
         size = size < max ? size : max;
         if (ftruncate(fd, (off_t)size) != 0)
@@ -163,7 +169,7 @@ static void change_size(enum op op)
         if (size < old)
             memset(model->bytes + size, 0, old - size);
         model->size = size;
-    } else if (old < max) { /* write at the end, or beyond it */
+    } else if (old < max) { /* a write at the end or beyond it */
         size_t off = old + (below(3) == 0 ? below(max - old) : 0);
 
         n = 1 + below(max - off < PIECE ? max - off : PIECE);
@@ -234,7 +240,7 @@ static void make_model(void)
         pthread_mutex_init(&model->region[i], &ma);
 }
 
-/* The whole file, at the end, by read. */
+/* Reads and checks the whole file at the end.  Returns the sum of its bytes. */
 static uint64_t verify(void)
 {
     uint64_t sum = 14695981039346656037ull;

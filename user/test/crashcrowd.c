@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * crashcrowd.c - several threads that work on files side by side, for the test that cuts the power:
- *                crashcrowd DIRECTORY MARKER CYCLES
+ * crashcrowd.c - several threads that work on files side by side, for the test that cuts the power: crashcrowd
+ * DIRECTORY MARKER CYCLES
  *
- * Three workers, each in a directory of its own, w0 .. w2.  A step ends when what it has done is promised to be on the
- * disk; then its number + 1 is written to the worker's sector of the device MARKER.  Step 6q + j of a worker:
- *   0  the new file a<q> is written through O_SYNC
- *   1  the new file b<q> is written, and fsync is called on another descriptor of it
- *   2  b<q> is cut to its half, fdatasync
- *   3  b<q> becomes c<q>, which gets the further name d<q>, and other permissions
- *   4  two cycles later: a and d lose their names, c is written anew with O_TRUNC
- *   5  a page of m is changed through a mapping, msync; the directory e<q> with a file f; that of three cycles ago goes
- * tests/crash.py knows what must then be there.  Three more threads write, cut, rename and remove files of zeros that
- * nobody waits for, one of them in a directory with an index.
+ * There are three workers, each in a directory of its own, w0 .. w2.  A step ends when its result must be on the disk.
+ * Then the worker writes the number of the step + 1 to its sector of the device MARKER.  Step 6q + j of a worker:
+ *     0  the new file a<q> is written through O_SYNC
+ *     1  the new file b<q> is written, and fsync is called on another descriptor of it
+ *     2  b<q> is cut to half its size, fdatasync
+ *     3  b<q> becomes c<q>, which also gets the name d<q> and other permissions
+ *     4  two cycles later: a and d lose their names, c is written anew with O_TRUNC
+ *     5  a page of m is changed through a mapping, msync; the directory e<q> with a file f is made; that of three
+ *        cycles ago is removed
+ * tests/crash.py knows what must then be on the disk.  Three more threads write, cut, rename and remove files of zeros
+ * that are never synced, one of them in a directory with an index.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -68,7 +69,7 @@ struct worker {
     uint32_t data[4096];
 };
 
-/* A file of the worker's directory. */
+/* Opens a file in the worker's directory. */
 static int file_at(struct worker *w, const char *kind, unsigned q, int flags)
 {
     char name[32];
@@ -203,7 +204,7 @@ static uint32_t below(uint64_t *state, uint32_t n)
     return (uint32_t)(*state >> 20) % n;
 }
 
-/* What nobody waits for: all bytes are zero.  Every error but that of a full disk or of a missing file is a fault. */
+/* Work that is never synced: all bytes are zero.  Every error except a full disk or a missing file is a fault. */
 static void *noise(void *arg)
 {
     static const char zeros[60000];
@@ -213,7 +214,7 @@ static void *noise(void *arg)
     int fd;
 
     memset(pad, 'x', sizeof pad);
-    pad[id == 0 ? 90 : 1] = '\0'; /* long names: an index */
+    pad[id == 0 ? 90 : 1] = '\0'; /* long names give the directory an index */
     while (!done) {
         snprintf(a, sizeof a, "noise/%u/%s%u", id == 0 ? 0 : 1 + below(&s, 2), pad,
                  below(&s, id == 0 ? 60 : 10));

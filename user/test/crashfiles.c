@@ -2,11 +2,11 @@
 /*
  * crashfiles.c - many small files, for the test that cuts the power: crashfiles DIRECTORY MARKER ROUNDS
  *
- * In a round two threads make FILES new files of 4 to 16 KiB, each with one write(2), in DIRS directories, and before
- * it remove those of the round before the last, so that blocks are used again.  None is synced until sync(2) at its
- * end; then the round's number + 1 is written to the device MARKER.  tests/crash.py knows what must then be there.  A
- * third thread syncs a file of its own again and again, so that transactions close in the middle of a round, and of a
- * write.
+ * In each round two threads make FILES new files of 4 to 16 KiB in DIRS directories, each with one write(2).  Before
+ * that they remove the files of the round before the last, so blocks are used again.  No file is synced until sync(2)
+ * at the end of the round.  Then the number of the round + 1 is written to the device MARKER.  tests/crash.py knows
+ * what must then be on the disk.  A third thread syncs a file of its own again and again, so that transactions close in
+ * the middle of a round and of a write.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -66,7 +66,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* Each fsync commits what has been done to the files of the round so far. */
+/* Each fsync also commits what was done so far to the files of the round. */
 static void *commit(void *unused)
 {
     int fd = open("log", O_WRONLY | O_CREAT | O_APPEND, 0644);

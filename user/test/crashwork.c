@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
  * crashwork.c - work on files, for the test that cuts the power: crashwork DIRECTORY MARKER STEPS
- *               only write a number to the marker: crashwork -m MARKER NUMBER
  *
- * Each step creates, renames over, unlinks, appends and overwrites, with an fsync after each; some changes that
- * nobody syncs come between.  When the k-th fsync has returned, k is written to the device MARKER.  What then must be
- * on the disk, tests/crash.py knows:
- *   4n+1  DIRECTORY/c/t has the pattern of n
- *   4n+2  it is c/N now (n), c/N-8 is gone, and `latest` has the pattern of n
- *   4n+3  `log` has the records 0 .. n
- *   4n+4  slot n % 16 of `over` has the pattern of n
+ *     crashwork -m MARKER NUMBER   only writes a number to the marker
+ *
+ * Each step creates, renames over, unlinks, appends and overwrites, with an fsync after each.  Changes that are never
+ * synced come between.  When the k-th fsync has returned, k is written to the device MARKER.  tests/crash.py knows what
+ * must then be on the disk:
+ *     4n+1  DIRECTORY/c/t has the pattern of n
+ *     4n+2  it is now c/N (n), c/N-8 is gone, and `latest` has the pattern of n
+ *     4n+3  `log` has the records 0 .. n
+ *     4n+4  slot n % 16 of `over` has the pattern of n
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +49,7 @@ static void synced(int fd, uint32_t number)
     mark(number);
 }
 
-/* Words that tell the number and the place, so that a wrong block shows. */
+/* Words that contain the number and the place, so that a wrong block is recognised. */
 static void fill(uint32_t *p, size_t bytes, uint32_t number)
 {
     for (uint32_t i = 0; i < bytes / 4; i++)
@@ -73,7 +74,7 @@ static uint32_t below(uint32_t n)
     return (uint32_t)(state >> 20) % n;
 }
 
-/* What nobody waits for. */
+/* Changes that are never synced. */
 static void noise(void)
 {
     static char data[30000];

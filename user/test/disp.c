@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * disp.c - where threads run when their home is too small for them: one scenario per call, figures on stdout.
+ * disp.c - where threads run when their home is too small for them: one scenario in each call, results on stdout.
  *
- * THEORY      Threads get their home by being bound to a CPU of an lgroup and unbound again.  Then they compute, and
- *             the program reports where: `cpus` is the set of CPUs seen, `remote_pages` the pages first touched
- *             meanwhile that lie outside the home, `home_second` the threads found at home after their second wake-up.
+ * THEORY      Each thread gets its home by binding itself to a CPU of an lgroup and unbinding.  Then the threads
+ *             compute, and the program reports where: `cpus` is the set of CPUs that they used, `remote_pages` the
+ *             pages first touched in that time that lie outside the home, `home_second` the number of threads that were
+ *             at home after their second wake-up.
  *                 disp crowd LGRP THREADS MS    THREADS at home in LGRP compute for MS
- *                 disp leave LGRP THREADS STAY  all but STAY exit, then the others sleep and wake
- *                 disp full PER_CPU             PER_CPU computing threads for each CPU; dispatches meanwhile
+ *                 disp leave LGRP THREADS STAY  all except STAY exit, then the others sleep and wake
+ *                 disp full PER_CPU             PER_CPU computing threads for each CPU; dispatches in that time
  * OUTPUT      lines `key=value`; exit status 0 unless a call failed
  * SEE ALSO    tests/test_dispatch.py
  */
@@ -34,8 +35,8 @@ static pthread_barrier_t start;
 static _Atomic int remote_pages, home_second, remote_seen;
 static _Atomic unsigned char seen[HR_MAXCPU]; /* CPUs on which a thread computed */
 static unsigned char at_home[HR_MAXCPU];      /* CPUs of the lgroup */
-static _Atomic int computing;                 /* of `full` */
-static _Atomic bool ended;                    /* computing threads stop at once */
+static _Atomic int computing;                 /* threads of `full` that compute */
+static _Atomic bool ended;                    /* tells computing threads to stop at once */
 static pthread_mutex_t leave_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void die(const char *what)
@@ -75,7 +76,7 @@ static void settle(int cpu)
         die("home did not follow the binding");
 }
 
-/* Touches fresh pages one by one, computing in between, until the time is over. */
+/* Touches new pages one by one and computes in between, until the time is over. */
 static void compute(uint64_t until, bool note)
 {
     char *pages =
@@ -88,7 +89,7 @@ static void compute(uint64_t until, bool note)
     for (int i = 0; atomic_load(&ended) ? false : now_ms() < until; i++) {
         for (volatile int k = 0; k < 5000; k++)
             ;
-        __builtin_ia32_pause(); /* where CPUs share a host's thread: gives the others their turn */
+        __builtin_ia32_pause(); /* CPUs that share a thread of the host let each other run */
         if (i < PAGES)
             pages[i * PAGE] = 1;
         if (note)
@@ -108,7 +109,7 @@ static void *crowd_thread(void *arg)
 {
     settle(*(int *)arg);
     pthread_barrier_wait(&start);
-    compute(now_ms() + (uint64_t)run_ms / 2, false); /* until everybody has found a place */
+    compute(now_ms() + (uint64_t)run_ms / 2, false); /* until all threads have found a place */
     compute(now_ms() + (uint64_t)run_ms / 2, true);
     return NULL;
 }
@@ -132,7 +133,7 @@ static void *leave_thread(void *arg)
     }
     while (gone < nthreads - stay)
         usleep(10000);
-    usleep(100000); /* the last of them ends */
+    usleep(100000); /* until the last of them has ended */
     usleep(50000);
     home_second += at_home[getcpuid()];
     for (int i = 0; i < 20; i++) {
@@ -153,10 +154,10 @@ static void *full_thread(void *arg)
 
 struct dispatched {
     long home, remote;
-    long by[HR_MAXCPU]; /* each CPU's */
+    long by[HR_MAXCPU]; /* of each CPU */
 };
 
-/* Dispatches so far. */
+/* The dispatches so far. */
 static struct dispatched dispatches(void)
 {
     struct dispatched d = {0};
@@ -178,7 +179,7 @@ static struct dispatched dispatches(void)
     return d;
 }
 
-/* The least that a CPU dispatched between the two. */
+/* The lowest number of dispatches of a CPU between the two readings. */
 static long least(const struct dispatched *from, const struct dispatched *to)
 {
     long n = LONG_MAX;
@@ -189,7 +190,10 @@ static long least(const struct dispatched *from, const struct dispatched *to)
     return n;
 }
 
-/* Dispatches while all threads compute: each CPU makes five a thread until priorities are alike, then they count. */
+/*
+ * Counts dispatches while all threads compute.  The count begins when each CPU has dispatched five times for each
+ * thread, because the priorities are equal by then.
+ */
 static void watch(void)
 {
     long each = 5l * nthreads / sysconf(_SC_NPROCESSORS_ONLN);
@@ -218,7 +222,7 @@ static void run(void *(*fn)(void *), int cpu)
     if (nthreads > MAX_THREADS)
         die("too many threads");
     if (cpu >= 0)
-        /* this thread must not leave an idle CPU behind on another board, which would help at once */
+        /* otherwise this thread would leave an idle CPU on another board, which would help at once */
         settle(cpu);
     pthread_barrier_init(&start, NULL, (unsigned)nthreads + 1);
     for (int i = 0; i < nthreads; i++)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * dontneed.c - posix_fadvise(POSIX_FADV_DONTNEED) on a file of a disk: dontneed FILE.  Prints how many of its 16 pages
- * are in memory: after fsync, after the advice for the first half, after that for all; and checks what they hold.
+ * are in memory: after fsync, after the advice for the first half, and after the advice for all.  Checks their
+ * contents, too.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 
 #define PAGES 16
 
-/* Pages of the file in memory; the mapping that asks has touched none. */
+/* Pages of the file in memory, through a mapping that has touched none of them. */
 static unsigned resident(int fd)
 {
     unsigned char vec[PAGES];
@@ -36,12 +37,12 @@ int main(int argc, char **argv)
     if (fd < 0 || write(fd, data, sizeof data) != sizeof data || fsync(fd) != 0)
         return 1;
     printf("%u", resident(fd));
-    posix_fadvise(fd, 100, 8 * 4096, POSIX_FADV_DONTNEED); /* seven whole pages */
+    posix_fadvise(fd, 100, 8 * 4096, POSIX_FADV_DONTNEED); /* contains seven whole pages */
     printf(" %u", resident(fd));
     data[5] = data[9 * 4096] = 'e';
     if (pwrite(fd, data, 10 * 4096, 0) != 10 * 4096)
         return 1;
-    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* starts writing what is dirty */
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* starts the writing of dirty pages */
     if (fsync(fd) != 0 || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) != 0)
         return 1;
     printf(" %u\n", resident(fd));

@@ -2,10 +2,11 @@
 /*
  * forkbomb.c - forks without end until its first process gets SIGTERM and a fork was refused.
  *
- * THEORY    Run as an ordinary user it must stop at the limits (RLIMIT_NPROC, memory) with EAGAIN or ENOMEM, and
- *           root must still be able to log in and end it.  All its processes share the counters of what fork
- *           answered.  The one that is refused first says "many", the first process prints the counters at the end.
- * SEE ALSO  tests/test_hardening.py
+ * THEORY      If an ordinary user runs it, it must stop at the limits (RLIMIT_NPROC, memory) with EAGAIN or ENOMEM, and
+ *             root must still be able to log in and end it.  All its processes share the counters of the results of
+ *             fork.  The first process whose fork is refused prints "many"; the first process of all prints the
+ *             counters at the end.
+ * SEE ALSO    tests/test_hardening.py
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * fpnoise.c - rings doorbells of the interconnect model that no sane program rings.
+ * fpnoise.c - rings doorbells of the interconnect model that no correct program rings.
  *
- * What it may not do is stop the machine.  Ends with status 0; the model is disarmed.
+ * The machine must not stop.  The program ends with status 0, and the model is disarmed.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -29,7 +29,7 @@ static void ring(unsigned what)
         FP_DOORBELL(FP_OP_SWITCH);
         break;
     case 4:
-        FP_DOORBELL(FP_OP_PROBE); /* and no load after it */
+        FP_DOORBELL(FP_OP_PROBE); /* without a load after it */
         break;
     case 5:
         FP_DOORBELL(0);
@@ -41,9 +41,9 @@ static void ring(unsigned what)
         FP_DOORBELL(255);
         break;
     case 8:
-        FP_DOORBELL(0x100); /* another tag: no doorbell */
+        FP_DOORBELL(0x100); /* another tag, so this is no doorbell */
         break;
-    default: { /* a load that the model knows nothing of */
+    default: { /* a load for which the model was not asked */
         static volatile uint64_t word;
 
         __asm__ volatile(".byte 0x0f, 0x1f, 0x84, 0x00\n\t.long %c1\n\tmovq %0, %%rax"

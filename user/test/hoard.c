@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * hoard.c - an ordinary user's processes take of the kernel what they can get, and keep it.
+ * hoard.c - an ordinary user's processes take as much from the kernel as they can get, and keep it.
  *
- * `hoard N` makes N processes; each takes one kind of thing until the kernel refuses, says how many it has, and keeps
- * them.  When all do, hoard prints "full" and waits for SIGTERM.  It leaves /tmp/hoard behind.
- * SEE ALSO  tests/test_limits.py
+ * `hoard N` makes N processes.  Each takes one kind of object until the kernel refuses, prints how many it has, and
+ * keeps them.  When all have done so, hoard prints "full" and waits for SIGTERM.  It does not remove /tmp/hoard.
+ * SEE ALSO    tests/test_limits.py
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +55,8 @@ static long locks(void)
     int fd = -1;
 
     for (;; n++, f.l_start += 2) {
-        if (n % 1000 == 0) { /* a file of its own for each thousand: a list has no index */
+        /* a new file for each thousand, because the list of locks has no index */
+        if (n % 1000 == 0) {
             snprintf(name, sizeof name, DIRECTORY "/lock.%d.%ld", getpid(), n / 1000);
             if ((fd = open(name, O_CREAT | O_RDWR, 0600)) < 0)
                 break;
@@ -163,7 +164,7 @@ static long advices(void)
     return n;
 }
 
-/* Connections that nobody accepts, whose other ends are closed again. */
+/* Connections that are never accepted, and whose other ends are closed again. */
 static long connections(void)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -189,7 +190,7 @@ static void *map(size_t bytes)
     return mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
-/* Mappings that do not join, in some processes. */
+/* Mappings that cannot be joined, in several processes. */
 static long mappings(void)
 {
     enum { PAGES = 60000, CHILDREN = 20 };
@@ -243,7 +244,7 @@ int main(int argc, char **argv)
     for (int i = 0, all = n; i < all; i++) {
         pid_t pid = fork();
 
-        if (pid < 0) { /* the others have been promised all that there is */
+        if (pid < 0) { /* the other processes have reserved all memory */
             printf("forks 0 %d\n", errno);
             n--;
         }

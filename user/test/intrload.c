@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * intrload.c - reads from disks while their interrupts move from CPU to CPU, and looks whether all reads come back.
+ * intrload.c - reads from disks while their interrupts move from CPU to CPU, and checks that all reads return.
  *
  *     intrload [-m moves] [-s seconds] [-i irq]... device ...
  *
- * THEORY      Each 4 KiB block of a device begins with its own number, 64 bits.  Three processes for each device read
- *             blocks at random past the cache and check them, until the parent has moved each interrupt named `moves`
- *             times, each time to another CPU, and `seconds` have passed.  An interrupt that is lost leaves a read
- *             without end; the parent then gives up after 100 s.  While interrupts move, so do the readers, and bound:
- *             each queue of a device has its part.
- *             Prints reads=N moves=N wrong=N; ends with status 0 if nothing was wrong.
+ * THEORY      Each 4 KiB block of a device begins with its own number, 64 bits.  For each device three processes read
+ *             random blocks past the cache and check them, until the parent has moved each named interrupt `moves`
+ *             times, each time to another CPU, and `seconds` have passed.  If an interrupt is lost, a read never ends,
+ *             and the parent gives up after 100 s.  While interrupts move, the bound readers move, too, so that each
+ *             queue of a device is used.  Prints reads=N moves=N wrong=N. The status is 0 if nothing was wrong.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -39,7 +38,7 @@ static struct shared {
     _Atomic int stop;
 } *shared;
 
-/* The CPUs that take interrupts. */
+/* Stores the CPUs that take interrupts.  Returns their number. */
 static int interruptible(int *cpus)
 {
     int n = 0;
@@ -50,7 +49,7 @@ static int interruptible(int *cpus)
     return n;
 }
 
-/* Reads until the parent says stop; if `go_round`, from one CPU after the other, so that each queue has its part. */
+/* Reads until the parent sets stop.  With `go_round` it uses one CPU after the other, so that each queue is used. */
 static void read_blocks(const char *device, unsigned seed, bool go_round)
 {
     int fd = open(device, O_RDONLY | O_DIRECT), cpus[HR_MAXCPU], ncpus = interruptible(cpus);
@@ -74,7 +73,7 @@ static void read_blocks(const char *device, unsigned seed, bool go_round)
     }
 }
 
-/* Until the load has gone on: it must not fall behind the moves. */
+/* Waits for a read: the load must not fall behind the moves. */
 static void await_read(void)
 {
     unsigned long reads = shared->reads;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * jump.c - jump to each address that is read, in hexadecimal, from the standard input; the kernel must refuse each.
+ * jump.c - jumps to each address, in hexadecimal, that it reads from standard input; the kernel must refuse each.
  *
- * Prints how many were refused.  SEE ALSO  tests/test_protection.py
+ * Prints how many were refused.
+ * SEE ALSO    tests/test_protection.py
  */
 #include <setjmp.h>
 #include <signal.h>

@@ -2,12 +2,12 @@
 /*
  * netstorm.c - opens and closes many TCP connections over the loopback: netstorm [-h] [N]; netstorm -u PORT
  *
- * Every eighth connection carries a byte each way.  They end in turn by the client first, by the server first, and by a
- * reset.  With -h it holds what it has at the end (a listener with connections that nobody accepted, one with data on
- * its way, a UDP socket, a raw one, an epoll) and waits to be killed.  Prints how many connections there were.
- * With -u it sends one datagram back to where it came from.
+ * Every eighth connection carries one byte in each direction.  In turn the client, the server, or a reset ends a
+ * connection.  With -h the program keeps what it has at the end and waits to be killed: a listener with connections
+ * that were not accepted, one with data on its way, a UDP socket, a raw socket, an epoll.  Prints the number of
+ * connections.  With -u it sends one datagram back to its sender.
  *
- * SEE ALSO  tests/test_net.py
+ * SEE ALSO    tests/test_net.py
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -75,7 +75,7 @@ static void hold(int l, const struct sockaddr_in *a)
     pause();
 }
 
-/* Gives one datagram back. */
+/* Receives a datagram and sends it back. */
 static int echo(int port)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)}, from;

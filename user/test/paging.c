@@ -2,19 +2,21 @@
 /*
  * paging.c - programs for tests of pageout and swap.
  *
- *     paging anon MB SEED     fill MB of private memory, fork, change some of it on both sides, look at all of it
- *     paging shared MB SEED   the same with shared memory: what one writes the other sees
- *     paging early MB         ask for MB by mmap, brk and fork: how many MB are promised before the first refusal
- *     paging sysv MB SEED     fill a System V segment of MB under key SEED and leave it; again: look and remove it
- *     paging unmap MB N       map MB of the file on standard input, look at each 16th page, unmap: N times
+ *     paging anon MB SEED     fill MB of private memory, fork, change some of it on both sides, check all of it
+ *     paging shared MB SEED   the same with shared memory: each side sees what the other writes
+ *     paging early MB         ask for MB by mmap and brk: how many MB are reserved before the first refusal
+ *     paging greedy MB        write MB of memory that was mapped without a reservation
+ *     paging sysv MB SEED     fill a System V segment of MB under key SEED and leave it; the second time: check and
+ *                             remove it
+ *     paging unmap MB N       map MB of the file on standard input, read each 16th page, unmap: N times
  *     paging moved MB         map MB of the file on standard input, advise that they move to this thread, touch them
- *     paging pieces MB N      leave MB of free memory in single pages; then N children at once, and one 2 MiB page each
- *     paging locked MB N      lock 6 MB, and a segment of 6 MB; go through MB of other memory N times; what is present
- *     paging looks MB N       write MB of private memory once, then look at all of it N times
+ *     paging pieces MB N      leave MB of free memory in single pages; then N children at once with a 2 MiB page each
+ *     paging locked MB N      lock 6 MB, and a segment of 6 MB; write MB of other memory N times; what is present
+ *     paging looks MB N       write MB of private memory once, then check all of it N times
  *     paging sharedlooks MB N the same with shared memory
  *     paging random MB N      write MB of private memory once, then change N pages of it in random places
- *     paging rounds MB N      go through MB of private memory N times, writing, each page checked
- * Output: lines `key=value`; status 0 if all is as it should be.
+ *     paging rounds MB N      write MB of private memory N times, and check each page each time
+ * Output: lines `key=value`; status 0 if all is right.
  */
 #include <errno.h>
 #include <signal.h>
@@ -62,7 +64,7 @@ static uint64_t *map(size_t bytes, int flags)
     return p;
 }
 
-/* Says what a wrong page holds: another side's value of it, a page of its own kind elsewhere, or zeros. */
+/* Prints what a wrong page holds: the value of another side, a page of its own kind elsewhere, or something else. */
 static void tell(const uint64_t *page, size_t i, uint64_t seed)
 {
     uint64_t value = page[0];
@@ -79,7 +81,7 @@ static void tell(const uint64_t *page, size_t i, uint64_t seed)
     fflush(stdout);
 }
 
-/* Every `step`-th page from `first` on gets another value on this side. */
+/* Gives every `step`-th page from `first` on another value on this side. */
 static void change(uint64_t *mem, size_t pages, uint64_t seed, size_t first, size_t step)
 {
     for (size_t i = first; i < pages; i += step)
@@ -160,8 +162,9 @@ static uint64_t count(const char *what)
 }
 
 /*
- * Says what went in and out while all memory was only read, or pages in random places were written, n of them.  After
- * the reading some of it is written, and all looked at twice: what has been away in between is not what was before.
+ * Prints how many pages were swapped in and out while all memory was only read n times, or n pages in random places
+ * were written.  After the reading it writes some of the memory and checks all of it twice: a page that was swapped out
+ * in between must have its new contents.
  */
 static int twice(size_t mb, size_t n, int random, int flags)
 {
@@ -217,7 +220,7 @@ static int sysv(size_t mb, uint64_t seed)
     return bad != 0;
 }
 
-/* Takes pieces of 1 MB until it is refused.  What was promised can then be used. */
+/* Maps pieces of 1 MB until one is refused.  The memory that was reserved can then be used. */
 static int early(size_t mb)
 {
     size_t got = 0;
@@ -248,7 +251,7 @@ static int early(size_t mb)
     return 0;
 }
 
-/* Uses memory that nobody promised. */
+/* Uses memory that was not reserved. */
 static int greedy(size_t mb)
 {
     void *mem = mmap(NULL, mb << 20, PROT_READ | PROT_WRITE,
@@ -289,7 +292,7 @@ static int moved(size_t mb)
     return 0;
 }
 
-/* MiB of memory that are free. */
+/* MiB of free memory. */
 static size_t free_mb(void)
 {
     char line[128];
@@ -304,7 +307,7 @@ static size_t free_mb(void)
     return (size_t)kb >> 10;
 }
 
-/* A child that lives until `go` is closed and then touches a 2 MiB page; its pid. */
+/* Makes a child that waits until `go` is closed and then touches a 2 MiB page.  Returns its pid. */
 static pid_t child_of_pieces(const int go[2])
 {
     pid_t pid = fork();
@@ -427,6 +430,7 @@ int main(int argc, char **argv)
         return locked(mb, (unsigned)third);
     fprintf(
         stderr,
-        "usage: paging anon|shared|sysv|early|greedy|rounds|unmap|moved|pieces|locked MB [SEED|N]\n");
+        "usage: paging anon|shared|sysv|early|greedy|looks|sharedlooks|random|rounds|unmap|moved|pieces|"
+        "locked MB [SEED|N]\n");
     return 2;
 }

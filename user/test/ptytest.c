@@ -2,7 +2,7 @@
 /*
  * ptytest.c - pseudo-terminals: both ends, signals typed by the master, hang-up.
  *
- * Prints a line for each step that fails, and `ptytest: ok` when none did.
+ * Prints a line for each step that fails, and `ptytest: ok` if none does.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@ static void check(const char *what, int good)
     failures++;
 }
 
-/* Read from the master until `want` has come, or for 5 seconds.  Returns whether it came. */
+/* Reads from the master until `want` has arrived, or for 5 seconds.  Returns whether it arrived. */
 static int expect(int master, const char *want)
 {
     static char buf[4096];
@@ -46,7 +46,7 @@ static int expect(int master, const char *want)
     return 0;
 }
 
-/* A child that leads a session on the terminal and runs a command. */
+/* Makes a child that leads a session on the terminal and runs a command. */
 static pid_t on_terminal(int master, const char *name, const char *command)
 {
     pid_t pid = fork();
@@ -67,7 +67,7 @@ static pid_t on_terminal(int master, const char *name, const char *command)
     return pid;
 }
 
-/* A new pair; the terminal's name is put into `name`. */
+/* Makes a new pair; stores the name of the terminal in `name`. */
 static int make_pair(char name[64])
 {
     int master = posix_openpt(O_RDWR | O_NOCTTY);

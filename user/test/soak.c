@@ -2,14 +2,14 @@
 /*
  * soak.c - mixed load for a long time: fork, exec, threads, pipes, mmap, signals, files, binding, processor sets.
  *
- * usage: soak [-t seconds] [-j workers of each kind] [-s seed] [-m MiB] [-d directory]
- *   -m  one more worker, and its child, use so much memory again and again: with less in the machine it is paged
- *   -d  workers write, map, cut and sync files in this directory, on a disk
+ *     usage: soak [-t seconds] [-j workers of each kind] [-s seed] [-m MiB] [-d directory]
+ *         -m  one more worker and its child use this much memory again and again; if the machine has less, it is paged
+ *         -d  workers write, map, cut and sync files in this directory, on a disk
  *
- * THEORY      Every worker is a process that repeats one kind of work and checks its results; a wrong one
- *             ends it with a message and the run with a failure.  A first short round fills caches; then
- *             the machine's free memory is noted, and after the real round it must be back, but for a
- *             margin: what is missing then has leaked.
+ * THEORY      Every worker is a process that repeats one kind of work and checks its results.  A wrong result ends the
+ *             worker with a message and the run with a failure.  A first short round fills the caches, and then the
+ *             machine's free memory is recorded.  After the real round as much must be free again, up to a margin: what
+ *             is missing has leaked.
  * INVARIANTS  I1  a worker leaves nothing behind: no child, no file
  * SEE ALSO    tools/soak, tests/test_hardening.py
  */
@@ -33,7 +33,7 @@
 #define PAGE        4096
 #define WARM_UP     5 /* seconds */
 #define MAX_WORKERS 256
-/* Caches that grew a little: of the machine, and the magazines of each CPU. */
+/* The growth of caches: of the machine, and of each CPU's magazines. */
 #define MARGIN_KIB  (4096 + 64 * sysconf(_SC_NPROCESSORS_CONF))
 
 static time_t end;
@@ -222,7 +222,7 @@ static void filing(void)
     REQUIRE(close(fd) == 0);
 }
 
-/* Moves from CPU to CPU, and memory with it. */
+/* Moves from CPU to CPU, and its memory with it. */
 static void binding(void)
 {
     long cpus = sysconf(_SC_NPROCESSORS_CONF);
@@ -237,7 +237,7 @@ static void binding(void)
         uint_t request = MEMINFO_VLGRP, valid;
 
         if (processor_bind(P_LWPID, (id_t)P_MYID, cpu, NULL) != 0)
-            continue; /* no such CPU, or off-line just now */
+            continue; /* there is no such CPU, or it is off-line now */
         REQUIRE(madvise(p, bytes, i % 2 ? MADV_ACCESS_LWP : MADV_ACCESS_MANY) == 0);
         for (size_t at = 0; at < bytes; at += PAGE)
             REQUIRE(p[at] == 0x5a);
@@ -247,7 +247,7 @@ static void binding(void)
     REQUIRE(munmap(p, bytes) == 0);
 }
 
-/* Takes a CPU off-line and back; only the first worker of this kind does. */
+/* Takes a CPU off-line and back.  Only the first worker of this kind does it. */
 static void switching(void)
 {
     long cpus = sysconf(_SC_NPROCESSORS_CONF);
@@ -261,7 +261,7 @@ static void switching(void)
     nanosleep(&moment, NULL);
 }
 
-/* Makes a set of one CPU, works in it, and ends it.  The CPU may be off-line, or the last one outside of sets. */
+/* Makes a set of one CPU, works in it, and destroys it.  The CPU may be off-line, or the last one outside of sets. */
 static void fencing(void)
 {
     psetid_t set;
@@ -297,7 +297,7 @@ static int good_or_bus(int status)
     return status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
 }
 
-/* A 2 MiB page, shared with a child until that writes.  Where no such page is left, a touch is a SIGBUS. */
+/* A 2 MiB page, shared with a child until the child writes.  If there is no such page left, a touch gives SIGBUS. */
 static void huge(void)
 {
     enum { BYTES = 2 << 20 };
@@ -322,7 +322,7 @@ static void huge(void)
     REQUIRE(good_or_bus(status_of(pid)));
 }
 
-/* Private memory whose words tell where they belong; a child changes all of its copy. */
+/* Private memory whose words contain their places; a child changes its whole copy. */
 static void paging(void)
 {
     size_t words = memory_mib << 17, step = PAGE / sizeof(uint64_t);
@@ -350,7 +350,7 @@ static void paging(void)
     REQUIRE(munmap(p, words * sizeof *p) == 0);
 }
 
-/* A file on the disk: written, mapped and written there, synced, cut, looked at. */
+/* A file on the disk is written, written through a mapping, synced, cut and checked. */
 static void syncing(void)
 {
     enum { PAGES = 24, CUT = 9 * PAGE + 100 };
@@ -381,7 +381,7 @@ static void syncing(void)
 static const struct kind {
     const char *name;
     void (*work)(void);
-    /* ONE: a single worker, whatever -j says; MEMORY: that, with -m; DISK: -d */
+    /* ONE: a single worker, whatever -j says; MEMORY: the same, with -m; DISK: with -d */
     enum { EACH, ONE, MEMORY, DISK } who;
 } kinds[] = {
     {"fork", forking, EACH},    {"exec", executing, EACH},     {"threads", threading, EACH},
@@ -420,7 +420,7 @@ static long long free_kib(void)
     return bytes / 1024;
 }
 
-/* One round of all kinds.  The number of workers that failed. */
+/* One round of all kinds.  Returns the number of workers that failed. */
 static int round_of_work(int seconds, int jobs, unsigned seed)
 {
     pid_t pid[MAX_WORKERS];

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * steps.c - one thing for the kernel to do, between two calls of getppid (tools/homeroom/steps.py).
+ * steps.c - one piece of work for the kernel, between two calls of getppid (tools/homeroom/steps.py).
  *
  *     steps touch        the first touch of a page of private memory
  *     steps write FILE   4 KiB written to the file, and fsync
- *     steps wake CPU     a thread that sleeps on that CPU is woken by another
+ *     steps wake CPU     a thread wakes another one that sleeps on that CPU
  *
- * Each is done some times before, so that caches of frames, tables and descriptors have what they need.
+ * The work is done several times before, so that caches of frames, tables and descriptors are filled.
  */
 #include <sys/processor.h>
 #include <sys/procset.h>
@@ -56,7 +56,7 @@ static void write_one(const char *name)
     must(fd >= 0, name);
     for (int i = 0; i <= TIMES; i++) {
         memset(page, i, PAGE);
-        usleep(50000); /* what the last one left is done */
+        usleep(50000); /* until the work of the last round is done */
         getppid();
         must(write(fd, page, PAGE) == PAGE && fsync(fd) == 0, "write");
         getppid();
@@ -83,7 +83,7 @@ static void wake(int cpu)
     must(pthread_create(&thread, NULL, sleeper, &cpu) == 0, "pthread_create");
     for (int i = 0; i <= TIMES; i++) {
         while (!sleeps)
-            ; /* no call, which would be a step */
+            ; /* no system call, because that would be a step */
         sleeps = 0;
         usleep(50000);
         getppid();

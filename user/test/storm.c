@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * storm.c - many processes at the same few files of a disk: races of the page cache, the journal and truncation.
+ * storm.c - many processes use the same few files of a disk: races of the page cache, the journal and truncation.
  *
  *     storm DIR SEED OPS WRITERS   WRITERS processes do OPS operations each, mixed at random; some are killed
  *     storm part DIR               parts of a page: blocks that are smaller than a page, holes, stores by mmap
- *     storm check DIR              what `part` left, after the disk was mounted again
- *     storm full DIR               writes behind the end that find no room, beside fsync: their bytes stay away
- *     storm cut DIR                a page is on its way to a slow disk when its file is cut in the middle of it
+ *     storm check DIR              checks what `part` left, after the disk was mounted again
+ *     storm full DIR               writes beyond the end that find no room, beside fsync: their bytes must not appear
+ *     storm cut DIR                a file is cut in the middle of a page that is on its way to a slow disk
  *
- * THEORY  Each process has a file of its own whose bytes it knows, and checks; beside that all work on files that they
- *         share, where nothing is known but that nothing may hang or break.  The file system itself is judged by
- *         e2fsck afterwards.
- * OUTPUT  lines `key=value`; status 0 if all is as it should be
+ * THEORY      Each process has a file of its own whose bytes it knows and checks.  All processes also work on files
+ *             that they share.  The bytes of these are unknown; the only requirement is that nothing hangs or breaks.
+ *             e2fsck checks the file system afterwards.
+ * OUTPUT      lines `key=value`; status 0 if all is right
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -64,7 +64,7 @@ static int make(const char *name, off_t size)
     return fd;
 }
 
-/* Stores behind the end, in the last page: the disk does not get them, and a file that grows does not show them. */
+/* Stores beyond the end, in the last page: they must not reach the disk, and must not appear when the file grows. */
 static void part_behind(void)
 {
     static const char *const names[] = {"behind", "behind.cut", "behind.gap"};
@@ -78,7 +78,7 @@ static void part_behind(void)
         p[200] = p[3000] = 'x';
         if (msync(p, PAGE, MS_SYNC) != 0)
             fail("msync", i, 0);
-        p[300] = 'x'; /* once more, when it has been clean */
+        p[300] = 'x'; /* once more, after the page was clean */
         if ((i == 1 && ftruncate(fd, 2000) != 0) || (i == 2 && pwrite(fd, "y", 1, 2500) != 1))
             fail(names[i], 0, 0);
         if (i == 1 && (pread(fd, &c[0], 1, 200) != 1 || pread(fd, &c[1], 1, 300) != 1 ||
@@ -92,13 +92,16 @@ static void part_behind(void)
         fail("posix_fallocate", 0, 0);
 }
 
-/* After a mount, so that what is seen comes from the disk: made longer, the files show zeros behind their ends. */
+/*
+ * Runs after a mount, so that the data comes from the disk.  Makes the files longer: they must have zeros after their
+ * old ends.
+ */
 static int check_behind(void)
 {
     static const struct {
         const char *name;
         off_t size;
-        int y; /* where there is one */
+        int y; /* the place of the byte y; -1: there is none */
     } was[] = {{"behind", 100, -1},
                {"behind.cut", 2000, -1},
                {"behind.gap", 2501, 2500},
@@ -126,7 +129,7 @@ static int check_behind(void)
     return bad;
 }
 
-/* Each file gets a byte at each of three places that lie in different blocks of one page, in different ways. */
+/* Each file gets a byte at each of three places, which lie in different blocks of one page, in different ways. */
 static int part(void)
 {
     int fd = make("hole", PAGE);
@@ -135,13 +138,13 @@ static int part(void)
 
     if (pwrite(fd, "a", 1, 0) != 1) /* the page is dirty and has one block */
         fail("pwrite", 0, 0);
-    p[1500] = 'b'; /* no fault, or one that finds it dirty */
+    p[1500] = 'b'; /* no fault, or one that finds the page dirty */
     p[3500] = 'c';
 
     fd = make("grown", 1);
     p = map(fd, PAGE);
     p[0] = 'a';
-    if (ftruncate(fd, PAGE) != 0) /* mapped, writable, dirty; now it has more blocks */
+    if (ftruncate(fd, PAGE) != 0) /* mapped, writable, dirty; and now it has more blocks */
         fail("ftruncate", 0, 0);
     p[1500] = 'b';
     p[3500] = 'c';
@@ -158,15 +161,15 @@ static int part(void)
     if (pwrite(fd, "a", 1, 0) != 1 || fsync(fd) != 0 || ftruncate(fd, PAGE) != 0 ||
         fstat(fd, &st) != 0)
         fail("pwrite", 0, 0);
-    /* clean and not mapped: another thread may just be about to make it dirty */
+    /* clean and not mapped; but another thread could be about to make the page dirty */
     if (st.st_blocks < PAGE / 512)
         fail("a page that the file has grown beyond lacks blocks", (long)st.st_blocks, 0);
-    p = map(fd, PAGE); /* after it has grown */
+    p = map(fd, PAGE); /* after the file has grown */
     p[1500] = 'b';
     p[3500] = 'c';
-    fd = open("sparse", O_RDWR); /* as mke2fs made it: two holes, a block, a hole */
+    fd = open("sparse", O_RDWR); /* made by mke2fs: two holes, a block, a hole */
     p = map(fd, PAGE);
-    /* the page differs from the disk now, and has no block */
+    /* now the page differs from the disk, and has no block */
     if (p[2048] != 's' || ftruncate(fd, 1500) != 0)
         fail("sparse", fd, 0);
     p[100] = 'b';
@@ -238,8 +241,8 @@ static void on_no_room(int sig)
 }
 
 /*
- * A file of holes is to grow from inside a page, and there is room for a part of that page: a store to the rest is
- * refused, or is on the disk when fsync says so.
+ * A file with holes is to grow from inside a page, and the disk has room for a part of that page.  A store to the rest
+ * must be refused, or must be on the disk when fsync returns without an error.
  */
 static int full_page(void)
 {
@@ -305,7 +308,10 @@ static int full(void)
     return bad != 0;
 }
 
-/* The blocks of what has been cut off become another file's: it must have its own bytes, also when all is written. */
+/*
+ * The blocks of the part that is cut off go to another file.  That file must keep its own bytes, also after all is
+ * written.
+ */
 static int cut(void)
 {
     enum { MANY = 256 * PAGE };
@@ -326,7 +332,7 @@ static int cut(void)
     q[0] = q[4000] = 'b';
     if (msync(p, MANY, MS_ASYNC) != 0 || msync(q, PAGE, MS_ASYNC) != 0 || ftruncate(a, 1024) != 0)
         fail("cut", 0, 0);
-    if (fchmod(b, 0600) != 0 || fsync(b) != 0) /* a commit, so that what was freed can be used */
+    if (fchmod(b, 0600) != 0 || fsync(b) != 0) /* a commit, so that the freed blocks can be used */
         fail("commit", 0, 0);
     memset(buf, 'c', 3072);
     if (pwrite(b, buf, 3072, 0) != 3072 || fsync(b) != 0)
@@ -342,7 +348,7 @@ static int cut(void)
 
 /* ---- the storm ------------------------------------------------------------------------------- */
 
-static char own[32], *model; /* the file of this process and what is in it */
+static char own[32], *model; /* the file of this process, and its contents */
 static long own_size;
 
 static void own_check(int fd)
@@ -361,7 +367,7 @@ static void own_check(int fd)
         fail("own file's size", lseek(fd, 0, SEEK_END), own_size);
 }
 
-/* Stores c into n bytes of the own file; the disk may be full: then the rest of them is as it was. */
+/* Stores c into n bytes of the process's own file.  If the disk is full, the rest of them must be unchanged. */
 static void own_store(char *p, long at, long n, char c)
 {
     static volatile long done;
@@ -402,7 +408,7 @@ static void own_step(void)
             own_size = own_size > at + n ? own_size : at + n;
         }
         break;
-    case 3: /* store */
+    case 3: /* store through a mapping */
         if (own_size > at + n) {
             p = map(fd, OWN_MAX);
             own_store(p, at, n, c);
@@ -411,10 +417,10 @@ static void own_step(void)
             munmap(p, OWN_MAX);
         }
         break;
-    case 4: /* shorter, longer */
+    case 4: /* make shorter or longer */
         if (ftruncate(fd, at) != 0 && errno != ENOSPC)
             fail("ftruncate own", at, 0);
-        if (lseek(fd, 0, SEEK_END) != at) /* to grow inside a page may take blocks */
+        if (lseek(fd, 0, SEEK_END) != at) /* growing inside a page may need blocks */
             break;
         if (at < own_size)
             memset(model + at, 0, (size_t)(OWN_MAX - at));
@@ -425,7 +431,7 @@ static void own_step(void)
             fail("fsync own", 0, 0);
         own_check(fd);
         break;
-    case 6: /* by another name */
+    case 6: /* write through another name */
         snprintf(other, sizeof other, "%s.%u", own, below(4));
         unlink(other);
         if (link(own, other) == 0 && below(2))
@@ -523,12 +529,12 @@ static void shared_step(void)
     case 5:
         pread(fd, buf, (size_t)n, at);
         break;
-    case 6: /* written from a mapping of itself */
+    case 6: /* write from a mapping of the same file */
         p = map(fd, SHARED_MAX);
         pwrite(fd, p + below(SHARED_MAX - 40000), (size_t)n, at);
         munmap(p, SHARED_MAX);
         break;
-    case 7: /* without a name, still written */
+    case 7: /* without a name, but still written */
         unlink(a);
         pwrite(fd, buf, (size_t)n, at);
         break;
@@ -564,7 +570,7 @@ static int storm(unsigned first, long ops, unsigned writers)
     for (unsigned i = 0; i < writers; i++)
         if ((pid[i] = fork()) == 0)
             _exit(writer(i, first, ops));
-    /* one in four ends in the middle of something */
+    /* one in four is killed in the middle of its work */
     for (unsigned i = 0; i < writers / 4; i++, killed++) {
         usleep(200000 + below(400000));
         kill(pid[i], SIGKILL);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * syncwrite.c - make a file of 8 blocks, by writes that are on the disk when they return, or not.
+ * syncwrite.c - makes a file of 8 blocks, with writes that are on the disk when they return, or not.
  *
- * `syncwrite FILE [sync|dsync]`
- * SEE ALSO  tests/test_ext.py
+ *     syncwrite FILE [sync|dsync]
+ *
+ * SEE ALSO    tests/test_ext.py
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * sysfuzz.c - makes system calls with random numbers and nasty arguments, from a seed.
+ * sysfuzz.c - makes system calls with random numbers and bad arguments, from a seed.
  *
- * usage: sysfuzz [-s seed] [-n calls] [-j processes] [-u uid]
+ *     usage: sysfuzz [-s seed] [-n calls] [-j processes] [-u uid]
  *
- * THEORY      The parent keeps `processes` children; each makes up to CALLS_PER_CHILD calls from
- *             a generator seeded with (seed, batch), so a run can be repeated and a batch tried
- *             alone (-b, which prints the calls).  A child may die of what it does (exit, a bad
- *             address, a lost stack); the parent goes on with the next batch until the calls
- *             made add up.  A child that hangs is killed; a timer's signals end most waits.
- * ARGUMENTS   Drawn from interesting integers, valid and invalid pointers, descriptors that exist
- *             and do not, sizes round page and word boundaries.  Most calls are aimed: argument
- *             types that fit, so that the call gets past its first check.
- * AVOIDED     Calls that end the run and not only the child: signals to others, reboot, the
- *             terminal's.  All else is the kernel's business.
+ * THEORY      The parent keeps `processes` children.  Each makes up to CALLS_PER_CHILD calls from a generator seeded
+ *             with (seed, batch).  So a run can be repeated, and a batch can run alone (-b, which prints the calls).  A
+ *             child may die from its calls (exit, a bad address, a lost stack); the parent then starts the next batch,
+ *             until enough calls are made.  A child that hangs is killed.  A timer's signals end most waits.
+ * ARGUMENTS   Drawn from special integers, valid and invalid pointers, descriptors that exist and that do not, sizes
+ *             near page and word boundaries.  Most calls are aimed: their arguments have types that fit, so that the
+ *             call passes its first checks.
+ * AVOIDED     Calls that affect more than the child: signals to others, reboot, calls on the terminal.  The kernel must
+ *             withstand all else.
  * EXIT        0 when the calls were made and the kernel still forks, opens and reads.
  * SEE ALSO    tests/test_hardening.py
  */
@@ -40,19 +39,19 @@
 #include <uapi/homeroom.h>
 
 #define CALLS_PER_CHILD 200
-#define CHILD_MS        2000  /* then the parent kills it */
-#define NUDGE_US        20000 /* a signal this often ends calls that wait */
+#define CHILD_MS        2000  /* after this time the parent kills the child */
+#define NUDGE_US        20000 /* the period of a signal that ends waiting calls */
 #define MAX_CHILDREN    64
 #define LINUX_CALLS     450  /* numbers 0 .. 449 */
-#define SHOW_FD         1000 /* -b prints the calls here; out of the arguments' reach */
+#define SHOW_FD         1000 /* -b prints the calls here; arguments do not reach this number */
 #define ARENA           (64 * 4096)
 
 static uint64_t state;
-static char *arena; /* memory whose address is a valid argument */
+static char *arena; /* memory whose addresses are valid arguments */
 static pid_t self;
-static long *made; /* calls of all children; memory they share */
+static long *made; /* calls of all children; in shared memory */
 
-/* xorshift64*: the seed decides everything. */
+/* xorshift64*; the seed determines all numbers. */
 static uint64_t draw(void)
 {
     state ^= state >> 12;
@@ -134,7 +133,7 @@ static long pointer(void)
     case 0:
         return (long)bad[below(sizeof bad / sizeof bad[0])];
     case 1:
-        return (long)(arena + ARENA - below(64)); /* runs off the end of the mapping */
+        return (long)(arena + ARENA - below(64)); /* extends over the end of the mapping */
     case 2:
         return (long)(arena + below(ARENA));
     case 3:
@@ -193,8 +192,7 @@ static long descriptor(void)
     return below(10) == 0 ? integer() : (long)below(16);
 }
 
-/* What an aimed call is given: f descriptor, p path, a address, i integer, s small, z size, m
- * me. */
+/* The arguments of an aimed call: f descriptor, p path, a address, i integer, s small, z size, m me. */
 static const struct {
     int number;
     const char *args;
@@ -343,7 +341,7 @@ static long argument(char kind)
     }
 }
 
-/* Would the call reach beyond this child?  (AVOIDED) */
+/* Whether the call would affect more than this child (AVOIDED). */
 static bool avoided(long number, const long *a)
 {
     switch (number) {
@@ -360,7 +358,8 @@ static bool avoided(long number, const long *a)
         return true;
     case SYS_fcntl: /* F_SETOWN sends signals to others */
         return (int)a[1] == 8;
-    case SYS_ioctl: /* TIOCSPGRP, TIOCSCTTY and TIOCSTI: the terminal is the run's */
+    case SYS_ioctl:
+        /* TIOCSPGRP, TIOCSCTTY and TIOCSTI change the terminal, which the whole run uses */
         return (a[1] & 0xff00) == 0x5400;
     case SYS_setpriority:
     case SYS_prlimit64:
@@ -370,7 +369,7 @@ static bool avoided(long number, const long *a)
     }
 }
 
-/* Calls that are the child's last, and so are made less often. */
+/* Whether the call ends the child.  Such calls are made less often. */
 static bool ends_child(long number)
 {
     return number == SYS_exit || number == SYS_exit_group || number == SYS_rt_sigreturn ||
@@ -405,14 +404,12 @@ static void one_call(bool show)
         syscall(SYS_write, SHOW_FD, line, n);
     }
     syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-    /* fork, vfork or clone may have made another of us: only the child this is about goes on.
-     */
+    /* fork, vfork or clone may have made another process: only the original child goes on. */
     if (syscall(SYS_getpid) != self)
         syscall(SYS_exit_group, 0);
 }
 
-/* Descriptors to be had: 0-2 /dev/null (the output is the parent's), then a file, a directory,
- * a pipe. */
+/* Opens the descriptors: 0-2 /dev/null (the output belongs to the parent), then a file, a directory, a pipe. */
 static void descriptors(void)
 {
     int fd[2], null = open("/dev/null", O_RDWR);
@@ -427,7 +424,7 @@ static void descriptors(void)
         _exit(1);
 }
 
-/* Random contents, among them vectors and sets with plausible pointers. */
+/* Fills the arena with random data, among them vectors and sets with plausible pointers. */
 static void fill_arena(void)
 {
     uint64_t *word = (uint64_t *)arena;
@@ -449,7 +446,7 @@ static void child(uint64_t seed, unsigned long batch, bool show)
 
     state = (seed ^ (batch + 1) * 0x9e3779b97f4a7c15ull) | 1;
     self = getpid();
-    setsid(); /* no terminal, no group but our own */
+    setsid(); /* no terminal, and a process group of its own */
     sigaction(SIGALRM, &(struct sigaction){.sa_handler = nudge}, NULL);
     setitimer(ITIMER_REAL, &(struct itimerval){{0, NUDGE_US}, {0, NUDGE_US}}, NULL);
     syscall(SYS_setrlimit, 6 /* NPROC */, &few);
@@ -464,14 +461,14 @@ static void child(uint64_t seed, unsigned long batch, bool show)
     _exit(0);
 }
 
-/* Is the kernel still of this world?  0, or 1 with a message. */
+/* Whether the kernel still works.  Returns 0; 1 after a message. */
 static int sane(void)
 {
     char buf[8];
     int fd[2], status, f = open("/dev/zero", O_RDONLY);
     pid_t pid = -1;
 
-    /* What children left behind may fill the user's limit for a moment. */
+    /* Processes that children left behind may use up the user's limit for a moment. */
     for (int i = 0; i < 100 && (pid = fork()) < 0 && errno == EAGAIN; i++)
         poll(NULL, 0, 100);
     if (pid == 0)
@@ -492,7 +489,7 @@ static int sane(void)
     return 0;
 }
 
-/* The scratch directory that the children work in. */
+/* Makes the scratch directory in which the children work. */
 static void scratch(int uid)
 {
     static char name[] = "/tmp/sysfuzz.XXXXXX";
@@ -518,7 +515,7 @@ static long now_ms(void)
     return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Waits for one child, killing those that are over their time; frees its place. */
+/* Waits for one child, kills those whose time is over, and frees its slot. */
 static void reap(pid_t *slot, long *started, int n)
 {
     for (;;) {
@@ -542,7 +539,10 @@ static void reap(pid_t *slot, long *started, int n)
     }
 }
 
-/* The counter of calls, amid 2 MiB without access: calls that run off the arena do not reach it. */
+/*
+ * The counter of calls, in the middle of 2 MiB without access rights: calls that extend over the end of the arena do
+ * not reach it.
+ */
 static long *far_counter(void)
 {
     char *p = mmap(NULL, 2 << 20, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -597,7 +597,7 @@ int main(int argc, char **argv)
         started[free_slot] = now_ms();
         if ((slot[free_slot] = fork()) == 0)
             child(seed, (unsigned long)batch, false);
-        if (slot[free_slot] < 0) { /* leftovers of the children use up the limit: wait a little */
+        if (slot[free_slot] < 0) { /* processes left by children use up the limit: wait a little */
             slot[free_slot] = 0;
             poll(NULL, 0, 100);
             batch--;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * t_epoll.c - epoll: levels, edges, one shots, what ends, and each error; the same as on Linux.
- */
+/* t_epoll.c - epoll: levels, edges, one-shots, closed files, and each error; as on Linux. */
 #include "check.h"
 
 #include <fcntl.h>
@@ -29,7 +27,7 @@ static int modify(int ep, int fd, unsigned events)
     return epoll_ctl(ep, EPOLL_CTL_MOD, fd, &ev);
 }
 
-/* The events that are there now, of one file at most. */
+/* The present events, of one file at most. */
 static unsigned now(int ep)
 {
     struct epoll_event ev = {0};
@@ -78,7 +76,7 @@ static void levels(void)
     EXPECT_EQ(epoll_wait(ep, &ev, 1, 10000), 1);
     EXPECT_EQ(ev.events, EPOLLIN);
     EXPECT(ev.data.u64 == (0x1234567800000000ull | (unsigned)p[0]));
-    EXPECT_EQ(now(ep), EPOLLIN); /* still */
+    EXPECT_EQ(now(ep), EPOLLIN); /* the level still holds */
     EXPECT_EQ(read(p[0], c, 2), 2);
     EXPECT_EQ(now(ep), 0);
     EXPECT_EQ(add(ep, p[1], EPOLLOUT), 0);
@@ -99,9 +97,9 @@ static void edges(void)
     EXPECT_EQ(now(ep), 0);
     EXPECT_EQ(write(s[1], "a", 1), 1);
     EXPECT_EQ(now(ep), EPOLLIN);
-    EXPECT_EQ(now(ep), 0); /* once */
+    EXPECT_EQ(now(ep), 0); /* only once */
     EXPECT_EQ(write(s[1], "b", 1), 1);
-    EXPECT_EQ(now(ep), EPOLLIN); /* again: something came */
+    EXPECT_EQ(now(ep), EPOLLIN); /* again, because more has arrived */
     EXPECT_EQ(read(s[0], c, 8), 2);
     EXPECT_EQ(now(ep), 0);
     EXPECT_EQ(shutdown(s[1], SHUT_WR), 0);
@@ -124,7 +122,7 @@ static void one_shots(void)
     EXPECT_EQ(now(ep), 0);
 }
 
-/* The last close takes a file away; a duplicate keeps it. */
+/* The last close removes a file; a duplicate keeps it. */
 static void closing(void)
 {
     int ep = epoll_create1(0), p[2], d;
@@ -132,7 +130,7 @@ static void closing(void)
     EXPECT_EQ(pipe(p), 0);
     EXPECT_EQ(add(ep, p[0], EPOLLIN), 0);
     d = dup(p[0]);
-    EXPECT_EQ(add(ep, d, EPOLLIN), 0); /* another descriptor: another item */
+    EXPECT_EQ(add(ep, d, EPOLLIN), 0); /* another descriptor is another item */
     EXPECT_EQ(write(p[1], "a", 1), 1);
     EXPECT_EQ(close(p[0]), 0);
     EXPECT_EQ(now(ep), EPOLLIN);
@@ -173,7 +171,7 @@ static void *writer(void *arg)
     return NULL;
 }
 
-/* A thread writes and another waits: no wake-up is lost, whether for levels or for edges. */
+/* A thread writes and another waits: no wake-up is lost, with levels or with edges. */
 static void wakes(unsigned mode)
 {
     struct epoll_event ev;
@@ -212,7 +210,7 @@ static void wakes_once(void)
     wakes(EPOLLONESHOT);
 }
 
-/* Many files: each event is told once, in the order in which they came, a few at a time. */
+/* Many files: each event is reported once, in the order of arrival, a few at a time. */
 static void many(void)
 {
     enum { N = 200 };
@@ -245,7 +243,7 @@ static double seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* What ends watching does not depend on how many others watch the file. */
+/* The time to remove a watch does not depend on how many other items watch the file. */
 static void many_watch_one_file(void)
 {
     enum { FILES = 300, EPOLLS = 60 };
@@ -266,11 +264,11 @@ static void many_watch_one_file(void)
         close(ep[e]);
     closed = seconds() - begin;
     printf("  added in %.3f s, closed in %.3f s\n", added, closed);
-    /* seconds; with a search for each item it was 500 times as much */
+    /* seconds; a search for each item took 500 times as long */
     EXPECT(closed < 100 * added + 1);
 }
 
-/* What is echoed wakes those who watch the master, but not again for each byte. */
+/* Echoed output wakes the processes that watch the master, but not again for each byte. */
 static void echo_of_a_watched_terminal(void)
 {
     enum { FILES = 300, EPOLLS = 20, REPRINTS = 64, VREPRINT_KEY = 18 };

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * t_file.c - files, directories, pipes, polling: each test works in a fresh directory below
- * /tmp.
- */
+/* t_file.c - files, directories, pipes, polling.  Each test works in a new directory below /tmp. */
 #include "check.h"
 
 #include <dirent.h>
@@ -66,7 +63,7 @@ static void open_flags(void)
     struct rlimit few = {3, 3};
 
     make("kept", "0123456789");
-    /* no descriptor is left: nothing is made or cut */
+    /* when no descriptor is left, no file is made or cut */
     EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
     EXPECT_ERR(open("new", O_CREAT | O_WRONLY, 0600), EMFILE);
     EXPECT_ERR(open("kept", O_TRUNC | O_WRONLY), EMFILE);
@@ -95,7 +92,7 @@ static void seeking(void)
     EXPECT(memcmp(buf, "\0\0\0\0", 4) == 0);
 }
 
-/* Files whose text is made when it is read have a position like others. */
+/* Files whose text is made when it is read have a position as other files have. */
 static void seeking_in_made_text(void)
 {
     static const char *const names[] = {"/proc/self/status", "/proc/meminfo", "/dev/kstat"};
@@ -164,7 +161,7 @@ static void names(void)
     EXPECT_ERR(unlink("a"), ENOENT);
     EXPECT_EQ(rename("b", "c"), 0);
     close(make("d", "D!"));
-    EXPECT_EQ(rename("c", "d"), 0); /* replaces */
+    EXPECT_EQ(rename("c", "d"), 0); /* replaces d */
     EXPECT_EQ(size_of("d"), 1);
     EXPECT_ERR(rename("none", "x"), ENOENT);
     EXPECT_EQ(mkdir("dir", 0755), 0);
@@ -240,7 +237,8 @@ static void directories(void)
             seen++;
         EXPECT(entry->d_type == DT_REG || entry->d_type == DT_DIR);
         if (entry->d_name[0] != '.')
-            EXPECT_EQ(unlink(entry->d_name), 0); /* removing while reading skips none */
+            /* removing names while reading must not skip any */
+            EXPECT_EQ(unlink(entry->d_name), 0);
     }
     EXPECT_EQ(dots, 2);
     EXPECT_EQ(seen, 300);
@@ -272,7 +270,7 @@ static void descriptors(void)
     fd = make("a", "xyz");
     copy = dup(fd);
     EXPECT_EQ(lseek(fd, 1, SEEK_SET), 1);
-    EXPECT_EQ(read(copy, &c, 1), 1); /* one offset for both */
+    EXPECT_EQ(read(copy, &c, 1), 1); /* one offset for both descriptors */
     EXPECT_EQ(c, 'y');
     EXPECT_EQ(dup2(fd, 40), 40);
     EXPECT_EQ(close(fd), 0);
@@ -310,7 +308,7 @@ static void pipes(void)
     EXPECT_ERR(lseek(fd[0], 0, SEEK_SET), ESPIPE);
 }
 
-/* stat() and /proc name a pipe by the same number, at both ends, and another pipe by another. */
+/* stat() and /proc show the same number for both ends of a pipe, and another number for another pipe. */
 static void pipe_numbers(void)
 {
     char path[64], name[64] = {0}, wanted[64];
@@ -333,7 +331,7 @@ static void pipe_numbers(void)
     }
 }
 
-/* A pipe opened by way of one of its ends keeps the pipe, not that end. */
+/* Opening a pipe through the /proc name of one of its ends keeps the pipe, but not that end. */
 static void pipe_opened_again(void)
 {
     int fd[2], reader, writer, path;
@@ -357,7 +355,7 @@ static void pipe_opened_again(void)
     close(fd[0]);
     close(fd[1]);
     sprintf(name, "/proc/self/fd/%d", path);
-    writer = open(name, O_RDWR); /* the pipe had no opening left */
+    writer = open(name, O_RDWR); /* no open end of the pipe was left */
     EXPECT(writer >= 0);
     EXPECT_EQ(write(writer, "y", 1), 1);
     EXPECT_EQ(read(writer, &c, 1), 1);
@@ -557,7 +555,7 @@ static void record_locks(void)
     EXPECT_EQ(status, 0);
 }
 
-/* A lock of `len` bytes at `start`; F_SETLK, or F_SETLKW. */
+/* Requests a lock of `len` bytes at `start`, with F_SETLK or F_SETLKW. */
 static int lock_range(int fd, int cmd, short type, long start, long len)
 {
     struct flock l = {.l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = len};
@@ -599,7 +597,7 @@ static void *wait_for_lock(void *arg)
     return arg;
 }
 
-/* A lock that is granted after its descriptor was closed belongs to nobody: the call fails. */
+/* A lock that would be granted after its descriptor was closed has no owner: the call fails. */
 static void lock_of_a_closed_descriptor(void)
 {
     int fd, go[2];
@@ -624,10 +622,11 @@ static void lock_of_a_closed_descriptor(void)
     EXPECT_EQ(read(go[0], &c, 1), 1);
     EXPECT_EQ(lock_range(fd, F_SETLK, F_UNLCK, 0, 1), 0);
     EXPECT_EQ(read(go[0], &c, 1), 1);
-    EXPECT_EQ(lock_range(fd, F_SETLK, F_WRLCK, 0, 1), 0); /* although the other lives */
+    /* although the other descriptor is still open */
+    EXPECT_EQ(lock_range(fd, F_SETLK, F_WRLCK, 0, 1), 0);
 }
 
-/* Three processes each have a lock and want the next one's: the last to ask is told. */
+/* Three processes each have a lock and request the next one's: the last request gets EDEADLK. */
 static void deadlock(void)
 {
     int a, b, step[2], status, deadlocks = 0;
@@ -643,9 +642,9 @@ static void deadlock(void)
 
             EXPECT_EQ(lock_range(mine, F_SETLK, F_WRLCK, i, 1), 0);
             EXPECT_EQ(write(step[1], "", 1), 1);
-            usleep(100000); /* until all have theirs; else there is no circle, and nothing to see */
+            usleep(100000); /* until all have theirs; otherwise there is no circle */
             if (lock_range(next, F_SETLKW, F_WRLCK, (i + 1) % 3, 1) == 0)
-                _exit(0); /* and the one before gets its lock */
+                _exit(0); /* and the process before it gets its lock */
             EXPECT_EQ(errno, EDEADLK);
             _exit(2);
         }
@@ -659,7 +658,7 @@ static void deadlock(void)
     EXPECT_EQ(deadlocks, 1);
 }
 
-/* One process waits for another that waits for nobody: no deadlock, however often they take turns. */
+/* A process that waits for one that does not wait: no deadlock, however often they take turns. */
 static void no_deadlock(void)
 {
     int fd, status;
@@ -703,7 +702,7 @@ static struct timespec atime_of(const char *name)
     return st.st_atim;
 }
 
-/* O_NOATIME keeps the access time as it is; without it the first read after a change moves it. */
+/* With O_NOATIME the access time stays.  Without it the first read after a change of the file updates it. */
 static void access_times(void)
 {
     const struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 2000}};
@@ -725,12 +724,12 @@ static void access_times(void)
         EXPECT_EQ(atime_of(names[i]).tv_sec, 1000);
         EXPECT((i == 0 ? syscall(SYS_getdents64, plain, buf, sizeof buf) : read(plain, buf, 1)) >
                0);
-        if (on_homeroom()) /* elsewhere the mount may say no */
+        if (on_homeroom()) /* on Linux the mount options may prevent this */
             EXPECT(atime_of(names[i]).tv_sec > 2000);
     }
 }
 
-/* A call that would take long ends with its process. */
+/* A call that would take long ends when its process is killed. */
 static void killed_while_copying(void)
 {
     const off_t size = (off_t)4 << 30;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * t_fireplane.c - the interconnect model as programs see it: the device, time that travels with threads, counters.
+ * t_fireplane.c - the interconnect model as programs see it: the device, time that moves with threads, counters.
  *
- * THEORY    Without the model the first test applies, with it the others.  `page` needs no more than a page with a
- *           model's header; the rest needs the model itself.  Nothing here depends on wall time: a thread that
- *           is to be asleep is looked at (/proc/PID/task) until it sleeps.
- * SEE ALSO  tests/test_fireplane_guest.py
+ * THEORY      The first test applies without the model, the others with it.  `page` needs only a page with a model's
+ *             header; the rest needs the model itself.  Nothing here depends on wall-clock time: the test reads
+ *             /proc/PID/task until a thread sleeps.
+ * SEE ALSO    tests/test_fireplane_guest.py
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -40,7 +40,7 @@ static void need_counting(void)
     fp_arm();
 }
 
-/* User instructions, and some memory. */
+/* Executes user instructions and some accesses to memory. */
 static void burn(int loops)
 {
     static _Thread_local volatile uint64_t cell[512];
@@ -86,7 +86,10 @@ static void no_model(void)
     EXPECT_ERR(syscall(SYS_track, 1), ENODEV);
 }
 
-/* Who finds the model armed leaves it armed, and who armed it is told when another has disarmed it. */
+/*
+ * A process that finds the model armed leaves it armed.  A process that armed it gets an error when another has
+ * disarmed it.
+ */
 static void arming(void)
 {
     int go[2], done[2], status;
@@ -97,7 +100,7 @@ static void arming(void)
     fp_disarm();
     FP_DOORBELL(FP_OP_DISARM);
     EXPECT(pipe(go) == 0 && pipe(done) == 0);
-    child = fork(); /* before we arm it */
+    child = fork(); /* is made before the parent arms the model */
     if (child == 0) {
         EXPECT_EQ(read(go[0], &byte, 1), 1);
         EXPECT(fp_arm() == 0 && fp_disarm() == 0 && fp_header()->armed);
@@ -139,7 +142,7 @@ static void page(void)
     EXPECT_ERR(mprotect(map, 4096, PROT_READ | PROT_WRITE), EACCES);
     copy[0] = 'x';
     EXPECT(map[0] == 'F');
-    /* the device's pages stay where they are */
+    /* the pages of the device stay where they are */
     EXPECT_EQ(madvise(map, FP_SHARED_BYTES, HR_MADV_ACCESS_LWP), 0);
     run_on((int)fp_header()->ncpus - 1);
     EXPECT(map[0] == 'F' && map[FP_SHARED_BYTES - 1] == 0);
@@ -176,7 +179,7 @@ static void page(void)
 
 /* ---- time ---- */
 
-/* Moving from CPU to CPU, and sleeping, never takes a thread back in time. */
+/* Moving from CPU to CPU, and sleeping, never moves a thread back in time. */
 static void monotonic(void)
 {
     uint64_t last = 0, first, now;
@@ -201,16 +204,17 @@ static void monotonic(void)
     EXPECT(last - first > 3 * fp_header()->ncpus * 3 * 1000 * fp_header()->clock_ps);
     last = fp_now_ps();
     burn(1000);
-    EXPECT_EQ(fp_now_ps(), last); /* nothing is watched any more */
+    EXPECT_EQ(fp_now_ps(), last); /* the model no longer watches */
 }
 
-/* What a thread that waits for another does, and how the other lets it go on. */
+/* The ways in which one thread waits for another, and how the other lets it go on. */
 static int pipe_fd[2], lock_fd;
 static sem_t sem;
 static pthread_barrier_t barrier;
 static sigset_t usr1;
 static volatile int ready;
-static uint64_t released, resumed; /* time of the one before it let go, of the other after that */
+/* the time of one thread before it released the other; the time of the other after that */
+static uint64_t released, resumed;
 
 static char byte;
 static void pipe_wait(void)
@@ -287,7 +291,7 @@ static void *waiter(void *arg)
     return NULL;
 }
 
-/* Until the thread of a process sleeps. */
+/* Waits until the thread of a process sleeps. */
 static void until_asleep(int pid, int tid)
 {
     char path[64], text[256], *state;
@@ -346,7 +350,10 @@ static void *report_time(void *arg)
     return NULL;
 }
 
-/* A new thread or process begins no earlier than it was made; who waits for its end goes on no earlier than that. */
+/*
+ * A new thread or process begins no earlier than it was made.  A thread that waits for its end goes on no earlier than
+ * that end.
+ */
 static void creation(void)
 {
     volatile uint64_t *shared =
@@ -368,7 +375,8 @@ static void creation(void)
     if (child == 0) {
         shared[0] = fp_now_ps();
         run_on((int)fp_header()->ncpus - 1);
-        until_asleep(getppid(), getppid()); /* who comes too late for an end is told no time */
+        /* a parent that does not wait yet when the child ends gets no time from it */
+        until_asleep(getppid(), getppid());
         burn(4 * BURN);
         shared[1] = fp_now_ps();
         _exit(0);
@@ -379,7 +387,7 @@ static void creation(void)
     fp_disarm();
 }
 
-static double deadline; /* of the sleeper, on the wall's clock */
+static double deadline; /* of the sleeper, in wall-clock time */
 
 static double wall(void)
 {
@@ -400,8 +408,8 @@ static void *sleeper(void *arg)
 }
 
 /*
- * A timer wakes a thread at its own time, not at that of whom the interrupt came upon.  Once is enough: a CPU that runs
- * something else meanwhile is brought forward by that.
+ * A timer wakes a thread at the thread's own time, not at the time of the CPU that takes the interrupt.  One success is
+ * enough: if the CPU runs something else meanwhile, its clock advances by that.
  */
 static void timer(void)
 {
@@ -421,7 +429,7 @@ static void timer(void)
         pthread_join(t, NULL);
         printf("  slept until %" PRIu64 ", the other was at %" PRIu64 "\n", resumed, released);
         if (!in_time)
-            seconds *= 2; /* it woke while the other still ran: this says nothing */
+            seconds *= 2; /* it woke while the other still ran: no result */
         else if (resumed < released)
             break;
     }
@@ -441,7 +449,7 @@ static void *worker(void *arg)
         sched_yield();
     }
     pthread_barrier_wait(&end);
-    pthread_barrier_wait(&begin); /* stay until all was read */
+    pthread_barrier_wait(&begin); /* keeps the thread until all counts are read */
     return NULL;
 }
 
@@ -450,7 +458,7 @@ struct lwp_used {
     struct fp_counts used;
 };
 
-/* What each LWP of all processes has used, at most `max`.  Returns how many there are. */
+/* Stores the counts of each LWP of all processes, at most `max`.  Returns their number. */
 static int all_lwps(int fd, struct lwp_used *list, int max)
 {
     DIR *proc = opendir("/proc");
@@ -473,7 +481,10 @@ static int all_lwps(int fd, struct lwp_used *list, int max)
     return n;
 }
 
-/* *sum: what the LWPs of `after` have used since `before`.  False: one has ended meanwhile, so that is not all. */
+/*
+ * *sum: what the LWPs of `after` have used since `before`.  false: an LWP has ended meanwhile, so the sum is
+ * incomplete.
+ */
 static bool used_since(const struct lwp_used *before, int n, const struct lwp_used *after, int m,
                        struct fp_counts *sum)
 {
@@ -512,8 +523,8 @@ static unsigned long forks(void)
 }
 
 /*
- * Threads at work: what they and all others used, and what the CPUs counted.  False: a process was made or has ended
- * meanwhile, so some may be missing in the first.
+ * Runs threads: *used is what they and all others used, *cpus what the CPUs counted.  false: a process was made or has
+ * ended meanwhile, so *used may be incomplete.
  */
 static bool count_threads(int fd, struct fp_counts *used, struct fp_counts *cpus)
 {
@@ -544,7 +555,7 @@ static bool count_threads(int fd, struct fp_counts *used, struct fp_counts *cpus
     return all;
 }
 
-/* Threads that share CPUs and move about: what they used is what the CPUs counted, to the last load. */
+/* Threads share CPUs and move: what they used is equal to what the CPUs counted, to the last load. */
 static void counts(void)
 {
     struct fp_counts cpus, used;
@@ -558,13 +569,13 @@ static void counts(void)
     while (!count_threads(fd, &used, &cpus))
         printf("  a process came or went: once more\n");
     EXPECT(used.instr > THREADS * 20 * 2000);
-    for (unsigned i = 1; i < sizeof used / sizeof(uint64_t); i++) /* 0 is the clock */
+    for (unsigned i = 1; i < sizeof used / sizeof(uint64_t); i++) /* counter 0 is the clock */
         EXPECT_EQ(((uint64_t *)&used)[i], ((uint64_t *)&cpus)[i]);
 }
 
 /*
- * A loop of two sums: each waits for the one before, so they are 4 clocks apart, and a turn of four instructions takes
- * 8.  The first turn may be in a block with what is before it.
+ * A loop of two sums.  Each waits for the one before, so they are 4 clocks apart, and a turn of four instructions takes
+ * 8 clocks.  The first turn may be in the same block as the code before it.
  */
 static void sums(void)
 {
@@ -599,7 +610,10 @@ static unsigned color_of(const char *p, unsigned colors)
     return (unsigned)(out / 4096 % colors);
 }
 
-/* Pages in a row have colours in a row, in whatever order they are touched; one cache way further, one is left out. */
+/*
+ * Consecutive pages have consecutive colours, in whatever order they are touched; at each multiple of a cache way one
+ * colour is left out.
+ */
 static void colors(void)
 {
     unsigned colors, n;
@@ -612,7 +626,8 @@ static void colors(void)
     n = 3 * colors;
     p = mmap(NULL, n * 4096ul, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     EXPECT(p != MAP_FAILED);
-    for (unsigned i = 0; i < n; i++) /* 37 has no divisor in common with n, so this is every page */
+    /* 37 has no divisor in common with n, so every page is touched */
+    for (unsigned i = 0; i < n; i++)
         p[(i * 37ul + 11) % n * 4096] = 1;
     for (unsigned i = 0; i + 1 < n; i++) {
         const char *next = p + (i + 1) * 4096ul;

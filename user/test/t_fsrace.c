@@ -2,8 +2,8 @@
 /*
  * t_fsrace.c - many processes and threads at the same files, and what only root can test.
  *
- * THEORY  Each test does so much at once, in a random but repeatable order, that a lock too few shows as a wrong
- *         count, a lock too many as a test that does not end, and a lost wake-up as one that sleeps for ever.
+ * THEORY      Each test does so much at once, in a random but repeatable order, that a missing lock shows as a wrong
+ *             count, a lock too many as a test that does not end, and a lost wake-up as a test that sleeps for ever.
  */
 #include "check.h"
 
@@ -32,7 +32,7 @@ static void enter_directory(void)
     EXPECT_EQ(chdir(name), 0);
 }
 
-/* Starts n children that run fn(i); waits for all to end well. */
+/* Starts n children that run fn(i).  Waits for them; all must end with status 0. */
 static void children(int n, void (*fn)(int))
 {
     int status;
@@ -108,7 +108,7 @@ static void change_names(int who)
     }
 }
 
-/* Removes what is below the working directory. */
+/* Removes everything below the working directory. */
 static void empty(void)
 {
     struct dirent *e;
@@ -224,7 +224,7 @@ static void mapping_and_file_agree(void)
     EXPECT_EQ(pwrite(fd, &c, 1, 4096), 1);
     EXPECT_EQ(m[4096], 2);
     EXPECT_EQ(m[8192], 0);
-    EXPECT_EQ(write(fd, m + 4096, 4096), 4096); /* from a mapping of the file itself */
+    EXPECT_EQ(write(fd, m + 4096, 4096), 4096); /* from a mapping of the same file */
     EXPECT_EQ(m[0], 2);
     m[3 * 4096 + 9] = 9;
     EXPECT_EQ(ftruncate(fd, 4096), 0);
@@ -233,7 +233,7 @@ static void mapping_and_file_agree(void)
     EXPECT_EQ(m[4096], 0);
     close(fd);
     EXPECT_EQ(unlink("f"), 0);
-    m[4097] = 3; /* the file lives while it is mapped */
+    m[4097] = 3; /* the file exists as long as it is mapped */
     EXPECT_EQ(m[4097], 3);
 }
 
@@ -297,7 +297,7 @@ static void shared_descriptors(void)
     pthread_t t[6];
 
     for (int fd = 3; fd < 16; fd++)
-        close(fd); /* what was inherited may be a terminal */
+        close(fd); /* an inherited descriptor may be a terminal */
     for (int i = 0; i < 6; i++)
         EXPECT_EQ(pthread_create(&t[i], NULL, i < 4 ? open_and_close : look_at_descriptors, NULL),
                   0);
@@ -312,7 +312,7 @@ static void use_pipe(int who)
 {
     unsigned rec[8];
 
-    if (who >= 4) { /* a reader: sums what it gets */
+    if (who >= 4) { /* a reader: sums what it receives */
         unsigned long sum = 0;
 
         close(ends[1]);
@@ -339,7 +339,7 @@ static void many_at_one_pipe(void)
 
     EXPECT_EQ(pipe(ends), 0);
     EXPECT_EQ(pipe(back), 0);
-    pid = fork(); /* so that this process, which waits, has no end of the pipe open */
+    pid = fork(); /* a child, so that the process that waits has no end of the pipe open */
     if (pid == 0) {
         for (int i = 0; i < 7; i++)
             if (fork() == 0) {
@@ -417,7 +417,7 @@ static void fifos_meet(void)
             EXPECT(fd >= 0);
             EXPECT_EQ(write(fd, "z", 1), 1);
             close(fd);
-            /* what is written now would go with the reader's close */
+            /* bytes written before this would be lost when the reader closes */
             EXPECT_EQ(read(back[0], &c, 1), 1);
         }
         _exit(0);
@@ -434,7 +434,7 @@ static void fifos_meet(void)
     EXPECT_EQ(waitpid(pid, NULL, 0), pid);
 }
 
-/* ---- what takes root ---- */
+/* ---- tests that need root ---- */
 static void no_space(void)
 {
     static char page[4096];

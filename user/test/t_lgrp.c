@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * t_lgrp.c - homes, placement and migration, seen through the calls that a program has.
+ * t_lgrp.c - homes, placement and migration, through the calls that a program has.
  *
- * Runs on any number of boards; what needs two is skipped on one.  Needs root.
+ * Runs on any number of boards; on one board the tests that need two are skipped.  Needs root.
  */
 #include "check.h"
 
@@ -25,7 +25,7 @@
 #define HUGE    (2u << 20)
 #define RW      (PROT_READ | PROT_WRITE)
 #define ANON    (MAP_PRIVATE | MAP_ANONYMOUS)
-#define NOWHERE (-1) /* lgroup of a page that is not there */
+#define NOWHERE (-1) /* the lgroup of a page that is not in memory */
 
 static char *map(size_t bytes, int flags)
 {
@@ -66,7 +66,7 @@ static void bind_to(int cpu)
     EXPECT_EQ(processor_bind(P_LWPID, (id_t)P_MYID, cpu, NULL), 0);
 }
 
-/* Two lgroups that have CPUs and memory, or a skip. */
+/* Finds two lgroups that have CPUs and memory; skips the test if there are none. */
 static void two_lgroups(int *first, int *second)
 {
     lgrp_cookie_t cookie = lgrp_init(LGRP_VIEW_OS);
@@ -83,7 +83,7 @@ static void two_lgroups(int *first, int *second)
     *second = found[1];
 }
 
-/* One request about one address; its validity word goes to *valid. */
+/* One request about one address; *valid gets its validity word. */
 static uint64_t ask(const void *p, uint_t request, uint_t *valid)
 {
     uint64_t address = (uint64_t)p, answer = 0;
@@ -106,14 +106,14 @@ static void touch(volatile char *p, size_t bytes)
         p[at] = 1;
 }
 
-/* Expects every page to be in an lgroup. */
+/* Every page must be in lgroup `lgrp`. */
 static void expect_all_in(const char *p, size_t bytes, int lgrp)
 {
     for (size_t at = 0; at < bytes; at += PAGE)
         EXPECT_EQ(lgroup_of(p + at), lgrp);
 }
 
-/* Expects pages to be spread: none has more than three times its share. */
+/* The pages must be spread: no lgroup has more than three times its share. */
 static void expect_spread(const char *p, size_t bytes)
 {
     size_t in[HR_MAXLGRP] = {0}, most = 0;
@@ -186,9 +186,10 @@ static void meminfo_answers(void)
 
     touch(p, PAGE);
     EXPECT_EQ(meminfo(in, 3, request, 7, out, valid), 0);
-    EXPECT_EQ(valid[0], 0x1f); /* known, and the first four */
-    EXPECT_EQ(valid[1], 1);    /* mapped, never touched */
-    EXPECT_EQ(valid[2], 0);    /* not mapped */
+    /* the address is mapped, and the first four requests were answered */
+    EXPECT_EQ(valid[0], 0x1f);
+    EXPECT_EQ(valid[1], 1); /* mapped, never touched */
+    EXPECT_EQ(valid[2], 0); /* not mapped */
     EXPECT_EQ(out[0] % PAGE, 5);
     EXPECT_EQ(out[1], gethomelgroup());
     EXPECT_EQ(out[2], PAGE);
@@ -199,7 +200,7 @@ static void meminfo_answers(void)
     EXPECT_EQ(v, 3);
     ask((void *)(1ul << 51), MEMINFO_PLGRP, &v);
     EXPECT_EQ(v, 0);
-    EXPECT_EQ(lgroup_of(p + PAGE), NOWHERE); /* asking has not touched it */
+    EXPECT_EQ(lgroup_of(p + PAGE), NOWHERE); /* the question has not touched it */
 }
 
 static void meminfo_errors(void)
@@ -236,7 +237,7 @@ static void first_touch(void)
             continue;
         bind_to(cpu_of(lgrp, 0));
         EXPECT_EQ(gethomelgroup(), lgrp);
-        for (int i = 0; i < 64; i++) /* every other one by reading */
+        for (int i = 0; i < 64; i++) /* every second page by reading */
             if (i % 2)
                 (void)*(volatile char *)(p + i * PAGE);
             else
@@ -284,7 +285,7 @@ static void binding(void)
                   ? 0
                   : 1);
     EXPECT_EQ(waitpid(pid, &status, 0), pid);
-    EXPECT_EQ(status, 0); /* inherited */
+    EXPECT_EQ(status, 0); /* the binding is inherited */
     EXPECT_EQ(processor_bind(P_PID, (id_t)P_MYID, PBIND_NONE, &old), 0);
     EXPECT_EQ(gethomelgroup(), a); /* unbinding keeps the home */
     EXPECT_ERR(processor_bind(P_PID, (id_t)P_MYID, 254, NULL), EINVAL);
@@ -305,7 +306,7 @@ static void migration_to_the_next_toucher(void)
     expect_all_in(p, 100 * PAGE, a);
     bind_to(cpu_of(b, 0));
     touch(p, 100 * PAGE);
-    expect_all_in(p, 100 * PAGE, a); /* touching alone moves nothing */
+    expect_all_in(p, 100 * PAGE, a); /* a touch alone moves nothing */
     snprintf(name, sizeof name, "lgrp%d", b);
     to = hr_kstat_value("lgrp", b, name, "pages migrated to", -1);
     snprintf(name, sizeof name, "lgrp%d", a);
@@ -314,14 +315,15 @@ static void migration_to_the_next_toucher(void)
     EXPECT(to >= 0 && from >= 0 && marked >= 0);
     EXPECT_EQ(madvise(p, 100 * PAGE, MADV_ACCESS_LWP), 0);
     EXPECT_EQ(hr_kstat_value("lgrp", a, name, "pages marked for migration", -1), marked + 100);
-    EXPECT(lgroup_of(p) != b); /* not before the touch; asking is none */
+    /* the page moves with the touch, not before; meminfo() is no touch */
+    EXPECT(lgroup_of(p) != b);
     for (int i = 0; i < 100; i++)
         EXPECT_EQ(p[i * PAGE + 1], 7);
     expect_all_in(p, 100 * PAGE, b);
     EXPECT(hr_kstat_value("lgrp", a, name, "pages migrated from", -1) >= from + 100);
     snprintf(name, sizeof name, "lgrp%d", b);
     EXPECT(hr_kstat_value("lgrp", b, name, "pages migrated to", -1) >= to + 100);
-    /* Again on the way back: LWP marks anew each time it is given. */
+    /* And back again: each MADV_ACCESS_LWP marks the pages anew. */
     bind_to(cpu_of(a, 0));
     EXPECT_EQ(madvise(p, 50 * PAGE, MADV_ACCESS_LWP), 0);
     touch(p, 100 * PAGE);
@@ -329,7 +331,7 @@ static void migration_to_the_next_toucher(void)
     expect_all_in(p + 50 * PAGE, 50 * PAGE, b);
 }
 
-/* Advice of another process does not move what this one has locked. */
+/* Advice of another process does not move pages that this process has locked. */
 static void locked_pages_stay(void)
 {
     char *p = map(16 * PAGE, MAP_SHARED | MAP_ANONYMOUS);
@@ -381,7 +383,7 @@ static void advice_errors(void)
     EXPECT_ERR(madvise(p, 3 * PAGE, MADV_ACCESS_LWP), ENOMEM);
 }
 
-/* Advice on memory that others see needs the right to write it. */
+/* Advice on memory that other processes see needs the right to write to it. */
 static void advice_on_others_files(void)
 {
     const char *name = "/tmp/t_lgrp.advised";
@@ -398,7 +400,7 @@ static void advice_on_others_files(void)
     EXPECT((p = shmat(id, NULL, SHM_RDONLY)) != (void *)-1);
     shmctl(id, IPC_RMID, NULL);
     unlink(name);
-    EXPECT_EQ(setresuid(1000, 1000, 1000), 0); /* the superuser may */
+    EXPECT_EQ(setresuid(1000, 1000, 1000), 0); /* the superuser may give it */
     EXPECT_ERR(madvise(q, PAGE, MADV_ACCESS_MANY), EACCES);
     EXPECT_ERR(madvise(q, PAGE, MADV_ACCESS_DEFAULT), EACCES);
     EXPECT_EQ(madvise(q, PAGE, MADV_WILLNEED), 0);
@@ -407,7 +409,7 @@ static void advice_on_others_files(void)
     EXPECT_ERR(madvise(p, PAGE, MADV_ACCESS_LWP), EACCES);
 }
 
-/* A page or two in an address range that is nearly all there is. */
+/* A page or two in an address range that is nearly the whole address space. */
 static void map_of_a_sparse_segment(void)
 {
     const size_t huge = (size_t)1 << 46, at[] = {0, huge / 2, huge / 2 + PAGE, huge - PAGE};
@@ -463,7 +465,7 @@ static void large_pages(void)
     bind_to(cpu_of(a, 0));
     EXPECT_EQ(madvise(p, 4 * HUGE, MADV_ACCESS_LWP), 0);
     EXPECT_EQ(p[12345], 1);
-    EXPECT_EQ(lgroup_of(p), a); /* moved whole */
+    EXPECT_EQ(lgroup_of(p), a); /* moved as a whole */
     EXPECT_EQ(ask(p, MEMINFO_VPAGESIZE, &valid), HUGE);
     EXPECT_EQ(p[HUGE + 12345], 1);
     EXPECT_EQ(lgroup_of(p + HUGE), a);
@@ -508,12 +510,15 @@ static void board_off_line(void)
     EXPECT_ERR(processor_bind(P_LWPID, (id_t)P_MYID, cpus[0], NULL), EINVAL);
     for (int i = 0; i < n; i++)
         EXPECT_EQ(p_online(cpus[i], P_ONLINE), P_OFFLINE);
-    EXPECT(gethomelgroup() != b); /* nobody is moved back */
+    EXPECT(gethomelgroup() != b); /* no thread is moved back */
     bind_to(cpus[n - 1]);
     EXPECT_EQ(getcpuid(), cpus[n - 1]);
 }
 
-/* An affinity holds for CPUs that are off-line when it is set, also in a child; what is asked for is what is told. */
+/*
+ * An affinity keeps CPUs that were off-line when it was set, also in a child.  sched_getaffinity() returns what was
+ * requested.
+ */
 static void affinity_outlasts_off_line(void)
 {
     processorid_t last = (processorid_t)sysconf(_SC_NPROCESSORS_CONF) - 1;
@@ -539,7 +544,7 @@ static void affinity_outlasts_off_line(void)
     EXPECT_EQ(waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
 
-    EXPECT_EQ(pset_create(&set), 0); /* no CPU of the set is in it: it does not count there */
+    EXPECT_EQ(pset_create(&set), 0); /* it has no CPU of the set, so it does not count there */
     EXPECT_EQ(pset_assign(set, last, NULL), 0);
     EXPECT_EQ(pset_bind(set, P_PID, P_MYID, NULL), 0);
     EXPECT_EQ(sched_getaffinity(0, sizeof now, &now), 0);
@@ -549,7 +554,7 @@ static void affinity_outlasts_off_line(void)
     EXPECT_EQ(sched_getaffinity(0, sizeof now, &now), 0);
     EXPECT(CPU_EQUAL(&now, &others));
 
-    CPU_SET(0, &one); /* off-line CPUs are not told, and come back */
+    CPU_SET(0, &one); /* off-line CPUs are left out, and appear again later */
     EXPECT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
     EXPECT_EQ(p_online(last, P_OFFLINE), P_ONLINE);
     EXPECT_EQ(sched_getaffinity(0, sizeof now, &now), 0);
@@ -559,7 +564,7 @@ static void affinity_outlasts_off_line(void)
     EXPECT(CPU_EQUAL(&now, &one));
 }
 
-/* A thread that computes, and whose only CPU goes off-line, goes on elsewhere and returns with it. */
+/* A computing thread whose only CPU goes off-line continues elsewhere and returns with the CPU. */
 static void computing_follows_its_cpu(void)
 {
     processorid_t last = (processorid_t)sysconf(_SC_NPROCESSORS_CONF) - 1;
@@ -587,7 +592,7 @@ static void computing_follows_its_cpu(void)
     EXPECT_EQ(kill(child, SIGKILL), 0);
 }
 
-/* When the board at home goes, the thread follows its next affinity, whatever the loads are. */
+/* When the home board goes off-line, the thread moves to the lgroup of its next affinity, whatever the loads are. */
 static void affinity_outlasts_a_board(void)
 {
     int cpus[64], n = 0;
@@ -609,7 +614,7 @@ static void affinity_outlasts_a_board(void)
         EXPECT_EQ(hr_kstat_value("lgrp", 1, "lgrp1", "cpus", -1), n);
         EXPECT_EQ(lgrp_affinity_set(P_LWPID, (id_t)P_MYID, next, LGRP_AFF_NONE), 0);
     }
-    bind_to(cpu_of(0, 0)); /* and when a binding ends */
+    bind_to(cpu_of(0, 0)); /* also when a binding ends */
     EXPECT_EQ(gethomelgroup(), 0);
     EXPECT_EQ(processor_bind(P_LWPID, (id_t)P_MYID, PBIND_NONE, NULL), 0);
     EXPECT_EQ(gethomelgroup(), 1);
@@ -630,7 +635,7 @@ static void processor_errors(void)
     EXPECT_ERR(processor_info(254, &info), EINVAL);
     EXPECT_ERR(processor_info(cpu, (processor_info_t *)nowhere), EFAULT);
     bind_to(cpu);
-    EXPECT_ERR(p_online(cpu, P_OFFLINE), EBUSY); /* somebody is bound to it */
+    EXPECT_ERR(p_online(cpu, P_OFFLINE), EBUSY); /* an LWP is bound to it */
     EXPECT_EQ(setresuid(1000, 1000, 1000), 0);
     EXPECT_ERR(p_online(cpu, P_OFFLINE), EPERM);
     EXPECT_EQ(p_online(cpu, P_STATUS), P_ONLINE);
@@ -705,14 +710,13 @@ static void statistics(void)
     EXPECT_EQ(hr_kstat_value("lgrp", 0, "lgrp0", "pages installed", -1) * PAGE,
               lgrp_mem_size(cookie, 0, LGRP_MEM_SZ_INSTALLED, LGRP_CONTENT_ALL));
     EXPECT(hr_kstat_value("lgrp", 0, "lgrp0", "pages avail", -1) <
-           /* the kernel's image is there */
+           /* the kernel's image takes some of it */
            hr_kstat_value("lgrp", 0, "lgrp0", "pages installed", -1));
     EXPECT(hr_kstat_value("lgrp", 0, "lgrp0", "pages avail", -1) >
            hr_kstat_value("lgrp", 0, "lgrp0", "pages free", -1));
 }
 
-/* A forked child starts afresh: children spread by load instead of staying with their parent.
- */
+/* A forked child gets a new home: children spread by load instead of staying with their parent. */
 static void children_spread(void)
 {
     int fd[2], seen = 0, homes[HR_MAXLGRP] = {0};
@@ -749,7 +753,7 @@ static void scheduling_class(void)
     EXPECT_ERR(hr_priocntl(HR_P_PID, 999999, PC_GET, &info), ESRCH);
 }
 
-/* Solaris's 60 real-time priorities come back as they were set, and Linux's calls know what they are. */
+/* Solaris's 60 real-time priorities are returned as they were set, and Linux's calls return them, too. */
 static void real_time_priorities(void)
 {
     struct hr_pcinfo info, rt = {.cls = HR_CLASS_RT};
@@ -771,7 +775,7 @@ static void real_time_priorities(void)
     EXPECT_ERR(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_SET, &rt), EINVAL);
 }
 
-/* Only the superuser takes a process out of the class that shares fairly, whatever the call. */
+/* Only the superuser takes a process out of the fair-share class, with any call. */
 static void fair_share_is_not_left(void)
 {
     struct hr_pcinfo info, fair = {.cls = HR_CLASS_FSS}, ts = {.cls = HR_CLASS_TS},
@@ -799,7 +803,10 @@ static void fair_share_is_not_left(void)
     EXPECT_EQ(status, 0);
 }
 
-/* Shares are a user's: the superuser sets them, all his processes have them, and they outlast these. */
+/*
+ * Shares belong to a user: the superuser sets them, all processes of the user have them, and they outlast these
+ * processes.
+ */
 static void shares_belong_to_a_user(void)
 {
     enum { USER = 54321 };
@@ -814,7 +821,7 @@ static void shares_belong_to_a_user(void)
         EXPECT_ERR(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_SET, &fair), EPERM);
         fair.cls = HR_CLASS_TS;
         EXPECT_ERR(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_SET, &fair), EPERM);
-        /* what it has; but the class is root's, too */
+        /* the shares that it has; but the class may be set by root only */
         fair = (struct hr_pcinfo){.cls = HR_CLASS_FSS, .shares = 1};
         EXPECT_ERR(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_SET, &fair), EPERM);
         kill(getpid(), SIGSTOP);
@@ -839,7 +846,7 @@ static void shares_belong_to_a_user(void)
     EXPECT_EQ(waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
     fair = (struct hr_pcinfo){.cls = HR_CLASS_TS};
-    if ((child = fork()) == 0) { /* back to what it was */
+    if ((child = fork()) == 0) { /* back to the old value */
         EXPECT_EQ(setresuid(USER, 0, 0), 0);
         fair.shares = 1;
         EXPECT_EQ(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_SET, &fair), 0);
@@ -849,7 +856,7 @@ static void shares_belong_to_a_user(void)
     EXPECT_EQ(status, 0);
 }
 
-/* Two real-time threads that begin on one CPU find one each, although all CPUs compute. */
+/* Two real-time threads that begin on one CPU soon have one CPU each, although all CPUs compute. */
 static volatile int rt_go;
 static _Atomic int rt_ready;
 
@@ -899,7 +906,8 @@ static void real_time_pair(void)
         CPU_ZERO(&set);
         CPU_SET(cpu, &set);
         EXPECT_EQ(sched_setaffinity(0, sizeof set, &set), 0);
-        EXPECT_EQ(pthread_create(&t, NULL, spin_for_ever, NULL), 0); /* stays there */
+        /* this thread stays on that CPU */
+        EXPECT_EQ(pthread_create(&t, NULL, spin_for_ever, NULL), 0);
     }
     CPU_SET(0, &set);
     CPU_SET(1, &set);
@@ -912,7 +920,7 @@ static void real_time_pair(void)
     while (rt_ready < 2)
         usleep(10000);
     rt_go = 1;
-    /* of what two CPUs have; on one, they have half of it */
+    /* 2 if both have a CPU; on a single CPU they would have half of that */
     for (int tries = 0; both < 1.8; tries++) {
         EXPECT(tries < 40);
         began = clock_seconds(CLOCK_MONOTONIC);
@@ -926,7 +934,10 @@ static void real_time_pair(void)
     }
 }
 
-/* SCHED_FIFO: an equal waits until the other sleeps, whatever preempts it meanwhile.  SCHED_RR: they take turns. */
+/*
+ * SCHED_FIFO: a thread of the same priority waits until the other sleeps, whatever preempts it meanwhile.  SCHED_RR:
+ * they take turns.
+ */
 static volatile int turn_tid[2];
 static volatile long turn_count[2];
 
@@ -960,7 +971,7 @@ static void first_in_first_out(void)
         EXPECT_EQ(syscall(SYS_sched_setscheduler, turn_tid[i], SCHED_FIFO, &p), 0);
     }
     rt_go = 1;
-    for (int i = 0; i < 40; i++) /* four slices */
+    for (int i = 0; i < 40; i++) /* the time of four slices */
         usleep(10000);
     EXPECT((turn_count[0] == 0) != (turn_count[1] == 0));
     for (int i = 0; i < 2; i++)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * t_mem.c - address spaces as Linux defines them: mmap, munmap, mremap, mprotect, brk, fork.
- */
+/* t_mem.c - address spaces as Linux defines them: mmap, munmap, mremap, mprotect, brk, fork. */
 #include "check.h"
 
 #include <fcntl.h>
@@ -34,7 +32,7 @@ static void on_fault(int signal, siginfo_t *info, void *context)
     siglongjmp(escape, 1);
 }
 
-/* The signal that a store (or a load) there gives; 0 if it works. */
+/* The signal that a store (or a load) at p gives; 0 if it works. */
 static int touch(volatile char *p, int write)
 {
     struct sigaction sa = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
@@ -92,7 +90,7 @@ static void unmap_middle(void)
     EXPECT_EQ(touch(p, 1), 0);
     EXPECT_EQ(touch(p + PAGE, 1), SIGSEGV);
     EXPECT_EQ(touch(p + 2 * PAGE, 1), 0);
-    EXPECT_EQ(munmap(p, 3 * PAGE), 0); /* holes are no error */
+    EXPECT_EQ(munmap(p, 3 * PAGE), 0); /* holes are not an error */
 }
 
 static void protection(void)
@@ -111,7 +109,8 @@ static void protection(void)
     EXPECT_EQ(p[PAGE + 1], 5);
     munmap(p + PAGE, PAGE);
     EXPECT_ERR(mprotect(p, 3 * PAGE, PROT_READ), ENOMEM);
-    EXPECT_ERR(syscall(SYS_mprotect, p + 1, PAGE, PROT_READ), EINVAL); /* musl's rounds */
+    /* musl's function rounds the address */
+    EXPECT_ERR(syscall(SYS_mprotect, p + 1, PAGE, PROT_READ), EINVAL);
 }
 
 static void no_execute(void)
@@ -119,7 +118,7 @@ static void no_execute(void)
     unsigned char *p = (unsigned char *)map(PAGE);
     void (*function)(void) = (void (*)(void))(uintptr_t)p;
 
-    p[0] = 0xc3; /* ret */
+    p[0] = 0xc3; /* the instruction ret */
     touch((volatile char *)p, 0);
     if (sigsetjmp(escape, 1) == 0)
         function();
@@ -253,7 +252,7 @@ static int run(char *name)
     return execv(name, argv) == 0 ? 0 : errno;
 }
 
-/* As long as a part of a mapping is left that may write to it, a file counts as open for writing. */
+/* As long as a part of a mapping that may write to a file is left, the file counts as open for writing. */
 static void file_mapped_is_busy(void)
 {
     char name[] = "/tmp/t_mem.XXXXXX", *p, *moved;
@@ -273,7 +272,7 @@ static void file_mapped_is_busy(void)
     EXPECT_EQ(run(name), ETXTBSY);
     pid = fork();
     if (pid == 0)
-        _exit(run(name)); /* its copy counts, too */
+        _exit(run(name)); /* the child's copy counts, too */
     EXPECT(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
     EXPECT_EQ(WEXITSTATUS(status), ETXTBSY);
     EXPECT_EQ(munmap(moved, 2 * PAGE), 0);
@@ -288,10 +287,10 @@ static void file_end(void)
 
     EXPECT(p != MAP_FAILED);
     EXPECT_EQ(p[100], 0);                  /* the rest of the last page is zero */
-    EXPECT_EQ(touch(p + PAGE, 0), SIGBUS); /* beyond it is nothing */
+    EXPECT_EQ(touch(p + PAGE, 0), SIGBUS); /* a page beyond the end gives SIGBUS */
     EXPECT_EQ(ftruncate(fd, 2 * PAGE), 0);
     EXPECT_EQ(touch(p + PAGE, 0), 0);
-    EXPECT_EQ(ftruncate(fd, 10), 0); /* truncation takes mapped pages away */
+    EXPECT_EQ(ftruncate(fd, 10), 0); /* truncation removes mapped pages */
     EXPECT_EQ(touch(p + PAGE, 0), SIGBUS);
 }
 
@@ -328,14 +327,14 @@ static void advice(void)
     EXPECT_ERR(madvise(p + 1, PAGE, MADV_DONTNEED), EINVAL);
     EXPECT_ERR(madvise(p, PAGE, 12345), EINVAL);
     EXPECT_EQ(madvise(p, PAGE, MADV_DONTDUMP), 0);
-    if (!on_homeroom()) /* a Linux may have been built with them, or not */
+    if (!on_homeroom()) /* a Linux kernel may be built with or without them */
         return;
     EXPECT_ERR(madvise(p, PAGE, MADV_HUGEPAGE), EINVAL);
     EXPECT_ERR(madvise(p, PAGE, MADV_MERGEABLE), EINVAL);
     EXPECT_EQ(madvise(p, PAGE, MADV_NOHUGEPAGE), 0);
 }
 
-/* A range as large as it likes, nearly all of it empty; holes; memory that stays. */
+/* A very large range, nearly all of it empty; holes; memory that stays. */
 static void advice_of_large_ranges(void)
 {
     static const int advices[] = {MADV_RANDOM,   MADV_NORMAL, MADV_SEQUENTIAL,
@@ -360,7 +359,7 @@ static void advice_of_large_ranges(void)
     munmap(p, size);
 }
 
-/* Ranges that go around the end of all addresses, and flags that are not known. */
+/* Ranges that wrap around the end of the address space, and unknown flags. */
 static void ranges_that_wrap(void)
 {
     unsigned char vec[1];
@@ -376,7 +375,7 @@ static void ranges_that_wrap(void)
     EXPECT_EQ(ftruncate(fileno(f), PAGE), 0);
     EXPECT_ERR(syscall(SYS_mmap, NULL, PAGE, PROT_READ, 0x3 | 1u << 24, fileno(f), 0), EOPNOTSUPP);
     EXPECT(syscall(SYS_mmap, NULL, PAGE, PROT_READ, 0x3, fileno(f), 0) > 0);
-    /* of old it is ignored */
+    /* for old programs this flag is ignored */
     EXPECT(syscall(SYS_mmap, NULL, PAGE, PROT_READ, 0x1 | 1u << 24, fileno(f), 0) > 0);
 }
 
@@ -397,7 +396,7 @@ static unsigned long attached(int id)
     return ds.shm_nattch;
 }
 
-/* System V shared memory: one segment in two processes, and its end. */
+/* System V shared memory: one segment in two processes, and its removal. */
 static void shared_segments(void)
 {
     int id = shmget(IPC_PRIVATE, 3 * PAGE - 100, IPC_CREAT | 0600), status;
@@ -422,7 +421,8 @@ static void shared_segments(void)
     EXPECT(wait(&status) > 0 && status == 0);
     EXPECT_EQ(q[2 * PAGE], 7);
     EXPECT_EQ(attached(id), 2);
-    EXPECT_EQ(mprotect((char *)p + PAGE, PAGE, PROT_READ), 0); /* three pieces */
+    /* the mapping then has three pieces */
+    EXPECT_EQ(mprotect((char *)p + PAGE, PAGE, PROT_READ), 0);
     EXPECT_ERR(shmdt((char *)p + PAGE), EINVAL);
     EXPECT_EQ(shmdt((void *)p), 0);
     EXPECT_EQ(touch(p, 0), SIGSEGV);
@@ -430,7 +430,7 @@ static void shared_segments(void)
     EXPECT_ERR(shmdt((void *)p), EINVAL);
     EXPECT_EQ(attached(id), 1);
     EXPECT_EQ(shmctl(id, IPC_RMID, NULL), 0);
-    EXPECT_EQ(q[PAGE], 5); /* what is attached stays */
+    EXPECT_EQ(q[PAGE], 5); /* an attached segment stays */
     EXPECT_EQ(shmdt((void *)q), 0);
     EXPECT(shmat(id, NULL, 0) == (void *)-1 && (errno == EINVAL || errno == EIDRM));
 }
@@ -449,8 +449,9 @@ static void segment_keys(void)
     EXPECT_ERR(shmget(key, 9 * PAGE, 0), EINVAL);
     EXPECT_ERR(shmget(key + 1, PAGE, 0600), ENOENT);
     EXPECT_ERR(shmget(IPC_PRIVATE, 0, IPC_CREAT | 0600), EINVAL);
-    EXPECT(shmat(id, hole, 0) == (void *)-1 && errno == EINVAL);       /* something is there */
-    EXPECT(shmat(id, hole + 100, 0) == (void *)-1 && errno == EINVAL); /* not a page's address */
+    EXPECT(shmat(id, hole, 0) == (void *)-1 && errno == EINVAL); /* the place is not free */
+    /* not the address of a page */
+    EXPECT(shmat(id, hole + 100, 0) == (void *)-1 && errno == EINVAL);
     EXPECT(shmat(id, NULL, SHM_REMAP) == (void *)-1 && errno == EINVAL);
     EXPECT(shmat(id, hole + 100, SHM_RND | SHM_REMAP) == (void *)hole);
     EXPECT_ERR(shmctl(id, 77, &ds), EINVAL);
@@ -460,7 +461,7 @@ static void segment_keys(void)
     EXPECT_EQ(shmdt(hole), 0);
     EXPECT_EQ(touch(hole + 7 * PAGE, 0), SIGSEGV);
     if (geteuid() == 0) {
-        if (fork() == 0) { /* somebody else, whom the mode keeps out */
+        if (fork() == 0) { /* another user, whom the mode excludes */
             EXPECT(setgroups(0, NULL) == 0 && setgid(4242) == 0 && setuid(4242) == 0);
             EXPECT_ERR(shmget(key, PAGE, 0600), EACCES);
             EXPECT(shmat(id, NULL, SHM_RDONLY) == (void *)-1 && errno == EACCES);
@@ -482,7 +483,7 @@ static void segment_keys(void)
     EXPECT_EQ(shmctl(other, IPC_RMID, NULL), 0);
 }
 
-/* Rounded up to 2 MiB they would reach beyond what a program may have. */
+/* Rounded up to 2 MiB these lengths would exceed the user part of the address space. */
 static void huge_lengths(void)
 {
     const size_t top = 0x7ffffffff000;
@@ -499,7 +500,7 @@ static void huge_lengths(void)
 }
 
 static volatile bool watch_ends;
-static double latest; /* s */
+static double latest; /* seconds */
 
 static double seconds(void)
 {
@@ -509,7 +510,7 @@ static double seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* The calling thread runs on CPU 0 only. */
+/* Binds the calling thread to CPU 0. */
 static void stay_on_cpu_0(void)
 {
     unsigned long mask[16] = {1};
@@ -517,7 +518,7 @@ static void stay_on_cpu_0(void)
     EXPECT_EQ(syscall(SYS_sched_setaffinity, 0, sizeof mask, mask), 0);
 }
 
-/* How late CPU 0 comes back to a real-time thread. */
+/* Measures how late a real-time thread gets CPU 0. */
 static void *watch_lateness(void *arg)
 {
     struct sched_param p = {.sched_priority = 50};
@@ -534,7 +535,7 @@ static void *watch_lateness(void *arg)
     return arg;
 }
 
-/* To cut a file that is mapped very often takes long, but not all of it in one piece. */
+/* Cutting a file that is mapped very often takes long, but the CPU is not held for the whole time. */
 static void cut_while_mapped_often(void)
 {
     enum { PAGES = 64, TIMES = 60000, ROUNDS = 3 };
@@ -554,7 +555,7 @@ static void cut_while_mapped_often(void)
                MAP_FAILED);
     stay_on_cpu_0();
     EXPECT_EQ(pthread_create(&watch, NULL, watch_lateness, NULL), 0);
-    for (int i = 0; i < ROUNDS; i++) { /* the host may be late, too, but not each time */
+    for (int i = 0; i < ROUNDS; i++) { /* the host may be late, too, but not in each round */
         EXPECT_EQ(ftruncate(fd, PAGES * 4096), 0);
         memset(p, 1, PAGES * 4096);
         usleep(20000);
@@ -571,7 +572,7 @@ static void cut_while_mapped_often(void)
     EXPECT(least < 1.0 / 3);
 }
 
-/* A range that takes minutes: the call ends with its process. */
+/* A range that takes minutes: the call ends when its process is killed. */
 static void killed_while_asking(void)
 {
     enum { PIECE = 1 << 24, PIECES = 256 };

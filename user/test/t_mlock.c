@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * t_mlock.c - memory that stays: mlock, mlockall, MAP_LOCKED, SHM_LOCK, and what a user may have of it.
- * That locked pages are not taken when memory is short is tested by `paging locked`.
+ * t_mlock.c - locked memory: mlock, mlockall, MAP_LOCKED, SHM_LOCK, and a user's limit.  `paging locked` tests that
+ * locked pages stay when memory is short.
  */
 #include "check.h"
 
@@ -50,7 +50,7 @@ static unsigned present(char *p, unsigned pages)
     return n;
 }
 
-/* Goes on as a user who may lock `pages` pages: user 1000, or whoever is not root already. */
+/* Continues as a user who may lock `pages` pages: user 1000, or the present user if that is not root. */
 static void become_user(rlim_t pages)
 {
     struct rlimit rl = {pages * PAGE, pages * PAGE}, now;
@@ -76,13 +76,13 @@ static void ranges(void)
     EXPECT_EQ(mlock(p + PAGE + 1, 2 * PAGE), 0); /* three pages have some of these bytes */
     EXPECT_EQ(locked_pages(), 3);
     EXPECT_EQ(present(p, 20), 3);
-    EXPECT_EQ(mlock(p + PAGE, 3 * PAGE), 0); /* nothing more */
+    EXPECT_EQ(mlock(p + PAGE, 3 * PAGE), 0); /* exactly up to the limit */
     EXPECT_EQ(locked_pages(), 3);
     EXPECT_EQ(munlock(p + 2 * PAGE, PAGE), 0);
     EXPECT_EQ(locked_pages(), 2);
     EXPECT_EQ(munmap(p + PAGE, PAGE), 0);
     EXPECT_EQ(locked_pages(), 1);
-    EXPECT_ERR(mlock(p, 3 * PAGE), ENOMEM); /* a hole; Linux has locked what comes before it */
+    EXPECT_ERR(mlock(p, 3 * PAGE), ENOMEM); /* a hole; Linux has locked the part before it */
     EXPECT_EQ(munlock(p, PAGE), 0);
     EXPECT_EQ(munlock(p + 2 * PAGE, 18 * PAGE), 0);
     EXPECT_EQ(locked_pages(), 0);
@@ -119,7 +119,7 @@ static void everything(void)
     EXPECT_EQ(mlockall(MCL_CURRENT), 0);
     EXPECT_EQ(present(p, 8), 8);
     EXPECT(locked_pages() > 8);
-    if (fork() == 0) /* a child has nothing locked */
+    if (fork() == 0) /* a child has no locked memory */
         _exit(locked_pages() != 0);
     EXPECT(wait(&status) > 0);
     EXPECT_EQ(status, 0);
@@ -128,7 +128,7 @@ static void everything(void)
     EXPECT_EQ(mlockall(MCL_FUTURE), 0);
     EXPECT((q = map(8, 0)) != NULL);
     EXPECT_EQ(present(q, 8), 8);
-    if (on_homeroom()) { /* the machine has a limit for root, too */
+    if (on_homeroom()) { /* on Homeroom the machine has a limit for root, too */
         EXPECT_EQ(sysinfo(&si), 0);
         EXPECT_ERR(map(si.totalram / PAGE, 0) == NULL ? -1 : 0, EAGAIN);
         EXPECT(sbrk((intptr_t)si.totalram) == (void *)-1);
@@ -145,7 +145,7 @@ static void everything(void)
     EXPECT_ERR(map(1, MAP_LOCKED) == NULL ? -1 : 0, EAGAIN);
 }
 
-/* The heap grows behind a part that is locked: what is new is not locked, and counts against no limit. */
+/* The heap grows after a part of it is locked: the new part is not locked, and counts against no limit. */
 static void heap_behind_a_locked_page(void)
 {
     char *start = (char *)(((uintptr_t)syscall(SYS_brk, 0) + PAGE - 1) & -(uintptr_t)PAGE);

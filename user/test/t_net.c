@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * t_net.c - sockets over the loopback: what each call gives, and each error; the same as on Linux.
- */
+/* t_net.c - sockets over the loopback: the results of each call, and each error; as on Linux. */
 #include "check.h"
 
 #include <arpa/inet.h>
@@ -36,7 +34,7 @@ static int tcp(void)
     return fd;
 }
 
-/* A listener on a port that the system picks. */
+/* A listener on a port that the system chooses. */
 static int listener(struct sockaddr_in *a)
 {
     socklen_t len = sizeof *a;
@@ -51,7 +49,7 @@ static int listener(struct sockaddr_in *a)
     return fd;
 }
 
-/* Both ends of a connection. */
+/* Makes a connection; fd[] gets both ends. */
 static void connection(int fd[2])
 {
     struct sockaddr_in a;
@@ -121,7 +119,7 @@ static void ports(void)
     EXPECT_EQ(v, 1);
 }
 
-/* SO_REUSEADDR does not share a port with a listener: who connects gets the one that was there first. */
+/* SO_REUSEADDR does not share a port with a listener: connections go to the first listener. */
 static void ports_of_listeners(void)
 {
     struct sockaddr_in any = loopback(0), one, other;
@@ -143,7 +141,7 @@ static void ports_of_listeners(void)
     EXPECT_EQ(bind(fd, (struct sockaddr *)&one, sizeof one), 0);
     EXPECT_EQ(listen(fd, 4), 0);
     EXPECT_ERR(bind(first, (struct sockaddr *)&any, sizeof any), EADDRINUSE);
-    /* two may have it while none listens; then the first that does */
+    /* two sockets may have the port while none listens; then the first that calls listen() has it */
     other = loopback(0);
     EXPECT_EQ(bind(first, (struct sockaddr *)&other, sizeof other), 0);
     EXPECT_EQ(getsockname(first, (struct sockaddr *)&other, &len), 0);
@@ -153,7 +151,10 @@ static void ports_of_listeners(void)
     EXPECT_ERR(listen(first, 4), EADDRINUSE);
 }
 
-/* Whoever waits for another writer of its socket, which waits for room, can be killed, and is told of O_NONBLOCK. */
+/*
+ * A thread that waits for another writer of its socket, which waits for room, can be killed, and O_NONBLOCK applies to
+ * it.
+ */
 static void second_writer(const int fd[2])
 {
     static char bytes[1 << 20];
@@ -187,7 +188,7 @@ static void writers_wait(void)
     second_writer(fd);
 }
 
-/* An option that is not here says so, unless it is asked for what is so anyway. */
+/* Setting an option that Homeroom lacks is an error, unless it asks for what holds anyway. */
 static void options_not_here(void)
 {
     static const struct {
@@ -260,7 +261,7 @@ static void talk(void)
     EXPECT_ERR(recv(fd[1], (void *)8, 1, MSG_DONTWAIT), EAGAIN);
     EXPECT_EQ(send(fd[1], "x", 1, 0), 1);
     EXPECT_ERR(read(fd[0], (void *)8, 1), EFAULT);
-    EXPECT_EQ(read(fd[0], buf, 1), 1); /* a failed copy loses nothing */
+    EXPECT_EQ(read(fd[0], buf, 1), 1); /* a failed copy loses no data */
     EXPECT_ERR(write(fd[0], (void *)8, 1), EFAULT);
 }
 
@@ -300,7 +301,7 @@ static void sigpipe(void)
     EXPECT_EQ(piped, SIGPIPE);
 }
 
-/* Closing with unread data resets the connection. */
+/* Closing a socket with unread data resets the connection. */
 static void reset(void)
 {
     char buf[4];
@@ -368,7 +369,7 @@ static void refused_later(void)
 
     close(l);
     err = connect(fd, (struct sockaddr *)&a, sizeof a) == 0 ? 0 : errno;
-    if (err == ECONNREFUSED) /* at once */
+    if (err == ECONNREFUSED) /* refused at once */
         return;
     EXPECT_EQ(err, EINPROGRESS);
     p = (struct pollfd){.fd = fd, .events = POLLOUT};
@@ -448,7 +449,7 @@ static void udp_messages(void)
     EXPECT_EQ(sendto(c, "", 0, 0, (struct sockaddr *)&a, sizeof a), 0);
     EXPECT_EQ(ioctl(s, FIONREAD, &n), 0);
     EXPECT_EQ(n, 5);
-    /* the rest of it is lost */
+    /* the rest of the message is lost */
     EXPECT_EQ(recvfrom(s, buf, 2, MSG_TRUNC, (struct sockaddr *)&from, &len), 5);
     EXPECT_EQ(len, sizeof from);
     EXPECT_EQ(from.sin_addr.s_addr, htonl(INADDR_LOOPBACK));
@@ -462,7 +463,7 @@ static void udp_messages(void)
     EXPECT_EQ(recv(s, big, sizeof big, 0), 60000);
 }
 
-/* An error has come for the socket. */
+/* Waits until an error has arrived for the socket. */
 static void await_error(int fd)
 {
     struct pollfd p = {.fd = fd};
@@ -471,7 +472,10 @@ static void await_error(int fd)
     EXPECT_EQ(p.revents, POLLERR);
 }
 
-/* A port that nobody has: a connected socket's next call tells, whichever it is, once; another hears nothing. */
+/*
+ * A port that no socket has: the next call of a connected socket reports the error, whichever call it is, once; another
+ * socket gets no error.
+ */
 static void udp_refused(void)
 {
     struct sockaddr_in a = loopback(0), mine;
@@ -487,7 +491,8 @@ static void udp_refused(void)
     close(s);
     EXPECT_EQ(send(c, "x", 1, 0), 1);
     await_error(c);
-    EXPECT_ERR(recv(c, buf, sizeof buf, 0), ECONNREFUSED); /* before what is there already */
+    /* before data that has already arrived */
+    EXPECT_ERR(recv(c, buf, sizeof buf, 0), ECONNREFUSED);
     EXPECT_EQ(recv(c, buf, sizeof buf, 0), 4);
     EXPECT_ERR(recv(c, buf, sizeof buf, MSG_DONTWAIT), EAGAIN);
     EXPECT_EQ(send(c, "x", 1, 0), 1);
@@ -510,7 +515,7 @@ static void *refused_sender(void *arg)
     return NULL;
 }
 
-/* Who waits is woken. */
+/* A waiting thread is woken. */
 static void udp_refused_waiting(void)
 {
     struct sockaddr_in a = loopback(0);
@@ -553,7 +558,7 @@ static void gather(void)
     EXPECT(memcmp(y, "abcdefgh", 8) == 0);
 }
 
-/* What cannot be sent along is refused, and there is no queue of errors to read. */
+/* Control messages that cannot be sent are refused, and there is no queue of errors to read. */
 static void control_messages(void)
 {
     struct iovec iov = {"x", 1};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * t_perm.c - who may do what: set-id bits, links of others, other users' processes, ports, O_PATH, mount flags.  Most
- * tests begin as root and go on as an ordinary user.
+ * t_perm.c - permissions: set-id bits, links of others, other users' processes, ports, O_PATH, mount flags.  Most tests
+ * begin as root and go on as an ordinary user.
  */
 #include "check.h"
 
@@ -29,7 +29,7 @@
 
 enum { USER = 1000, OTHER = 2000, GROUP = 50 };
 
-/* A directory that all may enter. */
+/* Makes and enters a directory that all users may enter. */
 static void enter_directory(void)
 {
     char name[] = "/tmp/t_perm.XXXXXX";
@@ -55,7 +55,7 @@ static unsigned mode_of(const char *name)
     return st.st_mode & 07777;
 }
 
-/* The value of a setting of Linux's, which Homeroom has fixed at `here`. */
+/* The value of a setting of Linux; on Homeroom it is always `here`. */
 static int setting(const char *file, int here)
 {
     FILE *f = on_homeroom() ? NULL : fopen(file, "r");
@@ -66,7 +66,7 @@ static int setting(const char *file, int here)
     return f != NULL || on_homeroom() ? v : 0;
 }
 
-/* ---- descriptors that are only places --------------------------------------------------------- */
+/* ---- O_PATH descriptors ---- */
 
 static void only_a_path(void)
 {
@@ -88,7 +88,7 @@ static void only_a_path(void)
     EXPECT_ERR(pread(fd, &c, 1, 0), EBADF);
     EXPECT_ERR(lseek(fd, 0, SEEK_SET), EBADF);
     EXPECT_ERR(syscall(SYS_fchmod, fd, 0600), EBADF);
-    EXPECT_ERR(syscall(SYS_fchown, fd, 0, 0), EBADF); /* the C library would go by /proc */
+    EXPECT_ERR(syscall(SYS_fchown, fd, 0, 0), EBADF); /* the C library's function would use /proc */
     EXPECT_ERR(ftruncate(fd, 0), EBADF);
     EXPECT_ERR(syscall(SYS_fallocate, fd, 0, 0L, 1L), EBADF);
     EXPECT_ERR(syscall(SYS_utimensat, fd, NULL, NULL, 0), EBADF);
@@ -104,7 +104,7 @@ static void only_a_path(void)
     EXPECT_ERR(epoll_ctl(epoll_create1(0), EPOLL_CTL_ADD, fd, &ev), EBADF);
     EXPECT_EQ(poll(&pfd, 1, 0), 1);
     EXPECT_EQ(pfd.revents, POLLNVAL);
-    /* these work */
+    /* these calls work */
     EXPECT_EQ(fstat(fd, &st), 0);
     EXPECT_EQ(fstatfs(fd, &sfs), 0);
     EXPECT(fcntl(fd, F_GETFL) & O_PATH);
@@ -127,7 +127,7 @@ static void set_gid_rules(void)
     EXPECT_EQ(chown("d", 0, GROUP), 0);
     EXPECT_EQ(chmod("d", 02777), 0);
     become(USER);
-    /* a new file has the directory's group, and no set-gid bit of a group that the user is not in */
+    /* a new file has the directory's group, and no set-gid bit if the user is not in that group */
     fd = open("d/f", O_CREAT | O_RDWR, 06777);
     EXPECT_EQ(fstat(fd, &st), 0);
     EXPECT_EQ(st.st_gid, GROUP);
@@ -138,7 +138,7 @@ static void set_gid_rules(void)
     EXPECT_EQ(mode_of("d/f"), 0777);
     EXPECT_EQ(chmod("d/sub", 02755), 0);
     EXPECT_EQ(mode_of("d/sub"), 0755);
-    /* changed contents */
+    /* a change of the contents */
     EXPECT_EQ(chmod("d/f", 04755), 0);
     EXPECT_EQ(write(fd, "x", 1), 1);
     EXPECT_EQ(mode_of("d/f"), 0755);
@@ -167,12 +167,12 @@ static void chown_takes_set_id_away(void)
     EXPECT_EQ(mkdir("d", 0777), 0);
     EXPECT_EQ(chmod("d", 02777), 0);
     EXPECT_EQ(chown("d", USER, USER), 0);
-    EXPECT_EQ(mode_of("d"), 02777); /* of a directory it means something else */
+    EXPECT_EQ(mode_of("d"), 02777); /* for a directory the bit has another meaning */
     EXPECT_ERR(chown("f", OTHER, (gid_t)-1), EPERM);
     EXPECT_ERR(chown("f", (uid_t)-1, GROUP), EPERM);
 }
 
-/* A set-uid copy of this program, whose exit status for "euid" is whether it runs as root. */
+/* Makes a set-uid copy of this program.  Its exit status for the argument "euid" says whether it runs as root. */
 static void copy_self(const char *name, mode_t mode)
 {
     int in = open("/proc/self/exe", O_RDONLY), out = open(name, O_CREAT | O_WRONLY, 0755);
@@ -187,7 +187,9 @@ static void copy_self(const char *name, mode_t mode)
     EXPECT_EQ(chmod(name, mode), 0);
 }
 
-/* The exit status of a program run by USER, without new privileges if `nnp`: 1 as root, 0 not, 126: cannot be run. */
+/*
+ * The exit status of a program that USER runs, without new privileges if `nnp`: 1 as root, 0 not, 126: cannot be run.
+ */
 static int run_as_user(const char *name, int nnp)
 {
     int status;
@@ -226,11 +228,11 @@ static void no_new_privileges(void)
     EXPECT_EQ(WEXITSTATUS(status), 1);
 }
 
-/* ---- what a user prepares for a set-id program ------------------------------------------------ */
+/* ---- what a user prepares for a set-id program ---- */
 
 enum { READY = 100, GO }; /* descriptors */
 
-/* The set-uid program, that each case runs: 0 if nobody but root has a hand in it. */
+/* The set-uid program that each case runs.  Returns 0 if only root affects it. */
 static int set_id_program(const char *what)
 {
     char c;
@@ -323,7 +325,7 @@ static void traced(void)
     text[got] = 0;
     EXPECT_EQ(waitpid(pid, &status, 0), pid);
     EXPECT_EQ(status, 0);
-    /* it is traced, so it has no rights that the user has not */
+    /* it is traced, so it has no rights that the user does not have */
     EXPECT(strstr(text, " 1 110 ") != NULL);
 }
 
@@ -402,12 +404,13 @@ static void links_in_sticky_directories(void)
     EXPECT_EQ(lchown("t/users", USER, USER), 0);
     EXPECT_EQ(symlink("../target", "plain/users"), 0);
     EXPECT_EQ(lchown("plain/users", USER, USER), 0);
-    EXPECT_ERR(open("t/users", O_RDWR), EACCES); /* also for root: it is meant to be protected */
+    /* for root, too, because this is what the rule protects */
+    EXPECT_ERR(open("t/users", O_RDWR), EACCES);
     EXPECT(open("t/roots", O_RDWR) >= 0);
     EXPECT(open("plain/users", O_RDWR) >= 0);
     become(OTHER);
     EXPECT_ERR(open("t/users", O_RDWR), EACCES);
-    EXPECT(open("t/roots", O_RDWR) >= 0); /* the directory's owner */
+    EXPECT(open("t/roots", O_RDWR) >= 0); /* the owner of the directory may */
     EXPECT(open("plain/users", O_RDWR) >= 0);
     EXPECT_EQ(readlink("t/users", (char[8]){0}, 8), 8);
 }
@@ -445,7 +448,7 @@ static void others_processes(void)
     mine = sleeper(OTHER);
     EXPECT_EQ(setgroups(0, NULL), 0);
     EXPECT_EQ(setresgid(USER, USER, USER), 0);
-    /* It may send signals to USER's processes, as that is its real id, but acts for OTHER. */
+    /* The process may send signals to processes of USER, because that is its real id; but its effective id is OTHER. */
     EXPECT_EQ(setresuid(USER, OTHER, OTHER), 0);
     EXPECT_EQ(kill(theirs, 0), 0);
     EXPECT_ERR(syscall(SYS_sched_setparam, theirs, &sp), EPERM);
@@ -455,13 +458,13 @@ static void others_processes(void)
     EXPECT_EQ(syscall(SYS_sched_setparam, mine, &sp), 0);
     EXPECT_EQ(syscall(SYS_sched_setaffinity, mine, n, mask), 0);
     EXPECT_EQ(setpriority(PRIO_PROCESS, (id_t)mine, 19), 0);
-    /* limits go by the real id, which must be all of theirs */
+    /* prlimit() compares the real id, which must be equal to all ids of the target */
     EXPECT_EQ(syscall(SYS_prlimit64, theirs, RLIMIT_CORE, NULL, &rl), 0);
     EXPECT_ERR(syscall(SYS_prlimit64, mine, RLIMIT_CORE, NULL, &rl), EPERM);
     EXPECT_ERR(syscall(SYS_prlimit64, getppid(), RLIMIT_CORE, NULL, &rl), EPERM);
 }
 
-/* Field `n` of /proc/PID/stat, as proc(5) counts them. */
+/* Field `n` of /proc/PID/stat, numbered as in proc(5). */
 static unsigned long stat_field(pid_t pid, int n)
 {
     char name[64], text[1024], *p;
@@ -499,7 +502,7 @@ static void others_addresses(void)
     EXPECT_EQ(status, 0);
 }
 
-/* ---- the rest --------------------------------------------------------------------------------- */
+/* ---- other rules ---- */
 
 static void low_ports(void)
 {
@@ -527,7 +530,7 @@ static int pty_number(int m)
     return n;
 }
 
-/* A descriptor of a terminal that has gone does not lead to another with its number. */
+/* A descriptor of a terminal that is gone does not lead to a new one with the same number. */
 static void terminal_of_the_next(void)
 {
     int told[2], asked[2], m, fd, n = -1, status, path;
@@ -562,7 +565,7 @@ static void terminal_of_the_next(void)
     EXPECT_EQ(status, 0);
 }
 
-/* TIOCEXCL keeps others from opening a terminal, but not the superuser. */
+/* After TIOCEXCL others cannot open the terminal, except the superuser. */
 static void exclusive_terminal(void)
 {
     int m = open("/dev/ptmx", O_RDWR | O_NOCTTY), fd, status;
@@ -577,7 +580,7 @@ static void exclusive_terminal(void)
     EXPECT(open(name, O_RDWR | O_NOCTTY) >= 0);
     if ((pid = fork()) == 0) {
         EXPECT_EQ(setresuid(0, USER, 0), 0);
-        EXPECT_EQ(syscall(SYS_setfsuid, 0), USER); /* the file's mode is not the question */
+        EXPECT_EQ(syscall(SYS_setfsuid, 0), USER); /* the mode of the file would allow it */
         EXPECT_ERR(open(name, O_RDWR | O_NOCTTY), EBUSY);
         EXPECT_EQ(ioctl(fd, TIOCNXCL), 0);
         EXPECT(open(name, O_RDWR | O_NOCTTY) >= 0);
@@ -622,7 +625,7 @@ static void exec_flags(void)
     int fd = open("prog", O_RDONLY);
 
     EXPECT_EQ(unlink("prog"), 0);
-    /* the open file is meant, not what has its name now */
+    /* the open file counts, not the file that has its name now */
     EXPECT_EQ(symlink("/bin/true", "prog"), 0);
     if (fork() == 0)
         syscall(SYS_execveat, fd, "", argv, envp, AT_EMPTY_PATH);

@@ -328,7 +328,7 @@ static void file_modes(void)
     EXPECT_EQ(fchmod(fd, 0640), 0);
     EXPECT_EQ(fchown(fd, 0, 1000), 0);
     become_user(1000);
-    EXPECT(open(name, O_RDONLY) >= 0); /* by the group */
+    EXPECT(open(name, O_RDONLY) >= 0); /* allowed by the group */
     EXPECT_ERR(open(name, O_RDWR), EACCES);
     EXPECT_ERR(chmod(name, 0777), EPERM);
     EXPECT_ERR(open(dir, O_RDONLY), EACCES);
@@ -392,11 +392,11 @@ static void process_limit(void)
     }
     error = errno;
     signal(SIGTERM, SIG_IGN);
-    EXPECT_EQ(kill(-1, SIGTERM), 0); /* all of this user's, and no others */
+    EXPECT_EQ(kill(-1, SIGTERM), 0); /* all processes of this user, and no others */
     while (wait(NULL) > 0)
         ended++;
     EXPECT_EQ(error, EAGAIN);
-    EXPECT_EQ(n, 9); /* and this process */
+    EXPECT_EQ(n, 9); /* with this process */
     EXPECT_EQ(ended, n);
 }
 
@@ -419,7 +419,7 @@ static void affinity(void)
     EXPECT_ERR(sched_setaffinity(0, sizeof set, &set), EINVAL);
 }
 
-/* Who gives its parent another child cannot choose the signal that the parent gets when it ends. */
+/* A process that makes a sibling (CLONE_PARENT) cannot choose the signal that its parent gets when the sibling ends. */
 static void sibling_signals_as_its_maker(void)
 {
     int told[2];
@@ -435,7 +435,7 @@ static void sibling_signals_as_its_maker(void)
     }
     EXPECT_EQ(read(told[0], &sibling, sizeof sibling), sizeof sibling);
     EXPECT_EQ(status_of(maker), 0);
-    EXPECT_EQ(status_of(sibling), 0); /* and no SIGTERM has ended us */
+    EXPECT_EQ(status_of(sibling), 0); /* and no SIGTERM has ended this process */
     close(told[0]);
     close(told[1]);
 }

@@ -2,9 +2,9 @@
 /*
  * t_pset.c - processor sets and processor states: every rule, and every error.
  *
- * THEORY      The errors are a table of calls that must fail in one prepared state, which is the same afterwards.
- *             Needs root and eight CPUs.  Set 1: CPUs 1, 2.  Set 2: empty, nobody leaves it unasked.  Set 3: CPU 3 and
- *             a process in it.  CPU 4: a process is bound to it.  CPU 5: off-line.  The rest: the default set.
+ * THEORY      The errors are a table of calls that must fail in one prepared state, which must be the same afterwards.
+ *             The tests need root and eight CPUs.  Set 1: CPUs 1, 2.  Set 2: empty, with PSET_NOESCAPE.  Set 3: CPU 3
+ *             and a process in it.  CPU 4: a process is bound to it.  CPU 5: off-line.  The rest: the default set.
  * SEE ALSO    user/include/sys/pset.h, docs/psets.md
  */
 #include "check.h"
@@ -15,8 +15,8 @@
 
 #include "homeroom.h"
 
-enum { SLOTS = 4, BAD = 8 /* an address */, NO_PID = 32767 };
-/* Stand in the table for process ids that are known at run time only. */
+enum { SLOTS = 4, BAD = 8 /* a bad address */, NO_PID = 32767 };
+/* In the table these stand for process ids that are known only at run time. */
 enum { IN_SET_3 = 0x70000000, ON_CPU_4, FREE, OF_USER };
 
 static pid_t slot[SLOTS];
@@ -30,7 +30,7 @@ static int ncpus(void)
     return n;
 }
 
-/* No sets, all CPUs on-line. */
+/* Destroys all sets and brings all CPUs on-line. */
 static void clean(void)
 {
     psetid_t list[2 * HR_MAXCPU];
@@ -43,7 +43,7 @@ static void clean(void)
         EXPECT(p_online(cpu, P_ONLINE) >= 0);
 }
 
-/* A process of a user that sleeps; it is his already. */
+/* Makes a process of a user that sleeps.  It has its user id when this returns. */
 static pid_t sleeper(uid_t uid)
 {
     int fd[2];
@@ -99,7 +99,7 @@ static void prepare(void)
 
 static const struct rule {
     const char *what;
-    int user; /* as uid 1000 */
+    int user; /* called as uid 1000 */
     long call, arg[5];
     int error;
 } rules[] = {
@@ -178,7 +178,7 @@ static int errno_of(const struct rule *r)
     return hr_call(r->call, a[0], a[1], a[2], a[3], a[4], 0) >= 0 ? 0 : errno;
 }
 
-/* The same, by a child of another user. */
+/* The same, called by a child of another user. */
 static int errno_of_user(const struct rule *r)
 {
     int status;
@@ -238,7 +238,7 @@ static void errors(void)
     clean();
 }
 
-/* The default set keeps a CPU; a set without LWPs may lose its last. */
+/* The default set keeps a CPU; a set without LWPs may lose its last CPU. */
 static void last_cpu(void)
 {
     int n = ncpus();
@@ -250,11 +250,12 @@ static void last_cpu(void)
     EXPECT_ERR(p_online(0, P_OFFLINE), EBUSY);
     for (int cpu = 1; cpu < n; cpu++)
         EXPECT_EQ(pset_assign(PS_NONE, cpu, NULL), 0);
-    EXPECT_ERR(pset_bind(set, P_PID, (id_t)P_MYID, NULL), EINVAL); /* it is there, and empty */
+    /* the set exists, and is empty */
+    EXPECT_ERR(pset_bind(set, P_PID, (id_t)P_MYID, NULL), EINVAL);
     EXPECT_EQ(pset_destroy(set), 0);
 }
 
-/* One CPU takes interrupts, whatever its set. */
+/* At least one CPU takes interrupts, whatever its set is. */
 static void last_interruptible(void)
 {
     int n = ncpus();
@@ -267,7 +268,7 @@ static void last_interruptible(void)
     EXPECT_EQ(p_online(1, P_OFFLINE), P_NOINTR);
     EXPECT_EQ(p_online(1, P_NOINTR), P_OFFLINE);
     EXPECT_EQ(p_online(1, P_STATUS), P_NOINTR);
-    EXPECT_EQ(p_online(1, P_NOINTR), P_NOINTR); /* what it is already */
+    EXPECT_EQ(p_online(1, P_NOINTR), P_NOINTR); /* already its state */
     clean();
 }
 
@@ -284,11 +285,11 @@ static void too_many_sets(void)
     EXPECT_ERR(pset_create(&set), ENOMEM);
     EXPECT_EQ(pset_destroy(2), 0);
     EXPECT_EQ(pset_create(&set), 0);
-    EXPECT_EQ(set, 2); /* the lowest that is free */
+    EXPECT_EQ(set, 2); /* the lowest free number */
     clean();
 }
 
-/* A forced off-line, and a forced assignment, unbind. */
+/* Forced off-line and forced assignment unbind LWPs. */
 static void forced(void)
 {
     pid_t pid = sleeper(0);
@@ -312,7 +313,7 @@ static void forced(void)
     clean();
 }
 
-/* Binding is inherited over fork and exec; destroying the set unbinds. */
+/* A binding is inherited over fork and exec; destroying the set unbinds. */
 static void inherited(void)
 {
     int status;
@@ -337,7 +338,10 @@ static void inherited(void)
     EXPECT_EQ(in, PS_NONE);
 }
 
-/* With both bindings the CPU's rules, and the set's takes over; the set of what is bound to its CPU stays. */
+/*
+ * With both bindings the LWP runs on its CPU.  When that binding ends, the set's holds again.  Meanwhile neither the
+ * LWP nor the CPU can leave the set, and the set cannot be destroyed.
+ */
 static void both_bindings(void)
 {
     psetid_t set;
@@ -363,7 +367,7 @@ static void both_bindings(void)
     clean();
 }
 
-/* An owner may take his process out of a set, unless the set says no; nobody but root puts one in. */
+/* An owner may take his process out of a set unless the set forbids it; only root puts one in. */
 static void escape(void)
 {
     static const struct rule leave = {"leave", 1, SYS_pset_bind, {PS_NONE, HR_P_PID, FREE}, 0};
@@ -382,12 +386,12 @@ static void escape(void)
     EXPECT_EQ(errno_of_user(&leave), EPERM);
     EXPECT_EQ(pset_setattr(set, 0), 0);
     EXPECT_EQ(errno_of_user(&leave), 0);
-    EXPECT_EQ(errno_of_user(&leave), 0); /* it is out: nothing to do */
+    EXPECT_EQ(errno_of_user(&leave), 0); /* it is out already: nothing to do */
     end(slot[FREE - IN_SET_3]);
     clean();
 }
 
-/* An off-line CPU remembers its set, and is the default set's once that is gone. */
+/* An off-line CPU remembers its set, and belongs to the default set once that set is gone. */
 static void off_line_remembers(void)
 {
     psetid_t set, in;
@@ -409,7 +413,7 @@ static void off_line_remembers(void)
     clean();
 }
 
-/* Ten busy processes outside, none of whose time is in the set; then ten inside, none of whose is outside. */
+/* Ten busy processes outside of a set do not run in it; then ten inside do not run outside. */
 static void kept_apart(void)
 {
     struct timespec wait = {0, 300000000};
@@ -450,7 +454,10 @@ static void kept_apart(void)
     clean();
 }
 
-/* CPUs change their set, threads theirs, states change, while processes come and go: all end, and nothing is lost. */
+/*
+ * CPUs and threads change their sets, and CPUs their states, while processes come and go: all processes end, and
+ * nothing is lost.
+ */
 static void shuffle(void)
 {
     unsigned rnd = 12345;
@@ -466,7 +473,7 @@ static void shuffle(void)
                 pid_t pid = fork();
 
                 if (pid == 0) {
-                    /* may be empty just now */
+                    /* the set may be empty at this moment */
                     (void)pset_bind(set[k & 1], P_PID, (id_t)P_MYID, NULL);
                     nanosleep(&(struct timespec){0, 2000000}, NULL);
                     _exit(0);

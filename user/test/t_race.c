@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * t_race.c - ends of processes and threads that meet: exit, exec, kill, stop, wait, all at once;
- * and hostile input to exec and to the return from signal handlers.
+ * t_race.c - ends of processes and threads that coincide: exit, exec, kill, stop, wait, all at once; and hostile input
+ * to exec and to the return from signal handlers.
  *
- * THEORY    A race test repeats a short collision many times with varying delays.  What it asks
- * for is the invariant (one status per child, nobody left, nobody hung), not an order.
- * SEE ALSO  kernel/proc/exit.c, kernel/proc/exec.c, kernel/proc/elf.c, kernel/proc/sigframe.c, kernel/tty/tty_job.c
+ * THEORY      A race test repeats a short collision many times with different delays.  It checks the invariant (one
+ *             status for each child, no process left, no process hung), not an order.
+ * SEE ALSO    kernel/proc/exit.c, kernel/proc/exec.c, kernel/proc/elf.c, kernel/proc/sigframe.c, kernel/tty/tty_job.c
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ static uint64_t draw(void)
     return state;
 }
 
-/* Passes a little time, different at each call. */
+/* Passes a little time, different in each call. */
 static void dawdle(void)
 {
     for (uint64_t n = draw() % 400; n > 0; n--)
@@ -93,7 +93,7 @@ static void *exits_group(void *arg)
     _exit((int)(intptr_t)arg);
 }
 
-/* Several threads call exit_group at once: one status comes out, and it is one of theirs. */
+/* Several threads call exit_group at once: there is one status, and it is one of theirs. */
 static void exits_together(void)
 {
     for (int round = 0; round < 60; round++) {
@@ -104,7 +104,7 @@ static void exits_together(void)
             for (intptr_t i = 1; i <= 5; i++)
                 thread(exits_group, (void *)i);
             dawdle();
-            syscall(SYS_exit, 0); /* the first thread alone */
+            syscall(SYS_exit, 0); /* ends the first thread only */
         }
         status = wait_for(pid);
         EXPECT(WIFEXITED(status) && WEXITSTATUS(status) <= 5);
@@ -119,7 +119,7 @@ static void *exits_alone(void *arg)
     return NULL;
 }
 
-/* All threads end one by one; the process ends with the last. */
+/* All threads end one by one; the process ends with the last one. */
 static void last_one_out(void)
 {
     for (int round = 0; round < 60; round++) {
@@ -135,7 +135,7 @@ static void last_one_out(void)
     }
 }
 
-/* A process of many threads, sleeping and running, dies at once. */
+/* A process of many sleeping and running threads dies at once. */
 static void kill_is_prompt(void)
 {
     double start;
@@ -153,7 +153,7 @@ static void kill_is_prompt(void)
     EXPECT(now() - start < 5.0);
 }
 
-/* A thread creator is killed in the middle of it. */
+/* A process is killed while it creates threads. */
 static void *creates(void *arg)
 {
     (void)arg;
@@ -181,7 +181,7 @@ static void kill_while_creating(void)
 
 /* ---- fork ---- */
 
-/* No child of a process group that is killed while it forks survives it. */
+/* If a process group is killed while it forks, none of its children survives. */
 static void group_kill_catches_forks(void)
 {
     for (int round = 0; round < 15; round++) {
@@ -207,12 +207,12 @@ static void group_kill_catches_forks(void)
             dawdle();
         EXPECT_EQ(kill(-pid, SIGKILL), 0);
         wait_for(pid);
-        EXPECT_EQ(read(alive[0], &byte, 1), 0); /* end of file: nobody holds the other end */
+        EXPECT_EQ(read(alive[0], &byte, 1), 0); /* end of file: no process holds the other end */
         close(alive[0]);
     }
 }
 
-/* Children of one who does not want to know vanish by themselves. */
+/* Children of a process that ignores SIGCHLD leave no zombies. */
 static void ignored_children_vanish(void)
 {
     signal(SIGCHLD, SIG_IGN);
@@ -222,7 +222,7 @@ static void ignored_children_vanish(void)
     EXPECT_ERR(wait(NULL), ECHILD);
 }
 
-/* Zombies count against their user's limit: a bomb of them ends too. */
+/* Zombies count against their user's limit, so a bomb of zombies ends, too. */
 static void zombies_are_limited(void)
 {
     struct rlimit few = {30, 30};
@@ -258,7 +258,7 @@ static void *waits_for_any(void *arg)
     return NULL;
 }
 
-/* Several threads wait: each child is told to one of them. */
+/* Several threads wait: each child is reported to one of them. */
 static void many_waiters(void)
 {
     long count[2] = {0, 0};
@@ -294,7 +294,7 @@ static void wait_without_taking(void)
 
 /* ---- exec ---- */
 
-static char *const true_argv[] = {"true", "nothing", NULL}; /* for this program: no test */
+static char *const true_argv[] = {"true", "nothing", NULL}; /* tells this program to run no test */
 static char *const no_env[] = {NULL};
 
 static void *execs(void *arg)
@@ -376,7 +376,7 @@ static void exec_file(const char *path, const void *bytes, size_t n, int *status
     *status = wait_for(pid);
 }
 
-/* A real program with damage in its headers: refused, or run and ended, but the kernel lives. */
+/* A real program with damage in its headers is refused, or runs and ends; the kernel survives. */
 static void damaged_programs(void)
 {
     static const uint64_t odd[] = {0,          1,          4095,    4096, 0x7ffffffff000,
@@ -401,7 +401,7 @@ static void damaged_programs(void)
         }
         exec_file(path, image, draw() % 8 ? (size_t)st.st_size : draw() % (size_t)st.st_size,
                   &status);
-        refused += status != 0; /* by exec, or by a signal once it ran */
+        refused += status != 0; /* refused by exec, or ended by a signal later */
     }
     EXPECT(refused > 20);
     exec_file(path, "#!/bin/true\n", 12, &status);
@@ -413,7 +413,7 @@ static void damaged_programs(void)
     unlink(path);
 }
 
-/* A script that names itself is not followed for ever. */
+/* A script that names itself as interpreter does not loop for ever. */
 static void endless_script(void)
 {
     char path[] = "/tmp/script.XXXXXX", line[64];
@@ -444,7 +444,7 @@ static void spoil_frame(int signal, siginfo_t *info, void *context)
         uc->uc_mcontext.fpregs = NULL;
 }
 
-/* Registers full of nonsense come back from a handler: the program suffers, the kernel does not. */
+/* A handler returns with random registers: this may end the program, but not the kernel. */
 static void wild_frames(void)
 {
     struct sigaction act = {.sa_sigaction = spoil_frame, .sa_flags = SA_SIGINFO};
@@ -468,7 +468,7 @@ static void count_signal(int signal)
     (void)signal;
 }
 
-/* Stops, continues and a kill from all sides: wait sees them all and the end is the kill. */
+/* Stops, continues and a kill from all sides: wait reports them, and the last one is the kill. */
 static void stop_storm(void)
 {
     for (int round = 0; round < 10; round++) {
@@ -501,7 +501,7 @@ static void stop_storm(void)
     }
 }
 
-/* A stopped group whose last tie to its session goes is woken with SIGHUP. */
+/* A stopped process group that loses its last tie to its session gets SIGHUP. */
 static void orphaned_group_is_hung_up(void)
 {
     int told[2];
@@ -510,10 +510,11 @@ static void orphaned_group_is_hung_up(void)
 
     EXPECT_EQ(pipe(told), 0);
     if ((middle = fork()) == 0) {
-        setsid(); /* in a container, the process that adopts orphans may be of our session: a tie */
+        /* in a container, the process that adopts orphans may be in this session, which would be a tie */
+        setsid();
         if ((stopped = fork()) == 0) {
             setpgid(0, 0);
-            raise(SIGSTOP); /* then SIGHUP ends it, and `told` closes */
+            raise(SIGSTOP); /* then SIGHUP ends it, which closes `told` */
             write(told[1], "c", 1);
             _exit(0);
         }
@@ -552,23 +553,23 @@ static void vfork_parent_is_killed(void)
     EXPECT_EQ(read(told[0], &byte, 1), 0);
 }
 
-/* Passes less time, at finer steps. */
+/* Passes a shorter time, in finer steps. */
 static void linger(unsigned most)
 {
     for (volatile uint64_t n = draw() % most; n > 0; n--)
         ;
 }
 
-/* How a session leader meets the end of its terminal. */
+/* What a session leader does while its terminal ends. */
 enum { OPENS, TAKES, EXITS, WAYS };
 
-/* The leader: waits for the start, then does its thing while the master is being closed. */
+/* The leader: waits for the start, then acts while the master is being closed. */
 static __attribute__((noreturn)) void lead(const char *name, int way, _Atomic int *go)
 {
     int fd = -1;
 
     setsid();
-    alarm(60); /* nobody else ends it, if the test is ended */
+    alarm(60); /* nothing else ends this process if the test is ended */
     signal(SIGHUP, SIG_IGN);
     if (way != OPENS)
         fd = open(name, O_RDWR | (way == TAKES ? O_NOCTTY : 0));
@@ -587,7 +588,8 @@ static __attribute__((noreturn)) void lead(const char *name, int way, _Atomic in
     while (*go != 3)
         ;
     close(fd);
-    EXPECT(open("/dev/tty", O_RDWR | O_NOCTTY) < 0); /* it has gone: the session has none */
+    /* the terminal is gone: the session has none */
+    EXPECT(open("/dev/tty", O_RDWR | O_NOCTTY) < 0);
     _exit(0);
 }
 
@@ -613,7 +615,7 @@ static void terminal_beside_its_end(void)
             while (*go != 1)
                 ;
             *go = 2;
-            draw(); /* not the child's number */
+            draw(); /* otherwise parent and child would draw the same number */
             linger(way == EXITS ? 3500 : 500);
             close(master);
             *go = 3;

@@ -87,7 +87,9 @@ static void *take_second(void *arg)
     return arg;
 }
 
-/* Two signals wait for one thread; while the handler of the first blocks the second, another thread takes that. */
+/*
+ * Two signals wait for one thread.  While the handler of the first blocks the second, another thread takes the second.
+ */
 static void handler_mask_leaves_signals_to_others(void)
 {
     struct sigaction sa = {.sa_handler = on_first, .sa_flags = SA_RESTART};
@@ -139,7 +141,7 @@ static void mask_in_handler(int signal)
     sigprocmask(SIG_BLOCK, NULL, &now);
     last = sigismember(&now, SIGUSR1) + 2 * sigismember(&now, SIGUSR2);
     if (signal == SIGUSR1 && depth++ == 0)
-        raise(SIGUSR1); /* blocked until we return, unless SA_NODEFER */
+        raise(SIGUSR1); /* blocked until the handler returns, unless SA_NODEFER */
     count++;
 }
 
@@ -215,7 +217,7 @@ static void alternate_stack(void)
     EXPECT_EQ(sigaltstack(&ss, NULL), 0);
     EXPECT_EQ(sigaltstack(NULL, &old), 0);
     EXPECT(old.ss_sp == stack && old.ss_flags == 0);
-    for (int flags = 3; flags < 64; flags++) { /* 1 and 2 are known, but not both */
+    for (int flags = 3; flags < 64; flags++) { /* 1 and 2 are known flags, but not both together */
         ss.ss_flags = flags;
         EXPECT_ERR(syscall(SYS_sigaltstack, &ss, NULL), EINVAL);
     }
@@ -227,7 +229,7 @@ static void alternate_stack(void)
     EXPECT((char *)on_stack < stack || (char *)on_stack >= stack + sizeof stack);
 }
 
-/* A child that signals us after a moment. */
+/* Makes a child that sends this process a signal after a moment. */
 static pid_t signal_me_later(int signal)
 {
     pid_t parent = getpid(), pid = fork();
@@ -350,7 +352,7 @@ static void change_rax(int signal, siginfo_t *info, void *context)
     (void)signal;
     (void)info;
     uc->uc_mcontext.gregs[REG_RAX] = 1234;
-    uc->uc_mcontext.gregs[REG_RIP] += 2; /* over the two bytes of ud2 */
+    uc->uc_mcontext.gregs[REG_RIP] += 2; /* skips the two bytes of ud2 */
 }
 
 static void frame_is_writable(void)
@@ -437,14 +439,15 @@ static void ignored_and_default(void)
         _exit(1);
     }
     EXPECT_EQ(waitpid(pid, &status, 0), pid);
-    EXPECT_EQ(WEXITSTATUS(status), 4); /* ignored stays ignored over exec */
+    EXPECT_EQ(WEXITSTATUS(status), 4); /* an ignored signal stays ignored after exec */
     catch (SIGTERM, on_signal, 0);
     if ((pid = fork()) == 0) {
         execl("/bin/sh", "sh", "-c", "kill -TERM $$; exit 4", (char *)NULL);
         _exit(1);
     }
     EXPECT_EQ(waitpid(pid, &status, 0), pid);
-    EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM); /* a handler becomes default */
+    /* a handler becomes the default action */
+    EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 }
 
 static void *take_signal(void *arg)
@@ -498,7 +501,9 @@ static void survive(int sig, siginfo_t *info, void *context)
     _exit(7);
 }
 
-/* A return to an address that IRET refuses (QEMU's lets it pass, and the fetch fails): SIGSEGV, which can be caught. */
+/*
+ * A return to an address that IRET refuses (QEMU's IRET accepts it, and the fetch fails): SIGSEGV, which can be caught.
+ */
 static void bad_return_is_a_signal(void)
 {
     for (int caught = 0; caught < 2; caught++) {
@@ -527,7 +532,7 @@ static void bad_return_is_a_signal(void)
     }
 }
 
-/* iret and lret of a program to a selector that it may not have. */
+/* iret and lret of a program to a selector that it may not use. */
 static void bad_selectors(void)
 {
     static const unsigned long selectors[] = {0, 3, 0x10, 0xb, 0xf, 0xfffb};

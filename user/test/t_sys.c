@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * t_sys.c - system calls at their edges: arguments that do not fit, signals in the middle, what is left
- * of a time limit.  Runs on Linux too; what only Homeroom has is skipped there.  Needs root.
+ * t_sys.c - system calls with unusual input: arguments that do not fit, signals during the call, the rest of a time
+ * limit.  Runs on Linux, too, where tests of Homeroom's own calls are skipped.  Needs root.
  */
 #include "check.h"
 
@@ -30,10 +30,10 @@
 
 #include <uapi/homeroom.h>
 
-#define NOWHERE ((void *)0x10000) /* an address where nothing is */
+#define NOWHERE ((void *)0x10000) /* an address where nothing is mapped */
 #define NOBODY  65534
 
-/* futex(2), which musl has no header for */
+/* futex(2), for which musl has no header */
 enum {
     FUTEX_WAIT = 0,
     FUTEX_WAKE = 1,
@@ -73,7 +73,7 @@ static long long now_ms(void)
     return t.tv_sec * 1000ll + t.tv_nsec / 1000000;
 }
 
-/* SIGALRM in `ms`, once. */
+/* Sends SIGALRM once, after `ms`. */
 static void alarm_in(int ms)
 {
     struct itimerval it = {.it_value = {ms / 1000, ms % 1000 * 1000}};
@@ -112,7 +112,7 @@ static void selecting(void)
     FD_SET(p[0], &in);
     tv.tv_sec = 10;
     EXPECT_EQ(syscall(SYS_select, p[0] + 1, &in, NULL, NULL, &tv), 1);
-    EXPECT(tv.tv_sec >= 8); /* what is left is told */
+    EXPECT(tv.tv_sec >= 8); /* the rest of the time limit is returned */
     EXPECT_ERR(select(-1, &in, NULL, NULL, &tv), EINVAL);
     EXPECT_ERR(syscall(SYS_select, p[0] + 1, NOWHERE, NULL, NULL, NULL), EFAULT);
     tv.tv_usec = 1000000;
@@ -123,7 +123,7 @@ static void selecting(void)
     EXPECT_ERR(select(p[0] + 1, &in, NULL, NULL, NULL), EBADF);
 }
 
-/* A signal that is blocked but for the call interrupts it, and is blocked again afterwards. */
+/* A signal that is blocked except during the call interrupts the call, and is blocked again afterwards. */
 static void masks_of_waiting_calls(void)
 {
     struct timespec limit = {5, 0};
@@ -149,7 +149,7 @@ static void masks_of_waiting_calls(void)
     EXPECT_EQ(caught, 2);
     EXPECT_ERR(ppoll(NULL, 0, &limit, &none), EINTR);
     EXPECT_EQ(caught, 3);
-    /* nothing happens: the old mask comes back all the same */
+    /* without any event the old mask is restored, too */
     limit = (struct timespec){0, 1000000};
     EXPECT_EQ(ppoll(NULL, 0, &limit, &none), 0);
     raise(SIGALRM);
@@ -198,7 +198,7 @@ static void vectors(void)
     EXPECT_ERR(pread(p[0], a, 1, -1), EINVAL);
 }
 
-/* A file with `text` in it, open for reading and writing; its name is gone. */
+/* A file that contains `text`, open for reading and writing; its name is removed. */
 static int file_with(const char *text)
 {
     char name[] = "/tmp/t_sys.XXXXXX";
@@ -219,7 +219,7 @@ static void sending_files(void)
 
     EXPECT_EQ(sendfile(out, in, &at, 3), 3);
     EXPECT_EQ(at, 5);
-    EXPECT_EQ(lseek(in, 0, SEEK_CUR), 0); /* its own position has not moved */
+    EXPECT_EQ(lseek(in, 0, SEEK_CUR), 0); /* its own offset has not moved */
     EXPECT_EQ(sendfile(out, in, NULL, 4), 4);
     EXPECT_EQ(lseek(in, 0, SEEK_CUR), 4);
     EXPECT_EQ(sendfile(out, in, NULL, 100), 6);
@@ -251,7 +251,7 @@ static void closing_ranges(void)
     EXPECT_ERR(fcntl(high, F_GETFD), EBADF);
 }
 
-struct statx_head { /* as far as the test looks; musl may not have struct statx */
+struct statx_head { /* as much as the test reads; musl may not have struct statx */
     uint32_t mask, blksize;
     uint64_t attributes;
     uint32_t nlink, uid, gid;
@@ -301,9 +301,9 @@ static void asks_who_may(void)
     EXPECT(fd >= 0);
     EXPECT_EQ(fchmod(fd, 0600), 0);
     EXPECT_EQ(access(name, R_OK | W_OK), 0);
-    EXPECT_ERR(access(name, X_OK), EACCES); /* nobody may execute it, not even root */
+    EXPECT_ERR(access(name, X_OK), EACCES); /* no user may execute it, not even root */
     EXPECT_ERR(syscall(SYS_access, name, 8), EINVAL);
-    /* access() asks with the real id, faccessat2(AT_EACCESS) with the effective one */
+    /* access() checks with the real id, faccessat2(AT_EACCESS) with the effective one */
     EXPECT_EQ(setresuid(NOBODY, 0, 0), 0);
     EXPECT_ERR(access(name, R_OK), EACCES);
     EXPECT_EQ(syscall(439 /* faccessat2 */, AT_FDCWD, name, R_OK, AT_EACCESS), 0);
@@ -390,7 +390,7 @@ static void cpu_time_timers(void)
     catch_signal(SIGVTALRM, SA_RESTART);
     EXPECT_EQ(setitimer(ITIMER_VIRTUAL, &it, NULL), 0);
     burn_cpu_until_caught();
-    /* while it sleeps no CPU time passes */
+    /* while it sleeps, no CPU time passes */
     it.it_value.tv_usec = 50000;
     catch_signal(SIGPROF, SA_RESTART);
     EXPECT_EQ(setitimer(ITIMER_PROF, &it, NULL), 0);
@@ -446,7 +446,7 @@ static long futex(void *word, int op, unsigned val, void *limit, void *word2, un
 }
 
 static uint32_t word1, word2;
-static _Atomic long waiter; /* its thread id */
+static _Atomic long waiter; /* the id of the waiting thread */
 
 static void *futex_waiter(void *op)
 {
@@ -454,7 +454,7 @@ static void *futex_waiter(void *op)
     return (void *)futex(&word1, (int)(long)op, 0, NULL, NULL, 4);
 }
 
-/* Starts a thread that waits for word1; returns when it sleeps. */
+/* Starts a thread that waits for word1; returns when the thread sleeps. */
 static void start_waiter(pthread_t *t, long op)
 {
     char path[64], text[128], state = 0;
@@ -481,20 +481,20 @@ static void futex_operations(void)
     pthread_t t;
     void *none;
 
-    /* FUTEX_WAKE_OP: word2 = 5, wake one of word1; word2 was 0, so nobody of word2 */
+    /* FUTEX_WAKE_OP: word2 = 5, wake one waiter of word1; word2 was 0, so no waiter of word2 */
     start_waiter(&t, FUTEX_WAIT);
     EXPECT_EQ(futex(&word1, FUTEX_WAKE_OP, 1, (void *)1, &word2, FUTEX_OP(OP_SET, 5, CMP_GT, 0)),
               1);
     EXPECT_EQ(pthread_join(t, NULL), 0);
     EXPECT_EQ(word2, 5);
     EXPECT_EQ(futex(&word1, FUTEX_WAKE_OP, 1, NULL, &word2, FUTEX_OP(OP_ADD, 0xfff, CMP_EQ, 5)), 0);
-    EXPECT_EQ(word2, 4); /* 0xfff is -1 */
+    EXPECT_EQ(word2, 4); /* 0xfff means -1 */
     EXPECT_EQ(
         futex(&word1, FUTEX_WAKE_OP, 1, NULL, &word2, FUTEX_OP(OP_OR | OP_SHIFT, 3, CMP_EQ, 5)), 0);
     EXPECT_EQ(word2, 12);
     EXPECT_ERR(futex(&word1, FUTEX_WAKE_OP, 1, NULL, &word2, FUTEX_OP(7, 0, 0, 0)), ENOSYS);
     EXPECT_ERR(futex(&word1, FUTEX_WAKE_OP, 1, NULL, NOWHERE, 0), EFAULT);
-    /* bit sets: only a waker with a common bit counts */
+    /* bit sets: a wake-up counts only if it has a bit in common */
     start_waiter(&t, FUTEX_WAIT_BITSET);
     EXPECT_EQ(futex(&word1, FUTEX_WAKE_BITSET, 1, NULL, NULL, 3), 0);
     EXPECT_EQ(futex(&word1, FUTEX_WAKE_BITSET, 1, NULL, NULL, 6), 1);
@@ -508,7 +508,7 @@ static void futex_operations(void)
     EXPECT_ERR(futex((char *)&word1 + 1, FUTEX_WAKE, 1, NULL, NULL, 0), EINVAL);
     EXPECT_ERR(futex((void *)-4096, FUTEX_WAIT, 1, NULL, NULL, 0), EFAULT);
     EXPECT_ERR(futex(NOWHERE, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0), EFAULT);
-    /* of private memory the address alone counts; what is shared must be there to be known */
+    /* for private memory only the address counts; shared memory must be mapped to be identified */
     EXPECT_EQ(futex(NOWHERE, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0), 0);
     EXPECT_ERR(futex(NOWHERE, FUTEX_WAKE, 1, NULL, NULL, 0), EFAULT);
     EXPECT_ERR(futex((void *)-4096, FUTEX_WAKE, 1, NULL, NULL, 0), EFAULT);
@@ -523,7 +523,7 @@ static void futex_limits(void)
 
     EXPECT_ERR(futex(&word1, FUTEX_WAIT, 0, &t, NULL, 0), ETIMEDOUT);
     EXPECT_ERR(futex(&word1, FUTEX_WAIT, 1, &t, NULL, 0), EAGAIN);
-    t = (struct timespec){1, 0}; /* long past */
+    t = (struct timespec){1, 0}; /* in the past */
     EXPECT_ERR(futex(&word1, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME, 0, &t, NULL, 1), ETIMEDOUT);
     t.tv_nsec = 1000000000;
     EXPECT_ERR(futex(&word1, FUTEX_WAIT, 0, &t, NULL, 0), EINVAL);
@@ -611,14 +611,14 @@ static long ioprio_set(int which, int who, int prio)
     return syscall(SYS_ioprio_set, which, who, prio);
 }
 
-/* A process of the group `group` (0: its own) with a priority at disks, NONE for 0, that waits to be killed. */
+/* Makes a process in process group `group` (0: its own) with an I/O priority, NONE for 0, that waits to be killed. */
 static pid_t with_ioprio(int prio, pid_t group)
 {
     pid_t pid = fork();
 
     EXPECT(pid >= 0);
     if (pid == 0) {
-        alarm(60); /* nobody may be left to kill it */
+        alarm(60); /* the process that should kill it may be gone */
         pause();
         _exit(0);
     }
@@ -656,12 +656,12 @@ static void disk_priorities(void)
     EXPECT_EQ(pthread_create(&thread, NULL, thread_ioprio, NULL), 0);
     EXPECT_EQ(pthread_join(thread, &inherited), 0);
     EXPECT_EQ((long)inherited, BE(3));
-    EXPECT_EQ(ioprio_get(IOPRIO_PROCESS, 0), BE(3)); /* a thread's is its own */
+    EXPECT_EQ(ioprio_get(IOPRIO_PROCESS, 0), BE(3)); /* a thread has a priority of its own */
     EXPECT((pipe = popen("ionice", "r")) != NULL);   /* through fork and two execs */
     EXPECT(fgets(line, sizeof line, pipe) != NULL && strcmp(line, "best-effort: prio 3\n") == 0);
     EXPECT_EQ(pclose(pipe), 0);
 
-    if (on_homeroom()) { /* Linux has hints there since 6.5 */
+    if (on_homeroom()) { /* Linux has hints in these bits since 6.5 */
         EXPECT_ERR(ioprio_set(IOPRIO_PROCESS, 0, BE(8)), EINVAL);
         EXPECT_ERR(ioprio_set(IOPRIO_PROCESS, 0, RT(8)), EINVAL);
     }
@@ -675,7 +675,7 @@ static void disk_priorities(void)
         EXPECT_ERR(ioprio_set(which, INT_MAX, BE(4)), ESRCH);
         EXPECT_ERR(ioprio_get(which, INT_MAX), ESRCH);
     }
-    EXPECT_EQ(ioprio_get(IOPRIO_PROCESS, 0), BE(3)); /* nothing of this has changed it */
+    EXPECT_EQ(ioprio_get(IOPRIO_PROCESS, 0), BE(3)); /* none of these calls has changed it */
 
     one = with_ioprio(IDLE, 0);
     two = with_ioprio(BE(6), one);
@@ -692,7 +692,7 @@ static void disk_priorities(void)
     EXPECT_ERR(ioprio_set(IOPRIO_PGRP, one, BE(5)), EPERM);
     EXPECT_ERR(ioprio_set(IOPRIO_USER, 0, RT(4)), EPERM);
     EXPECT_ERR(ioprio_set(IOPRIO_PROCESS, 0, RT(8)), EPERM);
-    EXPECT_EQ(ioprio_get(IOPRIO_PROCESS, one), BE(1)); /* to ask is free */
+    EXPECT_EQ(ioprio_get(IOPRIO_PROCESS, one), BE(1)); /* reading it needs no rights */
     EXPECT_EQ(setresuid(0, 0, 0), 0);
     EXPECT_EQ(kill(-one, SIGKILL), 0);
     EXPECT_EQ(waitpid(one, NULL, 0), one);
@@ -783,13 +783,13 @@ static void solaris_only(void)
     EXPECT_EQ(syscall(SYS_tunable, TUNABLE_GET, "nlgrps", &v), 0);
     EXPECT(v.size == 4 && v.value >= 1 && !v.writable);
     EXPECT_ERR(syscall(SYS_tunable, TUNABLE_SET, "nlgrps", &v), EPERM);
-    EXPECT_ERR(syscall(SYS_tunable, TUNABLE_SET, "mpo_enable", &v), EPERM); /* read at boot */
+    EXPECT_ERR(syscall(SYS_tunable, TUNABLE_SET, "mpo_enable", &v), EPERM); /* it is read at boot */
     EXPECT_EQ(syscall(SYS_tunable, TUNABLE_GET, "disk_fair_sectors", &v), 0);
     EXPECT(v.writable == 1 && v.least > 0 && v.least <= v.value && v.value <= v.greatest);
     was = v;
     v.value = was.least - 1;
     EXPECT_ERR(syscall(SYS_tunable, TUNABLE_SET, "disk_fair_sectors", &v), ERANGE);
-    v.value = was.value | 1ull << 32; /* not cut to the variable's width */
+    v.value = was.value | 1ull << 32; /* the value is not cut to the variable's width */
     EXPECT_ERR(syscall(SYS_tunable, TUNABLE_SET, "disk_fair_sectors", &v), ERANGE);
     EXPECT_EQ(syscall(SYS_tunable, TUNABLE_SET, "disk_fair_sectors", &was), 0);
     EXPECT_EQ(syscall(SYS_tunable, TUNABLE_GET, "disk_fair_sectors", &v), 0);
@@ -801,7 +801,7 @@ static void solaris_only(void)
     EXPECT_EQ(setresuid(NOBODY, NOBODY, NOBODY), 0);
     pc = (struct hr_pcinfo){.cls = HR_CLASS_TS, .upri = -30};
     EXPECT_EQ(syscall(SYS_priocntl, HR_P_PID, P_MYID, PC_SET, &pc), 0);
-    pc.upri = -29; /* a priority can be lowered only */
+    pc.upri = -29; /* a user can only lower a priority */
     EXPECT_ERR(syscall(SYS_priocntl, HR_P_PID, P_MYID, PC_SET, &pc), EPERM);
     EXPECT_ERR(syscall(SYS_p_online, 0, P_OFFLINE), EPERM);
     EXPECT_ERR(syscall(SYS_tunable, TUNABLE_SET, "nlgrps", &v), EPERM);
@@ -829,7 +829,7 @@ static void until_asleep(pid_t pid)
     } while (end == NULL || end[2] == 'R');
 }
 
-/* Every call of a traced process, and of its children, is one line. */
+/* Every call of a traced process, and of its children, gives one line. */
 static void tracing(void)
 {
     char text[8192], want[128];
@@ -861,7 +861,7 @@ static void tracing(void)
     snprintf(want, sizeof want, "%d 1 231 5 ", child);
     EXPECT(strstr(text, want) != NULL);
     EXPECT(strstr(text, " - 0\n") != NULL);
-    /* a reader that goes ends the tracing, without a signal: at once, or while the traced process waits for room */
+    /* when the reader closes, the tracing ends without a signal: at once, or while the traced process waits for room */
     for (int socket = 0; socket <= 1; socket++) {
         for (int full = 0; full <= 1; full++) {
             EXPECT_EQ(socket ? socketpair(AF_UNIX, SOCK_STREAM, 0, p) : pipe(p), 0);
@@ -883,7 +883,7 @@ static void tracing(void)
     }
 }
 
-/* Nodes of memory, as Linux's programs ask for them; what numactl makes of it is in tests/test_dynamic.py. */
+/* Nodes of memory, as Linux's programs request them; tests/test_dynamic.py tests what numactl does with them. */
 static void memory_policy(void)
 {
     enum { NODE = 1, ADDR = 2, ALLOWED = 4, BITS = 1024 };
@@ -901,7 +901,8 @@ static void memory_policy(void)
         EXPECT_EQ(mask[i], 0);
     EXPECT_EQ(syscall(SYS_get_mempolicy, NULL, all, BITS + 1, NULL, ALLOWED), 0);
     EXPECT(all[0] != 0);
-    EXPECT_EQ(syscall(SYS_get_mempolicy, &mode, NULL, 0, p, NODE | ADDR), 0); /* touches it */
+    /* this touches the page */
+    EXPECT_EQ(syscall(SYS_get_mempolicy, &mode, NULL, 0, p, NODE | ADDR), 0);
     EXPECT(mode >= 0 && mode < 64 && (all[0] >> mode & 1) != 0);
     EXPECT_EQ(syscall(SYS_get_mempolicy, &mode, mask, BITS + 1, p, ADDR), 0);
     EXPECT_EQ(mode, 0);
@@ -918,7 +919,7 @@ static void memory_policy(void)
     EXPECT_ERR(syscall(SYS_get_mempolicy, &mode, NULL, 0, NOWHERE, ADDR), EFAULT);
 }
 
-/* This thread's policy now, nodes 0 to 63. */
+/* The present policy of this thread, with nodes 0 to 63. */
 static long policy(unsigned long *nodes)
 {
     unsigned long mask[16] = {0};
@@ -939,7 +940,7 @@ static void *policy_of_a_thread(void *arg)
     return NULL;
 }
 
-/* A thread's own policy, which its children and threads inherit; what it does to pages: tests/test_dynamic.py. */
+/* A thread's own policy, which its children and threads inherit.  tests/test_dynamic.py tests its effect on pages. */
 static void memory_policy_set(void)
 {
     enum {
@@ -970,7 +971,7 @@ static void memory_policy_set(void)
     EXPECT_ERR(syscall(SYS_set_mempolicy, BIND, far, 1025), EINVAL);
     EXPECT_ERR(syscall(SYS_set_mempolicy, BIND, one, 8ul * 4096 + 2), EINVAL);
     EXPECT_ERR(syscall(SYS_set_mempolicy, BIND, NOWHERE, 65), EFAULT);
-    EXPECT_EQ(policy(&nodes), DEFAULT); /* nothing of this has changed it */
+    EXPECT_EQ(policy(&nodes), DEFAULT); /* none of these calls has changed it */
     EXPECT_EQ(syscall(SYS_set_mempolicy, INTERLEAVE, one, 1025), 0);
     EXPECT_EQ(policy(&nodes), INTERLEAVE);
     EXPECT_EQ(nodes, 1);
@@ -990,7 +991,7 @@ static void memory_policy_set(void)
     EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 3);
     EXPECT_EQ(pthread_create(&t, NULL, policy_of_a_thread, NULL), 0);
     pthread_join(t, NULL);
-    EXPECT_EQ(policy(&nodes), BIND); /* the thread's was its own */
+    EXPECT_EQ(policy(&nodes), BIND); /* the other thread's policy was its own */
     EXPECT_EQ(syscall(SYS_set_mempolicy, DEFAULT, NULL, 0), 0);
     EXPECT_EQ(policy(&nodes), DEFAULT);
 }

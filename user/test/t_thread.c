@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-/* Linux's numbers; musl has no header for them. */
+/* Linux's numbers, for which musl has no header. */
 #define FUTEX_WAIT            0
 #define FUTEX_WAKE            1
 #define FUTEX_WAIT_PRIVATE    128
@@ -293,16 +293,17 @@ static void futex_requeue(void)
     start(thread, 4, waits_at_gate);
     nanosleep(&moment, NULL);
     moved = futex(&gate, FUTEX_REQUEUE_PRIVATE, 1, (void *)100, &second_gate, 0);
-    EXPECT(moved == 1 || moved == 4); /* counted: woken, or woken and moved */
+    /* the result counts threads that were woken, or woken and moved */
+    EXPECT(moved == 1 || moved == 4);
     nanosleep(&moment, NULL);
     EXPECT_EQ(__atomic_load_n(&counter, __ATOMIC_SEQ_CST), 1);
     EXPECT_EQ(futex(&second_gate, FUTEX_WAKE_PRIVATE, 100, NULL, NULL, 0), 3);
     join(thread, 4);
 }
 
-/* Threads of several real-time priorities on one CPU, each waiting for its own word or for a common one. */
+/* Threads of several real-time priorities on one CPU; each waits for its own word or for a common one. */
 enum { RT_THREADS = 6 };
-static const int rt_pri[RT_THREADS] = {1, 3, 2, 3, 1, 2}; /* neighbours are told apart */
+static const int rt_pri[RT_THREADS] = {1, 3, 2, 3, 1, 2}; /* neighbours have different priorities */
 static int rt_word[RT_THREADS], rt_order[RT_THREADS], rt_count, rt_waiting;
 static bool rt_common;
 
@@ -320,11 +321,11 @@ static void *waits_in_real_time(void *arg)
     real_time(rt_pri[i]);
     __atomic_add_fetch(&rt_waiting, 1, __ATOMIC_SEQ_CST);
     futex(rt_common ? &rt_word[0] : &rt_word[i], FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
-    rt_order[rt_count++] = (int)i; /* one CPU, and nobody sleeps in between */
+    rt_order[rt_count++] = (int)i; /* one CPU, and no thread sleeps in between */
     return NULL;
 }
 
-/* Starts them one after the other: each waits before the next one comes. */
+/* Starts them one after the other: each waits before the next one is started. */
 static void start_real_time(pthread_t *thread, bool common)
 {
     struct timespec moment = {0, 20 * 1000 * 1000};
@@ -354,7 +355,7 @@ static void expect_order(const int *want)
         EXPECT_EQ(rt_order[i], want[i]);
 }
 
-/* A futex wakes the highest priority first, and equals in the order in which they came. */
+/* A futex wakes the highest priority first, and threads of equal priority in the order of arrival. */
 static void futex_wakes_by_priority(void)
 {
     pthread_t thread[RT_THREADS];
@@ -372,7 +373,7 @@ static void futex_wakes_by_priority(void)
     join(thread, RT_THREADS);
 }
 
-/* Runnable threads run by priority, whatever the order in which they were woken. */
+/* Runnable threads run by priority, in whatever order they were woken. */
 static void cpus_run_by_priority(void)
 {
     pthread_t thread[RT_THREADS];
@@ -445,7 +446,10 @@ static void *waits_on(void *word)
     return NULL;
 }
 
-/* Who waits on memory that has been unmapped is not woken by way of other memory, though the kernel uses it again. */
+/*
+ * A thread that waits on memory that was then unmapped is not woken through other memory, even if the kernel uses the
+ * frame again.
+ */
 static void futex_of_gone_memory(void)
 {
     void *page[GONE_PAGES];

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * t_time.c - clocks, sleeping, and the vDSO's clock_gettime and getcpu against the system
- * calls.
- */
+/* t_time.c - clocks, sleeping, and the vDSO's clock_gettime and getcpu compared with the system calls. */
 #include "check.h"
 
 #include <pthread.h>
@@ -43,7 +40,7 @@ static void never_goes_back(void)
     }
 }
 
-/* Switching CPUs between readings must not show either. */
+/* Readings on different CPUs must not go back either. */
 static void same_on_every_cpu(void)
 {
     cpu_set_t all, one;
@@ -114,7 +111,8 @@ static void sleeps_until(void)
 
     EXPECT_EQ(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL), 0);
     EXPECT(clock_now(CLOCK_MONOTONIC) >= goal);
-    EXPECT_EQ(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL), 0); /* past: at once */
+    /* in the past: returns at once */
+    EXPECT_EQ(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL), 0);
 }
 
 static void bad_arguments(void)
@@ -135,14 +133,14 @@ static void cpu_clocks(void)
 
     nanosleep(&t, NULL);
     now = clock_now(CLOCK_PROCESS_CPUTIME_ID);
-    EXPECT(now - start < 40 * MS); /* sleeping is no work */
+    EXPECT(now - start < 40 * MS); /* sleeping uses no CPU time */
     for (volatile int i = 0; i < 20000000; i++)
         ;
     EXPECT(clock_now(CLOCK_PROCESS_CPUTIME_ID) > now);
     EXPECT(clock_now(CLOCK_THREAD_CPUTIME_ID) > 0);
 }
 
-/* User and system time, as one way of asking gives them. */
+/* User and system time, as returned by one of the calls. */
 struct told {
     long long user, sys;
 };
@@ -173,7 +171,10 @@ static struct told tell(int way)
     return (struct told){(long long)user, (long long)sys};
 }
 
-/* Neither part of the CPU time shrinks, whatever the thread does by turns: each way, 20 ms of each kind of work. */
+/*
+ * Neither part of the CPU time shrinks, whatever the thread does in turn.  Each call is tested with 20 ms of each kind
+ * of work.
+ */
 static void usage_never_goes_back(void)
 {
     struct told last[5] = {{0, 0}};
@@ -190,14 +191,14 @@ static void usage_never_goes_back(void)
             }
             for (volatile int i = 0; turn % 2 == 0 && i < 100000; i++)
                 ;
-            usleep(1); /* samples are counted in switches */
+            usleep(1); /* a switch between threads counts the samples */
         }
     }
 }
 
-/* What a process with a limit on its CPU time does: it computes with two threads and notes each SIGXCPU. */
+/* A process with a limit on its CPU time: it computes with two threads and records each SIGXCPU. */
 static struct {
-    long long at[8]; /* CPU time, in seconds: nearly, since Linux counts ticks */
+    long long at[8]; /* CPU time, in seconds; not exact, because Linux counts ticks */
     _Atomic int n;
 } *seen;
 
@@ -215,7 +216,7 @@ static void *compute(void *arg)
     return arg;
 }
 
-/* The limit is given to a process by another, and inherited; all threads count. */
+/* Another process sets the limit, it is inherited, and all threads count. */
 static void cpu_time_is_limited(void)
 {
     struct rlimit limit = {1, 3};
@@ -287,7 +288,7 @@ static void getcpu_agrees(void)
 static void alarms(void)
 {
     signal(SIGALRM, SIG_IGN);
-    EXPECT(alarm(100) <= CHECK_SECONDS); /* what the test's frame had set */
+    EXPECT(alarm(100) <= CHECK_SECONDS); /* set by the frame of the test */
     EXPECT_EQ(alarm(0), 100);
 }
 
@@ -323,11 +324,11 @@ static void alarms_from_threads_too(void)
     EXPECT_EQ(waitpid(child, NULL, 0), child);
 }
 
-/* Whatever a process does to its vDSO, others do not see it. */
+/* A process's changes to its vDSO do not affect others. */
 static void vdso_is_safe(void)
 {
     unsigned char *vdso = (unsigned char *)getauxval(AT_SYSINFO_EHDR);
-    unsigned char before = vdso[15]; /* padding of the ELF header */
+    unsigned char before = vdso[15]; /* padding in the ELF header */
     int status;
     pid_t pid = fork();
 
@@ -343,7 +344,7 @@ static void vdso_is_safe(void)
     EXPECT_EQ(vdso[0], 0x7f);
 }
 
-/* Interrupts of all CPUs so far. */
+/* The interrupts of all CPUs so far. */
 static long interrupts(void)
 {
     char line[256];
@@ -358,7 +359,7 @@ static long interrupts(void)
     return n;
 }
 
-/* The timers of CPU time of who sleeps are not looked at again and again. */
+/* The CPU-time timers of sleeping threads are not checked again and again. */
 static void timers_of_who_sleeps(void)
 {
     enum { SLEEPERS = 10, ALLOWED = 500 /* the clock makes 100 */ };

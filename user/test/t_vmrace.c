@@ -2,9 +2,9 @@
 /*
  * t_vmrace.c - memory under several CPUs at once: what one thread changes, the others see, and nothing gets lost.
  *
- * THEORY    Threads add to counters, one per page, while another thread forks, moves, protects or drops the
- *           memory under them.  An addition that went to a frame which was no longer theirs (a translation
- *           not forgotten in time) is missing in the sum at the end.
+ * THEORY      Threads add to counters, one in each page, while another thread forks, moves, protects or drops the
+ *             memory.  An addition that went to a frame which no longer belonged to them (a translation that was not
+ *             invalidated in time) is missing in the sum at the end.
  */
 #include "check.h"
 
@@ -41,7 +41,7 @@ static char *map(size_t bytes, int flags)
     return p;
 }
 
-/* Spreads the threads over the machine, where it can be done. */
+/* Spreads the threads over the machine, where that is possible. */
 static void bind_round(unsigned n)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -49,14 +49,14 @@ static void bind_round(unsigned n)
     processor_bind(P_LWPID, (id_t)P_MYID, (processorid_t)((n * 5 + 1) % (unsigned)cpus), NULL);
 }
 
-/* Lets the others get on for a moment, without giving the CPU to one that is bound to it. */
+/* Lets the others run for a moment, without giving the CPU to one that is bound to it. */
 static void moment(void)
 {
     for (volatile int i = 0; i < 3000; i++)
         ;
 }
 
-/* Adds to all counters in turn until told to stop. */
+/* Adds to all counters in turn until `stop` is set. */
 static void *adding(void *arg)
 {
     unsigned n = (unsigned)(uintptr_t)arg;
@@ -72,13 +72,13 @@ static void *adding(void *arg)
 }
 
 static pthread_t thread[THREADS];
-static unsigned nthreads; /* one CPU is left to the thread that disturbs them */
+static unsigned nthreads; /* one CPU is left for the thread that disturbs them */
 
 static void begin(void *(*work)(void *))
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
-    /* where no other thread is, if there are more than two CPUs */
+    /* on a CPU without another thread, if there are more than two CPUs */
     processor_bind(P_LWPID, (id_t)P_MYID, 0, NULL);
     nthreads = cpus <= 2 ? 2 : cpus > THREADS ? THREADS : (unsigned)cpus - 1;
     stop = ready = 0;
@@ -111,7 +111,7 @@ static void first_touch_together(void)
     }
 }
 
-/* A child sees each counter at one value, and its own changes stay its own. */
+/* A child sees a fixed value of each counter, and its own changes stay its own. */
 static void snapshot_is_stable(void)
 {
     long before[PAGES];
@@ -174,7 +174,7 @@ static void migrate_shared(void)
     advise_while_threads_write(MAP_SHARED | MAP_ANONYMOUS);
 }
 
-/* Relatives after fork share pages that one of them has moved. */
+/* Processes share pages after fork, and one of them moves the pages. */
 static void migrate_between_relatives(void)
 {
     pid_t pid[4];
@@ -212,7 +212,7 @@ static void on_fault(int signal)
     siglongjmp(escape, 1);
 }
 
-/* Stores until told to stop; faults are counted, and must be faults of the arena. */
+/* Stores until `stop` is set; counts faults, which must be in the arena. */
 static void *poking(void *arg)
 {
     unsigned n = (unsigned)(uintptr_t)arg;
@@ -232,7 +232,7 @@ static void *poking(void *arg)
     return NULL;
 }
 
-/* After mprotect(PROT_READ) has returned, no store gets through; after munmap, none at all. */
+/* After mprotect(PROT_READ) has returned, no store succeeds; after munmap, none at all. */
 static void rights_go_at_once(void)
 {
     struct sigaction sa = {.sa_handler = on_fault, .sa_flags = SA_NODEFER};
@@ -254,7 +254,7 @@ static void rights_go_at_once(void)
             EXPECT(mmap(arena, PAGES * PAGE, PROT_READ, ANON | MAP_FIXED, -1, 0) == arena);
             moment();
             for (unsigned i = 0; i < PAGES; i++)
-                EXPECT_EQ(*counter(i), 0); /* fresh, and nobody can have written */
+                EXPECT_EQ(*counter(i), 0); /* new pages, and no store can have reached them */
             EXPECT_EQ(mprotect(arena, PAGES * PAGE, RW), 0);
         }
     }
@@ -263,7 +263,7 @@ static void rights_go_at_once(void)
         pthread_join(thread[i], NULL);
 }
 
-/* Threads map, use and unmap memory of their own side by side: tables come and go under neighbours. */
+/* Threads map, use and unmap memory of their own side by side, so page tables come and go beside each other. */
 static void *mapping(void *arg)
 {
     unsigned n = (unsigned)(uintptr_t)arg;
@@ -342,7 +342,7 @@ static int map_file(void)
     return fd;
 }
 
-/* Cuts the mapping and joins it again; or takes the translations of a part away. */
+/* Cuts the mapping and joins it again. */
 static void *cutting(void *arg)
 {
     (void)arg;
@@ -354,6 +354,7 @@ static void *cutting(void *arg)
     return NULL;
 }
 
+/* Removes the translations of a part of the mapping. */
 static void *dropping(void *arg)
 {
     (void)arg;
@@ -363,10 +364,10 @@ static void *dropping(void *arg)
     return NULL;
 }
 
-/* Whatever happens to the mapping beside it, what was cut off a file is gone from all of it. */
+/* Whatever happens to the mapping beside it, the part that was cut off a file is gone from all of the mapping. */
 static void truncate_beside(void *(*work)(void *))
 {
-    /* threads that cut hold the space nearly all the time, and CPUs may have to share */
+    /* threads that cut hold the lock of the address space nearly all the time, and CPUs may be shared */
     time_t late = time(NULL) + 5;
     int fd = map_file();
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * tracework.c - does what a trace should show, and prints with which numbers (tests/test_trace.py).
+ * tracework.c - does work that a trace must show, and prints the numbers to look for (tests/test_trace.py).
  *
- *     tracework pong CPU1 CPU2 n   two processes, bound to these CPUs, pass a byte to and fro n times: ping= pong= tids
+ *     tracework pong CPU1 CPU2 n   two processes, bound to these CPUs, exchange a byte n times: ping= pong= tids
  *     tracework move CPU1 CPU2     touch a page on CPU1, ask for migration, touch it on CPU2: tid= address=
  *     tracework lock               two threads map and unmap until one of them has slept for a lock
  */
@@ -82,7 +82,7 @@ static void *map_and_unmap(void *arg)
     return NULL;
 }
 
-/* rwlocks and mutexes that were not had at the first try, since boot */
+/* rwlocks and mutexes since boot that were not free at the first try */
 static long waits(void)
 {
     struct hr_kstat *list;
