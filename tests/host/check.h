@@ -2,9 +2,9 @@
 /*
  * check.h - the frame of a host test program: test functions that register themselves.
  *
- * A program prints `@test NAME PASS` or `@test NAME FAIL ...` for each of its tests and exits
- * with 1 if any failed.  With arguments it runs the tests of those names only; `-l` lists them;
- * `-s SEED` sets the seed of check_random().  A failed check ends its test, not the program.
+ * A program prints `@test NAME PASS` or `@test NAME FAIL ...` for each of its tests and exits with 1 if any failed.
+ * With arguments it runs only the tests of those names; `-l` lists them; `-s SEED` sets the seed of check_random().  A
+ * failed check ends its test, not the program.
  */
 #ifndef TESTS_HOST_CHECK_H
 #define TESTS_HOST_CHECK_H
@@ -20,10 +20,10 @@ struct check_test {
     struct check_test *next;
 };
 
-extern jmp_buf check_end; /* where a failed check goes */
+extern jmp_buf check_end; /* where a failed check continues */
 
 void check_register(struct check_test *t);
-/* check_fail - print the verdict of the running test and leave it. */
+/* check_fail - prints the verdict of the running test and ends the test. */
 void check_fail(const char *file, int line, const char *fmt, ...)
     __attribute__((format(__printf__, 3, 4), __noreturn__));
 /* check_random - 64 random bits, the same sequence for the same seed and test. */

@@ -19,7 +19,7 @@ struct disp_cpu disp[CPUS];
 struct thread idle[CPUS], t[THREADS_MAX];
 bool poked[CPUS];
 
-static struct lwp *program = (struct lwp *)t; /* not a kernel thread's */
+static struct lwp *program = (struct lwp *)t; /* a thread of a program, not a kernel thread */
 
 struct cpu *cpus[CPU_MAX];
 unsigned ncpu = CPUS;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * ext_replay.c - mount an image with the kernel's own code and unmount it: replays the journal, ends orphans.
+ * ext_replay.c - mounts an image with the kernel's own code and unmounts it: this replays the journal and ends orphans.
  *
- *   ext-replay IMAGE            0: it is clean now; 1: refused or failed, the reason on standard error
- *   ext-replay IMAGE cat FILE   after that, writes the file to standard output
- *   ext-replay IMAGE copy DIR   after that, copies all files and directories into DIR, which is there
+ *     ext-replay IMAGE            0: the image is clean now; 1: refused or failed, with the reason on standard error
+ *     ext-replay IMAGE cat FILE   afterwards writes the file to standard output
+ *     ext-replay IMAGE copy DIR   afterwards copies all files and directories into DIR, which must exist
  *
  * Several images in one run: ext-replay --list, with "IMAGE" or "IMAGE cat FILE" or "IMAGE copy DIR" on each line of
- * standard input; a line "OK" or "FAILED" answers each.  A number after that, not 0, is a seed: first
- * the power fails at some moment of the replay or of the end of orphans, and writes that no flush covers may be lost.
+ * standard input.  The answer to each is a line "OK" or "FAILED".  A number after that, not 0, is a seed: first the
+ * power fails at some moment of the replay or of the end of orphans, and writes that no flush covers may be lost.
  */
 #include "fs/ext/ext.h"
 
@@ -106,7 +106,7 @@ static int cat(struct ext_fs *fs, const char *path)
     return n != 0;
 }
 
-/* 0 if all went well. */
+/* Handles one image.  Returns 0 if all succeeded. */
 static int one(const char *image, const char *what, const char *arg)
 {
     struct ext_fs *fs;
@@ -140,7 +140,7 @@ static uint64_t next_random(uint64_t *s)
     return *s >> 20;
 }
 
-/* Mounts a copy of the image, and leaves in the image what a power cut during that leaves. */
+/* Mounts a copy of the image, and changes the image to what a power cut during that mount leaves. */
 static void cut_recovery(const char *image, uint64_t seed)
 {
     struct disk *d = host_disk_open(image, true),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * exthost.c - stand-ins for what kernel/fs/ext calls: memory, locks, time, a disk; and reading and writing files
- * without a page cache.
+ * exthost.c - stand-ins for what kernel/fs/ext calls: memory, locks, time, a disk; and functions that read and write
+ * files without a page cache.
  */
 #include "fs/ext/ext.h"
 
@@ -47,7 +47,7 @@ void object_init_vnode(struct vm_object *o, const struct pager_ops *ops, void *v
 /* ---- waiting ---- */
 void cv_wait(struct cv *cv, struct mutex *m, const char *what)
 {
-    host_check(0, what); /* nobody could wake us */
+    host_check(0, what); /* no other thread could wake this one */
 }
 
 void cv_wait_spin(struct cv *cv, struct spinlock *l, const char *what)
@@ -219,7 +219,7 @@ void blk_submit(struct blk_req *r)
     r->done(r);
 }
 
-/* ---- a file system's other side ---- */
+/* ---- the caller's side of the file system ---- */
 uint64_t host_ordered_from, host_ordered_to;
 unsigned host_ordered;
 
@@ -228,7 +228,7 @@ static int write_data(struct ext_inode *i, struct ext_bytes b, bool wait)
     host_ordered_from = b.lo;
     host_ordered_to = b.hi;
     host_ordered += wait;
-    return 0; /* host_write has written it */
+    return 0; /* host_write() has written it already */
 }
 
 void (*host_dropping)(struct ext_inode *i, uint64_t size);
@@ -253,7 +253,7 @@ static bool privileged(void)
 
 static const struct vnodeops ops = {.inactive = ext_inactive};
 static const struct pager_ops pager;
-/* Memory comes back by itself. */
+/* Memory is freed without further action. */
 unsigned host_waits;
 
 enum mem_wait mem_wait(struct mem_need *need)
@@ -277,7 +277,7 @@ int host_unmount(struct ext_fs *fs)
 {
     int err = ext_sync(fs);
 
-    /* as the kernel: files that could not be cut go all the same */
+    /* as in the kernel: unmounting goes on even if files could not be cut */
     if (icache_drop(fs) != 0 && !fs->rdonly) {
         fs->leaving = true;
         if (icache_drop(fs) != 0)
@@ -416,7 +416,7 @@ int host_truncate(struct ext_inode *i, uint64_t size)
         ext_idirty(i);
         return 0;
     }
-    if (in != 0) { /* what lies behind the end is zero */
+    if (in != 0) { /* the bytes beyond the end of the file must be zero */
         uint8_t *block = malloc(i->fs->bsize);
         uint32_t pblk, got;
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * exthost.h - the floor under kernel/fs/ext when it runs as a host program: included before everything.
+ * exthost.h - what is below kernel/fs/ext when it runs as a host program: included before everything else.
  *
- * A disk is a file or memory; it can keep a record of what
- * was written and flushed, so that a test can cut the power afterwards.
+ * A disk is a file or memory.  It can record all writes and flushes, so that a test can cut the power afterwards.
  */
 #ifndef TESTS_HOST_EXTHOST_H
 #define TESTS_HOST_EXTHOST_H
@@ -19,7 +18,7 @@ struct ext_fs;
 struct ext_inode;
 struct disk;
 
-/* One write, or a flush (n == 0), in the order in which they came. */
+/* One write, or a flush (n == 0), in the order of arrival. */
 struct host_write {
     uint64_t sector;
     uint32_t n; /* sectors */
@@ -27,7 +26,7 @@ struct host_write {
 };
 
 struct disk {
-    uint8_t *mem; /* the whole disk; a private or shared mapping of a file, or malloc */
+    uint8_t *mem; /* the whole disk: a private or shared mapping of a file, or memory of malloc() */
     uint64_t sectors;
     bool readonly, mapped;
     bool record;
@@ -37,38 +36,44 @@ struct disk {
     uint64_t reads, writes, flushes;
 };
 
-/* host_disk_open - the file as a disk; `shared`: writes reach it.  host_disk_mem - a copy of memory. */
+/*
+ * host_disk_open - opens the file as a disk; with `shared`, writes reach the file.  host_disk_mem - makes a disk from a
+ * copy of memory.
+ */
 struct disk *host_disk_open(const char *path, bool shared);
 struct disk *host_disk_mem(const void *data, size_t bytes);
 void host_disk_close(struct disk *d);
 
-/* host_all_zero - are so many bytes zero?  Copies of a disk leave out chunks that are. */
+/* host_all_zero - whether all bytes are zero.  Copies of a disk leave out such chunks. */
 enum { HOST_CHUNK = 4096 };
 bool host_all_zero(const void *p, size_t bytes);
 
-/* host_privileged - is asked when only reserved blocks are left, inside a handle; NULL: yes. */
+/*
+ * host_privileged - whether the thread in a handle may use the reserved blocks, asked when only these are left; NULL:
+ * it may.
+ */
 extern bool (*host_privileged)(void);
 
-/* What a commit asked last to have written of a file, and how often one did. */
+/* The range of a file that a commit last asked to have written, and how often a commit asked. */
 extern uint64_t host_ordered_from, host_ordered_to;
 extern unsigned host_ordered;
 
-/* What is called when a file's pages beyond `size` are dropped; NULL: nothing. */
+/* Called when a file's pages beyond `size` are dropped; NULL: nothing is called. */
 extern void (*host_dropping)(struct ext_inode *i, uint64_t size);
 
-/* How often somebody waited for memory. */
+/* The number of waits for memory. */
 extern unsigned host_waits;
 
-/* host_mount - 0 and *out, or the error; what was refused is in host_reason. */
+/* host_mount - mounts the disk.  Returns 0 and sets *out, or the error; host_reason is the reason of a refusal. */
 extern char host_reason[256];
 int host_mount(struct disk *d, bool rdonly, struct ext_fs **out);
-/* host_unmount - 0, -EBUSY if an inode is still in use, or the error. */
+/* host_unmount - returns 0; -EBUSY if an inode is still in use; or the error. */
 int host_unmount(struct ext_fs *fs);
 /* host_path - the inode of an absolute path, held. */
 int host_path(struct ext_fs *fs, const char *path, struct ext_inode **out);
-/* host_parent - of the last component: the directory, held, and the name. */
+/* host_parent - the directory of the last component, held, and the component's name. */
 int host_parent(struct ext_fs *fs, const char *path, struct ext_inode **dir, const char **name);
-/* Data, past any cache.  Bytes, or an error. */
+/* These read and write data without a cache.  They return the number of bytes, or an error. */
 long host_read(struct ext_inode *i, void *buf, size_t n, uint64_t off);
 long host_write(struct ext_inode *i, const void *buf, size_t n, uint64_t off);
 int host_truncate(struct ext_inode *i, uint64_t size);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * floor.c - memory, locks, time and words: see floor.h.
- */
+/* floor.c - memory, locks, time and messages: see floor.h. */
 #include "disp/sync.h"
 #include "disp/timer.h"
 #include "mem/kmem.h"
@@ -160,11 +158,11 @@ void cv_init(struct cv *cv)
 
 unsigned cv_broadcast(struct cv *cv)
 {
-    cv->lock.rank++; /* how often */
+    cv->lock.rank++; /* counts the calls */
     return 0;
 }
 
-/* ---- the rest ---- */
+/* ---- other functions ---- */
 uint64_t clock_real_ns(void)
 {
     static uint64_t now = 1000000000ull * 1000000000;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * floor.h - what all kernel code stands on, when parts of it run as a host program: for exthost.h and fshost.h.
+ * floor.h - what all kernel code needs when parts of it run as a host program: for exthost.h and fshost.h.
  *
- * One thread; locks only check that they are used rightly: not taken twice, released by who took them, no sleeping lock
- * under a spin lock.  Memory comes from malloc, so that the sanitizer sees what the kernel's allocator would not.
+ * There is one thread.  Locks only check that they are used correctly: not taken twice, released by the thread that
+ * took them, no sleeping lock under a spin lock.  Memory comes from malloc(), so that the sanitizer sees errors that
+ * the kernel's allocator would hide.
  */
 #ifndef TESTS_HOST_FLOOR_H
 #define TESTS_HOST_FLOOR_H
@@ -57,16 +58,16 @@ static inline void spin_unlock(struct spinlock *l)
     host_spins_held--;
 }
 
-/* Called once, when a lock is about to be taken for writing: what another thread does just before. */
+/* Called once, when a lock is about to be taken for writing: stands for another thread that runs just before. */
 extern void (*host_before_write)(void);
-/* Called whenever a mutex is about to be taken; NULL: nothing. */
+/* Called whenever a mutex is about to be taken; NULL: nothing is called. */
 extern void (*host_before_mutex)(void);
-/* Pieces of kmem in use; one of so many allocations that fails (0: none). */
+/* Pieces of kmem in use; one of `host_fail_one_in` allocations fails (0: none). */
 extern long host_kmem;
 extern unsigned host_alloc_fails;
-bool host_no_memory(void); /* does this one? */
+bool host_no_memory(void); /* whether this allocation fails */
 
-extern bool host_quiet;        /* no warnings */
-extern char host_warning[256]; /* the last one */
+extern bool host_quiet;        /* suppresses warnings */
+extern char host_warning[256]; /* the last warning */
 
 #endif

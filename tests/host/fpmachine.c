@@ -68,7 +68,7 @@ void machine(unsigned boards, const char *family, const char *more)
         for (const char *line = part, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
             char key[32];
 
-            /* "bus" is not "bus_mbps" */
+            /* with " =", so that "bus" does not match "bus_mbps" */
             snprintf(key, sizeof key, "%.*s =", (int)strcspn(line, " "), line);
             if (strstr(more, key) == NULL)
                 at += sprintf(at, "%.*s\n", (int)(end - line), line);

@@ -33,7 +33,7 @@ struct page *page_alloc(unsigned node, unsigned order, unsigned flags)
         return NULL;
     p = calloc(1, sizeof *p);
     p->data = aligned_alloc(PAGE_SIZE, PAGE_SIZE);
-    memset(p->data, 0xa5, PAGE_SIZE); /* what a frame held before */
+    memset(p->data, 0xa5, PAGE_SIZE); /* stands for the old contents of a frame */
     p->pg.refs = 1;
     host_pages++;
     return &p->pg;
@@ -63,7 +63,7 @@ uint64_t mem_total_pages(void)
     return 2000;
 }
 
-/* ---- page objects: a list of all pages of all objects; HOST_REAL_OBJECTS: the test brings kernel/vm's ---- */
+/* ---- page objects: a list of all pages of all objects; with HOST_REAL_OBJECTS the test uses the kernel's ---- */
 #ifndef HOST_REAL_OBJECTS
 struct slot {
     struct slot *next;
@@ -173,7 +173,7 @@ void object_prepare_end(struct vm_object *o, struct page *pg, int err)
     abort();
 }
 
-/* filecache.c */
+/* The functions of filecache.c. */
 int cache_page_get(struct vm_object *o, uint64_t off, const struct uio *uio, struct page **pg)
 {
     return object_page_get(o, off >> PAGE_SHIFT, true, pg);
@@ -202,7 +202,7 @@ bool cache_has_blocks(struct vm_object *o, uint64_t index)
 /* ---- waiting ---- */
 int cv_wait_sig(struct cv *cv, struct mutex *m, uint64_t deadline, const char *what)
 {
-    return -EINTR; /* nobody could wake us: a signal comes */
+    return -EINTR; /* no other thread could wake this one: acts as if a signal had arrived */
 }
 
 void epoll_init(void)
@@ -225,7 +225,7 @@ void poll_wake(struct pollhead *ph)
 {
 }
 
-/* ---- the rest ---- */
+/* ---- other functions ---- */
 void uio_init_kernel(struct uio *uio, struct iovec *one, void *buf, size_t n, enum uio_dir dir)
 {
     *one = (struct iovec){.base = (uintptr_t)buf, .len = n};
@@ -254,7 +254,7 @@ int uio_move(void *kbuf, size_t n, struct uio *uio)
     return err;
 }
 
-/* Parts of the room that are not built here. */
+/* Parts of the folder that are not built here. */
 void devmem_init(void)
 {
 }

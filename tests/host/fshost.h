@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * fshost.h - the floor under the files of kernel/fs when they run as a host program: included
- * before everything.
- */
+/* fshost.h - what is below the files of kernel/fs when they run as a host program: included before everything else. */
 #ifndef TESTS_HOST_FSHOST_H
 #define TESTS_HOST_FSHOST_H
 
@@ -16,11 +13,11 @@ struct host_page {
 };
 #define page_to_virt(p) ((void *)((struct host_page *)(p))->data)
 
-/* Pages in use, and how many more may be taken before there is no memory (-1: no limit). */
+/* Pages in use, and how many more may be allocated (-1: no limit). */
 extern long host_pages, host_page_limit;
-/* What reserve_spares() says can be taken. */
+/* The number of pages that reserve_spares() can reserve. */
 extern uint64_t host_spare_pages;
-/* What uio_move does after so many more bytes: fault.  -1: never. */
+/* Bytes after which uio_move() faults; -1: never. */
 extern long host_fault_after;
 /* Signals that the code under test has sent. */
 extern int host_signals;

@@ -2,8 +2,8 @@
 /*
  * machine.c - privileged instructions for kernel code that runs in a program.
  *
- * THEORY      In user mode they fault; the handler looks at the bytes, does what the test wants instead,
- *             and steps over them.  So kernel files with inline assembly are tested as they are.
+ * THEORY      In user mode these instructions fault.  The handler decodes the bytes, does what the test defines
+ *             instead, and skips the instruction.  So kernel files with inline assembly are tested unchanged.
  */
 #define _GNU_SOURCE
 #include "tests/host/machine.h"
@@ -19,7 +19,7 @@
 
 static struct machine_ops ops;
 
-/* A general register by its number in machine code. */
+/* The value of a general register, by its number in machine code. */
 static uint64_t reg(const ucontext_t *u, unsigned n)
 {
     static const int at[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,

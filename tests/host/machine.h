@@ -8,15 +8,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the privileged instructions do; filled in by the test. */
+/* The effects of privileged instructions; defined by the test. */
 struct machine_ops {
     void (*invlpg)(uint64_t addr);
     void (*set_cr3)(uint64_t value);
 };
 
-/* machine_start - `gs` becomes the GS base; cli and sti do nothing; invlpg and writes of cr3 call ops. */
+/* machine_start - sets the GS base to `gs`. cli and sti do nothing; invlpg and writes of cr3 call `ops`. */
 void machine_start(const void *gs, const struct machine_ops *ops);
-/* machine_map - zeroed memory at a fixed address. */
+/* machine_map - maps zeroed memory at a fixed address. */
 void machine_map(uint64_t addr, size_t len);
 
 #endif

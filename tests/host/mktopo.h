@@ -8,8 +8,8 @@
 #include "lgrp/lgrp.h"
 
 /*
- * mk_topo - `n` boards of `ncpus` CPUs and 256 MiB (none for boards in the set `bare`).
- * far(i, j): distance between different boards, or NULL for 20 everywhere.
+ * mk_topo - makes `n` boards of `ncpus` CPUs and 256 MiB; boards in the set `bare` have no memory. far(i, j): the
+ * distance between different boards; NULL: 20 everywhere.
  */
 void mk_topo(struct lgrp_topo *t, unsigned n, unsigned ncpus, uint64_t bare,
              uint8_t (*far)(unsigned i, unsigned j));

@@ -79,7 +79,7 @@ void kmem_cache_free(struct kmem_cache *c, void *obj)
 
 struct page *page_alloc(unsigned node, unsigned order, unsigned flags)
 {
-    static struct host_page *all[256]; /* they stay */
+    static struct host_page *all[256]; /* they are never freed */
     static unsigned n;
     struct host_page *p = calloc(1, sizeof *p);
 
@@ -150,7 +150,7 @@ void timer_arm(struct timer *t, uint64_t deadline_ns, void (*fn)(struct timer *)
 {
     t->deadline_ns = deadline_ns;
     t->fn = fn;
-    armed = t; /* there is only one */
+    armed = t; /* there is only one timer */
 }
 
 void host_advance(unsigned ms)
@@ -287,7 +287,7 @@ static struct fifo {
 static struct virtq *rx_queue;
 static void (*rx_fn)(void *);
 static void *rx_arg;
-static uint8_t sent[2048]; /* the newest frame that went out */
+static uint8_t sent[2048]; /* the newest frame that was sent */
 static unsigned sent_len;
 static uint8_t config[6] = {0x52, 0x54, 0, 0x12, 0x34, 0x56};
 
@@ -355,7 +355,7 @@ void virtq_notify(struct virtq *q)
 {
 }
 
-/* Sent buffers come back some frames later. */
+/* Sent buffers are returned some frames later. */
 void *virtq_take_used(struct virtq *q, uint32_t *written)
 {
     struct fifo *from = q == rx_queue ? &rx_used : &tx_given;

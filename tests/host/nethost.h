@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * nethost.h - the floor under kernel/net and the driver of cards when they run as a host program: included before
- * everything.
+ * nethost.h - what is below kernel/net and the driver of network cards when they run as a host program: included before
+ * everything else.
  *
- * One thread; locks only check that they are used rightly.  Memory is malloc's, so that the sanitizer sees each byte
- * beyond a packet.  Time stands still until the test moves it.  Who would wait gets the answer that a signal came.
+ * There is one thread.  Locks only check that they are used correctly.  Memory comes from malloc(), so that the
+ * sanitizer sees each access beyond a packet.  Time stands still until the test moves it.  A call that would wait
+ * returns as if a signal had arrived.
  */
 #ifndef TESTS_HOST_NETHOST_H
 #define TESTS_HOST_NETHOST_H
@@ -73,13 +74,13 @@ struct host_page {
 extern long host_kmem;
 extern unsigned host_fail_one_in;
 
-/* host_advance - let so many milliseconds pass, with all that falls due. */
+/* host_advance - lets that many milliseconds pass and runs the timers that expire. */
 void host_advance(unsigned ms);
 
 /*
- * A card.  host_frame - the device has stored a frame of `len` bytes in the next receive buffer and says that it has
- * written `written` bytes; then it interrupts.  host_sent - the newest frame that was sent since the last call, or
- * NULL; *len.
+ * A network card.  host_frame - the device stores a frame of `len` bytes in the next receive buffer, reports that it
+ * has written `written` bytes, and interrupts.  host_sent - the newest frame that was sent since the last call, and its
+ * length in *len; NULL: none.
  */
 void host_frame(const void *frame, unsigned len, uint32_t written);
 const uint8_t *host_sent(unsigned *len);

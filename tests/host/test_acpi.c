@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * test_acpi.c - the ACPI parsers: what QEMU gives, each malformation, and thousands of
- * mutations.
+ * test_acpi.c - the ACPI parsers: the tables of QEMU, each malformation, and thousands of mutations.
  *
- * The tables stand on the heap with their exact size, so a read beyond one is an error of the
- * address sanitizer.
+ * The tables are on the heap with their exact size, so the address sanitizer reports a read beyond the end.
  */
 #include "acpi/acpi.h"
 #include "lib/errno.h"
@@ -62,7 +60,7 @@ TEST(madt_x2apic_entries)
     mk_madt_x2apic(&m, 3, true); /* the same CPU again */
     mk_madt_x2apic(&m, 700, true);
     mk_madt_x2apic(&m, 0xffffffff, true); /* an unused slot */
-    mk_madt_cpu(&m, 0xff, true);          /* likewise */
+    mk_madt_cpu(&m, 0xff, true);          /* also an unused slot */
     mk_madt_cpu(&m, 9, false);
     h = mk_end(&m);
     CHECK_EQ(acpi_parse_madt(&madt, h, &why), 0);
@@ -304,7 +302,7 @@ TEST(fadt)
 
 TEST(s5)
 {
-    /* what QEMU writes: Name(_S5, Package(4){0, 0, 0, 0}) */
+    /* as QEMU writes it: Name(_S5, Package(4){0, 0, 0, 0}) */
     static const uint8_t plain[] = {0x08, '_', 'S', '5', '_', 0x12, 0x06, 4, 0, 0, 0, 0};
     static const uint8_t bytes[] = {0x08, '\\', '_', 'S',  '5', '_', 0x12, 0x08,
                                     4,    0x0a, 5,   0x0a, 7,   0,   0};
@@ -351,7 +349,7 @@ TEST(hpet)
 
 /* ---- finding and replacing ---- */
 
-/* Fake physical memory: table i lies at (i + 1) << 20. */
+/* Simulated physical memory: table i lies at (i + 1) << 20. */
 static struct {
     uint8_t *p;
     size_t len;
@@ -404,7 +402,7 @@ static struct acpi_header *root_of(const char *sig, unsigned width, unsigned n, 
 
 static struct acpi_tables tables;
 
-/* A machine with RSDT and XSDT; returns the RSDP. */
+/* Makes a machine with RSDT and XSDT; fills in the RSDP. */
 static void machine(uint8_t rsdp[36], unsigned revision)
 {
     static const uint8_t d[] = {10, 20, 20, 10};
@@ -414,7 +412,7 @@ static void machine(uint8_t rsdp[36], unsigned revision)
     at[0] = place(0, qemu_fadt(place(3, dsdt, dsdt->length)), 244);
     at[1] = place(1, madt, madt->length);
     at[2] = place(2, slit, slit->length);
-    at[3] = 0x9000000; /* nothing there */
+    at[3] = 0x9000000; /* there is no table at this address */
     mk_rsdp(rsdp, revision, (uint32_t)place(4, root_of("RSDT", 4, 4, at), 52),
             place(5, root_of("XSDT", 8, 3, at), 60));
 }
@@ -430,12 +428,12 @@ TEST(find_tables)
     CHECK(acpi_find(&tables, ACPI_SIG('D', 'S', 'D', 'T')) != NULL);
     CHECK(acpi_find(&tables, ACPI_SIG('S', 'R', 'A', 'T')) == NULL);
 
-    machine(rsdp, 0); /* old: RSDT, with one dead entry */
+    machine(rsdp, 0); /* an old machine: RSDT, with one invalid entry */
     CHECK_EQ(acpi_tables_find(&tables, rsdp, 20, map, &why), 0);
     CHECK_EQ(tables.n, 4);
     CHECK_EQ(tables.n_bad, 1);
 
-    machine(rsdp, 2); /* broken XSDT: RSDT serves */
+    machine(rsdp, 2); /* XSDT is broken: RSDT is used */
     mem[5].p[40]++;
     CHECK_EQ(acpi_tables_find(&tables, rsdp, 36, map, &why), 0);
     CHECK_EQ(tables.n, 4);
@@ -479,9 +477,9 @@ TEST(replace_tables)
 
     machine(rsdp, 2);
     CHECK_EQ(acpi_tables_find(&tables, rsdp, 36, map, &why), 0);
-    mk_bytes(&m, slit, slit->length);  /* replaces */
-    mk_bytes(&m, "APIC\x08\0\0\0", 8); /* removes */
-    mk_bytes(&m, "NONE\x08\0\0\0", 8); /* removes what is not there */
+    mk_bytes(&m, slit, slit->length);  /* replaces a table */
+    mk_bytes(&m, "APIC\x08\0\0\0", 8); /* removes a table */
+    mk_bytes(&m, "NONE\x08\0\0\0", 8); /* removes a table that does not exist */
     blob = (void *)m.p;
     CHECK_EQ(acpi_tables_replace(&tables, blob, m.len, &why), 0);
     CHECK(acpi_find(&tables, ACPI_SIG('A', 'P', 'I', 'C')) == NULL);
@@ -572,7 +570,7 @@ TEST(fuzz_parsers)
         case 2:
             CHECK(acpi_parse_slit(&slit, h, &why) == 0 || (why != NULL && slit.n == 0));
             for (uint32_t i = 0; i < slit.n * slit.n; i++)
-                n += slit.matrix[i]; /* all readable */
+                n += slit.matrix[i]; /* all entries can be read */
             CHECK(n <= 255u * 65535u);
             break;
         case 3:
@@ -605,7 +603,7 @@ TEST(fuzz_find_and_replace)
             unsigned i = (unsigned)check_below(6);
 
             mem[i].p[check_below(mem[i].len)] = (uint8_t)check_random();
-            if (check_below(2)) /* a wrong table with a right checksum */
+            if (check_below(2)) /* an invalid table with a valid checksum */
                 mk_checksum(mem[i].p, mem[i].len, &mem[i].p[9]);
         }
         if (check_below(4) == 0)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * test_advice.c - the advice on an object's pages against a table with one policy for each page.
+ * test_advice.c - the advice on an object's pages compared with a table of one policy for each page.
  *
- * THEORY      After each call the policies of all pages are those of the table, and the list has no more ranges than
- *             the table has runs of equal policy: ranges that touch were joined.  What the user is charged is the
- *             memory of the ranges.
+ * THEORY      After each call the policies of all pages are those of the table.  The list has no more ranges than the
+ *             table has runs of equal policy, so adjacent ranges were joined.  The user is charged for the memory of
+ *             the ranges.
  */
 #include "tests/host/check.h"
 #include "tests/host/machine.h"
@@ -26,7 +26,7 @@ static struct cpu_counted cpu;
 static struct vm_object object;
 static struct usermem user;
 static uint64_t user_max;    /* bytes */
-static unsigned alloc_fails; /* one of so many allocations fails; 0: none */
+static unsigned alloc_fails; /* one of this many allocations fails; 0: none */
 static long nallocated;
 static size_t range_bytes;
 static unsigned table[PAGES];
@@ -41,7 +41,8 @@ void panic(const char *fmt, ...)
 
 void *kmem_alloc(size_t size)
 {
-    CHECK_EQ(object.lock.owner, object.lock.next); /* it may sleep */
+    /* the allocation may sleep, so the lock must be free */
+    CHECK_EQ(object.lock.owner, object.lock.next);
     if (alloc_fails != 0 && check_below(alloc_fails) == 0)
         return NULL;
     range_bytes = size;
@@ -63,7 +64,7 @@ struct usermem *usermem_charge(size_t bytes)
     return &user;
 }
 
-/* ---- the table ---- */
+/* ---- the table of policies ---- */
 
 static void start(void)
 {
@@ -71,7 +72,7 @@ static void start(void)
 
     cpu.cpu = (struct cpu){.self = &cpu.cpu, .stat = &cpu.stat};
     machine_start(&cpu, &none);
-    if (object.advised.next != NULL) /* what the test before has left */
+    if (object.advised.next != NULL) /* removes what the test before has left */
         object_forget_advice(&object);
     memset(&object, 0, sizeof object);
     spin_init(&object.lock, RANK_VM_OBJ);
@@ -83,7 +84,7 @@ static void start(void)
     nallocated = 0;
 }
 
-/* How many ranges the table needs: its runs of equal policy, those without advice excepted. */
+/* The number of ranges that the table needs: its runs of equal policy, without those that have no advice. */
 static unsigned runs(void)
 {
     unsigned n = 0;
@@ -110,7 +111,7 @@ static void check_all(void)
     CHECK_EQ(user.bytes, n * range_bytes);
 }
 
-/* Advises pages first .. last, in the table as well if that succeeds.  Returns what object_advise() does. */
+/* Advises pages first .. last, and changes the table if that succeeds.  Returns the result of object_advise(). */
 static int advise(unsigned first, unsigned last, unsigned policy)
 {
     int err = object_advise(&object, first, last, policy);
@@ -128,7 +129,7 @@ TEST(none_at_first)
 {
     start();
     check_all();
-    CHECK_EQ(advise(0, PAGES - 1, 0), 0); /* no advice, where there was none */
+    CHECK_EQ(advise(0, PAGES - 1, 0), 0); /* removes advice where there was none */
     object_forget_advice(&object);
     check_all();
 }
@@ -153,11 +154,11 @@ TEST(a_range_is_cut)
 {
     start();
     CHECK_EQ(advise(10, 50, 1), 0);
-    CHECK_EQ(advise(20, 30, 0), 0); /* a hole */
+    CHECK_EQ(advise(20, 30, 0), 0); /* makes a hole */
     CHECK_EQ(object.nadvised, 2);
-    CHECK_EQ(advise(40, 45, 2), 0); /* three parts */
+    CHECK_EQ(advise(40, 45, 2), 0); /* three ranges */
     CHECK_EQ(object.nadvised, 4);
-    CHECK_EQ(advise(0, 14, 3), 0); /* its beginning, another's end */
+    CHECK_EQ(advise(0, 14, 3), 0); /* covers the beginning of one range and the end of another */
     CHECK_EQ(advise(48, 60, 0), 0);
     CHECK_EQ(advise(0, PAGES - 1, 0), 0);
     CHECK_EQ(object.nadvised, 0);
@@ -197,7 +198,10 @@ TEST(without_memory)
     CHECK(failed > 500 && failed < 2000);
 }
 
-/* An object has a limited number of ranges.  At the limit, advice can still be removed, and given anew where it was. */
+/*
+ * An object has a limited number of ranges.  At the limit, advice can still be removed, and then given again at that
+ * place.
+ */
 TEST(limit)
 {
     unsigned n = 0;

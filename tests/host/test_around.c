@@ -16,7 +16,7 @@ static void expect(struct page_run r, uint64_t first, uint64_t n)
     CHECK_EQ(r.first, first);
 }
 
-/* A memory whose pages are on the disk; touches read what is missing. */
+/* A simulated memory whose pages are on the disk; touches read the missing ones. */
 static struct memory {
     struct around a;
     bool there[PAGES], ahead[PAGES];
@@ -67,7 +67,7 @@ TEST(backwards)
     CHECK(m.commands <= PAGES / LIMIT + 5);
 }
 
-/* Each page in a random order: hardly a page is read that is not needed soon. */
+/* Each page in a random order: hardly any page is read that is not needed soon. */
 TEST(random)
 {
     static uint64_t order[PAGES];
@@ -86,7 +86,7 @@ TEST(random)
     CHECK(m.read * 10 <= m.needed * 11);
 }
 
-/* Reading around that does not pay off ends; it begins again with faults side by side. */
+/* If reading around does not pay off, it ends.  It begins again after faults on neighbouring pages. */
 TEST(adapts)
 {
     struct around a = {0};
@@ -105,11 +105,12 @@ TEST(adapts)
     for (unsigned i = 0; i < 40; i++)
         around_used(&a);
     expect(around_miss(&a, 40004, 16, LIMIT, WORTH), 40004, 4);
-    expect(around_miss(&a, 501, 16, LIMIT, WORTH), 496, 8); /* wherever the next miss is */
-    expect(around_miss(&a, 7, 16, 3, WORTH), 6, 3);         /* the limit has become less */
+    /* independent of where the next miss is */
+    expect(around_miss(&a, 501, 16, LIMIT, WORTH), 496, 8);
+    expect(around_miss(&a, 7, 16, 3, WORTH), 6, 3); /* the limit is smaller now */
 }
 
-/* Where memory has no room for a window the reader is no less sequential. */
+/* If memory has no room for a window, the reader still counts as sequential. */
 TEST(less_than_wanted)
 {
     struct around a = {.last = {0, 16}, .window = 16};
@@ -121,7 +122,7 @@ TEST(less_than_wanted)
     expect(around_miss(&a, 19, 1, LIMIT, 0), 19, 32);
 }
 
-/* 11 of 100 are used: that pays off where 9 pages are transferred while the disk reaches one, and not where 8 are. */
+/* 11 of 100 pages are used.  This pays off if 9 pages are transferred in the time of a seek, and not if 8 are. */
 TEST(worth)
 {
     for (uint64_t worth = 8; worth <= 9; worth++) {
@@ -143,7 +144,7 @@ TEST(begin_of_memory)
     expect(around_miss(&a, 0, 1, LIMIT, WORTH), 0, 1);
 }
 
-/* What a program has said goes before what was seen; a random touch leaves no trace. */
+/* A program's advice has priority over what was observed.  A random touch changes nothing. */
 TEST(advised)
 {
     struct around a = {.last = {96, 4}, .window = 4, .read = 50, .touched = 3}, was = a;
@@ -151,7 +152,7 @@ TEST(advised)
     expect(around_advised(&a, 100, 16, LIMIT, WORTH, READ_RANDOM), 100, 1);
     CHECK(memcmp(&a, &was, sizeof a) == 0);
     expect(around_advised(&a, 7, 16, LIMIT, WORTH, READ_SEQUENTIAL), 7, LIMIT);
-    around_got(&a, (struct page_run){7, LIMIT}, LIMIT - 1); /* their touches will count, too */
+    around_got(&a, (struct page_run){7, LIMIT}, LIMIT - 1); /* their touches will also count */
     CHECK_EQ(a.read, 50 + LIMIT - 1);
     expect(around_advised(&a, 100, 16, LIMIT, WORTH, 0), 100, 2);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * test_as.c - address spaces against a simple model, on a simulated machine of four boards.
+ * test_as.c - address spaces compared with a simple model, on a simulated machine of four boards.
  *
- * THEORY      Random calls (map, unmap, protect, move, fork, exit, advise, truncate) and random accesses.  The
- *             model says for each page of each space what an access must find: a fault, or a value.  An
- *             access goes through a translation buffer that forgets only what the kernel tells it to, so a
- *             missing flush shows as a wrong value or a right that is gone.  In between, all counts of the
- *             frames are checked against the page tables and trees.
+ * THEORY      The test makes random calls (map, unmap, protect, move, fork, exit, advise, truncate) and random
+ *             accesses.  The model defines for each page of each space the result of an access: a fault, or a value.
+ *             An access goes through a translation buffer that forgets only what the kernel invalidates.  So a missing
+ *             flush shows as a wrong value or as an access right that was already withdrawn.  In between, all counts of
+ *             the frames are checked against the page tables and trees.
  */
 #include "tests/host/check.h"
 #include "tests/host/machine.h"
@@ -40,8 +40,8 @@ static struct cpu_counted cpu0;
 struct cpupart cpupart_default;
 static struct thread thread0 = {.part = &cpupart_default};
 static uint64_t nfree[NODES];
-static unsigned fail_every; /* every so many'th allocation fails; 0: none */
-static int64_t live;        /* kmem objects */
+static unsigned fail_every; /* every fail_every'th allocation fails; 0: none */
+static int64_t live;        /* objects of kmem in use */
 
 struct cpu *cpus[CPU_MAX];
 unsigned ncpu = 1, nnodes = NODES;
@@ -273,7 +273,7 @@ void kmem_cache_free(struct kmem_cache *c, void *p)
     kmem_free(p);
 }
 
-/* One thread: locks that sleep are only checked for balance. */
+/* There is one thread: locks that sleep are only checked for balance. */
 void mutex_init(struct mutex *m, enum sleeprank rank)
 {
     m->rank = rank;
@@ -385,7 +385,7 @@ static bool allows(uint64_t pte, enum fault_access access)
            (access != FAULT_EXEC || (pte & PTE_NX) == 0);
 }
 
-/* One access to a word by the space that runs.  Returns as as_fault(). */
+/* One access to a word by the space that runs.  Returns the result of as_fault(). */
 static int access_word(struct as *as, uint64_t addr, enum fault_access access, uint64_t *word)
 {
     struct tlb_entry *e = &tlb[(addr >> PAGE_SHIFT) % TLB_SLOTS];
@@ -443,7 +443,7 @@ static struct space {
 static struct vm_object file;
 static uint64_t file_value[FILE_PAGES];
 static unsigned file_size = FILE_PAGES;
-static struct vm_object *shm[NSHARED]; /* each of FILE_PAGES pages */
+static struct vm_object *shm[NSHARED]; /* each has FILE_PAGES pages */
 static uint64_t shm_value[NSHARED][FILE_PAGES];
 
 static uint64_t addr_of(unsigned page)
@@ -451,7 +451,7 @@ static uint64_t addr_of(unsigned page)
     return BASE + (uint64_t)page * PAGE_SIZE;
 }
 
-/* A space that is in use or not; mostly the same one, so that the translation buffer fills. */
+/* A random space, empty or in use as `empty` says.  It is mostly the same one, so that the translation buffer fills. */
 static struct space *some_space(bool empty)
 {
     static unsigned at;
@@ -501,7 +501,7 @@ static void op_map(struct space *s)
     err = as_map(s->as, &addr, n * PAGE_SIZE, prot, flags, obj, index * PAGE_SIZE, NULL, 0);
     if (err != 0) {
         CHECK(err == -ENOMEM && fail_every != 0);
-        return; /* what was there may be gone: forget it on both sides */
+        return; /* the old mapping may be gone: removes it on both sides */
     }
     for (unsigned i = 0; i < n; i++)
         s->page[first + i] = (struct mpage){kind, prot, false, 0, object, index + i};
@@ -617,7 +617,7 @@ static void op_truncate(void)
     file_size = size;
 }
 
-/* What a shared page holds, or NULL. */
+/* The contents of a shared page, or NULL. */
 static uint64_t *shared_value(const struct mpage *m)
 {
     if (m->kind == SHARED_ANON)
@@ -777,7 +777,7 @@ static void start(void)
         shm[i] = object_create_anon(FILE_PAGES, false);
 }
 
-/* Ends everything and checks that nothing is left. */
+/* Ends all spaces and checks that nothing is left. */
 static void finish(uint64_t frames, int64_t objects)
 {
     uint64_t promised, limit;
@@ -860,7 +860,7 @@ TEST(random_calls)
     finish(frames, objects);
 }
 
-/* Memory runs out anywhere: calls fail or not, but counts stay right and nothing is lost. */
+/* Memory may run out at any point: calls may fail, but counts stay right and nothing is lost. */
 TEST(out_of_memory)
 {
     uint64_t frames;
@@ -895,7 +895,7 @@ TEST(out_of_memory)
             case 4:
                 op_advise(s);
                 break;
-            default: { /* values are not compared: a failed call may leave either state */
+            default: { /* values are not compared, because a failed call may leave either state */
                 uint64_t word = 1;
 
                 access_word(s->as, addr_of((unsigned)check_below(WINDOW)),
@@ -907,7 +907,8 @@ TEST(out_of_memory)
         verify();
         while (some_space(false) != NULL && check_below(2) == 0)
             op_exit(some_space(false));
-        for (unsigned i = 0; i < SPACES; i++) /* the model does not know: start from nothing */
+        /* the model does not know the result, so all spaces start again */
+        for (unsigned i = 0; i < SPACES; i++)
             if (space[i].as != NULL) {
                 CHECK_EQ(as_unmap(space[i].as, BASE, WINDOW * PAGE_SIZE), 0);
                 memset(space[i].page, 0, sizeof space[i].page);
@@ -933,7 +934,7 @@ TEST(first_touch_is_home)
     boot();
     as = as_create();
     CHECK_EQ(as_map(as, &addr, 8 * PAGE_SIZE, 3, MAP_PRIVATE | MAP_ANONYMOUS, NULL, 0, NULL, 0), 0);
-    for (unsigned i = 0; i < 8; i++) { /* a read places the page too */
+    for (unsigned i = 0; i < 8; i++) { /* a read places the page, too */
         thread0.lg.home = thread0.lg.touch = (uint8_t)(i % NODES);
         CHECK_EQ(access_word(as, addr + i * PAGE_SIZE, i < 4 ? FAULT_READ : FAULT_WRITE, &word), 0);
     }
@@ -958,7 +959,7 @@ TEST(next_touch_moves_pages)
         word = i + 100;
         CHECK_EQ(access_word(as, addr + i * PAGE_SIZE, FAULT_WRITE, &word), 0);
     }
-    child = as_fork(as); /* shared pages move for both */
+    child = as_fork(as); /* shared pages move for both spaces */
     CHECK_EQ(as_advise(as, addr, 4 * PAGE_SIZE, HR_MADV_ACCESS_LWP), 0);
     CHECK_EQ(lgrp_counters[2].v[LGRP_STAT_MARKED] - marked, 4);
     CHECK_EQ(as->segs.count, 2);
@@ -992,8 +993,8 @@ static void *mover(void *unused)
 }
 
 /*
- * A page that parent and child share moves, or comes back from swap.  When only the parent names its new frame, the
- * parent must not find itself alone: it would store into what the child gets a moment later.
+ * A page that parent and child share moves, or returns from swap.  When only the parent maps the new frame, the parent
+ * must not count as the only sharer: it would store into the page that the child gets a moment later.
  */
 TEST(a_frame_has_all_its_sharers_before_one_can_store_into_it)
 {
@@ -1014,10 +1015,11 @@ TEST(a_frame_has_all_its_sharers_before_one_can_store_into_it)
     page_copy(move.to, move.from, 0);
     page_hold(move.to);
     atomic_fetch_or(&move.from->flags, PG_LOCKED);
-    page_hold(move.from); /* the mover's */
+    page_hold(move.from); /* the reference of the mover */
     page_hold(move.from);
     l = &child->anon.lock;
-    atomic_fetch_add(&l->next, 1); /* somebody has the child's lock: the mover stops there */
+    /* another thread holds the child's lock, so the mover stops there */
+    atomic_fetch_add(&l->next, 1);
     CHECK_EQ(pthread_create(&thread, NULL, mover, NULL), 0);
     while (atomic_load(&l->next) != (uint16_t)(l->owner + 2))
         ;

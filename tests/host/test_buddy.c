@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * test_buddy.c - frames and kernel memory against a simple model, on a simulated machine of three boards.
+ * test_buddy.c - frames and kernel memory compared with a simple model, on a simulated machine of three boards.
  *
- * THEORY      Board 0 has the hole below 1 MiB, its border with board 1 cuts a 4 MiB block in two, and board 2 has
- *             CPUs but no memory.  The descriptors' memory is full of ones before mem_init(), as a loader may leave it.
- *             The model is the owner of each frame; at the end of each test all blocks have merged into those
- *             of its beginning.
+ * THEORY      Board 0 has the hole below 1 MiB.  Its border with board 1 cuts a 4 MiB block in two.  Board 2 has CPUs
+ *             but no memory.  Before mem_init() the memory of the descriptors is all ones, as a loader may leave it.
+ *             The model is the owner of each frame.  At the end of each test all blocks have merged into those of its
+ *             beginning.
  */
 #include "tests/host/check.h"
 #include "tests/host/machine.h"
@@ -23,14 +23,14 @@
 #include "stat/panic.h"
 
 #define MIB           (1ul << 20)
-#define ARCHIVE       (83 * MIB) /* like the initramfs: whole blocks of 4 MiB, which are free later */
+#define ARCHIVE       (83 * MIB) /* like the initramfs: whole blocks of 4 MiB, freed later */
 #define ARCHIVE_BYTES (9 * MIB)
 
 enum { NODES = 3, FRAMES = 96 * 256, NOWHERE = NODE_MAX - 1, BLOCKS_MAX = 30000 };
 
 static struct cpu_counted cpu[NODES];
 static struct mem_cpu magazines[NODES];
-static uint8_t owner[FRAMES]; /* 0: free; 1: not for us; 2: allocated */
+static uint8_t owner[FRAMES]; /* 0: free; 1: not available; 2: allocated */
 
 static const struct mem_range range[] = {
     {0, 0x9f000, 0}, {1 * MIB, 49 * MIB + 0x3000, 0}, {50 * MIB + 0x3000, 46 * MIB - 0x3000, 1}};
@@ -77,7 +77,7 @@ void mmu_init(const struct mem_range *r, unsigned n, mmu_alloc_fn alloc)
         CHECK_EQ(owner[pa >> PAGE_SHIFT], 0);
         own(pa, PAGE_SIZE, 1);
     }
-    /* descriptors: the test has its own, but takes what they would */
+    /* descriptors: the test has its own, but allocates as many frames */
     for (unsigned i = 0; i < n; i++) {
         paddr_t pa = alloc(r[i].node, HUGE_SIZE);
 
@@ -87,7 +87,7 @@ void mmu_init(const struct mem_range *r, unsigned n, mmu_alloc_fn alloc)
     }
 }
 
-/* The test goes on as a CPU of board `node`. */
+/* The test continues as a CPU of board `node`. */
 static void run_on(unsigned node)
 {
     static const struct machine_ops none;
@@ -111,7 +111,7 @@ static void start(void)
     run_on(0);
     machine_map(DIRECT_BASE, FRAMES * PAGE_SIZE);
     machine_map(VMEMMAP_BASE, FRAMES * sizeof(struct page));
-    for (unsigned i = 0; i < FRAMES; i++) /* what was there before a reset: free blocks */
+    for (unsigned i = 0; i < FRAMES; i++) /* stands for the contents before a reset: free blocks */
         vmemmap[i] = (struct page){.flags = PG_FREE, .node = i >= 51 * 256};
     memset(owner, 1, sizeof owner);
     for (unsigned i = 0; i < array_size(range); i++)
@@ -142,7 +142,7 @@ static unsigned frames_free(unsigned node)
     return n;
 }
 
-/* How many free blocks of each order a board has. */
+/* The number of free blocks of each order of a board. */
 struct shape {
     unsigned n[2][MAX_ORDER + 1];
 };
@@ -246,7 +246,7 @@ TEST(random_blocks_merge_back)
     struct shape before, after;
 
     start();
-    run_on(2); /* neither board's magazines */
+    run_on(2); /* uses the magazines of neither board */
     before = shape_now();
     for (unsigned i = 0; i < 20000; i++) {
         if (nblocks < 2000 && check_below(2) == 0)
@@ -280,7 +280,7 @@ TEST(every_frame_once_then_none)
         got++;
     CHECK_EQ(got, n0);
     CHECK_EQ(mem_free_pages(0), 0);
-    while (take(0, 0, ALLOC_NEAR) != NULL) /* the nearest other board's */
+    while (take(0, 0, ALLOC_NEAR) != NULL) /* then frames of the nearest other board */
         got++;
     CHECK_EQ(got, n0 + n1);
     CHECK(page_alloc(1, 0, ALLOC_NEAR) == NULL);
@@ -316,7 +316,7 @@ TEST(magazines)
     CHECK_EQ(mem_free_pages(1), free1 - 300);
     CHECK_EQ(mem_free_pages(0), free0 - 300);
     run_on(0);
-    give_all(); /* each to its own board */
+    give_all(); /* each frame returns to its own board */
     CHECK_EQ(mem_free_pages(1), free1);
     CHECK_EQ(mem_free_pages(0), free0);
     CHECK(magazines[0].npages <= PAGE_MAG && magazines[1].npages <= PAGE_MAG);
@@ -337,7 +337,7 @@ TEST(zeroed)
     give_all();
 }
 
-/* The first byte of each frame of the block of four at `pg`, as bits: it is not 0. */
+/* For each frame of the block of four at `pg`, a bit that is set if its first byte is not 0. */
 static unsigned frames_with_data(struct page *pg)
 {
     unsigned mask = 0;
@@ -347,7 +347,10 @@ static unsigned frames_with_data(struct page *pg)
     return mask;
 }
 
-/* What may have held code is zeroed once, before it is used for something that is not written whole. */
+/*
+ * A frame that may have held code is zeroed once, before it is used for something that does not overwrite the whole
+ * frame.
+ */
 TEST(code_is_dropped)
 {
     struct page *pg, *again;
@@ -355,7 +358,7 @@ TEST(code_is_dropped)
     start();
     run_on(0);
     pg = take(0, 2, ALLOC_STRICT | ALLOC_WHOLE);
-    page_has_code(pg, 4); /* as before the kernel */
+    page_has_code(pg, 4); /* as for frames used before the kernel */
     memset(page_to_virt(pg), 0x5a, PAGE_SIZE * 4);
     give_all();
     again = take(0, 2, ALLOC_STRICT | ALLOC_WHOLE);
@@ -373,7 +376,7 @@ TEST(code_is_dropped)
     CHECK(take(0, 2, ALLOC_STRICT) == pg);
     CHECK_EQ(frames_with_data(pg), 11);
     give_all();
-    for (unsigned i = 0; i < 4; i++) /* and the same for single frames */
+    for (unsigned i = 0; i < 4; i++) /* the same for single frames */
         CHECK(take(0, 0, ALLOC_STRICT)->no_code);
     page_has_code(block[0].pg, 1);
     memset(page_to_virt(block[0].pg), 0x5a, PAGE_SIZE);
@@ -433,7 +436,7 @@ TEST(kmem_random)
         if (object[i].p != NULL)
             object_free(i);
     CHECK_EQ(kmem_live_objects(), live);
-    /* the rest is in magazines and slabs */
+    /* the other frames are in magazines and slabs */
     CHECK(mem_free_pages(0) + mem_free_pages(1) > most - 1500);
     kmem_free(NULL);
 }
@@ -456,7 +459,7 @@ TEST(kmem_comes_from_the_node)
         }
 }
 
-/* With no two free frames in a row there is memory for objects that fit one, and for no larger ones. */
+/* Without two free frames in a row there is memory for objects that fit into one frame, and for no larger ones. */
 TEST(kmem_with_memory_in_pieces)
 {
     enum { MANY = 400 };
@@ -497,7 +500,7 @@ bool pageout_may_take(void)
     return may_take;
 }
 
-/* What is allocated as unpageable is counted, whichever CPU frees it, to within a batch for each CPU. */
+/* Unpageable allocations are counted, whichever CPU frees them, with an error of at most one batch for each CPU. */
 TEST(unpageable_frames_are_counted)
 {
     enum { BLOCKS = 100, ORDER = 2, FRAMES_TAKEN = 165, ERROR = 2 * (UNPAGEABLE_BATCH - 1) };
@@ -521,7 +524,10 @@ TEST(unpageable_frames_are_counted)
     CHECK(left <= 2 * ERROR && left >= -2 * ERROR);
 }
 
-/* Below low_pages whoever may not take the last frames gets none; above, and who may, is not asked or gets one. */
+/*
+ * Below low_pages a thread that may not take the last frames gets none.  A thread that may gets one, and above
+ * low_pages the question is not asked.
+ */
 TEST(last_frames_are_reserved)
 {
     unsigned n = 0;
@@ -539,7 +545,10 @@ TEST(last_frames_are_reserved)
     mem_nodes[1].low_pages = 0;
 }
 
-/* They pass the magazines by, in both directions: what may_take() granted to one is not had by all on his CPU. */
+/*
+ * The last frames bypass the magazines in both directions: a frame that was granted to one thread must not become
+ * available to all threads of its CPU.
+ */
 TEST(last_frames_are_not_kept)
 {
     uint64_t free1;
@@ -587,7 +596,7 @@ TEST(kmem_without_memory)
     CHECK_EQ(kmem_live_objects(), live);
 }
 
-/* ---- colours; these come last, since the bins' lists stay ---- */
+/* ---- colours; these tests come last, because the lists of the bins stay ---- */
 
 enum { COLORS = 32 };
 
@@ -630,7 +639,7 @@ TEST(colors_in_turn)
         CHECK_EQ(page_color(pg), i % COLORS);
         CHECK_EQ(pg->node, 0);
         CHECK_EQ(mem_free_pages(0), free0 - i - 1);
-        CHECK(mem_nodes[0].nbinned < COLORS); /* no more blocks are open than are needed */
+        CHECK(mem_nodes[0].nbinned < COLORS); /* no more blocks are open than needed */
     }
     give_all();
     empty_bins();
@@ -664,7 +673,10 @@ TEST(colors_at_random_among_blocks)
     CHECK(memcmp(&before, &after, sizeof before) == 0);
 }
 
-/* One colour alone: the rest of its blocks is there for others; when there is no more of it, other colours serve. */
+/*
+ * One colour alone: the rest of its blocks is available for others.  When there are no more frames of the colour, other
+ * colours are used.
+ */
 TEST(one_color_alone)
 {
     struct shape before, after;
@@ -682,7 +694,7 @@ TEST(one_color_alone)
         CHECK_EQ(mem_free_pages(0) - magazines[0].npages, want - got);
     }
     CHECK_EQ(got, want);
-    /* all there are, but for odd ends */
+    /* all frames of the colour, except for incomplete blocks */
     CHECK(right >= want / COLORS - 10 && right <= want / COLORS + 10);
     CHECK_EQ(take_colored(0, 5, ALLOC_NEAR)->node, 1);
     give_all();
@@ -692,8 +704,8 @@ TEST(one_color_alone)
 }
 
 /*
- * Arrays that grow at the same time, each from a colour of its own, get their colours from two thirds of a node: what
- * one leaves in its blocks waits for another to come there.
+ * Arrays that grow at the same time, each starting with a different colour, get their colours from two thirds of a
+ * node: frames that one leaves in its blocks wait for another array.
  */
 TEST(colors_of_growing_arrays)
 {
@@ -714,14 +726,15 @@ TEST(colors_of_growing_arrays)
     empty_bins();
 }
 
-/* Those who want half of the colours only get them from half of all frames, and blocks that come back serve again. */
+/* Users of only half of the colours get them from half of all frames, and blocks that are returned are used again. */
 TEST(half_of_the_colors)
 {
     unsigned want;
 
     start_colors();
     empty_bins();
-    want = (unsigned)(mem_free_pages(0) - magazines[0].npages) / 2 - 5 * COLORS; /* odd ends */
+    /* incomplete blocks */
+    want = (unsigned)(mem_free_pages(0) - magazines[0].npages) / 2 - 5 * COLORS;
     for (unsigned round = 0; round < 3; round++) {
         for (unsigned i = 0; i < want; i++) {
             unsigned color = COLORS / 2 + i % (COLORS / 2);

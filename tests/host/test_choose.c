@@ -32,8 +32,7 @@ static uint8_t pairs(unsigned i, unsigned j)
     return i / 2 == j / 2 ? 12 : 18;
 }
 
-/* All CPUs run something of priority 40, none is idle; the thread has priority 30, last ran on
- * 0. */
+/* All CPUs run threads of priority 40, so none is idle.  The thread has priority 30 and last ran on CPU 0. */
 static struct disp_pick begin(unsigned boards, uint8_t (*far)(unsigned, unsigned))
 {
     mk_topo(&t, boards, 4, 0, far);
@@ -79,7 +78,7 @@ TEST(warm_cache_keeps_the_last_cpu)
     CHECK_EQ(disp_pick_cpu(&p), 2);
     p.ticks_since++;
     CHECK_EQ(disp_pick_cpu(&p), 1);
-    p.is_current = true; /* preempted just now */
+    p.is_current = true; /* it was preempted just now */
     CHECK_EQ(disp_pick_cpu(&p), 2);
 }
 
@@ -87,7 +86,7 @@ TEST(returns_home_at_once)
 {
     struct disp_pick p = begin(6, NULL);
 
-    p.last = 9; /* board 2 */
+    p.last = 9; /* a CPU of board 2 */
     make_idle(9);
     make_idle(3);
     CHECK_EQ(disp_pick_cpu(&p), 3);
@@ -112,7 +111,7 @@ TEST(preempts_at_home_before_it_leaves)
     level[2] = 29;
     make_idle(20);
     CHECK_EQ(disp_pick_cpu(&p), 2);
-    level[2] = 30; /* equal priority does not do */
+    level[2] = 30; /* equal priority is not enough */
     CHECK_EQ(disp_pick_cpu(&p), 20);
 }
 
@@ -122,7 +121,7 @@ TEST(leaves_home_only_to_run_at_once)
 
     p.ticks_since = 100;
     level[3] = 35;
-    level[11] = 30; /* less busy than home, but it would have to wait there */
+    level[11] = 30; /* less busy than the home, but the thread would have to wait there */
     CHECK_EQ(disp_pick_cpu(&p), 3);
     level[11] = 29;
     CHECK_EQ(disp_pick_cpu(&p), 11);
@@ -136,10 +135,10 @@ TEST(nearest_level_first)
     p.last = 8;
     p.ticks_since = 100;
     make_idle(0);
-    make_idle(15); /* board 3: the other of the pair */
+    make_idle(15); /* board 3, the other board of the pair */
     CHECK_EQ(disp_pick_cpu(&p), 15);
     cpumask_clear(&idle, 15);
-    level[15] = 10; /* preempting near comes before idling far away */
+    level[15] = 10; /* preempting a near CPU comes before using an idle CPU far away */
     CHECK_EQ(disp_pick_cpu(&p), 15);
     level[15] = 50;
     CHECK_EQ(disp_pick_cpu(&p), 0);
@@ -190,7 +189,7 @@ TEST(real_time_has_no_locality)
     p.home = LGRP_NONE;
     p.pri = 120;
     p.ticks_since = 100;
-    level[22] = 5; /* the least busy of all: not on the board it last ran on */
+    level[22] = 5; /* the least busy of all, but not on the board on which the thread last ran */
     CHECK_EQ(disp_pick_cpu(&p), 22);
 }
 
@@ -202,7 +201,8 @@ TEST(home_without_cpus_of_the_set)
         cpumask_clear(&allowed, c);
     p.last = 1;
     level[14] = 39;
-    CHECK_EQ(disp_pick_cpu(&p), 14); /* nothing to preempt: least busy of the next level */
+    /* no thread can be preempted: the least busy CPU of the next level */
+    CHECK_EQ(disp_pick_cpu(&p), 14);
 }
 
 TEST(balance)
@@ -211,19 +211,19 @@ TEST(balance)
 
     queued[0] = 3;
     CHECK_EQ(disp_balance_cpu(&p, 0, qlen), 1);
-    queued[0] = 2; /* priority 30: must be shorter by more than 2 */
+    queued[0] = 2; /* priority 30: the other queue must be shorter by more than 2 */
     CHECK_EQ(disp_balance_cpu(&p, 0, qlen), 0);
     p.pri = 15;
     CHECK_EQ(disp_balance_cpu(&p, 0, qlen), 1);
     queued[1] = 2;
     CHECK_EQ(disp_balance_cpu(&p, 0, qlen), 0);
-    queued[3] = 9; /* goes round inside the lgroup, not on to CPU 4 */
+    queued[3] = 9; /* wraps around inside the lgroup, does not go on to CPU 4 */
     CHECK_EQ(disp_balance_cpu(&p, 3, qlen), 0);
-    CHECK_EQ(disp_balance_cpu(&p, 7, qlen), 7); /* running remotely: left alone */
+    CHECK_EQ(disp_balance_cpu(&p, 7, qlen), 7); /* a thread that runs remotely is left alone */
     cpumask_clear(&allowed, 1);
     cpumask_clear(&allowed, 2);
     cpumask_clear(&allowed, 3);
-    queued[0] = 9; /* home has one CPU: set-wide */
+    queued[0] = 9; /* the home has one CPU: the search is set-wide */
     CHECK_EQ(disp_balance_cpu(&p, 0, qlen), 4);
 }
 
@@ -248,7 +248,7 @@ TEST(steals_nearest_first)
     CHECK_EQ(disp_steal_cpu(&t, 8, 2, &busy, best_of), -1); /* all queued threads are bound */
     best[0] = 59;
     CHECK_EQ(disp_steal_cpu(&t, 8, 2, &busy, best_of), 0);
-    best[13] = 20; /* the pair's other board, although less important */
+    best[13] = 20; /* the other board of the pair, although its thread is less important */
     CHECK_EQ(disp_steal_cpu(&t, 8, 2, &busy, best_of), 13);
     best[10] = 1; /* its own board */
     CHECK_EQ(disp_steal_cpu(&t, 8, 2, &busy, best_of), 10);
@@ -281,7 +281,7 @@ TEST(any_choice_is_allowed_and_sensible)
         unsigned cpu = disp_search_cpu(&p, p.home);
 
         CHECK(cpu < t.ncpus && cpumask_test(&allowed, cpu));
-        if (any_idle) /* there is one to run on: it must run at once */
+        if (any_idle) /* there is an idle CPU on which the thread may run, so it must run at once */
             CHECK(cpumask_test(&idle, cpu) || level[cpu] < p.pri);
         cpu = disp_pick_cpu(&p);
         CHECK(cpumask_test(&allowed, cpu));

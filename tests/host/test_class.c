@@ -93,7 +93,7 @@ TEST(ranges)
     CHECK_EQ(thread_set_class(&t[0], CLASS_SYS, 0, false), -EINVAL);
 }
 
-/* Solaris's 60 priorities of class RT are told apart, go back as they came, and reach both ends. */
+/* Solaris's 60 priorities of class RT stay distinct, are returned as they were set, and reach both ends. */
 TEST(real_time_of_solaris)
 {
     for (int p = 0; p <= 59; p++) {
@@ -104,7 +104,10 @@ TEST(real_time_of_solaris)
     CHECK_EQ(class_rt_from_solaris(59), RT_LEVELS - 1);
 }
 
-/* Who waits and is not lifted by its class comes before all programs, until it goes to user mode. */
+/*
+ * A thread that waits in the kernel and is not lifted by its class has priority over all programs until it returns to
+ * user mode.
+ */
 TEST(lifted_out_of_the_kernel)
 {
     enum { LOW, NORMAL, KERNEL, YOUNG };
@@ -134,7 +137,8 @@ TEST(time_sharing)
 
     start(CLASS_TS);
     CHECK_EQ(t[0].pri, 29);
-    for (unsigned i = 0; i < 7; i++) { /* it computes: lower each time, for longer */
+    /* it computes: each time a lower priority and a longer slice */
+    for (unsigned i = 0; i < 7; i++) {
         CHECK(class_quantum(&t[0]) >= slice);
         slice = class_quantum(&t[0]);
         class_quantum_expired(&t[0]);
@@ -148,14 +152,16 @@ TEST(time_sharing)
     CHECK_EQ(t[0].pri, 58);
     thread_set_nice(&t[0], 10);
     CHECK_EQ(t[0].pri, 28);
-    CHECK_EQ(class_quantum(&t[0]), 120 * MS); /* by where it is, with its nice value */
+    CHECK_EQ(class_quantum(&t[0]), 120 * MS); /* from its present level, with its nice value */
     thread_set_nice(&t[0], -20);
     CHECK_EQ(t[0].pri, PRI_USER_MAX);
     class_yield(&t[1]);
     CHECK_EQ(t[1].pri, 28);
 }
 
-/* Whoever has neither used up a slice nor slept for a second is lifted, on a CPU as well; not while it sleeps. */
+/*
+ * A thread that has neither used up a slice nor slept for a second is lifted, also on a CPU, but not while it sleeps.
+ */
 TEST(a_second_lifts)
 {
     evaded = 0;
@@ -171,19 +177,19 @@ TEST(a_second_lifts)
     for (unsigned i = 0; i < 3; i++)
         CHECK_EQ(t[i].pri, 51);
     CHECK_EQ(t[3].pri, 19);
-    CHECK_EQ(evaded, 1); /* only 0 has waited for more than a second */
-    class_second();      /* they wait still: others there sleep and come back at more than 51 */
+    CHECK_EQ(evaded, 1); /* only thread 0 has waited for more than a second */
+    class_second();      /* they still wait: others there sleep, and return at more than 51 */
     CHECK_EQ(t[0].pri, 59);
     for (unsigned i = 0; i < 10; i++)
         class_second();
     CHECK_EQ(t[0].pri, 59);
-    CHECK_EQ(t[0].ts_dispwait, 10); /* the highest level waits for long */
+    CHECK_EQ(t[0].ts_dispwait, 10); /* the highest level waits for a long time */
     class_quantum_expired(&t[0]);
     CHECK_EQ(t[0].pri, 49);
     CHECK_EQ(t[0].ts_dispwait, 0);
 }
 
-/* The table: computing leads down to level 0, waiting up to 59, and slices are longer further down. */
+/* The table: computing leads down to level 0, waiting up to 59, and slices are longer at lower levels. */
 TEST(table_of_time_sharing)
 {
     for (int i = 0; i <= PRI_USER_MAX; i++) {
@@ -213,7 +219,7 @@ TEST(children_inherit)
     CHECK_EQ(t[2].pri, 107);
 }
 
-/* A sleep that is shorter than what was used of the slice changes nothing. */
+/* A sleep that is shorter than the used part of the slice changes nothing. */
 TEST(short_sleeps_are_none)
 {
     start(CLASS_TS);
@@ -224,7 +230,7 @@ TEST(short_sleeps_are_none)
     class_slept(&t[0]);
     CHECK_EQ(t[0].pri, 19);
     CHECK_EQ(t[0].slice_left, 7);
-    t[0].slice_whole = 7; /* nothing of it was used */
+    t[0].slice_whole = 7; /* no part of it was used */
     class_slept(&t[0]);
     CHECK(t[0].pri > 50);
     CHECK_EQ(t[0].slice_left, 0);
@@ -256,8 +262,8 @@ TEST(lent_priority)
 }
 
 /*
- * `ncpus` CPUs for `seconds`, given to the highest of the first n threads, in slices of `ms`; ran[] of the users, in
- * milliseconds.
+ * Simulates `ncpus` CPUs for `seconds`, which run the most important of the first n threads in slices of `ms`.  ran[]:
+ * the time of each user, in milliseconds.
  */
 static void compute(unsigned ncpus, unsigned n, unsigned seconds, unsigned ms, unsigned ran[])
 {
@@ -309,12 +315,12 @@ TEST(fair_shares_of_short_runs)
 
     start(CLASS_FSS);
     user[1].shares = 3;
-    compute(1, 2, 100, 1, ran); /* each gives the CPU away after 1 ms */
+    compute(1, 2, 100, 1, ran); /* each thread releases the CPU after 1 ms */
     CHECK_NEAR(ran[0], 25000, 3000);
     CHECK_NEAR(ran[1], 75000, 3000);
 }
 
-/* A user's share is what all his threads have together, on any number of CPUs. */
+/* A user's share is that of all his threads together, on any number of CPUs. */
 TEST(many_threads_are_one_share)
 {
     unsigned ran[3];

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * test_cluster.c - read-ahead and write-behind: worked sequences.
- */
+/* test_cluster.c - read-ahead and write-behind: sequences with known results. */
 #include "tests/host/check.h"
 
 #include "pages/cluster.h"
@@ -15,7 +13,7 @@ static void expect(struct page_run r, uint64_t first, uint64_t n)
         CHECK_EQ(r.first, first);
 }
 
-/* Touches `index`; what is below ra->end is there. */
+/* Touches `index`; the pages below ra->end are in memory. */
 static struct page_run touch(struct readahead *ra, uint64_t index, uint64_t want, uint64_t eof)
 {
     bool there = index < ra->end;
@@ -25,7 +23,7 @@ static struct page_run touch(struct readahead *ra, uint64_t index, uint64_t want
     return readahead_touch(ra, index, want, there, eof, LIMIT);
 }
 
-/* Page by page: windows of 4, 8, 16, 32, 32, each started when the first page of the one before is touched. */
+/* Page by page: windows of 4, 8, 16, 32, 32; each is read when the first page of the one before is touched. */
 TEST(sequential_windows)
 {
     static const struct {
@@ -48,7 +46,7 @@ TEST(sequential_windows)
     CHECK_EQ(k, 7);
 }
 
-/* A large read gets at least what it wants, and what follows starts when the next one begins. */
+/* A large read gets at least what it requests.  The next window is read when the next read begins. */
 TEST(large_reads)
 {
     struct readahead ra = {0};
@@ -62,7 +60,7 @@ TEST(large_reads)
     expect(touch(&ra, 32, 16, 1000), 48, 32);
 }
 
-/* A reader who jumps about gets what he asks for and nothing else. */
+/* A random reader gets the requested pages and nothing else. */
 TEST(random_reads)
 {
     struct readahead ra = {0};
@@ -70,13 +68,13 @@ TEST(random_reads)
     for (unsigned k = 0; k < 1000; k++) {
         uint64_t at = 2 + check_below(100000) * 8, want = 1 + check_below(6);
 
-        ra.end = 0; /* nothing is there */
+        ra.end = 0; /* no page is in memory */
         expect(readahead_touch(&ra, at, want, false, 1u << 30, LIMIT), at, want);
         CHECK_EQ(ra.size, 0);
     }
 }
 
-/* Whatever is touched, a run lies in the file, and a missing page is in it. */
+/* Whatever is touched, a run lies inside the file and contains the missing page. */
 TEST(bounds)
 {
     struct readahead ra = {0};
@@ -100,12 +98,13 @@ TEST(write_behind)
         CHECK_EQ(writebehind_put(&wb, b * 2, 2, 32).n, 0);
     expect(writebehind_put(&wb, 30, 2, 32), 0, 32);
     CHECK_EQ(writebehind_put(&wb, 32, 2, 32).n, 0);
-    expect(writebehind_put(&wb, 100, 2, 32), 32, 2); /* elsewhere: what was gathered goes */
+    /* at another place: the gathered pages are pushed */
+    expect(writebehind_put(&wb, 100, 2, 32), 32, 2);
     CHECK_EQ(writebehind_put(&wb, 102, 2, 32).n, 0);
     expect(writebehind_put(&wb, 98, 2, 32), 100, 4);
 }
 
-/* A writer goes round in 16 pages: nothing is pushed until he goes on, and then each page once. */
+/* A writer cycles within 16 pages: nothing is pushed until it goes on, and then each page once. */
 TEST(write_behind_round)
 {
     struct writebehind wb = {0};
@@ -117,11 +116,11 @@ TEST(write_behind_round)
         CHECK_EQ(writebehind_put(&wb, b * 2, 2, 32).n, 0);
     expect(writebehind_put(&wb, 30, 2, 32), 0, 32);
     expect(writebehind_put(&wb, 15, 2, 32), 0, 0);
-    /* half of a block that is gathered: elsewhere */
+    /* half of a gathered block: at another place */
     expect(writebehind_put(&wb, 16, 2, 32), 15, 2);
 }
 
-/* Each page that is put is pushed at most once, in order, and at most a cluster stays behind. */
+/* Each written page is pushed at most once, in order, and at most one cluster stays behind. */
 TEST(write_behind_loses_nothing)
 {
     struct writebehind wb = {0};
@@ -141,7 +140,7 @@ TEST(write_behind_loses_nothing)
     }
 }
 
-/* A reader that has said how it goes on: nothing ahead; or full windows at once, each started from the one before. */
+/* A reader that has given advice: no read-ahead; or full windows at once, each started from the one before. */
 TEST(advised_reads)
 {
     struct readahead ra = {0}, was;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * test_cpio.c - the reader of cpio archives: what it accepts, what it refuses, and that no
- * input leads it astray.
- */
+/* test_cpio.c - the reader of cpio archives: what it accepts, what it refuses, and that no input makes it fail. */
 #include "fs/initramfs/initramfs.h"
 
 #include <errno.h>
@@ -11,8 +8,7 @@
 
 #include "tests/host/check.h"
 
-/* Archives are built in a block of exactly their length, so that the sanitizer sees each byte
- * read beyond. */
+/* Archives are built in a block of exactly their length, so that the sanitizer sees each read beyond the end. */
 static uint8_t buf[1 << 16];
 static size_t len;
 
@@ -35,8 +31,7 @@ static void start(void)
     len = 0;
 }
 
-/* Reads all of buf[0 .. n-1] from a block of that size.  Members read; *err is the last result.
- */
+/* Reads all of buf[0 .. n-1] from a block of that size.  Returns the number of members; *err is the last result. */
 static int count(size_t n, int *err, const char **why)
 {
     uint8_t *copy = malloc(n != 0 ? n : 1);
@@ -54,7 +49,7 @@ static int count(size_t n, int *err, const char **why)
             break;
         CHECK(pos > before);
         CHECK(e.nlen > 0 && e.name[0] != '/');
-        for (size_t i = 0; i < e.size; i++) /* touches every byte it was given */
+        for (size_t i = 0; i < e.size; i++) /* touches every byte of the member */
             sum = (uint8_t)(sum + e.data[i]);
         for (size_t i = 0; i < e.nlen; i++)
             CHECK(e.name[i] != '\0');

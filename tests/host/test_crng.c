@@ -37,14 +37,14 @@ TEST(same_seed_same_numbers)
     crng_seed(&b, 7, 3);
     crng_seed(&c, 7, 4);
     crng_take(&a, one, sizeof one);
-    for (unsigned i = 0; i < sizeof other; i += 8) /* in pieces: the same bytes */
+    for (unsigned i = 0; i < sizeof other; i += 8) /* in pieces: gives the same bytes */
         crng_take(&b, other + i, 8);
     crng_take(&c, third, sizeof third);
     CHECK(memcmp(one, other, sizeof one) == 0);
     CHECK(memcmp(one, third, 16) != 0);
 }
 
-/* What was given out is not in the state any more, nor is the key it came from. */
+/* The state no longer contains the bytes that were returned, nor the key from which they came. */
 TEST(the_past_is_erased)
 {
     static struct crng c, before;

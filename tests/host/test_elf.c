@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * test_elf.c - what exec believes of an ELF file: a good one, each single fault, and a storm of random damage.
- */
+/* test_elf.c - the checks of ELF files in exec: a good file, each single fault, and random damage. */
 #include "lib/errno.h"
 #include "lib/types.h"
 #include "proc/elf.h"
@@ -10,7 +8,7 @@
 #include <string.h>
 
 #define TOP  0x7fffffffe000ull
-#define SIZE 0x20000ull /* of the file that the headers describe */
+#define SIZE 0x20000ull /* bytes of the file that the headers describe */
 
 struct ehdr {
     uint8_t ident[16];
@@ -82,7 +80,7 @@ TEST(interpreter)
     CHECK_EQ(check(), -ENOEXEC);
 }
 
-/* One field made bad; everything else as in the good file. */
+/* Makes one field bad; all else is as in the good file. */
 #define BAD(change)                                                                                \
     do {                                                                                           \
         good();                                                                                    \
@@ -103,7 +101,7 @@ TEST(single_faults)
     BAD(file.h.phoff = SIZE - 10);
     BAD(file.h.phoff = UINT64_MAX - 8);
     BAD(file.h.entry = 0x400010);   /* not executable */
-    BAD(file.h.entry = 0x1234);     /* outside */
+    BAD(file.h.entry = 0x1234);     /* outside of all segments */
     BAD(file.p[1].flags = 7);       /* writable and executable */
     BAD(file.p[1].filesz = 0x9000); /* more than memsz */
     BAD(file.p[1].off = 0x1001);    /* not congruent */
@@ -112,8 +110,8 @@ TEST(single_faults)
     BAD(file.p[2].memsz = UINT64_MAX);
     BAD(file.p[2].vaddr = TOP);
     BAD(file.p[2].vaddr = TOP - 0x100);
-    BAD(file.p[2].vaddr = 0x400f00); /* below the one before */
-    BAD(file.p[2].vaddr = 0x408f00); /* shares a page with the one before */
+    BAD(file.p[2].vaddr = 0x400f00); /* below the segment before */
+    BAD(file.p[2].vaddr = 0x408f00); /* shares a page with the segment before */
     BAD(file.p[1].memsz = file.p[1].filesz = 0);
 }
 
@@ -124,7 +122,7 @@ TEST(short_file)
     CHECK_EQ(elf_header(&file, 64, 100, &img), -ENOEXEC);
 }
 
-/* What every accepted image promises (elf.c, E1 to E4). */
+/* What holds for every accepted image (elf.c, E1 to E4). */
 static void check_promises(void)
 {
     uint64_t end = 0, found = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * test_ext.c - the journalled file system on a host: the kernel's code, on images that mke2fs makes and e2fsck judges.
+ * test_ext.c - the journalled file system on a host: the kernel's code, on images that mke2fs makes and e2fsck checks.
  *
- * The crash test records every write and flush, and rebuilds the disk as a power cut at some moment would leave it:
- * all that was flushed, and of what came after it any subset.
+ * The crash test records every write and flush, and rebuilds the disk as a power cut at some moment would leave it: all
+ * writes up to the last flush, and any subset of the writes after it.
  */
 #include "fs/ext/journal.h"
 
@@ -25,7 +25,7 @@ static int run(const char *fmt, ...)
     char cmd[1024];
     va_list ap;
 
-    if (!path) { /* where mke2fs is for who is not root */
+    if (!path) { /* where mke2fs is for users other than root */
         snprintf(cmd, sizeof cmd, "%s:/usr/sbin:/sbin", getenv("PATH"));
         setenv("PATH", cmd, 1);
         path = true;
@@ -36,7 +36,7 @@ static int run(const char *fmt, ...)
     return system(cmd);
 }
 
-/* A new image as a disk in memory. */
+/* Makes a new image as a disk in memory. */
 static struct disk *make_disk(const char *type, unsigned block, unsigned kib, const char *more)
 {
     struct disk *d, *m;
@@ -56,7 +56,7 @@ static struct disk *make_disk(const char *type, unsigned block, unsigned kib, co
     return m;
 }
 
-/* What is zero is left out of the file. */
+/* Writes the bytes to the image file, without the parts that are zero. */
 static void save(const void *mem, size_t bytes)
 {
     int fd = open(image, O_WRONLY | O_CREAT | O_TRUNC, 0644);
@@ -72,7 +72,7 @@ static void save(const void *mem, size_t bytes)
     close(fd);
 }
 
-/* What e2fsck says of a disk that is not mounted. */
+/* Checks a disk that is not mounted with e2fsck. */
 static void fsck_mem(const void *mem, size_t bytes)
 {
     save(mem, bytes);
@@ -139,7 +139,7 @@ static int rm(struct ext_fs *fs, const char *path)
     return err;
 }
 
-/* Whether directory a is d or above it. */
+/* Whether directory a is d or an ancestor of d. */
 static bool above(struct ext_inode *a, struct ext_inode *d)
 {
     struct ext_inode *up;
@@ -298,7 +298,7 @@ TEST(reads_a_tree)
     CHECK_EQ(host_kmem, 0);
 }
 
-/* ---- what we write ---- */
+/* ---- writing ---- */
 
 TEST(makes_every_kind)
 {
@@ -358,7 +358,7 @@ static int count_one(void *arg, const char *name, size_t len, uint64_t ino, enum
     return 0;
 }
 
-/* A directory so large that its index has two levels (1 KiB blocks); looking up a name reads few blocks. */
+/* A directory so large that its index has two levels (1 KiB blocks); a look-up of a name reads few blocks. */
 TEST(large_directories)
 {
     static const char *const hashes[] = {"", "-E hash_seed=00000000-0000-0000-0000-000000000001"};
@@ -387,7 +387,7 @@ TEST(large_directories)
         CHECK_EQ(host_path(fs, "/d", &dir), 0);
         before = fs->n_buf_reads;
         CHECK_EQ(ext_lookup(dir, "7777-a-name-of-some-length", 26, &i), 0);
-        /* the map's, two of the index, one of entries, the inode's */
+        /* one of the map, two of the index, one of entries, one of the inode */
         CHECK(fs->n_buf_reads - before <= 8);
         ext_iput(i);
         before = fs->n_buf_reads;
@@ -410,7 +410,7 @@ TEST(large_directories)
     CHECK_EQ(host_kmem, 0);
 }
 
-/* A reader that takes some names at a time, and counts those of 'o'. */
+/* A reader that takes a few names at a time, and counts those that begin with 'o'. */
 struct reader {
     unsigned char seen[1200];
     unsigned left;
@@ -442,7 +442,10 @@ static void touch_in(struct ext_inode *dir, const char *name)
     ext_iput(i);
 }
 
-/* Names that stay are read exactly once while others come and go, in a list of one block to an index of two levels. */
+/*
+ * Names that stay are read exactly once while others are made and removed, in directories from a list of one block to
+ * an index of two levels.
+ */
 TEST(reading_beside_changes)
 {
     static const unsigned versions[] = {0, 1, 2}; /* legacy, half MD4, TEA */
@@ -502,7 +505,7 @@ static int count_name(void *arg, const char *name, size_t len, uint64_t ino, enu
     return 0;
 }
 
-/* Names of one hash, more than a reader takes at a time: the plain hash makes them easy to find. */
+/* Names with the same hash, more than a reader takes at a time.  The plain hash makes them easy to find. */
 TEST(reading_names_of_one_hash)
 {
     static const struct {
@@ -543,7 +546,7 @@ TEST(reading_names_of_one_hash)
     CHECK_EQ(host_kmem, 0);
 }
 
-/* An index that leads to one block again and again is not followed for ever, nor is a name given out that often. */
+/* An index that leads to one block again and again is not followed for ever, and a name is not returned that often. */
 TEST(reading_made_up_directories)
 {
     for (unsigned k = 0; k < 2; k++) {
@@ -565,7 +568,7 @@ TEST(reading_made_up_directories)
         CHECK_EQ(ext_dir_read(dir, 0, &b), 0);
         if (k == 0) {
             v = (struct dx_entry *)(b->data + DX_ROOT_OFFSET + sizeof(struct dx_info));
-            ((uint16_t *)v)[1] = *(uint16_t *)v; /* the count is the limit */
+            ((uint16_t *)v)[1] = *(uint16_t *)v; /* the count is equal to the limit */
             for (uint32_t i = 1; i < *(uint16_t *)v; i++)
                 v[i] = (struct dx_entry){i << 1 | 1, v[0].block};
         } else {
@@ -622,7 +625,7 @@ TEST(sparse_and_large_files)
     CHECK_EQ(host_kmem, 0);
 }
 
-/* The disk is filled three times; what is deleted can be used again at once, and nothing is lost. */
+/* The disk is filled three times.  Deleted blocks and inodes can be used again at once, and nothing is lost. */
 TEST(full_disk)
 {
     static char block[40000];
@@ -689,10 +692,10 @@ TEST(open_files_without_a_name)
         CHECK_EQ(host_path(fs, name, &i[k]), 0);
         CHECK_EQ(rm(fs, name), 0);
     }
-    ext_iput(i[1]); /* out of the middle of the list */
+    ext_iput(i[1]); /* from the middle of the list */
     CHECK_EQ(host_read(i[2], block, 10, 600000), 10);
     CHECK_EQ(ext_sync(fs), 0);
-    after = host_disk_mem(d->mem, d->sectors * SECTOR_SIZE); /* the power goes */
+    after = host_disk_mem(d->mem, d->sectors * SECTOR_SIZE); /* the power fails */
     ext_iput(i[0]);
     ext_iput(i[2]);
     unmount(fs);
@@ -707,7 +710,7 @@ TEST(open_files_without_a_name)
     CHECK_EQ(host_kmem, 0);
 }
 
-/* A directory in which another thread is just changing entries is found, and gets another parent. */
+/* A directory in which another thread is changing entries is found, and gets another parent. */
 TEST(parent_beside_changes)
 {
     struct disk *d = make_disk("ext3", 1024, 8192, "");
@@ -726,7 +729,7 @@ TEST(parent_beside_changes)
     e = dirblock_dotdot(fs, b);
     e = (struct ext_dirent *)((uint8_t *)e + e->rec_len);
     len = e->rec_len;
-    e->rec_len = 0; /* it makes an index */
+    e->rec_len = 0; /* the other thread is making an index */
     atomic_fetch_and(&b->flags, ~(uint32_t)BUF_CHECKED);
     dir->parent = 0;
     ext_iput(dir);
@@ -741,7 +744,10 @@ TEST(parent_beside_changes)
     CHECK_EQ(host_kmem, 0);
 }
 
-/* The other name of the file that is getting one goes when the disk is asked for a block, and there is none. */
+/*
+ * When the disk is asked for a block, and has none, another thread removes the other name of the file that is getting a
+ * name.
+ */
 static struct ext_fs *beside;
 
 static bool unlink_beside(void)
@@ -796,7 +802,7 @@ TEST(link_fails_beside_an_unlink)
 
 static struct ext_inode *cut_file;
 
-/* When the blocks of the file that is being cut are free, and it is about to leave the orphan list. */
+/* Called when the blocks of the file that is being cut are free, and it is about to leave the orphan list. */
 static void unlink_cut_file(void)
 {
     if (!cut_file->orphaned || cut_file->nsectors != 0 || cut_file->map_lock.owner != 0)
@@ -805,7 +811,9 @@ static void unlink_cut_file(void)
     CHECK_EQ(rm(cut_file->fs, "/f"), 0);
 }
 
-/* An open file loses its name at the end of its truncation: it stays an orphan, whose blocks the last close frees. */
+/*
+ * An open file loses its name at the end of its truncation.  It stays an orphan, and the last close frees its blocks.
+ */
 TEST(truncate_beside_an_unlink)
 {
     static char bytes[5000];
@@ -830,7 +838,10 @@ TEST(truncate_beside_an_unlink)
     CHECK_EQ(host_kmem, 0);
 }
 
-/* A block that is a directory's and a file's block of pointers: what the file changes, the directory checks again. */
+/*
+ * A block that belongs to a directory and is also a file's block of pointers: after the file changes it, the directory
+ * checks it again.
+ */
 TEST(directory_block_is_pointers_too)
 {
     struct disk *d = make_disk("ext3", 1024, 8192, "-N 256 -O ^dir_index,^resize_inode");
@@ -873,7 +884,9 @@ TEST(directory_block_is_pointers_too)
     CHECK_EQ(host_kmem, 0);
 }
 
-/* Fills the directory /d with names until it needs a block that is not there; `name` is the one that does not fit. */
+/*
+ * Fills the directory /d with names until it needs a block that is not available; `name` is the one that does not fit.
+ */
 static void fill_names(struct ext_fs *fs, char *name, unsigned *k)
 {
     int err;
@@ -884,7 +897,7 @@ static void fill_names(struct ext_fs *fs, char *name, unsigned *k)
     CHECK_EQ(err, -ENOSPC);
 }
 
-/* The same, when the disk has been filled. */
+/* The same, after the disk has been filled. */
 static void fill_all(struct ext_fs *fs, char *name, unsigned *k)
 {
     static char bytes[1024];
@@ -900,7 +913,10 @@ static void fill_all(struct ext_fs *fs, char *name, unsigned *k)
     fill_names(fs, name, k);
 }
 
-/* What was deleted just now is there for a new name: a link and a rename commit and try again, as a new file does. */
+/*
+ * Blocks that were deleted just now are available for a new name: a link and a rename commit and try again, as a new
+ * file does.
+ */
 TEST(room_for_names_after_a_deletion)
 {
     struct disk *d = make_disk("ext3", 1024, 6144, "-m 0");
@@ -928,7 +944,7 @@ TEST(room_for_names_after_a_deletion)
     CHECK_EQ(host_kmem, 0);
 }
 
-/* The index gets a second level, and the block of entries for the name finds no room: the disk has that level. */
+/* The index gets a second level, and then there is no block of entries for the name: the new level is on the disk. */
 TEST(index_grows_on_a_full_disk)
 {
     struct disk *d = make_disk("ext3", 1024, 6144, "-m 0");
@@ -944,7 +960,7 @@ TEST(index_grows_on_a_full_disk)
     CHECK_EQ(host_path(fs, "/d", &dir), 0);
     CHECK_EQ(host_path(fs, "/fill", &fill), 0);
     fill_all(fs, name, &k);
-    while (levels == 0) { /* one block more, and again the name that did not fit */
+    while (levels == 0) { /* one more block, and again the name that did not fit */
         k--;
         CHECK_EQ(host_truncate(fill, fill->vn.size - 1024), 0);
         CHECK_EQ(ext_sync(fs), 0);
@@ -971,7 +987,7 @@ TEST(index_grows_on_a_full_disk)
     CHECK_EQ(host_kmem, 0);
 }
 
-/* Features: unknown ones of each kind. */
+/* Unknown features of each kind. */
 TEST(features)
 {
     struct disk *d = make_disk("ext4", 4096, 16384, "");
@@ -994,7 +1010,7 @@ TEST(features)
     CHECK_EQ(ext_writable(fs), -EROFS);
     CHECK_EQ(host_unmount(fs), 0);
     s->ro_compat &= ~0x10;
-    s->compat |= 0x80000000; /* a compatible one: no matter */
+    s->compat |= 0x80000000; /* an unknown compatible feature is accepted */
     CHECK_EQ(host_mount(d, false, &fs), 0);
     CHECK(!fs->rdonly);
     unmount(fs);
@@ -1002,7 +1018,7 @@ TEST(features)
     CHECK_EQ(host_kmem, 0);
 }
 
-/* ---- journals that others wrote, and ours replayed by others ---- */
+/* ---- journals written by other programs, and our journals replayed by other programs ---- */
 
 TEST(replays_debugfs_journals)
 {
@@ -1011,7 +1027,7 @@ TEST(replays_debugfs_journals)
     struct ext_fs *fs;
     uint32_t free_block = 3000;
 
-    /* Two transactions: both write the block; the second revokes another that the first wrote. */
+    /* Two transactions: both write the block; the second also revokes another block that the first wrote. */
     save(d->mem, d->sectors * SECTOR_SIZE);
     host_disk_close(d);
     CHECK_EQ(run("head -c 8192 /dev/urandom > " DIR_PATH
@@ -1032,14 +1048,15 @@ TEST(replays_debugfs_journals)
     CHECK_EQ(fread(want, 1, 4096, f), 4096);
     fclose(f);
     CHECK(memcmp(d->mem + 4096ul * free_block, want, 4096) == 0);
-    CHECK(memcmp(d->mem + 4096ul * (free_block + 1), buf, 4096) == 0); /* the revoked one stays */
+    /* the revoked block is unchanged */
+    CHECK(memcmp(d->mem + 4096ul * (free_block + 1), buf, 4096) == 0);
     unmount(fs);
     fsck(d);
     host_disk_close(d);
     CHECK_EQ(host_kmem, 0);
 }
 
-/* A block that begins like one of the journal's own comes back as it was. */
+/* A data block that begins like a block of the journal is restored unchanged. */
 TEST(escapes_magic)
 {
     struct disk *d = make_disk("ext3", 1024, 8192, ""), *after;
@@ -1058,7 +1075,7 @@ TEST(escapes_magic)
     jnl_stop(&h);
     CHECK_EQ(jnl_commit_all(fs), 0);
     after = host_disk_mem(d->mem, d->sectors * SECTOR_SIZE);
-    CHECK(memcmp(after->mem + 1024ul * start, &magic, 4) != 0); /* not yet in its place */
+    CHECK(memcmp(after->mem + 1024ul * start, &magic, 4) != 0); /* not yet at its place */
     unmount(fs);
     host_disk_close(d);
     fs = mounted(after);
@@ -1160,13 +1177,16 @@ TEST(random_changes)
     CHECK_EQ(host_kmem, 0);
 }
 
-/* What fsync promised: the content of one file that grows and is overwritten, by number. */
+/* What fsync promised: the content of one file that grows and is overwritten, as a number. */
 struct promise {
-    size_t at; /* writes and flushes recorded when it was given */
+    size_t at; /* the number of recorded writes and flushes when the promise was given */
     uint64_t number;
 };
 
-/* The disk after `cut` recorded writes, those since the last flush kept with probability 1/2. */
+/*
+ * Rebuilds the disk after `cut` recorded writes.  With `drop`, each write since the last flush is kept with probability
+ * 1/2.
+ */
 static void rebuild(uint8_t *mem, const struct disk *d, size_t cut, bool drop)
 {
     size_t flushed = 0;
@@ -1189,7 +1209,7 @@ static void check_cut(const struct disk *d, const uint8_t *base, size_t cut,
     struct ext_fs *fs;
 
     rebuild(after->mem, d, cut, drop);
-    if (by_e2fsck) { /* another's replay of our journal */
+    if (by_e2fsck) { /* e2fsck replays our journal */
         save(after->mem, bytes);
         CHECK(run("e2fsck -fy %s >/dev/null 2>&1", image) != -1);
         CHECK_EQ(run("e2fsck -fn %s >/dev/null 2>&1", image), 0);
@@ -1210,7 +1230,7 @@ static void check_cut(const struct disk *d, const uint8_t *base, size_t cut,
     host_disk_close(after);
 }
 
-/* One allocation of a few fails, and memory comes back: nobody is told. */
+/* One of a few allocations fails, and then memory is freed: no call reports an error. */
 TEST(short_memory)
 {
     for (unsigned k = 0; k < 3; k++) {
@@ -1245,21 +1265,23 @@ TEST(short_memory)
     CHECK_EQ(host_kmem, 0);
 }
 
-/* A commit waits for the bytes of a file that got blocks, or that a new size shows, and for no others. */
+/*
+ * A commit waits for the bytes of a file that got new blocks, or that become visible by a new size, and for no others.
+ */
 TEST(ordered_bytes)
 {
     static const struct {
         unsigned n;
-        uint64_t at, from, to; /* written; to 0: nothing to wait for */
+        uint64_t at, from, to; /* a write; the range to wait for, to == 0: none */
     } step[] = {
-        {16384, 0, 0, 16384},       /* new */
-        {8192, 4096, 0, 0},         /* over what is there */
+        {16384, 0, 0, 16384},       /* new blocks */
+        {8192, 4096, 0, 0},         /* over existing bytes */
         {100, 16384, 16384, 20480}, /* a new block */
         {50, 16484, 16484, 16534},  /* longer, in that block */
-        /* a new block beyond a hole: what the size shows begins at the old end */
+        /* a new block beyond a hole: what the new size shows begins at the old end */
         {4096, 40960, 16534, 45056},
         {4096, 24576, 24576, 28672}, /* into the hole */
-        {45056, 0, 20480, 40960},    /* what is left of it */
+        {45056, 0, 20480, 40960},    /* into the rest of the hole */
         {10000, 10000, 0, 0},
     };
     static uint8_t bytes[45056];
@@ -1285,7 +1307,7 @@ TEST(ordered_bytes)
     ext_iput(i);
     CHECK_EQ(ext_sync(fs), 0);
     CHECK_EQ(host_ordered, 1);
-    CHECK_EQ(host_ordered_from, 5000); /* the zeros behind the end are on its page */
+    CHECK_EQ(host_ordered_from, 5000); /* the zeros beyond the end are on its page */
     unmount(fs);
     fsck(d);
     host_disk_close(d);
@@ -1328,21 +1350,21 @@ TEST(fsync_after_eviction)
 static struct ext_inode *grown;
 static unsigned looks;
 
-/* A thread that calls fsync now finds the change: the inode is dirty, or in a transaction that is to be committed. */
+/* A thread that calls fsync now finds the change: the inode is dirty, or in a transaction that will be committed. */
 static void look_at_grown(void)
 {
     looks++;
     CHECK(grown->dirty || !jnl_committed(grown->fs, grown->tid));
 }
 
-/* So does a thread that calls fdatasync: the size is not in the table, or in a transaction that is to be committed. */
+/* Also a thread that calls fdatasync: the size is not yet in the table, or in a transaction that will be committed. */
 static void look_at_size(void)
 {
     looks++;
     CHECK(grown->vn.size != grown->disksize || !jnl_committed(grown->fs, grown->tid));
 }
 
-/* fsync of a file whose inode another thread is just writing to the table waits for the same commit. */
+/* While another thread is writing the inode of a file to the table, fsync of the file waits for the same commit. */
 TEST(fsync_beside_another)
 {
     static uint8_t bytes[200];
@@ -1353,7 +1375,7 @@ TEST(fsync_beside_another)
     CHECK_EQ(make(fs, "/f", VREG, NULL), 0);
     CHECK_EQ(put(fs, "/f", bytes, 100, 0), 100);
     CHECK_EQ(ext_sync(fs), 0);
-    CHECK_EQ(put(fs, "/f", bytes, 200, 100), 200); /* longer, in the block that it has */
+    CHECK_EQ(put(fs, "/f", bytes, 200, 100), 200); /* longer, in its present block */
     CHECK_EQ(host_path(fs, "/f", &grown), 0);
     CHECK(grown->dirty && jnl_committed(fs, grown->tid));
     host_before_mutex = look_at_grown;
@@ -1375,7 +1397,7 @@ TEST(fsync_beside_another)
     CHECK_EQ(host_kmem, 0);
 }
 
-/* The error that was noted on the disk is still there when a replay has put an older superblock into its place. */
+/* The error that was recorded on the disk is still there after a replay has restored an older superblock. */
 TEST(error_outlives_replay)
 {
     struct disk *d = make_disk("ext3", 1024, 8192, ""), *after;
@@ -1384,7 +1406,7 @@ TEST(error_outlives_replay)
 
     CHECK_EQ(make(fs, "/f", VREG, NULL), 0);
     CHECK_EQ(host_path(fs, "/f", &i), 0);
-    CHECK_EQ(rm(fs, "/f"), 0); /* an orphan: the superblock is in the log */
+    CHECK_EQ(rm(fs, "/f"), 0); /* makes an orphan, so the superblock is in the log */
     CHECK_EQ(ext_sync(fs), 0);
     fs->errors = EXT_ERRORS_RO;
     ext_error(fs, "not really");
@@ -1393,7 +1415,7 @@ TEST(error_outlives_replay)
     ext_iput(i);
     host_unmount(fs);
     host_disk_close(d);
-    /* and the second mount, without a replay, does not forget it */
+    /* the second mount, without a replay, keeps it, too */
     for (unsigned k = 0; k < 2; k++) {
         fs = mounted(after);
         CHECK(fs->sb->state & EXT_STATE_ERROR);
@@ -1411,7 +1433,7 @@ static void change_again(void)
     ext_idirty(grown);
 }
 
-/* A sync ends although an inode changes as fast as it is written; what was changed before it is written, too. */
+/* A sync ends although an inode changes as fast as it is written.  What was changed before the sync is written, too. */
 TEST(sync_beside_changes)
 {
     static uint8_t bytes[200];
@@ -1440,7 +1462,7 @@ TEST(sync_beside_changes)
     CHECK_EQ(host_kmem, 0);
 }
 
-/* A directory of more blocks than one transaction may revoke goes. */
+/* A directory with more blocks than one transaction may revoke can be removed. */
 TEST(long_directory_goes)
 {
     struct disk *d = make_disk("ext3", 1024, 32768, "");
@@ -1473,7 +1495,10 @@ TEST(long_directory_goes)
     CHECK_EQ(host_kmem, 0);
 }
 
-/* The disk fails while a file is deleted, or cut: that is done when the disk is well again, else by the next mount. */
+/*
+ * The disk fails while a file is deleted or cut.  The work is completed when the disk works again, or else by the next
+ * mount.
+ */
 TEST(unfinished_work)
 {
     static char data[300000];
@@ -1511,7 +1536,7 @@ TEST(unfinished_work)
             CHECK_EQ(fs->sb->last_orphan, 0);
             CHECK_EQ(fs->free_blocks, before);
             unmount(fs);
-        } else { /* the power fails before it is tried again */
+        } else { /* the power fails before the second try */
             struct disk *after;
 
             CHECK_EQ(jnl_commit_all(fs), 0);
@@ -1529,7 +1554,7 @@ TEST(unfinished_work)
     CHECK_EQ(host_kmem, 0);
 }
 
-/* An inode of 128 bytes has no room for a time beyond January 2038, or for nanoseconds. */
+/* An inode of 128 bytes has no room for a time after January 2038, or for nanoseconds. */
 TEST(old_inodes_times)
 {
     static const int64_t year_2100 = 4102444800, year_1800 = -5364662400;
@@ -1560,7 +1585,7 @@ TEST(old_inodes_times)
 
 static struct disk *cut_from, *cut_off;
 
-/* While a file is being cut its pages are about to go: all is committed, and the power fails. */
+/* Called when a file is being cut and its pages are about to be dropped: commits everything, and cuts the power. */
 static void cut_power(struct ext_inode *i, uint64_t size)
 {
     CHECK_EQ(jnl_commit_all(i->fs), 0);
@@ -1569,7 +1594,7 @@ static void cut_power(struct ext_inode *i, uint64_t size)
         cut_off = host_disk_mem(cut_from->mem, cut_from->sectors * SECTOR_SIZE);
 }
 
-/* A commit between the new size of a file and the release of its blocks: the orphan list has it. */
+/* A commit comes between the new size of a file and the release of its blocks: the file is in the orphan list. */
 TEST(cut_in_the_middle)
 {
     static char data[300000];
@@ -1602,7 +1627,7 @@ TEST(cut_in_the_middle)
     CHECK_EQ(host_kmem, 0);
 }
 
-/* What is made and goes within one transaction leaves no revoke record, and needs no commit for want of room. */
+/* Files that are made and removed in one transaction leave no revoke record, and need no commit to free space. */
 TEST(short_lives)
 {
     struct disk *d = make_disk("ext3", 4096, 65536, "");
@@ -1618,7 +1643,7 @@ TEST(short_lives)
     }
     CHECK_EQ(fs->n_commits, commits);
     CHECK_EQ(fs->n_revokes, revokes);
-    /* what the log has of its block may not come back */
+    /* an older copy of its block in the log must not be restored */
     for (unsigned placed = 0; placed < 2; placed++) {
         CHECK_EQ(make(fs, "/d", VDIR, NULL), 0);
         CHECK_EQ(ext_sync(fs), 0);
@@ -1678,7 +1703,7 @@ TEST(power_cuts)
     CHECK_EQ(host_kmem, 0);
 }
 
-/* The disk fails after some thousand accesses: errors, no crash; what was acknowledged before is there. */
+/* The disk fails after a few thousand accesses: errors, but no crash; all that was acknowledged before is there. */
 TEST(failing_disk)
 {
     for (unsigned k = 0; k < 30; k++) {

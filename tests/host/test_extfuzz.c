@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * test_extfuzz.c - corrupt disks against the file system's code: no crash, no hang, no access outside of memory.
+ * test_extfuzz.c - corrupt disks and the file system's code: no crash, no hang, no access outside of memory.
  *
- * Three images are the base: one with a journal and 1 KiB blocks, the same as a power cut left it, with transactions
- * in its log, and one without a journal and 4 KiB blocks.  Each of 2,000 images has up to eight changes: of a field
- * of the superblock, a descriptor, an inode, a directory entry, a pointer, the journal, or of bytes anywhere.  It is
- * mounted, read through, worked on, and unmounted; each image has a limit of time and of disk accesses.
- * build/host/test_extfuzz -s SEED repeats a run; image N of it alone: FUZZ_ONLY=N.  FUZZ_DUMP=FILE writes the first 50
- * images into a file instead, one after the other, for a machine to mount (tests/test_ext.py).
+ * There are three base images: one with a journal and 1 KiB blocks, the same as a power cut left it, with transactions
+ * in its log, and one without a journal and with 4 KiB blocks.  Each of 2,000 images has up to eight changes: of a
+ * field of the superblock, a descriptor, an inode, a directory entry, a pointer, the journal, or of bytes anywhere.  It
+ * is mounted, read through, changed, and unmounted.  Each image has a limit of time and of disk accesses.
+ * build/host/test_extfuzz -s SEED repeats a run; FUZZ_ONLY=N runs only image N of it.  FUZZ_DUMP=FILE writes the first
+ * 50 images into a file instead, one after the other, for a machine to mount (tests/test_ext.py).
  */
 #include "fs/ext/journal.h"
 
@@ -19,8 +19,8 @@
 
 #define IMAGES   2000
 #define DUMPED   50
-#define SECONDS  20      /* for one image, under the sanitizers, on a machine with other work */
-#define ACCESSES 400000u /* reads and writes of one image */
+#define SECONDS  20      /* for one image, with the sanitizers, on a busy machine */
+#define ACCESSES 400000u /* the most reads and writes of one image */
 
 struct base {
     uint8_t *mem;
@@ -30,7 +30,7 @@ static struct base bases[3];
 static unsigned current;
 static uint64_t state;
 
-/* As check_random(), but begun anew for each image, so that it can be repeated alone. */
+/* Like check_random(), but starts anew for each image, so that one image can be repeated alone. */
 static uint64_t random_bits(void)
 {
     uint64_t z = state += 0x9e3779b97f4a7c15ull;
@@ -45,7 +45,7 @@ static uint64_t below(uint64_t n)
     return n == 0 ? 0 : random_bits() % n;
 }
 
-/* Only ever called when an image takes far too long: names it. */
+/* Called only when an image takes far too long; prints its number. */
 static void too_slow(int sig)
 {
     (void)sig;
@@ -106,7 +106,7 @@ static void rm(struct ext_fs *fs, const char *path)
     ext_iput(dir);
 }
 
-/* The second base: work, committed and not checkpointed, and the power goes. */
+/* Makes the second base: changes that are committed but not checkpointed, and then the power fails. */
 static void make_dirty(struct base *b, const struct base *clean)
 {
     struct disk *d = host_disk_mem(clean->mem, clean->bytes);
@@ -210,7 +210,7 @@ static uint8_t *block(const struct layout *l, uint32_t b)
     return l->mem + (size_t)(b < l->blocks ? b : l->blocks - 1) * l->bs;
 }
 
-/* The bytes of an inode, preferably one in use. */
+/* The bytes of an inode, usually of one in use. */
 static struct ext_dinode *inode(const struct layout *l)
 {
     struct ext_dinode *d = NULL;
@@ -246,11 +246,11 @@ static void mutate(const struct layout *l)
     case 3: /* an inode */
         change((uint8_t *)d, l->s->inode_size > 128 ? 152 : 128, l->blocks);
         break;
-    case 4: /* its pointers */
+    case 4: /* the pointers of an inode */
         change((uint8_t *)d->block, sizeof d->block, l->blocks);
         break;
     case 5:
-    case 6: /* a block it has: entries, pointers, an index */
+    case 6: /* a block of an inode: entries, pointers, an index */
         p = block(l, d->block[below(3)]);
         change(p, below(2) ? 64 : l->bs, l->blocks);
         break;
@@ -265,17 +265,17 @@ static void mutate(const struct layout *l)
     case 9: /* the journal's superblock */
         change(block(l, jblock), 0x50, l->blocks);
         break;
-    case 10: /* its log */
+    case 10: /* the log of the journal */
         p = block(l, jblock + 1 + (uint32_t)below(200));
         change(p, below(2) ? 64 : l->bs, l->blocks);
         break;
-    default: /* anywhere */
+    default: /* bytes anywhere */
         for (unsigned k = 0; k < 20; k++)
             l->mem[below((uint64_t)l->blocks * l->bs)] = (uint8_t)random_bits();
     }
 }
 
-/* ---- what is done with an image ---- */
+/* ---- work with an image ---- */
 
 struct found {
     char name[20][256];
@@ -384,7 +384,7 @@ static bool one(const struct base *b, FILE *dump)
     l.gdt = l.s->first_data_block + 1;
     l.ngroups =
         (l.blocks - l.s->first_data_block + l.s->blocks_per_group - 1) / l.s->blocks_per_group;
-    /* where things are is read from the base, which stays as it is */
+    /* places are computed from the base, which is not changed */
     uint8_t *mem = d->mem;
     struct layout orig = l;
 
@@ -449,7 +449,7 @@ TEST(mutated_images)
             check_fail(__FILE__, __LINE__, "image %u: %ld pieces of memory are lost", current,
                        host_kmem);
     }
-    /* Neither are all refused nor all taken, or the changes would be none to speak of. */
+    /* If all images were refused, or none, the changes would be useless. */
     if (only == NULL && dump == NULL) {
         CHECK(mounted > IMAGES / 4);
         CHECK(mounted < IMAGES * 9 / 10);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * test_fireplane.c - the interconnect model, with sequences worked out by hand.
- * The resources that transfers use are test_fireplane_wire.c's; the machine under test is described in fpmachine.h.
+ * test_fireplane.c - the interconnect model, with sequences whose results were computed by hand.  test_fireplane_wire.c
+ * tests the resources that transfers use; fpmachine.h describes the machine under test.
  */
 #include "check.h"
 
@@ -84,7 +84,7 @@ TEST(the_page_says_what_is_modelled)
 TEST(latency_on_the_own_board)
 {
     machine(2, mid, "");
-    /* Lines 0, 1, 2, 3 are controlled by CPUs 0 to 3; far apart, so that none continues a stream. */
+    /* Lines 0, 1, 2, 3 are controlled by CPUs 0 to 3.  They are far apart, so that none continues a stream. */
     CHECK_EQ(load(0, 0x1000), 180 * NS);
     CHECK_EQ(load(0, 0x3000 + LINE), 193 * NS);
     CHECK_EQ(load(0, 0x5000 + 2 * LINE), 207 * NS);
@@ -126,7 +126,8 @@ TEST(latency_from_a_maxcpu_board)
     CHECK_EQ(load(8, 0x1000), 240 * NS);
     CHECK_EQ(n(8)->miss_local, 1);
     CHECK(load(9, BOARD) >= 333 * NS);
-    CHECK_EQ(load(2, 0x3000 + 2 * LINE), 180 * NS); /* the Uniboard's CPUs control memory as ever */
+    /* the Uniboard's CPUs control memory as before */
+    CHECK_EQ(load(2, 0x3000 + 2 * LINE), 180 * NS);
     CHECK_EQ(FP_CPU(page, 9)->board, 0);
 }
 
@@ -150,9 +151,9 @@ TEST(a_load_waits_for_the_external_cache)
     CHECK_EQ(load(0, 0x1000), clocks + 180 * NS);
     CHECK_EQ(load(0, 0x1008), 0);
     CHECK_EQ(load(0, 0x1020), clocks);         /* the second half of the line */
-    CHECK_EQ(load_float(0, 0x1000 + LINE), 0); /* prefetched: the stream goes on */
+    CHECK_EQ(load_float(0, 0x1000 + LINE), 0); /* prefetched: the stream continues */
     CHECK_EQ(load_float(0, 0x1020 + LINE), 0);
-    /* what is prefetched is for floating-point loads only */
+    /* prefetched lines are for floating-point loads only */
     CHECK_EQ(load(0, 0x1000 + 2 * LINE), clocks);
     fp_flush_tlb(m, 0);
     CHECK_EQ(load(0, 0x1000), clocks);
@@ -164,7 +165,7 @@ TEST(a_load_waits_for_the_external_cache)
 
 /* ---- level 1 ------------------------------------------------------------------------------- */
 
-/* Lines of one set: in the data cache 16 KB apart, in the prefetch cache 512 bytes. */
+/* Lines of one set are 16 KB apart in the data cache, and 512 bytes in the prefetch cache. */
 TEST(level_one_has_four_ways)
 {
     const uint64_t clocks = 13 * 1111, way = 16384;
@@ -175,14 +176,14 @@ TEST(level_one_has_four_ways)
     for (unsigned i = 1; i < 5; i++)
         CHECK_EQ(load(0, i * way), 0);
     CHECK_EQ(n(0)->ec_hit, 0);
-    CHECK_EQ(load(0, 0), clocks); /* the first in was the first out; now the second is */
+    CHECK_EQ(load(0, 0), clocks); /* the first line was replaced first; now the second is */
     CHECK_EQ(load(0, 2 * way), 0);
     CHECK_EQ(load(0, way), clocks);
     CHECK_EQ(n(0)->ec_hit, 2);
 
     machine(1, mid, "ecache_latency = 13\nmisses_in_flight = 64\n");
     load_float(0, 0);
-    for (unsigned i = 1; i <= 40; i++) /* line 1 to 40; 32 lines stay */
+    for (unsigned i = 1; i <= 40; i++) /* lines 1 to 40; 32 lines stay */
         CHECK_EQ(load_float(0, i * LINE), 0);
     for (unsigned i = 9; i <= 40; i++)
         CHECK_EQ(load_float(0, i * LINE + 32), 0);
@@ -191,7 +192,7 @@ TEST(level_one_has_four_ways)
     CHECK_EQ(n(0)->ec_hit, 2);
 }
 
-/* Four thousand lines have one place of the filter or another in common; level 1 has room for 2,048 halves of lines. */
+/* Of four thousand lines many share a place of the filter; level 1 has room for 2,048 halves of lines. */
 TEST(what_the_filter_forgets_costs_nothing)
 {
     machine(1, mid, "ecache_latency = 13\n");
@@ -203,7 +204,7 @@ TEST(what_the_filter_forgets_costs_nothing)
         CHECK_EQ(load(0, i * LINE), 0);
     machine(1, mid, "ecache_latency = 13\n");
     load(0, 0);
-    /* the next line that has the place of line 0, in another set */
+    /* the next line that shares the place of line 0, but is in another set */
     for (uint64_t v = 1; v < 1 << 20; v++)
         if (fp_recent_at(&m->cpu[0], v | m->cpu[0].gen) ==
                 fp_recent_at(&m->cpu[0], m->cpu[0].gen) &&
@@ -225,8 +226,8 @@ TEST(a_line_that_another_changes_leaves_level_one)
     load(1, 0x1000);
     store(1, 0x1000);
     CHECK(load(0, 0x1000) > 180 * NS);
-    CHECK_EQ(load(0, 0x1020), 13 * 1111); /* the old half is not good */
-    store(0, 0x1000); /* others have it: they must forget it, the writer need not */
+    CHECK_EQ(load(0, 0x1020), 13 * 1111); /* the old half is invalid */
+    store(0, 0x1000); /* others have copies: these are invalidated, the writer's is not */
     CHECK_EQ(load(0, 0x1000), 0);
     CHECK_EQ(load(0, 0x1020), 0);
     CHECK(load(1, 0x1000) > 180 * NS);
@@ -248,11 +249,11 @@ TEST(misses_of_a_stream_overlap)
     CHECK_EQ(load(0, 0), 180 * NS); /* starts the stream */
     for (unsigned i = 1; i <= 8; i++)
         CHECK_EQ(load(0, i * LINE), 0);
-    /* All eight were asked for at 180 ns; line 4, the CPU's own, is back first. */
+    /* All eight were requested at 180 ns.  Line 4, the CPU's own, arrives first. */
     CHECK_EQ(load(0, 9 * LINE), 180 * NS);
     CHECK_EQ(clock_of(0), 360 * NS);
     fp_drain(&m->cpu[0]);
-    CHECK_EQ(clock_of(0), (360 + 193) * NS); /* the ninth: line 9 is the pair's */
+    CHECK_EQ(clock_of(0), (360 + 193) * NS); /* the ninth: line 9 belongs to the pair */
 }
 
 TEST(streams_go_down_too_and_nine_are_too_many)
@@ -265,7 +266,7 @@ TEST(streams_go_down_too_and_nine_are_too_many)
         for (unsigned i = 0; i < 9; i++) {
             uint64_t t = load(0, 0x100000 + i * 0x10000 + round * LINE);
 
-            CHECK(t >= 180 * NS); /* each comes back when its stream is forgotten */
+            CHECK(t >= 180 * NS); /* each waits again after its stream was forgotten */
         }
 }
 
@@ -278,13 +279,13 @@ TEST(a_store_makes_other_copies_stale)
     load(1, 0x1000);
     load(4, 0x1000);
     CHECK_EQ(n(4)->miss_remote, 1);
-    store(1, 0x1000); /* has a copy: an address transaction, no data */
+    store(1, 0x1000); /* another CPU has a copy: an address transaction without data */
     CHECK_EQ(n(1)->ec_ref, 2);
     CHECK_EQ(n(1)->ec_hit, 1);
     CHECK(load(0, 0x1000) > 0);
     CHECK_EQ(n(0)->miss_local, 2);
     CHECK_EQ(load(1, 0x1000), 0);
-    CHECK_EQ(n(1)->ec_ref, 2); /* it is in level 1, though others read it now */
+    CHECK_EQ(n(1)->ec_ref, 2); /* it is in level 1, although others read it now */
     CHECK(load(4, 0x1000) > 0);
 }
 
@@ -293,13 +294,13 @@ TEST(a_modified_line_comes_from_its_owner)
     uint64_t memory;
 
     machine(3, mid, "");
-    load(8, BOARD + 0x1000); /* board 2's CPU modifies a line of board 1 */
+    load(8, BOARD + 0x1000); /* a CPU of board 2 modifies a line of board 1 */
     store(8, BOARD + 0x1000);
     CHECK_EQ(FP_TRAFFIC(page)[1][2], LINE);
     memory = n(0)->queue_ps[FP_RES_MEMORY];
     fp_stall(&m->cpu[4], 1000 * NS); /* later, so that the lines do not meet in the crossbar */
     fp_stall(&m->cpu[0], 2000 * NS);
-    CHECK_EQ(load(4, BOARD + 0x1000), 240 * NS); /* at home, but the data are not */
+    CHECK_EQ(load(4, BOARD + 0x1000), 240 * NS); /* the line's home is here, but its data is not */
     CHECK_EQ(n(4)->miss_local, 1);
     CHECK_EQ(FP_TRAFFIC(page)[2][1], LINE);
     CHECK_EQ(n(0)->queue_ps[FP_RES_MEMORY], memory);
@@ -319,7 +320,7 @@ TEST(a_line_alone_is_modified_without_a_word)
     CHECK_EQ(m->bucket[m->kind[FP_RES_BUS].first], bus);
     CHECK_EQ(n(0)->ec_hit, 1);
     CHECK_EQ(store(0, 0x1008), 0);
-    CHECK_EQ(n(0)->ec_ref, 2); /* level 1 now */
+    CHECK_EQ(n(0)->ec_ref, 2); /* now from level 1 */
 }
 
 TEST(a_line_that_is_owned_is_changed_again_without_a_word)
@@ -346,7 +347,7 @@ TEST(a_line_that_left_its_owner_is_shared_with_none)
     load(0, 0x1000);
     store(0, 0x1000);
     load(0, 0x1000 + way);
-    load(0, 0x1000 + 2 * way); /* two ways: the first leaves */
+    load(0, 0x1000 + 2 * way); /* two ways: the first line is replaced */
     load(1, 0x1000);
     bus = m->bucket[m->kind[FP_RES_BUS].first];
     store(1, 0x1000);
@@ -361,7 +362,7 @@ TEST(what_leaves_the_external_cache_is_written_if_modified)
     load(0, 0x10000);
     store(0, 0x10000);
     load(0, 0x10000 + way);
-    load(0, 0x10000 + 2 * way); /* the third in a set of two */
+    load(0, 0x10000 + 2 * way); /* the third line in a set of two */
     CHECK_EQ(n(0)->writeback, 1);
     CHECK_EQ(load(0, 0x10000), 0); /* level 1 keeps what the external cache does not */
     fp_flush_tlb(m, 0);
@@ -370,7 +371,7 @@ TEST(what_leaves_the_external_cache_is_written_if_modified)
     CHECK_EQ(n(0)->writeback, 1); /* it was not modified again */
 }
 
-/* Two modified lines leave at once; a write-back to the CPU's own memory takes 180 ns. */
+/* Two modified lines leave at once.  A write-back to the CPU's own memory takes 180 ns. */
 TEST(write_backs_are_a_small_queue)
 {
     const uint64_t way = 4096;
@@ -410,28 +411,28 @@ TEST(an_access_across_two_lines_looks_at_both)
 
     machine(1, mid, "");
     CHECK_EQ(load(0, 0x1000), 180 * NS);
-    CHECK_EQ(load(0, second - 8), 0); /* within the first, its second half */
+    CHECK_EQ(load(0, second - 8), 0); /* within the first line, its second half */
     CHECK_EQ(n(0)->ec_ref, 2);
-    CHECK_EQ(load(0, second - 4), 0); /* the second is prefetched: no wait, but a miss */
+    CHECK_EQ(load(0, second - 4), 0); /* the second line is prefetched: no wait, but a miss */
     CHECK_EQ(n(0)->loads, 3);
     CHECK_EQ(n(0)->ec_ref, 3);
     CHECK_EQ(n(0)->load_miss_local, 2);
     CHECK_EQ(load(0, second), 0);
     CHECK_EQ(n(0)->ec_ref, 3);
-    CHECK_EQ(load(0, 0x1000 + 32 - 4), 0); /* across two halves that are there */
-    CHECK_EQ(load(0, second + 32 - 4), 0); /* one that is not */
+    CHECK_EQ(load(0, 0x1000 + 32 - 4), 0); /* across two halves that are present */
+    CHECK_EQ(load(0, second + 32 - 4), 0); /* across one that is not */
     CHECK_EQ(n(0)->ec_ref, 4);
 
     machine(1, mid, "");
     CHECK_EQ(load(0, second), 193 * NS);
-    CHECK_EQ(load(0, second - 1), 0); /* the first goes down the stream */
+    CHECK_EQ(load(0, second - 1), 0); /* the first line continues the stream */
     CHECK_EQ(n(0)->load_miss_local, 2);
 
     machine(1, mid, "");
-    CHECK_EQ(load(0, second - 4), 180 * NS); /* neither is there */
+    CHECK_EQ(load(0, second - 4), 180 * NS); /* neither line is present */
     CHECK_EQ(n(0)->load_miss_local, 2);
 
-    for (unsigned i = 0; i < 2; i++) { /* a store: each in turn is not its own */
+    for (unsigned i = 0; i < 2; i++) { /* a store: the CPU owns neither line */
         machine(1, mid, "");
         load(0, 0x1000);
         load(0, second);
@@ -459,7 +460,7 @@ TEST(a_whole_line_is_written_without_being_read)
     CHECK_EQ(FP_TRAFFIC(page)[1][0], 0);
     fp_drain(&m->cpu[0]);
     CHECK_EQ(clock_of(0), 240 * NS);
-    CHECK(load(0, BOARD + 0x1000) > 0); /* it is not in the cache */
+    CHECK(load(0, BOARD + 0x1000) > 0); /* the line is not in the cache */
 }
 
 TEST(a_whole_line_makes_other_copies_stale)
@@ -494,7 +495,7 @@ TEST(an_incomplete_line_is_read_when_it_must_leave)
     for (unsigned i = 0; i < FP_WC_WAYS; i++)
         store(0, 0x10000 + i * FP_WC_SETS * LINE);
     CHECK_EQ(n(0)->ec_ref, 0);
-    /* a fifth in the set: the first is read for ownership */
+    /* a fifth line in the set: the first is read for ownership */
     store(0, 0x10000 + FP_WC_WAYS * FP_WC_SETS * LINE);
     CHECK_EQ(n(0)->ec_ref, 1);
     CHECK_EQ(n(0)->miss_local, 1);
@@ -531,7 +532,8 @@ TEST(a_load_from_an_incomplete_line_comes_after_earlier_stores)
     machine(1, mid, "ecache_latency = 13\n");
     store(0, 0x1000);
     CHECK_EQ(load(0, 0x1000), 13 * 1111 + 180 * NS);
-    for (unsigned i = 0; i < FP_WC_WAYS + 1; i++) /* the first is read to be owned, for 180 ns */
+    /* the first line is read for ownership, for 180 ns */
+    for (unsigned i = 0; i < FP_WC_WAYS + 1; i++)
         store(0, 0x10000 + i * FP_WC_SETS * LINE);
     store(0, 0x20000 + LINE);
     CHECK_EQ(load(0, 0x20000 + LINE), (180 + 193) * NS);
@@ -551,7 +553,7 @@ TEST(a_line_filled_through_two_address_spaces)
 TEST(with_write_allocate_a_store_miss_reads_its_line)
 {
     machine(1, mid, "write_allocate = always\n");
-    CHECK_EQ(store(0, 0x1000), 0); /* not waited for */
+    CHECK_EQ(store(0, 0x1000), 0); /* the CPU does not wait */
     CHECK_EQ(n(0)->miss_local, 1);
     CHECK_EQ(store(0, 0x1008), 0);
     CHECK_EQ(n(0)->ec_ref, 1);
@@ -560,18 +562,20 @@ TEST(with_write_allocate_a_store_miss_reads_its_line)
     CHECK_EQ(clock_of(0), 180 * NS);
 }
 
-/* The first lines of pages: 180 ns each. */
+/* The first lines of pages take 180 ns each. */
 TEST(stores_own_their_lines_in_order)
 {
     machine(1, mid, "write_allocate = always\nstore_queue = 3\n");
     CHECK_EQ(store(0, 0x1000), 0);
     CHECK_EQ(store(0, 0x1008), 0);
-    CHECK_EQ(store(0, 0x3000), 0); /* asks when the first has its line; three are in the queue */
-    CHECK_EQ(load(0, 0x5000), 180 * NS); /* a load asks at once: the first is there as well */
-    CHECK_EQ(store(0, 0x7000), 0);       /* asks at 360 ns */
+    /* requested when the first store has its line; three stores are in the queue */
+    CHECK_EQ(store(0, 0x3000), 0);
+    /* a load is requested at once; the first line has arrived by then, too */
+    CHECK_EQ(load(0, 0x5000), 180 * NS);
+    CHECK_EQ(store(0, 0x7000), 0); /* requested at 360 ns */
     CHECK_EQ(store(0, 0x7008), 0);
-    CHECK_EQ(store(0, 0x7010), 180 * NS); /* until the store to 0x3000 has left */
-    CHECK_EQ(store(0, 0x7018), 180 * NS); /* until that to 0x7000 has */
+    CHECK_EQ(store(0, 0x7010), 180 * NS); /* waits until the store to 0x3000 has left */
+    CHECK_EQ(store(0, 0x7018), 180 * NS); /* waits until the store to 0x7000 has left */
     fp_drain(&m->cpu[0]);
     CHECK_EQ(clock_of(0), 540 * NS);
 
@@ -585,8 +589,8 @@ TEST(stores_own_their_lines_in_order)
     machine(1, mid, "write_allocate = always\nstores_in_flight = 2\n");
     CHECK_EQ(store(0, 0x1000), 0);
     CHECK_EQ(store(0, 0x3000), 0);
-    CHECK_EQ(store(0, 0x5000), 0); /* asks at 180 ns */
-    CHECK_EQ(store(0, 0x7000), 0); /* so does this: the second was back as well */
+    CHECK_EQ(store(0, 0x5000), 0); /* requested at 180 ns */
+    CHECK_EQ(store(0, 0x7000), 0); /* this, too: the second line had arrived as well */
     fp_drain(&m->cpu[0]);
     CHECK_EQ(clock_of(0), 360 * NS);
 }
@@ -602,18 +606,21 @@ TEST(a_store_to_a_shared_line_waits_its_turn)
     CHECK_EQ(store(1, 0x3000), 193 * NS); /* an address transaction takes as long */
 }
 
-/* The eighth store behind one that must own its line waits for that, also if it completes lines that are not read. */
+/*
+ * The eighth store behind one that must own its line waits for that one, also if it completes a line that is not read.
+ */
 TEST(stores_wait_in_the_store_queue)
 {
     machine(1, mid, "misses_in_flight = 7\n");
-    for (unsigned i = 0; i < FP_WC_WAYS + 1; i++) /* the last makes the first be read */
+    /* because of the last store the first line is read */
+    for (unsigned i = 0; i < FP_WC_WAYS + 1; i++)
         store(0, 0x10000 + i * FP_WC_SETS * LINE);
     CHECK_EQ(n(0)->ec_ref, 1);
     for (unsigned i = 0; i < 7; i++) /* in another set */
         CHECK_EQ(store(0, 0x20000 + LINE + 8 * i), 0);
     CHECK_EQ(store(0, 0x20000 + LINE + 56), 180 * NS);
     CHECK_EQ(n(0)->writeback, 1);
-    for (unsigned i = 2; i < FP_WC_SETS; i++) /* none waits any more */
+    for (unsigned i = 2; i < FP_WC_SETS; i++) /* no store waits any more */
         store_line(0, 0x20000 + i * LINE);
     CHECK_EQ(n(0)->writeback, FP_WC_SETS - 1);
     CHECK_EQ(clock_of(0), 180 * NS);
@@ -646,17 +653,19 @@ TEST(a_cpu_that_moved_data_gives_way_sooner)
     machine(1, mid, "order_ps = 20000\n");
     for (unsigned c = 0; c < 4; c++)
         fp_run(&m->cpu[c], 1, 1111);
-    fp_slice(&m->cpu[0]); /* it was alone before */
+    fp_slice(&m->cpu[0]); /* it was the only active CPU before */
     fp_slice(&m->cpu[1]);
     memset(yielded, 0, sizeof yielded);
     fp_run(&m->cpu[1], 200, 200 * 1111);
-    CHECK(!yielded[1]); /* 222 ns ahead, and nothing of it can be in others' way */
+    CHECK(!yielded[1]); /* 222 ns ahead, and none of its transfers can affect the others */
     load(0, 0x1000);
     fp_run(&m->cpu[0], 1, 1111);
     CHECK(yielded[0]);
 }
 
-/* Or it would run on alone until those that it woke have their turn, and they would take its clock for the time. */
+/*
+ * Otherwise the CPU would run on alone until the CPUs that it woke get their turns, and they would start at its clock.
+ */
 TEST(a_cpu_alone_gives_way_too)
 {
     machine(1, mid, "");
@@ -675,7 +684,7 @@ TEST(who_waited_catches_up_with_the_slowest)
     machine(1, mid, "");
     fp_run(&m->cpu[0], 100, 111100);
     fp_run(&m->cpu[1], 300, 333300);
-    fp_run(&m->cpu[2], 1, 1111); /* was inactive: no earlier than CPU 0 */
+    fp_run(&m->cpu[2], 1, 1111); /* was inactive: its clock is set to at least CPU 0's */
     CHECK_EQ(clock_of(2), 111100);
     fp_pause(m, 2);
     fp_run(&m->cpu[0], 100, 111100);
@@ -707,7 +716,7 @@ TEST(a_switch_waits_for_misses_and_brings_the_threads_time)
     machine(1, mid, "");
     slot = FP_CPU(page, 1);
     fp_run(&m->cpu[0], 9000, 9000 * 1111);
-    fp_run(&m->cpu[1], 1, 1111); /* catches up */
+    fp_run(&m->cpu[1], 1, 1111); /* its clock catches up */
     fp_pause(m, 0);
     store_line(1, 0x1000);
     slot->arg[0] = 0;
@@ -715,7 +724,7 @@ TEST(a_switch_waits_for_misses_and_brings_the_threads_time)
     CHECK_EQ(slot->ret[0], 9000 * 1111 + 193 * NS);
     CHECK_EQ(slot->counts.time_ps, slot->ret[0]);
     CHECK_EQ(slot->active, 0);
-    slot->arg[0] = ~0ull; /* nonsense: later than any CPU ever was */
+    slot->arg[0] = ~0ull; /* invalid: later than any CPU ever was */
     fp_doorbell(m, 1, FP_OP_SWITCH);
     CHECK_EQ(clock_of(1), slot->ret[0]);
     FP_CPU(page, 2)->arg[0] = slot->ret[0];
@@ -728,7 +737,7 @@ TEST(a_time_that_was_published_can_be_handed_on_at_once)
 {
     machine(1, mid, "");
     fp_run(&m->cpu[0], 1, 1111);         /* begins a slice */
-    fp_run(&m->cpu[0], 100, 100 * 1111); /* within it */
+    fp_run(&m->cpu[0], 100, 100 * 1111); /* within the slice */
     fp_doorbell(m, 0, FP_OP_SYNC);
     CHECK_EQ(clock_of(0), 101 * 1111);
     FP_CPU(page, 1)->arg[0] = FP_CPU(page, 0)->counts.time_ps;
@@ -741,7 +750,7 @@ TEST(what_waits_for_floating_point_is_told_apart)
     machine(1, mid, "");
     fp_run(&m->cpu[0], 900, 900 * 1111);
     fp_slice(&m->cpu[0]);
-    fp_run(&m->cpu[1], 10, 14 * 1111); /* less than what it skips: CPU 0's time */
+    fp_run(&m->cpu[1], 10, 14 * 1111); /* less than what is skipped: CPU 0's time */
     load(1, 0x1000);
     fp_run(&m->cpu[1], 3, 3 * 1111);
     fp_doorbell(m, 1, FP_OP_SYNC);
@@ -754,7 +763,7 @@ TEST(what_waits_for_floating_point_is_told_apart)
     CHECK_EQ(n(0)->time_ps, n(1)->time_ps);
     CHECK_EQ(n(0)->fp_stall_ps, 0);
     fp_doorbell(m, 0, FP_OP_DISARM);
-    fp_doorbell(m, 0, FP_OP_ARM); /* and so do all */
+    fp_doorbell(m, 0, FP_OP_ARM); /* and all CPUs do */
     CHECK_EQ(n(2)->time_ps, n(1)->time_ps);
     CHECK_EQ(n(2)->fp_stall_ps, 0);
     CHECK_EQ(n(1)->fp_stall_ps, 4 * 1111);
@@ -777,18 +786,18 @@ TEST(arming_sets_all_clocks_to_the_latest_and_empties_the_caches)
     CHECK(load(3, 0x1000) > 0);
 }
 
-/* ---- bad guests ---------------------------------------------------------------------------- */
+/* ---- invalid requests of guests ---- */
 
 TEST(probes_that_make_no_sense_are_refused)
 {
     static const uint64_t bad[][4] = {
         {0, 0, 0, 0},                  /* empty */
         {0x100000, 0, 0x1000, 0},      /* address outside */
-        {0x1000, 0x1001, 0x1000, 0},   /* not a page */
+        {0x1000, 0x1001, 0x1000, 0},   /* not page-aligned */
         {0, 0, 0x1000, 99},            /* no such board */
         {0, 0, 1ull << 60, 0},         /* beyond all memory */
-        {~0ull, ~0xfffull, 0x1000, 0}, /* at the end of the world */
-        {0x2000, 0x2000, 0x1000, 0},   /* inside what is known */
+        {~0ull, ~0xfffull, 0x1000, 0}, /* at the end of the address space */
+        {0x2000, 0x2000, 0x1000, 0},   /* inside a known range */
         {BOARD - 0x1000, BOARD - 0x1000, 0x2000, 0},
     };
 
@@ -802,7 +811,7 @@ TEST(probes_that_make_no_sense_are_refused)
         CHECK_EQ(FP_CPU(page, 2)->ret[0], 1);
     }
     CHECK_EQ(m->nranges, 1);
-    probe_board(0); /* the same once more is no fault */
+    probe_board(0); /* the same range again is no fault */
     CHECK_EQ(FP_CPU(page, 0)->ret[0], 0);
 }
 
@@ -893,7 +902,7 @@ static void fuzz(const char *family, const char *more)
             for (unsigned k = 0; k < 4; k++)
                 store_line(c, (at & ~63ull) + k * LINE);
             break;
-        case 4: /* the guest scribbles over the page */
+        case 4: /* the guest writes random bytes to the page */
             page[check_below(sizeof page)] = (char)check_random();
             break;
         default:
@@ -931,7 +940,7 @@ TEST(fuzz_high_end)
 TEST(any_bytes_are_some_instruction)
 {
     for (unsigned i = 0; i < 100000; i++) {
-        /* up to the end: the sanitizer looks */
+        /* up to the end, so that the sanitizer sees a read beyond it */
         uint8_t bytes[16], *code = bytes + check_below(sizeof bytes + 1);
         unsigned op = 0;
 

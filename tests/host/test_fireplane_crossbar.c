@@ -2,8 +2,8 @@
 /*
  * test_fireplane_crossbar.c - the data crossbar: ports that move one line at a time, in or out, and queues behind them.
  *
- * THEORY      fp_crossbar() is asked for lines by hand, at times that are whole slots from START on.  What it answers
- *             is the slot in which the receiver's wires take the line.
+ * THEORY      The tests request lines from fp_crossbar() at times that are whole slots after START.  The result is the
+ *             slot in which the receiver's wires take the line.
  * SEE ALSO    qemu/fireplane/crossbar.c (X1 to X3), test_fireplane_wire.c (rates)
  */
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 #define START 1000u
 
-/* The slot that a line asked for at slot `at` gets; counted from START. */
+/* The slot, counted from START, of a line that is requested at slot `at`. */
 static uint64_t line(unsigned from, unsigned to, uint64_t at)
 {
     return fp_crossbar(m, from, to, (START + at) * m->slot_ps) / m->slot_ps - START;
@@ -34,9 +34,9 @@ TEST(a_port_moves_one_line_at_a_time_in_or_out)
     machine(5, high, "");
     CHECK_EQ(line(0, 1, 0), 0);
     CHECK_EQ(line(2, 1, 0), 1); /* the receiver's wires are busy */
-    CHECK_EQ(line(0, 3, 0), 1); /* the sender's are */
-    CHECK_EQ(line(1, 4, 0), 2); /* lines come in to 1 meanwhile: it can send none */
-    CHECK_EQ(line(3, 0, 0), 2); /* 0 sends in slots 0 and 1, 3 takes a line in 1 */
+    CHECK_EQ(line(0, 3, 0), 1); /* the sender's wires are busy */
+    CHECK_EQ(line(1, 4, 0), 2); /* lines arrive at 1 in these slots, so it can send none */
+    CHECK_EQ(line(3, 0, 0), 2); /* 0 sends in slots 0 and 1; 3 receives a line in slot 1 */
 }
 
 TEST(a_line_holds_up_those_behind_it)
@@ -45,8 +45,8 @@ TEST(a_line_holds_up_those_behind_it)
     for (unsigned i = 0; i < 10; i++)
         CHECK_EQ(line(2 + i % 4, 1, 0), i);
     CHECK_EQ(line(0, 1, 0), 10); /* its receiver is busy until then */
-    CHECK_EQ(line(0, 7, 0), 11); /* its own receiver is idle */
-    CHECK_EQ(line(7, 6, 0), 0);  /* another board's line is not held up */
+    CHECK_EQ(line(0, 7, 0), 11); /* the receiver is idle */
+    CHECK_EQ(line(7, 6, 0), 0);  /* a line of another board is not delayed */
 }
 
 TEST(a_full_queue_keeps_lines_from_the_senders_wires)
@@ -61,7 +61,7 @@ TEST(a_full_queue_keeps_lines_from_the_senders_wires)
         CHECK_EQ(line(0, 1, 0), 10);
         for (unsigned i = 1; i < 5; i++)
             CHECK_EQ(line(0, 7, 0), 10 + i);
-        /* the wires of 0 were taken in slots 0 .. depth-1, and then again when the first line had left: */
+        /* the wires of 0 were taken in slots 0 .. depth-1, and again when the first line had left: */
         for (unsigned i = depth; i < 10; i++)
             CHECK_EQ(line(6, 0, depth), i);
     }
@@ -90,8 +90,8 @@ TEST(what_was_long_ago_is_forgotten)
 }
 
 /*
- * Boards that always have 16 lines to send to boards chosen at random, in the order of time.  Returns the part of the
- * wires' time that is used, in thousandths.
+ * Simulates boards that always have 16 lines to send to random boards, in the order of time.  Returns the used part of
+ * the wires' time, in thousandths.
  */
 static unsigned used_at_random(const char *depth)
 {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * test_fireplane_wire.c - the interconnect model: which resources a transfer uses, and how fast each lets it be.
+ * test_fireplane_wire.c - the interconnect model: the resources that a transfer uses, and the rate that each permits.
  *
- * THEORY      A flow is a CPU that moves many lines of one board's memory, all in the same way.  The rate of some flows
- *             shows the resource that limits them.  So one resource is made slow, all others are quick, and the
- *             rate says how often the busiest one of that kind is used: never, if the flows are as fast as before.
+ * THEORY      A flow is a CPU that moves many lines of one board's memory, all in the same way.  The rate of several
+ *             flows shows the resource that limits them.  So the test makes one resource slow and all others fast.  The
+ *             rate then says how often the busiest resource of that kind is used.  If the flows are as fast as before,
+ *             it is never used.
  * SEE ALSO    fpmachine.h, qemu/fireplane/wire.c, docs/fireplane.md
  */
 #include "check.h"
@@ -16,9 +17,9 @@ enum move {
     LOAD,       /* loads that miss */
     STORE,      /* stores that miss and read their line to own it; needs write_allocate = always */
     WHOLE_LINE, /* stores of all bytes of a line */
-    /* changed lines leave the external cache, for each a line of the CPU's board is read */
+    /* changed lines leave the external cache; for each a line of the CPU's board is read */
     WRITE_BACK,
-    CLAIM, /* stores to lines that another CPU has too: address transactions without data */
+    CLAIM, /* stores to lines of which another CPU has a copy: address transactions without data */
 };
 
 struct flow {
@@ -32,7 +33,10 @@ static uint64_t round_up(uint64_t x, uint64_t step)
     return (x + step - 1) / step * step;
 }
 
-/* Flows whose numbers differ by less than four have lines of their own.  WRITE_BACK reads the upper half of a board. */
+/*
+ * The address of a line.  Flows whose numbers differ by less than four use different lines.  WRITE_BACK reads the upper
+ * half of a board.
+ */
 static uint64_t address_of(unsigned board, unsigned flow, unsigned line)
 {
     return board * BOARD + flow % 4 * (BOARD / 8) + (uint64_t)line * LINE;
@@ -66,7 +70,7 @@ static void move_line(const struct flow *f, enum move move, unsigned flow, unsig
         store(f->cpu, address);
 }
 
-/* When all CPUs have what they asked for, ps. */
+/* Waits until all CPUs have the requested lines.  Returns the time, ps. */
 static uint64_t drain_all(void)
 {
     uint64_t end = 0;
@@ -80,8 +84,8 @@ static uint64_t drain_all(void)
 }
 
 /*
- * MB/s when each of `count` flows moves `lines` lines; the slowest CPU goes next, and of its flows the one that is
- * behind.  waited[]: what transfers waited for each kind of resource meanwhile, ps.
+ * MB/s when each of `count` flows moves `lines` lines.  The slowest CPU goes next, with that of its flows that is
+ * behind.  waited[]: the time that transfers waited for each kind of resource, ps.
  */
 static uint64_t saturate(const struct flow *flows, unsigned count, enum move move, unsigned lines,
                          uint64_t waited[FP_RES_COUNT])
@@ -92,7 +96,7 @@ static uint64_t saturate(const struct flow *flows, unsigned count, enum move mov
     for (unsigned f = 0; f < count; f++)
         for (unsigned i = 0; i < lines; i++)
             prepare_line(&flows[f], move, address_of(flows[f].home, f, i));
-    start = round_up(drain_all(), m->p.bucket_ps); /* in buckets of which nothing was taken */
+    start = round_up(drain_all(), m->p.bucket_ps); /* in buckets that are still empty */
     for (unsigned i = 0; i < ncpus; i++)
         fp_stall(&m->cpu[i], start);
     for (unsigned k = 0; k < FP_RES_COUNT; k++) {
@@ -121,7 +125,7 @@ static uint64_t saturate(const struct flow *flows, unsigned count, enum move mov
 
 /* ---- the paper's rates: Table B-3 ---------------------------------------------------------- */
 
-/* MB/s when the first `cpus` CPUs each read `lines` lines from the board `shift` boards further. */
+/* MB/s when each of the first `cpus` CPUs reads `lines` lines from the board `shift` boards further. */
 static uint64_t read_rate(unsigned cpus, unsigned shift, unsigned lines)
 {
     struct flow flows[FP_MAX_CPUS];
@@ -145,10 +149,11 @@ TEST(saturation_of_one_board)
     machine(2, mid, "misses_in_flight = 16\n");
     CHECK_RATE(read_rate(4, 1, 20000), 4800);
     CHECK(n(1)->queue_ps[FP_RES_CROSSBAR] > 0);
-    /* each board reads from the other: 2,400 for each, each way */
+    /* each board reads from the other: 2,400 for each, in each direction */
     machine(2, mid, "misses_in_flight = 16\n");
     CHECK_RATE(read_rate(8, 1, 20000), 2 * 2400);
-    machine(3, mid, "crossbar_queue = 16\n"); /* a ring of three: with queues of 4 it is 4 % less */
+    /* a ring of three; with queues of 4 the rate is 4 % lower */
+    machine(3, mid, "crossbar_queue = 16\n");
     CHECK_RATE(read_rate(12, 1, 20000), 3 * 2400);
 }
 
@@ -180,14 +185,14 @@ TEST(saturation_of_the_15k)
     CHECK(n(1)->queue_ps[FP_RES_CROSSBAR] > 0);
 }
 
-/* ---- which resources a transfer uses ------------------------------------------------------- */
+/* ---- the resources that a transfer uses ---- */
 
 #define BOARDS 5
 #define FLOWS  3
 #define LINES  1000
 #define QUICK  320000 /* MB/s; 10,000 lines in a bucket */
 #define SLOW   320    /* MB/s; 10 lines in a bucket */
-/* ps of waits in a quick crossbar, ten slots a line: where lines meet */
+/* ps of waits in a fast crossbar, ten slots for each line, where lines meet */
 #define MEETS  (FLOWS * LINES * 2000ull)
 
 #define MOVES(move) (1u << (move))
@@ -195,14 +200,14 @@ TEST(saturation_of_the_15k)
 /* CPUs of one board and of three boards, the memory of their own boards */
 #define OWN_MEMORY  {{0, 0, 0}, {1, 0, 0}, {2, 0, 0}}
 #define OWN_EACH    {{0, 0, 0}, {4, 1, 0}, {8, 2, 0}}
-/* one CPU, the memory of three other boards; CPUs of three boards, the memory of another one */
+/* one CPU, the memory of three other boards; CPUs of three boards, the memory of one other board */
 #define TO_THREE    {{0, 1, 0}, {0, 2, 0}, {0, 3, 0}}
 #define TO_ONE      {{4, 0, 0}, {8, 0, 0}, {12, 0, 0}}
 
 /*
- * How many lines the busiest resource of each kind moves while each flow moves one: port, memory, address bus, request,
- * response, crossbar, in a mid-range server and in a high-end one.  Boards of a mid-range server are one snoop domain;
- * those of a high-end server have requests and responses between them.
+ * The number of lines that the busiest resource of each kind moves while each flow moves one: port, memory, address
+ * bus, request, response, crossbar; in a mid-range server and in a high-end one.  The boards of a mid-range server are
+ * one snoop domain; those of a high-end server exchange requests and responses.
  */
 static const struct row {
     const char *what;
@@ -221,7 +226,7 @@ static const struct row {
      {{4, 0, 1}, {8, 0, 2}, {12, 0, 3}},
      {1, 3, 3, 0, 0, 3},
      {1, 3, 3, 3, 3, 3}},
-    /* from the cache of a CPU: of the lines' board the bus is used, not the memory */
+    /* from the cache of a CPU: the bus of the lines' board is used, its memory is not */
     {"one owner on the board", READS, {{0, 0, 3}, {1, 0, 3}, {2, 0, 3}}, {3, 0, 3}, {3, 0, 3}},
     {"three owners on the board", READS, {{0, 0, 1}, {0, 0, 2}, {0, 0, 3}}, {3, 0, 3}, {3, 0, 3}},
     {"owners on the board, lines of others",
@@ -255,7 +260,7 @@ static const struct row {
     {"of one board", MOVES(CLAIM), TO_ONE, {0, 0, 3}, {0, 0, 3, 3, 3}},
 };
 
-/* The rate of a row's flows when one kind of resource is slow; FP_RES_COUNT: none. */
+/* The rate of a row's flows when one kind of resource is slow; FP_RES_COUNT: none is slow. */
 static uint64_t rate_with_slow(const struct row *r, enum move move, const char *family,
                                unsigned slow, uint64_t waited[FP_RES_COUNT])
 {
@@ -356,5 +361,6 @@ TEST(a_bucket_is_filled_and_the_future_is_nobodys_queue)
         fp_reserve(m, FP_RES_PORT, 0, 11 * bucket);
     CHECK_EQ(fp_reserve(m, FP_RES_PORT, 0, 10 * bucket), 12 * bucket);
     CHECK_EQ(fp_reserve(m, FP_RES_PORT, 0, (10 + FP_BUCKETS) * bucket), (10 + FP_BUCKETS) * bucket);
-    CHECK_EQ(fp_reserve(m, FP_RES_PORT, 0, 10 * bucket), 10 * bucket); /* too long ago to know */
+    /* too long ago: the bucket is forgotten */
+    CHECK_EQ(fp_reserve(m, FP_RES_PORT, 0, 10 * bucket), 10 * bucket);
 }

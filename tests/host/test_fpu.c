@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * test_fpu.c - floating-point latency: instructions decoded, and blocks whose waits were worked out by hand.
+ * test_fpu.c - floating-point latency: decoded instructions, and blocks whose waits were computed by hand.
  *
- * Clocks from operands to result: 4 of additions and multiplications, 3 of moves, 20 and 29 of divisions and roots.
+ * Clock cycles from operands to result: 4 for additions and multiplications, 3 for moves, 20 and 29 for divisions and
+ * roots.
  */
 #include "check.h"
 
@@ -52,7 +53,7 @@ static uint64_t stalls(const struct fp_params *p, const struct code *code, size_
     return fpu_stalls(p, insn, n, loops);
 }
 
-/* The clocks that a block of these instructions waits; with latencies of 1 it must never. */
+/* Checks the clock cycles that a block of these instructions waits.  With latencies of 1 it must never wait. */
 #define WAITS(clocks, loops, ...)                                                                  \
     do {                                                                                           \
         const struct code block[] = {__VA_ARGS__};                                                 \
@@ -81,7 +82,7 @@ TEST(independent_operations_do_not_wait)
 
 TEST(all_behind_one_that_waits_wait_too)
 {
-    /* 0; 4; 5, though its operands were there at 0; 9: the result of the third. */
+    /* Issued at 0; 4; 5, although its operands were ready at 0; 9, which waits for the result of the third. */
     WAITS(6, false, ADDSD_1_0, ADDSD_1_0, ADDSD_2_3, MULSD_0_3);
 }
 
@@ -90,9 +91,9 @@ TEST(loads_and_copies)
     WAITS(0, false, LOAD_0, ADDSD_1_0);
     /* addsd (%rdi),%xmm0: reads and writes 0 */
     WAITS(3, false, LOAD_0, ADDSD_1_0, I("\xf2\x0f\x58\x07"));
-    WAITS(0, false, ADDSD_1_0, LOAD_0, MULSD_0_3);     /* the sum was thrown away */
+    WAITS(0, false, ADDSD_1_0, LOAD_0, MULSD_0_3);     /* the sum is not used */
     WAITS(0, false, ADDSD_1_0, I("\x66\x0f\x28\xd8")); /* movapd %xmm0,%xmm3 passes it on */
-    WAITS(2, false, ADDSD_1_0, I("\x66\x0f\x28\xd8"), ADDSD_2_3); /* and 3 is there when 0 is */
+    WAITS(2, false, ADDSD_1_0, I("\x66\x0f\x28\xd8"), ADDSD_2_3); /* and 3 is ready when 0 is */
     WAITS(0, false, ADDSD_1_0, I("\x66\x0f\xef\xc0"), MULSD_0_3); /* pxor %xmm0,%xmm0 */
     WAITS(0, false, ADDSD_1_0, I("\x66\x0f\x57\xc0"), MULSD_0_3); /* xorpd %xmm0,%xmm0 */
     WAITS(5, false, ADDSD_1_0, I("\x66\x0f\x57\xc1"), MULSD_0_3); /* xorpd %xmm1,%xmm0: 0, 4, 7 */
@@ -112,9 +113,9 @@ TEST(stores_go_with_the_operation_but_not_with_a_division)
 
 TEST(divisions_are_not_pipelined)
 {
-    WAITS(19, false, DIVSD_1_0, MULSD_0_3);             /* the quotient */
-    WAITS(17, false, DIVSD_1_0, MULSD_4_5);             /* the multiplier: taken for 18 clocks */
-    WAITS(0, false, DIVSD_1_0, ADDSD_2_3, ADDSD_4_5);   /* not the adder */
+    WAITS(19, false, DIVSD_1_0, MULSD_0_3); /* the quotient */
+    WAITS(17, false, DIVSD_1_0, MULSD_4_5); /* the multiplier is busy for 18 clock cycles */
+    WAITS(0, false, DIVSD_1_0, ADDSD_2_3, ADDSD_4_5);   /* the adder is not busy */
     WAITS(17, false, DIVSD_1_0, I("\xf2\x0f\x5e\xd4")); /* divsd %xmm4,%xmm2 */
     WAITS(16, false, I("\xf3\x0f\x5e\xc1"), STORE_0);   /* divss: 17 */
     WAITS(19, false, I("\xf3\x0f\x51\xc1"), STORE_0);   /* sqrtss: 20 */
@@ -123,7 +124,7 @@ TEST(divisions_are_not_pipelined)
 
 TEST(packed_instructions_are_several_operations)
 {
-    /* addpd, mulpd: the second sum is there at 5 */
+    /* addpd, mulpd: the second sum is ready at 5 */
     WAITS(4, false, I("\x66\x0f\x58\xc1"), I("\x66\x0f\x59\xd8"));
     WAITS(1, false, I("\x66\x0f\x58\xc1"), ADDSD_2_3); /* the adder begins its second at 1 */
     WAITS(0, false, I("\x66\x0f\x58\xc1"), MULSD_4_5);
@@ -158,7 +159,7 @@ TEST(a_loop_onto_itself_waits_for_its_last_round)
     WAITS(0, false, ADDSD_1_0, NOP);
     WAITS(2, true, ADDSD_1_0, NOP);
     WAITS(0, true, ADDSD_1_0, NOP, NOP, NOP);
-    WAITS(16, true, DIVSD_1_0, LOAD_0); /* the multiplier is free at 18, the round is 2 long */
+    WAITS(16, true, DIVSD_1_0, LOAD_0); /* the multiplier is free at 18; the loop body is 2 long */
 }
 
 TEST(jumps_to_the_first_instruction)
@@ -207,7 +208,7 @@ TEST(instructions_in_full)
         {I("\xc5\xfb\x58\xc1"), {FPU_OTHER, {16, 16}, 16, 1}}, /* vaddsd */
         {I("\xd8\xc1"), {FPU_OTHER, {16, 16}, 16, 1}},         /* fadd: x87 */
         {I("\x48\x8b\x07"), {FPU_OTHER, {16, 16}, 16, 1}},
-        {I("\xf2\x0f\x58"), {FPU_OTHER, {16, 16}, 16, 1}}, /* cut off */
+        {I("\xf2\x0f\x58"), {FPU_OTHER, {16, 16}, 16, 1}}, /* incomplete */
         {I("\xf2"), {FPU_OTHER, {16, 16}, 16, 1}},
         {I("\x66\x48"), {FPU_OTHER, {16, 16}, 16, 1}},
         {I(""), {FPU_OTHER, {16, 16}, 16, 1}},
@@ -222,7 +223,7 @@ TEST(instructions_in_full)
     }
 }
 
-/* Whatever the bytes, a block ends, and waits no longer than if each instruction were four roots. */
+/* Whatever the bytes are, a block ends, and waits no longer than if each instruction were four roots. */
 TEST(fuzz)
 {
     for (unsigned round = 0; round < 20000; round++) {
@@ -236,11 +237,11 @@ TEST(fuzz)
 
             for (size_t k = 0; k < length; k++)
                 bytes[k] = (uint8_t)check_random();
-            if (check_below(4) && length > 3) { /* likely ones */
+            if (check_below(4) && length > 3) { /* likely instructions */
                 bytes[at++] = (uint8_t[]){0xf2, 0xf3, 0x66, 0x48}[check_below(4)];
                 bytes[at++] = 0x0f;
             }
-            /* the sanitizer sees what is beyond the end */
+            /* so that the sanitizer sees a read beyond the end */
             memcpy(exact + sizeof exact - length, bytes, length);
             insn[i] = fpu_decode(exact + sizeof exact - length, length);
             CHECK(insn[i].kind <= FPU_ROOT_SINGLE && insn[i].to <= FPU_NONE);

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * test_fs.c - names, directories, file data, descriptors and pipes on a host: the same code as
- * in the kernel.
+ * test_fs.c - names, directories, file data, descriptors and pipes on a host: the kernel's own code.
  *
- * The random tests compare file data with a plain array, and look for what is left over after
- * random changes of names.
+ * The random tests compare file data with a plain array, and check what is left after random changes of names.
  */
 #include "ipc/ipc.h"
 #include "vfs/file.h"
@@ -39,7 +37,7 @@ void proc_signal_self(int sig)
     host_signals++;
 }
 
-/* A look-up that waits for a umount (vfs_cross): one thread alone never does. */
+/* A look-up that waits for a umount (vfs_cross): does not occur with one thread. */
 void cv_wait_spin(struct cv *cv, struct spinlock *l, const char *what)
 {
     check_fail(__FILE__, __LINE__, "waits for %s", what);
@@ -151,7 +149,10 @@ static int mount_counted(const char *source, const char *options, unsigned flags
     return err;
 }
 
-/* sync() needs no path: it writes a file system in a directory whose path is too long to be told. */
+/*
+ * sync() needs no path: it also writes a file system that is mounted on a directory whose path is too long to be
+ * returned.
+ */
 TEST(sync_without_a_path)
 {
     static struct vfs_type counted = {.name = "counted", .mount = mount_counted};
@@ -318,7 +319,7 @@ TEST(permissions)
 
     CHECK_EQ(put(f, "x", 1, -1), 1);
     file_release(f);
-    CHECK_EQ(attr("/p/suid").mode, 0777); /* writing took the bit away */
+    CHECK_EQ(attr("/p/suid").mode, 0777); /* the write has cleared the bit */
     CHECK_EQ(name_unlink(&ctx, NULL, "/p/mine", false), 0);
     ctx.cred = &root;
     CHECK_EQ(name_unlink(&ctx, NULL, "/p/closed/f", false), 0);
@@ -347,7 +348,8 @@ TEST(open_flags)
     CHECK_EQ(open_error("/dangling", O_RDONLY), -ENOENT);
     CHECK_EQ(open_error("/dangling", O_RDONLY | O_NOFOLLOW), -ELOOP);
     CHECK_EQ(open_error("/dangling", O_WRONLY | O_CREAT | O_EXCL), -EEXIST);
-    CHECK_EQ(open_error("/dangling", O_WRONLY | O_CREAT), 0); /* makes what the link names */
+    /* makes the file that the link names */
+    CHECK_EQ(open_error("/dangling", O_WRONLY | O_CREAT), 0);
     CHECK_EQ(attr("/target").type, VREG);
     f = opened("/o", O_WRONLY);
     CHECK_EQ(put(f, "12345", 5, -1), 5);
@@ -383,11 +385,11 @@ TEST(data)
     memset(big, 7, sizeof big);
     f = opened("/d", O_RDWR | O_CREAT);
     CHECK_EQ(put(f, big, sizeof big, 4096 * 2 + 100), (long)sizeof big);
-    CHECK_EQ(host_pages - pages, 6); /* the hole in front costs nothing */
+    CHECK_EQ(host_pages - pages, 6); /* the hole before it needs no pages */
     CHECK_EQ(take(f, back, sizeof back, 0), 4096 * 7 + 100);
     for (size_t i = 0; i < 4096 * 7 + 100; i++)
         CHECK(back[i] == (i < 4096 * 2 + 100 ? 0 : 7));
-    /* shrinking in the middle of a page and growing again must show zeros */
+    /* after shrinking in the middle of a page and growing again there must be zeros */
     CHECK_EQ(resize("/d", 4096 * 3 + 10), 0);
     CHECK_EQ(host_pages - pages, 2);
     CHECK_EQ(resize("/d", 4096 * 5), 0);
@@ -401,7 +403,7 @@ TEST(data)
     CHECK_EQ(host_pages - pages, 6);
     CHECK_EQ(attr("/d").size, 4096 * 6);
     CHECK_EQ(name_unlink(&ctx, NULL, "/d", false), 0);
-    CHECK_EQ(take(f, back, 1, 4096 * 2 + 120), 1); /* an unlinked file lives while it is open */
+    CHECK_EQ(take(f, back, 1, 4096 * 2 + 120), 1); /* an unlinked file exists while it is open */
     CHECK(back[0] == 7);
     file_release(f);
     CHECK_EQ(host_pages, pages);
@@ -423,7 +425,7 @@ TEST(faults_and_no_space)
     CHECK_EQ(put(f, big, sizeof big, 4096 * 4), -EFAULT);
     host_fault_after = -1;
     CHECK_EQ(attr("/e").size, 4096 + 50);
-    CHECK_EQ(resize("/e", sizeof back), 0); /* what the frames held before must not show */
+    CHECK_EQ(resize("/e", sizeof back), 0); /* the old contents of the frames must not appear */
     CHECK_EQ(take(f, back, sizeof back, 0), (long)sizeof back);
     for (size_t i = 0; i < sizeof back; i++)
         CHECK(back[i] == (i < 4096 + 50 ? 9 : 0));
@@ -431,7 +433,7 @@ TEST(faults_and_no_space)
     CHECK_EQ(put(f, big, sizeof big, 4096 * 4), 4096);
     CHECK_EQ(put(f, big, sizeof big, 4096 * 5), -ENOMEM);
     host_page_limit = -1;
-    host_spare_pages = 0; /* programs were promised the rest */
+    host_spare_pages = 0; /* programs have reserved the rest */
     CHECK_EQ(put(f, big, sizeof big, 4096 * 5), -ENOSPC);
     host_spare_pages = UINT64_MAX;
     CHECK_EQ(attr("/e").size, 4096 * 5);
@@ -449,14 +451,14 @@ TEST(faults_and_no_space)
     pages = host_pages;
     CHECK_EQ(vn_fallocate(f->vn, 0, 0, 1ll << 50), -ENOSPC);
     CHECK_EQ(vn_fallocate(f->vn, 0, 0, 1005 * 4096), -ENOSPC);
-    CHECK_EQ(host_pages, pages); /* refused before anything was taken */
+    CHECK_EQ(host_pages, pages); /* refused before any page was allocated */
     pages--;
     file_release(f);
     CHECK_EQ(name_unlink(&ctx, NULL, "/e", false), 0);
     CHECK_EQ(host_pages, pages);
 }
 
-/* Random reads, writes, sizes and holes against an array. */
+/* Random reads, writes, sizes and holes compared with an array. */
 TEST(random_data)
 {
     enum { MAX = 40000 };
@@ -523,7 +525,7 @@ TEST(random_data)
     CHECK_EQ(name_unlink(&ctx, NULL, "/rnd", false), 0);
 }
 
-/* An archive member; returns where the next one goes. */
+/* Writes an archive member.  Returns the place of the next one. */
 static size_t member(uint8_t *p, size_t at, const char *name, unsigned mode, unsigned ino,
                      unsigned nlink, const char *data)
 {
@@ -619,7 +621,8 @@ TEST(readdir_while_it_changes)
         CHECK_EQ(file_readdir(f, see, &s), 0);
         if (s.n == before)
             break;
-        if (k < 100) { /* remove one that was shown and one that may not have been; make one */
+        /* removes one that was shown and one that may not have been; makes a new one */
+        if (k < 100) {
             sprintf(path, "/rd/f%u", k);
             CHECK_EQ(name_unlink(&ctx, NULL, path, false), 0);
             sprintf(path, "/rd/f%u", 500 + k);
@@ -627,7 +630,7 @@ TEST(readdir_while_it_changes)
         }
     }
     for (unsigned i = 100; i < 500; i++)
-        CHECK_EQ(s.times[i], 1); /* those that were there all the time: once each */
+        CHECK_EQ(s.times[i], 1); /* those that existed all the time are shown once each */
     file_release(f);
     for (unsigned i = 0; i < 600; i++) {
         sprintf(path, "/rd/f%u", i);
@@ -684,7 +687,7 @@ TEST(pipes)
     CHECK_EQ(pipe_buffered(r), 65536);
     CHECK_EQ(take(r, back, 60000, -1), 60000);
     CHECK(memcmp(big, back, 60000) == 0);
-    CHECK_EQ(put(w, big, 30000, -1), 30000); /* goes round the end */
+    CHECK_EQ(put(w, big, 30000, -1), 30000); /* wraps around the end of the buffer */
     CHECK_EQ(take(r, back, 70000, -1), 5536 + 30000);
     CHECK(memcmp(back + 5536, big, 30000) == 0);
     CHECK_EQ(r->ops->poll(r, NULL), 0);
@@ -735,7 +738,7 @@ TEST(record_locks)
     CHECK_EQ(file_flock(f, F_WRLCK, false), 0);
     CHECK_EQ(fd_install(a, f, 0, 0, 10), 0);
     file_hold(f);
-    CHECK_EQ(fd_close(a, 0), 0); /* takes the locks of a along */
+    CHECK_EQ(fd_close(a, 0), 0); /* also removes the locks of a */
     l = (struct lock_range){F_WRLCK, 2, 0, 1000};
     CHECK_EQ(file_lock(f, b, &l, false), 0);
     CHECK_EQ(fd_install(b, f, 0, 0, 10), 0);
@@ -751,7 +754,7 @@ static void give_away(void)
     given_away->uid = 0;
 }
 
-/* The owner changes between the call and the lock: who owned the file changes it no more. */
+/* The owner changes between the call and the lock: the former owner cannot change the file any more. */
 TEST(owner_changes_meanwhile)
 {
     static const struct {
@@ -785,7 +788,7 @@ TEST(owner_changes_meanwhile)
 enum { LOCK_OWNERS = 3, LOCK_BYTES = 40 };
 static int lock_model[LOCK_OWNERS][LOCK_BYTES];
 
-/* The lock of `owner` that `byte` is in: neighbours of one type are one lock. */
+/* The lock of `owner` that contains `byte`: neighbours of the same type are one lock. */
 static struct lock_range model_lock(unsigned owner, int byte)
 {
     struct lock_range l = {lock_model[owner][byte], (int)owner, byte, byte};
@@ -797,7 +800,7 @@ static struct lock_range model_lock(unsigned owner, int byte)
     return l;
 }
 
-/* The lock in want's way that starts first; type F_UNLCK: none. */
+/* The first lock, by its start, that conflicts with `want`; type F_UNLCK: none. */
 static struct lock_range model_conflict(unsigned owner, const struct lock_range *want)
 {
     struct lock_range first = {F_UNLCK, 0, LOCK_BYTES, 0};
@@ -947,7 +950,7 @@ TEST(random_names)
     CHECK_EQ(vfs_root->refs, 1);
 }
 
-/* After all of the above: what is left is the root, and what is mounted on. */
+/* After all tests: what is left is the root, and what is mounted on. */
 TEST(nothing_is_left)
 {
     static const char *const mounts[] = {"dev", "proc", "sys"};

@@ -2,7 +2,7 @@
 /*
  * test_home.c - choosing a home: the paper's rule, step by step.
  *
- * The lab "home" runs exactly this program against a student's home.c.
+ * The lab "home" runs this program with a student's home.c.
  */
 #include "lgrp/home.h"
 #include "lgrp/load.h"
@@ -37,7 +37,7 @@ static void begin(unsigned n)
     };
 }
 
-/* Chooses with many random starts; returns the set of lgroups that came out. */
+/* Chooses with many random starts.  Returns the set of the chosen lgroups. */
 static uint64_t choose_many(void)
 {
     uint64_t set = 0;
@@ -89,7 +89,7 @@ TEST(equals_are_chosen_at_random)
         CHECK_NEAR(count[g], 1000, 150);
 }
 
-/* Also among those that the process uses, and among the others, wherever these lie. */
+/* Also among those that the process uses, and among the others, wherever these are. */
 TEST(equals_of_a_part_are_chosen_at_random)
 {
     unsigned count[6] = {0};
@@ -109,7 +109,8 @@ TEST(loads_within_the_tolerance_are_equal)
 {
     begin(2);
     load[0] = PERCENT(50);
-    load[1] = load[0] - 0x1000 / 4; /* 4 CPUs: a quarter of the tolerance; exactly at it: equal */
+    /* 4 CPUs: a quarter of the tolerance.  A difference equal to it counts as equal load. */
+    load[1] = load[0] - 0x1000 / 4;
     CHECK_EQ(choose_many(), 3);
     load[1]--;
     CHECK_EQ(choose_many(), 2);
@@ -133,7 +134,7 @@ TEST(default_tolerance_makes_small_differences_random)
     CHECK_EQ(choose_many(), 0x3f);
 }
 
-/* Among the lgroups that the process uses the least loaded is taken, however close the others are. */
+/* Among the lgroups that the process uses the least loaded is chosen, however close the others are. */
 TEST(tolerance_is_for_new_lgroups_only)
 {
     begin(6);
@@ -143,7 +144,7 @@ TEST(tolerance_is_for_new_lgroups_only)
     load[1] = load[5] = PERCENT(50);
     load[2] = PERCENT(50) - 1;
     CHECK_EQ(choose_many(), 1 << 2);
-    load[1] = load[2] = load[5] = PERCENT(100); /* it spreads: these are equal */
+    load[1] = load[2] = load[5] = PERCENT(100); /* the process spreads: these are equal */
     load[3] = PERCENT(10);
     CHECK_EQ(choose_many(), 1 << 0 | 1 << 3 | 1 << 4);
 }
@@ -152,7 +153,7 @@ TEST(threads_stay_together_below_the_threshold)
 {
     begin(6);
     in.spanned = 1 << 2;
-    load[2] = in.expand_thresh; /* at it, not above */
+    load[2] = in.expand_thresh; /* equal to the threshold, not above it */
     CHECK_EQ(choose_many(), 1 << 2);
 }
 
@@ -180,7 +181,7 @@ TEST(no_spreading_to_lgroups_as_busy)
     for (unsigned g = 0; g < 6; g++)
         load[g] = PERCENT(100);
     CHECK_EQ(choose_many(), 1 << 2);
-    load[4] = load[2] - in.expand_diff; /* the difference must be more than that */
+    load[4] = load[2] - in.expand_diff; /* the difference must be greater than that */
     CHECK_EQ(choose_many(), 1 << 2);
     load[4]--;
     CHECK_EQ(choose_many(), 1 << 4);
@@ -233,18 +234,18 @@ TEST(affinity_decides_first)
     aff[4] = 0x10;
     load[3] = PERCENT(300);
     CHECK_EQ(bit_count(choose_many()), 1);
-    in.home = 4; /* home wins ties */
+    in.home = 4; /* the home is chosen among equals */
     CHECK_EQ(choose_many(), 1 << 4);
     aff[5 - 0] = 0x10;
     aff[3] = 0x100 - 1;
     CHECK_EQ(choose_many(), 1 << 3);
-    in.cand &= ~(1ull << 3); /* no CPU there */
+    in.cand &= ~(1ull << 3); /* there is no CPU */
     CHECK_EQ(choose_many(), 1 << 4);
     memset(aff, 0, sizeof aff);
     CHECK_EQ(choose_many(), 1 << 0);
 }
 
-/* A process that creates one thread per CPU, each counted at once, fills every lgroup. */
+/* A process that creates one thread for each CPU, each counted at once, fills every lgroup. */
 static void fill(unsigned lgrps, unsigned cpus, uint32_t thresh, uint32_t tolerance)
 {
     begin(lgrps);
@@ -269,7 +270,8 @@ static void fill(unsigned lgrps, unsigned cpus, uint32_t thresh, uint32_t tolera
 TEST(one_thread_per_cpu_fills_every_lgroup)
 {
     for (unsigned i = 0; i < 20; i++) {
-        uint32_t tolerance = i % 2 == 0 ? 0x1000 : 0x10000; /* the paper's advice, the default */
+        /* the paper's recommendation; the default */
+        uint32_t tolerance = i % 2 == 0 ? 0x1000 : 0x10000;
 
         fill(18, 4, PERCENT(75), tolerance);
         fill(6, 4, PERCENT(25), tolerance);

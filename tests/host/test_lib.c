@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * test_lib.c - the kernel's printf and string functions against the C library's.
+ * test_lib.c - the kernel's printf and string functions compared with those of the C library.
  *
  * The kernel's files are included under other names, so that both can be called.
  */
@@ -72,7 +72,7 @@ TEST(memory)
         fill(a);
         memcpy(b, a, SIZE);
         switch (round % 3) {
-        case 0: /* regions that overlap, either way */
+        case 0: /* regions that overlap in either direction */
             CHECK(hr_memmove(a + to, a + from, n) == a + to);
             memmove(b + to, b + from, n);
             break;
@@ -93,7 +93,7 @@ TEST(memory)
     }
 }
 
-/* A string over two letters: much is equal. */
+/* A string of two letters, so that many parts are equal. */
 static size_t word(char *s, size_t max)
 {
     size_t n = check_below(max);

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * test_load.c - load averages against the published numbers, and the homes that parallel
- * programs get.
+ * test_load.c - load averages compared with the published numbers, and the homes that parallel programs get.
  *
- * The published numbers are those of the 2005 sources, where one CPU-bound thread on one CPU is
- * 65536; struct lpl keeps its averages in that unit, and lpl_load() maps 65536 to
- * LGRP_LOAD_FULL. The second half simulates a machine: a clock in milliseconds, load updates
- * each 100 ms (late ones merged, as on a slow host), threads that run, block or exit, and a
- * program that creates threads.
+ * The published numbers are those of the 2005 sources, where one CPU-bound thread on one CPU is 65536. struct lpl keeps
+ * its averages in that unit, and lpl_load() maps 65536 to LGRP_LOAD_FULL.  The second half simulates a machine: a clock
+ * in milliseconds, load updates each 100 ms (late ones merged, as on a slow host), threads that run, block or exit, and
+ * a program that creates threads.
  */
 #include "lgrp/home.h"
 #include "lgrp/lgrp.h"
@@ -20,7 +18,7 @@
 
 static struct lgrp_part part;
 
-static bool now_known; /* whether the threads of `s` are all that run */
+static bool now_known; /* whether the threads of `s` are the only ones that run */
 
 static void machine(unsigned lgrps, unsigned cpus)
 {
@@ -87,7 +85,8 @@ TEST(full_is_full_for_every_size)
     for (unsigned n = 1; n <= 64; n++) {
         machine(1, n);
         updates(1000, (uint16_t)n);
-        CHECK_NEAR(lpl_load(&part.lpl[0]), LGRP_LOAD_FULL, LGRP_LOAD_FULL / 40); /* rounding */
+        /* because of rounding */
+        CHECK_NEAR(lpl_load(&part.lpl[0]), LGRP_LOAD_FULL, LGRP_LOAD_FULL / 40);
         updates(20, 0); /* one time constant */
         CHECK_NEAR(lpl_load(&part.lpl[0]), LGRP_LOAD_FULL * 0.368, LGRP_LOAD_FULL / 50);
     }
@@ -122,7 +121,7 @@ TEST(first_thread_is_charged_at_once_and_refunded)
     CHECK_EQ(lpl_load(&part.lpl[0]), 0);
     CHECK_EQ(proc.bitmap, 0);
     CHECK(one.part == NULL);
-    lgrp_thread_leave(&one, 1099 * MS); /* harmless */
+    lgrp_thread_leave(&one, 1099 * MS); /* has no effect */
 }
 
 TEST(later_departure_is_not_refunded_beyond_who_is_left)
@@ -137,7 +136,8 @@ TEST(later_departure_is_not_refunded_beyond_who_is_left)
     lgrp_thread_home(&part, &t2, &p2, NULL, 0, 0);
     updates(2, 2);
     lgrp_thread_leave(&one, 200 * MS);
-    CHECK_NEAR(lpl_load(&part.lpl[0]), LGRP_LOAD_FULL / 4, 2); /* I1: one thread lives here */
+    /* I1: one thread has its home here */
+    CHECK_NEAR(lpl_load(&part.lpl[0]), LGRP_LOAD_FULL / 4, 2);
     CHECK(part.lpl[0].antic > 0);
     lgrp_thread_leave(&t2, 200 * MS);
     CHECK_EQ(lpl_load(&part.lpl[0]), 0);
@@ -195,7 +195,7 @@ struct sim_thread {
     enum behaviour how;
     uint64_t born_ms;
     bool live;
-    bool slept; /* asleep this millisecond */
+    bool slept; /* asleep in this millisecond */
 };
 
 static struct {
@@ -227,7 +227,7 @@ unsigned clock_runnable_now(const struct lgrp_part *p, unsigned lgrp)
 {
     unsigned n = 0;
 
-    if (!now_known) /* a test that gives the number of runnable threads itself */
+    if (!now_known) /* for a test that sets the number of runnable threads itself */
         return UINT32_MAX;
     for (unsigned i = 0; i < s.n; i++)
         n += s.thread[i].lt.part == p && s.thread[i].lt.home == lgrp && runs(&s.thread[i]);
@@ -246,7 +246,7 @@ static void sim_begin(unsigned boards, unsigned cpus, bool high_end)
     lgrp_loadavg_tolerance = 0x10000;
 }
 
-/* Time passes; a host that stalls for several updates makes up for them with one. */
+/* Time passes.  If the host stalls for several updates, one update makes up for them. */
 static void sim_run(uint64_t ms)
 {
     uint64_t end = s.ms + ms;
@@ -287,17 +287,16 @@ static void sim_exit(struct sim_thread *t)
 }
 
 struct program {
-    unsigned threads; /* created, besides the first */
-    unsigned gap_ms;  /* between two creations; 0: all at once */
+    unsigned threads; /* created ones, without the first */
+    unsigned gap_ms;  /* ms between two creations; 0: all at once */
     enum behaviour how;
     enum behaviour main_how;
-    unsigned lead_ms; /* what the first thread does before */
+    unsigned lead_ms; /* ms that the first thread works before */
 };
 
 /*
- * Runs one program to its end: after the last creation its threads work for a second.  Checks
- * that `per_lgrp` threads live on each lgroup, of those created and, when that is the even
- * number, the creating one.
+ * Runs one program to its end: after the last creation its threads work for a second.  Checks that `per_lgrp` threads
+ * have their home on each lgroup: of the created ones and, with `count_main`, the creating one.
  */
 static void run_program(const struct program *pr, unsigned per_lgrp, bool count_main)
 {
@@ -309,12 +308,12 @@ static void run_program(const struct program *pr, unsigned per_lgrp, bool count_
     lgrp_proc_init(&partner);
     first = sim_thread(&p, NULL, pr->main_how);
     sim_run(pr->lead_ms);
-    sim_thread(&partner, NULL, BLOCK_LATER); /* the reader at the other end of a pipe, say */
+    sim_thread(&partner, NULL, BLOCK_LATER); /* for example the reader at the other end of a pipe */
     for (struct sim_thread *t = s.thread; t < mine; t++)
-        t->born_ms = s.ms; /* the shell that started them is still at work */
+        t->born_ms = s.ms; /* the shell that started them is still working */
     sim_run(check_below(30));
     for (unsigned i = 0; i < pr->threads; i++) {
-        first->born_ms = s.ms; /* it runs at this moment, whatever it does between */
+        first->born_ms = s.ms; /* it runs at this moment, whatever it does otherwise */
         sim_thread(&p, first, pr->how);
         sim_run(pr->gap_ms);
     }
@@ -330,7 +329,7 @@ static void run_program(const struct program *pr, unsigned per_lgrp, bool count_
     s.n = (unsigned)(mine - s.thread);
 }
 
-/* init and a shell, homed a moment ago and asleep; their charges are still warm. */
+/* init and a shell, which got their homes a moment ago and sleep; their charges have not yet decayed. */
 static void resident_processes(void)
 {
     static struct lgrp_proc init, sh;
@@ -361,7 +360,8 @@ static void every_program(unsigned boards, bool high_end)
                     sim_begin(boards, 4, high_end);
                     s.noise = check_below(2) != 0;
                     resident_processes();
-                    for (int again = 0; again < 2; again++) { /* the second on warm averages */
+                    /* the second time with averages that are not zero */
+                    for (int again = 0; again < 2; again++) {
                         run_program(&pr, 4, extra == 0);
                         sim_run(1 + check_below(200));
                     }
@@ -436,7 +436,7 @@ TEST(a_busy_board_gets_fewer)
 
     for (unsigned i = 0; i < 22; i++)
         sim_thread(&p, first, RUN);
-    for (unsigned i = 3; i < s.n; i++) /* the created ones */
+    for (unsigned i = 3; i < s.n; i++) /* the created threads */
         homes[s.thread[i].lt.home]++;
     CHECK_EQ(homes[2], 2);
     for (unsigned g = 0; g < 6; g++)
@@ -461,7 +461,7 @@ TEST(promises_end_after_the_last_creation)
     CHECK(part.creating == NULL);
     for (unsigned g = 0; g < 6; g++) {
         CHECK_EQ(part.lpl[g].held, 0);
-        CHECK(lpl_load(&part.lpl[g]) < LGRP_LOAD_FULL / 8); /* none of them ever ran */
+        CHECK(lpl_load(&part.lpl[g]) < LGRP_LOAD_FULL / 8); /* none of these threads ever ran */
     }
     for (unsigned i = 0; i < s.n; i++)
         sim_exit(&s.thread[i]);
@@ -489,7 +489,7 @@ TEST(running_threads_are_not_counted_twice)
         CHECK_NEAR(lpl_load(&part.lpl[g]), LGRP_LOAD_FULL, LGRP_LOAD_FULL / 10);
 }
 
-/* Anything in any order leaves the records consistent (load.h, INVARIANTS). */
+/* Random calls leave the records consistent (load.h, INVARIANTS). */
 TEST(random_histories)
 {
     static struct lgrp_proc p[8];

@@ -2,8 +2,8 @@
 /*
  * test_magazine.c - the magazine of one CPU, over a buddy system that is only a stack of frames.
  *
- * THEORY      The test owns the frames of one node and checks each that the magazine takes and gives back, and
- *             that the node's lock is held meanwhile.  The lock's ticket counts how often it was taken.
+ * THEORY      The test owns the frames of one node and checks each frame that the magazine takes and returns, and that
+ *             the node's lock is held meanwhile.  The lock's ticket counts how often it was taken.
  */
 #include "tests/host/check.h"
 #include "tests/host/machine.h"
@@ -67,7 +67,7 @@ void bins_empty(struct mem_node *n)
     n->nbinned = 0;
 }
 
-/* The node has `nfree` frames, and in its bins `bins`; the magazine is empty. */
+/* The node has `nfree` frames, and `bins` more in its bins; the magazine is empty. */
 static void start(unsigned nfree, unsigned bins)
 {
     static const struct machine_ops none;
@@ -82,7 +82,7 @@ static void start(unsigned nfree, unsigned bins)
         stack[i] = &frame[i];
 }
 
-/* As page_alloc() does: a frame, or NULL. */
+/* Like page_alloc(): a frame, or NULL. */
 static struct page *take(void)
 {
     return mag.npages > 0 || magazine_fill(&mag, NODE) ? magazine_pop(&mag) : NULL;
@@ -90,7 +90,7 @@ static struct page *take(void)
 
 /* ---- tests ---- */
 
-/* A thread that allocates and frees in turn takes the lock once in PAGE_MAG_BATCH times at most. */
+/* A thread that allocates and frees in turn takes the lock at most once in PAGE_MAG_BATCH times. */
 TEST(the_lock_is_taken_for_a_batch)
 {
     struct page *pg[PAGE_MAG_BATCH + 1];
@@ -102,7 +102,7 @@ TEST(the_lock_is_taken_for_a_batch)
     CHECK_EQ(mag.npages, 0);
     pg[PAGE_MAG_BATCH] = take();
     CHECK_EQ(node->lock.next, 2);
-    for (unsigned i = 0; i <= PAGE_MAG_BATCH; i++) /* at the border of a batch */
+    for (unsigned i = 0; i <= PAGE_MAG_BATCH; i++) /* at the limit of a batch */
         magazine_push(&mag, NODE, pg[i]);
     CHECK_EQ(mag.npages, PAGE_MAG);
     CHECK_EQ(node->lock.next, 2);
@@ -140,13 +140,13 @@ TEST(a_full_magazine_is_drained)
     CHECK(mag.page[mag.npages - 1] == &frame[PAGE_MAG]);
     magazine_drain(&mag, NODE, 3);
     CHECK_EQ(mag.npages, 3);
-    magazine_drain(&mag, NODE, 5); /* it has fewer */
+    magazine_drain(&mag, NODE, 5); /* the magazine has fewer */
     CHECK_EQ(mag.npages, 3);
     magazine_drain(&mag, NODE, 0);
     CHECK_EQ(node->nfree_pages, PAGE_MAG + 1);
 }
 
-/* While few frames of the node are free, a magazine takes only the frame that is wanted. */
+/* While the node has few free frames, a magazine takes only the one requested frame. */
 TEST(a_scarce_node_gives_one)
 {
     start(100, 0);
@@ -177,7 +177,7 @@ TEST(an_empty_node)
     CHECK_EQ(mag.npages, 0);
 }
 
-/* Whatever is allocated and freed, each frame is in one place, and the magazine never holds more than it can. */
+/* Whatever is allocated and freed, each frame is in one place, and the magazine never holds more than its size. */
 TEST(no_frame_is_lost)
 {
     static struct page *held[FRAMES];

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * test_mbr.c - partition tables, sound and malformed.
- */
+/* test_mbr.c - partition tables, valid and malformed. */
 #include "blk/mbr.h"
 #include "tests/host/check.h"
 
@@ -9,9 +7,9 @@
 
 enum { SECTORS = 100000, NTABLES = 64 };
 
-static uint8_t image[NTABLES][512]; /* sector 0 and each 1000th after it */
+static uint8_t image[NTABLES][512]; /* sector 0 and each 1000th sector after it */
 static unsigned nread;
-static int fail_at; /* sector that cannot be read, -1: none */
+static int fail_at; /* a sector that cannot be read; -1: none */
 
 static int read_table(void *arg, uint64_t sector, uint8_t buf[512])
 {
@@ -52,7 +50,7 @@ static void clear(void)
     fail_at = -1;
 }
 
-/* I2 */
+/* Checks I2. */
 static void check_within(int n)
 {
     for (int i = 0; i < n; i++)
@@ -66,7 +64,7 @@ TEST(no_table)
     clear();
     CHECK_EQ(scan(), 0);
     put(0, 0, 0x83, 100, 100);
-    image[0][446] = 0x12; /* neither active nor inactive: the code of a boot sector */
+    image[0][446] = 0x12; /* neither active nor inactive: this is the code of a boot sector */
     CHECK_EQ(scan(), 0);
     image[0][446] = 0x80;
     CHECK_EQ(scan(), 1);
@@ -79,14 +77,14 @@ TEST(primary_and_logical)
     clear();
     put(0, 0, 0x83, 2048, 100);
     put(0, 3, 5, 10000, 50000);
-    put(10, 0, 0x82, 63, 100);  /* 5: from its table's sector */
-    put(10, 1, 5, 10000, 5000); /* the next table: from the first's sector */
-    put(20, 0, 0x83, 100, 200); /* 6 */
+    put(10, 0, 0x82, 63, 100);  /* partition 5: relative to the sector of its table */
+    put(10, 1, 5, 10000, 5000); /* the next table: relative to the sector of the first */
+    put(20, 0, 0x83, 100, 200); /* partition 6 */
     CHECK_EQ(scan(), 6);
     CHECK_EQ(ignored, 0);
     CHECK_EQ(part[0].start, 2048);
     CHECK_EQ(part[1].type, 0);
-    CHECK_EQ(part[3].type, 0); /* the extended one is no partition of its own */
+    CHECK_EQ(part[3].type, 0); /* the extended partition does not count as one */
     CHECK_EQ(part[4].start, 10063);
     CHECK_EQ(part[4].type, 0x82);
     CHECK_EQ(part[5].start, 20100);
@@ -111,19 +109,20 @@ TEST(chains_end)
     clear();
     put(0, 0, 5, 10000, 50000);
     put(10, 0, 0x83, 1, 1);
-    put(10, 1, 5, 0, 100); /* points at itself */
+    put(10, 1, 5, 0, 100); /* points to itself */
     CHECK_EQ(scan(), 5);
     CHECK(nread < 10);
     put(10, 1, 5, 1000, 100);
     put(11, 0, 0x83, 1, 1);
-    put(11, 1, 5, 0, 100); /* back to the first */
+    put(11, 1, 5, 0, 100); /* points back to the first */
     CHECK_EQ(scan(), 6);
-    for (unsigned i = 10; i < 60; i++) { /* more than there is room for */
+    for (unsigned i = 10; i < 60; i++) { /* more than fit */
         put(i, 0, 0x83, 1, 1);
         put(i, 1, 5, (i - 9) * 1000, 100);
     }
     CHECK_EQ(scan(), MBR_PARTS_MAX);
-    put(12, 1, 0x83, 1, 1); /* two logical ones in a table, and no next: odd, and no harm */
+    /* two logical partitions in a table, and no next one: unusual but harmless */
+    put(12, 1, 0x83, 1, 1);
     CHECK(scan() > 5);
     check_within(MBR_PARTS_MAX);
 }

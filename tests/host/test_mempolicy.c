@@ -50,7 +50,7 @@ TEST(what_is_accepted)
         CHECK_EQ(mp.mode, list[i].err != 0 ? 77 : list[i].becomes);
         CHECK_EQ(mp.nodes, list[i].nodes);
     }
-    /* as many nodes as there can be */
+    /* the highest possible number of nodes */
     CHECK_EQ(mempolicy_make(&mp, MPOL_INTERLEAVE, 0, ~0ull, 64), 0);
     CHECK_EQ(mp.nodes, ~0ull);
 }

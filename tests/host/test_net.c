@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * test_net.c - the network against a hostile peer, a hostile card, and a lack of memory: no crash, no access outside of
+ * test_net.c - the network with a hostile peer, a hostile card, and a lack of memory: no crash, no access outside of
  * memory, nothing left behind.
  *
- * The test is the host at the other end of the card's wire.  Frames are valid ones of each kind (ARP, ICMP, fragments,
- * UDP, TCP for a listener, for nobody, and for a connection that exists), of which some bytes are changed; half of
- * them get right checksums again, so that they go deeper.  The card lies about lengths now and then.
+ * The test acts as the host at the other end of the card's wire.  Frames are valid ones of each kind (ARP, ICMP,
+ * fragments, UDP, TCP for a listener, for no socket, and for an existing connection), with some bytes changed.  Half of
+ * them then get valid checksums, so that they are processed further.  The card sometimes reports wrong lengths.
  */
 #include "net/netpriv.h"
 
@@ -15,7 +15,8 @@
 #include "tests/host/check.h"
 
 enum { FRAMES = 60000, OPERATIONS = 40000, PORT = 5001, PEER_PORT = 4000, ASKING = 5100 };
-enum { DAYS = 3 * 86400 * 1000 }; /* ms: after which TCP has given up whatever it was sending */
+/* ms, after which TCP has given up everything that it was sending */
+enum { DAYS = 3 * 86400 * 1000 };
 
 #define PEER 0x0202000au /* 10.0.2.2, network order */
 #define OURS 0x0f02000au /* 10.0.2.15 */
@@ -23,7 +24,7 @@ enum { DAYS = 3 * 86400 * 1000 }; /* ms: after which TCP has given up whatever i
 static uint8_t frame[2048];
 static unsigned frame_len;
 
-static uint64_t at_rest; /* bytes of the network's memory with no socket and no packet */
+static uint64_t at_rest; /* bytes of the network's memory without any socket or packet */
 
 static void start(void)
 {
@@ -128,7 +129,7 @@ static void icmp_error(unsigned type, unsigned code, unsigned port)
     put16(62, ASKING), put16(64, port);
 }
 
-/* Makes the checksums of an IP packet right, as far as its headers can be believed. */
+/* Corrects the checksums of an IP packet, as far as its headers allow. */
 static void mend(void)
 {
     unsigned hlen = (frame[14] & 15u) * 4, total = (unsigned)(frame[16] << 8 | frame[17]), n, at;
@@ -205,7 +206,7 @@ static long transmit(struct file *f, const void *buf, size_t n, const struct soc
     return socket_send(f, &m);
 }
 
-/* One connection, made by the peer: what has come to pass of it. */
+/* One connection made by the peer: its present state. */
 static struct {
     struct file *f;
     uint32_t seq, ack;
@@ -228,7 +229,7 @@ static void meet(struct file *l)
     mend();
     deliver();
     if ((s = host_sent(&len)) == NULL || len < 54 || s[23] != 6 || (s[47] & 0x12) != 0x12)
-        return; /* no room for it now */
+        return; /* there is no room for it now */
     conn.ack = get32(s + 38) + 1;
     conn.seq++;
     tcp_segment(conn.port, PORT, conn.seq, conn.ack, 0x10, 0, 0);
@@ -269,7 +270,7 @@ TEST(a_connection_from_outside)
     CHECK_EQ(transmit(conn.f, "answer", 6, NULL), 6);
     CHECK((s = host_sent(&len)) != NULL);
     CHECK(len >= 60 && memcmp(s + 54, "answer", 6) == 0);
-    CHECK_EQ(sum(s + 34, 26, sum(s + 26, 8, 6 + 26)), 0xffff); /* its checksum is right */
+    CHECK_EQ(sum(s + 34, 26, sum(s + 26, 8, 6 + 26)), 0xffff); /* its checksum is valid */
     tcp_segment(conn.port, PORT, conn.seq + 5, conn.ack + 6, 0x14, 0, 0); /* a reset */
     mend();
     deliver();
@@ -384,14 +385,14 @@ TEST(errors_that_come_back)
         mend();
         deliver();
         CHECK_EQ(receive(f, &c, 1), list[i].err != 0 ? -list[i].err : -EAGAIN);
-        CHECK_EQ(receive(f, &c, 1), -EAGAIN); /* once */
+        CHECK_EQ(receive(f, &c, 1), -EAGAIN); /* reported once */
     }
     icmp_error(3, 3, PEER_PORT);
     mend();
     frame[36] ^= 1; /* a wrong checksum */
     deliver();
     CHECK_EQ(receive(f, &c, 1), -EAGAIN);
-    for (unsigned len = 34; len < 70; len++) { /* cut short */
+    for (unsigned len = 34; len < 70; len++) { /* incomplete */
         icmp_error(3, 3, PEER_PORT);
         put16(16, len - 14);
         mend();
@@ -428,7 +429,7 @@ TEST(malformed_frames)
     for (unsigned i = 0; i < FRAMES; i++) {
         struct file *n = NULL;
 
-        host_fail_one_in = i % 4 == 3 ? 8 : 0; /* every fourth frame comes when memory is short */
+        host_fail_one_in = i % 4 == 3 ? 8 : 0; /* every fourth frame arrives when memory is short */
         if (conn.f == NULL || check_below(200) == 0)
             meet(l);
         build();
@@ -567,14 +568,14 @@ TEST(checksum_is_that_of_the_rfc)
 
         for (unsigned k = 0; k < sizeof b; k++)
             b[k] = (uint8_t)(check_below(3) ? check_random() : 255);
-        /* ours is of words in the machine's order: the same sum with its bytes exchanged */
+        /* ours sums words in the machine's order: the same sum with its bytes exchanged */
         uint16_t ours = net_checksum(b + off, (int)n), theirs = (uint16_t)sum(b + off, n, 0);
 
         CHECK_EQ((uint16_t)(ours << 8 | ours >> 8), theirs);
     }
 }
 
-/* A connection half made outlives its listener, and /proc shows it. */
+/* A half-open connection outlives its listener, and /proc shows it. */
 TEST(a_listener_goes_first)
 {
     struct pseudo_node node = {.tag = NET_SHOW_TCP};
@@ -599,7 +600,9 @@ TEST(a_listener_goes_first)
     CHECK_EQ(net_bytes_used, at_rest);
 }
 
-/* Two programs that write and do not read: both windows close, and no ACK is answered with one without end. */
+/*
+ * Two programs that write and do not read: both windows close, and the two sides do not answer ACKs with ACKs for ever.
+ */
 TEST(two_closed_windows)
 {
     static uint8_t bytes[8192];
@@ -613,7 +616,7 @@ TEST(two_closed_windows)
     one = make(SOCK_STREAM, 0);
     (void)socket_connect(one, &to);
     CHECK_EQ(socket_accept(l, O_NONBLOCK, &from, &two), 0);
-    /* the last parts of the windows go when the sender has waited */
+    /* the last parts of the windows are sent when the sender has waited */
     for (int k = 0; k < 100; k++) {
         while ((n = transmit(one, bytes, sizeof bytes, NULL)) > 0)
             sent[0] += (size_t)n;

@@ -2,9 +2,9 @@
 /*
  * test_page_boot.c - how the memory of a machine gets to the buddy system, on one machine of random ranges.
  *
- * THEORY      Two nodes have many ranges of random sizes, with holes between some of them, and random parts are
- *             reserved, some more than once.  The buddy system is a map: each frame that is given to it is noted.
- *             Before mem_init(), all descriptors look like free blocks, as a loader may leave them.
+ * THEORY      Two nodes have many ranges of random sizes, with holes between some of them.  Random parts are reserved,
+ *             some more than once.  The buddy system is a map that records each frame given to it.  Before mem_init()
+ *             all descriptors look like free blocks, as a loader may leave them.
  */
 #include "tests/host/check.h"
 #include "tests/host/machine.h"
@@ -44,7 +44,7 @@ void buddy_init(struct mem_node *n)
     spin_init(&n->lock, RANK_BUDDY);
 }
 
-/* Is the block of 2^order frames that contains `pfn` usable, of one range, and not given to anyone? */
+/* Whether the block of 2^order frames that contains `pfn` is usable, of one range, and not yet given. */
 static bool is_whole_block(uint64_t pfn, unsigned order)
 {
     uint64_t first = pfn >> order << order;
@@ -70,7 +70,7 @@ void block_give(struct mem_node *n, struct page *pg, unsigned order)
         CHECK_EQ(node_of[i], n - mem_nodes);
         state[i] = GIVEN;
     }
-    /* what merging may read: free, or no head of a free block */
+    /* merging may read it: it must be free, or not the head of a free block */
     for (unsigned o = order; o < MAX_ORDER; o++) {
         const struct page *buddy = vmemmap + ((pfn >> o << o) ^ (1ull << o));
 
@@ -180,7 +180,7 @@ static void start(void)
 
 /* ---- tests ---- */
 
-/* Each usable frame is given once, and nothing else: block_give() checks the rest. */
+/* Each usable frame is given once, and no other frame: block_give() checks the rest. */
 TEST(all_that_is_usable_is_given)
 {
     uint64_t avail[2] = {0}, installed[2] = {0};
@@ -200,7 +200,7 @@ TEST(all_that_is_usable_is_given)
     }
 }
 
-/* Only a whole block of 4 MiB has descriptors that were not written. */
+/* Only whole blocks of 4 MiB have descriptors that were not written. */
 TEST(whole_blocks_are_marked)
 {
     unsigned whole = 0;
@@ -230,7 +230,7 @@ TEST(the_node_of_each_address)
     CHECK_EQ(phys_node((paddr_t)FRAMES << PAGE_SHIFT), -1);
 }
 
-/* The frames of a device have descriptors in use, and are nobody's to allocate. */
+/* The frames of a device have descriptors in use and cannot be allocated. */
 TEST(a_device_has_descriptors)
 {
     start();
@@ -253,7 +253,7 @@ static unsigned frames_in_stretches(void)
     return n;
 }
 
-/* mem_stretch() returns each frame of the allocator once, also one that was reserved at first. */
+/* mem_stretch() returns each frame of the allocator once, also a frame that was reserved at first. */
 TEST(stretches)
 {
     uint64_t before[2], given, taken = 0;

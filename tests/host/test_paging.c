@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * test_paging.c - the pageout daemon's decisions: the worked example of 64 MB, validation, speed, which pages.
- */
+/* test_paging.c - the decisions of the pageout daemon: the worked example of 64 MB, validation, speed, which pages. */
 #include "tests/host/check.h"
 
 #include <stdlib.h>
@@ -64,8 +62,8 @@ TEST(validation)
                        .handspreadpages = 50000};
 
     paging_setup(&p, 4096);
-    CHECK_EQ(p.lotsfree, 256); /* as much as there is memory: default */
-    CHECK_EQ(p.desfree, 128);  /* not below lotsfree: default */
+    CHECK_EQ(p.lotsfree, 256); /* as much as all memory: the default is used */
+    CHECK_EQ(p.desfree, 128);  /* not below lotsfree: the default is used */
     CHECK_EQ(p.minfree, 64);
     CHECK_EQ(p.throttlefree, 64);
     CHECK_EQ(p.pageout_reserve, 32);
@@ -125,7 +123,7 @@ TEST(speed)
     CHECK_EQ(paging_goal(&p, 128, 0, false), (100 * 128 + 8192 * 128) / 256 / 4);
     CHECK_EQ(paging_goal(&p, 128, 64, false), (100 * 64 + 8192 * 192) / 256 / 4);
     CHECK_EQ(paging_goal(&p, 100, 200, false), 2048);
-    CHECK_EQ(paging_goal(&p, 250, 0, true), 2048); /* somebody waits */
+    CHECK_EQ(paging_goal(&p, 250, 0, true), 2048); /* a thread waits */
     CHECK_EQ(paging_percent(&p, 256), 4);
     CHECK_EQ(paging_percent(&p, 0), 80);
     CHECK_EQ(paging_percent(&p, 128), 42);
@@ -151,7 +149,7 @@ TEST(hands)
     CHECK_EQ(judge(&p, BACK, 100, KIND_FILE, true, false), PAGE_KEEP);
     CHECK_EQ(judge(&p, BACK, 100, KIND_FILE, false, false), PAGE_FREE);
     CHECK_EQ(judge(&p, BACK, 100, KIND_ANON, false, true), PAGE_PUSH);
-    CHECK_EQ(judge(&p, FRONT, 100, KIND_EXEC, false, false), PAGE_FREE); /* taken on the spot */
+    CHECK_EQ(judge(&p, FRONT, 100, KIND_EXEC, false, false), PAGE_FREE); /* taken at once */
     CHECK_EQ(paging_judge(&p, &s, BACK, 100, 8), PAGE_SKIP);
     CHECK_EQ(paging_judge(&p, &s, BACK, 100, 16), PAGE_FREE);
     s.busy = true;
@@ -166,7 +164,7 @@ TEST(priority_paging)
         CHECK_EQ(judge(&p, hand, 300, KIND_FILE, false, false), PAGE_FREE);
         CHECK_EQ(judge(&p, hand, 300, KIND_EXEC, false, false), PAGE_SKIP);
         CHECK_EQ(judge(&p, hand, 300, KIND_ANON, false, true), PAGE_SKIP);
-        /* below lotsfree all are equal */
+        /* below lotsfree all kinds are equal */
         CHECK_EQ(judge(&p, hand, 255, KIND_EXEC, false, false), PAGE_FREE);
         CHECK_EQ(judge(&p, hand, 255, KIND_ANON, false, true), PAGE_PUSH);
     }
@@ -191,7 +189,7 @@ TEST(fsflush_values)
     struct fsflush f = {30, 5};
 
     CHECK(!fsflush_setup(&f));
-    CHECK_EQ(fsflush_pages(&f, 16384), 2731); /* six wake-ups see all */
+    CHECK_EQ(fsflush_pages(&f, 16384), 2731); /* six wake-ups visit all pages */
     f = (struct fsflush){0, -1};
     CHECK(fsflush_setup(&f));
     CHECK_EQ(f.autoup, 30);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * test_pcache.c - a file on a disk against a model: random writes, reads, truncations, syncs and evictions, with a disk
- * that finishes its requests late, in any order, and sometimes with an error.
+ * test_pcache.c - a file on a disk compared with a model: random writes, reads, truncations, syncs and evictions, with
+ * a disk that finishes its requests late, in any order, and sometimes with an error.
  *
  * THEORY      The disk is an array of blocks of a page.  A request stays in its queue until the code under test waits,
- *             or by chance earlier; a write takes its bytes when it is submitted or when it ends, by chance, as devices
- *             may.
- *             The model is the bytes that the file should have.
+ *             or sometimes less long.  A write takes its bytes when it is submitted or when it ends, as devices may do
+ *             either.  The model is the bytes that the file must have.
  */
 #include "tests/host/check.h"
 
@@ -26,15 +25,15 @@ static struct vnode vn;
 static struct object_io io;
 static uint8_t model[MAX_BYTES], buf[MAX_BYTES];
 static uint8_t disk[PAGES][PAGE_SIZE];
-static bool block[PAGES]; /* there is one */
+static bool block[PAGES]; /* the block exists */
 static unsigned nblocks, blocks_max;
-static unsigned error_every; /* one request of so many fails; 0: none */
+static unsigned error_every; /* one of this many requests fails; 0: none */
 static unsigned errors, reads_asked;
-/* writing that nobody waits for may fail for lack of memory: no error */
+/* writes for which no thread waits may fail for lack of memory: this is no error */
 static bool put_off;
-static bool put_off_late;    /* and always does when it ends */
-static bool refuse_writes;   /* all fail when they end */
-static void (*beside)(void); /* once, when a write has ended: another thread */
+static bool put_off_late;    /* and always does so when the request ends */
+static bool refuse_writes;   /* all writes fail when they end */
+static void (*beside)(void); /* called once, when a write has ended: stands for another thread */
 
 static struct request {
     struct page *pg;
@@ -88,7 +87,7 @@ void tlb_batch_flush(struct tlb_batch *b)
     tlb_batch_init(b);
 }
 
-/* ---- what is not tested here ---- */
+/* ---- functions that are not tested here ---- */
 
 bool cachelist_on;
 
@@ -192,7 +191,7 @@ static void finish(unsigned i)
     if (r->write) {
         object_write_done(pg, err);
     } else {
-        /* what lies beyond the end reads as zero */
+        /* the bytes beyond the end read as zero */
         if (((pg->index + 1) << PAGE_SHIFT) > vn.size) {
             uint64_t in = max_of(vn.size, pg->index << PAGE_SHIFT) - (pg->index << PAGE_SHIFT);
 
@@ -279,7 +278,7 @@ static int writepages(struct vm_object *o, struct page **pages, unsigned n, enum
     return 0;
 }
 
-static const uint8_t *behind; /* a byte that is zero when a page gets blocks; NULL: none */
+static const uint8_t *behind; /* a byte that must be zero when a page gets blocks; NULL: none */
 
 static void trim(struct vnode *v)
 {
@@ -298,11 +297,11 @@ static int prepare_write(struct vm_object *o, uint64_t off, uint64_t len)
     CHECK(off >> PAGE_SHIFT == (off + len - 1) >> PAGE_SHIFT);
     if (block[off >> PAGE_SHIFT])
         return 0;
-    /* no store through a mapping finds it dirty and has no block */
+    /* a store through a mapping must not find the page dirty and without a block */
     CHECK(pg != NULL && (pg->flags & PG_MKWRITE) != 0);
     if (nblocks == blocks_max)
         return -ENOSPC;
-    memset(disk[off >> PAGE_SHIFT], 0xdd, PAGE_SIZE); /* what the block held before */
+    memset(disk[off >> PAGE_SHIFT], 0xdd, PAGE_SIZE); /* stands for the old contents of the block */
     block[off >> PAGE_SHIFT] = true;
     nblocks++;
     return 0;
@@ -331,7 +330,7 @@ static void start(void)
     blocks_max = PAGES;
 }
 
-/* ---- what the test does ---- */
+/* ---- the operations of the test ---- */
 
 static long do_write(uint64_t off, size_t n)
 {
@@ -385,7 +384,7 @@ static void do_truncate(uint64_t size)
         memset(model + size, 0, old - size);
 }
 
-/* Pages that are clean and that nobody uses may go at any time. */
+/* Drops some pages that are clean and not in use, as may happen at any time. */
 static void evict(void)
 {
     for (uint64_t i = 0; i < PAGES; i++) {
@@ -413,7 +412,7 @@ static void verify_tags(void)
     CHECK_EQ(list_empty(&io.dirty_link), dirty == 0);
 }
 
-/* What the disk holds is the file. */
+/* The disk must hold the file's bytes. */
 static void verify_disk(void)
 {
     for (uint64_t i = 0; i * PAGE_SIZE < vn.size; i++) {
@@ -488,7 +487,9 @@ static void finish_all(void)
     CHECK_EQ(host_pages, 0);
 }
 
-/* Bytes behind the end find no room: the page, to which another thread may be storing, stays, without them. */
+/*
+ * The disk has no room for bytes beyond the end: the page, to which another thread may be storing, stays, without them.
+ */
 TEST(no_room_keeps_the_page)
 {
     struct page *pg;
@@ -506,7 +507,7 @@ TEST(no_room_keeps_the_page)
     finish_all();
 }
 
-/* What a mapping has stored behind the end is gone before fallocate has the page written as far as its new end. */
+/* What a mapping has stored beyond the end is zeroed before fallocate() lets the page be written up to its new end. */
 TEST(fallocate_zeroes_behind_the_end_first)
 {
     uint8_t *bytes;
@@ -525,7 +526,10 @@ TEST(fallocate_zeroes_behind_the_end_first)
     finish_all();
 }
 
-/* A page that may lack blocks, because the file is sparse, is not left dirty by a cut: stores would not fault. */
+/*
+ * A page that may lack blocks, because the file is sparse, is not left dirty by a truncation: otherwise stores would
+ * not fault.
+ */
 TEST(cut_page_asks_for_blocks)
 {
     struct page *pg;
@@ -559,7 +563,10 @@ TEST(random_against_model)
     put_off = false;
 }
 
-/* With errors: what fails stays dirty and is told to a later sync; nothing is lost once the disk works again. */
+/*
+ * With errors: a page whose write fails stays dirty, and a later sync reports it; nothing is lost once the disk works
+ * again.
+ */
 TEST(errors_are_told_and_nothing_is_lost)
 {
     unsigned told = 0, happened = 0;
@@ -583,7 +590,7 @@ TEST(errors_are_told_and_nothing_is_lost)
                 happened += errors != 0;
                 CHECK(r == -EIO || errors == 0);
                 error_every = 0;
-                r = object_sync(&vn.obj, 0, UINT64_MAX); /* only what happened since */
+                r = object_sync(&vn.obj, 0, UINT64_MAX); /* only what happened since then */
                 CHECK_EQ(r, 0);
                 verify_disk();
             }
@@ -594,7 +601,7 @@ TEST(errors_are_told_and_nothing_is_lost)
     CHECK(happened > 20 && told >= happened);
 }
 
-/* What is being written when a sync begins, and is put off for want of memory, is written by the sync. */
+/* If a write that is in progress when a sync begins is postponed for lack of memory, the sync writes the page. */
 TEST(sync_writes_what_was_put_off)
 {
     pcache_boot();
@@ -618,7 +625,7 @@ static void sync_beside(void)
     other_error = object_sync(&vn.obj, 0, UINT64_MAX);
 }
 
-/* Two threads sync the same page, which the disk refuses: both are told, and so is the next. */
+/* Two threads sync the same page, which the disk refuses: both get the error, and so does the next sync. */
 TEST(each_sync_is_told)
 {
     pcache_boot();
@@ -637,7 +644,7 @@ TEST(each_sync_is_told)
     finish_all();
 }
 
-/* A sequential reader asks the disk for each page once, and is ahead of it. */
+/* A sequential reader requests each page from the disk once, and the read-ahead is ahead of it. */
 TEST(read_ahead)
 {
     pcache_boot();
@@ -655,7 +662,7 @@ TEST(read_ahead)
     finish_all();
 }
 
-/* Blocks that are complete are written in clusters without being asked; a writer who is faster than the disk sleeps. */
+/* Complete blocks are written in clusters without a request.  A writer that is faster than the disk sleeps. */
 TEST(write_behind_and_throttle)
 {
     pcache_boot();
@@ -671,7 +678,7 @@ TEST(write_behind_and_throttle)
     for (unsigned k = 1; k < 4; k++) {
         fill(32 * PAGE_SIZE);
         do_write(k * 32 * PAGE_SIZE, 32 * PAGE_SIZE);
-        /* the last one overshoots: 96 pages are not more than ufs_HW */
+        /* the last cluster exceeds the limit: 96 pages are not more than ufs_HW */
         CHECK_EQ(io.nwriteback, (k + 1) * 32);
     }
     fill(10);

@@ -23,8 +23,7 @@ static void begin(unsigned boards, uint64_t bare)
     lgrp_mem_pset_aware = 0;
 }
 
-/* Makes `pages` choices; returns the set of lgroups, counts in count[]; checks the policy
- * charged. */
+/* Makes `pages` choices.  Returns the set of lgroups, with the counts in count[]; checks which policy is charged. */
 static uint64_t choose(enum lgrp_mem_policy policy, enum lgrp_mem_policy charged, unsigned pages)
 {
     uint64_t set = 0;
@@ -72,8 +71,7 @@ TEST(random_is_even)
 TEST(random_never_draws_a_memory_less_lgroup)
 {
     begin(6, 1 << 1 | 1 << 4);
-    /* nodes with memory come first: domains 0 2 3 5 are lgroups 0..3, domains 1 4 are 4 and 5
-     */
+    /* nodes with memory come first: domains 0 2 3 5 are lgroups 0..3, domains 1 4 are 4 and 5 */
     CHECK_EQ(choose(LGRP_MEM_POLICY_RANDOM, LGRP_MEM_POLICY_RANDOM, 4000), 0xf);
 }
 
@@ -84,7 +82,7 @@ TEST(random_proc_and_pset)
     in.pset_lgrps = 0x15;
     CHECK_EQ(choose(LGRP_MEM_POLICY_RANDOM_PROC, LGRP_MEM_POLICY_RANDOM_PROC, 1000), 0x22);
     CHECK_EQ(choose(LGRP_MEM_POLICY_RANDOM_PSET, LGRP_MEM_POLICY_RANDOM_PSET, 1000), 0x15);
-    in.proc_lgrps = in.pset_lgrps = 0; /* no set: the machine */
+    in.proc_lgrps = in.pset_lgrps = 0; /* no set: the whole machine */
     CHECK_EQ(choose(LGRP_MEM_POLICY_RANDOM_PROC, LGRP_MEM_POLICY_RANDOM, 1000), 0x3f);
     CHECK_EQ(choose(LGRP_MEM_POLICY_RANDOM_PSET, LGRP_MEM_POLICY_RANDOM, 1000), 0x3f);
 }
@@ -97,7 +95,7 @@ TEST(pset_aware)
     CHECK_EQ(choose(LGRP_MEM_POLICY_RANDOM, LGRP_MEM_POLICY_RANDOM, 1000), 0x3f);
     lgrp_mem_pset_aware = 1;
     CHECK_EQ(choose(LGRP_MEM_POLICY_RANDOM, LGRP_MEM_POLICY_RANDOM_PSET, 1000), 0x3);
-    in.seg_bytes = 512 * MIB; /* it would fill them */
+    in.seg_bytes = 512 * MIB; /* the segment would fill them */
     CHECK_EQ(choose(LGRP_MEM_POLICY_RANDOM, LGRP_MEM_POLICY_RANDOM, 1000), 0x3f);
     in.seg_bytes = 1;
     in.pset_lgrps = 0; /* not in a set */
@@ -165,7 +163,7 @@ TEST(one_lgroup_of_many_boards_draws_its_nodes_evenly)
         nodes[lgrp_mem_node(&t, 0, (uint32_t)(check_random() >> 32))]++;
     for (unsigned n = 0; n < 18; n++)
         CHECK_NEAR(nodes[n], 1000, 150);
-    for (unsigned i = 0; i < 100; i++) { /* the fallback order begins with the same draw */
+    for (unsigned i = 0; i < 100; i++) { /* the fallback order begins with the same random choice */
         uint32_t rnd = (uint32_t)(check_random() >> 32);
 
         CHECK_EQ(lgrp_node_order(&t, 0, rnd, order), 18);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * test_promise.c - the load that new threads are expected to add, without averages: the test says how many other
+ * test_promise.c - the load that new threads are expected to add, without averages: the test sets how many other
  * threads seem to run.
  */
 #include "tests/host/check.h"
@@ -19,7 +19,7 @@ uint64_t lgrp_min_nsec = 100 * MS;
 static struct lgrp_part part, other;
 static struct lgrp_proc proc[PROCS];
 static struct lgrp_thread t[THREADS];
-static unsigned seen; /* threads in each lgroup, the creator included */
+static unsigned seen; /* threads in each lgroup, with the creator */
 
 uint16_t lgrp_threads_seen(const struct lgrp_part *p, unsigned lgrp, unsigned excluded)
 {
@@ -37,7 +37,7 @@ static void start(void)
     seen = 0;
 }
 
-/* Thread i of process k gets its home in lgroup g; its creator is a thread of that process, or NULL. */
+/* Thread i of process k gets its home in lgroup g.  Its creator is a thread of that process, or NULL. */
 static struct lgrp_thread *arrive(unsigned i, unsigned k, unsigned g, struct lgrp_thread *creator,
                                   uint64_t now_ns)
 {
@@ -76,7 +76,7 @@ static void updates(unsigned n)
     }
 }
 
-/* I2: what is held in a record is the sum over the processes that create threads. */
+/* I2: the load held in a record is the sum over the processes that create threads. */
 static void check_held(void)
 {
     for (unsigned g = 0; g < LGRPS; g++) {
@@ -103,7 +103,7 @@ TEST(an_arrival_is_charged)
     CHECK_NEAR(part.lpl[1].antic, 2 * AVG_FULL / CPUS, 2);
 }
 
-/* The charge is taken back if the thread leaves soon; later the average contains what it did. */
+/* The charge is taken back if the thread leaves soon.  Later the average contains its load. */
 TEST(a_charge_is_taken_back)
 {
     uint32_t before;
@@ -115,12 +115,12 @@ TEST(a_charge_is_taken_back)
     before = part.lpl[1].antic;
     leave(&t[0], 1100 * MS);
     CHECK_EQ(part.lpl[1].antic, before);
-    part.lpl[1].antic = 5; /* decayed meanwhile */
+    part.lpl[1].antic = 5; /* it has decayed meanwhile */
     leave(arrive(0, 0, 1, NULL, 0), 0);
     CHECK(part.lpl[1].antic <= 5);
 }
 
-/* The charge is that of the number of CPUs at the arrival, also if CPUs have come or gone since. */
+/* The charge depends on the number of CPUs at the arrival, also if CPUs have come or gone since. */
 TEST(a_charge_remembers_the_cpus)
 {
     start();
@@ -150,21 +150,21 @@ TEST(extreme_charges)
 
 /* ---- creations ---- */
 
-/* A created thread is held as a whole thread and the creator as half of one, whatever they do. */
+/* A created thread is held as a whole thread and the creator as half a thread, whatever they do. */
 TEST(created_threads_are_held)
 {
     struct lgrp_thread *first;
 
     start();
     first = arrive(0, 0, 0, NULL, 0);
-    seen = 3; /* it, and two others */
+    seen = 3; /* this thread, and two others */
     arrive(1, 0, 0, first, 0);
     CHECK_EQ(part.lpl[0].held, 3);
     CHECK_EQ(part.lpl[0].others, 2);
     arrive(2, 0, 1, first, 0);
     CHECK_EQ(part.lpl[1].held, 2);
     CHECK_EQ(part.lpl[1].others, 3);
-    arrive(3, 0, 1, &t[2], 0); /* another thread of the process creates, too: the same creation */
+    arrive(3, 0, 1, &t[2], 0); /* another thread of the process also creates: the same creation */
     CHECK_EQ(part.lpl[1].held, 4);
     CHECK_EQ(part.lpl[1].others, 3); /* as many as there were when the first was held */
     CHECK(part.creating == &proc[0] && proc[0].next == NULL);
@@ -176,7 +176,7 @@ TEST(created_threads_are_held)
     check_held();
 }
 
-/* While threads are held, other threads that come and go are counted beside them. */
+/* While threads are held, other threads that come and go are counted separately. */
 TEST(others_come_and_go)
 {
     struct lgrp_thread *first;
@@ -189,14 +189,14 @@ TEST(others_come_and_go)
     leave(&t[2], 0);
     CHECK_EQ(part.lpl[1].others, 0);
     arrive(2, 1, 1, NULL, 0);
-    /* it creates now: it is one of the held threads, no other any more */
+    /* it creates now, so it is one of the held threads and no longer another thread */
     arrive(3, 1, 1, &t[2], 0);
     CHECK_EQ(part.lpl[1].others, 0);
     CHECK_EQ(part.lpl[1].held, 2 + 1 + 2);
     check_held();
 }
 
-/* A creation ends lgrp_create_hold updates after the last thread; then only averages count. */
+/* A creation ends lgrp_create_hold updates after the last thread.  Then only averages count. */
 TEST(a_creation_ends)
 {
     struct lgrp_thread *first;
@@ -221,7 +221,7 @@ TEST(a_creation_ends)
     check_held();
 }
 
-/* A process creates threads in one partition at a time; the end of a process or of a partition ends its creation. */
+/* A process creates threads in one partition at a time.  The end of a process or of a partition ends its creation. */
 TEST(the_end_of_a_process_or_partition)
 {
     struct lgrp_thread *a, *b;
@@ -239,7 +239,7 @@ TEST(the_end_of_a_process_or_partition)
     lgrp_proc_exit(&proc[1]);
     CHECK(part.creating == NULL);
     CHECK_EQ(part.lpl[0].held + part.lpl[1].held, 0);
-    lgrp_proc_exit(&proc[1]); /* harmless */
+    lgrp_proc_exit(&proc[1]); /* has no effect */
     lgrp_part_end(&other);
     CHECK(other.creating == NULL && proc[0].creating_in == NULL);
     arrive(4, 0, 1, a, 0);
@@ -249,7 +249,7 @@ TEST(the_end_of_a_process_or_partition)
     check_held();
 }
 
-/* Whatever threads come and go, nothing stays promised when all have left. */
+/* Whatever threads come and go, no load stays promised when all have left. */
 TEST(random_histories)
 {
     for (unsigned round = 0; round < 200; round++) {

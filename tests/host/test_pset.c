@@ -2,10 +2,9 @@
 /*
  * test_pset.c - processor sets, states of CPUs and bindings, on the processors of dispmachine.c.
  *
- * THEORY      The run queues, the load records and the files under test are the kernel's.  A call that would sleep goes
- *             on at once, after all CPUs that were poked have come.  After each call the invariants of pset.h must
- *             hold.  Once the poked CPUs have come, each thread runs where it may, or waits because no such CPU is
- *             idle.
+ * THEORY      The run queues, the load records and the files under test are the kernel's.  A call that would sleep
+ *             continues at once, after all poked CPUs have come.  After each call the invariants of pset.h must hold.
+ *             Once the poked CPUs have come, each thread runs where it may, or waits because no such CPU is idle.
  */
 #include "tests/host/check.h"
 #include "tests/host/dispmachine.h"
@@ -22,13 +21,13 @@ enum { THREADS = 40, EACH_PROCESS = 5 };
 
 static struct lgrp_proc proc[THREADS / EACH_PROCESS];
 static unsigned nsleeps, nkstats;
-static struct thread *unbinds; /* it unbinds itself while a call sleeps; NULL: none does */
+static struct thread *unbinds; /* this thread unbinds itself while a call sleeps; NULL: none does */
 static bool no_memory, has_cpu_lock;
 static uint64_t now_ns;
 
 struct lgrp_counters lgrp_counters[LGRP_MAX];
 
-/* ---- what the files under test call ---- */
+/* ---- functions that the files under test call ---- */
 
 void *kmem_zalloc(size_t size)
 {
@@ -111,11 +110,11 @@ void kstat_unregister(struct kstat *ks)
 
 /* ---- the machine ---- */
 
-/* All CPUs are on-line in the default set; `nthreads` threads with homes, the first `nrunning` of which are awake. */
+/* All CPUs are on-line in the default set.  `nthreads` threads have homes; the first `nrunning` of them are awake. */
 static void start(unsigned nthreads, unsigned nrunning)
 {
     start_as(BOARDS, EACH);
-    while (cpupart_end > 1) { /* the sets of the test before */
+    while (cpupart_end > 1) { /* the sets that the test before has left */
         free(cpuparts[--cpupart_end]);
         cpuparts[cpupart_end] = NULL;
     }
@@ -150,7 +149,7 @@ static bool is_online(unsigned cpu)
     return disp[cpu].state != P_OFFLINE;
 }
 
-/* I1, and the CPUs of each load record. */
+/* Checks I1, and the CPUs of each load record. */
 static void check_cpus_of(const struct cpupart *p)
 {
     unsigned ncpus[LGRP_MAX] = {0};
@@ -167,7 +166,7 @@ static void check_cpus_of(const struct cpupart *p)
     }
 }
 
-/* I2 and I3; each thread is at home where its set has a CPU. */
+/* Checks I2 and I3; each thread has its home where its set has a CPU. */
 static void check_threads_of(const struct cpupart *p)
 {
     unsigned homed[LGRP_MAX] = {0};
@@ -205,7 +204,7 @@ static void check_sets(void)
         CHECK(th->part->live);
 }
 
-/* The poked CPUs come; after that no thread is where it may not be, or waits for nothing. */
+/* The poked CPUs come.  After that no thread may be where it is not allowed, or wait without a reason. */
 static void settle(void)
 {
     unsigned id = this_cpu()->id;
@@ -226,13 +225,13 @@ static void settle(void)
     check_sets();
 }
 
-/* Does the thread run or wait on CPU `id`? */
+/* Whether the thread runs or waits on CPU `id`. */
 static bool is_on(const struct thread *th, unsigned id)
 {
     return th->state == TS_ONPROC ? th->cpu == CPU(id) : th->queued_on == &disp[id].q;
 }
 
-/* A set of CPUs first .. last. */
+/* Makes a set of CPUs first .. last. */
 static int set_of(unsigned first, unsigned last)
 {
     int id = pset_create();
@@ -263,7 +262,7 @@ TEST(numbers)
     no_memory = true;
     CHECK_EQ(pset_create(), -ENOMEM);
     CHECK_EQ(pset_destroy(1), 0);
-    CHECK_EQ(pset_create(), 1); /* in the memory of the destroyed one */
+    CHECK_EQ(pset_create(), 1); /* uses the memory of the destroyed one */
     no_memory = false;
     for (n = 3; pset_create() > 0; n++)
         CHECK_EQ(cpupart_end, n + 2);
@@ -287,10 +286,10 @@ TEST(attributes)
     CHECK_EQ(pset_set_attr(id + 1, 0), -EINVAL);
     CHECK_EQ(pset_destroy(id), 0);
     CHECK_EQ(pset_create(), id);
-    CHECK_EQ(pset_attr(id), 0); /* not that of the destroyed one */
+    CHECK_EQ(pset_attr(id), 0); /* not the attribute of the destroyed one */
 }
 
-/* A CPU that leaves a set takes no thread with it, neither the one that runs nor those that wait. */
+/* A CPU that leaves a set takes no thread with it, neither the running one nor waiting ones. */
 TEST(a_cpu_changes_its_set)
 {
     int id;
@@ -304,7 +303,7 @@ TEST(a_cpu_changes_its_set)
     CHECK_EQ(disp[5].q.nrun, 0);
     settle();
     CHECK(CPU(5)->idle);
-    CHECK_EQ(pset_assign(id, 5, false), 0); /* it is there already */
+    CHECK_EQ(pset_assign(id, 5, false), 0); /* it is already there */
     CHECK_EQ(pset_assign(PS_NONE, 5, false), 0);
     settle();
     CHECK(!CPU(5)->idle);
@@ -325,7 +324,7 @@ TEST(bad_arguments)
     CHECK_EQ(disp_cpu_set_state(CPUS, P_OFFLINE, false), -EINVAL);
     CHECK_EQ(disp_cpu_set_state(3, 0, false), -EINVAL);
     CHECK_EQ(thread_bind(&t[0], CPUS), -EINVAL);
-    CHECK_EQ(thread_bind(&t[0], 3), -EINVAL); /* it is off-line */
+    CHECK_EQ(thread_bind(&t[0], 3), -EINVAL); /* the CPU is off-line */
     settle();
 }
 
@@ -354,7 +353,7 @@ TEST(the_last_cpu_stays)
 
 /* ---- threads ---- */
 
-/* A thread that changes its set leaves its CPU or its queue, and runs on CPUs of the new set only. */
+/* A thread that changes its set leaves its CPU or its queue, and then runs only on CPUs of the new set. */
 TEST(a_thread_changes_its_set)
 {
     struct cpupart *p;
@@ -378,7 +377,7 @@ TEST(a_thread_changes_its_set)
     CHECK(CPU(8)->idle && CPU(9)->idle);
 }
 
-/* The home stays where the new set has a CPU there, and is chosen among its boards otherwise. */
+/* The home stays if the new set has a CPU there.  Otherwise one of the boards of the new set is chosen. */
 TEST(the_home_follows_the_set)
 {
     struct cpupart *two, *one;
@@ -386,7 +385,7 @@ TEST(the_home_follows_the_set)
 
     start(1, 0);
     home = t[0].lg.home;
-    CHECK_EQ(thread_bind(&t[0], 0), 0); /* to board 0 */
+    CHECK_EQ(thread_bind(&t[0], 0), 0); /* its home is now board 0 */
     CHECK_EQ(thread_bind(&t[0], -1), 0);
     home = t[0].lg.home;
     CHECK_EQ(home, CPU(0)->lgrp);
@@ -400,12 +399,12 @@ TEST(the_home_follows_the_set)
     CHECK_EQ(t[0].lg.home, CPU(9)->lgrp);
     CHECK_EQ(pset_bind(&t[0], one), 0);
     CHECK_EQ(pset_assign(one->id, 2, false), 0);
-    CHECK_EQ(pset_assign(PS_NONE, 9, false), 0); /* the last CPU of its home in this set */
+    CHECK_EQ(pset_assign(PS_NONE, 9, false), 0); /* the last CPU that its home has in this set */
     CHECK_EQ(t[0].lg.home, CPU(2)->lgrp);
     settle();
 }
 
-/* A new thread gets the set and the binding that its creator has when it starts, not those of thread_prepare(). */
+/* A new thread gets the set and the binding that its creator has when it starts, not those at thread_prepare(). */
 TEST(a_new_thread_follows_its_creator)
 {
     struct cpupart *p;
@@ -422,7 +421,7 @@ TEST(a_new_thread_follows_its_creator)
 
 /* ---- bindings ---- */
 
-/* A CPU stays while a thread is bound to it, and works on; `forced` unbinds the thread. */
+/* A CPU stays in its set while a thread is bound to it, and continues to work; `forced` unbinds the thread. */
 TEST(a_bound_thread_holds_its_cpu)
 {
     int id;
@@ -463,7 +462,7 @@ TEST(a_bound_thread_stays_in_its_set)
     CHECK_EQ(thread_bind(&t[0], -1), 0);
     CHECK_EQ(pset_bind(&t[0], p), 0);
     CHECK_EQ(thread_bind(&t[0], 8), 0);
-    CHECK_EQ(pset_bind(&t[0], p), 0); /* where it is */
+    CHECK_EQ(pset_bind(&t[0], p), 0); /* where it already is */
     settle();
     CHECK(t[0].cpu == CPU(8));
 }
@@ -488,10 +487,10 @@ TEST(a_set_is_destroyed)
     unbinds = &t[4];
     CHECK_EQ(pset_destroy(p->id), 0);
     CHECK(!p->live && cpumask_empty(&p->cpus));
-    CHECK_EQ(nkstats, 1); /* the default set's */
+    CHECK_EQ(nkstats, 1); /* the one of the default set */
     for (unsigned i = 0; i < THREADS; i++)
         CHECK(t[i].part == &cpupart_default);
-    for (unsigned i = 0; i < CPUS; i++) /* also the one that is off-line */
+    for (unsigned i = 0; i < CPUS; i++) /* also the off-line one */
         CHECK_EQ(pset_of_cpu(i), PS_NONE);
     settle();
     for (unsigned i = 0; i < CPUS; i++)
@@ -542,7 +541,7 @@ TEST(one_cpu_takes_interrupts)
     check_sets();
 }
 
-/* A mask without an on-line CPU of the set is ignored, and counts again when such a CPU comes. */
+/* A mask without an on-line CPU of the set is ignored, and is used again when such a CPU comes. */
 TEST(affinities)
 {
     struct cpumask m = {0}, allowed;
@@ -599,7 +598,7 @@ TEST(counters)
     CHECK_EQ(pset_lgrp_cpus(CPU(2)->lgrp), EACH - 1);
 }
 
-/* ---- anything ---- */
+/* ---- random changes ---- */
 
 static void change_something(void)
 {
@@ -646,14 +645,14 @@ static void change_something(void)
     case 8:
         for (unsigned k = 1 + (unsigned)check_below(CPUS); k > 0; k--)
             cpumask_set(&m, (unsigned)check_below(CPUS));
-        /* else a thread that waits behind it may be overlooked by an idle CPU */
+        /* otherwise an idle CPU may overlook a thread that waits behind it */
         if (th->pri < PRI_RT)
             (void)thread_set_affinity(th, &m);
         break;
     }
 }
 
-/* Whatever is changed while threads run, sleep and wake up, from whichever CPU. */
+/* Random changes from random CPUs, while threads run, sleep and wake up. */
 TEST(whatever_is_changed)
 {
     start(THREADS, THREADS / 2);

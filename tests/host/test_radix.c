@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * test_radix.c - the page index against a plain table: random insertions, removals, walks, copies.
- */
+/* test_radix.c - the page index compared with a plain table: random insertions, removals, walks, copies. */
 #include "tests/host/check.h"
 
 #include <stdlib.h>
@@ -32,7 +30,7 @@ static void make_keys(void)
     for (unsigned i = 0; i < NKEYS; i++)
         keys[i] = bases[check_below(5)] + check_below(1 << (1 + check_below(9)));
     qsort(keys, NKEYS, sizeof keys[0], by_value);
-    /* make them distinct: equal ones move to a far cluster */
+    /* makes them distinct: equal ones move to a far cluster */
     for (unsigned i = 0; i < NKEYS; i++) {
         if (keys[i] == last)
             keys[i] = 0x123456000 + i;
@@ -49,7 +47,7 @@ static void *item(unsigned i)
     return &keys[i];
 }
 
-/* radix.h I1, and that every node lies where its prefix says. */
+/* Checks radix.h I1, and that every node lies where its prefix says. */
 static void verify_node(struct radix_node *n)
 {
     unsigned used = (unsigned)__builtin_popcountll(n->present);
@@ -98,7 +96,7 @@ static void verify(struct radix *r)
     }
 }
 
-/* Sets or clears a tag of an item that is there. */
+/* Sets or clears a tag of an item in the index. */
 static void change_tag(struct radix *r, unsigned i)
 {
     unsigned t = (unsigned)check_below(RADIX_TAGS);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * test_route.c - on which CPU an interrupt arrives (kernel/intr/route.c).
- */
+/* test_route.c - the CPU at which an interrupt arrives (kernel/intr/route.c). */
 #include "intr/route.h"
 #include "tests/host/check.h"
 #include "tests/host/mktopo.h"
@@ -18,7 +16,7 @@ static uint8_t pairs(unsigned i, unsigned j)
     return i / 2 == j / 2 ? 12 : 18;
 }
 
-/* Boards of four CPUs, all of which take interrupts; none arrives anywhere. */
+/* Boards of four CPUs, all of which take interrupts; no interrupt is routed yet. */
 static void begin(unsigned boards)
 {
     mk_topo(&t, boards, 4, 0, pairs);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * test_runq.c - the run queues, on the processors of dispmachine.c: CPUs come when the test says so.
- */
+/* test_runq.c - the run queues, on the processors of dispmachine.c: CPUs come when the test says so. */
 #include "tests/host/check.h"
 #include "tests/host/dispmachine.h"
 
@@ -23,7 +21,10 @@ static void start(void)
 
 /* ---- tests ---- */
 
-/* Two threads wake on one CPU, which is late.  Another board's leaves the second to the CPU at home that was called. */
+/*
+ * Two threads wake on one CPU, which is late.  A CPU of another board leaves the second thread to the home CPU that was
+ * poked.
+ */
 TEST(who_happens_to_look_leaves_it_to_home)
 {
     start();
@@ -31,14 +32,14 @@ TEST(who_happens_to_look_leaves_it_to_home)
     wake(sleeper(1, 0, 0), 0);
     CHECK(t[1].queued_on == &disp[0].q && poked[1]);
     CHECK(come(EACH) == &idle[EACH]);
-    wake(sleeper(2, 1, EACH + 1), EACH); /* nor does one whose thread goes to sleep */
+    wake(sleeper(2, 1, EACH + 1), EACH); /* nor does a CPU whose thread goes to sleep */
     CHECK(come(EACH + 1) == &t[2]);
     CHECK(block(EACH + 1) == &idle[EACH + 1]);
     CHECK(come(1) == &t[0]);
     CHECK(come(0) == &t[1]);
 }
 
-/* Home is full: the CPU of another board that was called takes it. */
+/* The home is full: the poked CPU of another board takes the thread. */
 TEST(a_full_home_is_left)
 {
     start();
@@ -52,7 +53,7 @@ TEST(a_full_home_is_left)
     CHECK_EQ(t[EACH].n_remote, 1);
 }
 
-/* A CPU that was called to steal is given a thread of its own before it comes: the next one is called. */
+/* A CPU that was poked to steal gets a thread of its own before it comes: the next CPU is poked. */
 TEST(who_was_called_and_gets_another)
 {
     start();
@@ -66,7 +67,7 @@ TEST(who_was_called_and_gets_another)
     CHECK(come(2) == &t[1]);
 }
 
-/* Who has just run on a busy CPU waits there for a moment; a new thread looks for another CPU at once. */
+/* A thread that has just run on a busy CPU waits there for a moment; a new thread looks for another CPU at once. */
 TEST(a_new_thread_looks_for_a_cpu)
 {
     start();
@@ -80,7 +81,7 @@ TEST(a_new_thread_looks_for_a_cpu)
     CHECK(t[2].queued_on != &disp[0].q && t[2].queued_on->cpu->idle);
 }
 
-/* A kernel thread, which does not return to a program, is interrupted when it wakes a more important one. */
+/* A kernel thread, which does not return to a program, is interrupted when it wakes a more important thread. */
 TEST(a_kernel_thread_gives_way)
 {
     start();
@@ -97,7 +98,7 @@ TEST(a_kernel_thread_gives_way)
     CHECK(come(0) == &t[2]);
 }
 
-/* Whatever happens, once the CPUs that were poked have come, no thread waits that an idle CPU may run. */
+/* Whatever happens, once the poked CPUs have come, no thread waits that an idle CPU may run. */
 TEST(nobody_waits_for_nothing)
 {
     start();
@@ -136,7 +137,7 @@ static struct thread *rt_sleeper(unsigned i, int pri, unsigned last)
     return &t[i];
 }
 
-/* All CPUs run time-sharing work. */
+/* All CPUs run time-sharing threads. */
 static void start_busy(void)
 {
     start();
@@ -146,7 +147,10 @@ static void start_busy(void)
     }
 }
 
-/* Threads that last ran on one CPU each get one, although no CPU has come when the last wakes; one too many waits. */
+/*
+ * Threads that last ran on one CPU each get a CPU, although no CPU has come when the last one wakes; one more thread
+ * waits.
+ */
 TEST(each_real_time_thread_gets_a_cpu)
 {
     start_busy();
@@ -162,7 +166,7 @@ TEST(each_real_time_thread_gets_a_cpu)
     CHECK(block(7) == &t[2 * CPUS]);
 }
 
-/* One level makes a difference, at both ends. */
+/* One level makes a difference, at both ends of the range. */
 TEST(levels_are_an_order)
 {
     start_busy();
@@ -179,7 +183,7 @@ TEST(levels_are_an_order)
     CHECK(block(3) == &t[2 * CPUS]);
 }
 
-/* The CPU that was poked has become more important before it comes: it finds another. */
+/* The poked CPU has become more important before it comes: it must find another CPU. */
 TEST(a_promise_that_is_not_kept)
 {
     start_busy();
@@ -193,7 +197,7 @@ TEST(a_promise_that_is_not_kept)
             come(id);
     CHECK(t[CPUS].state == TS_ONPROC);
     on(0);
-    /* lent: it waits on the queue of CPU 5, and goes to that of the set */
+    /* lent: it waits on the queue of CPU 5, and moves to that of the set */
     disp_set_pri(&t[5], 130);
     CHECK(t[5].queued_on == &cpupart_default.rt);
     for (unsigned id = 0; id < CPUS; id++)
@@ -202,7 +206,10 @@ TEST(a_promise_that_is_not_kept)
     CHECK(t[5].state == TS_ONPROC);
 }
 
-/* Whom a real-time thread keeps waiting goes where none runs; whom another keeps waiting, or who is bound, stays. */
+/*
+ * A thread that waits for a real-time thread moves to a CPU without one.  A thread that waits for another thread, or is
+ * bound, stays.
+ */
 TEST(behind_real_time)
 {
     start_busy();
@@ -274,7 +281,7 @@ TEST(no_real_time_thread_waits_for_less)
 /* ---- equal shares ---- */
 
 static unsigned ran[THREADS_MAX]; /* milliseconds */
-/* millisecond at which the thread on a CPU has used up its slice */
+/* the millisecond at which the thread on each CPU has used up its slice */
 static unsigned slice_end[CPUS];
 static unsigned now;
 
@@ -290,7 +297,7 @@ static void begin_slice(unsigned id, struct thread *was, unsigned end)
                                            class_quantum(th));
 }
 
-/* The slice of CPU `id` is over: what disp_preempt() of disp/preempt.c does then. */
+/* The slice of CPU `id` is over: does what disp_preempt() of disp/preempt.c does. */
 static void expire(unsigned id)
 {
     struct thread *was = CPU(id)->thread, *next;
@@ -309,7 +316,7 @@ static void expire(unsigned id)
     }
 }
 
-/* All CPUs that were poked come. */
+/* All poked CPUs come. */
 static void all_come(void)
 {
     for (bool any = true; any;) {
@@ -327,8 +334,8 @@ static void all_come(void)
 }
 
 /*
- * n threads compute on `ncpus` CPUs of one board for `ms`, and `interrupted` others, bound to CPU 0, run for a
- * millisecond every five.  Returns the smallest share of the n, in hundredths of the mean.
+ * n threads compute on `ncpus` CPUs of one board for `ms`; `interrupted` others, bound to CPU 0, run for a millisecond
+ * in every five.  Returns the smallest share of the n threads, in hundredths of the mean.
  */
 static unsigned compute(unsigned ncpus, unsigned n, unsigned interrupted, unsigned ms)
 {
@@ -384,7 +391,9 @@ static unsigned compute(unsigned ncpus, unsigned n, unsigned interrupted, unsign
     return least * 100 * n / sum;
 }
 
-/* However many threads compute, on CPUs that their number is no multiple of, each has about as much as the others. */
+/*
+ * For any number of computing threads, also one that is no multiple of the number of CPUs, all get about the same time.
+ */
 TEST(equal_shares)
 {
     static const struct {
@@ -401,18 +410,18 @@ TEST(equal_shares)
     }
 }
 
-/* Who is interrupted again and again uses up its slices nevertheless, and has no more than the others. */
+/* A thread that is interrupted again and again still uses up its slices, and gets no more than the others. */
 TEST(equal_shares_beside_one_that_sleeps)
 {
     for (unsigned n = 3; n <= 24; n++) {
         unsigned least = compute(2, n, 1, 8000);
 
-        if (least < 80) /* 68 without balance */
+        if (least < 80) /* 68 without balancing */
             check_fail(__FILE__, __LINE__, "%u threads: one has %u %% of the mean", n, least);
     }
 }
 
-/* Thread i waits on CPU `id`, at home on `board`; it may be taken from there. */
+/* Thread i waits on CPU `id`, with its home on `board`; it may be taken from there. */
 static void waits_on(unsigned i, unsigned board, unsigned id, int pri)
 {
     sleeper(i, board, id)->pri = (int16_t)pri;
@@ -427,11 +436,14 @@ static void waits_on(unsigned i, unsigned board, unsigned id, int pri)
     CHECK(t[i].queued_on == &disp[id].q);
 }
 
-/* Balance leaves alone what is bound, at home elsewhere, less important, or has run as much; and it is not always. */
+/*
+ * Balancing does not move a thread that is bound, has its home elsewhere, is less important, or has run as much; and it
+ * does not act every time.
+ */
 TEST(balance_takes_only_what_it_may)
 {
     start_as(2, EACH);
-    for (unsigned i = 0; i < 3; i++) { /* each CPU is busy, and one more waits on CPU 0 */
+    for (unsigned i = 0; i < 3; i++) { /* each CPU is busy, and one more thread waits on CPU 0 */
         t[i].bound_cpu = (int)i % 2;
         wake(sleeper(i, 0, i % 2), i % 2);
         all_come();
@@ -441,7 +453,7 @@ TEST(balance_takes_only_what_it_may)
     CHECK(disp_balance(CPU(1), &t[1]) == NULL); /* it is bound */
     waits_on(3, 1, 0, 30);
     on(1);
-    CHECK(disp_balance(CPU(1), &t[1]) == NULL); /* its home is the other board */
+    CHECK(disp_balance(CPU(1), &t[1]) == NULL); /* its home is on the other board */
     waits_on(4, 0, 0, 29);
     on(1);
     CHECK(disp_balance(CPU(1), &t[1]) == NULL); /* less important */
@@ -460,7 +472,7 @@ TEST(balance_takes_only_what_it_may)
     on(1);
     t[1].lately_tsc = 800;
     CHECK_EQ(disp[0].nsteal, disp[1].q.nrun);
-    CHECK(disp_balance(CPU(1), &t[1]) == NULL); /* as many wait here, and have run about as much */
+    CHECK(disp_balance(CPU(1), &t[1]) == NULL); /* as many wait here, and have run about as long */
     t[1].lately_tsc = 1000;
     CHECK(disp_balance(CPU(1), &t[1]) == &t[5]);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * test_sched.c - the order of disk requests, on a disk of the tests' own: one command at a time, 10 ms of positioning
- * when the sector is not the next one, 0.4 ms for each sector of 512 bytes.
+ * if the sector is not the next one, 0.4 ms for each sector of 512 bytes.
  */
 #include "blk/iosched.h"
 #include "tests/host/check.h"
@@ -17,7 +17,7 @@ static struct blk_req req[NMAX];
 static unsigned nreq;
 static uint64_t now, arm, begun;
 static uint64_t position_ns, sector_ns;
-static uint16_t prio_of[90]; /* by process */
+static uint16_t prio_of[90]; /* for each process */
 
 static void start(enum sched_mode mode)
 {
@@ -56,7 +56,7 @@ static struct blk_req *add(enum blk_op op, uint64_t lba, uint32_t nsect, uint32_
                   (struct blk_owner){.pid = pid, .prio = pid < 90 ? prio_of[pid] : 0}, sync);
 }
 
-/* Take a command and carry it out: `now` moves on.  Returns its sectors, 0: nothing could be taken. */
+/* Takes a command and executes it: `now` advances.  Returns its sectors; 0: nothing could be taken. */
 static uint32_t serve(struct sched_batch *b)
 {
     uint64_t again, at;
@@ -80,7 +80,10 @@ static uint32_t serve(struct sched_batch *b)
     return sectors;
 }
 
-/* The command has ended: its requests are done, or the first goes on.  Returns whether `r` was among those done. */
+/*
+ * The command has ended: its requests are done, or the first one continues.  Returns whether `wanted` was among those
+ * done.
+ */
 static bool finish(struct sched_batch *b, uint32_t sectors, const struct blk_req *wanted)
 {
     struct blk_req *r;
@@ -100,7 +103,7 @@ static bool finish(struct sched_batch *b, uint32_t sectors, const struct blk_req
     return found;
 }
 
-/* Whether it is of the background, or of an order without flows. */
+/* Whether the command is of the background, or of an order without flows. */
 static bool is_back(const struct sched_batch *b)
 {
     return b->flow < 0 || b->flow == FLOW_BACK;
@@ -119,7 +122,7 @@ TEST(fifo_keeps_order_and_merges_nothing)
         CHECK(finish(&b, 8, &req[i]));
     }
     CHECK_EQ(serve(&b), 0);
-    for (unsigned i = 0; i < 4; i++) /* these touch */
+    for (unsigned i = 0; i < 4; i++) /* these are adjacent */
         add(BLK_WRITE, 8000 + i * 8, 8, 1, false);
     for (unsigned i = 0; i < 4; i++) {
         CHECK_EQ(serve(&b), 8);
@@ -130,7 +133,7 @@ TEST(fifo_keeps_order_and_merges_nothing)
 
 TEST(fifo_joins_what_follows_and_continues)
 {
-    /* sectors, 128 of those that are joined */
+    /* sectors; 128 of those that are joined */
     const uint32_t expected[] = {128, 64, 96, 32, 8, 200, 0};
     struct sched_batch b;
 
@@ -140,7 +143,7 @@ TEST(fifo_joins_what_follows_and_continues)
         add(BLK_WRITE, 8000 + (i < 6 ? i : i + 1) * 32, 32, 1, false); /* a gap behind the sixth */
     add(BLK_READ, 8320, 32, 2, true); /* continues, but is a read */
     add(BLK_WRITE, 8352, 8, 1, false);
-    add(BLK_WRITE, 8360, 200, 1, false); /* larger by itself */
+    add(BLK_WRITE, 8360, 200, 1, false); /* is larger alone */
     for (unsigned i = 0; i < 7; i++) {
         uint32_t n = serve(&b);
 
@@ -170,17 +173,17 @@ TEST(elevator_sweeps_in_one_direction)
         turns += lba < last;
         last = lba;
         finish(&b, 8, r);
-        if (i < 1000) /* new ones come before and behind the arm */
+        if (i < 1000) /* new requests arrive before and behind the arm */
             add(BLK_READ, check_below(1000) * 1000 + 100, 8, 1, true);
     }
     CHECK_EQ(serve(&b), 0);
-    /* a thousand there at first, a thousand more while these are served */
+    /* a thousand at first, and a thousand more while these are served */
     CHECK(turns >= 1 && turns <= 4);
 }
 
 TEST(elevator_merges_front_and_back)
 {
-    static const unsigned order[] = {3, 2, 4, 0, 1, 7, 6, 5}; /* of eight pages that touch */
+    static const unsigned order[] = {3, 2, 4, 0, 1, 7, 6, 5}; /* of eight adjacent pages */
     struct sched_batch b;
     unsigned n = 0;
     struct blk_req *r;
@@ -225,7 +228,7 @@ TEST(failed_merges_are_tried_alone)
     }
 }
 
-/* Each request is carried out once, whole, in each mode and across changes of the mode. */
+/* Each request is executed once, as a whole, in each mode and when the mode changes. */
 TEST(nothing_is_lost)
 {
     unsigned ended = 0;
@@ -269,9 +272,9 @@ TEST(nothing_is_lost)
 }
 
 /*
- * A process writes all the time: its queue is never shorter than 200 pages.  Another reads blocks here and there, each
- * 1 ms after it got the last.  Returns the time that the reads took; *worst: commands between a read's coming and its
- * own; *written: sectors that the writer got meanwhile.
+ * One process writes all the time: its queue is never shorter than 200 pages.  Another reads random blocks, each 1 ms
+ * after it got the last.  Returns the time that the reads took; *worst: commands between the arrival of a read and its
+ * execution; *written: sectors that the writer got meanwhile.
  */
 static uint64_t reader_beside_writer(unsigned most, uint64_t *worst, uint64_t *written)
 {
@@ -291,7 +294,7 @@ static uint64_t reader_beside_writer(unsigned most, uint64_t *worst, uint64_t *w
         if (n == 0)
             now += MS / 4;
         ahead += n != 0;
-        if (r == NULL && now >= next_read) { /* it came while the command was under way */
+        if (r == NULL && now >= next_read) { /* it arrived while the command was executed */
             uint64_t later = now;
 
             now = next_read;
@@ -321,13 +324,13 @@ TEST(fair_reader_does_not_wait_for_a_writer)
 
     start(SCHED_FIFO);
     took = reader_beside_writer(10, &worst, &written);
-    CHECK(worst >= 199); /* it waits for the whole queue, each time */
+    CHECK(worst >= 199); /* it waits for the whole queue each time */
     CHECK(took > 10 * 30 * alone);
 
     start(SCHED_FAIR);
     took = reader_beside_writer(50, &worst, &written);
-    CHECK(worst <= 2);             /* the one under way, and one that starves */
-    CHECK(took <= 50 * 3 * alone); /* the two have about as much of the disk */
+    CHECK(worst <= 2);             /* the present command, and one that starves */
+    CHECK(took <= 50 * 3 * alone); /* the two get about the same share of the disk */
     CHECK(written >= 8 * 32);      /* and the writer is served */
 }
 
@@ -355,7 +358,7 @@ TEST(fair_background_does_not_starve)
             gap = max_of(gap, now - since);
             since = now;
         } else {
-            nreq = nreq < NMAX - 1 ? nreq : 1000; /* these have long been done */
+            nreq = nreq < NMAX - 1 ? nreq : 1000; /* these were done long ago */
             add(BLK_READ, 500000 + check_below(100000), 8, pid, true);
         }
     }
@@ -376,17 +379,17 @@ TEST(fair_flows_take_turns)
         uint32_t n = serve(&b);
 
         got[list_first(&b.reqs, struct blk_req, link)->by.pid]++;
-        /* Nobody holds the disk for long while another waits. */
+        /* No process holds the disk for long while another waits. */
         CHECK(n <= 72 && POSITION_NS + n * (uint64_t)SECTOR_NS <= disk_fair_slice * 1600ull);
         finish(&b, n, NULL);
     }
     CHECK_EQ(got[1], 10);
     CHECK_EQ(got[2], 10);
-    finish(&b, serve(&b), NULL); /* the rest of one */
+    finish(&b, serve(&b), NULL); /* the rest of one request */
     CHECK(serve(&b) > 100);      /* alone again: long commands */
 }
 
-/* User 7 reads with many processes at once: one process of user 8 has half of the commands all the same. */
+/* User 7 reads with many processes at once: one process of user 8 still gets half of the commands. */
 TEST(fair_users_share)
 {
     for (unsigned many = 2; many <= 200; many = many * 3 + 1) {
@@ -409,7 +412,7 @@ TEST(fair_users_share)
     }
 }
 
-/* One user has more processes than there are flows: another user's process still has one of its own. */
+/* One user has more processes than there are flows: another user's process still gets a flow of its own. */
 TEST(fair_no_user_has_all_flows)
 {
     struct sched_batch b;
@@ -428,7 +431,7 @@ TEST(fair_no_user_has_all_flows)
     }
 }
 
-/* Processes 3 and 67 would be one flow if numbers alone told them apart, and 67 has asked for much. */
+/* Processes 3 and 67 would share a flow if only the numbers were compared, and 67 has requested much. */
 TEST(fair_flows_are_of_one_process)
 {
     struct sched_batch b;
@@ -450,7 +453,7 @@ TEST(fair_flows_are_of_one_process)
     }
     CHECK(ahead <= 1);
     finish(&b, 8, r);
-    for (unsigned pid = 100; pid < 300; pid++) /* more than there are flows: none is lost */
+    for (unsigned pid = 100; pid < 300; pid++) /* more processes than flows: no request is lost */
         add(BLK_READ, 600000 + pid * 100, 8, pid, true);
     for (unsigned i = 0; i < 200 + 50 - ahead; i++)
         finish(&b, serve(&b), NULL);
@@ -467,7 +470,7 @@ TEST(fair_sweep_ends)
     serve(&b);
     finish(&b, 8, NULL);
     low = add(BLK_WRITE, 100, 8, 7, false);
-    /* a stream in front of the arm does not keep it there: 32 of 3.6 ms */
+    /* a stream in front of the arm does not hold it there: 32 of 3.6 ms */
     for (unsigned i = 0; i < 32; i++) {
         add(BLK_WRITE, 6000 + i * 8, 8, 7, false);
         if (finish(&b, serve(&b), low))
@@ -476,14 +479,14 @@ TEST(fair_sweep_ends)
     CHECK(false);
 }
 
-/* Positioning and transfer are told apart, whatever the mixture; commands of one size teach their time. */
+/* Positioning and transfer are estimated separately for any mixture; commands of one size give their time. */
 TEST(what_commands_take)
 {
     struct disk_cost c = {0};
 
     disk_cost_learn(&c, 100, 50 * MS);
     CHECK_EQ(c.position_ns + 100 * c.sector_ns, 50 * MS);
-    for (unsigned share = 1; share < 8; share++) { /* of eight commands so many are short */
+    for (unsigned share = 1; share < 8; share++) { /* of eight commands this many are short */
         c = (struct disk_cost){0};
         for (unsigned i = 0; i < 200; i++) {
             uint32_t n = i % 8 < share ? 8 : 200 + (uint32_t)check_below(100);
@@ -495,11 +498,11 @@ TEST(what_commands_take)
         CHECK_NEAR(c.sector_ns, SECTOR_NS, SECTOR_NS / 8);
     }
     for (unsigned i = 0; i < 1000; i++)
-        disk_cost_learn(&c, 8, 3 * MS); /* now all are short, and it is another disk */
+        disk_cost_learn(&c, 8, 3 * MS); /* now all are short, and the disk is another one */
     CHECK_NEAR(c.position_ns + 8 * c.sector_ns, 3 * MS, MS / 2);
 }
 
-/* With the elevator a read that others always come before waits for half a second, a write for five. */
+/* With the elevator a read that others always overtake waits for half a second, a write for five. */
 TEST(elevator_lets_nobody_wait_for_ever)
 {
     for (unsigned write = 0; write < 2; write++) {
@@ -512,7 +515,7 @@ TEST(elevator_lets_nobody_wait_for_ever)
         for (uint64_t lba = 1000000; !done; lba += 512) {
             struct sched_batch b;
 
-            nreq = nreq < NMAX - 10 ? nreq : 10; /* the others have long been done */
+            nreq = nreq < NMAX - 10 ? nreq : 10; /* the others were done long ago */
             add(BLK_WRITE, lba, 512, 7, false);
             if (low == NULL) {
                 struct sched_batch first;
@@ -531,7 +534,7 @@ TEST(elevator_lets_nobody_wait_for_ever)
     }
 }
 
-/* One that has waited too long is followed by a command of the sweep, which goes on where it was. */
+/* A request that has waited too long is followed by a command of the sweep, which continues where it was. */
 TEST(elevator_goes_on_after_a_late_one)
 {
     struct sched_batch b;
@@ -552,7 +555,7 @@ TEST(elevator_goes_on_after_a_late_one)
     }
 }
 
-/* A process begins to wait for a file of which much waits in the background: that comes before the rest. */
+/* A process begins to wait for a file with many requests in the background: these come before the others. */
 TEST(what_is_waited_for_leaves_the_background)
 {
     struct sched_batch b;
@@ -572,7 +575,7 @@ TEST(what_is_waited_for_leaves_the_background)
             mine += r->file == 5;
         finish(&b, sectors, NULL);
     }
-    CHECK(n <= 16); /* 9 or 10 of its own, and what the background is owed */
+    CHECK(n <= 16); /* 9 or 10 of its own, and those that the background is owed */
     while (q.flow[FLOW_BACK].q.n > 0) {
         uint32_t sectors = serve(&b);
 
@@ -585,13 +588,13 @@ TEST(what_is_waited_for_leaves_the_background)
 }
 
 struct reader {
-    uint64_t pause, next; /* between its reads; when it asks again */
-    struct blk_req *r;    /* it waits for; NULL: it pauses */
-    unsigned got, late;   /* of these, reads that took over 60 ms */
-    uint64_t worst;       /* wait */
+    uint64_t pause, next; /* time between its reads; the time of its next request */
+    struct blk_req *r;    /* the request for which it waits; NULL: it pauses */
+    unsigned got, late;   /* reads; of these, reads that took over 60 ms */
+    uint64_t worst;       /* the longest wait */
 };
 
-/* What the readers asked for up to `now`.  Reader i is process i and has req[i]. */
+/* The readers make their requests up to `now`.  Reader i is process i and has req[i]. */
 static void ask(struct reader *p, unsigned n)
 {
     uint64_t later = now;
@@ -605,7 +608,7 @@ static void ask(struct reader *p, unsigned n)
     now = later;
 }
 
-/* Processes 0 to n - 1 read blocks here and there for so long, each some time after it got the last. */
+/* Processes 0 to n - 1 read random blocks for `span`, each some time after it got the last. */
 static void read_for(uint64_t span, struct reader *p, unsigned n)
 {
     uint64_t end = now + span;
@@ -621,7 +624,7 @@ static void read_for(uint64_t span, struct reader *p, unsigned n)
             now += MS / 4;
             continue;
         }
-        ask(p, n); /* while it was under way */
+        ask(p, n); /* while the command was executed */
         for (unsigned i = 0; i < n; i++)
             if (p[i].r == list_first(&b.reqs, struct blk_req, link)) {
                 p[i].got++;
@@ -634,12 +637,12 @@ static void read_for(uint64_t span, struct reader *p, unsigned n)
 }
 
 /*
- * A stream of writes that never ends, on a disk as IBM's 0661 with its times divided by 4; beside it n readers. Returns
- * what the stream has of the disk's speed, in %.
+ * A stream of writes that never ends, on a disk like IBM's 0661 with its times divided by 4, and n readers beside it.
+ * Returns the stream's share of the disk's speed, in %.
  */
 static unsigned stream_beside(struct reader *p, unsigned n)
 {
-    /* requests that wait; places, behind the readers' */
+    /* waiting requests; places, behind those of the readers */
     const unsigned depth = 200, ring = 2 * depth;
     uint64_t lba = 0, from, span = 20000 * (uint64_t)MS, written = 0;
 
@@ -715,7 +718,7 @@ TEST(idle_waits_for_all_but_not_for_ever)
     CHECK(busy[0].worst <= 4 * ONE_READ && busy[2].worst <= 4 * ONE_READ);
     CHECK_NEAR(busy[0].got, busy[2].got, 2);
 
-    start(SCHED_FAIR); /* what the other leaves is its own, and costs a command at most */
+    start(SCHED_FAIR); /* what the other leaves belongs to it, and costs at most one command */
     prio_of[1] = IOPRIO(IOPRIO_IDLE, 7);
     read_for(10000 * (uint64_t)MS, calm, 2);
     CHECK(calm[0].got >= 190 && calm[1].got >= 390);
@@ -737,14 +740,14 @@ TEST(idle_writes_wait_for_the_background)
         first += is_back(&b);
         finish(&b, n, NULL);
     }
-    CHECK(first >= 19); /* one idle command each half second: 20 take 0.26 s */
+    CHECK(first >= 19); /* one idle command in each half second: 20 take 0.26 s */
     CHECK_EQ(q.flow[FLOW_IDLE].q.n + q.flow[FLOW_BACK].q.n, 20);
-    /* another process waits for an idle file */
+    /* another process waits for a file of an idle process */
     sched_hurry(&q, 1, true, (struct blk_owner){5, 0, 0}, now);
     CHECK_EQ(q.flow[5].q.n + q.flow[FLOW_IDLE].q.n + q.flow[FLOW_BACK].q.n, 20);
     CHECK(q.flow[5].q.n >= 9);
     add(BLK_READ, 500, 8, 1, true)->file = 9;
-    /* it is idle itself */
+    /* the process is idle itself */
     sched_hurry(&q, 9, false, (struct blk_owner){6, IOPRIO(IOPRIO_IDLE, 0), 0}, now);
     CHECK_EQ(q.flow[6].q.n, 0);
     sched_hurry(&q, 9, false, (struct blk_owner){6, 0, 0}, now);
@@ -764,19 +767,19 @@ TEST(real_time_goes_before_others_and_leaves_them_some)
         rest += p[i].got;
         worst = max_of(worst, p[i].worst);
     }
-    CHECK(p[0].worst <= 3 * ONE_READ); /* one under way, one that is owed */
+    CHECK(p[0].worst <= 3 * ONE_READ); /* the present command, and one that is owed */
     CHECK(p[0].got >= 3 * p[1].got && p[0].got >= rest);
     CHECK(rest >= p[0].got / 4);
     CHECK(worst <= 8 * (disk_fair_turns * 1000ull + 3 * ONE_READ));
 
-    memset(p, 0, sizeof p); /* the same without */
+    memset(p, 0, sizeof p); /* the same without it */
     start(SCHED_FAIR);
     p[0].pause = MS;
     read_for(10000 * (uint64_t)MS, p, 8);
     CHECK_NEAR(p[0].got, p[1].got, p[1].got / 8);
 }
 
-/* The share of level n is in proportion to 8 - n; a process that pauses between its reads loses some of it. */
+/* The share of level n is proportional to 8 - n; a process that pauses between its reads loses some of it. */
 TEST(levels_are_shares)
 {
     for (unsigned pause = 0; pause <= 1; pause++)

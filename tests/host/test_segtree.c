@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * test_segtree.c - the tree of address ranges against a bitmap of pages: random insertions, removals, resizing, gaps.
+ * test_segtree.c - the tree of address ranges compared with a map of pages: random insertions, removals, resizing,
+ * gaps.
  */
 #include "tests/host/check.h"
 
@@ -25,7 +26,7 @@ static void mark(const struct seg_node *n, char c)
         map[a / PAGE_SIZE] = c;
 }
 
-/* Draws guards afresh: they cover free pages only. */
+/* Marks the guards anew: they cover free pages only. */
 static void draw_guards(void)
 {
     struct seg_node *n;
@@ -35,7 +36,7 @@ static void draw_guards(void)
             map[i] = 0;
     LIST_FOREACH (n, &tree.order, link)
         for (uint64_t k = 1; k <= n->guard / PAGE_SIZE && map[n->start / PAGE_SIZE - k] != 1; k++)
-            map[n->start / PAGE_SIZE - k] = 2; /* down to the neighbour at most */
+            map[n->start / PAGE_SIZE - k] = 2; /* at most down to the neighbour */
 }
 
 static int verify_node(struct seg_node *n, uint64_t *max_gap)
@@ -58,7 +59,7 @@ static int verify_node(struct seg_node *n, uint64_t *max_gap)
     return n->height;
 }
 
-/* Highest free run of `len` pages in [lo, hi), by looking at each page; 0: none. */
+/* The highest free run of `len` pages in [lo, hi), found page by page; 0: none. */
 static unsigned gap_by_hand(unsigned len, unsigned lo, unsigned hi)
 {
     for (unsigned at = hi; at >= lo + len; at--) {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * test_slots.c - slots of swap: runs, searches that wrap, and the invariants over random use.
- */
+/* test_slots.c - slots of swap: runs, searches that wrap around, and the invariants in random use. */
 #include "tests/host/check.h"
 
 #include "pages/slots.h"
@@ -67,7 +65,7 @@ TEST(one_behind_the_other)
     invariants();
 }
 
-/* Single free slots are passed over while 64 in a row are free, and used when there are none. */
+/* Single free slots are skipped while 64 in a row are free, and used when there are none. */
 TEST(room_for_a_whole_run)
 {
     uint64_t first;

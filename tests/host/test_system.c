@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * test_system.c - /etc/system: every form of a line, every reaction to a bad one.
+ * test_system.c - /etc/system: every form of a line, every reaction to a bad line.
  *
- * The registry is the real one, with variables of different sizes; warnings are collected as text.
+ * The registry is the real one, with variables of different sizes.  Warnings are collected as text.
  */
 #include "lib/errno.h"
 #include "stat/panic.h"
@@ -62,7 +62,8 @@ static void apply(const char *text)
     ranged_var = 50;
     late_var = 0;
     warnings[0] = '\0';
-    memcpy(copy, text, n); /* no NUL behind it: the sanitizer sees a read too far */
+    /* without a NUL after it, so that the sanitizer sees a read beyond the end */
+    memcpy(copy, text, n);
     copy = realloc(copy, n ? n : 1);
     system_file_apply(copy, n);
     free(copy);
@@ -94,7 +95,7 @@ TEST(width_follows_the_symbol)
     CHECK_EQ(int_var, 0xfffffff0);
 }
 
-/* One line each, with what was asked for, what is allowed and what stays. */
+/* One line for each, with the requested value, the allowed range and the value that stays. */
 TEST(values_outside_the_range)
 {
     static const struct {
@@ -229,7 +230,7 @@ TEST(bad_lines_set_nothing)
         CHECK_EQ(int_var, 0);
         CHECK_EQ(fixed_var, 7);
         CHECK_EQ(odd_var.bytes[0], 0);
-        CHECK_EQ(long_var, 5); /* boot goes on with the next line */
+        CHECK_EQ(long_var, 5); /* the boot continues with the next line */
     }
 }
 

@@ -29,7 +29,8 @@ TEST(throttle_off)
     struct throttle t = {false, 393216, 262144};
 
     CHECK(!throttle_blocks(&t, 1u << 30));
-    CHECK(!throttle_wakes(&t, 393216, 262144)); /* those who sleep already stay until the end */
+    /* threads that already sleep stay asleep until the end */
+    CHECK(!throttle_wakes(&t, 393216, 262144));
     CHECK(throttle_wakes(&t, PAGE, 0));
 }
 
@@ -49,10 +50,10 @@ TEST(pacing_off)
     struct pacing p = {0, 0};
 
     CHECK(!pacing_blocks(&p, 1000000));
-    CHECK(pacing_wakes(&p, 1000000)); /* those who sleep already continue */
+    CHECK(pacing_wakes(&p, 1000000)); /* threads that already sleep continue */
 }
 
-/* Whatever the limits are, a writer that sleeps wakes up by the time that the disk has stored everything. */
+/* Whatever the limits are, a sleeping writer wakes up at the latest when the disk has stored everything. */
 TEST(no_writer_waits_for_ever)
 {
     for (unsigned k = 0; k < 10000; k++) {
@@ -72,7 +73,10 @@ TEST(no_writer_waits_for_ever)
     }
 }
 
-/* With limits in the right order, a writer that wakes up need not wait again, and does not wake up before. */
+/*
+ * With limits in the right order, a writer that wakes up need not wait again, and does not wake up earlier than
+ * necessary.
+ */
 TEST(one_sleep_is_enough)
 {
     for (unsigned k = 0; k < 10000; k++) {

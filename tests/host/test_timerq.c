@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * test_timerq.c - the heap of timers against a plain array.
- */
+/* test_timerq.c - the heap of timers compared with a plain array. */
 #include "disp/timerq.h"
 #include "tests/host/check.h"
 
@@ -13,7 +11,7 @@ enum { N = 400 };
 static struct timer timer[N];
 static struct timer *root;
 
-/* I1 and I2 below `t`; returns how many timers hang there. */
+/* Checks I1 and I2 below `t`.  Returns the number of timers there. */
 static unsigned verify(struct timer **link, uint64_t least)
 {
     unsigned n = 0;
@@ -48,7 +46,7 @@ TEST(comes_out_sorted)
 
     clear();
     for (unsigned i = 0; i < N; i++) {
-        timer[i].deadline_ns = check_below(100); /* many are equal */
+        timer[i].deadline_ns = check_below(100); /* many deadlines are equal */
         timerq_insert(&root, &timer[i]);
     }
     CHECK_EQ(verify(&root, 0), N);

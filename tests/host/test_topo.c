@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * test_topo.c - nodes, lgroups and distances from SRAT and SLIT: good machines, and every row
- * of the table of bad tables in docs/lgroups.md.
+ * test_topo.c - nodes, lgroups and distances from SRAT and SLIT: good machines, and every row of the table of bad
+ * tables in docs/lgroups.md.
  */
 #include "lgrp/lgrp.h"
 #include "lgrp/home.h"
@@ -60,7 +60,7 @@ static void distances(unsigned n, uint8_t local, uint8_t remote)
         w.matrix[i] = i / n == i % n ? local : remote;
 }
 
-/* `n` boards of `ncpus` CPUs and 256 MiB, as QEMU lays them out: a hole below 1 MiB. */
+/* Makes `n` boards of `ncpus` CPUs and 256 MiB, as QEMU lays them out: with a hole below 1 MiB. */
 static void boards(unsigned n, unsigned ncpus)
 {
     begin();
@@ -81,7 +81,7 @@ static bool noted(const char *line)
     return false;
 }
 
-/* What holds for every topology, good tables or bad (lgrp.h, INVARIANTS). */
+/* Checks what holds for every topology, with good or bad tables (lgrp.h, INVARIANTS). */
 static void sound(void)
 {
     uint64_t in = 0, out = 0;
@@ -165,7 +165,7 @@ TEST(sf15k)
     CHECK_EQ(t.lat[3][3], 10);
     CHECK_EQ(t.lat[3][4], 18);
     CHECK_EQ(t.nlevels[5], 2);
-    /* equidistant boards: each falls back on the next one, not all on board 0 */
+    /* equidistant boards: each falls back to the next one, not all to board 0 */
     for (unsigned g = 0; g < 18; g++)
         for (unsigned i = 0; i < 18; i++)
             CHECK_EQ(t.near[g][i], (g + i) % 18);
@@ -180,7 +180,7 @@ TEST(sf6800)
     CHECK_EQ(t.nlgrps, 6);
     CHECK(!t.high_end);
     CHECK_EQ(lgrp_expand_proc_thresh, 8191);
-    lgrp_expand_proc_thresh = 24575; /* set, although it is the other family's default */
+    lgrp_expand_proc_thresh = 24575; /* set, although it is the default of the other family */
     build();
     CHECK_EQ(lgrp_expand_proc_thresh, 24575);
 }
@@ -235,7 +235,7 @@ TEST(three_levels)
 {
     boards(6, 4);
     distances(6, 10, 40);
-    for (unsigned i = 0; i < 6; i++) { /* a ring: neighbours nearer */
+    for (unsigned i = 0; i < 6; i++) { /* a ring: neighbours are nearer */
         w.matrix[i * 6 + (i + 1) % 6] = 20;
         w.matrix[(i + 1) % 6 * 6 + i] = 20;
     }
@@ -308,7 +308,7 @@ TEST(memory_less_node)
     build();
     CHECK_EQ(t.nlgrps, 3);
     CHECK_EQ(t.nmem, 2);
-    CHECK_EQ(t.node_pxm[2], 1); /* last, though its domain number is lower */
+    CHECK_EQ(t.node_pxm[2], 1); /* last, although its domain number is lower */
     CHECK_EQ(t.cpu_lgrp[1], 2);
     CHECK_EQ(t.lgrp_nodes[2], 0);
     CHECK_EQ(t.mem_lgrps, 3);
@@ -453,7 +453,7 @@ TEST(row_no_slit)
     CHECK_EQ(t.nnotes, 1);
     w.in.slit_why = "SLIT is too short";
     synthetic_because("SLIT is too short");
-    boards(2, 4); /* few nodes: no notice */
+    boards(2, 4); /* few nodes: no message */
     build();
     CHECK_EQ(t.nnotes, 0);
 }
@@ -511,7 +511,7 @@ TEST(slit_rows_of_unknown_domains_are_ignored)
 {
     boards(2, 2);
     distances(4, 10, 25);
-    w.matrix[15] = 99; /* domain 3 is nobody's */
+    w.matrix[15] = 99; /* domain 3 has no node */
     build();
     CHECK_EQ(t.nnotes, 0);
     CHECK_EQ(t.lat[0][1], 25);
@@ -543,7 +543,7 @@ TEST(any_tables_give_a_sound_topology)
         begin();
         for (unsigned i = 0; i < n; i++) {
             cpu((uint32_t)check_below(20), (uint32_t)check_below(9));
-            if (check_below(8) != 0) /* mostly only one entry for each APIC id */
+            if (check_below(8) != 0) /* usually only one entry for each APIC id */
                 for (unsigned j = 0; j < i; j++)
                     if (w.srat.cpu[j].apic_id == w.srat.cpu[i].apic_id)
                         w.srat.cpu[i].pxm = w.srat.cpu[j].pxm;

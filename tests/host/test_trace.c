@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * test_trace.c - the rings of the trace: order, wrapping, what is lost, a reader beside a writer, the last events.
- */
+/* test_trace.c - the rings of the trace: order, wrapping, lost records, a reader beside a writer, the last events. */
 #include "stat/trace.h"
 
 #include "lib/cpu.h"
@@ -39,7 +37,7 @@ static void clear(void)
     ring = (struct trace_ring){.mask = SIZE - 1, .slot = slot};
 }
 
-/* Record number i: each of its words says so. */
+/* Writes record number i, each word of which contains i. */
 static void put(uint64_t i)
 {
     struct trace_record r = {.time = i,
@@ -90,7 +88,7 @@ TEST(no_later_than)
     is_record(&out[0], 3);
 }
 
-/* A full ring gives all but the slot that is written next; the others are counted. */
+/* A full ring returns all records except the slot that is written next; the others are counted as lost. */
 TEST(wraps_and_counts)
 {
     clear();
@@ -109,7 +107,7 @@ TEST(wraps_and_counts)
         is_record(&out[i], 2 * SIZE + i);
 }
 
-/* What is lost is told even if all that is left is too late to be given. */
+/* Lost records are reported even if all remaining records are too late to be returned. */
 TEST(lost_and_nothing_else)
 {
     clear();
@@ -123,7 +121,7 @@ TEST(lost_and_nothing_else)
     is_record(&out[0], SIZE + 1);
 }
 
-/* The next record expected, after `n` that were read. */
+/* The number of the next expected record, after `n` that were read. */
 static uint64_t follow(uint64_t next, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -158,7 +156,7 @@ static void *writer(void *arg)
     return NULL;
 }
 
-/* I2: none that is read was being written. */
+/* I2: no record is read while it is being written. */
 TEST(reader_beside_writer)
 {
     uint64_t next = 0;
@@ -197,7 +195,7 @@ TEST(panic_prints_the_last)
     ncpu = 1;
     cpus[0] = &cpu;
     trace_ready = true;
-    trace_panic(); /* it is off */
+    trace_panic(); /* tracing is off */
     CHECK_STR(printed, "");
     trace_enable = ~0u;
     for (uint64_t i = 0; i < 2 * SIZE; i++)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * test_tty.c - the line discipline: what readers get and what the line sees, key by key.
+ * test_tty.c - the line discipline: what readers get and what is sent to the line, key by key.
  *
- * A struct tty with a driver that collects what is sent; no kernel around it.
+ * The test uses a struct tty with a driver that collects what is sent, without the rest of the kernel.
  */
 #include "proc/proc.h"
 #include "tty/tty.h"
@@ -12,10 +12,10 @@
 
 static struct tty tty;
 static uint16_t ring[64];
-static char line[4096]; /* what the line saw */
+static char line[4096]; /* what was sent to the line */
 static size_t line_len, line_room;
 static bool line_stopped;
-static unsigned nresumed; /* times that a paused driver was let go on */
+static unsigned nresumed; /* how often a paused driver was resumed */
 
 unsigned cv_broadcast(struct cv *cv)
 {
@@ -83,7 +83,7 @@ static void begin(bool canonical)
     line_room = 256;
 }
 
-/* Type keys; returns the last signal. */
+/* Types the keys.  Returns the last signal. */
 static int type(const char *keys)
 {
     int sig = 0, s;
@@ -287,7 +287,7 @@ TEST(a_discard_lets_a_paused_driver_go_on)
     nresumed = 0;
     for (int i = 0; i < 31; i++)
         type("x\n");
-    tty.paused = true; /* what a driver sets when there is no room */
+    tty.paused = true; /* set by a driver when there is no room */
     rd(100);
     tty_resume_input(&tty);
     CHECK_EQ(nresumed, 0); /* more than half of the ring is full */
