@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * man.c - show the manual pages of commands.
+ * man.c - shows the manual pages of commands.
  *
  * THEORY      A page is a text file, /usr/share/man/NAME, that is made with the image (user/include/help.h).  Its
  *             second line has the name and the purpose of the command; -k searches and prints this line.
@@ -15,7 +15,7 @@
 #include "help.h"
 #include "homeroom.h"
 
-enum { EXIT_NOTHING = 16 }; /* man-db's status for a page or a word that is not there */
+enum { EXIT_NOTHING = 16 }; /* man-db's status if a page or a word is not found */
 
 static const char help[] HR_MANUAL =
     "NAME\n"
@@ -51,7 +51,10 @@ static void usage(void)
     exit(2);
 }
 
-/* The page of a command, open; NULL if there is none.  A name with a slash would lead elsewhere. */
+/*
+ * Opens the page of a command; NULL if there is none.  A name with a slash is refused, because it could lead to another
+ * folder.
+ */
 static FILE *open_page(const char *name)
 {
     return name[0] == '.' || strchr(name, '/') != NULL
@@ -74,7 +77,7 @@ static int show_page(const char *name)
     return 0;
 }
 
-/* "name - purpose" of a page, with the newline, into buf.  Whether there is such a line. */
+/* Reads "name - purpose" of a page, with the newline, into buf.  Returns whether there is such a line. */
 static bool read_purpose(const char *name, char *buf, int size)
 {
     FILE *page = open_page(name);
@@ -93,7 +96,7 @@ static bool has_word(const char *text, char **words)
     return false;
 }
 
-/* -k: the purpose of each command that has one of the words. */
+/* -k: prints the purpose of each command that has one of the words. */
 static int list_pages(char **words)
 {
     struct dirent **entry;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * help.c - a program's manual page: print it, or the part of it that a wrong command line gets.
- */
+/* help.c - prints a program's manual page, or the part of it for a wrong command line. */
 #include "help.h"
 
 #include <stdlib.h>
