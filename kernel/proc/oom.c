@@ -18,7 +18,7 @@
  *             process itself is killed.
  *             There are two callers.  A thread that has waited for a frame for some turns of the
  *             pageout hands calls oom_frees(), so that a small write does not fail while a process is
- *             being killed.  A page fault that still finds no frame calls out_of_memory().  If nothing else
+ *             being killed.  A page fault that still finds no frame calls oom_page_fault().  If nothing else
  *             helps, this function kills its own process.
  *             A system call can hold locks that the search takes, or that the end of an address space needs.
  *             Therefore a separate thread does the search for it.
