@@ -90,7 +90,6 @@ static noreturn void panic_on_exception(struct regs *r, unsigned vec, uint64_t a
     kprintf("rsi %016lx rdi %016lx rbp %016lx rsp %016lx\n", r->rsi, r->rdi, r->rbp, r->rsp);
     kprintf("r8  %016lx r9  %016lx r10 %016lx r11 %016lx\n", r->r8, r->r9, r->r10, r->r11);
     kprintf("r12 %016lx r13 %016lx r14 %016lx r15 %016lx\n", r->r12, r->r13, r->r14, r->r15);
-    backtrace_from(r->rip, r->rbp);
     if (vec == VEC_DF && mmu_on_stack((const void *)addr)) /* the guard page (mem/kstack.c) */
         panic("a kernel stack is used up at %#lx", r->rip);
     panic("%s in the kernel at %#lx, error %#lx, address %#lx",
