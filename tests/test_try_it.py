@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The blocks of *Try it* in docs/: what a reader types works, and prints what the page shows."""
 
+import time
+
 import pytest
 
 from homeroom import machine, tryit
@@ -12,17 +14,14 @@ def found_blocks():
     for page in sorted(TOP.glob("docs/*.md")):
         try:
             for number, block in enumerate(tryit.blocks_of(f"docs/{page.name}", page.read_text()), 1):
-                yield pytest.param(block, id=f"{page.stem}-{number}")
+                yield pytest.param(
+                    block, id=f"{page.stem}-{number}", marks=pytest.mark.xdist_group(page.stem)
+                )  # ports of the host
         except tryit.Fault as fault:
             yield pytest.param(fault, id=page.stem)
 
 
 BLOCKS = list(found_blocks())
-# Pages with blocks that have no outputs yet: they end the machine with a panic, or need a second machine.
-WITHOUT_OUTPUTS = {"docs/boot.md", "docs/concurrency.md", "docs/debugging.md", "docs/ext.md", "docs/network.md"}
-# Pages with recorded lines that differ from run to run: which lines a reader needs has still to be chosen.
-VARYING = {"docs/concurrency.md", "docs/debugging.md", "docs/life-of-a-wake-up.md", "docs/life-of-a-write.md"}
-VARYING |= {"docs/processes.md", "docs/syscalls.md", "docs/trace.md"}
 
 
 @pytest.mark.long
@@ -30,16 +29,12 @@ VARYING |= {"docs/processes.md", "docs/syscalls.md", "docs/trace.md"}
 def test_a_block(block, speed, guests):
     if isinstance(block, tryit.Fault):
         pytest.fail(str(block), pytrace=False)
-    if not tryit.has_outputs(block) and block.page in WITHOUT_OUTPUTS:
-        pytest.skip(tryit.how_to_record(block))
     if not tryit.has_outputs(block):
         pytest.fail(tryit.how_to_record(block), pytrace=False)
     try:
         faults = [fault for done in tryit.outputs(block, speed, guests.append) for fault in tryit.faults_of(*done)]
     except tryit.Fault as fault:
         faults = [str(fault)]
-    if faults and block.page in VARYING:
-        pytest.xfail("\n".join([block.name, *faults]))
     if faults:
         pytest.fail("\n".join([block.name, *faults]), pytrace=False)
 
@@ -166,9 +161,33 @@ def test_outputs_are_aligned(shown, printed, lines):
     assert tryit.align(words(shown), words(printed)) == lines
 
 
+@pytest.mark.parametrize(
+    "chosen, printed, lines",
+    [
+        ("a b c", "a b c", "a b c"),
+        ("a b c", "a c", "a ... c"),
+        ("a c", "a b c", "a ... c"),
+        ("a b", "x a b y", "... a b ..."),
+        ("a ... c", "a b b c", "a ... c"),
+        ("a ... c", "a c", "a ... c"),
+        ("a b", "b a", "... b ..."),
+        ("a", "b a c a", "... a ..."),
+        ("a b", "c", "..."),
+        ("a", "", "..."),
+        ("", "a", "..."),
+        ("", "", ""),
+    ],
+)
+def test_what_runs_have_in_common(chosen, printed, lines):
+    assert tryit.common(chosen.split(), printed.split()) == lines.split()
+    assert tryit.align(lines.split(), printed.split()) is not None
+
+
 def test_what_is_wrong_with_an_output():
     busy = tryit.Command("psradm -f 0", ["psradm: processor 0: Device busy"])
     assert not list(tryit.faults_of(busy, 1, ["psradm: processor 7: Device busy", ""]))
+    (fault,) = tryit.faults_of(tryit.Command("date", ["..."]), 0, ["Monday"])
+    assert "no line is in the output of each run" in fault
     silent = tryit.Command("grep x y")
     assert list(tryit.faults_of(silent, 1, [])) == ["'grep x y' ended with status 1, and the page shows no error"]
     (fault,) = tryit.faults_of(tryit.Command("nproc", ["2"]), 0, ["two"])
@@ -191,3 +210,46 @@ def test_the_hosts_files_stay():
     assert not top.exists() and not (TOP / "build/odd.img").exists()
     with pytest.raises(tryit.Fault, match="'false' ended with status 1"), tryit.copy_of_top(["false"], False):
         pass
+
+
+def test_a_command_of_the_host_in_the_background():
+    with tryit.copy_of_top(["touch build/before; exec sleep 1000 &"], False) as top:
+        while not (top / "build/before").exists():
+            time.sleep(0.01)
+    assert not top.exists()
+    with pytest.raises(tryit.Fault, match="ended with status 3: oh"), tryit.copy_of_top(["echo oh; exit 3 &"], False) as top:
+        time.sleep(1)
+
+
+class Console:
+    """A machine that prints `text` after the second line that is typed, and ends if `status` is given."""
+
+    def __init__(self, text, status=None):
+        self.console, self.running, self._text, self._status, self._typed = b"# ", True, text, status, 0
+
+    def send(self, data):
+        self._typed += 1
+        self.console += f"{tryit.MARK}ready{tryit.MARK}".encode() if self._typed == 1 else self._text.encode()
+        self.running = self._typed == 1 or self._status is None
+
+    def wait_until(self, condition, timeout):
+        return condition()
+
+    def tail(self, lines):
+        return "the end"
+
+    def wait(self):
+        return self
+
+    def exit_code(self, wants_verdict):
+        return self._status
+
+
+def test_the_last_command_may_end_the_machine():
+    panic = "panic: oh\r\n  [1] f+0x1\r\n"
+    assert tryit.Session(Console(panic, 122)).do("x", last=True) == (122, ["panic: oh", "  [1] f+0x1"])
+    with pytest.raises(tryit.Fault, match="'x': the machine ended"):
+        tryit.Session(Console(panic, 122)).do("x")
+    with pytest.raises(tryit.Fault, match="'x': no end in"):
+        tryit.Session(Console(panic)).do("x", last=True)
+    assert tryit.Session(Console(f"a\r\n{tryit.MARK}3{tryit.MARK}")).do("x") == (3, ["a"])

@@ -16,14 +16,19 @@ THEORY      A block is a fenced one of the language console whose title is what 
             end of one for any words.
             A command may end with another status than 0 only if the page shows why: a line that begins with a program's
             name and a colon, or has FAILED in it.
+            The last command may end the machine: by a panic, if the page shows a line that begins with "panic:", or with
+            poweroff.
             What the host must do first is in blocks of the language sh above, in the same section (##), that have no title.
             They are run in a copy of the checkout's top that consists of links and goes with the machine, so that disk
             images of the reader stay as they are.  Lines that begin with make are left out: what they build is there.
+            A line that ends in " &" runs until the machine has ended.
+            A block is recorded from RUNS runs: lines that only some of them print become "...".
 USAGE       make docs-record [PAGE=docs/NAME.md]; tests/test_try_it.py compares
 SEE ALSO    CONTRIBUTING.md (what to do with what was recorded)
 """
 
 import contextlib
+import os
 import re
 import shlex
 import signal
@@ -41,6 +46,7 @@ FENCE = re.compile(r"^( *)```(\w+)?([^\n]*)\n(.*?)^\1```$", re.M | re.S)
 TITLE = re.compile(r'title="make qemu-([\w-]+)([^"]*)"')
 ANY = "..."
 LINES_MAX, WIDTH_MAX = 12, 120  # of what is recorded for a command
+RUNS = 3
 BOOT_LIMIT, COMMAND_LIMIT, HOST_LIMIT = 120, 180, 300  # seconds
 MARK = "\x1e"  # around the status of a command, on the console
 SEED = 1
@@ -183,6 +189,27 @@ def recorded(shown: list[str], printed: list[str]) -> list[str]:
     return [ANY if at is None else narrowed(printed[at]) for at in found]
 
 
+def common(chosen: list[str], printed: list[str]) -> list[str]:
+    """The lines of `chosen` that `printed` has, too, in the same order; "..." where one of the two has other lines."""
+    printed = without_blanks(printed)
+    # best[j]: for the lines of `chosen` from the current one on, and of `printed` from j on: (number, pairs of lines)
+    best: list[tuple[int, list[tuple[int, int]]]] = [(0, [])] * (len(printed) + 1)
+    for i in reversed(range(len(chosen))):
+        after, best = best, [(0, [])] * (len(printed) + 1)
+        for j in reversed(range(len(printed))):
+            ways = [after[j], best[j + 1]]
+            if chosen[i] != ANY and fits(chosen[i], printed[j]):
+                ways.insert(0, (after[j + 1][0] + 1, [(i, j), *after[j + 1][1]]))  # of equal ways the earliest line
+            best[j] = max(ways, key=lambda way: way[0])
+    lines, last = [], (-1, -1)
+    for pair in [*best[0][1], (len(chosen), len(printed))]:
+        if pair != (last[0] + 1, last[1] + 1):
+            lines.append(ANY)
+        lines += chosen[pair[0] : pair[0] + 1]
+        last = pair
+    return lines
+
+
 def shows_a_failure(shown: list[str]) -> bool:
     return any(re.match(r"[\w./-]+: \S", line) or "FAILED" in line for line in shown)
 
@@ -213,13 +240,31 @@ def run_on_host(line: str, top: Path) -> None:
 
 
 @contextlib.contextmanager
+def in_background(line: str, top: Path) -> Iterator[None]:
+    """The command of the host runs meanwhile; it must not end by itself."""
+    with tempfile.TemporaryFile("w+") as said:
+        shell = subprocess.Popen(
+            ["bash", "-c", line], cwd=top, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
+        )
+        try:
+            yield
+            if shell.poll() is not None:
+                said.seek(0)
+                raise Fault(f"the host's '{line}' ended with status {shell.returncode}: {said.read().strip()}")
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(shell.pid, signal.SIGKILL)
+            shell.wait()
+
+
+@contextlib.contextmanager
 def copy_of_top(host: list[str], root: bool) -> Iterator[Path]:
     """A folder with links to what the top and build/ have, in which the commands of the host have run.
 
     With `root` the root's image is copied, because the run writes to it.
     """
-    with tempfile.TemporaryDirectory(prefix="homeroom.") as name:
-        top = Path(name)
+    with contextlib.ExitStack() as stack:
+        top = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="homeroom.")))
         for folder in ("build", "build/test"):
             (top / folder).mkdir()
             for path in (TOP / folder).glob("*"):
@@ -231,7 +276,10 @@ def copy_of_top(host: list[str], root: bool) -> Iterator[Path]:
             if path.name != "build" and not path.name.startswith("."):
                 (top / path.name).symlink_to(path)
         for line in host:
-            run_on_host(line, top)
+            if line.endswith(" &"):
+                stack.enter_context(in_background(line.removesuffix(" &"), top))
+            else:
+                run_on_host(line, top)
         yield top
 
 
@@ -262,24 +310,40 @@ class Session:
         run.send(DRIVER.encode())
         self._wait(f"{MARK}ready{MARK}", BOOT_LIMIT, "the shell")
 
-    def _wait(self, pattern: str, limit: float, what: str) -> re.Match:
+    def _find(self, pattern: str, limit: float) -> re.Match | None:
         wanted = re.compile(pattern)
 
         def found() -> re.Match | None:
-            return wanted.search(self._run.console[self._read_to :].decode(errors="replace").replace("\r", ""))
+            return wanted.search(self._new_text())
 
         match = self._run.wait_until(found, limit)
-        if not match:
-            ended = "the machine ended" if not self._run.running else f"no end in {limit} s"
-            raise Fault(f"{what}: {ended}; the console's end is\n{self._run.tail(20)}")
-        self._read_to = len(self._run.console)
+        if match:
+            self._read_to = len(self._run.console)
         return match
 
-    def do(self, command: str) -> tuple[int, list[str]]:
-        """The status of the command, and the lines that were printed until it ended."""
+    def _new_text(self) -> str:
+        return self._run.console[self._read_to :].decode(errors="replace").replace("\r", "")
+
+    def _wait(self, pattern: str, limit: float, what: str) -> None:
+        if not self._find(pattern, limit):
+            raise self._fault(limit, what)
+
+    def _fault(self, limit: float, what: str) -> Fault:
+        ended = "the machine ended" if not self._run.running else f"no end in {limit} s"
+        return Fault(f"{what}: {ended}; the console's end is\n{self._run.tail(20)}")
+
+    def do(self, command: str, last: bool = False) -> tuple[int, list[str]]:
+        """The status of the command, and the lines that were printed until it ended.
+
+        The last command may end the machine; the status is then that of the launcher.
+        """
         self._run.send(command.encode() + b"\n")
-        match = self._wait(f"{MARK}([0-9]+){MARK}", COMMAND_LIMIT, f"'{command}'")
-        return int(match[1]), match.string[: match.start()].expandtabs().splitlines()
+        match = self._find(f"{MARK}([0-9]+){MARK}", COMMAND_LIMIT)
+        if match:
+            return int(match[1]), match.string[: match.start()].expandtabs().splitlines()
+        if not last or self._run.running:
+            raise self._fault(COMMAND_LIMIT, f"'{command}'")
+        return self._run.wait().exit_code(False), self._new_text().expandtabs().splitlines()
 
 
 def outputs(block: Block, speed: float = 1.0, started=lambda run: None) -> Iterator[tuple[Command, int, list[str]]]:
@@ -293,7 +357,7 @@ def outputs(block: Block, speed: float = 1.0, started=lambda run: None) -> Itera
         try:
             session = Session(run.start())
             for command in block.commands:
-                yield command, *session.do(command.text)
+                yield command, *session.do(command.text, last=command is block.commands[-1])
         finally:
             run.close()
 
@@ -301,6 +365,8 @@ def outputs(block: Block, speed: float = 1.0, started=lambda run: None) -> Itera
 def faults_of(command: Command, status: int, printed: list[str]) -> Iterator[str]:
     """What is wrong with what a command did, as lines."""
     shown, printed = without_blanks(command.shown), without_blanks(printed)
+    if shown == [ANY]:
+        yield f"'{command.text}': no line is in the output of each run; choose a command that shows something"
     if align(shown, printed) is None:
         yield f"'{command.text}' does not print what the page shows.  The page:\n{lines(shown)}\nThe machine:\n{lines(printed)}"
     if status != 0 and not shows_a_failure(shown):
@@ -327,9 +393,10 @@ def record(page: str) -> list[str]:
     for block in reversed(blocks):
         print(f"  TRY     {block.name}", flush=True)
         try:
-            for command, status, printed in outputs(block):
-                command.shown = recorded(command.shown, printed)
-                faults += [f"{block.name}: {fault}" for fault in faults_of(command, status, printed)]
+            for number in range(RUNS):
+                for command, status, printed in outputs(block):
+                    command.shown = common(command.shown, printed) if number else recorded(command.shown, printed)
+                    faults += [f"{block.name}: {fault}" for fault in faults_of(command, status, printed)]
             text = text[: block.start] + block.text() + text[block.end :]
             path.write_text(text)
         except Fault as fault:
