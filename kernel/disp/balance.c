@@ -47,7 +47,10 @@ struct thread *disp_balance(struct cpu *c, const struct thread *t)
     near = cpumask_and(&lgrp_topo.lgrp_cpus[c->lgrp], &d->part->cpus);
     near = cpumask_and(&near, &cpu_queued_mask);
     victim = disp_steal_cpu(&lgrp_topo, c->id, c->lgrp, &near, count_stealable);
-    if (victim < 0 || (more = count_stealable((unsigned)victim) - d->q.nrun) < 0)
+    if (victim < 0)
+        return NULL;
+    more = count_stealable((unsigned)victim) - d->q.nrun;
+    if (more < 0)
         return NULL;
     /* If more threads wait there, any of them will do.  Otherwise it must have run an eighth less than t. */
     next = disp_take_from(cpus[victim], c, max_of((int)t->pri, (int)d->q.maxpri),

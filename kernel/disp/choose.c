@@ -114,7 +114,7 @@ unsigned disp_balance_cpu(const struct disp_pick *p, unsigned cpu,
                           unsigned (*qlen)(unsigned cpu, int pri))
 {
     struct cpumask m = *p->allowed;
-    unsigned next, here;
+    unsigned next, here, there, diff;
 
     if (p->home != LGRP_NONE) {
         struct cpumask home = cpumask_and(&p->topo->lgrp_cpus[p->home], p->allowed);
@@ -128,8 +128,9 @@ unsigned disp_balance_cpu(const struct disp_pick *p, unsigned cpu,
     if (next == CPU_MAX || next == cpu)
         return cpu;
     here = qlen(cpu, p->pri);
-    return here >= qlen(next, p->pri) + (p->pri < LOW_PRI ? LOW_PRI_DIFF : HIGH_PRI_DIFF) ? next
-                                                                                          : cpu;
+    there = qlen(next, p->pri);
+    diff = p->pri < LOW_PRI ? LOW_PRI_DIFF : HIGH_PRI_DIFF;
+    return here >= there + diff ? next : cpu;
 }
 
 int disp_steal_cpu(const struct lgrp_topo *t, unsigned thief, unsigned lgrp,

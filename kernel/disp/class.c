@@ -54,7 +54,9 @@ static bool is_time_sharing(const struct thread *t)
 
 static int clamp(int v, int lo, int hi)
 {
-    return v < lo ? lo : v > hi ? hi : v;
+    if (v < lo)
+        return lo;
+    return v > hi ? hi : v;
 }
 
 void class_recompute(struct thread *t)

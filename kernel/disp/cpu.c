@@ -222,14 +222,18 @@ static int take_cpu_offline(struct cpu *c, bool forced)
 
     if (cpumask_weight(&part->cpus) < 2 || nearest_intr_cpu(c) == NULL)
         return -EBUSY;
-    if (old == P_ONLINE && (err = fence_cpu_intr(c)) != 0)
-        return err;
+    if (old == P_ONLINE) {
+        err = fence_cpu_intr(c);
+        if (err != 0)
+            return err;
+    }
     /*
      * The state must change before the search for bound threads.  thread_bind() checks the state under the
      * lock of the thread that it binds, and the search takes that lock, so one of the two sees the other.
      */
     c->disp->state = P_OFFLINE;
-    if ((err = disp_cpu_unbind(c, forced)) != 0) {
+    err = disp_cpu_unbind(c, forced);
+    if (err != 0) {
         c->disp->state = old;
         if (old == P_ONLINE)
             unfence_cpu_intr(c);

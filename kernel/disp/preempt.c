@@ -20,13 +20,14 @@
  */
 static bool switch_if_above(int floor, bool at_front)
 {
-    struct thread *t = curthread, *next;
+    struct thread *t = curthread, *next = NULL;
     struct cpu *c;
 
     spin_lock(&t->lock);
     c = this_cpu();
-    if ((c->disp->q.maxpri < floor && disp_rt_active == 0) || t == c->disp->idle_thread ||
-        (next = disp_next_above(c, floor)) == NULL) {
+    if ((c->disp->q.maxpri >= floor || disp_rt_active != 0) && t != c->disp->idle_thread)
+        next = disp_next_above(c, floor);
+    if (next == NULL) {
         spin_unlock(&t->lock);
         return false;
     }
@@ -64,7 +65,8 @@ void disp_preempt(void)
         this_cpu()->disp->quantum_end = rdtsc() + t->slice_whole;
         timer_program(this_cpu());
         away = disp_nearer_idle(t, this_cpu()) != CPU_MAX;
-        if (!away && (next = disp_balance(this_cpu(), t)) != NULL) {
+        next = away ? NULL : disp_balance(this_cpu(), t);
+        if (next != NULL) {
             t->state = TS_RUNNABLE;
             switch_to(t, next);
             count_involuntary_switch(true);

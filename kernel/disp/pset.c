@@ -150,30 +150,59 @@ static void return_cpu_to_part(struct cpu *c, struct cpupart *from)
     disp_poke(c, POKE_STEAL);
 }
 
+/* pset_assign() for CPU `c`, which is on-line, and set `to`. */
+static int move_cpu_to_part(struct cpu *c, struct cpupart *to, bool forced)
+{
+    struct cpupart *from = c->disp->part;
+    int err;
+
+    if (from == to)
+        return 0;
+    if (cpumask_weight(&from->cpus) == 1 &&
+        (from == &cpupart_default || part_has_threads(from, false)))
+        return -EBUSY;
+    cpumask_clear_atomic(&from->cpus, c->id);
+    err = disp_cpu_unbind(c, forced);
+    if (err == 0)
+        give_cpu_to_part(c, to);
+    else
+        return_cpu_to_part(c, from);
+    return err;
+}
+
 int pset_assign(int id, unsigned cpu, bool forced)
 {
-    struct cpupart *from, *to;
+    struct cpupart *to;
     struct cpu *c = cpu < ncpu ? cpus[cpu] : NULL;
-    int err = 0;
+    int err;
 
     mutex_enter(&cpu_lock);
     to = pset_find(id);
-    if (to == NULL || c == NULL || !disp_cpu_online(c)) {
+    if (to == NULL || c == NULL || !disp_cpu_online(c))
         err = -EINVAL;
-    } else if ((from = c->disp->part) != to) {
-        if (cpumask_weight(&from->cpus) == 1 &&
-            (from == &cpupart_default || part_has_threads(from, false))) {
-            err = -EBUSY;
-        } else {
-            cpumask_clear_atomic(&from->cpus, cpu);
-            if ((err = disp_cpu_unbind(c, forced)) == 0)
-                give_cpu_to_part(c, to);
-            else
-                return_cpu_to_part(c, from);
-        }
-    }
+    else
+        err = move_cpu_to_part(c, to, forced);
     mutex_exit(&cpu_lock);
     return err;
+}
+
+/* The struct of set `id`, made at the first use of that id.  NULL: the id is too high, or no memory. */
+static struct cpupart *provide_part(int id)
+{
+    struct cpupart *p;
+
+    if (id > (int)(2 * ncpu))
+        return NULL;
+    p = cpuparts[id];
+    if (p != NULL)
+        return p;
+    p = kmem_zalloc(sizeof *p);
+    if (p == NULL)
+        return NULL;
+    p->id = id;
+    disp_queue_init(&p->rt, NULL);
+    cpuparts[id] = p;
+    return p;
 }
 
 int pset_create(void)
@@ -184,15 +213,10 @@ int pset_create(void)
     mutex_enter(&cpu_lock);
     while (id < (int)cpupart_end && cpuparts[id]->live)
         id++;
-    p = id <= (int)(2 * ncpu) ? cpuparts[id] : NULL;
+    p = provide_part(id);
     if (p == NULL) {
-        if (id > (int)(2 * ncpu) || (p = kmem_zalloc(sizeof *p)) == NULL) {
-            mutex_exit(&cpu_lock);
-            return -ENOMEM;
-        }
-        p->id = id;
-        disp_queue_init(&p->rt, NULL);
-        cpuparts[id] = p;
+        mutex_exit(&cpu_lock);
+        return -ENOMEM;
     }
     spin_lock(&cpupart_lock);
     p->attr = 0;

@@ -306,9 +306,11 @@ void disp_rt_call(struct cpupart *part)
 
     spin_lock(&q->lock);
     for (int pri = q->maxpri; pri >= 0 && c == NULL; pri = highest_queued_below(q, (unsigned)pri))
-        LIST_FOREACH (t, &q->queue[pri], runq_link)
-            if ((c = promise_rt_cpu(t, &least)) != NULL)
+        LIST_FOREACH (t, &q->queue[pri], runq_link) {
+            c = promise_rt_cpu(t, &least);
+            if (c != NULL)
                 break;
+        }
     spin_unlock(&q->lock);
     if (c != NULL)
         poke_promised_cpu(c);
@@ -589,8 +591,11 @@ static inline struct thread *take_queued_thread(struct cpu *c, int floor)
     struct disp_queue *q = &c->disp->q;
     struct thread *t = NULL;
 
-    if (unlikely(disp_rt_active != 0) && (t = next_rt_thread(c, floor)) != NULL)
-        return t;
+    if (unlikely(disp_rt_active != 0)) {
+        t = next_rt_thread(c, floor);
+        if (t != NULL)
+            return t;
+    }
     if (q->maxpri >= floor) {
         spin_lock(&q->lock);
         if (q->maxpri >= floor) {

@@ -86,15 +86,20 @@ int thread_init(struct thread *t, const char *name, void (*entry)(void *), void 
         return -ENOMEM;
     if (t->lwp != NULL) {
         t->fpu = kmem_cache_alloc_node(fpu_cache, node);
-        if (t->fpu == NULL && (t->fpu = kmem_cache_alloc_wait(fpu_cache)) == NULL) {
+        if (t->fpu == NULL)
+            t->fpu = kmem_cache_alloc_wait(fpu_cache);
+        if (t->fpu == NULL) {
             kstack_free(stack);
             return -ENOMEM;
         }
         thread_fpu_init(t);
-        if (modelled_page != NULL && (t->modelled = kmem_zalloc(sizeof *t->modelled)) == NULL) {
-            kmem_cache_free(fpu_cache, t->fpu);
-            kstack_free(stack);
-            return -ENOMEM;
+        if (modelled_page != NULL) {
+            t->modelled = kmem_zalloc(sizeof *t->modelled);
+            if (t->modelled == NULL) {
+                kmem_cache_free(fpu_cache, t->fpu);
+                kstack_free(stack);
+                return -ENOMEM;
+            }
         }
     }
     str_copy(t->name, name, sizeof t->name);

@@ -192,7 +192,8 @@ static struct cpu *disarm_timer_lock(struct timer *t, bool *was)
     while ((c = __atomic_load_n(&t->cpu, __ATOMIC_RELAXED)) != NULL) {
         spin_lock(&c->disp->timer_lock);
         if (likely(t->cpu == c)) {
-            if ((*was = timer_armed(t)))
+            *was = timer_armed(t);
+            if (*was)
                 timer_remove(c->disp, t);
             break;
         }
