@@ -156,12 +156,23 @@ static int advise_drop(struct seg *s, uint64_t start, uint64_t end)
     return 0;
 }
 
+/* The READ_* bit of an advice of the action READS; 0: none. */
+static uint8_t read_pattern_of_advice(int advice)
+{
+    switch (advice) {
+    case MADV_RANDOM:
+        return READ_RANDOM;
+    case MADV_SEQUENTIAL:
+        return READ_SEQUENTIAL;
+    default:
+        return 0;
+    }
+}
+
 /* Stores how [start, end), inside `s`, will be read.  -EAGAIN: the segment cannot be split. */
 static int advise_read_pattern(struct seg *s, uint64_t start, uint64_t end, int advice)
 {
-    uint8_t how = advice == MADV_RANDOM       ? READ_RANDOM
-                  : advice == MADV_SEQUENTIAL ? READ_SEQUENTIAL
-                                              : 0;
+    uint8_t how = read_pattern_of_advice(advice);
 
     if (s->advice == how || seg_huge(s)) /* 2 MiB pages are never read from a disk */
         return 0;
@@ -257,7 +268,9 @@ static int advise_range(struct as *as, uint64_t start, uint64_t end, int advice)
         err = advise_segment(s, at, stop, advice, &budget);
         at = stop;
     }
-    return err != 0 ? err : hole ? -ENOMEM : 0;
+    if (err != 0)
+        return err;
+    return hole ? -ENOMEM : 0;
 }
 
 static int populate_range(struct as *as, uint64_t start, uint64_t end, enum fault_access access)

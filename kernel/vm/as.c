@@ -279,7 +279,10 @@ static int check_map_request(struct request *q, bool file)
         return -EINVAL;
     if ((q->flags & MAP_HUGETLB) != 0 && (file || (huge != 0 && huge != HUGE_SHIFT)))
         return -EINVAL;
-    if (q->len > USER_TOP || (q->len = round_up(q->len, grain)) > USER_TOP - USER_LOW)
+    if (q->len > USER_TOP)
+        return -ENOMEM;
+    q->len = round_up(q->len, grain);
+    if (q->len > USER_TOP - USER_LOW)
         return -ENOMEM;
     if (q->off + q->len < q->off || q->off + q->len > INT64_MAX)
         return -EOVERFLOW;
@@ -393,9 +396,12 @@ int as_map(struct as *as, uint64_t *addr, uint64_t len, int prot, int flags, str
         s->flags =
             ((flags & MAP_SHARED) != 0 ? MAP_SHARED : MAP_PRIVATE) |
             (uint32_t)(flags & (MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_HUGETLB | MAP_NORESERVE));
-        s->what = (flags & MAP_GROWSDOWN) != 0                              ? SEG_STACK
-                  : obj != NULL && vn == NULL && made == NULL && !obj->sysv ? SEG_VDSO
-                                                                            : SEG_OTHER;
+        if ((flags & MAP_GROWSDOWN) != 0)
+            s->what = SEG_STACK;
+        else if (obj != NULL && vn == NULL && made == NULL && !obj->sysv)
+            s->what = SEG_VDSO;
+        else
+            s->what = SEG_OTHER;
         if (obj != NULL && obj->io != NULL && (prot & PROT_EXEC) != 0)
             obj->io->exec = true;
         s->obj = obj;

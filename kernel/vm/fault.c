@@ -93,7 +93,9 @@ static __attribute__((noinline)) int wait_for_memory(struct fault *f)
     need.tries = f->tries;
     end = mem_wait(&need);
     f->tries = need.tries;
-    return end == MEM_FREED ? RETRY : end == MEM_ENDING ? -EINTR : -ENOMEM;
+    if (end == MEM_FREED)
+        return RETRY;
+    return end == MEM_ENDING ? -EINTR : -ENOMEM;
 }
 
 /*
@@ -138,7 +140,9 @@ static inline bool is_private_writable(const struct page *pg)
 static int fail_no_frame(struct fault *f)
 {
     f->code = CODE_ADRERR;
-    return f->order != 0 ? SIG_BUS : proc_is_ending() ? -EINTR : -ENOMEM;
+    if (f->order != 0)
+        return SIG_BUS;
+    return proc_is_ending() ? -EINTR : -ENOMEM;
 }
 
 /* ---- private pages --------------------------------------------------------------------------- */
@@ -290,7 +294,9 @@ static int fault_swapped_unlock(struct fault *f, struct vm_object *o, struct pag
     err = swap_in_around(o, pg, &pl, seg_pages(f->seg), &f->seg->around, f->seg->advice);
     page_release(pg);
     f->code = CODE_ADRERR;
-    return err == 0 ? RETRY : err == -ENOMEM ? err : SIG_BUS;
+    if (err == 0)
+        return RETRY;
+    return err == -ENOMEM ? err : SIG_BUS;
 }
 
 static void unlock_anon(struct fault *f)

@@ -87,7 +87,8 @@ uint64_t as_skip_absent(struct as *as, uint64_t addr, uint64_t end)
     struct seg *s;
 
     rw_enter_read(&as->lock);
-    if ((s = seg_after(as, addr)) != NULL && s->n.start < end)
+    s = seg_after(as, addr);
+    if (s != NULL && s->n.start < end)
         next = next_present_page(s, max_of(addr, s->n.start), min_of(end, s->n.end));
     rw_exit_read(&as->lock);
     return next;

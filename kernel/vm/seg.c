@@ -103,9 +103,13 @@ static struct seg *seg_alloc(const struct seg *from, size_t count)
     struct usermem *payer = NULL;
     struct seg *s;
 
-    if (unlikely(count >= SEG_COUNT_FREE) && (payer = usermem_charge(sizeof *s)) == NULL)
-        return NULL;
-    if ((s = kmem_cache_alloc_wait(seg_cache)) == NULL) {
+    if (unlikely(count >= SEG_COUNT_FREE)) {
+        payer = usermem_charge(sizeof *s);
+        if (payer == NULL)
+            return NULL;
+    }
+    s = kmem_cache_alloc_wait(seg_cache);
+    if (s == NULL) {
         if (payer != NULL)
             usermem_return(payer, sizeof *s);
         return NULL;

@@ -239,8 +239,11 @@ static struct seg_node *clone_subtree(struct clone *c, struct seg_node *n)
 {
     struct seg_node *m, *left = NULL;
 
-    if (n->left != NULL && (left = clone_subtree(c, n->left)) == NULL)
-        return NULL;
+    if (n->left != NULL) {
+        left = clone_subtree(c, n->left);
+        if (left == NULL)
+            return NULL;
+    }
     m = c->copy(c->arg, n);
     if (m == NULL)
         return NULL;
@@ -249,8 +252,11 @@ static struct seg_node *clone_subtree(struct clone *c, struct seg_node *n)
     c->to->count++;
     m->left = left;
     m->right = NULL;
-    if (n->right != NULL && (m->right = clone_subtree(c, n->right)) == NULL)
-        return NULL;
+    if (n->right != NULL) {
+        m->right = clone_subtree(c, n->right);
+        if (m->right == NULL)
+            return NULL;
+    }
     return m;
 }
 
