@@ -650,13 +650,12 @@ static __attribute__((noinline)) int fault_once(struct fault *f, uint64_t addr,
 static __attribute__((noinline)) void trace_fault(struct as *as, uint64_t addr,
                                                   enum fault_access access, int r)
 {
-    uint64_t node = TRACE_NO_NODE, *table, entry;
+    uint64_t node = TRACE_NO_NODE, entry;
+    bool huge;
 
     if (r == 0) {
         rw_enter_read(&as->lock); /* keeps the page tables */
-        entry = (table = pt_pd(as, addr)) != NULL ? table[(addr >> HUGE_SHIFT) % PT_ENTRIES] : 0;
-        if ((entry & (PTE_P | PTE_PS)) == PTE_P && (table = pt_leaf(as, addr)) != NULL)
-            entry = table[pt_slot(addr)];
+        entry = pt_find(as, addr, &huge);
         if ((entry & PTE_P) != 0)
             node = pte_page(entry)->node;
         rw_exit_read(&as->lock);
