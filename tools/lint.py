@@ -160,7 +160,7 @@ def names(house: House) -> Iterator[str]:
 
 
 # Rooms that conditions() leaves out for now; the list only gets shorter.
-CONDITIONS_LATER = {"vm", "pages", "vfs", "mem", "disp"}
+CONDITIONS_LATER = {"pages", "vfs"}
 NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 DIRECTIVE = re.compile(r"^\s*#(?:\\\n|[^\n])*", re.M)
 ASSIGNMENT = r"(?<![=!<>])=(?!=)|(?:<<|>>)="
