@@ -167,7 +167,10 @@ int cache_page_allocate(struct vm_object *o, uint64_t index, size_t n, struct pa
         if (err != 0)
             page_release(*pg);
     }
-    if (err == 0 && (err = prepare_and_dirty(o, *pg, index << PAGE_SHIFT, n)) != 0)
+    if (err != 0)
+        return err;
+    err = prepare_and_dirty(o, *pg, index << PAGE_SHIFT, n);
+    if (err != 0)
         page_release(*pg);
     return err;
 }
@@ -201,9 +204,11 @@ static int write_absent_page(struct file_write *w, bool beyond)
     const struct pager_ops *ops = w->obj->ops;
     int err, prepared = 0;
 
-    if (!beyond && ops->prepare_write != NULL &&
-        (err = ops->prepare_write(w->obj, w->off, w->n)) != 0)
-        return err; /* fail before the page shows bytes that cannot reach the disk */
+    if (!beyond && ops->prepare_write != NULL) {
+        err = ops->prepare_write(w->obj, w->off, w->n);
+        if (err != 0)
+            return err; /* fail before the page shows bytes that cannot reach the disk */
+    }
     err = write_new_page(w, beyond);
     if (w->pg != NULL && w->done != 0 && beyond)
         prepared = prepare_and_dirty(w->obj, w->pg, w->off, w->done);

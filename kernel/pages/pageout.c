@@ -326,7 +326,10 @@ static bool wait_for_frame(void)
         if (is_frame_for_caller())
             return true;
         now = progress;
-        i = now != since ? 0 : has_nothing_to_take() ? HOPELESS : i + 1;
+        if (now != since)
+            i = 0;
+        else
+            i = has_nothing_to_take() ? HOPELESS : i + 1;
         since = now;
         if (i == HOPELESS && oom_frees())
             i = 0;

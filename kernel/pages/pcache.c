@@ -294,7 +294,8 @@ void object_forget_clean(struct vm_object *o, uint64_t first, uint64_t last)
     do {
         spin_lock(&o->lock);
         for (unsigned n = 0; n < UNMAPPED_BATCH; n++, first++) {
-            if ((pg = radix_next(&o->tree, &first)) == NULL || first > last)
+            pg = radix_next(&o->tree, &first);
+            if (pg == NULL || first > last)
                 break;
             if (!is_idle_page(o, pg))
                 continue;

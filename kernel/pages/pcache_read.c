@@ -163,8 +163,10 @@ static int insert_busy_page(struct vm_object *o, uint64_t index, const struct pl
 
     if (guess && is_page_present(o, index))
         return -EEXIST;
-    if ((guess && !pageout_spare(1)) ||
-        (pg = alloc_file_page(o, index, pl, guess ? 0 : ALLOC_WAIT)) == NULL)
+    if (guess && !pageout_spare(1))
+        return -ENOMEM;
+    pg = alloc_file_page(o, index, pl, guess ? 0 : ALLOC_WAIT);
+    if (pg == NULL)
         return -ENOMEM;
     atomic_fetch_or_explicit(&pg->flags, PG_LOCKED, memory_order_relaxed);
     err = insert_file_page(o, pg, true);

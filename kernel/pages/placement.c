@@ -116,8 +116,11 @@ static struct page *alloc_bound_once(unsigned node, unsigned near, unsigned orde
         do
             pg = alloc_on_node(node, order, flags, index, start);
         while (pg == NULL && cachelist_reclaim(node, RECLAIM_BATCH) != 0);
-        if (pg != NULL || (left &= ~(1ull << node)) == 0)
+        if (pg != NULL)
             return pg;
+        left &= ~(1ull << node);
+        if (left == 0)
+            return NULL;
         node = mempolicy_nearest(&lgrp_topo, near, left);
     }
 }
