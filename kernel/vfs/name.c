@@ -32,7 +32,10 @@ int walk_start(struct walk *w, const struct fs_ctx *ctx, struct vnode *at, const
     w->rest = path;
     w->buf = NULL;
     w->nlinks = 0;
-    w->dir = path[0] == '/' ? ctx->root : at != NULL ? at : ctx->cwd;
+    if (path[0] == '/')
+        w->dir = ctx->root;
+    else
+        w->dir = at != NULL ? at : ctx->cwd;
     vn_hold(w->dir);
     return path[0] == '\0' ? -ENOENT : 0;
 }
@@ -82,12 +85,15 @@ int walk_follow(struct walk *w, struct vnode *link, const char *rest, struct vno
         w->rest = rest;
         return link->op->follow(link, out);
     }
-    if ((buf = kmem_alloc(PATH_SIZE)) == NULL)
+    buf = kmem_alloc(PATH_SIZE);
+    if (buf == NULL)
         return -ENOMEM;
     n = vn_readlink(link, buf, PATH_SIZE);
     if (n <= 0 || (size_t)n + left + 1 > PATH_SIZE) {
         kmem_free(buf);
-        return n < 0 ? n : n == 0 ? -ENOENT : -ENAMETOOLONG;
+        if (n < 0)
+            return n;
+        return n == 0 ? -ENOENT : -ENAMETOOLONG;
     }
     memcpy(buf + n, rest, left + 1);
     kmem_free(w->buf);
@@ -134,7 +140,8 @@ int dir_lookup(const struct fs_ctx *ctx, struct vnode *dir, const char *name, si
 
     if (dir->type != VDIR)
         return -ENOTDIR;
-    if ((err = vn_access(dir, 1, ctx->cred)) != 0)
+    err = vn_access(dir, 1, ctx->cred);
+    if (err != 0)
         return err;
     rw_enter_read(&dir->lock);
     err = dir->op->lookup(dir, name, len, out);
@@ -142,6 +149,19 @@ int dir_lookup(const struct fs_ctx *ctx, struct vnode *dir, const char *name, si
     if (err == 0 && unlikely((*out)->mounted != NULL))
         vfs_cross(out);
     return err;
+}
+
+/* Walks the component "." or "..", which has `len` bytes.  0, -ENOTDIR, or an error of vn_access() or walk_up(). */
+static int walk_special(struct walk *w, size_t len)
+{
+    int err;
+
+    if (w->dir->type != VDIR)
+        return -ENOTDIR;
+    err = vn_access(w->dir, 1, w->ctx->cred);
+    if (err != 0)
+        return err;
+    return len == 2 ? walk_up(w) : 0;
 }
 
 /*
@@ -189,15 +209,13 @@ static int walk_path(struct walk *w, bool parent, unsigned flags, struct vnode *
             return w->dir->type != VDIR ? -ENOTDIR : vn_access(w->dir, 1, w->ctx->cred);
         }
         if (name_is_special(p, len)) {
-            if (w->dir->type != VDIR)
-                return -ENOTDIR;
-            if ((err = vn_access(w->dir, 1, w->ctx->cred)) != 0)
-                return err;
-            if (len == 2 && (err = walk_up(w)) != 0)
+            err = walk_special(w, len);
+            if (err != 0)
                 return err;
             continue;
         }
-        if ((err = dir_lookup(w->ctx, w->dir, p, len, &next)) != 0)
+        err = dir_lookup(w->ctx, w->dir, p, len, &next);
+        if (err != 0)
             return err;
         if (next->type == VLNK && (!last || slash || (flags & NAME_FOLLOW))) {
             err = walk_follow(w, next, w->rest, &direct);
@@ -256,7 +274,9 @@ int name_parent(const struct fs_ctx *ctx, struct vnode *at, const char *path, st
     struct walk w;
     int err = walk_start(&w, ctx, at, path);
 
-    if (err == 0 && (err = walk_parent(&w)) == 0) {
+    if (err == 0)
+        err = walk_parent(&w);
+    if (err == 0) {
         *last = path + strlen(path) - strlen(w.last); /* w.last is a suffix of the path: THEORY */
         *len = w.len;
         *slash = w.slash;
@@ -292,7 +312,8 @@ int name_of(const struct fs_ctx *ctx, struct vnode *vn, char *buf, size_t size)
         struct vnode *up;
 
         if (vn == vn->vfs->root) {
-            if ((up = vn->vfs->covered) == NULL)
+            up = vn->vfs->covered;
+            if (up == NULL)
                 break;
             vn_hold(up);
         } else {

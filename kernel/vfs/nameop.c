@@ -73,7 +73,10 @@ int dir_create(const struct fs_ctx *ctx, struct vnode *dir, const char *name, si
     rw_enter_write(&dir->lock);
     err = dir->op->create(dir, name, len, type, mode & 07777, ctx->cred, rdev, target, out);
     rw_exit_write(&dir->lock);
-    if (err == 0 && (err = vn_changed(dir, false, 0)) != 0)
+    if (err != 0)
+        return err;
+    err = vn_changed(dir, false, 0);
+    if (err != 0)
         vn_release(*out);
     return err;
 }
@@ -181,7 +184,8 @@ static int unlink_locked(const struct fs_ctx *ctx, struct walk *w, bool rmdir,
         *victim = NULL;
         return err;
     }
-    if ((err = may_unlink(ctx, w->dir, *victim, rmdir, w->slash)) != 0)
+    err = may_unlink(ctx, w->dir, *victim, rmdir, w->slash);
+    if (err != 0)
         return err;
     if (rmdir)
         rw_enter_write(&(*victim)->lock);
@@ -189,6 +193,16 @@ static int unlink_locked(const struct fs_ctx *ctx, struct walk *w, bool rmdir,
     if (rmdir)
         rw_exit_write(&(*victim)->lock);
     return err;
+}
+
+/* The error for a last component for which name_is_special() holds: an empty one, "." or "..". */
+static int unlink_special_error(const struct walk *w, bool rmdir)
+{
+    if (!rmdir)
+        return -EISDIR;
+    if (w->len == 0)
+        return -EBUSY;
+    return w->len == 1 ? -EINVAL : -ENOTEMPTY;
 }
 
 int name_unlink(const struct fs_ctx *ctx, struct vnode *at, const char *path, bool rmdir)
@@ -199,12 +213,8 @@ int name_unlink(const struct fs_ctx *ctx, struct vnode *at, const char *path, bo
 
     if (err == 0)
         err = walk_parent(&w);
-    if (err == 0 && name_is_special(w.last, w.len)) {
-        if (!rmdir)
-            err = -EISDIR;
-        else
-            err = w.len == 0 ? -EBUSY : w.len == 1 ? -EINVAL : -ENOTEMPTY;
-    }
+    if (err == 0 && name_is_special(w.last, w.len))
+        err = unlink_special_error(&w, rmdir);
     if (err == 0) {
         rw_enter_write(&w.dir->lock);
         err = unlink_locked(ctx, &w, rmdir, &victim);
@@ -282,9 +292,10 @@ static int may_rename(const struct fs_ctx *ctx, struct renaming *r, unsigned fla
         return -EINVAL;
     if (x != NULL && x->type == VDIR && is_ancestor(x, r->o.dir))
         return -ENOTEMPTY;
-    if ((err = may_change_entry(r->o.dir, m, ctx->cred)) != 0)
-        return err;
-    if ((err = may_change_entry(r->n.dir, x, ctx->cred)) != 0)
+    err = may_change_entry(r->o.dir, m, ctx->cred);
+    if (err == 0)
+        err = may_change_entry(r->n.dir, x, ctx->cred);
+    if (err != 0)
         return err;
     if (x != NULL && x != m && (m->type == VDIR) != (x->type == VDIR))
         return m->type == VDIR ? -ENOTDIR : -EISDIR;
@@ -301,7 +312,8 @@ static int rename_locked(const struct fs_ctx *ctx, struct renaming *r, unsigned 
     bool lock;
     int err;
 
-    if ((err = od->op->lookup(od, r->o.last, r->o.len, &r->moved)) != 0) {
+    err = od->op->lookup(od, r->o.last, r->o.len, &r->moved);
+    if (err != 0) {
         r->moved = NULL;
         return err;
     }
@@ -310,7 +322,8 @@ static int rename_locked(const struct fs_ctx *ctx, struct renaming *r, unsigned 
         r->replaced = NULL;
     if (err != 0 && err != -ENOENT)
         return err;
-    if ((err = may_rename(ctx, r, flags)) != 0)
+    err = may_rename(ctx, r, flags);
+    if (err != 0)
         return err;
     if (r->moved == r->replaced)
         return 0; /* two names of one file: POSIX requires that nothing happens */
