@@ -169,14 +169,17 @@ static struct bdev *bdev_find_or_create(struct disk *d)
 {
     struct bdev *b = disk_owner(d);
 
-    if (b == NULL && (b = kmem_zalloc(sizeof *b)) != NULL) {
-        b->disk = d;
-        vn_init(&b->vn, &bdev_vfs, VREG, &bdev_vnodeops, &bdev_pager);
-        b->vn.size = disk_sectors(d) * SECTOR_SIZE;
-        b->vn.obj.size_pages = (b->vn.size + PAGE_SIZE - 1) >> PAGE_SHIFT;
-        object_io_init(&b->vn.obj, &b->io, d);
-        disk_set_owner(d, b);
-    }
+    if (b != NULL)
+        return b;
+    b = kmem_zalloc(sizeof *b);
+    if (b == NULL)
+        return NULL;
+    b->disk = d;
+    vn_init(&b->vn, &bdev_vfs, VREG, &bdev_vnodeops, &bdev_pager);
+    b->vn.size = disk_sectors(d) * SECTOR_SIZE;
+    b->vn.obj.size_pages = (b->vn.size + PAGE_SIZE - 1) >> PAGE_SHIFT;
+    object_io_init(&b->vn.obj, &b->io, d);
+    disk_set_owner(d, b);
     return b;
 }
 
@@ -267,8 +270,11 @@ static long move_cached(struct bdev *b, struct uio *uio, loff_t at, unsigned fla
     uio->resid -= beyond; /* a disk does not grow */
     n = vn_write_pages(&b->vn, uio, &at);
     uio->resid += beyond;
-    if (n > 0 && (flags & O_DSYNC) && (err = sync_disk(b)) != 0)
-        return err;
+    if (n > 0 && (flags & O_DSYNC)) {
+        err = sync_disk(b);
+        if (err != 0)
+            return err;
+    }
     return n;
 }
 
@@ -357,7 +363,8 @@ int bdev_open(struct vnode *vn, int oflags, struct file *f)
     if (disk_readonly(d) && (oflags & O_ACCMODE) != O_RDONLY)
         return -EROFS;
     mutex_enter(&open_lock);
-    if ((b = bdev_find_or_create(d)) != NULL)
+    b = bdev_find_or_create(d);
+    if (b != NULL)
         b->nopen++;
     mutex_exit(&open_lock);
     if (b == NULL)

@@ -228,7 +228,9 @@ int fd_install_at(struct fdtable *t, struct file *f, int fd, unsigned fdflags)
     if ((unsigned)fd >= FD_MAX)
         return -EBADF;
     spin_lock(&t->lock);
-    if ((unsigned)fd >= t->size && (err = expand_fdtable(t, (unsigned)fd)) != 0) {
+    if ((unsigned)fd >= t->size)
+        err = expand_fdtable(t, (unsigned)fd);
+    if (err != 0) {
         spin_unlock(&t->lock);
         return err;
     }

@@ -230,7 +230,8 @@ static int open_lookup(struct walk *w, int oflags, uint32_t mode, struct vnode *
     for (;;) {
         struct vnode *link;
 
-        if ((err = walk_parent(w)) != 0)
+        err = walk_parent(w);
+        if (err != 0)
             return err;
         if (name_is_special(w->last, w->len) || w->slash)
             return -EISDIR;
@@ -305,18 +306,23 @@ int vnode_open(struct vnode *vn, int oflags, struct file **out)
         vn_release(vn);
         return -EINVAL;
     }
-    if (writes && (err = vn_get_write(vn)) != 0) {
-        vn_release(vn);
-        return err;
+    if (writes) {
+        err = vn_get_write(vn);
+        if (err != 0) {
+            vn_release(vn);
+            return err;
+        }
     }
-    if ((f = file_alloc(&vnode_fileops, vn, kept)) == NULL) {
+    f = file_alloc(&vnode_fileops, vn, kept);
+    if (f == NULL) {
         if (writes)
             vn_count_write(vn, -1);
         vn_release(vn);
         return -ENFILE;
     }
     f->seekable = vn->type != VCHR; /* a device's open function may set it */
-    if ((err = open_by_type(vn, oflags, f)) != 0) {
+    err = open_by_type(vn, oflags, f);
+    if (err != 0) {
         f->ops = &vnode_fileops; /* without a close function */
         file_release(f);
         return err;
@@ -350,9 +356,12 @@ int file_open(const struct fs_ctx *ctx, struct vnode *at, const char *path, int 
             vn_release(vn);
         return *out != NULL ? 0 : -ENFILE;
     }
-    if (!made && (err = open_check(ctx, vn, oflags)) != 0) {
-        vn_release(vn);
-        return err;
+    if (!made) {
+        err = open_check(ctx, vn, oflags);
+        if (err != 0) {
+            vn_release(vn);
+            return err;
+        }
     }
     err = vnode_open(vn, oflags, out);
     if (err == 0 && (oflags & O_TRUNC) && vn->type == VREG && vn->op->setattr != NULL && !made) {

@@ -353,7 +353,8 @@ void file_lock_test(struct file *f, struct fdtable *owner, struct lock_range *lr
         return;
     b = bucket_of_vnode(f->vn);
     mutex_enter(&b->mutex);
-    if ((l = find_conflicting_lock(f->vn, &want)) != NULL)
+    l = find_conflicting_lock(f->vn, &want);
+    if (l != NULL)
         *lr = (struct lock_range){l->type, l->pid, l->start, l->end};
     mutex_exit(&b->mutex);
 }

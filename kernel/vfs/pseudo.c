@@ -135,7 +135,8 @@ static int pseudo_lookup(struct vnode *dir, const char *name, size_t len, struct
     for (const struct pseudo_node *c = d->node->children; c != NULL && c->name != NULL; c++)
         if (strlen(c->name) == len && memcmp(c->name, name, len) == 0)
             return make_pseudo_vnode(dir->vfs, dir, c, d->arg, c->name, out);
-    if ((err = find_computed_entry(d, name, len, &e)) != 0)
+    err = find_computed_entry(d, name, len, &e);
+    if (err != 0)
         return err;
     if (e.name[0] == '\0') {
         memcpy(e.name, name, min_of(len, sizeof e.name - 1));
@@ -241,7 +242,8 @@ static long pseudo_write(struct vnode *vn, struct uio *uio, loff_t off, int ofla
 
     if (pv->node->store == NULL || n >= STORE_MAX)
         return -EINVAL;
-    if ((buf = kmem_alloc(n + 1)) == NULL)
+    buf = kmem_alloc(n + 1);
+    if (buf == NULL)
         return -ENOMEM;
     err = uio_move(buf, n, uio);
     buf[n] = '\0';
@@ -261,7 +263,8 @@ static int pseudo_open(struct vnode *vn, int oflags, struct file *f)
         return err;
     if (vn->type != VREG || pv->node->show == NULL)
         return 0;
-    if ((ot = kmem_zalloc(sizeof *ot)) == NULL)
+    ot = kmem_zalloc(sizeof *ot);
+    if (ot == NULL)
         return -ENOMEM;
     mutex_init(&ot->lock, SLEEP_PSEUDO);
     f->ops = &text_fileops;
@@ -343,7 +346,8 @@ int pseudo_mount(const char *type, const char *source, uint32_t magic,
 
     if (vfs == NULL)
         return -ENOMEM;
-    if ((err = make_pseudo_vnode(vfs, NULL, root, (struct pseudo_arg){0}, "", &vfs->root)) != 0) {
+    err = make_pseudo_vnode(vfs, NULL, root, (struct pseudo_arg){0}, "", &vfs->root);
+    if (err != 0) {
         vfs_free(vfs);
         return err;
     }

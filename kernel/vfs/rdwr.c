@@ -96,10 +96,8 @@ void vn_note_read(struct vnode *vn, unsigned oflags)
  */
 static int check_write_limits(loff_t off, size_t *n)
 {
-    uint64_t limit = SIZE_LIMIT, rlimit;
+    uint64_t limit = min_of(SIZE_LIMIT, proc_fsize_limit());
 
-    if ((rlimit = proc_fsize_limit()) < limit)
-        limit = rlimit;
     if ((uint64_t)off >= limit) {
         if (limit != SIZE_LIMIT)
             proc_signal_self(SIGXFSZ);
@@ -142,8 +140,11 @@ static int write_memory_page(struct vnode *vn, struct file_write *w)
     w->done = 0;
     w->n = min_of(w->left, PAGE_SIZE - in);
     fresh = w->n == PAGE_SIZE && w->off >= w->size;
-    if (fresh && vn->op->reserve != NULL && (err = vn->op->reserve(vn, 1)) != 0)
-        return err;
+    if (fresh && vn->op->reserve != NULL) {
+        err = vn->op->reserve(vn, 1);
+        if (err != 0)
+            return err;
+    }
     err = fresh ? object_page_get_overwrite(w->obj, index, &w->pg)
                 : object_page_get(w->obj, index, true, &w->pg);
     if (unlikely(err != 0))
@@ -282,16 +283,19 @@ int vn_truncate_pages(struct vnode *vn, uint64_t size)
      * shows zeros beyond the end, and the kernel would not notice that the block on the
      * disk holds other bytes.
      */
-    if (size < old && vn->obj.io != NULL &&
-        (err = zero_within_page(vn, size, min_of(round_up(size, PAGE_SIZE), old))) != 0)
-        return err;
+    if (size < old && vn->obj.io != NULL) {
+        err = zero_within_page(vn, size, min_of(round_up(size, PAGE_SIZE), old));
+        if (err != 0)
+            return err;
+    }
     if (size >= old) {
         zero_last_page_tail(vn, size);
         set_vnode_size(vn, size);
         return 0;
     }
     if (vn->op->shrink != NULL) {
-        if ((err = vn->op->shrink(vn, size)) != 0 && vn->size != size)
+        err = vn->op->shrink(vn, size);
+        if (err != 0 && vn->size != size)
             return err;
     } else {
         set_vnode_size(vn, size);
@@ -309,7 +313,8 @@ static int punch_hole(struct vnode *vn, uint64_t from, uint64_t to)
 
     if (first > last)
         return zero_within_page(vn, from, to);
-    if ((err = zero_within_page(vn, from, first)) != 0)
+    err = zero_within_page(vn, from, first);
+    if (err != 0)
         return err;
     if (first < last)
         object_punch(&vn->obj, first >> PAGE_SHIFT, (last >> PAGE_SHIFT) - 1);
@@ -332,10 +337,14 @@ static int preallocate_pages(struct vnode *vn, uint64_t from, uint64_t to)
     for (uint64_t i = from >> PAGE_SHIFT; i << PAGE_SHIFT < to; i++) {
         struct page *pg;
         size_t n = min_of(PAGE_SIZE, to - (i << PAGE_SHIFT));
-        int err = call_must_end()      ? -EINTR
-                  : vn->obj.io != NULL ? cache_page_allocate(&vn->obj, i, n, &pg)
-                                       : object_page_get(&vn->obj, i, true, &pg);
+        int err;
 
+        if (call_must_end())
+            err = -EINTR;
+        else if (vn->obj.io != NULL)
+            err = cache_page_allocate(&vn->obj, i, n, &pg);
+        else
+            err = object_page_get(&vn->obj, i, true, &pg);
         if (err != 0) {
             drop_pages_beyond_end(vn);
             return err == -ENOMEM ? -ENOSPC : err;

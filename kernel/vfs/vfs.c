@@ -159,6 +159,24 @@ static int remount_vfs(struct vnode *dir, const char *options, unsigned flags)
     return err;
 }
 
+/*
+ * Attaches to `dir` the vfs that a type's mount function has returned.  After an error of attach_mount(), unmounts and
+ * frees it.  -EBUSY also: the type has a single instance, which is mounted already.  The caller holds mount_mutex.
+ */
+static int attach_new_mount(struct vfs *vfs, struct vnode *dir)
+{
+    int err;
+
+    if (vfs->covered != NULL)
+        return -EBUSY;
+    err = attach_mount(vfs, dir);
+    if (err == 0)
+        list_push_back(&mounts, &vfs->link);
+    else if (vfs->op->unmount != NULL && vfs->op->unmount(vfs) == 0)
+        vfs_free(vfs);
+    return err;
+}
+
 int vfs_mount(struct vnode *dir, const char *type, const char *source, const char *options,
               unsigned flags)
 {
@@ -176,18 +194,14 @@ int vfs_mount(struct vnode *dir, const char *type, const char *source, const cha
         return -ENODEV;
     if (dir->type != VDIR)
         return -ENOTDIR;
-    if ((err = t->mount(source, options, flags, &vfs)) != 0)
+    err = t->mount(source, options, flags, &vfs);
+    if (err != 0)
         return err;
     mutex_enter(&mount_mutex);
     if (flags & MS_RDONLY)
         vfs->readonly = true;
     vfs->flags |= flags & MS_KEPT;
-    if (vfs->covered != NULL) /* the type has a single instance, which is mounted already */
-        err = -EBUSY;
-    else if ((err = attach_mount(vfs, dir)) == 0)
-        list_push_back(&mounts, &vfs->link);
-    else if (vfs->op->unmount != NULL && vfs->op->unmount(vfs) == 0)
-        vfs_free(vfs);
+    err = attach_new_mount(vfs, dir);
     mutex_exit(&mount_mutex);
     return err;
 }
@@ -203,7 +217,8 @@ int vfs_unmount(struct vnode *root, unsigned flags)
     if (vfs->op->unmount == NULL)
         return -EBUSY;
     mutex_enter(&mount_mutex);
-    if ((covered = vfs->covered) == NULL) {
+    covered = vfs->covered;
+    if (covered == NULL) {
         mutex_exit(&mount_mutex);
         return -EINVAL;
     }

@@ -295,8 +295,12 @@ int vn_setattr(struct vnode *vn, unsigned mask, const struct vattr *va, const st
     if (vn->op->setattr == NULL)
         return -EPERM;
     if ((mask & VA_SIZE) && !writable) {
-        if ((err = check_setattr(vn, mask, va, cr, false)) != 0 || (err = vn_get_write(vn)) != 0)
-            return err; /* check rights first: a caller without them gets EACCES, not ETXTBSY */
+        /* Check rights first: a caller without them gets EACCES, not ETXTBSY. */
+        err = check_setattr(vn, mask, va, cr, false);
+        if (err == 0)
+            err = vn_get_write(vn);
+        if (err != 0)
+            return err;
     }
     rw_enter_write(&vn->lock);
     err = check_setattr(vn, mask, va, cr, writable); /* again: the owner may have changed */
