@@ -159,8 +159,6 @@ def names(house: House) -> Iterator[str]:
             yield f"{paths[0]}:1: static {name}(): say what it does to what, as in alloc_by_policy()"
 
 
-# Rooms that conditions() leaves out for now; the list only gets shorter.
-CONDITIONS_LATER = {"pages", "vfs"}
 NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 DIRECTIVE = re.compile(r"^\s*#(?:\\\n|[^\n])*", re.M)
 ASSIGNMENT = r"(?<![=!<>])=(?!=)|(?:<<|>>)="
@@ -203,7 +201,7 @@ def has_another_in_it(code: str, at: int) -> bool:
 
 
 def conditions(path: Path, text: str) -> Iterator[str]:
-    if room_of(path) in CONDITIONS_LATER or path.parts[0] not in {"kernel", "drivers"} or path.suffix not in {".c", ".h"}:
+    if path.parts[0] not in {"kernel", "drivers"} or path.suffix not in {".c", ".h"}:
         return
     code = code_of(text)
     for match in re.finditer(r"\bif \(", code):
