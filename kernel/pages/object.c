@@ -266,12 +266,8 @@ int object_page_get(struct vm_object *o, uint64_t index, bool create, struct pag
 
 int object_page_get_overwrite(struct vm_object *o, uint64_t index, struct page **out)
 {
-    struct placement pl;
+    struct placement pl = place_of_object(o, index); /* a page beyond the end is rarely present */
 
-    *out = hold_present_page(o, index);
-    if (*out != NULL)
-        return 0;
-    pl = place_of_object(o, index);
     return find_or_create_page(o, index, &pl, true, out);
 }
 
