@@ -213,11 +213,21 @@ void object_io_fini(struct vm_object *o);
 /*
  * object_dirty - mark a page as different from the disk, if it is not marked already.  The page is in the tree,
  * and the caller has a reference to it.  Without an object_io, the function only sets PG_DIRTY.
+ * Inline, because most pages that are written are marked already.
+ * object_set_dirty - the part of object_dirty() for a page that was not marked when it was tested.
  * object_dirty_range - do this for those of pages first .. last that are in memory; the object has an
  * object_io.
- * Both can be called in any context, and take o->lock.
+ * All can be called in any context, and take o->lock.
  */
-void object_dirty(struct vm_object *o, struct page *pg);
+void object_set_dirty(struct vm_object *o, struct page *pg);
+static inline void object_dirty(struct vm_object *o, struct page *pg)
+{
+    /* A thread that clears the flag after it is read here must see the data that were stored before. */
+    if (o->io != NULL)
+        atomic_thread_fence(memory_order_seq_cst);
+    if ((atomic_load_explicit(&pg->flags, memory_order_relaxed) & PG_DIRTY) == 0)
+        object_set_dirty(o, pg);
+}
 void object_dirty_range(struct vm_object *o, uint64_t first, uint64_t last);
 /*
  * object_prepare_begin - begin to allocate disk blocks for a page to which the caller has a reference.  Until

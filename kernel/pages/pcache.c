@@ -207,17 +207,12 @@ void pcache_pin(struct vm_object *o)
     spin_unlock(&set->lock);
 }
 
-void object_dirty(struct vm_object *o, struct page *pg)
+void object_set_dirty(struct vm_object *o, struct page *pg)
 {
     if (o->io == NULL) {
-        if ((pcache_page_flags(pg) & PG_DIRTY) == 0)
-            set_page_dirty(o, pg);
+        set_page_dirty(o, pg);
         return;
     }
-    /* A thread that clears the flag after it is read here must see the data that were stored before. */
-    atomic_thread_fence(memory_order_seq_cst);
-    if ((pcache_page_flags(pg) & PG_DIRTY) != 0)
-        return;
     spin_lock(&o->lock);
     if ((pcache_page_flags(pg) & PG_DIRTY) == 0 && radix_lookup(&o->tree, pg->index) == pg)
         set_page_dirty(o, pg);

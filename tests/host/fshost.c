@@ -144,7 +144,7 @@ void object_truncate(struct vm_object *o, uint64_t first)
 }
 
 /* No file here is on a disk. */
-void object_dirty(struct vm_object *o, struct page *pg)
+void object_set_dirty(struct vm_object *o, struct page *pg)
 {
     atomic_fetch_or(&pg->flags, PG_DIRTY);
 }
