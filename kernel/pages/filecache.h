@@ -10,7 +10,7 @@
 
 /*
  * One write(2) to a file.  The caller fills in the first fields once.  Each step writes to one page at most.
- * Then the caller advances `off`, `left` and `size` by `done`.
+ * Then the caller advances `off`, `left` and `size` by `done`.  The last fields are for cache_write() alone.
  */
 struct file_write {
     struct vm_object *obj; /* the file's pages          */
@@ -18,7 +18,8 @@ struct file_write {
     uint64_t off;          /* file offset of the next byte to write  */
     size_t left;           /* bytes still to write      */
     uint64_t size;         /* of the file               */
-    size_t n, done;        /* bytes of this step; bytes of it that were written */
+    size_t done;           /* bytes that this step has written */
+    size_t n;              /* bytes of this step        */
     struct page *pg;       /* page of this step, with a reference; NULL: it is not in the tree  */
 };
 

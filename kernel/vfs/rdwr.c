@@ -133,28 +133,27 @@ static void clear_setid(struct vnode *vn)
 static int write_memory_page(struct vnode *vn, struct file_write *w)
 {
     uint64_t index = w->off >> PAGE_SHIFT, in = w->off & (PAGE_SIZE - 1);
-    size_t before = w->uio->resid;
-    bool fresh;
+    size_t n = min_of(w->left, PAGE_SIZE - in), before = w->uio->resid;
+    bool fresh = n == PAGE_SIZE && w->off >= w->size;
+    struct page *pg;
     int err;
 
     w->done = 0;
-    w->n = min_of(w->left, PAGE_SIZE - in);
-    fresh = w->n == PAGE_SIZE && w->off >= w->size;
     if (fresh && vn->op->reserve != NULL) {
         err = vn->op->reserve(vn, 1);
         if (err != 0)
             return err;
     }
-    err = fresh ? object_page_get_overwrite(w->obj, index, &w->pg)
-                : object_page_get(w->obj, index, true, &w->pg);
+    err = fresh ? object_page_get_overwrite(w->obj, index, &pg)
+                : object_page_get(w->obj, index, true, &pg);
     if (unlikely(err != 0))
         return err;
-    err = uio_move((uint8_t *)page_to_virt(w->pg) + in, w->n, w->uio);
+    err = uio_move((uint8_t *)page_to_virt(pg) + in, n, w->uio);
     w->done = before - w->uio->resid;
-    if (unlikely(fresh && w->done < w->n))
-        memset((uint8_t *)page_to_virt(w->pg) + w->done, 0, PAGE_SIZE - w->done);
-    object_dirty(w->obj, w->pg);
-    page_release(w->pg);
+    if (unlikely(fresh && w->done < n))
+        memset((uint8_t *)page_to_virt(pg) + w->done, 0, PAGE_SIZE - w->done);
+    object_dirty(w->obj, pg);
+    page_release(pg);
     return err;
 }
 
@@ -192,39 +191,40 @@ static void drop_pages_beyond_end(struct vnode *vn)
         vn->op->reserve(vn, 0);
 }
 
-/* Makes the steps of a write until all bytes are written.  0, or the reason why not all of them are.  [W] */
+/* Makes the steps of a write, at least one.  0: all bytes are written; otherwise the reason why not.  [W] */
 static int write_steps(struct vnode *vn, struct file_write *w)
 {
-    int err = 0;
+    for (;;) {
+        int err = vn->obj.io != NULL ? cache_write(w) : write_memory_page(vn, w);
 
-    while (w->left != 0 && err == 0) {
-        err = vn->obj.io != NULL ? cache_write(w) : write_memory_page(vn, w);
         w->left -= w->done;
         w->off += w->done;
         if (w->off > w->size && w->done != 0)
             set_vnode_size(vn, w->size = w->off);
-        if (w->left != 0 && err == 0 && call_must_end())
-            err = -EINTR;
+        if (err != 0 || w->left == 0)
+            return err;
+        if (call_must_end())
+            return -EINTR;
     }
-    return err;
 }
 
 long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t *offp)
 {
-    struct file_write w = {.obj = &vn->obj, .uio = uio, .left = uio->resid};
-    size_t total;
+    struct file_write w;
+    size_t total = uio->resid;
+    uint64_t off;
     int err;
 
     rw_enter_write(&vn->lock);
     if (vn->obj.io != NULL)
         object_throttle(&vn->obj);
-    w.size = vn->size;
-    w.off = *offp == -1 ? w.size : (uint64_t)*offp;
-    err = w.left == 0 ? 0 : check_write_limits((loff_t)w.off, &w.left);
-    total = w.left;
-    if (w.left != 0 && err == 0) {
+    off = *offp == -1 ? vn->size : (uint64_t)*offp;
+    err = total == 0 ? 0 : check_write_limits((loff_t)off, &total);
+    w = (struct file_write){
+        .obj = &vn->obj, .uio = uio, .off = off, .left = total, .size = vn->size};
+    if (total != 0 && err == 0) {
         clear_setid(vn);
-        zero_last_page_tail(vn, w.off);
+        zero_last_page_tail(vn, off);
         err = write_steps(vn, &w);
     }
     if (unlikely(err != 0))
