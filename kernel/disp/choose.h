@@ -25,31 +25,37 @@
 
 struct disp_pick {
     const struct lgrp_topo *topo;
-    const struct cpumask *allowed; /* on-line CPUs of the thread's set, in its affinity mask */
-    const struct cpumask *idle;    /* idle CPUs of all sets */
-    int (*level)(unsigned cpu);    /* max(running, top queued, promised priority); idle: -1;
-                                      going off-line: INT_MAX */
-    int bound;                     /* CPU the thread is bound to; -1: none */
-    unsigned last;                 /* CPU it last ran on */
-    uint64_t ticks_since;          /* clock ticks since it last ran */
-    unsigned home;                 /* its lgroup; LGRP_NONE: no locality (real time, kernel) */
-    int pri;                       /* its global priority */
-    bool is_current;               /* it is the thread now running on `last` (preempted) */
+    /* on-line CPUs of the thread's processor set that are in its affinity mask */
+    const struct cpumask *allowed;
+    const struct cpumask *idle; /* idle CPUs of all sets */
+    /*
+     * the highest of three priorities of a CPU: running, queued, promised.  -1: the CPU is idle.
+     * INT_MAX: the CPU is going off-line
+     */
+    int (*level)(unsigned cpu);
+    int bound;            /* CPU the thread is bound to; -1: none */
+    unsigned last;        /* CPU on which the thread last ran */
+    uint64_t ticks_since; /* clock ticks since the thread last ran */
+    /* home lgroup of the thread; LGRP_NONE: no locality (real time, kernel) */
+    unsigned home;
+    int pri; /* global priority of the thread */
+    /* the thread is still the running thread of `last`, which is preempting it */
+    bool is_current;
 };
 
 /* disp_pick_cpu - the CPU to queue a runnable thread on.  `allowed` must not be empty. */
 unsigned disp_pick_cpu(const struct disp_pick *p);
 
 /*
- * disp_search_cpu - do only the search, level by level, starting at lgroup `from` (the thread's home).
- * LGRP_NONE: all allowed CPUs are one level.
+ * disp_search_cpu - like disp_pick_cpu(), but do only the search by levels, starting at lgroup
+ * `from` (the thread's home).  LGRP_NONE: all allowed CPUs are one level.
  */
 unsigned disp_search_cpu(const struct disp_pick *p, unsigned from);
 
 /*
- * disp_rt_cpu - choose a CPU where a real-time thread can run at once; its home is ignored.  Idle CPUs are
- * preferred, and among these the CPU on which it last ran.  CPU_MAX: there is none, and *least is the least
- * busy CPU.
+ * disp_rt_cpu - choose a CPU where a real-time thread can run at once; the home of the thread is
+ * ignored.  Idle CPUs are preferred, and among these the CPU on which the thread last ran.
+ * CPU_MAX: there is none, and *least is the least busy CPU.
  */
 unsigned disp_rt_cpu(const struct disp_pick *p, unsigned *least);
 
@@ -65,7 +71,8 @@ unsigned disp_balance_cpu(const struct disp_pick *p, unsigned cpu,
 /*
  * disp_steal_cpu - the CPU from which CPU `thief` of lgroup `lgrp` should take a thread; -1: none.
  * @busy  CPUs of the thief's set that have queued threads
- * @best  the value of a CPU, for instance the highest priority of a thread to steal there; -1: none
+ * @best  how good it is to steal from a CPU, for instance the highest priority of a thread that can
+ *        be stolen there; -1: there is none
  */
 int disp_steal_cpu(const struct lgrp_topo *t, unsigned thief, unsigned lgrp,
                    const struct cpumask *busy, int (*best)(unsigned cpu));

@@ -15,32 +15,42 @@
 #include "stat/trace.h"
 
 struct disp_cpu {
-    struct disp_queue q;      /* threads that wait for this CPU */
-    uint16_t nsteal;          /* [r] threads on q that another CPU may steal (not bound) */
-    _Atomic int16_t runpri;   /* [a] priority of the running thread; -1: idle */
-    _Atomic int16_t promised; /* [a] priority of the real-time thread it is promised to; -1: none */
+    struct disp_queue q;    /* threads that wait for this CPU */
+    uint16_t nsteal;        /* [r] threads on q that another CPU may steal (not bound) */
+    _Atomic int16_t runpri; /* [a] priority of the running thread; -1: idle */
+    /* [a] priority of the real-time thread to which this CPU is promised; -1: none */
+    _Atomic int16_t promised;
     struct thread *idle_thread; /* [c] */
-    _Atomic bool polls; /* [a] idle and not halted: it sees a change of the idle thread's ast */
-    bool
-        steal_requested; /* [o] idle loop: another CPU has cleared its bit in cpu_idle_mask; runq.c */
+    /*
+     * [a] this CPU is idle and not halted, so it sees a change of the idle thread's `ast` without
+     * an IPI
+     */
+    _Atomic bool polls;
+    /*
+     * [o] for the idle loop: another CPU has requested that this CPU steals, by clearing its bit in
+     * cpu_idle_mask (runq.c)
+     */
+    bool steal_requested;
     struct spinlock timer_lock; /* RANK_TIMER */
     struct timer *timers; /* [timer_lock] the earliest armed timer: root of a heap (timerq.h) */
     /* [timer_lock] deadline of `timers`, ns; UINT64_MAX: none.  Its own CPU reads it unlocked. */
     _Atomic uint64_t first_ns;
     struct timer *running_timer; /* [timer_lock] the timer whose function is running; NULL: none */
-    struct cpu
-        *_Atomic timer_cpu; /* [timer_lock] CPU that keeps timers armed here; itself, mostly */
-    struct cpupart
-        *_Atomic part;          /* [cpu_lock] its set, also while off-line; may be read unlocked */
-    uint64_t quantum_end;       /* [o] TSC at which the running thread's time slice ends */
-    uint64_t balanced;          /* [o] clock tick of its last successful disp_balance() */
+    /* [timer_lock] CPU that keeps the timers armed on this CPU; normally this CPU itself */
+    struct cpu *_Atomic timer_cpu;
+    /* [cpu_lock] processor set of this CPU, also while the CPU is off-line; may be read unlocked */
+    struct cpupart *_Atomic part;
+    uint64_t quantum_end; /* [o] TSC at which the running thread's time slice ends */
+    /* [o] clock tick at which disp_balance() last took a thread for this CPU */
+    uint64_t balanced;
     uint64_t timer_set_for;     /* [o] TSC for which the hardware timer is set; UINT64_MAX: off */
     _Atomic uint32_t ndiskwait; /* [a] threads in cv_wait_disk() that went to sleep on this CPU */
     uint8_t state;              /* [a] P_ONLINE, P_OFFLINE, P_NOINTR */
-    int64_t state_since;        /* [a] seconds since 1970 */
+    int64_t state_since;        /* [a] time of the last change of `state`, seconds since 1970 */
 };
 
-extern struct cpumask cpu_idle_mask;   /* [a] CPUs in their idle loop that were not called yet */
+/* [a] CPUs in their idle loop that were not yet called to steal a thread */
+extern struct cpumask cpu_idle_mask;
 extern struct cpumask cpu_queued_mask; /* [a] CPUs with queued threads that may be stolen */
 extern uint32_t halt_fenced_cpus;      /* tunable, read without a lock */
 extern struct cpumask cpu_online_mask; /* [a] CPUs that run threads */
@@ -77,8 +87,9 @@ struct cpumask disp_allowed(const struct thread *t);
 unsigned disp_nearer_idle(const struct thread *t, const struct cpu *c);
 /*
  * disp_next - the thread that this CPU runs next: the best queued, else a stolen one, else the idle thread.
- * disp_next_above - the best queued one whose priority is at least `floor`; NULL: there is none.
- * For both, interrupts must be off.  The result is already in state ONPROC, so the caller must switch to it.
+ * disp_next_above - the best queued thread whose priority is at least `floor`; NULL: there is
+ * none.  For both, interrupts must be off.  The result is already in state ONPROC, so the caller
+ * must switch to it.
  */
 struct thread *disp_next(struct cpu *c);
 struct thread *disp_next_above(struct cpu *c, int floor);
@@ -135,8 +146,8 @@ void disp_cpu_leave(struct cpu *c, struct cpupart *from);
 void disp_cpu_enter(struct cpu *c, struct cpupart *to);
 /*
  * disp_recheck_affinities - CPUs of `part` have come or gone.  A thread's affinity mask counts only while it
- * contains a CPU of the set (disp_may_run).  So masks may now count that did not, and the reverse.  Moves each
- * thread that is on a CPU where it must not run any more.
+ * contains a CPU of the set (disp_may_run).  So a mask that did not count may count now, and the
+ * reverse.  Moves each thread that is on a CPU where it must not run any more.
  */
 void disp_recheck_affinities(struct cpupart *part);
 /*
@@ -147,10 +158,11 @@ int disp_cpu_unbind(struct cpu *c, bool forced);
 
 /* One level of time sharing: ts_dptbl(4) of Solaris. */
 struct ts_dpent {
-    uint8_t quantum;  /* time slice at this level, ms */
-    uint8_t tqexp;    /* new level of a thread that has used up its slice */
-    uint8_t slpret;   /* new level of a thread that has slept */
-    uint16_t maxwait; /* seconds; a thread that did neither for longer gets level lwait */
+    uint8_t quantum; /* time slice at this level, ms */
+    uint8_t tqexp;   /* new level of a thread that has used up its slice */
+    uint8_t slpret;  /* new level of a thread that has slept */
+    /* seconds; a thread that has not used up a slice or slept for longer gets level lwait */
+    uint16_t maxwait;
     uint8_t lwait;
 };
 extern const struct ts_dpent ts_dptbl[PRI_USER_MAX + 1];
@@ -159,14 +171,14 @@ extern const struct ts_dpent ts_dptbl[PRI_USER_MAX + 1];
 /* class_init_thread - give new thread `t` the class and priority of `creator` (its lock held); NULL: SYS. */
 void class_init_thread(struct thread *t, const struct thread *creator);
 void class_recompute(struct thread *t);         /* base_pri and pri from class data; t->lock held */
-uint64_t class_quantum(const struct thread *t); /* length of its time slice, TSC cycles */
-void class_quantum_expired(struct thread *t);   /* it has used up its time slice; t->lock held */
+uint64_t class_quantum(const struct thread *t); /* length of the time slice of t, TSC cycles */
+void class_quantum_expired(struct thread *t);   /* t has used up its time slice; t->lock held */
 void class_yield(struct thread *t);             /* t->lock held */
-void class_slept(struct thread *t);             /* it wakes up from a sleep; t->lock held */
-void class_second(void);                        /* once a second, by the clock: ageing */
+void class_slept(struct thread *t);             /* t wakes up from a sleep; t->lock held */
+void class_second(void);                        /* called once a second by the clock: ageing */
 void class_lifted(struct thread *t);            /* curthread returns to user mode with AST_LIFTED */
-void class_fss_update(void);                    /* ten times a second, by the clock: shares */
-void class_charge(struct thread *t, uint64_t tsc); /* it ran `tsc` cycles more; t->lock held */
+void class_fss_update(void);                    /* called ten times a second by the clock: shares */
+void class_charge(struct thread *t, uint64_t tsc); /* t has run `tsc` more cycles; t->lock held */
 
 /* timer.c */
 void timer_cpu_init(struct cpu *c);

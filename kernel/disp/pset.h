@@ -29,8 +29,9 @@
 
 /* A run queue: the threads that wait for one CPU, or the waiting real-time threads of a set; by global priority. */
 struct disp_queue {
-    struct spinlock lock;            /* RANK_RUNQ */
-    struct cpu *cpu;                 /* [c] its CPU; NULL: the queue of a set */
+    struct spinlock lock; /* RANK_RUNQ */
+    /* [c] CPU for which the threads wait; NULL: the queue of a set */
+    struct cpu *cpu;
     uint64_t mask[(NPRI + 63) / 64]; /* [lock] bit p: queue[p] is not empty */
     struct list queue[NPRI];         /* [lock] */
     uint16_t nrun;          /* [lock] number of threads on the queue; may be read unlocked */
@@ -40,17 +41,21 @@ struct disp_queue {
 /* Lock key: [l] cpu_lock  [p] cpupart_lock  [a] atomic  [k] only the clock writes it */
 struct cpupart {
     int id;                 /* [l] PS_NONE (-1): the default set */
-    bool live;              /* [p] false: it was destroyed */
+    bool live;              /* [p] false: the set was destroyed */
     unsigned attr;          /* [a] PSET_NOESCAPE */
-    struct cpumask cpus;    /* [a] its on-line CPUs */
+    struct cpumask cpus;    /* [a] on-line CPUs of the set */
     struct lgrp_part lgrps; /* [p] loads and homes per lgroup */
     struct disp_queue rt;   /* [a] real-time threads that wait (runq.c); not reset for a new set */
-    uint64_t
-        rng; /* [p] random numbers only for the choice of homes, so that the seed determines them */
+    /*
+     * [p] generator of random numbers that are used only to choose homes, so that the boot seed
+     * determines the homes
+     */
+    uint64_t rng;
     uint16_t runnable[LGRP_MAX]; /* [k] threads that run or wait, per lgroup, at the last sample */
-    unsigned counting;           /* [k] their sum, while the clock counts */
-    _Atomic unsigned nrunnable;  /* [k] their sum, at the last sample */
-    _Atomic uint32_t loadavg[3]; /* [k] over 1, 5, 15 minutes: loadavg.h */
+    /* [k] threads of the set that run or wait, while the clock counts them */
+    unsigned counting;
+    _Atomic unsigned nrunnable;  /* [k] threads of the set that run or wait, at the last sample */
+    _Atomic uint32_t loadavg[3]; /* [k] load averages over 1, 5 and 15 minutes (loadavg.h) */
     struct kstat ks;             /* pset:ID:pset */
 };
 

@@ -26,7 +26,7 @@
 struct thread;
 
 struct mutex {
-    _Atomic uintptr_t owner; /* thread that holds it; 0: free; bit 0: there are sleepers */
+    _Atomic uintptr_t owner; /* thread that holds the mutex; 0: free; bit 0: threads sleep */
     struct spinlock lock;
     struct list waiters;
     enum sleeprank rank;

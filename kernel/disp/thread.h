@@ -51,81 +51,99 @@ enum sched_class { CLASS_TS, CLASS_IA, CLASS_FX, CLASS_FSS, CLASS_RT, CLASS_SYS 
  * `usage`, and the clock decays it.  Only the clock reads and writes `seen` and `second`.
  */
 struct fss {
-    /* [a] recent CPU time of its threads in class FSS, microseconds; decays by a quarter each second */
+    /*
+     * [a] recent CPU time of the user's threads in class FSS, microseconds; decays by a quarter
+     * each second
+     */
     _Atomic uint32_t usage;
     _Atomic uint16_t shares; /* [a] 1 or more; the superuser sets it */
-    uint32_t seen;           /* number of the last class_fss_update() that counted it */
+    uint32_t seen;           /* number of the last class_fss_update() that counted this record */
     uint64_t second;         /* seconds since boot up to which usage has decayed */
 };
 enum { FSS_SHARES = 1 }; /* default shares of a user */
 
 struct thread {
     struct spinlock lock;
-    _Atomic uint32_t ast; /* [a] AST_* bits; entry.S knows the offsets of ast and ksp            */
-    uint32_t tid;         /* [c] machine-wide id                                               */
-    uint64_t ksp;         /* [o] saved stack pointer while not ONPROC                          */
-    uint8_t state;        /* [t] enum thread_state                                             */
-    uint8_t cls;          /* [t] enum sched_class                                              */
-    bool sleep_sig;       /* [t] the sleep ends when a signal arrives                          */
-    bool fifo;            /* [t] RT: threads of its priority wait until it sleeps or yields      */
-    bool at_front;        /* [t] the next queueing puts it before threads of its priority        */
-    bool lifted;          /* [t] priority PRI_SYS at least, until it goes to user mode: class.c  */
-    bool exiting;         /* [o]                                                               */
-    bool
-        disk_kernel_pri; /* [o] blk_use_kernel_pri(): its disk requests have the kernel's priority      */
-    uint16_t ts_dispwait; /* [t] TS/IA: seconds since it used up a slice, slept or was lifted    */
-    int16_t pri;          /* [t] global priority now, inheritance and lift included              */
-    int16_t base_pri;     /* [t] global priority that its class gives                            */
-    int16_t inherit_pri;  /* [t] priority lent by waiters for a mutex it holds; -1: none         */
-    int16_t upri;         /* [t] user priority or nice within the class; RT: 0 .. RT_LEVELS-1 */
-    int16_t ts_level;     /* [t] TS/IA: level in the dispatch table                            */
-    _Atomic uint32_t n_contended; /* [a] contended mutexes it holds                             */
-    struct fss *fss;       /* [t] record of its user; NULL: kernel thread, or exiting            */
-    struct list runq_link; /* [q]                                                               */
-    /* [q] the run queue it is on; NULL: none.  Also read under t->lock. */
+    _Atomic uint32_t ast; /* [a] AST_* bits; entry.S knows the offsets of ast and ksp */
+    uint32_t tid;         /* [c] machine-wide id */
+    uint64_t ksp;         /* [o] saved stack pointer while not ONPROC */
+    uint8_t state;        /* [t] enum thread_state */
+    uint8_t cls;          /* [t] enum sched_class */
+    bool sleep_sig;       /* [t] the sleep ends when a signal arrives */
+    /* [t] class RT: threads of equal priority wait until this thread sleeps or yields */
+    bool fifo;
+    bool at_front; /* [t] when next queued, the thread goes before others of its priority */
+    /* [t] the priority is PRI_SYS or more until the thread returns to user mode */
+    bool lifted;
+    bool exiting; /* [o] */
+    /* [o] set by blk_use_kernel_pri(): disk requests of the thread have the kernel's priority */
+    bool disk_kernel_pri;
+    /* [t] TS, IA: seconds since the thread used up a slice, slept or was lifted */
+    uint16_t ts_dispwait;
+    int16_t pri;      /* [t] global priority now, inheritance and lift included */
+    int16_t base_pri; /* [t] global priority that the class gives the thread */
+    /* [t] priority lent by threads that wait for a mutex of this thread; -1: none */
+    int16_t inherit_pri;
+    int16_t upri;     /* [t] user priority or nice within the class; RT: 0 .. RT_LEVELS-1 */
+    int16_t ts_level; /* [t] TS/IA: level in the dispatch table */
+    _Atomic uint32_t n_contended; /* [a] mutexes that this thread holds and others wait for */
+    /* [t] FSS record of the thread's user; NULL: kernel thread, or exiting */
+    struct fss *fss;
+    struct list runq_link; /* [q] */
+    /* [q] the run queue on which the thread is; NULL: none.  Also read under t->lock. */
     struct disp_queue *_Atomic queued_on;
-    uint64_t uticks, sticks; /* [o] clock ticks seen in user mode and in the kernel              */
-    uint64_t uticks_base, sticks_base; /* [o] the CPU's tick counters at its last dispatch       */
-    struct cpu *cpu;         /* [t] CPU it runs on or last ran on                                 */
-    int bound_cpu;           /* [t] processor_bind: CPU id or -1                                  */
-    struct cpupart *part;    /* [t] processor set it belongs to                                   */
-    struct cpumask affinity; /* [t] sched_setaffinity mask; used when `restricted`                */
+    uint64_t uticks, sticks; /* [o] clock ticks seen in user mode and in the kernel */
+    /* [o] the CPU's tick counters when the thread was last dispatched */
+    uint64_t uticks_base, sticks_base;
+    struct cpu *cpu;         /* [t] CPU on which the thread runs or last ran */
+    int bound_cpu;           /* [t] CPU to which processor_bind() bound the thread; -1: none */
+    struct cpupart *part;    /* [t] processor set of the thread */
+    struct cpumask affinity; /* [t] sched_setaffinity mask; used when `restricted` */
     bool restricted;         /* [t] not every CPU is in `affinity`; other CPUs read both unlocked */
-    uint64_t slice_left;     /* [t] rest of its time slice when it last ran, TSC cycles; 0: none  */
-    uint64_t slice_whole;    /* [t] whole length of that slice, TSC cycles                        */
-    uint64_t last_ran;       /* [t] clock tick at which it last left a CPU                        */
-    uint64_t oncpu_since;    /* [t] TSC up to which runtime_tsc counts, while it runs             */
-    uint64_t runtime_tsc;    /* [t] TSC cycles it has run                                         */
-    uint64_t second_tsc;     /* [t] runtime_tsc at the last class_second()                        */
-    /* [t] TSC cycles run up to then, decaying by a quarter each second; other CPUs read it unlocked */
+    /* [t] rest of the time slice when the thread last ran, TSC cycles; 0: none */
+    uint64_t slice_left;
+    uint64_t slice_whole; /* [t] whole length of the time slice, TSC cycles */
+    uint64_t last_ran;    /* [t] clock tick at which the thread last left a CPU */
+    uint64_t oncpu_since; /* [t] while the thread runs: TSC up to which runtime_tsc counts */
+    uint64_t runtime_tsc; /* [t] TSC cycles that the thread has run */
+    uint64_t second_tsc;  /* [t] runtime_tsc at the last class_second() */
+    /*
+     * [t] TSC cycles run up to the last class_second(), decaying by a quarter each second; other
+     * CPUs read this field unlocked
+     */
     uint64_t lately_tsc;
-    uint64_t alarm_tsc; /* [t] runtime_tsc from which AST_ALARM is set; UINT64_MAX: never     */
-    /* [cpupart_lock] its home (lg.home; LGRP_NONE: kernel thread) and load; run queues read it unlocked */
+    /* [t] AST_ALARM is set when runtime_tsc reaches this value; UINT64_MAX: never */
+    uint64_t alarm_tsc;
+    /*
+     * [cpupart_lock] home of the thread (lg.home; LGRP_NONE: kernel thread) and its load; run
+     * queues read the home unlocked
+     */
     struct lgrp_thread lg;
     uint8_t *lgrp_aff; /* [cpupart_lock] affinity by lgroup: 0, 1 weak, 2 strong; NULL: none */
 
-    uint8_t *kstack;    /* [c] lowest byte of the kernel stack; a guard word lies there      */
-    uint64_t fsbase;    /* [o] user TLS base                                                 */
-    uint64_t gsbase;    /* [o] user GS base                                                  */
-    void *fpu;          /* [o] 512-byte FXSAVE area, 16-aligned; NULL for kernel threads     */
-    struct as *as;      /* [o] address space; NULL for kernel threads                        */
-    struct regs *uregs; /* [o] user registers at the top of the kernel stack                 */
+    uint8_t *kstack;    /* [c] lowest byte of the kernel stack; a guard word lies there */
+    uint64_t fsbase;    /* [o] user TLS base */
+    uint64_t gsbase;    /* [o] user GS base */
+    void *fpu;          /* [o] 512-byte FXSAVE area, 16-aligned; NULL for kernel threads */
+    struct as *as;      /* [o] address space; NULL for kernel threads */
+    struct regs *uregs; /* [o] user registers at the top of the kernel stack */
 
-    const char *wait_what;   /* [o] name of what it sleeps on, for reports ("pipe read")          */
-    void *wait_chan;         /* [o] address of the cv or lock it sleeps on, for reports           */
-    uint64_t disk_waits;     /* [o] times it has slept in cv_wait_disk()                          */
-    uint64_t minflt, majflt; /* [o] page faults, without such a sleep and with one                */
-    /* [lock of that mutex] mutex it waits for (priority inheritance); NULL: none */
+    const char *wait_what; /* [o] name of what the thread sleeps on ("pipe read"), for reports */
+    /* [o] address of the cv or lock on which the thread sleeps, for reports */
+    void *wait_chan;
+    uint64_t disk_waits;     /* [o] number of sleeps in cv_wait_disk() */
+    uint64_t minflt, majflt; /* [o] page faults without and with a sleep in cv_wait_disk() */
+    /* [lock of that mutex] mutex for which the thread waits (priority inheritance); NULL: none */
     struct mutex *blocked_on;
     struct modelled
-        *modelled;          /* [t] its modelled time; NULL: kernel thread, or no model            */
-    struct lwp *lwp;        /* [c] NULL for kernel threads                                       */
-    char name[16];          /* [a] for reports; programs set it (PR_SET_NAME)                    */
-    struct list all_link;   /* list of all threads (disp/thread.c)                               */
-    uint64_t n_dispatch;    /* [t] times put on a CPU                                            */
-    uint64_t n_remote;      /* [t] of these, outside its home lgroup                             */
-    uint64_t nvcsw, nivcsw; /* [t] context switches, voluntary and not                           */
-    void (*entry)(void *);  /* [c] the function in which it starts                               */
+        *modelled;          /* [t] modelled time of the thread; NULL: kernel thread, or no model */
+    struct lwp *lwp;        /* [c] NULL for kernel threads */
+    char name[16];          /* [a] for reports; programs set it (PR_SET_NAME) */
+    struct list all_link;   /* list of all threads (disp/thread.c) */
+    uint64_t n_dispatch;    /* [t] times that the thread was put on a CPU */
+    uint64_t n_remote;      /* [t] of these times, those on a CPU outside the home lgroup */
+    uint64_t nvcsw, nivcsw; /* [t] context switches, voluntary and not */
+    void (*entry)(void *);  /* [c] the function in which the thread starts */
     void *entry_arg;
 #ifdef HR_TEST
 #define SLEEP_HELD_MAX 16
@@ -139,8 +157,8 @@ struct thread {
 
 /*
  * thread_init - give a prepared thread a kernel stack from the memory of its home.  On this stack the thread
- * will start in `entry(arg)`.  If it belongs to an lwp (t->lwp set), it already has its home, and also gets an
- * FPU area.  The state stays TS_SLEEP: thread_start() makes it run.  0 or -ENOMEM.
+ * will start in `entry(arg)`.  A thread of an lwp (t->lwp set) already has its home, and also gets
+ * an FPU area.  The state stays TS_SLEEP: thread_start() makes it run.  0 or -ENOMEM.
  */
 int thread_init(struct thread *t, const char *name, void (*entry)(void *), void *arg);
 /*
@@ -246,7 +264,7 @@ void thread_set_mempolicy(const struct mempolicy *mp);
 /*
  * thread_home_new - choose the home of a new thread by lgroup load (lgrp/load.h) and charge it there.
  * @p        the process's record (struct lgrp_proc embedded in struct proc; bitmap p->bitmap)
- * @creator  the thread that creates it, or NULL; a creator in another process does not matter
+ * @creator  the thread that creates t, or NULL; a creator in another process is ignored
  * Returns the home.  The caller has set t->part, and calls thread_init() afterwards, because the stack's memory
  * comes from the home.
  * thread_unhome - stop counting the thread in the load records, at its exit.  Both take cpupart_lock

@@ -154,7 +154,7 @@ void timer_program(struct cpu *c)
     uint64_t now = rdtsc(), when = d->quantum_end, ticks;
 
     if (unlikely(d->state == P_NOINTR) && disp_waiting(c) < 0 && when != UINT64_MAX)
-        when = max_of(when, now + tsc_khz * 1000); /* in a second */
+        when = max_of(when, now + tsc_khz * 1000); /* one second from now */
     if (d->first_ns != UINT64_MAX)
         when = min_of(when, clock_params.base_tsc + ns_to_tsc(d->first_ns) + 1);
     d->timer_set_for = when;
@@ -197,7 +197,7 @@ static struct cpu *disarm_timer_lock(struct timer *t, bool *was)
                 timer_remove(c->disp, t);
             break;
         }
-        spin_unlock(&c->disp->timer_lock); /* it has moved */
+        spin_unlock(&c->disp->timer_lock); /* t has moved to another CPU: try again */
     }
     return c;
 }
@@ -239,7 +239,7 @@ bool timer_cancel(struct timer *t)
     spin_check_sleep(0);
     while ((c = disarm_timer_lock(t, &armed)) != NULL) {
         was |= armed;
-        running = c->disp->running_timer == t; /* its function runs, and may arm it again */
+        running = c->disp->running_timer == t; /* the function of t runs, and may arm t again */
         spin_unlock(&c->disp->timer_lock);
         if (!running)
             break;
@@ -304,7 +304,8 @@ void timer_interrupt(void)
         uint64_t end = d->quantum_end;
 
         atomic_fetch_or(&c->thread->ast, AST_RESCHED);
-        d->quantum_end = UINT64_MAX; /* the slice is over: only timers count until the switch */
+        /* the slice is over: timer_program() must use only the deadline of the first timer */
+        d->quantum_end = UINT64_MAX;
         timer_program(c);
         d->quantum_end = end;
     }

@@ -15,9 +15,14 @@
 struct timer {
     uint64_t deadline_ns; /* of clock_mono_ns() */
     void (*fn)(struct timer *);
-    struct cpu *cpu; /* where it is, or was last, armed; NULL: never.  Set under that CPU's lock */
-    struct timer *child, *next; /* its place in the CPU's heap: timerq.h */
-    struct timer **link;        /* the pointer to it in the heap; NULL: not armed */
+    /*
+     * CPU on which the timer is, or was last, armed; NULL: never.  Set under the timer_lock of that
+     * CPU
+     */
+    struct cpu *cpu;
+    struct timer *child, *next; /* links in the heap of the CPU's armed timers (timerq.h) */
+    /* the pointer in the heap that points to this timer; NULL: not armed */
+    struct timer **link;
 };
 
 /* clock_real_ns - nanoseconds since 1970. */

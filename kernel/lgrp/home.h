@@ -22,15 +22,15 @@
 #include "lib/types.h"
 
 struct lgrp_home_in {
-    uint64_t cand;          /* lgroups with an on-line CPU in its partition */
-    uint64_t spanned;       /* lgroups where its process has a home */
+    uint64_t cand;          /* lgroups with an on-line CPU in the thread's partition */
+    uint64_t spanned;       /* lgroups that are homes of threads of the process */
     const uint32_t *load;   /* by lgroup id */
     const uint16_t *ncpus;  /* by lgroup id: CPUs in the partition */
     const uint8_t *aff;     /* by lgroup id: affinity (0 none); may be NULL */
     unsigned home;          /* present home, preferred among equal affinities; LGRP_NONE: none */
     uint32_t expand_thresh; /* lgrp_expand_proc_thresh */
     uint32_t expand_diff;   /* lgrp_expand_proc_diff */
-    uint32_t tolerance;     /* lgrp_loadavg_tolerance, of an lgroup of one CPU */
+    uint32_t tolerance;     /* lgrp_loadavg_tolerance, for an lgroup of one CPU */
     uint32_t rnd;           /* 32 random bits */
 };
 

@@ -85,8 +85,8 @@ struct lgrp_input {
     const struct acpi_srat *srat; /* NULL: there is none, or it is bad (srat_why) */
     const struct acpi_slit *slit;
     const struct acpi_hmat *hmat;
-    const char *srat_why; /* reason, if the table is bad; else NULL */
-    const char *slit_why; /* the same */
+    const char *srat_why; /* reason, if the SRAT is bad; else NULL */
+    const char *slit_why; /* reason, if the SLIT is bad; else NULL */
 };
 
 extern struct lgrp_topo lgrp_topo; /* the machine's, filled in at boot */

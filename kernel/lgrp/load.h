@@ -42,11 +42,11 @@
 /* The record of one lgroup in one partition. */
 struct lpl {
     uint16_t ncpus;     /* on-line CPUs of the lgroup in this partition */
-    uint16_t others;    /* while held > 0: threads that run there and are not held */
-    uint32_t homed;     /* threads whose home this is */
-    uint32_t held;      /* half threads promised to creating processes */
-    uint32_t avg;       /* decaying average of runnable, 65536 = full */
-    uint32_t antic;     /* promises of single arrivals; unit and decay as avg */
+    uint16_t others;    /* while held > 0: threads that run in the lgroup and are not held */
+    uint32_t homed;     /* threads whose home is this lgroup */
+    uint32_t held;      /* held threads of all processes that create threads, in half threads */
+    uint32_t avg;       /* decaying average of runnable threads; 65536: one per CPU */
+    uint32_t antic;     /* load promised for single arrivals; same unit and decay as `avg` */
     uint16_t recent[2]; /* runnable threads at the last two updates */
     uint64_t last_homed_ns;
 };
@@ -60,26 +60,37 @@ struct lgrp_part {
 
 /* The record of a process; embedded in struct proc. */
 struct lgrp_proc {
-    uint64_t bitmap;                /* lgroups where it has a thread homed */
-    struct lgrp_part *creating_in;  /* non-NULL: it is on that partition's creating list */
-    struct lgrp_proc *next, **prev; /* that list */
-    uint32_t last_create;           /* part->updates at its last new thread */
-    uint32_t burst;                 /* number of the present or last creation */
-    uint16_t homed[LGRP_MAX];       /* threads per lgroup; valid where bitmap has a bit */
-    uint16_t held[LGRP_MAX];        /* half threads promised, while creating_in */
+    uint64_t bitmap; /* set of lgroups that are homes of threads of the process */
+    /* partition whose `creating` list has this record; NULL: no list has it */
+    struct lgrp_part *creating_in;
+    struct lgrp_proc *next, **prev; /* links of the `creating` list */
+    /* value of part->updates when the process last created a thread */
+    uint32_t last_create;
+    /* number of the present or last creation of threads by this process */
+    uint32_t burst;
+    /* threads at home in each lgroup; valid where `bitmap` has a bit */
+    uint16_t homed[LGRP_MAX];
+    /* held half threads in each lgroup; valid while creating_in is not NULL */
+    uint16_t held[LGRP_MAX];
 };
 
 /* The record of a thread; embedded in struct thread. */
 struct lgrp_thread {
     struct lgrp_proc *proc;
-    struct lgrp_part *part; /* partition in which it is counted; NULL: not counted */
-    uint64_t at_ns;         /* when its load was charged */
-    uint32_t burst;         /* proc->burst in which it was held */
+    struct lgrp_part *part; /* partition whose records count the thread; NULL: none */
+    uint64_t at_ns;         /* time, in ns, at which the thread was counted in its home */
+    uint32_t burst;         /* value of proc->burst when the thread was held */
     uint8_t home;           /* lgroup */
-    uint8_t touch; /* lgroup for pages that it touches first: home; LGRP_NONE if `has_mempolicy` */
-    bool has_mempolicy; /* it has a memory policy of its own (mempolicy.h) */
-    uint8_t charge;     /* half threads held (0, 1, 2) in that burst */
-    uint16_t antic;     /* single arrival: number of CPUs that divided the charge; 0: none */
+    /* lgroup for pages that the thread touches first: `home`, or LGRP_NONE if `has_mempolicy` */
+    uint8_t touch;
+    bool has_mempolicy; /* the thread has a memory policy of its own (mempolicy.h) */
+    /* half threads (0, 1, 2) that were promised for the thread in creation `burst` */
+    uint8_t charge;
+    /*
+     * if the thread was charged as a single arrival: number of CPUs by which the charge was
+     * divided, namely those of the lgroup at that time; 0: no such charge
+     */
+    uint16_t antic;
 };
 
 void lgrp_part_init(struct lgrp_part *part);
@@ -119,7 +130,7 @@ unsigned lgrp_thread_home(struct lgrp_part *part, struct lgrp_thread *t, struct 
 /*
  * lgrp_thread_rehome - choose the home of `t` again.  Called when the old home has no CPU any more, or when the
  * set or affinities of t have changed.
- * @aff  affinity by lgroup id (0: none); NULL: it has none
+ * @aff  affinity of t by lgroup id (0: none); NULL: t has no affinities
  */
 unsigned lgrp_thread_rehome(struct lgrp_part *part, struct lgrp_thread *t, const uint8_t *aff,
                             uint64_t now_ns, uint32_t rnd);

@@ -17,12 +17,13 @@
 
 /* The numbers are those of Linux. */
 enum {
-    MPOL_DEFAULT,        /* the policy of the segment (lgrp/place.h) */
-    MPOL_PREFERRED,      /* one node; if it is full, the nearest to it */
-    MPOL_BIND,           /* only these nodes */
-    MPOL_INTERLEAVE,     /* these nodes in turn, a page each; if one is full, the nearest to it */
+    MPOL_DEFAULT,   /* the policy of the segment (lgrp/place.h) */
+    MPOL_PREFERRED, /* one node; if it is full, the node nearest to it */
+    MPOL_BIND,      /* only these nodes */
+    /* these nodes in turn, a page each; if one is full, the node nearest to it */
+    MPOL_INTERLEAVE,
     MPOL_LOCAL,          /* the home, for segments of any size */
-    MPOL_PREFERRED_MANY, /* these nodes; if they are full, the nearest */
+    MPOL_PREFERRED_MANY, /* these nodes; if they are full, the nearest other node */
     MPOL_COUNT
 };
 enum {
@@ -34,9 +35,9 @@ enum {
 struct mempolicy {
     uint8_t mode;
     uint8_t last;   /* interleaving: the node of the last page */
-    uint16_t flags; /* MPOL_F_* of the call                       */
-    uint64_t asked; /* set of nodes in the call                   */
-    uint64_t nodes; /* of these, the nodes with memory            */
+    uint16_t flags; /* MPOL_F_* of the call */
+    uint64_t asked; /* set of nodes in the call */
+    uint64_t nodes; /* the nodes with memory that result from `asked` */
 };
 
 /*

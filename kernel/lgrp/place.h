@@ -22,7 +22,7 @@
 /* The numbers are those of Solaris. */
 enum lgrp_mem_policy {
     LGRP_MEM_POLICY_DEFAULT,     /* the policy that lgrp_mem_default() returns for the segment */
-    LGRP_MEM_POLICY_NEXT,        /* home of the thread that touches it next: "first touch" */
+    LGRP_MEM_POLICY_NEXT,        /* home of the thread that touches the page next: "first touch" */
     LGRP_MEM_POLICY_RANDOM_PROC, /* random among the lgroups where the process has homes */
     LGRP_MEM_POLICY_RANDOM_PSET, /* random among the lgroups of the thread's processor set */
     LGRP_MEM_POLICY_RANDOM,      /* random among all lgroups */
@@ -33,10 +33,10 @@ enum lgrp_mem_policy {
 
 struct lgrp_mem_in {
     const struct lgrp_topo *topo;
-    unsigned home;       /* of the thread; LGRP_NONE for kernel threads */
-    unsigned cpu_lgrp;   /* of the CPU it runs on */
-    uint64_t proc_lgrps; /* set of homes of its process; 0: none */
-    uint64_t pset_lgrps; /* set of lgroups of its processor set; 0: the default set */
+    unsigned home;       /* home lgroup of the thread; LGRP_NONE for kernel threads */
+    unsigned cpu_lgrp;   /* lgroup of the CPU on which the thread runs */
+    uint64_t proc_lgrps; /* lgroups that are homes of threads of the process; 0: none */
+    uint64_t pset_lgrps; /* lgroups of the thread's processor set; 0: it is the default set */
     uint64_t seg_bytes;  /* size of the segment, for lgrp_mem_pset_aware */
     uint64_t index;      /* page index in the segment, for ROUNDROBIN */
     uint32_t rnd;        /* 32 random bits, for the random policies */

@@ -34,59 +34,64 @@
 #include "vm/vm.h"
 #include "x86/uaccess.h"
 
-#define USER_LOW       0x10000ul /* lowest address that can be mapped     */
+#define USER_LOW       0x10000ul /* lowest address that can be mapped */
 #define STACK_GUARD    0x100000u /* bytes kept free below a growing stack */
-#define SEG_COUNT_MAX  65530     /* segments of one address space         */
+#define SEG_COUNT_MAX  65530     /* segments of one address space */
 #define SEG_COUNT_FREE 256 /* the user's account is charged only beyond these (mem/usermem.h) */
-#define AROUND_PAGES   16u /* pages mapped together at a fault, if present                    */
+#define AROUND_PAGES   16u /* pages mapped together at a fault, if present */
 
 struct seg {
-    struct seg_node n;     /* [r] first member                                              */
-    struct as *as;         /* [c]                                                           */
-    uint8_t prot;          /* [r] PROT_*                                                    */
-    uint8_t max_prot;      /* [r] PROT_* that mprotect may set                              */
-    uint8_t policy;        /* [r] LGRP_MEM_POLICY_* set by madvise; 0: by kind and size     */
-    uint8_t what;          /* [r] SEG_HEAP, ...                                             */
-    bool locked;           /* [r] its pages stay in memory (mlock.c)                        */
-    uint8_t advice;        /* [r] enum read_advice set by madvise; 0: none                  */
-    uint32_t flags;        /* [c] MAP_SHARED or MAP_PRIVATE, MAP_ANONYMOUS, ...             */
-    uint64_t size;         /* [r] bytes when made or last grown: decides the default policy */
-    struct vm_object *obj; /* [c] the file or shared memory it maps; NULL: private zeroes   */
-    uint64_t obj_first;    /* [r] page of obj that is mapped at n.start                     */
-    struct list obj_link;  /* on obj->segs, under obj->lock                                 */
-    struct vnode *vn;      /* [c] a reference is held; NULL for anonymous memory            */
-    struct usermem *payer; /* [c] account charged for it; NULL: none (SEG_COUNT_FREE)       */
-    struct around around;  /* history of reads from swap around faulting pages              */
+    struct seg_node n; /* [r] first member */
+    struct as *as;     /* [c] */
+    uint8_t prot;      /* [r] PROT_* */
+    uint8_t max_prot;  /* [r] PROT_* that mprotect may set */
+    uint8_t policy;    /* [r] LGRP_MEM_POLICY_* set by madvise; 0: by kind and size */
+    uint8_t what;      /* [r] SEG_HEAP, ... */
+    bool locked;       /* [r] the pages of the segment stay in memory (mlock.c) */
+    uint8_t advice;    /* [r] enum read_advice set by madvise; 0: none */
+    uint32_t flags;    /* [c] MAP_SHARED or MAP_PRIVATE, MAP_ANONYMOUS, ... */
+    /* [r] bytes when the segment was made or last grown; the default policy depends on this size */
+    uint64_t size;
+    /* [c] the file or shared memory that the segment maps; NULL: anonymous memory */
+    struct vm_object *obj;
+    uint64_t obj_first;   /* [r] page of obj that is mapped at n.start */
+    struct list obj_link; /* on obj->segs, under obj->lock */
+    struct vnode *vn;     /* [c] a reference is held; NULL for anonymous memory */
+    /* [c] account of the user that is charged for this struct; NULL: none (SEG_COUNT_FREE) */
+    struct usermem *payer;
+    struct around around; /* history of reads from swap around faulting pages */
 };
 
 struct as {
     _Atomic uint32_t refs;
     struct rwlock lock;
-    struct seg_tree segs;       /* [r]                                                    */
-    struct vm_object anon;      /* private pages; owner is the address space              */
-    uint64_t *pml4;             /* [c] top-level table (direct-map address)               */
-    paddr_t cr3;                /* [c] physical address of pml4                           */
-    bool anon_all_mapped;       /* [r], and cleared under family and object lock: I5      */
-    struct cpumask cpus;        /* [a] CPUs that have it loaded                           */
-    _Atomic uint64_t tlb_gen;   /* [a] number of the last TLB flush requested             */
-    _Atomic uint32_t zaps;      /* [a] threads between emptying entries and the flush: I8 */
-    _Atomic int64_t rss_pages;  /* [a] page-table entries in use, in 4 KiB pages          */
-    _Atomic int64_t peak_pages; /* [a] peak of rss_pages, updated before rss_pages falls  */
-    uint64_t virt_pages;        /* [r] pages of all segments                              */
-    uint64_t data_pages;        /* [r] private and writable, without the stack            */
-    uint64_t stack_pages;       /* [r] in MAP_GROWSDOWN segments                          */
-    uint64_t text_pages;        /* [r] in executable segments                             */
-    uint64_t locked_pages;      /* [r] in locked segments                                 */
-    uint64_t lock_limit;        /* [r] bytes that may be locked, as of the last mlock()   */
-    bool lock_future;           /* [r] mlockall(MCL_FUTURE): new segments are locked      */
-    struct reservation resv;    /* memory promised to it                                  */
-    struct as_limits limits;    /* [r]                                                    */
-    uint64_t brk_start, brk;    /* [r] start and end of the heap, byte addresses          */
-    uint64_t map_top;           /* [r] new mappings are placed below this address         */
-    struct list dead;           /* [r] deleted segments, to be freed by as_unlock()       */
-    uint32_t color_start;       /* [c] added to page numbers to choose colours: segplace.c   */
-    struct list all_link;       /* list of all address spaces (as.c)                      */
-    struct dying dying;         /* for as_release_later()                                 */
+    struct seg_tree segs;     /* [r] */
+    struct vm_object anon;    /* private pages; owner is the address space */
+    uint64_t *pml4;           /* [c] top-level table (direct-map address) */
+    paddr_t cr3;              /* [c] physical address of pml4 */
+    bool anon_all_mapped;     /* [r], and cleared under family and object lock: I5 */
+    struct cpumask cpus;      /* [a] CPUs that have this space loaded */
+    _Atomic uint64_t tlb_gen; /* [a] number of the last TLB flush requested */
+    /* [a] threads that have begun to empty entries and have not flushed the TLBs yet (I8) */
+    _Atomic uint32_t zaps;
+    _Atomic int64_t rss_pages;  /* [a] page-table entries in use, in 4 KiB pages */
+    _Atomic int64_t peak_pages; /* [a] peak of rss_pages, updated before rss_pages falls */
+    uint64_t virt_pages;        /* [r] pages of all segments */
+    uint64_t data_pages;        /* [r] pages of private writable segments, without the stack */
+    uint64_t stack_pages;       /* [r] pages of MAP_GROWSDOWN segments */
+    uint64_t text_pages;        /* [r] pages of executable segments */
+    uint64_t locked_pages;      /* [r] pages of locked segments */
+    uint64_t lock_limit;        /* [r] bytes that may be locked, as of the last mlock() */
+    bool lock_future;           /* [r] mlockall(MCL_FUTURE): new segments are locked */
+    struct reservation resv;    /* memory promised to this space */
+    struct as_limits limits;    /* [r] */
+    uint64_t brk_start, brk;    /* [r] start and end of the heap, byte addresses */
+    uint64_t map_top;           /* [r] new mappings are placed below this address */
+    struct list dead;           /* [r] deleted segments, to be freed by as_unlock() */
+    /* [c] colour offset: added to page numbers to choose colours (segplace.c) */
+    uint32_t color_start;
+    struct list all_link; /* list of all address spaces (as.c) */
+    struct dying dying;   /* for as_release_later() */
 };
 
 /*

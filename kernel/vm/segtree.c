@@ -119,7 +119,8 @@ void segtree_insert(struct seg_tree *t, struct seg_node *n)
     n->left = n->right = NULL;
     set_gap_below(t, n);
     if (next != NULL)
-        set_gap_below(t, next); /* an ancestor of the new leaf: on its path */
+        /* `next` is an ancestor of the new leaf, so insert_in_subtree() updates its max_gap */
+        set_gap_below(t, next);
     t->root = insert_in_subtree(t->root, n);
     t->count++;
 }
@@ -160,7 +161,11 @@ void segtree_remove(struct seg_tree *t, struct seg_node *n)
 
     list_remove(&n->link);
     if (next != NULL)
-        set_gap_below(t, next); /* the heir or an ancestor of `n`: on its path */
+        /*
+         * `next` is an ancestor of n, or takes the place of n; in both cases remove_from_subtree()
+         * updates its max_gap
+         */
+        set_gap_below(t, next);
     t->root = remove_from_subtree(t->root, n);
     if (atomic_load_explicit(&t->hint, memory_order_relaxed) == n)
         atomic_store_explicit(&t->hint, NULL, memory_order_relaxed);

@@ -24,8 +24,8 @@ struct seg_node {
     uint64_t start, end; /* bytes */
     struct seg_node *left, *right;
     struct list link; /* in address order */
-    uint64_t gap;     /* free bytes between the previous range and start - guard */
-    uint64_t max_gap; /* I3 */
+    uint64_t gap;     /* free bytes from the end of the previous range to (start - guard) */
+    uint64_t max_gap; /* largest gap of this node and its subtrees (I3) */
     uint32_t guard;   /* bytes below start that must stay free */
     int32_t height;
 };
