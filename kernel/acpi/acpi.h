@@ -50,7 +50,8 @@ struct acpi_tables {
     unsigned n;
     const struct acpi_header *table[ACPI_TABLE_MAX]; /* mapped, length and checksum verified */
     unsigned n_bad;                                  /* number of tables that were left out */
-    uint32_t first_bad;                              /* signature of the first of them */
+    /* signature of the first table that was left out */
+    uint32_t first_bad;
 };
 
 /* Maps `len` bytes of physical memory; NULL if they are not readable. */
@@ -134,7 +135,7 @@ struct acpi_slit {
 
 struct acpi_hmat {
     unsigned n;                                            /* domains in pxm[] */
-    uint32_t pxm[ACPI_DOMAIN_MAX];                         /* proximity domain of each */
+    uint32_t pxm[ACPI_DOMAIN_MAX];                         /* proximity domain of each index */
     uint32_t latency_ps[ACPI_DOMAIN_MAX][ACPI_DOMAIN_MAX]; /* [initiator][target]; 0: not given */
 };
 

@@ -14,8 +14,8 @@
 
 enum {
     LOW_PRI = 16,      /* priorities below this one are low */
-    LOW_PRI_DIFF = 1,  /* threads by which the other queue must be shorter, at low priorities ... */
-    HIGH_PRI_DIFF = 3, /* ... and at the others */
+    LOW_PRI_DIFF = 1,  /* threads by which the other queue must be shorter, at low priorities */
+    HIGH_PRI_DIFF = 3, /* the same number at all other priorities */
 };
 
 uint32_t rechoose_interval = 3;
@@ -120,7 +120,7 @@ unsigned disp_balance_cpu(const struct disp_pick *p, unsigned cpu,
         struct cpumask home = cpumask_and(&p->topo->lgrp_cpus[p->home], p->allowed);
 
         if (!cpumask_test(&home, cpu))
-            return cpu; /* it runs remotely already, or home has no CPU */
+            return cpu; /* the thread already runs outside its home, or its home has no CPU */
         if (cpumask_weight(&home) > 1)
             m = home;
     }

@@ -33,13 +33,14 @@
 
 #include "lib/errno.h"
 
-enum { TS_START = 29, TS_LIFTED = 50 }; /* a thread that has slept or waited is at 50 or above */
+/* level of a new thread; least level of a thread that has slept or waited */
+enum { TS_START = 29, TS_LIFTED = 50 };
 enum { LIFT_TICKS = HZ / 2 }; /* waiting time, in clock ticks, after which a thread is lifted */
 enum {
     FSS_MEAN_COST = 50,
     FSS_MEAN_LEAST_US = 100000,
     FSS_USAGE_MAX_US = 1 << 30,
-    FSS_SECONDS = 60 /* seconds after which a use has decayed to almost 0 */
+    FSS_SECONDS = 60 /* seconds after which a recorded use has decayed to almost 0 */
 };
 
 static uint64_t tsc_per_ms;
@@ -129,7 +130,7 @@ void class_slept(struct thread *t)
     unsigned level;
 
     if (t->slice_left != 0 && t->slice_left + (rdtsc() - t->oncpu_since) < t->slice_whole)
-        return; /* it slept for less time than it has used of its slice */
+        return; /* t slept for less time than it has used of its slice */
     t->slice_left = 0;
     if (!is_time_sharing(t))
         return;

@@ -213,7 +213,10 @@ static void bring_cpu_online(struct cpu *c)
     disp_poke(c, POKE_STEAL); /* a thread may wait on another CPU */
 }
 
-/* 0, or -EBUSY: c is the last CPU of its set, or threads are bound to it, or fence_cpu_intr() fails. */
+/*
+ * Takes CPU `c` off-line.  0, or -EBUSY: c is the last CPU of its set, or threads are bound to it,
+ * or fence_cpu_intr() fails.
+ */
 static int take_cpu_offline(struct cpu *c, bool forced)
 {
     struct cpupart *part = c->disp->part;
@@ -237,7 +240,7 @@ static int take_cpu_offline(struct cpu *c, bool forced)
         c->disp->state = old;
         if (old == P_ONLINE)
             unfence_cpu_intr(c);
-        disp_poke(c, POKE_STEAL); /* it did not steal while its state was P_OFFLINE */
+        disp_poke(c, POKE_STEAL); /* c did not steal while its state was P_OFFLINE */
         return err;
     }
     cpumask_clear_atomic(&part->cpus, c->id);

@@ -56,7 +56,10 @@ void disp_idle_loop(void)
         struct thread *next;
 
         irq_disable();
-        /* Clear it before reading the queue, so that a CPU that polls does not lose a notification (idle_wait()). */
+        /*
+         * Clear the ast before reading the queue, so that a CPU that polls does not lose a
+         * notification (idle_wait()).
+         */
         atomic_store(&idle->ast, 0);
         c->disp->steal_requested = !cpumask_test(&cpu_idle_mask, c->id);
         if (c->disp->steal_requested)

@@ -3,9 +3,9 @@
  * preempt.c - when the running thread gives its CPU to another thread although it could go on.
  *
  * THEORY      An interrupt or another CPU sets AST_RESCHED, and the thread calls disp_preempt() at the end of the
- *             interrupt or on its way to user mode.  If its CPU may not run it any more, it leaves.  If a
- *             thread of higher priority waits, that one runs.  At the end of the time slice, threads of equal
- *             priority run, too.
+ *             interrupt or on its way to user mode.  If the thread may not run on its CPU any more,
+ *             it leaves the CPU.  If a thread of higher priority waits, that thread runs.  At the
+ *             end of the time slice, threads of equal priority run, too.
  * LOCKING     t->lock (RANK_THREAD), then run-queue locks
  * SEE ALSO    class.c, which ends time slices; balance.c; docs/dispatcher.md, tests/host/test_runq.c
  */
@@ -51,7 +51,7 @@ void disp_preempt(void)
     bool away;
 
     if (t == this_cpu()->disp->idle_thread)
-        return; /* it looks at its queue next; idle_wait() needs the ast */
+        return; /* the idle thread looks at its queue next, and idle_wait() needs the ast */
     atomic_fetch_and(&t->ast, ~(uint32_t)AST_RESCHED);
     if (!disp_may_run(t, this_cpu())) {
         thread_leave_cpu();

@@ -264,7 +264,8 @@ static int dissolve_part(struct cpupart *p)
             cpus[i]->disp->part = &cpupart_default;
             if (disp_cpu_online(cpus[i])) {
                 disp_cpu_leave(cpus[i], p);
-                disp_poke(cpus[i], POKE_STEAL); /* the default set has another real-time queue */
+                /* the CPU must now look at the real-time queue of the default set */
+                disp_poke(cpus[i], POKE_STEAL);
             }
         }
     disp_recheck_affinities(&cpupart_default);

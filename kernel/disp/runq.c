@@ -101,7 +101,8 @@ static void runq_remove(struct disp_queue *q, struct thread *t)
         if ((int)pri == q->maxpri)
             q->maxpri = (int16_t)highest_queued_below(q, pri);
     }
-    atomic_store_explicit(&t->queued_on, NULL, memory_order_release); /* last: I3 */
+    /* last, so that a reader that sees NULL also sees ONPROC (I3) */
+    atomic_store_explicit(&t->queued_on, NULL, memory_order_release);
 }
 
 /* disp_pick.level: the highest of running, promised and queued priority; INT32_MAX: the CPU is off-line. */
@@ -176,7 +177,10 @@ static void begin_slices(struct cpu *c)
 /* Makes idle CPU `cpu` come and steal. */
 static void call_thief(unsigned cpu)
 {
-    /* The next waiting thread calls another CPU.  The idle loop sets the bit again. */
+    /*
+     * Clear the bit, so that the next waiting thread calls another CPU.  The idle loop sets it
+     * again.
+     */
     cpumask_clear_atomic(&cpu_idle_mask, cpu);
     disp_poke(cpus[cpu], POKE_STEAL);
 }
@@ -263,7 +267,10 @@ static struct cpu *promise_rt_cpu(const struct thread *t, unsigned *least)
     if (atomic_exchange(&cpus[cpu]->disp->promised, t->pri) < 0)
         disp_rt_active++;
     if (cpus[cpu]->idle)
-        /* The next thread is promised another CPU.  The idle loop sets the bit again. */
+        /*
+         * Clear the bit, so that the next thread is promised another CPU.  The idle loop sets it
+         * again.
+         */
         cpumask_clear_atomic(&cpu_idle_mask, cpu);
     return cpus[cpu];
 }
@@ -397,7 +404,7 @@ void disp_set_pri(struct thread *t, int pri)
     if (t->pri == pri)
         return;
     if (q != NULL && max_of((int)t->pri, pri) >= PRI_RT &&
-        t->bound_cpu < 0) { /* I5, I6: queue it anew */
+        t->bound_cpu < 0) { /* queue t anew (I5, I6) */
         if (disp_dequeue(t)) {
             t->pri = (int16_t)pri;
             disp_enqueue(t, QUEUE_AGAIN);
@@ -405,7 +412,8 @@ void disp_set_pri(struct thread *t, int pri)
         }
     } else if (q != NULL) {
         spin_lock(&q->lock);
-        if (t->queued_on == q) { /* it still waits there: same queue, new priority */
+        /* t still waits on q: it keeps its queue and gets the new priority */
+        if (t->queued_on == q) {
             c = q->cpu;
             runq_remove(q, t);
             t->pri = (int16_t)pri;
@@ -436,7 +444,7 @@ void disp_requeue_behind_rt(struct thread *t)
 /* `t`, still on a queue whose lock is held, is the next thread of CPU `c`: sets state, CPU and counters. */
 static void put_on_cpu(struct cpu *c, struct thread *t)
 {
-    c->disp->runpri = t->pri; /* the queue's lock orders this against disp_set_pri(); I7 */
+    c->disp->runpri = t->pri; /* the queue's lock orders this store against disp_set_pri(); I7 */
     t->state = TS_ONPROC;     /* I3 */
     if (t->cpu != c) {
         TRACE(MIGRATE, t->cpu->id, t->tid, 0);
@@ -459,7 +467,7 @@ static int stealable_priority(unsigned cpu)
 {
     struct disp_cpu *d = cpus[cpu]->disp;
 
-    /* An idle CPU with one queued thread is about to run it. */
+    /* An idle CPU with one queued thread is about to run that thread. */
     return d->nsteal == 0 || (cpus[cpu]->idle && d->q.nrun == 1) ? -1 : d->q.maxpri;
 }
 
@@ -585,7 +593,7 @@ static __attribute__((noinline)) struct thread *next_rt_thread(struct cpu *c, in
     return t;
 }
 
-/* disp_next_above(). */
+/* The implementation of disp_next_above(). */
 static inline struct thread *take_queued_thread(struct cpu *c, int floor)
 {
     struct disp_queue *q = &c->disp->q;

@@ -64,7 +64,7 @@ void switch_to(struct thread *prev, struct thread *next)
     next->sticks_base = c->stat->sys_ticks;
     atomic_fetch_and_explicit(&next->ast, ~(uint32_t)AST_RESCHED, memory_order_relaxed);
     if (to_idle)
-        d->runpri = -1; /* else put_on_cpu() has set it */
+        d->runpri = -1; /* otherwise put_on_cpu() has set runpri */
     /* If a thread was queued since `next` was chosen, the CPU that queued it may have read prev's priority. */
     if (disp_waiting(c) > d->runpri)
         atomic_fetch_or_explicit(&next->ast, AST_RESCHED, memory_order_relaxed);

@@ -29,7 +29,7 @@ struct waiter {
     struct thread *t;
     _Atomic bool woken;
     _Atomic bool timed_out;
-    bool write; /* rwlock: it waits to write */
+    bool write; /* rwlock: the thread waits to write */
     struct timer timer;
 };
 
@@ -111,7 +111,7 @@ void thread_sleep_ns(uint64_t ns)
     curthread->wait_what = "delay";
     timer_arm(&w.timer, clock_mono_ns() + ns, waiter_timeout);
     waiter_sleep(&w, false);
-    timer_cancel(&w.timer); /* from here on its function does not run or use `w` */
+    timer_cancel(&w.timer); /* from here on the timer's function does not run or use `w` */
 }
 
 /* ---- ranks ---- */
@@ -298,7 +298,7 @@ void mutex_exit(struct mutex *m)
     ASSERT(w != NULL, "I2");
     if (--t->n_contended == 0 && t->inherit_pri >= 0) {
         spin_lock(&t->lock);
-        if (t->n_contended == 0) /* still no waiter for another of its mutexes */
+        if (t->n_contended == 0) /* still no thread waits for another mutex of t */
             thread_inherit(t, -1);
         spin_unlock(&t->lock);
     }
@@ -347,7 +347,7 @@ static void rw_sleep(struct rwlock *rw, bool write)
     spin_lock(&rw->lock);
     atomic_fetch_or(&rw->word, RW_WAIT); /* now all threads need rw->lock to enter or leave */
     if ((rw->word & ~(int64_t)RW_WAIT) == 0 && list_empty(&rw->waiters)) {
-        /* It has become free. */
+        /* The lock has become free. */
         rw->word = write ? RW_WRITER : RW_READER;
         spin_unlock(&rw->lock);
         return;
@@ -474,7 +474,7 @@ static int cv_sleep(struct cv *cv, struct mutex *m, struct spinlock *l, bool sig
     waiter_sleep(&w, sig);
     if (deadline != NO_DEADLINE)
         timer_cancel(&w.timer);
-    spin_lock(&cv->lock); /* as wait_for_waker() */
+    spin_lock(&cv->lock); /* as in wait_for_waker(): the waker may still use `w` */
     if (!w.woken) {
         list_remove(&w.link);
         err = w.timed_out ? -ETIMEDOUT : -EINTR;

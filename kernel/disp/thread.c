@@ -28,7 +28,8 @@ struct list all_threads = LIST_INIT(all_threads);
 struct spinlock all_threads_lock = SPINLOCK_INIT(RANK_VM_TLB);
 
 static struct kmem_cache *fpu_cache;
-static _Atomic uint32_t next_tid = 1u << 22; /* kernel threads; programs' ids come from proc */
+/* ids of kernel threads; the ids of programs come from proc/ */
+static _Atomic uint32_t next_tid = 1u << 22;
 
 void disp_init(void)
 {

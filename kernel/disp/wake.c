@@ -40,5 +40,5 @@ void thread_interrupt(struct thread *t)
     }
     spin_unlock(&t->lock);
     if (c != NULL)
-        disp_poke(c, POKE_SIGNAL); /* it checks its ast on the way back to user mode */
+        disp_poke(c, POKE_SIGNAL); /* c checks the thread's ast before it returns to user mode */
 }

@@ -24,7 +24,7 @@ enum { INTR_NISA = 16, INTR_MAX = VEC_TIMER - VEC_IRQ0 };
     X(SLICE, "poke slice")       /* a thread waits there now: its time slices must end again */    \
     X(SIGNAL, "poke signal")     /* the thread that runs there has a signal                  */    \
     X(PRIORITY, "poke priority") /* the priority of a thread there has changed               */    \
-    X(MOVE, "poke move")         /* its thread may have to leave: binding, set, off-line     */
+    X(MOVE, "poke move")         /* its thread may have to leave: binding, set, off-line */
 
 enum intr_poke {
 #define X(id, name) POKE_##id,
@@ -36,15 +36,15 @@ enum intr_poke {
 /* The interrupts that one CPU has taken, by kind. */
 struct intr_cpu {
     struct {
-        uint64_t count;      /* number that arrived here */
-        uint64_t tsc;        /* TSC cycles spent in its handler here */
+        uint64_t count;      /* number that arrived on this CPU */
+        uint64_t tsc;        /* TSC cycles spent in the handler on this CPU */
     } dev[INTR_MAX];         /* [o] device interrupts, by number */
     uint64_t timer;          /* [o] the CPU's own timer */
     uint64_t poke;           /* [o] reschedule IPIs of other CPUs */
     uint64_t tlb;            /* [o] cross-calls: TLB shootdowns */
     _Atomic uint64_t settle; /* [o] cross-calls: intr_settle() */
     uint64_t spurious;       /* [o] vectors without a handler */
-    /* [a] pokes sent to it, by reason; several may arrive as one interrupt */
+    /* [a] pokes sent to this CPU, by reason; several may arrive as one interrupt */
     _Atomic uint64_t poked[POKE_COUNT];
 };
 
@@ -103,7 +103,7 @@ void intr_poke(unsigned cpu, enum intr_poke why);
 struct intr_info {
     const char *name;
     unsigned irq, vector, cpu; /* irq: 0 .. 15 of the ISA bus, messages from 16 */
-    uint64_t moves;            /* times it has moved to another CPU             */
+    uint64_t moves;            /* times that the interrupt has moved to another CPU */
     struct cpumask allowed;
 };
 /* intr_next - set *out for the first interrupt at or after `irq` that has a handler; false: there is none. */

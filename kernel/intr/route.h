@@ -19,9 +19,9 @@
 
 struct intr_route {
     const struct lgrp_topo *topo;
-    const struct cpumask *cand; /* CPUs that take interrupts and can get this one */
-    const uint16_t *narrive;    /* by CPU id: interrupts that arrive there                   */
-    unsigned wanted;            /* CPU; CPU_MAX: none in particular                          */
+    const struct cpumask *cand; /* CPUs that take interrupts and can get this interrupt */
+    const uint16_t *narrive;    /* by CPU id: interrupts that arrive there */
+    unsigned wanted;            /* the wanted CPU; CPU_MAX: no wanted CPU */
 };
 
 /* intr_route - the CPU for the interrupt; CPU_MAX if `cand` is empty. */

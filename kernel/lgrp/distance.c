@@ -104,7 +104,9 @@ static void fill_latency_gaps(struct lgrp_topo *t)
     }
 }
 
-/* Copies the SLIT to node_lat and sets `uniform`.  NULL, or the reason to reject it. */
+/*
+ * Copies the SLIT to node_lat and sets `uniform`.  Returns NULL, or the reason to reject the SLIT.
+ */
 static const char *apply_slit(struct lgrp_topo *t, const struct acpi_slit *s)
 {
     static const char *const reason[] = {

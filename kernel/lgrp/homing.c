@@ -15,7 +15,7 @@
 
 enum { NONE = 255 }; /* LGRP_NONE */
 
-/* I1: the load of an lgroup is at most that of the threads at home there. */
+/* Keeps I1: the load of an lgroup is at most that of the threads at home there. */
 static void limit_to_homed(struct lpl *l)
 {
     uint64_t most = l->ncpus != 0 ? (uint64_t)l->homed * AVG_FULL / l->ncpus : 0;

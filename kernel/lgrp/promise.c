@@ -17,8 +17,8 @@
 #include "lib/string.h"
 
 enum {
-    HALF = 1,  /* weight of a held thread, in half threads: the creator ... */
-    WHOLE = 2, /* ... and each created thread */
+    HALF = 1,  /* weight of a creator that is held, in half threads */
+    WHOLE = 2, /* weight of each created thread, in half threads */
 };
 
 /* The promise for one thread in an lgroup of `ncpus` CPUs, in units of lpl.antic. */
@@ -41,7 +41,10 @@ static void promise_half_threads(struct lgrp_thread *t, unsigned halves)
     t->charge = (uint8_t)halves;
 }
 
-/* Called when `p` begins to create threads.  Holds its thread `creator`, which creates them, as half a thread. */
+/*
+ * Called when process `p` begins to create threads.  Holds thread `creator`, which creates them, as
+ * half a thread.
+ */
 static void creation_begins(struct lgrp_part *part, struct lgrp_proc *p,
                             struct lgrp_thread *creator)
 {
@@ -61,7 +64,7 @@ static void creation_begins(struct lgrp_part *part, struct lgrp_proc *p,
     if (l->held == 0)
         l->others = lgrp_threads_seen(part, creator->home, 1);
     else if (l->others > 0)
-        l->others--; /* the creator was one of them */
+        l->others--; /* the creator was one of `others` */
     promise_half_threads(creator, HALF);
 }
 

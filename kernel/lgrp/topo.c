@@ -108,7 +108,7 @@ static const struct acpi_srat_cpu *find_srat_cpu(const struct acpi_srat *s, uint
     return NULL;
 }
 
-/* Checks the CPU entries of the SRAT.  NULL, or the reason to reject it. */
+/* Checks the CPU entries of the SRAT.  Returns NULL, or the reason to reject the SRAT. */
 static const char *check_srat_cpus(const struct lgrp_input *in)
 {
     const struct acpi_srat *s = in->srat;
@@ -150,7 +150,7 @@ static bool next_memory_piece(const struct acpi_srat *s, uint64_t at, uint64_t e
     for (unsigned i = 0; i < s->nmem; i++) {
         const struct acpi_srat_mem *m = &s->mem[i];
 
-        if (m->base > at) { /* begins later: this piece ends there */
+        if (m->base > at) { /* m begins later, so this piece ends where m begins */
             *until = min_of(*until, m->base);
         } else if (at - m->base < m->len) {
             *until = min_of(*until, m->base + m->len);
@@ -192,7 +192,7 @@ static const char *cut_memory_by_srat(struct lgrp_topo *t, const struct lgrp_inp
     t->nmem = t->nnodes;
     if (t->nmem == 0)
         return "SRAT rejected: it names no installed memory";
-    for (unsigned i = 0; i < t->nranges; i++) /* gaps before the first known piece */
+    for (unsigned i = 0; i < t->nranges; i++) /* pieces below the first one whose node is known */
         if (t->range_node[i] == NO_NODE)
             t->range_node[i] = 0;
     return NULL;

@@ -21,37 +21,38 @@ struct thread;
 #define CPU_HELD_MAX 8
 
 struct cpu {
-    struct cpu *self;         /* [c] assembly uses offsets 0, 8, 16, 24: trap_offsets.h      */
-    struct thread *thread;    /* [o] the running thread: curthread                           */
-    uint64_t kstack_top;      /* [o] of the current thread                                   */
-    uint64_t user_rsp;        /* [o] scratch of the system-call entry                        */
-    uint32_t id;              /* [c] dense id, 0 is the boot CPU                             */
-    uint32_t apic_id;         /* [c]                                                         */
-    uint32_t node;            /* [c] memory node of its board                                */
-    uint32_t lgrp;            /* [c] its leaf lgroup                                         */
-    uint32_t nlock;           /* [o] spin locks held + irq_push() depth                      */
-    uint32_t irq_depth;       /* [o] nested interrupt handlers                               */
-    bool irq_was_on;          /* [o] interrupt flag to restore when nlock falls to 0         */
-    _Atomic bool in_user;     /* [a] it is in user mode: for the clock's time accounting     */
-    _Atomic bool idle;        /* [a] it runs its idle thread                                 */
-    bool user_interrupted;    /* [o] the current interrupt has interrupted user mode         */
-    struct disp_cpu *disp;    /* [c] run queue, idle thread, counters of the dispatcher      */
-    struct mem_cpu *mem;      /* [c] page and slab magazines                                 */
-    int32_t unpageable;       /* [o] frames not yet added to the sum of mem_unpageable()     */
-    struct x86_cpu *arch;     /* [c] GDT, TSS, APIC state                                    */
-    struct vm_cpu *vm;        /* [c] active address space, TLB shootdown mailbox             */
-    struct cpu_stat *stat;    /* [c] counters (stat/cpustat.h)                               */
-    struct intr_cpu *intr;    /* [c] counts of its interrupts (intr/intr.h)                  */
-    struct trace_ring *trace; /* [a] its last events (stat/trace.h); NULL: the trace was never on */
-    _Atomic uint32_t park;    /* [a] PARK_*: whether it waits for another CPU (lib/park.h)   */
-    _Atomic uint64_t park_key; /* [a] the event it waits for                                 */
-    uint64_t rng;              /* [o] generator of the kernel's random numbers (lib/rng.h)   */
-    void *held[CPU_HELD_MAX];  /* [o] spin locks held, for rank checks (test builds)         */
-    struct crng crng;          /* [o] generator of programs' random numbers (lib/crng.h)     */
+    struct cpu *self;      /* [c] assembly uses offsets 0, 8, 16, 24: trap_offsets.h */
+    struct thread *thread; /* [o] the running thread: curthread */
+    uint64_t kstack_top;   /* [o] top of the kernel stack of the current thread */
+    uint64_t user_rsp;     /* [o] scratch of the system-call entry */
+    uint32_t id;           /* [c] dense id, 0 is the boot CPU */
+    uint32_t apic_id;      /* [c] */
+    uint32_t node;         /* [c] memory node of the CPU's board */
+    uint32_t lgrp;         /* [c] leaf lgroup of the CPU */
+    uint32_t nlock;        /* [o] spin locks held + irq_push() depth */
+    uint32_t irq_depth;    /* [o] nested interrupt handlers */
+    bool irq_was_on;       /* [o] interrupt flag to restore when nlock falls to 0 */
+    _Atomic bool in_user;  /* [a] the CPU is in user mode: for the clock's time accounting */
+    _Atomic bool idle;     /* [a] the CPU runs its idle thread */
+    bool user_interrupted; /* [o] the current interrupt has interrupted user mode */
+    struct disp_cpu *disp; /* [c] run queue, idle thread, counters of the dispatcher */
+    struct mem_cpu *mem;   /* [c] page and slab magazines */
+    int32_t unpageable;    /* [o] frames not yet added to the sum of mem_unpageable() */
+    struct x86_cpu *arch;  /* [c] GDT, TSS, APIC state */
+    struct vm_cpu *vm;     /* [c] active address space, TLB shootdown mailbox */
+    struct cpu_stat *stat; /* [c] counters (stat/cpustat.h) */
+    struct intr_cpu *intr; /* [c] counts of its interrupts (intr/intr.h) */
+    /* [a] last events of the CPU (stat/trace.h); NULL: the trace was never on */
+    struct trace_ring *trace;
+    _Atomic uint32_t park;     /* [a] PARK_*: whether this CPU waits for another CPU (lib/park.h) */
+    _Atomic uint64_t park_key; /* [a] the event for which this CPU waits */
+    uint64_t rng;              /* [o] generator of the kernel's random numbers (lib/rng.h) */
+    void *held[CPU_HELD_MAX];  /* [o] spin locks held, for rank checks (test builds) */
+    struct crng crng;          /* [o] generator of programs' random numbers (lib/crng.h) */
 };
 
 extern struct cpu *cpus[CPU_MAX]; /* [c] by id; NULL for ids that do not exist */
-extern unsigned ncpu;             /* [c] CPUs that exist                       */
+extern unsigned ncpu;             /* [c] CPUs that exist */
 
 /* this_cpu - the running CPU.  The result stays valid only while interrupts are off. */
 static inline struct cpu *this_cpu(void)

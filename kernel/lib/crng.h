@@ -21,8 +21,10 @@ enum { CRNG_KEY = 32, CRNG_BLOCK = 64, CRNG_BLOCKS = 4 };
 
 struct crng {
     uint32_t key[CRNG_KEY / 4];
-    unsigned left;                         /* bytes at the end of `out` not yet given out        */
-    uint8_t out[CRNG_BLOCK * CRNG_BLOCKS]; /* the first CRNG_KEY bytes became the key: now 0     */
+    /* bytes at the end of `out` that no caller has got yet */
+    unsigned left;
+    /* random bytes; the first CRNG_KEY bytes became the key, and are 0 now */
+    uint8_t out[CRNG_BLOCK * CRNG_BLOCKS];
 };
 
 /* chacha20_block - make 64 bytes of key stream from a key, a block number and a nonce of 96 bits. */

@@ -22,10 +22,10 @@
 #include "lib/types.h"
 
 struct spinlock {
-    _Atomic uint16_t next;  /* the next ticket to draw                     */
-    _Atomic uint16_t owner; /* the ticket that holds the lock; next: free  */
-    uint16_t rank;          /* enum lockrank                               */
-    uint16_t cpu;           /* id + 1 of the CPU that holds it; 0: free    */
+    _Atomic uint16_t next;  /* the next ticket to draw */
+    _Atomic uint16_t owner; /* the ticket that holds the lock; equal to `next`: the lock is free */
+    uint16_t rank;          /* enum lockrank */
+    uint16_t cpu;           /* id + 1 of the CPU that holds the lock; 0: free */
 };
 
 #define SPINLOCK_INIT(r) {.rank = (r)}
@@ -37,9 +37,9 @@ static inline void spin_init(struct spinlock *l, enum lockrank rank)
 
 /* The rank that a lock must have when the CPU holds other locks. */
 enum spin_how {
-    SPIN_PLAIN, /* above those held        */
-    SPIN_PAIR,  /* not below those held    */
-    SPIN_TRY    /* any: it does not wait   */
+    SPIN_PLAIN, /* above the ranks of all held locks */
+    SPIN_PAIR,  /* not below the rank of any held lock */
+    SPIN_TRY    /* any rank, because spin_trylock() does not wait */
 };
 
 /* spin_check_acquire, spin_check_release - in test builds, keep cpu->held[] and panic if I2 is broken. */

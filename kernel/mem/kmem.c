@@ -30,16 +30,17 @@ struct slab { /* at the start of the block */
     struct list link;
     void *free; /* free objects, linked by their first word */
     uint32_t nfree, total;
-    unsigned order; /* of the block                                           */
-    unsigned node;  /* node on whose list it is; its frames may be of another node */
+    unsigned order; /* order of the block */
+    /* node on whose list the slab is; the frames of the slab may be of another node */
+    unsigned node;
 };
 
 struct kmem_cache {
     const char *name;
     uint32_t size, id;
-    uint32_t order; /* order of a slab                  */
-    uint32_t least; /* order of a slab for one object   */
-    uint32_t first; /* offset of the first object       */
+    uint32_t order; /* order of a slab */
+    uint32_t least; /* order of a slab for one object */
+    uint32_t first; /* offset of the first object */
     bool pageable;  /* kmem_cache_pageable() was called */
     struct {
         struct spinlock lock;
@@ -245,7 +246,7 @@ static void *take_object(struct kmem_cache *c)
 }
 
 #define TRIES         4u  /* attempts: enough for a slab's frames, if memory is not fragmented */
-#define TRIES_WAITING 64u /* attempts: others may take freed frames, and a slab needs several  */
+#define TRIES_WAITING 64u /* attempts: others may take freed frames, and a slab needs several */
 
 /*
  * Frees pages of the cache list, or with `wait` sleeps until memory is free, and tries again.  Does nothing if

@@ -33,50 +33,58 @@
 #include "x86/layout.h"
 
 enum page_flags {
-    PG_FREE = 1 << 0,   /* [b] head of a free block                                            */
-    PG_HEAD = 1 << 1,   /* [o] first frame of a block of order > 0 (2 MiB user pages, stacks)  */
-    PG_DIRTY = 1 << 2,  /* [a] file page that differs from its backing store                   */
-    PG_DISK = 1 << 3,   /* [o] file page of an object with a disk (pages/pcache.c)             */
-    PG_LOCKED = 1 << 4, /* [a] busy: I/O or migration in progress                              */
+    PG_FREE = 1 << 0,   /* [b] head of a free block */
+    PG_HEAD = 1 << 1,   /* [o] first frame of a block of order > 0 (2 MiB user pages, stacks) */
+    PG_DIRTY = 1 << 2,  /* [a] file page that differs from its backing store */
+    PG_DISK = 1 << 3,   /* [o] file page of an object with a disk (pages/pcache.c) */
+    PG_LOCKED = 1 << 4, /* [a] busy: I/O or migration in progress */
     PG_MARKED = 1 << 5, /* [a] moves to the board of the next thread that touches it (madvise) */
-    PG_ANON = 1 << 6,   /* [o] belongs to an anonymous object                                  */
-    PG_EXEC = 1 << 7,   /* [o] file page that has been mapped for execution                    */
-    PG_SLAB = 1 << 8,   /* [o] frame of a slab (kmem.c)                                        */
-    PG_PT = 1 << 9,     /* [o] page table                                                      */
-    PG_WRITEBACK = 1 << 11,  /* [a] being written to its backing store                            */
-    PG_REFERENCED = 1 << 12, /* [a] touched by a call (or swapped in) since the front hand passed */
-    PG_UPTODATE = 1 << 10, /* [o] holds valid data                                                */
-    PG_CACHED = 1 << 13,   /* [a] on its node's cache list (pages/cachelist.c)                    */
+    PG_ANON = 1 << 6,   /* [o] belongs to an anonymous object */
+    PG_EXEC = 1 << 7,   /* [o] file page that has been mapped for execution */
+    PG_SLAB = 1 << 8,   /* [o] frame of a slab (kmem.c) */
+    PG_PT = 1 << 9,     /* [o] page table */
+    PG_WRITEBACK = 1 << 11, /* [a] being written to its backing store */
+    /* [a] touched by a system call (or swapped in) since the front hand passed */
+    PG_REFERENCED = 1 << 12,
+    PG_UPTODATE = 1 << 10, /* [o] holds valid data */
+    PG_CACHED = 1 << 13,   /* [a] on its node's cache list (pages/cachelist.c) */
     PG_HEAD_ONLY =
         1 << 14,          /* [b] head of a free block whose other descriptors were never written */
-    PG_SWAPPED = 1 << 15, /* [c] stand-in without a frame for a page on swap (pages/swap.c)      */
-    PG_PRIVATE = 1 << 17, /* [c] with PG_ANON: a private page, of a fork family                  */
-    PG_MKWRITE = 1 << 18, /* [a] getting disk blocks for a store (fault.c); must stay in its file */
-    PG_RECLAIM = 1 << 16, /* [a] the daemon wants it: free it once it is written                  */
+    PG_SWAPPED = 1 << 15, /* [c] stand-in without a frame for a page on swap (pages/swap.c) */
+    PG_PRIVATE = 1 << 17, /* [c] with PG_ANON: a private page, of a fork family */
+    /* [a] disk blocks are being allocated for a store (fault.c); the page must stay in its file */
+    PG_MKWRITE = 1 << 18,
+    /* [a] the pageout daemon has chosen the page: free it once it is written */
+    PG_RECLAIM = 1 << 16,
     PG_UNPAGEABLE = 1 << 19, /* [c] head of a block that mem_unpageable() counts */
-    PG_SLOT = 1 << 20,  /* [a] with PG_ANON: equals its copy in its swap slot, which it keeps */
-    PG_AHEAD = 1 << 21, /* [a] read because a neighbour was needed; not touched yet           */
-    PG_BAD = 1 << 22,   /* [a] with PG_SWAPPED: the last attempt to read it failed            */
+    /* [a] with PG_ANON: the page equals its copy on swap, and keeps its swap slot */
+    PG_SLOT = 1 << 20,
+    PG_AHEAD = 1 << 21, /* [a] read from disk because a neighbour was needed; not touched yet */
+    PG_BAD = 1 << 22,   /* [a] with PG_SWAPPED: the last attempt to read the page failed */
 };
 
 struct page {
     _Atomic uint32_t flags;
     uint8_t node;
-    uint8_t order;             /* order of the block whose head it is                        */
-    uint16_t pt_live;          /* PG_PT: entries in use                                      */
-    _Atomic uint32_t refs;     /* references: objects that name it, mapping in progress, I/O */
-    _Atomic uint32_t mapcount; /* page-table entries that map it                             */
+    uint8_t order;    /* order of the block whose first frame is this one */
+    uint16_t pt_live; /* PG_PT: entries in use */
+    /* references: objects that name the page, mapping in progress, I/O */
+    _Atomic uint32_t refs;
+    _Atomic uint32_t mapcount; /* page-table entries that map the page */
     union {
-        struct vm_object *obj;      /* [o] user page: the object it belongs to   */
+        struct vm_object *obj;      /* [o] user page: the object it belongs to */
         struct anon_family *family; /* [o] private page: its fork family instead */
         struct slab *slab;
         uint64_t priv;
     };
-    uint64_t index;            /* [o] position in the object, in 4 KiB pages                    */
+    uint64_t index;            /* [o] position in the object, in 4 KiB pages */
     struct list link;          /* on a free list, a bin, the cache list, or a caller's own list */
-    _Atomic uint32_t nsharers; /* private page: number of objects that name it                  */
-    bool no_code; /* no code was in it since it was zeroed; kept while it is free; unlocked */
-    uint32_t swap_area, swap_slot; /* PG_SWAPPED, PG_SLOT: its place on swap */
+    _Atomic uint32_t nsharers; /* private page: number of objects that name the page */
+    /*
+     * the frame has held no code since it was zeroed; stays valid while the frame is free; no lock
+     */
+    bool no_code;
+    uint32_t swap_area, swap_slot; /* PG_SWAPPED, PG_SLOT: position of the page on swap */
 };
 _Static_assert(sizeof(struct page) == PAGE_DESC_SIZE, "struct page is one cache line");
 
@@ -103,12 +111,14 @@ static inline struct page *virt_to_page(const void *va)
 }
 
 enum alloc_flags {
-    ALLOC_NEAR = 0,            /* that node, else the nearest with a free frame                  */
-    ALLOC_STRICT = 1 << 0,     /* only that node                                                 */
-    ALLOC_ZERO = 1 << 1,       /* contents zeroed                                                */
-    ALLOC_WAIT = 1 << 2,       /* the caller holds no spin lock; may sleep until pages are freed */
-    ALLOC_UNPAGEABLE = 1 << 3, /* the pageout daemon cannot take it; mem_unpageable() counts it  */
-    ALLOC_WHOLE = 1 << 4,      /* the caller overwrites all of it: old code may stay in it       */
+    ALLOC_NEAR = 0,        /* the given node, else the nearest with a free frame */
+    ALLOC_STRICT = 1 << 0, /* only the given node */
+    ALLOC_ZERO = 1 << 1,   /* contents zeroed */
+    ALLOC_WAIT = 1 << 2,   /* the caller holds no spin lock; may sleep until pages are freed */
+    /* the pageout daemon cannot take the block; mem_unpageable() counts it */
+    ALLOC_UNPAGEABLE = 1 << 3,
+    /* the caller overwrites the whole block, so old code need not be zeroed */
+    ALLOC_WHOLE = 1 << 4,
 };
 
 /*
@@ -134,7 +144,7 @@ struct page *page_alloc_colored(unsigned node, unsigned color, unsigned flags);
  */
 void page_coloring_init(unsigned colors);
 extern uint32_t page_colors;       /* [c] 1: frames have no colours */
-extern uint32_t use_page_coloring; /* tunable, read at boot         */
+extern uint32_t use_page_coloring; /* tunable, read at boot */
 
 static inline unsigned page_color(const struct page *pg)
 {
@@ -175,20 +185,20 @@ void page_copy(struct page *dst, struct page *src, unsigned order);
 int phys_node(paddr_t pa);
 
 struct mem_node {
-    struct spinlock lock;             /* rank RANK_BUDDY                                    */
-    struct list free[HUGE_ORDER + 2]; /* [b] free blocks by order, up to MAX_ORDER          */
-    uint64_t free_mask;               /* [b] bit o: free[o] is not empty                    */
+    struct spinlock lock;             /* rank RANK_BUDDY */
+    struct list free[HUGE_ORDER + 2]; /* [b] free blocks by order, up to MAX_ORDER */
+    uint64_t free_mask;               /* [b] bit o: free[o] is not empty */
     _Atomic uint64_t nfree_pages;     /* [b] to write: in free[] and bins, not in magazines */
-    uint64_t low_pages;          /* below this, mem_wait() is called; set by pages/            */
-    uint64_t ninstalled_pages;   /* [c]                                                       */
-    uint64_t navail_pages;       /* [c] of these, pages given to the allocator at boot        */
-    uint8_t near[NODE_MAX];      /* [c] all nodes with memory, nearest first                  */
-    unsigned nnear;              /* [c]                                                       */
-    uint64_t n_local;            /* [b] struct mem_counts, without magazines' allocations     */
-    uint64_t n_foreign;          /* [b] struct mem_counts                                     */
-    _Atomic uint64_t n_fallback; /* [a] struct mem_counts                                     */
-    struct list *bin;            /* [b] free frames by colour; NULL: no colours               */
-    uint64_t nbinned;            /* [b] frames in all bins                                    */
+    uint64_t low_pages;               /* below this, mem_wait() is called; set by pages/ */
+    uint64_t ninstalled_pages;        /* [c] */
+    uint64_t navail_pages;       /* [c] installed pages that were given to the allocator at boot */
+    uint8_t near[NODE_MAX];      /* [c] all nodes with memory, nearest first */
+    unsigned nnear;              /* [c] */
+    uint64_t n_local;            /* [b] struct mem_counts, without magazines' allocations */
+    uint64_t n_foreign;          /* [b] struct mem_counts */
+    _Atomic uint64_t n_fallback; /* [a] struct mem_counts */
+    struct list *bin;            /* [b] free frames by colour; NULL: no colours */
+    uint64_t nbinned;            /* [b] frames in all bins */
 } cacheline_aligned;
 #define MAX_ORDER (HUGE_ORDER + 1) /* 4 MiB */
 
@@ -222,8 +232,8 @@ uint64_t mem_unpageable(void);
 
 /* mem_node_counts - allocations of a node since boot or since mem_node_counts_clear(). */
 struct mem_counts {
-    uint64_t local;    /* this node requested and used          */
-    uint64_t fallback; /* this node requested, another used     */
+    uint64_t local;    /* this node requested and used */
+    uint64_t fallback; /* this node requested, another used */
     uint64_t foreign;  /* another node requested, this one used */
 };
 void mem_node_counts(unsigned node, struct mem_counts *out);
@@ -235,12 +245,10 @@ void mem_node_counts_clear(unsigned node);
  * the lock, calls mem_wait(), and tries again only after MEM_FREED.
  */
 struct mem_need {
-    uint32_t node; /* preferred node                                                              */
-    uint32_t
-        tries; /* attempts left: another thread may take the freed frames each time           */
-    bool
-        may_sleep; /* as ALLOC_WAIT                                                               */
-    bool failed;   /* an attempt has failed; false: few frames are left, so delay the caller  */
+    uint32_t node;  /* preferred node */
+    uint32_t tries; /* attempts left: another thread may take the freed frames each time */
+    bool may_sleep; /* the caller can sleep, as with ALLOC_WAIT */
+    bool failed;    /* an attempt has failed; false: few frames are left, so delay the caller */
 };
 enum { MEM_TRIES = 1000 };
 /* mem_need - the initial value for a thread that can sleep and whose attempt has failed. */
@@ -250,10 +258,10 @@ static inline struct mem_need mem_need(void)
 }
 
 enum mem_wait {
-    MEM_FREED,        /* frames may be free now: try again                                  */
-    MEM_CANNOT_SLEEP, /* no frame was free, and the caller must not sleep                */
+    MEM_FREED,        /* frames may be free now: try again */
+    MEM_CANNOT_SLEEP, /* no frame was free, and the caller must not sleep */
     MEM_EXHAUSTED,    /* no frame can be freed, or other threads took them; do not try again */
-    MEM_ENDING, /* like MEM_EXHAUSTED, and the process of the calling thread is ending          */
+    MEM_ENDING,       /* like MEM_EXHAUSTED, and the process of the calling thread is ending */
 };
 
 /* ---- implemented by pages/ ---- */

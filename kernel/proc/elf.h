@@ -20,7 +20,7 @@ struct elf_image {
     uint64_t entry;
     uint64_t low, high; /* first address and end of all segments, whole pages */
     uint64_t phdr;      /* address of the program headers in memory; 0: not loaded */
-    uint64_t phoff;     /* their offset in the file, bytes */
+    uint64_t phoff;     /* offset of the program headers in the file, bytes */
     unsigned phnum;
     uint64_t interp_off, interp_len; /* PT_INTERP in the file; len 0: none */
     unsigned nload;

@@ -16,7 +16,7 @@ struct program { /* an open executable file: has a reference to the vnode, which
     long nhead;
     uint8_t head[EXEC_HEAD];
     struct elf_image elf;
-    uint64_t base; /* added to its addresses; 0 for ET_EXEC */
+    uint64_t base; /* added to the addresses in the file; 0 for ET_EXEC */
 };
 
 struct exec {

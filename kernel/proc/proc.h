@@ -86,7 +86,7 @@ enum {
 #define SIG_IGN      1ul
 
 struct sighand {           /* handlers, shared with CLONE_SIGHAND */
-    _Atomic uint32_t refs; /* processes that use it */
+    _Atomic uint32_t refs; /* processes that use these handlers */
     struct spinlock
         lock; /* RANK_SIGHAND; also guards the pending sets of the processes that use it */
     struct sigaction act[NSIG];
@@ -94,7 +94,7 @@ struct sighand {           /* handlers, shared with CLONE_SIGHAND */
 
 struct sigqueue { /* pending signals of a process or of an LWP */
     sigset_t set;
-    struct list infos; /* sigentry.link: their siginfo, oldest first */
+    struct list infos; /* siginfo of the pending signals (sigentry.link), oldest first */
 };
 
 struct fsinfo { /* shared with CLONE_FS */
@@ -138,10 +138,10 @@ struct rusage_kernel {
  */
 struct ucount {
     uint32_t uid;
-    uint32_t refs;             /* [p] LWPs that count here */
+    uint32_t refs;             /* [p] LWPs that are charged to this user */
     uint32_t nlwps;            /* [p] */
     _Atomic uint32_t nsignals; /* [a] queued sigentries */
-    struct usermem mem;        /* [a] files, pipes, sockets, locks */
+    struct usermem mem;        /* [a] kernel memory of files, pipes, sockets, locks */
     struct fss fss;            /* CPU shares in class FSS, and their use */
     struct list hash_link;
 };
@@ -159,7 +159,7 @@ struct session {
     int sid;
     _Atomic uint32_t refs;
     struct tty *tty;     /* [p] controlling terminal or NULL */
-    struct proc *leader; /* [p] or NULL when it has exited */
+    struct proc *leader; /* [p] leader of the session; NULL: the leader has exited */
 };
 
 /* The user and system time that were last reported.  Neither value ever decreases.  [p] guards both. */
@@ -171,26 +171,29 @@ struct cputime {
 enum { SCHED_OTHER = 0, SCHED_FIFO = 1, SCHED_RR = 2, SCHED_BATCH = 3, SCHED_IDLE = 5 };
 
 struct lwp {
-    struct thread t;                     /* first member: lwp == thread */
-    struct proc *proc;                   /* [c] */
-    int lwpid;                           /* [c] 1 .. within the process */
-    struct list proc_link;               /* [p] p->lwps */
-    struct list hash_link;               /* [p] tid hash */
-    sigset_t sigmask;                    /* [o] blocked signals (changed under [s]) */
-    sigset_t saved_mask;                 /* [o] restored after sigsuspend, ppoll, pselect */
+    struct thread t;       /* first member: lwp == thread */
+    struct proc *proc;     /* [c] */
+    int lwpid;             /* [c] id within the process, from 1 */
+    struct list proc_link; /* [p] p->lwps */
+    struct list hash_link; /* [p] tid hash */
+    sigset_t sigmask;      /* [o] blocked signals (changed under [s]) */
+    /* [o] signal mask to restore after sigsuspend, ppoll, pselect */
+    sigset_t saved_mask;
     bool restore_mask;                   /* [o] */
     struct sigqueue pending;             /* [s] */
     uint64_t altstack_sp, altstack_size; /* [o] */
     uint32_t altstack_flags;
-    uint64_t clear_tid;        /* [o] CLONE_CHILD_CLEARTID user address */
-    uint64_t robust_list;      /* [o] */
-    sigset_t sigwait;          /* [s] set of sigtimedwait: delivered although blocked */
+    uint64_t clear_tid;   /* [o] CLONE_CHILD_CLEARTID user address */
+    uint64_t robust_list; /* [o] */
+    /* [s] signals that sigtimedwait() waits for: taken although they are blocked */
+    sigset_t sigwait;
     int fault_sig;             /* [o] a synchronous fault to deliver first, or 0 */
     struct siginfo fault_info; /* [o] */
-    struct cred *cred;         /* [o] has its own reference; only this LWP changes it */
-    struct ucount *ucount;     /* [o] of its real uid; changed under [p] */
-    uint64_t set_child_tid;    /* [o] CLONE_CHILD_SETTID: written when the LWP first runs */
-    struct {                   /* [o] restart_syscall: nanosleep, futex, poll */
+    /* [o] credentials, with a reference; only this LWP changes the pointer */
+    struct cred *cred;
+    struct ucount *ucount;  /* [o] account of the LWP's real uid; changed under [p] */
+    uint64_t set_child_tid; /* [o] CLONE_CHILD_SETTID: written when the LWP first runs */
+    struct {                /* [o] restart_syscall: nanosleep, futex, poll */
         long (*fn)(struct lwp *);
         uint64_t arg[5];
     } restart;
@@ -210,20 +213,22 @@ struct proc {
     _Atomic int ppid;      /* [a] the parent's pid, 0 for process 1 */
     struct list children;  /* [p] proc.sibling */
     struct list sibling;
-    struct list hash_link;        /* [p] pid hash */
-    struct list all_link;         /* [p] proc_all, or the reaper's list */
-    struct list lwps;             /* [p] */
-    struct list dead;             /* [p] exited LWPs that are not freed yet (lwp.proc_link) */
-    unsigned nlwps;               /* [p] live LWPs */
-    int next_lwpid;               /* [p] */
-    struct as *as;                /* [m] */
-    struct fdtable *files;        /* [m] */
-    struct fsinfo *fs;            /* [m] */
-    struct sighand *sig;          /* [c] after clone; exec may unshare it */
-    struct sigqueue pending;      /* [s] */
-    bool as_shared, files_shared; /* [m] with another process (CLONE_VM, CLONE_FILES) */
-    bool has_execed;              /* [p] the parent can no longer change its group */
-    struct pgrp *pgrp;            /* [p] */
+    struct list hash_link;   /* [p] pid hash */
+    struct list all_link;    /* [p] proc_all, or the reaper's list */
+    struct list lwps;        /* [p] */
+    struct list dead;        /* [p] exited LWPs that are not freed yet (lwp.proc_link) */
+    unsigned nlwps;          /* [p] live LWPs */
+    int next_lwpid;          /* [p] */
+    struct as *as;           /* [m] */
+    struct fdtable *files;   /* [m] */
+    struct fsinfo *fs;       /* [m] */
+    struct sighand *sig;     /* [c] after clone; exec may unshare it */
+    struct sigqueue pending; /* [s] */
+    /* [m] whether `as`, `files` are shared with another process (CLONE_VM, CLONE_FILES) */
+    bool as_shared, files_shared;
+    /* [p] this process has called exec, so its parent can no longer change its process group */
+    bool has_execed;
+    struct pgrp *pgrp; /* [p] */
     struct list pgrp_link;
     struct rlimit rlim[RLIM_NLIMITS]; /* [m] */
     struct cpu_timer *cpu_timer[2];   /* [m] ITIMER_VIRTUAL, ITIMER_PROF; NULL: never set */
@@ -231,23 +236,29 @@ struct proc {
     struct mutex mutex;
     struct lgrp_proc lgrp; /* homes of its LWPs (I3); under the partition's lock */
     _Atomic bool exiting;  /* [a] all its LWPs are ending; set under [p] and [s] */
-    uint64_t memory_kill;  /* [p] tick at which oom.c killed it; 0: not killed */
+    uint64_t memory_kill;  /* [p] clock tick at which oom.c killed the process; 0: not killed */
     struct lwp *execing;   /* [p] and [s] the LWP in exec, which ends the others; or NULL */
     bool stopped;          /* [s] job control */
-    bool stop_taken;       /* [s] an LWP handles a stop signal; SIGCONT and SIGKILL clear it */
-    struct cv stop_cv;     /* LWPs of a stopped process sleep here; with [s] */
+    /* [s] an LWP handles a stop signal; SIGCONT and SIGKILL clear this flag */
+    bool stop_taken;
+    struct cv stop_cv;                /* LWPs of a stopped process sleep here; with [s] */
     bool stop_reported, cont_pending; /* [p] for wait4 */
     int stop_sig;
-    int exit_status;                                 /* [p] as wait4 gives it */
-    int exit_signal;                                 /* signal to the parent at the end; 0: none */
-    struct cv child_cv;                              /* for waits for children; with proc_lock */
+    int exit_status; /* [p] as wait4 gives it */
+    /* signal that the parent gets when the process ends; 0: none */
+    int exit_signal;
+    /* threads that wait for children sleep here; used with proc_lock */
+    struct cv child_cv;
     struct vnode *exe;                               /* [m] /proc/PID/exe */
     uint64_t arg_start, arg_end, env_start, env_end; /* [m] for /proc/PID/cmdline */
     uint64_t start_ns;
-    struct rusage_kernel waited; /* [p] children that were waited for, and their children */
-    uint64_t utime_dead, stime_dead, minflt_dead, majflt_dead; /* [p] LWPs that have exited */
+    /* [p] usage of children that were waited for, and of their children */
+    struct rusage_kernel waited;
+    /* [p] totals of the LWPs that have exited */
+    uint64_t utime_dead, stime_dead, minflt_dead, majflt_dead;
     uint64_t nvcsw_dead, nivcsw_dead;
-    uint64_t maxrss_kb; /* [o] largest resident size of the spaces it has left, KiB */
+    /* [o] largest resident size of the address spaces that the process has left, KiB */
+    uint64_t maxrss_kb;
     uint64_t runtime_dead_ns;
     struct cputime told;      /* [p] */
     struct timer itimer_real; /* [s] setitimer(ITIMER_REAL) */
@@ -293,12 +304,12 @@ void proc_release(struct proc *p);
  */
 struct as *proc_as_hold(struct proc *p);
 /*
- * proc_may_change_sched - whether `cr` is allowed to change how p is scheduled (setpriority(2), sched_setparam(2)).
- * It is if its effective uid is the real or effective uid of p, if it is the superuser's, or if p is the calling
- * process.
- * proc_may_change_limits - whether `cr` is allowed to change p's limits (prlimit(2)).  It is if its real uid and gid
- * equal all three uids and gids of p, if it is the superuser's, or if p is the calling process.
- * The caller of either function holds proc_lock.
+ * proc_may_change_sched - whether credentials `cr` may change how p is scheduled (setpriority(2),
+ * sched_setparam(2)).  They may if their effective uid is the real or effective uid of p, if they
+ * are those of the superuser, or if p is the calling process.
+ * proc_may_change_limits - whether credentials `cr` may change p's limits (prlimit(2)).  They may
+ * if their real uid and gid equal all three uids and gids of p, if they are those of the superuser,
+ * or if p is the calling process.  The caller of either function holds proc_lock.
  */
 bool proc_may_change_sched(const struct cred *cr, struct proc *p);
 bool proc_may_change_limits(const struct cred *cr, struct proc *p);

@@ -29,11 +29,13 @@
 #include "uapi/fireplane.h"
 
 struct modelled {
-    uint64_t time_ps;       /* its clock at its last switch, or a later time passed to it    */
-    struct fp_counts used;  /* its counts at its last switch; used.time_ps: ps it has run    */
-    struct fp_counts since; /* the CPU's counters when the thread came to the CPU            */
-    uint32_t on;            /* 1 + the CPU that counts for it now; 0: none                   */
-    _Atomic bool coming;    /* a CPU is setting `since` and `on`                             */
+    /* the thread's clock at its last switch, or a later time that was passed to the thread */
+    uint64_t time_ps;
+    /* the thread's counts at its last switch; used.time_ps: picoseconds that the thread has run */
+    struct fp_counts used;
+    struct fp_counts since; /* the CPU's counters when the thread came to the CPU */
+    uint32_t on;            /* 1 + id of the CPU that counts for the thread now; 0: no CPU */
+    _Atomic bool coming;    /* a CPU is setting `since` and `on` */
 };
 
 extern void *modelled_page; /* [c] the page shared with the model; NULL: no model */

@@ -24,12 +24,17 @@ struct tunable {
     const char *module; /* "" or the module of `set module:name=` ("ufs") */
     const char *name;
     void *addr;
-    uint64_t size;              /* bytes: 1, 2, 4, 8                              */
-    uint64_t writable;          /* enum tunable_writable                          */
-    uint64_t least, greatest;   /* range of values that may be set, unsigned      */
-    const char *doc;            /* unit, default, meaning, when it is read        */
-    bool (*there)(void);        /* whether it exists in this configuration; NULL: always */
-    int (*set)(uint64_t value); /* called before it is set; -errno refuses; NULL: none   */
+    uint64_t size;            /* bytes: 1, 2, 4, 8 */
+    uint64_t writable;        /* enum tunable_writable */
+    uint64_t least, greatest; /* range of values that may be set, unsigned */
+    const char *doc;          /* unit, default, meaning, when it is read */
+    /* whether the tunable exists in this configuration; NULL: it always exists */
+    bool (*there)(void);
+    /*
+     * called before the variable is set; an error (-errno) refuses the value; NULL: no such
+     * function
+     */
+    int (*set)(uint64_t value);
 } __attribute__((aligned(16)));
 
 #define TUNABLE_WIDEST(var) (UINT64_MAX >> (64 - 8 * sizeof(var)))

@@ -9,8 +9,8 @@
 
 struct procset {
     int type;    /* HR_P_PID, HR_P_LWPID */
-    int id;      /* P_MYID: the caller   */
-    int pid;     /* HR_P_LWPID: the LWP's process; 0: the caller's process */
+    int id;      /* P_MYID: the caller */
+    int pid;     /* HR_P_LWPID: the process of the LWP; 0: the caller's process */
     bool change; /* the call changes LWPs: needs permission, and applies to all LWPs named */
 };
 

@@ -29,8 +29,10 @@
 #include "vm/pt.h"
 #include "pages/swap.h"
 
-#define LEAVES_PER_HOLD 16  /* of 64 pages each: limits the time with interrupts off */
-#define PAGES_PER_HOLD  128 /* pages freed while the lock is held once, for the same reason */
+/* leaves (of 64 pages) copied under one hold of the locks: limits the time with interrupts off */
+#define LEAVES_PER_HOLD 16
+/* pages freed under one hold of the lock: limits the time with interrupts off */
+#define PAGES_PER_HOLD  128
 
 int anon_init(struct as *as, struct anon_family *f)
 {

@@ -42,15 +42,15 @@ enum { SIG_BUS = 7, SIG_SEGV = 11, CODE_MAPERR = 1, CODE_ACCERR = 2, CODE_ADRERR
 struct fault {
     struct as *as;
     struct seg *seg;
-    uint64_t addr;   /* of the page: rounded down to its size         */
-    uint64_t index;  /* addr / 4 KiB, the index in as->anon           */
-    unsigned order;  /* of the segment's pages                        */
+    uint64_t addr;   /* address of the page: the fault's address, rounded down to the page size */
+    uint64_t index;  /* addr / 4 KiB, the index in as->anon */
+    unsigned order;  /* order of the segment's pages */
     unsigned slot;   /* index of the entry for the address in `table` */
-    uint64_t *table; /* page table; NULL: not made yet                */
+    uint64_t *table; /* page table; NULL: not made yet */
     bool write;
     bool keep_marked; /* migration failed: map the page where it is */
-    int code;         /* si_code if the result is a signal          */
-    uint32_t tries;   /* left for wait_for_memory(): struct mem_need */
+    int code;         /* si_code if the result is a signal */
+    uint32_t tries;   /* attempts that are left for wait_for_memory() (struct mem_need) */
 };
 
 /* Finds the page and the page-table entry of the address; `table` is NULL if there is no table. */
@@ -266,7 +266,8 @@ static int cow_private_unlock(struct fault *f, struct page *pg)
     page_copy(copy, pg, f->order);
     init_private_page(f, copy);
     spin_lock(&o->lock);
-    if (radix_lookup(&o->tree, f->index) != pg || is_unshared(pg)) { /* it changed meanwhile */
+    /* the page changed meanwhile */
+    if (radix_lookup(&o->tree, f->index) != pg || is_unshared(pg)) {
         spin_unlock(&o->lock);
         page_release(copy);
         page_release(pg);
@@ -276,7 +277,7 @@ static int cow_private_unlock(struct fault *f, struct page *pg)
     map_copy_unlock(f, copy);
     atomic_fetch_sub_explicit(&pg->nsharers, 1, memory_order_relaxed);
     page_release(pg); /* the object's reference */
-    page_release(pg); /* the one taken above */
+    page_release(pg); /* the reference taken above */
     CPUSTAT_INC(cow_faults);
     return 0;
 }
@@ -304,7 +305,10 @@ static void unlock_anon(struct fault *f)
     spin_unlock(&f->as->anon.lock);
 }
 
-/* The space's own object has the page.  The caller holds that object's lock; the function releases it. */
+/*
+ * Resolves a fault on a page that the space's own object has.  The caller holds that object's lock;
+ * the function releases it.
+ */
 static __attribute__((noinline)) int fault_present_unlock(struct fault *f, struct page *pg)
 {
     uint32_t flags = fault_page_flags(pg);
@@ -352,7 +356,10 @@ static __attribute__((noinline)) int copy_file_page(struct fault *f)
     err = object_page_make(o, index, &pl, f->seg->advice, &from);
     if (err != 0)
         return err == -ENOMEM ? err : SIG_BUS;
-    /* Test this again: the file may have been truncated, and a write may be filling a new page there. */
+    /*
+     * Test the size again: the file may have been truncated, and a write may be filling a new page
+     * there.
+     */
     if (index >= atomic_load_explicit(&o->size_pages, memory_order_acquire)) {
         page_release(from);
         return SIG_BUS;
@@ -364,7 +371,7 @@ static __attribute__((noinline)) int copy_file_page(struct fault *f)
     } else {
         err = fail_no_frame(f);
     }
-    page_release(from); /* after the flush in add_private_page(): no CPU can read it any more */
+    page_release(from); /* after the flush in add_private_page(): no CPU can read `from` any more */
     return err;
 }
 
@@ -480,7 +487,7 @@ static int dirty_page_unlock(struct fault *f, struct page *pg)
 
     page_hold(pg);
     if (o->io != NULL &&
-        (atomic_fetch_or(&pg->flags, PG_MKWRITE) & PG_MKWRITE) != 0) { /* another thread did */
+        (atomic_fetch_or(&pg->flags, PG_MKWRITE) & PG_MKWRITE) != 0) { /* set by another thread */
         unlock_fault_objects(f);
         page_wait(pg, PG_MKWRITE);
         page_release(pg);
@@ -579,7 +586,7 @@ static bool grow_stack(struct as *as, uint64_t addr)
     uint64_t start = round_down(addr, PAGE_SIZE), more;
 
     if (s == NULL || s->n.start <= addr)
-        return s != NULL; /* another thread has already grown it */
+        return s != NULL; /* another thread has already grown the stack */
     prev = seg_of(segtree_prev(&as->segs, &s->n));
     more = (s->n.start - start) >> PAGE_SHIFT;
     if ((s->flags & MAP_GROWSDOWN) == 0 || s->n.end - start > as->limits.stack_bytes ||
@@ -654,7 +661,7 @@ static __attribute__((noinline)) void trace_fault(struct as *as, uint64_t addr,
     bool huge;
 
     if (r == 0) {
-        rw_enter_read(&as->lock); /* keeps the page tables */
+        rw_enter_read(&as->lock); /* keeps the page tables in existence */
         entry = pt_find(as, addr, &huge);
         if ((entry & PTE_P) != 0)
             node = pte_page(entry)->node;

@@ -107,7 +107,7 @@ static int fault_in_locked(struct as *as, uint64_t start, uint64_t end, bool ign
         if (seg_huge(s))
             step = HUGE_SIZE;
         if ((s->prot & PROT_WRITE) != 0 &&
-            !seg_shared(s)) /* copies now, so that no later store must */
+            !seg_shared(s)) /* copy the page now, so that no later store must do it */
             access = FAULT_WRITE;
         rw_exit_read(&as->lock);
         for (; locked && at < stop; at += step)

@@ -72,7 +72,7 @@ static uint64_t next_present_page(struct seg *s, uint64_t addr, uint64_t end)
     uint64_t from = seg_shared(s) ? seg_index(s, addr) : addr >> PAGE_SHIFT;
     uint64_t index = round_down(from, seg_huge(s) ? HUGE_SIZE >> PAGE_SHIFT : 1ul);
 
-    if (o->kind == OBJ_VNODE) /* see query_unmapped_page() */
+    if (o->kind == OBJ_VNODE) /* a page of a file does not count: see query_unmapped_page() */
         return next;
     spin_lock(&o->lock);
     if (radix_next(&o->tree, &index) != NULL && index < from + ((next - addr) >> PAGE_SHIFT))

@@ -211,7 +211,8 @@ static bool heap_grow(struct as *as, uint64_t old, uint64_t end)
         reserve_grow(&as->resv, pages) != 0)
         return false;
     if (extends) {
-        seg_resize(s, s->n.start, end); /* keeps an advised policy; else s->size decides */
+        /* the segment keeps an advised policy; otherwise s->size decides the policy */
+        seg_resize(s, s->n.start, end);
     } else {
         s = seg_create(as, old, end);
         if (s == NULL)

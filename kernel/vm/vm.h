@@ -126,17 +126,18 @@ int as_fault(struct as *as, uint64_t addr, enum fault_access access, int *code);
 
 /* The page behind one address: for meminfo(2) and files such as /proc/PID/pagemap. */
 struct as_page_info {
-    bool mapped;   /* the address is inside a segment    */
+    bool mapped;   /* the address is inside a segment */
     bool present;  /* there is a page, mapped now or not */
-    uint64_t phys; /* physical address of the byte       */
+    uint64_t phys; /* physical address of the byte */
     uint64_t pagesize;
     unsigned lgrp;
 };
 /* as_query - fill out[] for `n` addresses; does not fault pages in.  Takes as->lock for reading. */
 void as_query(struct as *as, const uint64_t *addr, unsigned n, struct as_page_info *out);
 /*
- * as_skip_absent - an address of [addr, end) such that as_query() finds no page between addr and it, or `end`.
- * Looks at one segment only, so perhaps there is no page at the result, either.  Takes as->lock for reading.
+ * as_skip_absent - skip addresses without a page: returns an address of [addr, end], such that
+ * as_query() finds no page from addr up to that address.  Looks at one segment only, so perhaps
+ * there is no page at the result, either.  Takes as->lock for reading.
  */
 uint64_t as_skip_absent(struct as *as, uint64_t addr, uint64_t end);
 

@@ -16,7 +16,7 @@
  */
 enum {
     IPI_SETTLE = 0x2f,
-    VEC_IRQ0 = 0x30, /* of ISA interrupt 0; devices have this one and the following */
+    VEC_IRQ0 = 0x30, /* vector of ISA interrupt 0; devices have this vector and those above it */
     VEC_TIMER = 0xef,
     IPI_RESCHED = 0xf0,
     IPI_TLB = 0xf1,

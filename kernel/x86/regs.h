@@ -19,7 +19,7 @@ struct regs {
     };
     uint64_t rax;
     uint64_t orig_rax; /* system-call number; -1: entered by an exception or interrupt */
-    uint64_t err;      /* the processor's error code of an exception; 0: it has none   */
+    uint64_t err;      /* the processor's error code of an exception; 0: the exception has none */
     uint64_t rip, cs, rflags, rsp, ss;
 };
 

@@ -41,17 +41,17 @@ struct iovec {
 /* As in read(2) and write(2).  READ: from the kernel to the iovecs; WRITE: from the iovecs to the kernel. */
 enum uio_dir { UIO_READ, UIO_WRITE };
 
-/* The caller's memory of one read or write, and how much of it is done. */
+/* The caller's memory of one read or write, and how much of that memory was already copied. */
 struct uio {
-    const struct iovec *iov; /* the first that is not done       */
-    unsigned niov;           /* from there on                    */
-    size_t skip;             /* bytes of iov[0] already done     */
-    size_t resid;            /* bytes left to do, in all iovecs  */
+    const struct iovec *iov; /* the first iovec that is not complete */
+    unsigned niov;           /* number of iovecs from `iov` on */
+    size_t skip;             /* bytes of iov[0] already copied */
+    size_t resid;            /* bytes still to copy, in all iovecs */
     enum uio_dir dir;
-    bool user;            /* iovec bases are user addresses                             */
-    bool no_sigpipe;      /* a write without a reader fails, but sends no SIGPIPE       */
-    uint8_t advice;       /* enum read_advice (pages/cluster.h) of the open file           */
-    struct readahead *ra; /* readahead state of the open file; NULL: there is no file   */
+    bool user;            /* iovec bases are user addresses */
+    bool no_sigpipe;      /* a write without a reader fails, but sends no SIGPIPE */
+    uint8_t advice;       /* enum read_advice (pages/cluster.h) of the open file */
+    struct readahead *ra; /* readahead state of the open file; NULL: there is no file */
 };
 
 /*
