@@ -84,7 +84,8 @@ static uint64_t boot_seed;
 
 /*
  * Reads fw_cfg file `name` into buf[max] and ends it with a NUL.  Needs no allocator.
- * Returns its length in bytes; 0: it does not exist, is empty, too long (with a warning), or cannot be read.
+ * Returns its length in bytes; 0: the file does not exist, is empty, is too long (with a warning),
+ * or cannot be read.
  */
 static size_t read_option_text(const char *name, char *buf, size_t max)
 {
@@ -123,8 +124,9 @@ static uint64_t parse_boot_number(const char *s)
 }
 
 /*
- * Finds the archive of the root file system when it is not a multiboot2 module.  After QEMU's -kernel the
- * launcher passes it as a file of fw_cfg, which is read to the first page behind the kernel.
+ * Finds the archive of the root file system when it is not a multiboot2 module.  After QEMU's
+ * -kernel the launcher passes the archive as a file of fw_cfg.  The file is read to the first page
+ * after the kernel.
  */
 static void initramfs_read(void)
 {
@@ -293,8 +295,8 @@ static void topology_read(const uint32_t *ids, unsigned n)
  */
 static struct {
     paddr_t at;   /* 0: there is no overlay */
-    uint32_t len; /* bytes                  */
-    uint16_t sel; /* fw_cfg's selector      */
+    uint32_t len; /* bytes */
+    uint16_t sel; /* fw_cfg's selector */
 } overlay;
 
 /* Reserves memory for the overlay, if there is one, in the largest of n ranges.  Warns if it does not fit. */
@@ -446,7 +448,7 @@ void reset_machine(void)
 {
     if (fadt.has_reset)
         outb(fadt.reset_port, fadt.reset_value);
-    outb(0x64, 0xfe); /* the keyboard controller's reset line */
+    outb(0x64, 0xfe); /* pulse the reset line of the keyboard controller */
 }
 
 /*
@@ -455,7 +457,7 @@ void reset_machine(void)
  * ends QEMU.  Only the CPU that holds `busy` prints.  At the end the first CPU takes `busy` for good; if
  * another CPU does not release it within 2 seconds, the first CPU prints anyway.  The launcher allows 20
  * seconds for all this (guest.py).  Where CPUs park, an NMI may have been taken for a wakeup (lib/park.h,
- * I3).  So the first CPU sends it again to all.
+ * I3).  So the first CPU sends the NMI again to all CPUs.
  */
 void report_hang_on_nmi(struct regs *r)
 {
@@ -531,8 +533,8 @@ static void boot_thread(void *arg)
     pageout_start();
     verdict("@boot %lu", clock_mono_ns() / 1000000);
     /*
-     * Let the kernel's new threads run first.  A CPU with a waiting thread is not chosen for process 1, which
-     * would then start far from its home.
+     * Let the new kernel threads run first.  A CPU with a waiting thread is not chosen for process
+     * 1, which would then start far from its home.
      */
     thread_sleep_ns(1000000);
     proc_start_init();

@@ -85,7 +85,7 @@ void pageout_quiesce(void)
 {
 }
 
-/* There are no daemons to start. */
+/* This kernel has no pageout daemons to start; the function only sets the limits. */
 void pageout_start(void)
 {
     for (unsigned i = 0; i < nnodes; i++)

@@ -55,7 +55,7 @@ static bool parse_madt_record(struct acpi_madt *out, const uint8_t *r, size_t le
     case MADT_LAPIC:
         if (len < 8)
             return false;
-        if (r[3] != 0xff) /* 255 is the broadcast id: the slot is not used */
+        if (r[3] != 0xff) /* id 255 is the broadcast id: the record describes no CPU */
             madt_add_cpu(out, r[3], r[2], get32(r + 4), false);
         return true;
     case MADT_X2APIC:

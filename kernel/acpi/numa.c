@@ -70,7 +70,7 @@ static const char *parse_srat_record(struct acpi_srat *out, const uint8_t *r, si
     static const char *const short_rec = "SRAT has a record of wrong length";
 
     switch (r[0]) {
-    case SRAT_LAPIC: /* domain: byte 2 and, above it, bytes 9..11 */
+    case SRAT_LAPIC: /* domain number: low byte in byte 2, the other bytes in bytes 9..11 */
         if (len < 16)
             return short_rec;
         if (get32(r + 4) & SRAT_ENABLED)
@@ -132,7 +132,10 @@ int acpi_parse_slit(struct acpi_slit *out, const struct acpi_header *h, const ch
     return 0;
 }
 
-/* Index of domain `pxm` in *out, added if it is new; ACPI_DOMAIN_MAX: there is no room. */
+/*
+ * Returns the index of domain `pxm` in *out, and adds a domain that is new.  ACPI_DOMAIN_MAX: there
+ * is no room.
+ */
 static unsigned hmat_domain_slot(struct acpi_hmat *out, uint32_t pxm)
 {
     for (unsigned i = 0; i < out->n; i++)
@@ -157,7 +160,7 @@ static const char *parse_hmat_latency(struct acpi_hmat *out, const uint8_t *r, s
         return "HMAT has a structure of wrong length";
     if (r[9] != HMAT_ACCESS && r[9] != HMAT_READ)
         return NULL;
-    if ((r[8] & 0xf) != 0) /* a memory-side cache, not the memory */
+    if ((r[8] & 0xf) != 0) /* latency of a memory-side cache, not of the memory */
         return NULL;
     ni = get32(r + 12);
     nt = get32(r + 16);

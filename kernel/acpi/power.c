@@ -40,7 +40,7 @@ enum {
     AML_PACKAGE = 0x12,
 };
 
-/* The register as a port number; 0: it cannot be a port. */
+/* Returns the register address as a port number; 0: the address cannot be a port. */
 static uint16_t io_port_of_register(uint32_t addr)
 {
     return addr <= 0xffff ? (uint16_t)addr : 0;

@@ -412,7 +412,7 @@ void disp_set_pri(struct thread *t, int pri)
         }
     } else if (q != NULL) {
         spin_lock(&q->lock);
-        /* t still waits on q: it keeps its queue and gets the new priority */
+        /* if t still waits on q, it keeps its queue and gets the new priority */
         if (t->queued_on == q) {
             c = q->cpu;
             runq_remove(q, t);

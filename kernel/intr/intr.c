@@ -49,20 +49,20 @@
 #define MSI_ADDR 0xfee00000ul
 
 static struct source {
-    void (*fn)(void *);       /* [c] handler; NULL: the interrupt is not in use   */
-    void *arg;                /* [c]                                              */
-    const char *name;         /* [c]                                              */
-    struct intr_msi msi;      /* [c] .set NULL: an input of an IOAPIC             */
-    unsigned wanted;          /* [c] CPU where it should arrive     */
-    unsigned cpu;             /* [i] CPU where it arrives                         */
-    struct cpumask allowed;   /* [i] CPUs where it is allowed to arrive                     */
-    uint64_t moves;           /* [i] times it has moved to another CPU            */
-    _Atomic uint32_t pending; /* [a] arrivals that its handler has not served yet */
+    void (*fn)(void *);       /* [c] handler; NULL: the interrupt is not in use */
+    void *arg;                /* [c] */
+    const char *name;         /* [c] */
+    struct intr_msi msi;      /* [c] .set NULL: an input of an IOAPIC */
+    unsigned wanted;          /* [c] CPU where the interrupt should arrive */
+    unsigned cpu;             /* [i] CPU where the interrupt arrives */
+    struct cpumask allowed;   /* [i] CPUs where the interrupt is allowed to arrive */
+    uint64_t moves;           /* [i] times that the interrupt has moved to another CPU */
+    _Atomic uint32_t pending; /* [a] arrivals that the handler has not served yet */
 } source[INTR_MAX];
 
 static unsigned nirq = INTR_NISA; /* [i] 1 + highest number in use or reserved */
-static struct cpumask intr_cpus;  /* [i] CPUs that take device interrupts      */
-static uint16_t narrive[CPU_MAX]; /* [i] by CPU: interrupts that arrive there  */
+static struct cpumask intr_cpus;  /* [i] CPUs that take device interrupts */
+static uint16_t narrive[CPU_MAX]; /* [i] by CPU: device interrupts that arrive on it */
 static struct spinlock intr_lock = SPINLOCK_INIT(RANK_INTR);
 
 /* Names of the counts of each CPU; from FIRST_POKE on, the reasons of pokes. */
@@ -75,7 +75,10 @@ enum { FIRST_POKE = 6 };
 
 /* ---- taking them ---- */
 
-/* Handles one arrival of device interrupt `irq`, or leaves it to the CPU that runs the handler now (I1). */
+/*
+ * Handles one arrival of device interrupt `irq`, or leaves the arrival to the CPU that is running
+ * the handler now (I1).
+ */
 static void handle_device_intr(unsigned irq)
 {
     struct source *s = &source[irq];
@@ -176,7 +179,10 @@ static void aim_source_at_cpu(unsigned irq, unsigned cpu)
         ioapic_retarget(irq, cpus[cpu]->apic_id);
 }
 
-/* Sets up interrupt `irq` and chooses its CPU; its target is not set yet.  `wanted`: CPU, or CPU_MAX. */
+/*
+ * Sets up interrupt `irq` and chooses its CPU; the hardware does not send it there yet.  `wanted`:
+ * the wanted CPU, or CPU_MAX.
+ */
 static void add_intr_source(unsigned irq, unsigned wanted, void (*fn)(void *), void *arg,
                             const char *name)
 {
@@ -192,7 +198,7 @@ static void add_intr_source(unsigned irq, unsigned wanted, void (*fn)(void *), v
     if (wanted == CPU_MAX)
         s->wanted = s->cpu;
     narrive[s->cpu]++;
-    /* Last: intr_dispatch() calls the handler from now on. */
+    /* `fn` is set last, because intr_dispatch() calls the handler from now on. */
     atomic_store((void (*_Atomic *)(void *))&s->fn, fn);
 }
 

@@ -42,7 +42,7 @@ void chacha20_block(const uint32_t key[8], uint32_t block, const uint32_t nonce[
     }
     for (unsigned i = 0; i < 16; i++)
         s[i] += first[i];
-    memcpy(out, s, sizeof s); /* both are little-endian */
+    memcpy(out, s, sizeof s); /* the CPU and the format of `out` are both little-endian */
 }
 
 void crng_seed(struct crng *c, uint64_t seed, uint32_t number)
@@ -86,7 +86,7 @@ void crng_take(struct crng *c, void *buf, size_t n)
 
 void crng_bytes(void *buf, size_t n)
 {
-    enum { PIECE = 4096 }; /* bytes made with interrupts off, at most */
+    enum { PIECE = 4096 }; /* largest number of bytes made with interrupts off */
     uint8_t *to = buf;
 
     for (size_t k; n > 0; to += k, n -= k) {

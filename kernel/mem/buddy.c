@@ -36,7 +36,8 @@ struct page *block_take(struct mem_node *n, unsigned order)
     pg = list_pop(&n->free[o], struct page, link);
     if (list_empty(&n->free[o]))
         n->free_mask &= ~(1ull << o);
-    if (unlikely((pg->flags & PG_HEAD_ONLY) != 0)) /* now every descriptor must be valid */
+    /* from now on every descriptor of the block must be valid */
+    if (unlikely((pg->flags & PG_HEAD_ONLY) != 0))
         for (unsigned i = 1; i < 1u << o; i++)
             clear_descriptor(&pg[i]);
     while (o > order) { /* keep the first half, free the second */
@@ -48,7 +49,8 @@ struct page *block_take(struct mem_node *n, unsigned order)
         list_push_front(&n->free[o], &half->link);
         n->free_mask |= 1ull << o;
     }
-    pg->flags = 0; /* while the lock is held: its buddy, if freed, must not merge with it */
+    /* cleared while the lock is held, so that a freed buddy does not merge with this block */
+    pg->flags = 0;
     n->nfree_pages -= 1ull << order;
     return pg;
 }
@@ -63,8 +65,9 @@ void block_give(struct mem_node *n, struct page *pg, unsigned order)
         struct page *buddy = vmemmap + (pfn ^ (1ull << order));
 
         /*
-         * A buddy on another node must not be merged, and this lock does not guard its fields.  They may be out
-         * of date.  But if PG_FREE is set, `node` is correct, because it is written before PG_FREE.
+         * A buddy on another node must not be merged.  This lock does not guard the fields of that
+         * buddy, so they may be out of date.  But if PG_FREE is set, `node` is correct, because it
+         * is written before PG_FREE.
          */
         if (!(buddy->flags & PG_FREE) || buddy->order != order || buddy->node != node)
             break;
@@ -76,7 +79,8 @@ void block_give(struct mem_node *n, struct page *pg, unsigned order)
         order++;
     }
     pg = vmemmap + pfn;
-    pg->node = node; /* before the flag: code that frees the buddy elsewhere may read it */
+    /* set before the flag, because a CPU that frees the buddy on another node may read `node` */
+    pg->node = node;
     pg->order = (uint8_t)order;
     pg->flags = PG_FREE;
     list_push_front(&n->free[order], &pg->link);

@@ -84,7 +84,7 @@ struct page *page_alloc_colored(unsigned node, unsigned color, unsigned flags)
     struct mem_node *n = &mem_nodes[node];
     struct page *pg = NULL;
 
-    /* otherwise page_alloc() takes a frame of any colour */
+    /* if the node has no colours or few frames, page_alloc() takes a frame of any colour */
     if (n->bin != NULL && !is_node_scarce(n)) {
         spin_lock(&n->lock);
         pg = take_colored_frame(n, color);

@@ -10,7 +10,7 @@
 
 #include "mem/percpu.h"
 
-static _Atomic int64_t unpageable; /* frames, without those in the counts of CPUs */
+static _Atomic int64_t unpageable; /* unpageable frames, without those in the counts of CPUs */
 
 void mem_unpageable_publish(void)
 {

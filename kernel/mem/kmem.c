@@ -110,8 +110,8 @@ static void slab_destroy(struct slab *s)
 }
 
 /*
- * Takes up to `want` objects from the node's slabs into out[], with a new slab if there is none; returns
- * how many.
+ * Takes up to `want` objects from the node's slabs, or from a new slab if the node has none, and
+ * stores them in out[].  Returns how many.
  */
 static unsigned take_slab_objects(struct kmem_cache *c, unsigned node, void **out, unsigned want)
 {
@@ -165,7 +165,7 @@ static void return_slab_object(void *obj)
     if (s->nfree++ == 0)
         list_push_back(&c->node[node].partial, &s->link);
     if (s->nfree == s->total) {
-        drop = c->node[node].nempty > 0; /* one empty slab stays for the next allocations */
+        drop = c->node[node].nempty > 0; /* keep one empty slab for the next allocations */
         if (drop)
             list_remove(&s->link);
         else
@@ -245,8 +245,10 @@ static void *take_object(struct kmem_cache *c)
     return obj;
 }
 
-#define TRIES         4u  /* attempts: enough for a slab's frames, if memory is not fragmented */
-#define TRIES_WAITING 64u /* attempts: others may take freed frames, and a slab needs several */
+/* attempts: enough to get the frames of a slab, if memory is not fragmented */
+#define TRIES         4u
+/* attempts: other threads may take freed frames, and a slab needs several frames */
+#define TRIES_WAITING 64u
 
 /*
  * Frees pages of the cache list, or with `wait` sleeps until memory is free, and tries again.  Does nothing if
@@ -347,7 +349,7 @@ void kmem_cache_free(struct kmem_cache *c, void *obj)
     if (m != NULL)
         m->live--;
     if (m == NULL || slab_of(obj)->node != this_cpu()->node) {
-        return_slab_object(obj); /* I1 */
+        return_slab_object(obj); /* there is no magazine, or the slab is of another node (I1) */
     } else {
         if (m->n == OBJ_MAG)
             while (m->n > OBJ_MAG / 2)

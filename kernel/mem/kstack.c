@@ -38,8 +38,9 @@ static struct spares {
 _Atomic uint64_t kstack_tables;
 static _Atomic int32_t nspares; /* can be slightly out of date */
 static struct spinlock slots_lock = SPINLOCK_INIT(RANK_SLAB);
-static uint64_t slots[KSTACK_MAX / 64]; /* bitmap: in use, or waiting for the flush of I1 */
-static unsigned slot_next;              /* no free slot lies below */
+/* bitmap: a bit is set while the slot is in use or waits for the flush of I1 */
+static uint64_t slots[KSTACK_MAX / 64];
+static unsigned slot_next; /* no slot below this one is free */
 
 void kstack_init(void)
 {
@@ -207,14 +208,14 @@ static unsigned dismantle_spares(struct spares *sp, unsigned *slot, unsigned max
 
 bool kstack_many(void)
 {
-    enum { SPARES = 64 }; /* unused stacks for each node, on average: 1 MiB */
+    enum { SPARES = 64 }; /* unused stacks for each node, on average; their frames are 1 MiB */
 
     return atomic_load_explicit(&nspares, memory_order_relaxed) > (int)(SPARES * nnodes);
 }
 
 unsigned kstack_reap(void)
 {
-    enum { BATCH = 64 }; /* stacks for each flush */
+    enum { BATCH = 64 }; /* stacks that one TLB flush covers */
     unsigned slot[BATCH], n, total = 0;
 
     do {

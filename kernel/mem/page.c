@@ -43,9 +43,9 @@ static struct page *alloc_from_node(unsigned node, unsigned order, bool asked)
 }
 
 /*
- * Takes a block from the CPU's magazine, which it fills if necessary, or from the node.  If there is none, and
- * ALLOC_STRICT is not set, takes it from the nearest node that has one.  *from is that node.  NULL: there is
- * none.
+ * Takes a block from the CPU's magazine, which is filled if necessary, or from the lists of
+ * `node`.  If `node` has no block, and ALLOC_STRICT is not set, takes a block from the nearest node
+ * that has one.  *from is the node of the block.  NULL: no node has a block.
  */
 static struct page *alloc_block_once(unsigned node, unsigned order, unsigned flags, unsigned *from)
 {
@@ -76,7 +76,7 @@ static struct page *alloc_block_once(unsigned node, unsigned order, unsigned fla
     return pg;
 }
 
-/* Must the running thread leave the last frames of the node to other threads? */
+/* Must the running thread leave the last free frames of the node to other threads? */
 static bool is_alloc_refused(const struct mem_node *n)
 {
     return is_node_scarce(n) && !pageout_may_take();

@@ -19,10 +19,11 @@
 #include "mem/page_setup.h"
 #include "stat/panic.h"
 
-enum { RANGES_MAX = 321, RESERVED_MAX = 32 + 4 * NODE_MAX }; /* tables lie on each node */
+/* 4 for each node, because tables lie on each node */
+enum { RANGES_MAX = 321, RESERVED_MAX = 32 + 4 * NODE_MAX };
 static struct mem_range ranges[RANGES_MAX];
 static unsigned nranges;
-static struct mem_range device; /* len 0: none */
+static struct mem_range device; /* memory of a device (mem_device); len 0: none */
 static struct {
     paddr_t base, end;
 } reserved[RESERVED_MAX];
@@ -70,7 +71,8 @@ static paddr_t boot_alloc(unsigned node, size_t len)
                 a = round_up(past, len);
             if (a + len <= ranges[i].base + ranges[i].len &&
                 (len > PAGE_SIZE || a + len <= 1ul << 32)) {
-                for (unsigned k = 0; k < nreserved; k++) /* extend an adjacent reservation */
+                /* extend a reservation that ends where the new one begins */
+                for (unsigned k = 0; k < nreserved; k++)
                     if (reserved[k].end == a) {
                         reserved[k].end = a + len;
                         return a;
@@ -117,7 +119,8 @@ static void free_boot_range(unsigned node, paddr_t base, paddr_t end)
             order--;
         clear_descriptor(&vmemmap[pfn]);
         block_give(&mem_nodes[node], vmemmap + pfn, order);
-        if (order == MAX_ORDER) /* others: clear_block_descriptors() */
+        /* the descriptors of smaller blocks are cleared by clear_block_descriptors() */
+        if (order == MAX_ORDER)
             vmemmap[pfn].flags |= PG_HEAD_ONLY;
         pfn += 1ull << order;
     }
@@ -137,8 +140,8 @@ static void clear_block_descriptors(paddr_t base, paddr_t end)
 }
 
 /*
- * Gives the unreserved parts of a range to the allocator.  With clear_only, only clears the descriptors that
- * need it.
+ * Gives the unreserved parts of a range to the allocator.  With clear_only, only clears the
+ * descriptors that must be cleared.
  */
 static void add_boot_range(const struct mem_range *r, bool clear_only)
 {
@@ -148,13 +151,14 @@ static void add_boot_range(const struct mem_range *r, bool clear_only)
         paddr_t stop = i < nreserved ? max_of(min_of(reserved[i].base, end), at) : end;
         paddr_t next = i < nreserved ? max_of(stop, min_of(reserved[i].end, end)) : end;
 
-        if (stop > at && clear_only) { /* both ends: buddies of free blocks may lie outside */
+        /* at both ends, buddies of the free blocks may lie outside the range */
+        if (stop > at && clear_only) {
             clear_block_descriptors(at, at + 1);
             clear_block_descriptors(stop - 1, stop);
         } else if (stop > at) {
             free_boot_range(r->node, at, stop);
         }
-        if (next > stop && clear_only) /* mem_unreserve() may free it later */
+        if (next > stop && clear_only) /* mem_unreserve() may free the reserved range later */
             clear_block_descriptors(stop, next);
         at = next;
     }

@@ -109,7 +109,7 @@ static int proc_copy(struct lwp *l, uint64_t flags, int exit_signal, struct proc
     p->exe = me->exe;
     if (p->exe != NULL) {
         vn_hold(p->exe);
-        vn_deny_write(p->exe); /* succeeds: the parent denies writing, too */
+        vn_deny_write(p->exe); /* cannot fail, because the parent denies writing, too */
     }
     p->arg_start = me->arg_start;
     p->arg_end = me->arg_end;
@@ -175,7 +175,8 @@ static int publish_lwp(struct lwp *l, struct lwp *me, uint64_t flags)
     if (signal_pending())
         return -ERESTARTNOINTR; /* I8, I9 */
     if (!reserve_spares(0))
-        return -ENOMEM; /* the kernel memory it has taken is reserved for other processes */
+        /* the new LWP has taken kernel memory that is promised to other processes */
+        return -ENOMEM;
     err = lwp_charge(l, me->ucount, me->cred, mine->rlim[RLIMIT_NPROC].cur);
     if (err != 0)
         return err;
@@ -200,7 +201,7 @@ static int publish_lwp(struct lwp *l, struct lwp *me, uint64_t flags)
     p->parent = flags & CLONE_PARENT ? mine->parent : mine;
     p->ppid = p->parent->pid;
     if (flags & CLONE_PARENT)
-        p->exit_signal = mine->exit_signal; /* only the signal that the parent has agreed to */
+        p->exit_signal = mine->exit_signal; /* only the signal to which p's parent has agreed */
     list_push_back(&p->parent->children, &p->sibling);
     list_push_back(&proc_all, &p->all_link);
     proc_hash_add(p);
@@ -227,7 +228,7 @@ static void vfork_sleep(struct lwp *me, struct lwp *child)
         sig_recalc_locked(me);
         spin_unlock(&me->proc->sig->lock);
         if (signal_pending()) {
-            child->vfork_parent = NULL; /* safe: the child exists while vfork_wait is set */
+            child->vfork_parent = NULL; /* the child still exists, because vfork_wait is set */
             me->vfork_wait = false;
         }
     }
@@ -248,7 +249,10 @@ void vfork_release(struct lwp *l)
     spin_unlock(&proc_lock);
 }
 
-/* 0, -EINVAL: unknown flags or an invalid combination, -EPERM: tls is no user address. */
+/*
+ * Checks the arguments of a clone.  0; -EINVAL: unknown flags or an invalid combination; -EPERM:
+ * tls is no user address.
+ */
 static int check_clone_flags(const struct clone_args *ca, const struct proc *me)
 {
     uint64_t f = ca->flags;
@@ -256,7 +260,7 @@ static int check_clone_flags(const struct clone_args *ca, const struct proc *me)
                      CLONE_PARENT | CLONE_THREAD | CLONE_SETTLS | CLONE_PARENT_SETTID |
                      CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID;
     uint64_t without = CLONE_PTRACE | CLONE_SYSVSEM | CLONE_DETACHED | CLONE_UNTRACED |
-                       CLONE_IO; /* no effect here */
+                       CLONE_IO; /* flags that have no effect in this kernel */
 
     if ((f & ~(known | without)) != 0 || ca->exit_signal < 0 || ca->exit_signal > NSIG)
         return -EINVAL;

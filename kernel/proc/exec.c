@@ -87,7 +87,7 @@ static int parse_script(uint8_t *line, size_t n, char **interp, char **arg)
 
     if (end == NULL) {
         if (n == SCRIPT_LINE)
-            return -ENOEXEC; /* the line can be longer than SCRIPT_LINE */
+            return -ENOEXEC; /* the line may be longer than SCRIPT_LINE */
         end = line + n;
     }
     while (end > p && is_space_or_tab(end[-1]))
@@ -240,7 +240,7 @@ static int end_other_lwps(struct lwp *l)
             err = -EINTR;
         spin_unlock(&p->sig->lock);
     }
-    if (err == 0 && (int)l->t.tid != p->pid) { /* X3 */
+    if (err == 0 && (int)l->t.tid != p->pid) { /* the calling LWP gets the pid as its tid (X3) */
         id_drop((int)l->t.tid);
         list_remove(&l->hash_link);
         l->t.tid = (uint32_t)p->pid;
@@ -321,7 +321,8 @@ static void commit_exec(struct exec *x, struct proc *p, struct lwp *l, struct re
         p->fs = x->fs;
         x->fs = NULL;
     }
-    if (x->cred != NULL && !cred_superuser(l->cred)) { /* traced since make_setid_cred() */
+    /* tracing may have begun after make_setid_cred(): end it */
+    if (x->cred != NULL && !cred_superuser(l->cred)) {
         truss = p->truss;
         p->truss = NULL;
         p->track = false;
@@ -390,7 +391,8 @@ static int prepare_exec(struct exec *x, struct proc *p, struct lwp *l)
     if (err != 0 || (p->nlwps == 1 && (int)l->t.tid == p->pid))
         return err;
     err = end_other_lwps(l);
-    return err != 0 ? err : unshare_for_exec(x, p); /* parts that an LWP has shared meanwhile */
+    /* copy parts that another LWP has shared meanwhile */
+    return err != 0 ? err : unshare_for_exec(x, p);
 }
 
 int proc_exec(const char *path, struct exec_args *ea, struct regs *r)

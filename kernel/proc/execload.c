@@ -15,8 +15,8 @@
 #include "lib/string.h"
 
 #define PIE_BASE  0x555555554000ul
-#define PIE_PAGES (1ul << 24) /* random places, in pages: 64 GiB */
-#define BRK_PAGES (1ul << 13) /* random places for the break, in pages: 32 MiB */
+#define PIE_PAGES (1ul << 24) /* the load address varies over this many pages: 64 GiB */
+#define BRK_PAGES (1ul << 13) /* the break varies over this many pages: 32 MiB */
 
 static const uint8_t zeros[PAGE_SIZE];
 

@@ -39,7 +39,7 @@ enum {
     AT_MINSIGSTKSZ = 51,
     NAUX = 21
 };
-#define STACK_PAGES (1ul << 15)   /* random places for its top, in pages: 128 MiB */
+#define STACK_PAGES (1ul << 15)   /* the top of the stack varies over this many pages: 128 MiB */
 #define STACK_FIRST (128ul << 10) /* bytes mapped at first, beyond the arguments */
 #define MIN_ARGS    (128ul << 10)
 

@@ -306,14 +306,14 @@ noreturn void lwp_exit(int status)
     if (p->nlwps == 1) {
         spin_unlock(&proc_lock);
         lwp_free_list(&dead);
-        process_end(l, status); /* I1 */
+        process_end(l, status); /* l is the last LWP (I1) */
     }
     spin_unlock(&proc_lock);
     lwp_free_list(&dead);
     curthread->as = NULL; /* the reference belongs to the process, not to the LWP */
     irq_disable();        /* I10 */
     spin_lock(&proc_lock);
-    if (p->nlwps == 1) { /* the others have ended meanwhile */
+    if (p->nlwps == 1) { /* the other LWPs have ended meanwhile */
         spin_unlock(&proc_lock);
         irq_enable();
         process_end(l, status);

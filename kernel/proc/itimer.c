@@ -132,15 +132,15 @@ struct cpu_timer {
     struct proc *p;
     int which; /* ITIMER_VIRTUAL, ITIMER_PROF */
     struct timer timer;
-    uint64_t target_ns; /* CPU time (proc_cpu_ns()) of the next signal */
+    uint64_t target_ns; /* CPU time (proc_cpu_ns()) at which the next signal is sent */
     uint64_t interval_ns;
     uint64_t seen_ns; /* proc_cpu_ns() at the last check */
     _Atomic bool stopped, parked;
 };
 
 /*
- * CPU time of p in ns.  *nlwps is the number of its LWPs, which limits how fast the CPU time
- * can grow; 0: p is ending.
+ * Returns the CPU time of p in ns.  *nlwps is the number of LWPs of p, which limits how fast the CPU
+ * time can grow; 0: p is ending.
  */
 static uint64_t cpu_time_now(struct proc *p, unsigned *nlwps)
 {
@@ -155,7 +155,10 @@ static uint64_t cpu_time_now(struct proc *p, unsigned *nlwps)
 
 static void expire_cpu_timer(struct timer *tm);
 
-/* Arm ct for the earliest moment at which nlwps LWPs can reach the target; `used`: their CPU time now, ns. */
+/*
+ * Arm ct for the earliest moment at which nlwps LWPs can reach the target; `used`: CPU time of the
+ * process now, ns.
+ */
 static void arm_cpu_timer(struct cpu_timer *ct, uint64_t used, unsigned nlwps)
 {
     uint64_t left = ct->target_ns > used ? ct->target_ns - used : 0;

@@ -135,7 +135,7 @@ int lwp_charge(struct lwp *l, struct ucount *uc, const struct cred *cr, uint64_t
 
 void lwp_uncharge(struct lwp *l)
 {
-    thread_set_fss(&l->t, NULL); /* l can still run for a moment */
+    thread_set_fss(&l->t, NULL); /* because l can still run for a moment */
     l->ucount->nlwps--;
     total_lwps--;
     ucount_put(l->ucount);

@@ -37,8 +37,8 @@ enum {
     RETRY_NS = 20000000,   /* 20 ms: one wait for memory or for a search */
     TRIES = 2,             /* waits before a faulting process kills itself */
     USERS = 8,             /* users that one search compares */
-    HOG = 1024,            /* in pages: programs and their libraries have fewer */
-    USERS_PART = 16,       /* a part of 1/16, like the superuser's part in net/memory.c */
+    HOG = 1024,            /* pages; programs and their libraries have fewer pages than this */
+    USERS_PART = 16,       /* 1/16 of all memory is the most that a user may have beyond promises */
     VICTIM_TICKS = 2 * HZ, /* 2 s: a victim that exists longer is skipped */
     SEARCH_NAPS = 50,      /* most waits of RETRY_NS: the search can need a lock of the waiter */
 };
@@ -52,16 +52,16 @@ static _Atomic uint64_t oom_ended, oom_kills;
 /* The pages that a user's processes have beyond their promises. */
 struct taker {
     uint32_t uid;
-    int64_t own;        /* private memory of all its processes */
-    int64_t most;       /* any memory, of the process with most */
-    struct proc *worst; /* that process, with a reference; NULL: a free entry */
+    int64_t own;        /* private memory of all processes of the user */
+    int64_t most;       /* all memory beyond its promise of the process that has most of it */
+    struct proc *worst; /* the process of `most`, with a reference; NULL: this entry is free */
 };
 
 /* The state of a search for a process to kill. */
 struct search {
     struct taker taker[USERS];
     int64_t largest;    /* pages of the largest process of an ordinary user */
-    struct proc *large; /* that process, held                               */
+    struct proc *large; /* the process of `largest`, with a reference */
 };
 
 /* The entry of user `uid`.  A new one replaces the entry with the least private memory. */
@@ -177,7 +177,7 @@ static void kill_for_memory(struct proc *p)
     l = list_empty(&p->lwps) ? NULL : list_first(&p->lwps, struct lwp, proc_link);
     if (!p->exiting && p->memory_kill == 0 && l != NULL)
         warn("out of memory: killed process %d (%s)", p->pid, l->t.name);
-    if (p->memory_kill == 0) /* several threads can have chosen it at the same time */
+    if (p->memory_kill == 0) /* several threads can have chosen p at the same time */
         p->memory_kill = lbolt | 1;
     spin_unlock(&proc_lock);
     sig_send_proc(p, SIGKILL, NULL);

@@ -130,7 +130,7 @@ static long lead_new_session(struct proc *p)
 
     if (s == NULL)
         return -ENOMEM;
-    s->refs++; /* dropped below; the group has its own reference */
+    s->refs++; /* this reference is dropped below; the group has a reference of its own */
     pg = pgrp_new(p->pid, s);
     if (pg != NULL) {
         s->leader = p;

@@ -153,7 +153,7 @@ int lwp_new(struct proc *p, struct lwp *creator, const char *name, void (*entry)
 
 void lwp_free(struct lwp *l)
 {
-    if (!l->t.exiting) /* never ran */
+    if (!l->t.exiting) /* the LWP has never run */
         thread_unhome(&l->t);
     thread_destroy(&l->t);
     cred_release(l->cred);

@@ -42,7 +42,7 @@ static void decide_restart(struct regs *r, const struct sigaction *act)
     } else {
         r->rax = (uint64_t)-EINTR;
     }
-    r->orig_rax = UINT64_MAX; /* S4 */
+    r->orig_rax = UINT64_MAX; /* the restart is decided only once (S4) */
 }
 
 /*
@@ -71,7 +71,7 @@ static void stop_process(struct lwp *l, int sig)
     spin_unlock(&proc_lock);
 }
 
-/* The next signal to act on, with *info and *act, or 0 [S]. */
+/* Returns the next signal to act on, with its *info and *act; 0: there is none [S]. */
 static int next_signal(struct lwp *l, struct siginfo *info, struct sigaction *act)
 {
     struct sighand *sh = l->proc->sig;
@@ -82,7 +82,8 @@ static int next_signal(struct lwp *l, struct siginfo *info, struct sigaction *ac
         *info = l->fault_info;
         *act = sh->act[sig - 1];
         if ((l->sigmask & SIGBIT(sig)) || act->handler == SIG_IGN)
-            act->handler = SIG_DFL; /* S5 */
+            /* a synchronous fault whose signal is blocked or ignored ends the process (S5) */
+            act->handler = SIG_DFL;
         return sig;
     }
     while ((sig = sig_take(l, ~l->sigmask, info)) != 0) {

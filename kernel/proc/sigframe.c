@@ -160,10 +160,12 @@ int sigframe_push(struct lwp *l, struct regs *r, int sig, const struct siginfo *
         !sig_on_altstack(l, top - SIGFRAME_MAX))
         return -EFAULT; /* nested handlers have used up the alternate stack */
     fp = (top - FPU_SIZE) & ~63ul;
-    at = ((fp - sizeof f) & ~15ul) - 8; /* as after a call: rsp % 16 == 8 */
+    /* the handler must find the stack as after a call: rsp % 16 == 8 */
+    at = ((fp - sizeof f) & ~15ul) - 8;
 
     thread_fpu_save(&l->t);
-    memset((char *)l->t.fpu + 464, 0, 48); /* software bytes: no extended state follows */
+    /* clear the bytes for software use: no extended state follows */
+    memset((char *)l->t.fpu + 464, 0, 48);
     if (copy_out(fp, l->t.fpu, FPU_SIZE) != 0)
         return -EFAULT;
     f.pretcode = act->restorer;

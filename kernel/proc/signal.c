@@ -95,7 +95,7 @@ void sig_recalc_locked(struct lwp *l)
     if (on)
         atomic_fetch_or(&l->t.ast, AST_SIGNAL);
     else if (atomic_load_explicit(&l->t.ast, memory_order_relaxed) & AST_SIGNAL)
-        atomic_fetch_and(&l->t.ast, ~(uint32_t)AST_SIGNAL); /* S2 */
+        atomic_fetch_and(&l->t.ast, ~(uint32_t)AST_SIGNAL); /* no signal is pending for l (S2) */
 }
 
 void sig_recalc(void)
@@ -191,7 +191,7 @@ static bool is_signal_ignored(const struct proc *p, const struct lwp *l, int sig
     if (l != NULL && (l->sigmask & SIGBIT(sig)))
         return false;
     if (h == SIG_DFL && p == proc_initial && (!sig_default_ignored(sig)))
-        return true; /* process 1 gets only signals that it catches */
+        return true; /* process 1 gets only signals for which it has a handler */
     return h == SIG_IGN || (h == SIG_DFL && sig_default_ignored(sig));
 }
 

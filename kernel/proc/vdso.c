@@ -23,7 +23,7 @@
 extern const char vdso_image_start[], vdso_image_end[];
 
 static struct vm_object *vdso_object;
-static uint64_t vdso_pages; /* with the data page */
+static uint64_t vdso_pages; /* number of pages, including the data page */
 static struct vdso_data *data;
 static struct spinlock update_lock = SPINLOCK_INIT(RANK_LOG);
 

@@ -13,7 +13,7 @@
 
 #include "lib/errno.h"
 
-/* Whether the argument `pid` of wait4(2), called by process `me`, includes its child c [P]. */
+/* Whether argument `pid` of a wait4(2) by process `me` includes child c of `me` [P]. */
 static bool wait_pid_covers(const struct proc *c, const struct proc *me, int pid)
 {
     if (pid > 0)
@@ -23,7 +23,7 @@ static bool wait_pid_covers(const struct proc *c, const struct proc *me, int pid
     return pid == -1 || c->pgrp->pgid == -pid;
 }
 
-/* Whether wait4(pid, options) of process `me` includes its child c [P]. */
+/* Whether wait4(pid, options) by process `me` includes child c of `me` [P]. */
 static bool is_eligible_child(const struct proc *c, const struct proc *me, int pid,
                               unsigned options)
 {

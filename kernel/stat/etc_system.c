@@ -28,8 +28,8 @@
 enum { WORD_MAX = 64, ASSIGNED_MAX = 64 };
 
 struct cursor {
-    const char *p, *end; /* the rest of the line     */
-    unsigned line;       /* its number, from 1       */
+    const char *p, *end; /* the rest of the line */
+    unsigned line;       /* number of the line, from 1 */
 };
 
 /* The tunables that the file has assigned with `=`.  A second assignment causes a warning. */
@@ -61,7 +61,10 @@ static bool is_at_line_end(struct cursor *c)
     return c->p == c->end;
 }
 
-/* Skips blanks, then takes the next character if it is `ch`; false if it is another one. */
+/*
+ * Skips blanks, then takes the next character if it is `ch`; returns false if it is another
+ * character.
+ */
 static bool take_char(struct cursor *c, char ch)
 {
     if (is_at_line_end(c) || *c->p != ch)
@@ -70,7 +73,10 @@ static bool take_char(struct cursor *c, char ch)
     return true;
 }
 
-/* Takes a word of letters, digits, `_` and `.`; false if there is none (word is "") or the word is too long. */
+/*
+ * Takes a word of letters, digits, `_` and `.`; returns false if there is no word (then word[] is
+ * "") or if the word is too long.
+ */
 static bool take_word(struct cursor *c, char word[WORD_MAX])
 {
     size_t n = 0;
@@ -91,7 +97,7 @@ static void warn_about_line(const struct cursor *c, const char *what)
 struct number {
     char sign; /* '~', '-', or 0 */
     char word[WORD_MAX];
-    uint64_t value; /* of the word */
+    uint64_t value; /* the value of `word` */
 };
 
 /* Takes [~|-]number; false unless all of the word is a number of at most 64 bits. */
@@ -148,7 +154,8 @@ static void warn_value_refused(const struct cursor *c, const struct tunable *t, 
 {
     uint64_t now = tunable_get(t);
     char sign[2] = {n->sign, '\0'};
-    char stays[24] = "the default"; /* the default may not be computed yet */
+    /* printed if the value is out of range: the default may not be computed yet */
+    char stays[24] = "the default";
 
     if (now >= t->least && now <= t->greatest)
         snprintf(stays, sizeof stays, "%lu", now);

@@ -14,8 +14,10 @@
 enum { LOG_SIZE = 32768, LINE_MAX = 320 };
 
 static char ring[LOG_SIZE];
-static uint64_t written; /* bytes since boot; ring index = written % LOG_SIZE */
-static uint64_t cleared; /* `written` at the last clear; klog_read() without `all` begins there */
+/* bytes of messages since boot; the next byte goes to ring[written % LOG_SIZE] */
+static uint64_t written;
+/* value of `written` when the messages were last cleared; klog_read() without `all` begins there */
+static uint64_t cleared;
 static struct spinlock log_lock = SPINLOCK_INIT(RANK_LOG);
 static bool panicking;
 

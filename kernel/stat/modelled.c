@@ -38,7 +38,7 @@ void modelled_switch_now(struct modelled *from, struct modelled *to)
 
     if (to != NULL)
         atomic_store(&to->coming,
-                     true); /* before the doorbell, which makes this CPU count for `to` */
+                     true); /* set before the doorbell, which makes this CPU count for `to` */
     slot->arg[0] = to != NULL ? to->time_ps : 0;
     FP_DOORBELL(FP_OP_SWITCH);
     if (from != NULL) {

@@ -42,8 +42,9 @@ const char *ksym_lookup(uint64_t addr, uint64_t *off)
 }
 
 /*
- * Prints one line.  For a return address, the function of the call before it is looked up.  The reason: if the
- * called function does not return, the call can be the last instruction of its function.
+ * Prints one line of a backtrace.  For a return address, looks up the function that contains the
+ * call before that address.  The reason: if the called function does not return, the call can be
+ * the last instruction of its function.
  */
 static void print_stack_frame(uint64_t rip, bool is_return)
 {
@@ -65,7 +66,7 @@ static void print_callers(uint64_t rbp)
             break;
         print_stack_frame(frame[1], true);
         if (frame[0] <= rbp ||
-            frame[0] - rbp >= FAR) /* in the last frame this is a value of the program */
+            frame[0] - rbp >= FAR) /* in the last frame, frame[0] is a value of the program */
             break;
         rbp = frame[0];
     }

@@ -57,7 +57,8 @@ void trace_ring_put(struct trace_ring *r, const struct trace_record *rec)
 {
     uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
 
-    atomic_thread_fence(memory_order_release); /* the last store of head comes before the copy */
+    /* the previous store of `head` comes before this copy */
+    atomic_thread_fence(memory_order_release);
     copy_trace_record(&r->slot[head & r->mask], rec);
     atomic_store_explicit(&r->head, head + 1, memory_order_release);
 }

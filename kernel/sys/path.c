@@ -93,7 +93,7 @@ int at_vnode(int dirfd, uint64_t upath, bool empty_ok, bool nofollow, struct vno
     if (ap.path[0] == '\0' && empty_ok) {
         *out = ap.file != NULL ? ap.file->vn : ap.ctx.cwd;
         if (*out == NULL)
-            err = -EINVAL; /* the descriptor has no vnode, such as a pipe */
+            err = -EINVAL; /* the file of the descriptor has no vnode (a pipe, for example) */
         else
             vn_hold(*out);
     } else {

@@ -116,10 +116,13 @@ static void sleep_with_spinlock(void)
 
     mutex_init(&m, SLEEP_PIPE);
     spin_lock(&l);
-    mutex_enter(&m); /* m is free: the check must not depend on an actual wait */
+    mutex_enter(&m); /* m is free: the check must not depend on whether the thread has to wait */
 }
 
-/* Writes to a freed object, then frees objects until it leaves the quarantine and is checked. */
+/*
+ * Writes to a freed object, then frees other objects until the first one leaves the quarantine and
+ * is checked.
+ */
 static void write_freed_object(void)
 {
     uint64_t *freed = kmem_alloc(64);

@@ -32,7 +32,10 @@ long sys_fchmodat(struct regs *r)
     return chmod_path((int)r->arg[0], r->arg[1], r->arg[2]);
 }
 
-/* Calls vn_setattr() for the file of a descriptor.  -EBADF; -EINVAL if it has no vnode, such as a pipe. */
+/*
+ * Calls vn_setattr() for the file of a descriptor.  -EBADF; -EINVAL if the file has no vnode (a
+ * pipe, for example).
+ */
 static long setattr_fd(uint64_t fd, unsigned mask, const struct vattr *va)
 {
     struct file *f = fd_file(fd);
@@ -52,7 +55,10 @@ long sys_fchmod(struct regs *r)
     return setattr_fd(r->arg[0], VA_MODE, &va);
 }
 
-/* VA_UID and VA_GID for the ids that chown(2) changes: an id of -1 stays as it is. */
+/*
+ * Returns VA_UID, VA_GID or both, for the ids that chown(2) changes.  An argument of -1 leaves the
+ * id unchanged.
+ */
 static unsigned chown_mask(const struct vattr *va)
 {
     return (va->uid != UINT32_MAX ? VA_UID : 0) | (va->gid != UINT32_MAX ? VA_GID : 0);

@@ -189,7 +189,10 @@ long sys_pipe2(struct regs *r)
     return do_pipe(r->arg[0], (unsigned)r->arg[1]);
 }
 
-/* F_SETFL: changes the flags in `may`; open(2) sets the others once.  0, -EINVAL, -EPERM. */
+/*
+ * F_SETFL: changes only the flags in `may`.  The other flags are set once, by open(2).  0, -EINVAL,
+ * -EPERM.
+ */
 static long set_status_flags(struct file *f, unsigned flags)
 {
     const unsigned may = O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME;
@@ -235,7 +238,7 @@ static int decode_flock_range(struct file *f, const struct user_flock *u, struct
         return -EINVAL;
     if (u->len < 0) {
         lr->end = lr->start - 1;
-        lr->start += u->len; /* no overflow: start was not negative */
+        lr->start += u->len; /* this does not overflow, because start was not negative */
     }
     return lr->start < 0 ? -EINVAL : 0;
 }

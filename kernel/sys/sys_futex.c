@@ -25,7 +25,10 @@ enum {
     FUTEX_REALTIME = 0x100,
 };
 
-/* restart.fn: continues an interrupted FUTEX_WAIT that has a timeout, with its first deadline. */
+/*
+ * A restart function (restart.fn): continues an interrupted FUTEX_WAIT that has a timeout, with the
+ * original deadline.
+ */
 static long restart_futex_wait(struct lwp *l)
 {
     int err = futex_wait(l->restart.arg[0], (uint32_t)l->restart.arg[1], FUTEX_ANY,

@@ -16,7 +16,7 @@
 #include "sys/rusage.h"
 #include "x86/uaccess.h"
 
-#define KEEP UINT32_MAX /* -1: leave this id as it is */
+#define KEEP UINT32_MAX /* the argument -1: leave this id unchanged */
 
 long sys_getuid(struct regs *r)
 {
@@ -42,7 +42,7 @@ long sys_getegid(struct regs *r)
     return curcred()->egid;
 }
 
-/* The ids of a user or of a group: the rules for both are the same. */
+/* The user ids or the group ids of a process: the rules for both are the same. */
 struct cred_ids {
     uint32_t real, effective, saved, fs;
 };

@@ -87,7 +87,7 @@ static int copy_in_iovec(struct iovec *v, uint64_t uiov, size_t n, size_t *total
     return 0;
 }
 
-/* readv and its variants; off -1: at the file's position. */
+/* readv(2), writev(2) and their variants.  off -1: at the file's position. */
 static long move_vec(struct regs *r, enum uio_dir dir, loff_t off)
 {
     struct iovec few[IOV_STACK], *v = few;
@@ -188,7 +188,8 @@ static long copy_file(struct file *in, loff_t *pos, struct file *out, size_t cou
         if (put < got)
             break;
     }
-    return done > 0 ? (long)done : n; /* can be 0 if the process is killed: then it is not used */
+    /* can be 0 if the process is being killed; then no program sees the result */
+    return done > 0 ? (long)done : n;
 }
 
 /* sendfile(out, in, *offset, count) */
@@ -237,7 +238,7 @@ long sys_sendfile(struct regs *r)
 struct dirents {
     char *buf;
     size_t size, used;
-    bool full; /* an entry did not fit */
+    bool full; /* an entry did not fit into the rest of `buf` */
 };
 
 struct user_dirent {

@@ -59,7 +59,8 @@ static long copy_out_lgrp_info(int id, uint64_t ubuf)
 /* Argument of get_lgrp_affinity() and set_lgrp_affinity(). */
 struct affinity {
     unsigned lgrp;
-    int level; /* 0 none, 1 weak, 2 strong; result of get, argument of set */
+    /* 0 none, 1 weak, 2 strong; result of get_lgrp_affinity(), argument of set_lgrp_affinity() */
+    int level;
 };
 
 static int get_lgrp_affinity(struct lwp *l, void *arg)
@@ -83,7 +84,7 @@ static int get_home_lgrp(struct lwp *l, void *arg)
     return 0;
 }
 
-/* The ABI's affinities, by level. */
+/* The affinities of the user ABI, indexed by level. */
 static const int levels[] = {LGRP_AFF_NONE, LGRP_AFF_WEAK, LGRP_AFF_STRONG};
 
 /* The level of an affinity of the ABI, or -EINVAL. */
@@ -115,8 +116,8 @@ static long do_lgrp_affinity(struct procset *who, int lgrp, int affinity, bool s
 }
 
 /*
- * LGRP_OP_LWP_*, for plgrp: calls fn under proc_lock for one LWP of any process.  `change`: the caller needs
- * permission to change it.  The result of fn, or -ESRCH, -EPERM.
+ * LGRP_OP_LWP_*, for plgrp: calls fn under proc_lock for one LWP of any process.  `change`: the
+ * caller needs permission to change the LWP.  Returns the result of fn, or -ESRCH, -EPERM.
  */
 static long apply_to_lwp(int pid, int lwpid, lwp_fn fn, void *arg, bool change)
 {

@@ -59,7 +59,7 @@ static int check_mapping(struct file *f, int prot, int flags, int *never)
     return 0;
 }
 
-/* Mapping /dev/zero is the traditional way to get anonymous memory. */
+/* Is `f` /dev/zero?  Mapping it is the traditional way to get anonymous memory. */
 static bool is_dev_zero(const struct file *f)
 {
     return f->vn != NULL && f->vn->type == VCHR && f->vn->rdev == makedev(1, 5);
@@ -71,7 +71,10 @@ static uint64_t memlock_limit(void)
     return cred_superuser(curcred()) ? UINT64_MAX : limit(RLIMIT_MEMLOCK);
 }
 
-/* MAP_LOCKED: locks a new mapping and returns its address.  If it exceeds the limit, unmaps it; returns -EAGAIN. */
+/*
+ * MAP_LOCKED: locks a new mapping and returns its address.  If the mapping exceeds the limit,
+ * unmaps it and returns -EAGAIN.
+ */
 static long lock_mapping(uint64_t addr, uint64_t len)
 {
     if (as_mlock(current_as(), addr, len, true, memlock_limit()) == 0 ||
@@ -266,7 +269,7 @@ static bool meminfo_answer(uint32_t req, uint64_t addr, const struct as_page_inf
     case MEMINFO_VPAGESIZE:
         *out = pi->pagesize;
         return pi->present;
-    case MEMINFO_VREPLCNT: /* there are no replicas */
+    case MEMINFO_VREPLCNT: /* the kernel never makes replicas of pages */
         *out = 0;
         return pi->present;
     case MEMINFO_PLGRP:

@@ -119,7 +119,8 @@ static long call_with_sockaddr(struct regs *r, int (*fn)(struct file *, const st
     err = file_is_socket(f) ? copy_in_sockaddr(&a, r->arg[1], r->arg[2]) : -ENOTSOCK;
     if (err == 0 && socket_family(f) == AF_UNIX) {
         if (create && socket_name(f, false, &old) == 0 && old.len > 2)
-            err = -EINVAL; /* already bound: fail before a second file is created */
+            /* the socket is already bound: fail before a second socket file is created */
+            err = -EINVAL;
         else
             err = unix_resolve(&a, create);
     }

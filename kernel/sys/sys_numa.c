@@ -120,7 +120,7 @@ long sys_get_mempolicy(struct regs *r)
         if (mode < 0)
             return mode;
     } else if (addr != 0 || ((flags & MPOL_F_NODE) && mp->mode != MPOL_INTERLEAVE)) {
-        return -EINVAL; /* only a thread that interleaves has a next node */
+        return -EINVAL; /* only a thread whose policy is MPOL_INTERLEAVE has a next node */
     } else {
         mode = (flags & MPOL_F_NODE) ? (int)mempolicy_next(mp) : mp->mode | mp->flags;
         nodes = mp->flags != 0 ? mp->asked : mp->nodes;

@@ -20,7 +20,10 @@
 
 enum { POLL_STACK = 32, NFDS_MAX = 1 << 16 };
 
-/* The deadline `ns` from now, as an argument of poll_files(); ns 0: 0, do not wait. */
+/*
+ * Returns the deadline `ns` nanoseconds from now, for poll_files().  If ns is 0, returns 0: do not
+ * wait.
+ */
 static uint64_t deadline_after(int64_t ns)
 {
     uint64_t at;
@@ -32,7 +35,10 @@ static uint64_t deadline_after(int64_t ns)
     return at;
 }
 
-/* Calls poll_files() for the `n` entries at user address `ufds`.  Descriptors that are ready, or -errno. */
+/*
+ * Calls poll_files() for the `n` entries at user address `ufds`.  Returns the number of descriptors
+ * that are ready, or -errno.
+ */
 static long poll_user_fds(uint64_t ufds, uint64_t n, uint64_t deadline)
 {
     struct pollfd few[POLL_STACK], *fds = few;
@@ -126,7 +132,10 @@ long sys_ppoll(struct regs *r)
     return n;
 }
 
-/* select's sets for read, write, except: in[] from the program, out[] as the result. */
+/*
+ * The three sets of select(2) for read, write and except: in[] comes from the program, out[] is the
+ * result.
+ */
 struct fdsets {
     uint64_t *in[3], *out[3];
     size_t words; /* size of each set, in 64-bit words */

@@ -76,7 +76,7 @@ long sys_clone(struct regs *r)
     return proc_clone(&ca, r);
 }
 
-/* Not implemented: C libraries then use clone(2). */
+/* clone3(2) is not implemented: C libraries then use clone(2). */
 long sys_clone3(struct regs *r)
 {
     (void)r;
@@ -93,7 +93,9 @@ long sys_exit_group(struct regs *r)
     proc_exit_group((int)(r->arg[0] & 0xff) << 8);
 }
 
-/* The strings of execve's arguments and environment, each with its NUL; bytes. */
+/*
+ * The strings of execve's arguments and environment, each ended by a NUL.  The sizes are in bytes.
+ */
 struct arg_buf {
     char *buf;
     size_t size, len, max;
@@ -182,7 +184,7 @@ static long do_execve(struct vnode *vn, const char *path, uint64_t argv, uint64_
     if (err == 0)
         err = add_arg_vector(&b, argv, &ea.nargs);
     if (err == 0 && ea.nargs == 0) {
-        b.buf[b.len++] = '\0'; /* an empty argv[0], because programs expect one */
+        b.buf[b.len++] = '\0'; /* an empty argv[0], because programs expect that argv[0] exists */
         ea.nargs = 1;
     }
     if (err == 0)

@@ -66,7 +66,7 @@ long sys_pset_assign(struct regs *r)
 }
 
 struct binding {
-    struct cpupart *to; /* NULL: only query */
+    struct cpupart *to; /* set to bind to; NULL: only query */
     int old;            /* set of the first LWP, before the call */
     bool have_old;
 };

@@ -68,7 +68,7 @@ static bool is_rt_policy(int policy)
     return policy == SCHED_FIFO || policy == SCHED_RR;
 }
 
-/* 0 if `policy` exists and `prio` is legal for it; else -EINVAL. */
+/* Returns 0 if `policy` exists and `prio` is legal for it; else -EINVAL. */
 static int check_sched_policy(int policy, int prio)
 {
     if (is_rt_policy(policy))
@@ -156,7 +156,10 @@ long sys_sched_getparam(struct regs *r)
     return copy_out(r->arg[1], &prio, sizeof prio);
 }
 
-/* rt_bound for a real-time policy, 0 for any other, -EINVAL if there is no such policy. */
+/*
+ * Returns rt_bound for a real-time policy, 0 for any other policy, -EINVAL if there is no such
+ * policy.
+ */
 static long priority_bound(int policy, int rt_bound)
 {
     if (is_rt_policy(policy))
@@ -174,7 +177,10 @@ long sys_sched_get_priority_min(struct regs *r)
     return priority_bound((int)r->arg[0], 1);
 }
 
-/* Stores the time slice: always 100 ms, although TS slices vary; 0 for SCHED_FIFO, which has none. */
+/*
+ * Stores the time slice: always 100 ms, although TS slices vary; 0 for SCHED_FIFO, which has no
+ * time slice.
+ */
 long sys_sched_rr_get_interval(struct regs *r)
 {
     enum { SLICE_NS = 100000000 };
@@ -189,7 +195,7 @@ long sys_sched_rr_get_interval(struct regs *r)
     return copy_out(r->arg[1], &t, sizeof t);
 }
 
-/* The real user id of p; UINT32_MAX if p has no LWP.  The caller holds proc_lock. */
+/* Returns the real user id of p; UINT32_MAX if p has no LWP.  The caller holds proc_lock. */
 static uint32_t real_uid(struct proc *p)
 {
     return list_empty(&p->lwps) ? UINT32_MAX
@@ -301,7 +307,11 @@ enum { IOPRIO_WHO_PROCESS = 1 }; /* `which` of ioprio_set(2) is that of getprior
 
 struct ioprio_change {
     uint16_t prio;
-    int err; /* -ESRCH: no LWP so far; 0: some are set; -EPERM: one is refused, the others are skipped */
+    /*
+     * -ESRCH: no LWP was found so far; 0: all LWPs so far were changed; -EPERM: one change was
+     * refused, and the other LWPs are skipped
+     */
+    int err;
     const struct cred *cr;
 };
 
@@ -348,13 +358,16 @@ static void find_best_ioprio(struct proc *p, struct lwp *named, void *arg)
     struct lwp *l;
 
     if (named != NULL)
-        *best = named->ioprio; /* the value as it was set, not the effective one */
+        *best = named->ioprio; /* the value that was set, not the effective priority */
     else
         LIST_FOREACH (l, &p->lwps, proc_link)
             *best = min_of(*best, (int)lwp_ioprio(l));
 }
 
-/* ioprio_get(which, who): the highest priority, the lowest number; -EINVAL: no such `which`; -ESRCH. */
+/*
+ * ioprio_get(which, who): returns the highest priority (the lowest number) of the named LWPs;
+ * -EINVAL: no such `which`; -ESRCH.
+ */
 long sys_ioprio_get(struct regs *r)
 {
     int best = INT32_MAX;

@@ -23,7 +23,8 @@
 #include "pages/object.h"
 #include "x86/uaccess.h"
 
-enum { SHM_PLACES = 1024, SHM_ROOT = 64 }; /* most segments; the last SHM_ROOT: root only */
+/* places in the table; the last SHM_ROOT of them are only for root */
+enum { SHM_PLACES = 1024, SHM_ROOT = 64 };
 enum { IPC_PRIVATE = 0, IPC_CREAT = 01000, IPC_EXCL = 02000 };
 enum { SHM_HUGETLB = 04000 }; /* flag of shmget */
 enum {
@@ -50,14 +51,16 @@ struct shmid_ds {
 _Static_assert(sizeof(struct shmid_ds) == 112, "struct shmid_ds");
 
 struct shm {
-    struct vm_object *obj; /* [c] with one reference                    */
-    struct shmid_ds ds;    /* under shm_lock; nattch is not used        */
-    bool huge;             /* [c] made of huge pages                    */
-    uint32_t locker;       /* under shm_lock: user id that locked it    */
+    struct vm_object *obj; /* [c] with one reference */
+    struct shmid_ds ds;    /* under shm_lock; nattch is not used */
+    bool huge;             /* [c] the segment is made of huge pages */
+    /* under shm_lock: id of the user that locked the segment; 0: not locked by an ordinary user */
+    uint32_t locker;
 };
 
 static struct shm *table[SHM_PLACES];
-static uint16_t used_before[SHM_PLACES]; /* count of uses; the low 15 bits are in the number */
+/* how often each place was used; the low 15 bits are a part of the segment's number */
+static uint16_t used_before[SHM_PLACES];
 static struct mutex shm_lock;
 
 void shm_init(void)
@@ -105,7 +108,10 @@ static int check_shm_access(const struct shm *s, unsigned want)
     return (mode & want) == want || cred_superuser(cr) ? 0 : -EACCES;
 }
 
-/* Creates a segment of `size` bytes.  Its number; -ENOSPC: the table is full; -ENOMEM; -EINVAL: bad size. */
+/*
+ * Creates a segment of `size` bytes.  Returns its number; -ENOSPC: the table is full; -ENOMEM;
+ * -EINVAL: bad size.
+ */
 static int create_shm_segment(int key, uint64_t size, int flags)
 {
     const struct cred *cr = curcred();
@@ -144,7 +150,10 @@ static int create_shm_segment(int key, uint64_t size, int flags)
     return shm_id_of_place(place);
 }
 
-/* shmget() for a segment that exists.  Returns its id, -EEXIST, -EACCES; -EINVAL: it is smaller than `size`. */
+/*
+ * shmget() for a segment that exists.  Returns its id, -EEXIST, -EACCES; -EINVAL: the segment is
+ * smaller than `size`.
+ */
 static int get_old_segment(unsigned place, uint64_t size, int flags, unsigned want)
 {
     int err;
@@ -248,8 +257,11 @@ static int set_or_remove_shm(struct shm *s, unsigned place, int cmd, uint64_t ud
     if (cmd == IPC_RMID) {
         table[place] = NULL;
         if (s->locker != 0)
-            s->obj->locked =
-                false; /* the user's lock count no longer includes it: it must not stay locked */
+            /*
+             * the user's lock count no longer includes the segment, so its pages must not stay
+             * locked
+             */
+            s->obj->locked = false;
         object_release(s->obj);
         kmem_free(s);
         return 0;

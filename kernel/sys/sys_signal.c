@@ -180,7 +180,8 @@ long sys_rt_sigtimedwait(struct regs *r)
     l->sigwait = set;
     while ((sig = sig_take(l, set, &info)) == 0 && err == 0) {
         err = cv_wait_sig_spin(&never, lock, deadline, "sigtimedwait");
-        if (err == -EINTR) { /* the signal can be in `set`, or another LWP can have taken it */
+        /* the signal can be in `set`, or another LWP can have taken the signal */
+        if (err == -EINTR) {
             sig_recalc_locked(l);
             err = signal_pending() ? -EINTR : 0;
         }

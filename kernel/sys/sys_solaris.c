@@ -54,7 +54,8 @@ int ids_apply(const struct procset *who, lwp_fn fn, void *arg)
     spin_unlock(&proc_lock);
     if (err == 0 && !any)
         err = -ESRCH;
-    if (self != NULL) { /* without the lock, because fn can move the caller to another CPU */
+    /* fn runs without the lock, because it can move the caller to another CPU */
+    if (self != NULL) {
         one = fn(self, arg);
         if (one != 0)
             err = one;

@@ -51,7 +51,7 @@ static int add_swap_area(struct vnode *vn, const char *name)
     } else if (vn->type != VREG) {
         return -EINVAL;
     } else {
-        err = vn_deny_write(vn); /* from now on only swap writes to its blocks */
+        err = vn_deny_write(vn); /* from now on only swapping writes to the blocks of the file */
         if (err != 0)
             return err;
         err = map_swap_file_blocks(vn, &n);

@@ -103,7 +103,7 @@ long sys_clock_gettime(struct regs *r)
 long sys_clock_getres(struct regs *r)
 {
     uint64_t ns;
-    int err = clock_now((int)r->arg[0], &ns); /* only to check that the clock exists */
+    int err = clock_now((int)r->arg[0], &ns); /* called only to check that the clock exists */
 
     if (err != 0 || r->arg[1] == 0)
         return err;
@@ -168,7 +168,10 @@ long sys_time(struct regs *r)
     return err != 0 ? err : sec;
 }
 
-/* Sleeps until restart.arg[0].  If a signal ends the sleep, stores the time left at user address restart.arg[1]. */
+/*
+ * Sleeps until the deadline restart.arg[0].  If a signal ends the sleep, stores the rest of the
+ * time at user address restart.arg[1].
+ */
 static long sleep_restartable(struct lwp *l)
 {
     uint64_t deadline = l->restart.arg[0], now;

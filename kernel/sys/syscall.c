@@ -49,7 +49,10 @@ static const struct call_name call_names[] = {
 #define NNAMES array_size(call_names)
 _Static_assert(NNAMES + 1 <= KSTAT_MAX, "one statistic can show them all");
 
-/* One statistic per missing call, in the order of first use; "other" counts calls without a name here. */
+/*
+ * One statistic per missing call, in the order of first use.  The statistic "other" counts calls
+ * whose number has no name in call_names[].
+ */
 static struct spinlock enosys_lock = SPINLOCK_INIT(RANK_PROC_TABLE);
 static const char *enosys_names[NNAMES + 1];
 static _Atomic uint64_t enosys_counts[NNAMES + 1];

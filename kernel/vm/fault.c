@@ -266,7 +266,7 @@ static int cow_private_unlock(struct fault *f, struct page *pg)
     page_copy(copy, pg, f->order);
     init_private_page(f, copy);
     spin_lock(&o->lock);
-    /* the page changed meanwhile */
+    /* has the page changed meanwhile? */
     if (radix_lookup(&o->tree, f->index) != pg || is_unshared(pg)) {
         spin_unlock(&o->lock);
         page_release(copy);

@@ -44,7 +44,7 @@ static struct {
     uint32_t gsi_base, ninputs;
 } ioapic[ACPI_IOAPIC_MAX];
 static struct acpi_override
-    isa[16]; /* by ISA interrupt number: its input (GSI), polarity and trigger */
+    isa[16]; /* by ISA interrupt number: input (GSI), polarity and trigger of the interrupt */
 
 static uint32_t lapic_read(unsigned reg)
 {
@@ -151,11 +151,14 @@ void x86_send_ipi_mask(const struct cpumask *m, unsigned vector)
 
 void apic_start_all(unsigned page)
 {
-    write_icr(0, 3u << 18 | 1 << 14 | 5 << 8);        /* INIT, all but self    */
+    write_icr(0, 3u << 18 | 1 << 14 | 5 << 8);        /* INIT, all but self */
     write_icr(0, 3u << 18 | 1 << 14 | 6 << 8 | page); /* start-up, all but self */
 }
 
-/* Finds the IOAPIC and the input of ISA interrupt `irq` (below 16).  -ENODEV: no IOAPIC has it. */
+/*
+ * Finds the IOAPIC and the input of ISA interrupt `irq` (below 16).  -ENODEV: no IOAPIC has that
+ * input.
+ */
 static int find_ioapic_input(unsigned irq, unsigned *which, uint32_t *input)
 {
     uint32_t gsi = isa[irq].gsi;

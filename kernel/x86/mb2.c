@@ -43,8 +43,8 @@ static void add_ram(struct boot_info *out, uint64_t base, uint64_t len)
 }
 
 /*
- * hvm_start_info and its memory map.  Its module (-initrd) is ignored: QEMU loads it to the end of memory,
- * where SeaBIOS may have put tables.
+ * hvm_start_info and its memory map.  The module in hvm_start_info (-initrd) is ignored: QEMU loads
+ * it to the end of memory, where SeaBIOS may have put tables.
  */
 struct pvh_info {
     uint32_t magic, version, flags, nmodules;

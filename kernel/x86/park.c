@@ -50,7 +50,10 @@ void park_wake(uint64_t key)
         struct cpu *c = cpus[i];
         uint32_t was = PARK_WAITS;
 
-        /* The CPU may have begun another wait since the test.  In that case it only tests its condition once more. */
+        /*
+         * The CPU may have begun another wait since the test.  In that case the CPU only tests its
+         * condition once more.
+         */
         if (atomic_load_explicit(&c->park, memory_order_acquire) == PARK_WAITS &&
             atomic_load_explicit(&c->park_key, memory_order_relaxed) == key &&
             atomic_compare_exchange_strong(&c->park, &was, PARK_WOKEN))

@@ -4,8 +4,9 @@
  *
  * THEORY      After reset only the boot CPU runs.  The others wait for an INIT and a start-up IPI, which
  *             names the page of low memory where they begin (trampoline.S).  The boot CPU sends both to all
- *             CPUs at once, so that no CPU waits for another.  Each CPU finds its own stack by its APIC id.
- *             The boot CPU has calibrated the clocks, so the other CPUs do not measure them again.
+ *             CPUs at once, so that no CPU waits for another.  Each CPU finds its own first stack
+ *             by its APIC id (ap_stacks).  The boot CPU has calibrated the clocks, so the other
+ *             CPUs do not measure them again.
  */
 #include "x86/smp.h"
 

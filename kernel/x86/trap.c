@@ -82,7 +82,10 @@ static bool fixup_exception(struct regs *r)
     return false;
 }
 
-/* `addr`: the address that was accessed, for page faults and double faults; else 0. */
+/*
+ * Prints the registers and panics.  `addr`: the address that was accessed, for page faults and
+ * double faults; else 0.
+ */
 static noreturn void panic_on_exception(struct regs *r, unsigned vec, uint64_t addr)
 {
     log_enter_panic(); /* this CPU may hold the log's lock */
@@ -90,7 +93,8 @@ static noreturn void panic_on_exception(struct regs *r, unsigned vec, uint64_t a
     kprintf("rsi %016lx rdi %016lx rbp %016lx rsp %016lx\n", r->rsi, r->rdi, r->rbp, r->rsp);
     kprintf("r8  %016lx r9  %016lx r10 %016lx r11 %016lx\n", r->r8, r->r9, r->r10, r->r11);
     kprintf("r12 %016lx r13 %016lx r14 %016lx r15 %016lx\n", r->r12, r->r13, r->r14, r->r15);
-    if (vec == VEC_DF && mmu_on_stack((const void *)addr)) /* the guard page (mem/kstack.c) */
+    /* a double fault in the guard pages of a stack (mem/kstack.c) */
+    if (vec == VEC_DF && mmu_on_stack((const void *)addr))
         panic("a kernel stack is used up at %#lx", r->rip);
     panic("%s in the kernel at %#lx, error %#lx, address %#lx",
           vec < 32 && exceptions[vec].name ? exceptions[vec].name : "exception", r->rip, r->err,
@@ -105,7 +109,10 @@ static void handle_page_fault(struct regs *r)
 
     if (regs_user(r)) {
         irq_enable();
-        /* A supervisor access from user mode: iret or lret read a descriptor for a bad selector. */
+        /*
+         * A supervisor access from user mode happens when iret or lret reads a descriptor for a bad
+         * selector.
+         */
         if ((r->err & 4) == 0) {
             sig_fault(11, 0x80, 0);
             return;
