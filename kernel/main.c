@@ -69,7 +69,10 @@ void kmain(uint32_t magic, uint64_t info);
 
 extern char __kernel_start[], __kernel_end[], boot_pml4[], boot_stack[];
 
-/* Static, because they are too large for the boot stack and there is no allocator yet. */
+/*
+ * These structs are static, because they are too large for the boot stack and there is no allocator
+ * yet.
+ */
 static struct boot_info boot;
 static struct acpi_tables tables;
 static struct acpi_madt madt;
@@ -299,7 +302,10 @@ static struct {
     uint16_t sel; /* fw_cfg's selector */
 } overlay;
 
-/* Reserves memory for the overlay, if there is one, in the largest of n ranges.  Warns if it does not fit. */
+/*
+ * Reserves memory for the overlay, if there is one, in the largest of n ranges.  Warns if the
+ * overlay does not fit.
+ */
 static void overlay_reserve(const struct mem_range *r, unsigned n)
 {
     const struct mem_range *most = r;
@@ -324,7 +330,10 @@ static void overlay_reserve(const struct mem_range *r, unsigned n)
     mem_reserve(overlay.at, overlay.len);
 }
 
-/* Reads the overlay into its reserved memory; NULL: there is none, or it cannot be read (with a warning). */
+/*
+ * Reads the overlay into its reserved memory; NULL: there is no overlay, or it cannot be read (with
+ * a warning).
+ */
 static void *overlay_read(void)
 {
     if (overlay.at == 0)
@@ -499,7 +508,7 @@ void report_hang_on_nmi(struct regs *r)
 
 /* ---- the boot thread: may sleep ---- */
 
-/* The second half of the boot: what may sleep.  It ends by starting process 1. */
+/* The second half of the boot: the steps that may sleep.  The last step starts process 1. */
 static void boot_thread(void *arg)
 {
     static char addresses[512];

@@ -33,7 +33,7 @@ enum {
     ACPI_DOMAIN_MAX = 64,
 };
 
-/* The header of every table; `length` (bytes) includes it. */
+/* The header of every table; `length` (bytes) includes the header. */
 struct acpi_header {
     uint32_t sig;
     uint32_t length;
@@ -54,7 +54,7 @@ struct acpi_tables {
     uint32_t first_bad;
 };
 
-/* Maps `len` bytes of physical memory; NULL if they are not readable. */
+/* Maps `len` bytes of physical memory; NULL: these bytes are not readable. */
 typedef const void *(*acpi_map_fn)(uint64_t phys, size_t len);
 
 /*

@@ -48,7 +48,7 @@ static void madt_add_cpu(struct acpi_madt *out, uint32_t apic_id, uint32_t uid, 
     };
 }
 
-/* Takes one record; false if it is too short for its type. */
+/* Parses one record; returns false if the record is too short for its type. */
 static bool parse_madt_record(struct acpi_madt *out, const uint8_t *r, size_t len)
 {
     switch (r[0]) {

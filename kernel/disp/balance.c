@@ -53,8 +53,8 @@ struct thread *disp_balance(struct cpu *c, const struct thread *t)
     if (more < 0)
         return NULL;
     /*
-     * If more threads wait on the victim than here, any of them is taken.  Otherwise it must have
-     * run an eighth less than t.
+     * If more threads wait on the victim than here, any of them is taken.  Otherwise that thread
+     * must have run an eighth less than t.
      */
     next = disp_take_from(cpus[victim], c, max_of((int)t->pri, (int)d->q.maxpri),
                           more > 0 ? UINT64_MAX - 1 : t->lately_tsc - t->lately_tsc / 8);

@@ -13,7 +13,7 @@
 #include "stat/tunable.h"
 
 enum {
-    LOW_PRI = 16,      /* priorities below this one are low */
+    LOW_PRI = 16,      /* priorities below LOW_PRI are low */
     LOW_PRI_DIFF = 1,  /* threads by which the other queue must be shorter, at low priorities */
     HIGH_PRI_DIFF = 3, /* the same number at all other priorities */
 };

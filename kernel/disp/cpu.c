@@ -314,7 +314,8 @@ int thread_set_affinity(struct thread *t, const struct cpumask *m)
 
     if (!cpumask_intersects(m, &t->part->cpus))
         return -EINVAL;
-    for (unsigned i = 0; i < ncpu; i++) /* off-line CPUs as well: they may come back */
+    /* off-line CPUs count, too, because they may come back on-line */
+    for (unsigned i = 0; i < ncpu; i++)
         all = all && cpumask_test(m, i);
     spin_lock(&t->lock);
     t->affinity = *m;

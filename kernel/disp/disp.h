@@ -63,7 +63,10 @@ extern struct cpumask cpu_online_mask; /* [a] CPUs that run threads */
  */
 enum queue_how { QUEUE_WOKEN, QUEUE_NEW = TRACE_WAKE_NEW, QUEUE_AGAIN = TRACE_WAKE_AGAIN };
 void disp_enqueue(struct thread *t, enum queue_how how);
-/* disp_dequeue - take a RUNNABLE thread off its queue (t->lock held); false: it was no longer on a queue. */
+/*
+ * disp_dequeue - take a RUNNABLE thread off its queue (t->lock held); false: t was no longer on a
+ * queue.
+ */
 bool disp_dequeue(struct thread *t);
 /*
  * disp_set_pri - change the global priority of `t` (t->lock held), in any state.  A waiting thread stays on
@@ -78,7 +81,10 @@ void disp_requeue_behind_rt(struct thread *t);
  * the answer may be out of date.  After each change of the answer, the CPU that t runs on is poked.
  */
 bool disp_may_run(const struct thread *t, const struct cpu *c);
-/* disp_allowed - the CPUs that `t` may run on by the same rule, its binding ignored; never empty. */
+/*
+ * disp_allowed - the CPUs that `t` may run on by the rule of disp_may_run(), but without the
+ * binding of t; never empty.
+ */
 struct cpumask disp_allowed(const struct thread *t);
 /*
  * disp_nearer_idle - an idle CPU that `t` may use and that is nearer to t's home than CPU `c`; CPU_MAX: none.
@@ -96,9 +102,9 @@ struct thread *disp_next_above(struct cpu *c, int floor);
 /*
  * disp_take_from - take from the queue of `victim` the unbound thread of the highest priority, at least
  * `floor`, that CPU `c` may run.  The thread becomes ONPROC on c.  NULL: there is none.
- * @lately  UINT64_MAX: the first thread for which no idle CPU is nearer to its home than c.  Otherwise, of
- *          the threads at home in c's lgroup, the one with the lowest lately_tsc (TSC cycles), if lower than
- *          this.
+ * @lately  UINT64_MAX: takes the first thread for which no idle CPU is nearer to the thread's home
+ *          than c.  Otherwise, of the threads at home in c's lgroup, the one with the lowest
+ *          lately_tsc (TSC cycles), if that is lower than `lately`.
  */
 struct thread *disp_take_from(struct cpu *victim, struct cpu *c, int floor, uint64_t lately);
 /*
@@ -127,9 +133,9 @@ void disp_rt_call(struct cpupart *part);
 /* disp_queue_init - make an empty queue for CPU `c`; c NULL: the real-time queue of a set. */
 void disp_queue_init(struct disp_queue *q, struct cpu *c);
 /*
- * disp_poke - make CPU `c` check soon whether another thread must run.  It looks at its queue, and checks
- * whether its thread is still allowed to run there.  Sends a reschedule IPI, unless c is this CPU or polls
- * while idle.
+ * disp_poke - make CPU `c` check soon whether another thread must run.  CPU c then looks at its
+ * queue, and checks whether its running thread is still allowed to run there.  Sends a reschedule
+ * IPI, unless c is this CPU or polls while idle.
  */
 void disp_poke(struct cpu *c, enum intr_poke why);
 /* disp_poked - handle a reschedule IPI; in interrupt context. */

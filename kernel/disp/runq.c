@@ -115,7 +115,7 @@ static int cpu_highest_priority(unsigned cpu)
     return max_of((int)c->disp->runpri, max_of((int)c->disp->promised, (int)c->disp->q.maxpri));
 }
 
-/* Number of threads queued on `cpu` at priority `pri`, counted up to 8. */
+/* Returns the number of threads queued on `cpu` at priority `pri`, but at most 8. */
 static unsigned runq_length_at(unsigned cpu, int pri)
 {
     struct disp_queue *q = &cpus[cpu]->disp->q;
@@ -185,7 +185,10 @@ static void call_thief(unsigned cpu)
     disp_poke(cpus[cpu], POKE_STEAL);
 }
 
-/* Calls the idle CPU of `allowed` nearest to lgroup `lgrp`, where a thread waits that can run on `allowed`. */
+/*
+ * A thread that can run on the CPUs of `allowed` waits in lgroup `lgrp`.  Calls the idle CPU of
+ * `allowed` that is nearest to `lgrp`.
+ */
 static void call_nearest_thief(unsigned lgrp, const struct cpumask *allowed)
 {
     if (cpumask_empty(&cpu_idle_mask))
@@ -275,7 +278,10 @@ static struct cpu *promise_rt_cpu(const struct thread *t, unsigned *least)
     return cpus[cpu];
 }
 
-/* Pokes promised CPU `c`.  If c is this CPU and it is switching threads, the interrupt arrives after the switch. */
+/*
+ * Pokes CPU `c`, which was promised to a thread.  If c is this CPU and is switching threads, the
+ * interrupt arrives after the switch.
+ */
 static void poke_promised_cpu(struct cpu *c)
 {
     if (c == this_cpu())
@@ -284,7 +290,7 @@ static void poke_promised_cpu(struct cpu *c)
         disp_poke(c, POKE_WAKEUP);
 }
 
-/* disp_enqueue() for an unbound real-time thread. */
+/* The part of disp_enqueue() for an unbound real-time thread. */
 static __attribute__((noinline)) void rt_enqueue(struct thread *t, enum queue_how how)
 {
     struct disp_queue *q = &t->part->rt;
@@ -325,7 +331,7 @@ void disp_rt_call(struct cpupart *part)
 
 /* ---- queues ---- */
 
-/* disp_enqueue() for all other threads: queues `t` on the CPU that choose.c picks. */
+/* The part of disp_enqueue() for all other threads: queues `t` on the CPU that choose.c chooses. */
 static void enqueue_near_home(struct thread *t, enum queue_how how)
 {
     struct cpumask allowed;
@@ -362,7 +368,10 @@ static void enqueue_near_home(struct thread *t, enum queue_how how)
         cpumask_clear_atomic(&cpu_idle_mask, c->id);
     if (idle || t->pri > d->runpri) {
         disp_poke(c, POKE_WAKEUP);
-        /* c must also run or steal another thread, so one of the two must wait: another CPU can steal it. */
+        /*
+         * c must also run or steal another thread, so one of the two threads must wait.  Another
+         * CPU can steal that thread.
+         */
         if (called || d->q.nrun > 1)
             call_nearest_thief(c->lgrp, &t->part->cpus);
     } else {
@@ -445,7 +454,7 @@ void disp_requeue_behind_rt(struct thread *t)
 static void put_on_cpu(struct cpu *c, struct thread *t)
 {
     c->disp->runpri = t->pri; /* the queue's lock orders this store against disp_set_pri(); I7 */
-    t->state = TS_ONPROC;     /* I3 */
+    t->state = TS_ONPROC;     /* before the thread leaves the queue (I3) */
     if (t->cpu != c) {
         TRACE(MIGRATE, t->cpu->id, t->tid, 0);
         t->cpu = c;
@@ -523,7 +532,7 @@ static void call_next_thief(const struct cpu *c)
     if (cpumask_empty(&busy) ||
         disp_steal_cpu(&lgrp_topo, c->id, c->lgrp, &busy, stealable_priority) < 0)
         return;
-    cpumask_clear_atomic(&cpu_idle_mask, c->id); /* it is not idle any more */
+    cpumask_clear_atomic(&cpu_idle_mask, c->id); /* c is not idle any more */
     call_nearest_thief(c->lgrp, part);
 }
 
@@ -585,7 +594,7 @@ static __attribute__((noinline)) struct thread *next_rt_thread(struct cpu *c, in
         take_rt_thread(&part->rt, c, max_of(max_of(floor, 0), (int)c->disp->q.maxpri));
 
     if (t != NULL)
-        cpumask_clear_atomic(&cpu_idle_mask, c->id); /* it is not idle any more */
+        cpumask_clear_atomic(&cpu_idle_mask, c->id); /* c is not idle any more */
     if (promised)
         disp_rt_active--;
     if (promised && part->rt.maxpri >= 0)

@@ -7,7 +7,10 @@
 
 #include "disp/disp.h"
 
-/* charge_runtime - charge running thread `t` (its lock held) for the TSC cycles from oncpu_since to `now`. */
+/*
+ * charge_runtime - charge running thread `t` (t->lock held) for the TSC cycles from oncpu_since to
+ * `now`.
+ */
 static inline void charge_runtime(struct thread *t, uint64_t now)
 {
     t->runtime_tsc += now - t->oncpu_since;

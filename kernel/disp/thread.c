@@ -60,7 +60,10 @@ void thread_prepare(struct thread *t, struct thread *creator)
         t->affinity = creator->affinity;
         t->restricted = creator->restricted;
         class_init_thread(t, creator);
-        /* The child continues its parent's slice; a new one for each child would be unfair (class.c). */
+        /*
+         * The child continues the time slice of its parent.  A new slice for each child would be
+         * unfair (class.c).
+         */
         t->oncpu_since = rdtsc();
         t->slice_left = max_of(slice_rest(this_cpu()->disp, t->oncpu_since), 1ul);
         t->slice_whole = curthread->slice_whole;
@@ -70,7 +73,10 @@ void thread_prepare(struct thread *t, struct thread *creator)
     }
 }
 
-/* The memory node from which to take a thread's kernel memory; `home`: its home lgroup, or LGRP_NONE. */
+/*
+ * Returns the memory node for the kernel memory of a thread whose home lgroup is `home` (LGRP_NONE:
+ * no home).
+ */
 static unsigned home_node(unsigned home)
 {
     return home == LGRP_NONE ? this_cpu()->node
@@ -127,10 +133,11 @@ void thread_start(struct thread *t)
 {
     spin_lock(&t->lock);
     if (t->bound_cpu >= 0 && !disp_cpu_online(cpus[t->bound_cpu]))
-        t->bound_cpu = -1; /* inherited from its creator, whose binding was just removed (cpu.c) */
+        /* t has inherited a binding that was just removed from its creator (cpu.c) */
+        t->bound_cpu = -1;
     modelled_pass(curthread->modelled, t->modelled);
     t->state = TS_RUNNABLE;
-    t->last_ran = lbolt; /* class_second() counts its waiting time from now on */
+    t->last_ran = lbolt; /* class_second() counts the waiting time of t from now on */
     disp_enqueue(t, QUEUE_NEW);
     spin_unlock(&t->lock);
 }

@@ -194,14 +194,14 @@ void thread_yield(void);
 noreturn void thread_exit_switch(void);
 
 /*
- * thread_wake - make a sleeping thread runnable; does nothing if it is not asleep.  Returns whether it was
- * asleep.  Takes t->lock, then run-queue locks.
+ * thread_wake - make a sleeping thread runnable; does nothing if the thread does not sleep.
+ * Returns whether the thread was asleep.  Takes t->lock, then run-queue locks.
  * @from  the waker's thread, whose modelled time `t` takes over (stat/modelled.h); NULL: none
  */
 bool thread_wake(struct thread *t, struct thread *from);
 /*
- * thread_interrupt - set AST_SIGNAL, then wake `t` up if its sleep is interruptible.  If it runs on another
- * CPU, poke that CPU.  Takes t->lock.
+ * thread_interrupt - set AST_SIGNAL, then wake `t` up if its sleep is interruptible.  If `t` runs
+ * on another CPU, poke that CPU.  Takes t->lock.
  */
 void thread_interrupt(struct thread *t);
 
@@ -239,15 +239,16 @@ int thread_bind(struct thread *t, int cpu);
 /*
  * thread_set_affinity - sched_setaffinity.  0, or -EINVAL: no on-line CPU of its set is in the mask.  Takes
  * t->lock.  If t is curthread, the call may switch threads, so the caller must hold no spin lock.
- * thread_get_affinity - the on-line CPUs of its set on which it is allowed to run; its binding is ignored.
+ * thread_get_affinity - the on-line CPUs of the thread's set on which the thread is allowed to
+ * run.  The binding of the thread is ignored.
  */
 int thread_set_affinity(struct thread *t, const struct cpumask *m);
 void thread_get_affinity(struct thread *t, struct cpumask *m);
 /* thread_new_program - exec: end the promises made for threads that the old program created (lgrp/load.h). */
 void thread_new_program(struct thread *t);
 /*
- * thread_follow - give a new thread, not started yet, the set and binding that its creator has now.  They may
- * have changed since thread_prepare().  Takes t->lock and cpupart_lock.
+ * thread_follow - give a new thread, not started yet, the set and binding that its creator has
+ * now.  Set and binding may have changed since thread_prepare().  Takes t->lock and cpupart_lock.
  */
 void thread_follow(struct thread *t, const struct thread *creator);
 /* thread_rehome - move the home of `t` to `lgrp`, the lgroup of a CPU to which t was bound.  Takes cpupart_lock. */
@@ -300,19 +301,30 @@ void thread_set_alarm(struct thread *t, uint64_t ms);
 int disp_cpu_set_state(unsigned cpu, int state, bool forced);
 /* disp_cpu_state - P_* of CPU `cpu`; *since, unless NULL: seconds since 1970.  -EINVAL: no such CPU. */
 int disp_cpu_state(unsigned cpu, long *since);
-/* disp_cpu_join - CPU `c` joins its set and takes work and interrupts; at boot, and when it comes on-line. */
+/*
+ * disp_cpu_join - CPU `c` joins its set and takes work and interrupts; called at boot, and when c
+ * comes on-line.
+ */
 void disp_cpu_join(struct cpu *c);
 /* A CPU or set is to go away, but has bound threads: wait BOUND_TRIES times for BOUND_WAIT_NS, then return -EBUSY. */
 enum { BOUND_TRIES = 5, BOUND_WAIT_NS = 10000000 };
 extern _Atomic uint32_t lgrp_generation; /* +1 at each change of the CPUs on-line */
 
-/* disp_cpu_init - make the run queue and idle thread of CPU `c`, in its node's memory; before it runs. */
+/*
+ * disp_cpu_init - make the run queue and idle thread of CPU `c`, in memory of the node of c; called
+ * before c runs.
+ */
 void disp_cpu_init(struct cpu *c);
 /* disp_idle_loop - enter the idle loop of this CPU, which runs threads from now on. */
 noreturn void disp_idle_loop(void);
-/* disp_stats_init - register the kstats of CPUs and memory nodes; once all CPUs have their data. */
+/*
+ * disp_stats_init - register the kstats of CPUs and memory nodes; called when all CPUs have their
+ * data.
+ */
 void disp_stats_init(void);
-/* disp_init - make the cache of FPU areas; boot CPU, before the first thread. */
+/*
+ * disp_init - make the cache of FPU areas.  Called on the boot CPU, before the first thread exists.
+ */
 void disp_init(void);
 
 /* Clock: 100 ticks a second, kept by one CPU. */

@@ -38,7 +38,7 @@ void thread_unhome(struct thread *t)
 
     spin_lock(&cpupart_lock);
     lgrp_thread_leave(&t->lg, clock_mono_ns());
-    if (p != NULL && p->bitmap == 0) /* it was the last thread of the process */
+    if (p != NULL && p->bitmap == 0) /* t was the last thread of the process */
         lgrp_proc_exit(p);
     spin_unlock(&cpupart_lock);
 }

@@ -210,7 +210,7 @@ void timer_arm(struct timer *t, uint64_t deadline_ns, void (*fn)(struct timer *)
 
     irq_push();
     c = disarm_timer_lock(t, &was);
-    if (c == NULL || c->disp->running_timer != t) { /* I4 */
+    if (c == NULL || c->disp->running_timer != t) { /* the function of t is not running (I4) */
         if (c != NULL)
             spin_unlock(&c->disp->timer_lock);
         c = lock_timer_keeper(this_cpu());
@@ -254,7 +254,7 @@ void timer_leave(struct cpu *c, struct cpu *to)
     struct timer *t;
 
     spin_lock_pair(&d->timer_lock, &e->timer_lock);
-    while (d->running_timer != NULL) { /* I4 */
+    while (d->running_timer != NULL) { /* wait until no function runs on c (I4) */
         spin_unlock_pair(&d->timer_lock, &e->timer_lock);
         cpu_pause();
         spin_lock_pair(&d->timer_lock, &e->timer_lock);

@@ -73,7 +73,7 @@ static const char *const cpu_names[] = {"device",     "timer", "poke", "tlb", "s
 };
 enum { FIRST_POKE = 6 };
 
-/* ---- taking them ---- */
+/* ---- taking interrupts ---- */
 
 /*
  * Handles one arrival of device interrupt `irq`, or leaves the arrival to the CPU that is running
@@ -151,7 +151,7 @@ void intr_poke(unsigned cpu, enum intr_poke why)
     x86_send_ipi(cpu, IPI_RESCHED);
 }
 
-/* ---- where they arrive (intr_lock held) ---- */
+/* ---- where interrupts arrive (intr_lock held) ---- */
 
 /* The CPU on which `s` should arrive; CPU_MAX: no allowed CPU takes interrupts. */
 static unsigned choose_intr_cpu(const struct source *s)
@@ -319,7 +319,7 @@ bool intr_next(unsigned irq, struct intr_info *out)
     return false;
 }
 
-/* ---- counting them ---- */
+/* ---- counting interrupts ---- */
 
 static void intr_cpu_snapshot(struct kstat *ks, uint64_t *out)
 {

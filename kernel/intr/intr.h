@@ -19,12 +19,12 @@ enum { INTR_NISA = 16, INTR_MAX = VEC_TIMER - VEC_IRQ0 };
 
 /* Reasons why a CPU sends a reschedule IPI ("poke") to another CPU. */
 #define INTR_POKES(X)                                                                              \
-    X(WAKEUP, "poke wakeup")     /* a thread was queued for it that must run at once         */    \
-    X(STEAL, "poke steal")       /* a thread waits on another CPU: come and steal it         */    \
-    X(SLICE, "poke slice")       /* a thread waits there now: its time slices must end again */    \
-    X(SIGNAL, "poke signal")     /* the thread that runs there has a signal                  */    \
-    X(PRIORITY, "poke priority") /* the priority of a thread there has changed               */    \
-    X(MOVE, "poke move")         /* its thread may have to leave: binding, set, off-line */
+    X(WAKEUP, "poke wakeup")     /* a thread that must run at once was queued there */             \
+    X(STEAL, "poke steal")       /* a thread waits on another CPU: steal it */                     \
+    X(SLICE, "poke slice")       /* a thread waits there: end time slices again */                 \
+    X(SIGNAL, "poke signal")     /* the thread that runs there has a signal */                     \
+    X(PRIORITY, "poke priority") /* the priority of a thread there has changed */                  \
+    X(MOVE, "poke move")         /* the thread there may have to leave the CPU */
 
 enum intr_poke {
 #define X(id, name) POKE_##id,

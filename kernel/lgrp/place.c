@@ -12,7 +12,10 @@
  */
 #include "lgrp/place.h"
 
-/* A member of `set` (not empty); each is equally likely if `rnd` is a uniform 32-bit number. */
+/*
+ * Returns a random member of `set` (not empty).  All members are equally likely if `rnd` is a
+ * uniform 32-bit number.
+ */
 static unsigned draw_random_member(uint64_t set, uint32_t rnd)
 {
     unsigned skip = (unsigned)(((uint64_t)rnd * bit_count(set)) >> 32);

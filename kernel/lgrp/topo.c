@@ -36,7 +36,10 @@ void lgrp_note(struct lgrp_topo *t, const char *line)
         t->note[t->nnotes++] = line;
 }
 
-/* Appends the piece [base, end) of `node`, or extends the last piece with it; false: there is no room. */
+/*
+ * Appends memory [base, end) of `node` to the ranges, or extends the last range by it.  false:
+ * there is no room.
+ */
 static bool append_memory_piece(struct lgrp_topo *t, uint64_t base, uint64_t end, uint8_t node)
 {
     unsigned n = t->nranges;

@@ -41,7 +41,7 @@ struct cpu {
     struct x86_cpu *arch;  /* [c] GDT, TSS, APIC state */
     struct vm_cpu *vm;     /* [c] active address space, TLB shootdown mailbox */
     struct cpu_stat *stat; /* [c] counters (stat/cpustat.h) */
-    struct intr_cpu *intr; /* [c] counts of its interrupts (intr/intr.h) */
+    struct intr_cpu *intr; /* [c] counts of the CPU's interrupts (intr/intr.h) */
     /* [a] last events of the CPU (stat/trace.h); NULL: the trace was never on */
     struct trace_ring *trace;
     _Atomic uint32_t park;     /* [a] PARK_*: whether this CPU waits for another CPU (lib/park.h) */

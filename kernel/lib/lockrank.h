@@ -18,7 +18,10 @@
 #ifndef LIB_LOCKRANK_H
 #define LIB_LOCKRANK_H
 
-/* X(rank, name, what it guards).  Tools and the trace show `name` for a thread that waits for the lock. */
+/*
+ * X(rank, name, what the lock guards).  Tools and the trace show `name` for a thread that waits for
+ * the lock.
+ */
 #define SLEEPING_LOCKS(X)                                                                          \
     X(SLEEP_DISK_OPEN, "disk open", "opening and closing a disk")                                  \
     X(SLEEP_FILE, "file", "one open file's offset")                                                \
@@ -62,35 +65,35 @@ enum sleeprank {
 
 enum lockrank {
     RANK_NONE = 0,
-    RANK_KSTAT = 4,       /* the list of kstats; their snapshot functions run under it */
+    RANK_KSTAT = 4,       /* the list of kstats; held while snapshot functions of kstats run */
     RANK_PROC_TABLE = 10, /* pid hash, parent/child links, process groups and sessions */
-    RANK_SIGHAND = 14,    /* signal handlers and pending sets of one process           */
-    RANK_FD = 18,         /* one descriptor table                                      */
-    RANK_VNODE = 22,      /* one vnode's fields, one directory's hash                  */
+    RANK_SIGHAND = 14,    /* signal handlers and pending sets of one process */
+    RANK_FD = 18,         /* one descriptor table */
+    RANK_VNODE = 22,      /* one vnode's fields, one directory's hash */
     RANK_TTY = 26,
     RANK_PIPE = 28,
-    RANK_FUTEX = 30,     /* one hash bucket                                           */
-    RANK_NET = 32,       /* lwIP and all sockets                                      */
-    RANK_VM_FAMILY = 34, /* the anonymous objects of one fork family                  */
-    RANK_VM_OBJ = 36,    /* one object's page index                                   */
-    RANK_VM_DIRTY = 38,  /* lists of objects with dirty pages                          */
-    RANK_VM_CACHE = 39,  /* one node's cache list                                      */
-    RANK_VM_TLB = 40,    /* busy pages; the list of address spaces                    */
-    RANK_BUF = 41,       /* the cache of metadata blocks, and the journal's lists       */
-    RANK_BLK = 42,       /* one disk's queue                                            */
-    RANK_DRIVER = 43,    /* one queue or channel of a device                            */
-    RANK_POLL = 44,      /* lists of pollers                                          */
-    RANK_EPOLL = 45,     /* one epoll's ready list                                    */
-    RANK_POLLER = 46,    /* one thread in poll                                        */
-    RANK_TIMER = 48,     /* one CPU's timer heap                                      */
-    RANK_CV = 52,        /* one condition variable's, mutex's, rwlock's sleepers      */
-    RANK_THREAD = 56,    /* one thread's state                                        */
-    RANK_PART = 58,      /* homes and loads of lgroups, of all processor sets         */
-    RANK_RUNQ = 60,      /* one CPU's run queue                                       */
-    RANK_INTR = 62,      /* the sources of interrupts, and their target CPUs          */
+    RANK_FUTEX = 30,     /* one hash bucket */
+    RANK_NET = 32,       /* lwIP and all sockets */
+    RANK_VM_FAMILY = 34, /* the anonymous objects of one fork family */
+    RANK_VM_OBJ = 36,    /* one object's page index */
+    RANK_VM_DIRTY = 38,  /* lists of objects with dirty pages */
+    RANK_VM_CACHE = 39,  /* one node's cache list */
+    RANK_VM_TLB = 40,    /* busy pages; the list of address spaces */
+    RANK_BUF = 41,       /* the cache of metadata blocks, and the journal's lists */
+    RANK_BLK = 42,       /* one disk's queue */
+    RANK_DRIVER = 43,    /* one queue or channel of a device */
+    RANK_POLL = 44,      /* lists of pollers */
+    RANK_EPOLL = 45,     /* one epoll's ready list */
+    RANK_POLLER = 46,    /* one thread in poll */
+    RANK_TIMER = 48,     /* one CPU's timer heap */
+    RANK_CV = 52,        /* one condition variable's, mutex's, rwlock's sleepers */
+    RANK_THREAD = 56,    /* one thread's state */
+    RANK_PART = 58,      /* homes and loads of lgroups, of all processor sets */
+    RANK_RUNQ = 60,      /* one CPU's run queue */
+    RANK_INTR = 62,      /* the sources of interrupts, and their target CPUs */
     RANK_SLAB = 70,
-    RANK_BUDDY = 74, /* one memory node's free lists                              */
-    RANK_LOG = 80,   /* kernel message buffer                                     */
+    RANK_BUDDY = 74, /* one memory node's free lists */
+    RANK_LOG = 80,   /* kernel message buffer */
     RANK_UART = 84,
 };
 

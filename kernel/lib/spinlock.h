@@ -94,7 +94,7 @@ void spin_wake(struct spinlock *l, uint16_t n);
     __asm__ volatile("call " #fn "_keep" ::"D"(l), "S"((uint64_t)(n)) : "memory", "cc")
 #endif
 
-/* Takes a ticket and waits for its turn.  Interrupts are off. */
+/* Takes a ticket and waits until this ticket holds the lock.  Interrupts are off. */
 static inline void spin_take(struct spinlock *l)
 {
     uint16_t mine = atomic_fetch_add_explicit(&l->next, 1, memory_order_relaxed);

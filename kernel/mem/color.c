@@ -48,7 +48,10 @@ void bins_empty(struct mem_node *n)
     n->nbinned = 0;
 }
 
-/* Takes a frame of a colour from its bin or from a new block; NULL: there is neither.  The caller holds n->lock. */
+/*
+ * Takes a frame of a colour from the bin of that colour, or else from a new block.  NULL: there is
+ * neither.  The caller holds n->lock.
+ */
 static struct page *take_colored_frame(struct mem_node *n, unsigned color)
 {
     unsigned order = (unsigned)__builtin_ctz(page_colors);

@@ -28,7 +28,7 @@
 struct slab { /* at the start of the block */
     struct kmem_cache *cache;
     struct list link;
-    void *free; /* free objects, linked by their first word */
+    void *free; /* list of free objects, linked through the first word of each object */
     uint32_t nfree, total;
     unsigned order; /* order of the block */
     /* node on whose list the slab is; the frames of the slab may be of another node */
@@ -202,7 +202,10 @@ struct kmem_cache *kmem_cache_create(const char *name, size_t size, size_t align
     return c;
 }
 
-/* The running CPU's magazine for `c`, made on first use; NULL: no memory for it.  Interrupts are off. */
+/*
+ * Returns the running CPU's magazine for `c`, which is made on first use.  NULL: no memory for the
+ * magazine.  Interrupts are off.
+ */
 static struct obj_mag *get_cpu_magazine(struct kmem_cache *c)
 {
     struct cpu *cpu = this_cpu();

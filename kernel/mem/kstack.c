@@ -145,7 +145,8 @@ static bool map_stack_frames(void *stack, unsigned node)
     if (i == KSTACK_PAGES)
         return true;
     unmap_stack_pages(stack, i, &freed);
-    tlb_flush_kernel(); /* I1: the stack was not used, but a CPU may have loaded translations speculatively */
+    /* I1: no thread has used the stack, but a CPU may have loaded translations speculatively */
+    tlb_flush_kernel();
     free_stack_frames(&freed);
     return false;
 }
@@ -226,7 +227,7 @@ unsigned kstack_reap(void)
             n += dismantle_spares(&spares[i], slot + n, BATCH - n, &freed);
         if (n == 0)
             break;
-        tlb_flush_kernel(); /* I1 */
+        tlb_flush_kernel(); /* before the slots are used again (I1) */
         free_stack_frames(&freed);
         for (unsigned i = 0; i < n; i++)
             free_stack_slot(slot[i]);

@@ -72,8 +72,9 @@ struct page {
     _Atomic uint32_t refs;
     _Atomic uint32_t mapcount; /* page-table entries that map the page */
     union {
-        struct vm_object *obj;      /* [o] user page: the object it belongs to */
-        struct anon_family *family; /* [o] private page: its fork family instead */
+        struct vm_object *obj; /* [o] user page: the object to which the page belongs */
+        /* [o] private page: the fork family to which the page belongs */
+        struct anon_family *family;
         struct slab *slab;
         uint64_t priv;
     };

@@ -26,7 +26,8 @@ static inline void page_setup(struct page *pg, unsigned node, unsigned order, un
         mem_unpageable_add(1 << pg->order);
     }
     if (flags & ALLOC_ZERO) {
-        pg->no_code = true; /* only of the head: after a split, the others may be zeroed again */
+        /* set only for the head: after a split, the other frames may be zeroed again */
+        pg->no_code = true;
         page_zero(pg, order);
     } else if (!(flags & ALLOC_WHOLE) && unlikely(!pg->no_code || order > 0))
         page_drop_code(pg, order);

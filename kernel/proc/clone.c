@@ -91,7 +91,7 @@ static void proc_discard(struct proc *p)
     kmem_cache_free(proc_cache, p);
 }
 
-/* Make a process as a copy of l's, except for its LWPs.  0 and *out, or -ENOMEM. */
+/* Make a process as a copy of the process of l, without its LWPs.  0 and *out, or -ENOMEM. */
 static int proc_copy(struct lwp *l, uint64_t flags, int exit_signal, struct proc **out)
 {
     struct proc *me = l->proc, *p = proc_new();
@@ -149,7 +149,7 @@ static void lwp_copy(struct lwp *l, struct lwp *me, const struct clone_args *ca,
     l->cred = me->cred;
     atomic_fetch_add_explicit(&l->cred->refs, 1, memory_order_relaxed);
     if ((flags & (CLONE_VM | CLONE_VFORK)) !=
-        CLONE_VM) { /* l has a copy of the memory, or vfork's: it keeps the alternate stack */
+        CLONE_VM) { /* the memory is a copy, or is that of vfork: keep the alternate stack */
         l->altstack_sp = me->altstack_sp;
         l->altstack_size = me->altstack_size;
         l->altstack_flags = me->altstack_flags;
@@ -173,7 +173,7 @@ static int publish_lwp(struct lwp *l, struct lwp *me, uint64_t flags)
     sig_recalc_locked(me);
     spin_unlock(&mine->sig->lock);
     if (signal_pending())
-        return -ERESTARTNOINTR; /* I8, I9 */
+        return -ERESTARTNOINTR; /* repeat the call after the signal was handled (I8, I9) */
     if (!reserve_spares(0))
         /* the new LWP has taken kernel memory that is promised to other processes */
         return -ENOMEM;
@@ -213,7 +213,7 @@ static int publish_lwp(struct lwp *l, struct lwp *me, uint64_t flags)
     return 0;
 }
 
-/* Sleep until the child no longer uses our memory, or until we are killed. */
+/* Sleep until the child no longer uses the memory of the caller, or until the caller is killed. */
 static void vfork_sleep(struct lwp *me, struct lwp *child)
 {
     sigset_t old = me->sigmask;

@@ -126,6 +126,6 @@ int elf_program_headers(const void *phdrs, uint64_t size, uint64_t top, struct e
     }
     for (unsigned i = 0; i < img->nload; i++)
         if ((img->load[i].prot & P_EXEC) && img->entry - img->load[i].vaddr < img->load[i].memsz)
-            return 0; /* E3 */
+            return 0; /* the entry lies in an executable segment (E3) */
     return -ENOEXEC;
 }

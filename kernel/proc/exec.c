@@ -170,7 +170,7 @@ static int make_setid_cred(struct exec *x)
     struct vnode *vn = x->main.vn;
     uint32_t mode, owner, group;
 
-    rw_enter_read(&vn->lock); /* so that the three values are consistent */
+    rw_enter_read(&vn->lock); /* so that mode, owner and group are consistent */
     mode = vn->mode;
     owner = vn->uid;
     group = vn->gid;
@@ -257,7 +257,7 @@ static void reset_signal_handlers(struct exec *x, struct proc *p, struct lwp *l)
 {
     struct sighand *old = NULL;
 
-    if (x->sig != NULL) { /* p->sig must change only under proc_lock and its own lock */
+    if (x->sig != NULL) { /* p->sig must change only under proc_lock and p->sig->lock */
         spin_lock(&proc_lock);
         spin_lock(&p->sig->lock);
         old = p->sig;

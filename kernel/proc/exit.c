@@ -102,7 +102,7 @@ void lwps_interrupt(struct proc *p, struct lwp *except)
             thread_interrupt(&l->t);
 }
 
-/* Take l, which ends, off the tables [P].  Its times are added to the process. */
+/* Take l, which ends, off the tables, and add the times of l to those of the process [P]. */
 static void lwp_detach(struct lwp *l)
 {
     struct proc *p = l->proc;
@@ -250,7 +250,7 @@ static void orphan_children(struct proc *p)
     }
 }
 
-/* End the process; `l`, the caller, is its last LWP. */
+/* End the process.  The caller `l` is the last LWP of the process. */
 static noreturn void process_end(struct lwp *l, int status)
 {
     struct proc *p = l->proc;
@@ -274,7 +274,7 @@ static noreturn void process_end(struct lwp *l, int status)
         tty_leader_exit(led); /* the session exists while its leader is in one of its groups */
     release_proc_parts(p);
 
-    irq_disable(); /* I10 */
+    irq_disable(); /* until this LWP has left its CPU (I10) */
     spin_lock(&proc_lock);
     lwp_detach(l);
     spin_lock(&p->sig->lock);
@@ -311,7 +311,7 @@ noreturn void lwp_exit(int status)
     spin_unlock(&proc_lock);
     lwp_free_list(&dead);
     curthread->as = NULL; /* the reference belongs to the process, not to the LWP */
-    irq_disable();        /* I10 */
+    irq_disable();        /* until this LWP has left its CPU (I10) */
     spin_lock(&proc_lock);
     if (p->nlwps == 1) { /* the other LWPs have ended meanwhile */
         spin_unlock(&proc_lock);

@@ -81,7 +81,7 @@ static struct taker *find_or_make_taker(struct taker *takers, uint32_t uid)
     return least;
 }
 
-/* If p has more than *most pages, make it *best, with a reference. */
+/* If p has more than *most pages, make p the new *best, with a reference, and set *most. */
 static void keep_larger_process(struct proc **best, int64_t *most, struct proc *p, int64_t pages)
 {
     if (pages <= *most)
@@ -183,7 +183,7 @@ static void kill_for_memory(struct proc *p)
     sig_send_proc(p, SIGKILL, NULL);
 }
 
-/* Search for a process and kill it.  Returns whether one was found.  Sleeps. */
+/* Search for a process and kill it.  Returns whether a process was found.  Sleeps. */
 static bool try_oom_kill(bool for_root)
 {
     struct proc *worst = select_oom_victim(for_root, for_root);

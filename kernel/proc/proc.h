@@ -87,8 +87,8 @@ enum {
 
 struct sighand {           /* handlers, shared with CLONE_SIGHAND */
     _Atomic uint32_t refs; /* processes that use these handlers */
-    struct spinlock
-        lock; /* RANK_SIGHAND; also guards the pending sets of the processes that use it */
+    /* RANK_SIGHAND; also guards the pending sets of the processes that use these handlers */
+    struct spinlock lock;
     struct sigaction act[NSIG];
 };
 
@@ -142,7 +142,7 @@ struct ucount {
     uint32_t nlwps;            /* [p] */
     _Atomic uint32_t nsignals; /* [a] queued sigentries */
     struct usermem mem;        /* [a] kernel memory of files, pipes, sockets, locks */
-    struct fss fss;            /* CPU shares in class FSS, and their use */
+    struct fss fss;            /* CPU shares and recent CPU time in class FSS */
     struct list hash_link;
 };
 
@@ -207,14 +207,14 @@ struct lwp {
 
 struct proc {
     int pid;               /* [c] */
-    _Atomic uint32_t refs; /* one for the tables, one for each proc_hold() */
+    _Atomic uint32_t refs; /* references: one from the tables, one from each proc_hold() */
     uint8_t state;         /* [p] PROC_* */
     struct proc *parent;   /* [p] */
     _Atomic int ppid;      /* [a] the parent's pid, 0 for process 1 */
     struct list children;  /* [p] proc.sibling */
     struct list sibling;
     struct list hash_link;   /* [p] pid hash */
-    struct list all_link;    /* [p] proc_all, or the reaper's list */
+    struct list all_link;    /* [p] proc_all, or the list of the reaper (exit.c) */
     struct list lwps;        /* [p] */
     struct list dead;        /* [p] exited LWPs that are not freed yet (lwp.proc_link) */
     unsigned nlwps;          /* [p] live LWPs */
@@ -234,11 +234,12 @@ struct proc {
     struct cpu_timer *cpu_timer[2];   /* [m] ITIMER_VIRTUAL, ITIMER_PROF; NULL: never set */
     uint64_t xcpu_next_s;             /* [p] CPU time, in seconds, at which SIGXCPU is sent next */
     struct mutex mutex;
-    struct lgrp_proc lgrp; /* homes of its LWPs (I3); under the partition's lock */
-    _Atomic bool exiting;  /* [a] all its LWPs are ending; set under [p] and [s] */
+    struct lgrp_proc lgrp; /* homes of the LWPs (I3); under cpupart_lock */
+    _Atomic bool exiting;  /* [a] all LWPs of the process are ending; set under [p] and [s] */
     uint64_t memory_kill;  /* [p] clock tick at which oom.c killed the process; 0: not killed */
-    struct lwp *execing;   /* [p] and [s] the LWP in exec, which ends the others; or NULL */
-    bool stopped;          /* [s] job control */
+    /* [p] and [s] the LWP that is in exec and ends the other LWPs; NULL: none */
+    struct lwp *execing;
+    bool stopped; /* [s] job control */
     /* [s] an LWP handles a stop signal; SIGCONT and SIGKILL clear this flag */
     bool stop_taken;
     struct cv stop_cv;                /* LWPs of a stopped process sleep here; with [s] */
@@ -313,7 +314,10 @@ struct as *proc_as_hold(struct proc *p);
  */
 bool proc_may_change_sched(const struct cred *cr, struct proc *p);
 bool proc_may_change_limits(const struct cred *cr, struct proc *p);
-/* proc_uid - effective uid of p: the owner of its /proc files, and for permissions.  The caller holds proc_lock. */
+/*
+ * proc_uid - effective uid of p: it owns the /proc files of p, and decides permissions.  The caller
+ * holds proc_lock.
+ */
 uint32_t proc_uid(struct proc *p);
 /*
  * rusage_collect - usage of p without its children; maxrss covers only the spaces that p has left.

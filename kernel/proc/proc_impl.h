@@ -63,7 +63,10 @@ extern struct proc *proc_initial; /* [c] process 1 */
  */
 int lwp_new(struct proc *p, struct lwp *creator, const char *name, void (*entry)(void *),
             struct lwp **out);
-/* lwp_free - free an LWP that has exited, or one that never ran (it leaves its home first).  May sleep. */
+/*
+ * lwp_free - free an LWP that has exited, or an LWP that never ran.  In the second case, the LWP
+ * first leaves its home.  May sleep.
+ */
 void lwp_free(struct lwp *l);
 /* lwp_free_list - the same for a list of LWPs, linked through proc_link. */
 void lwp_free_list(struct list *dead);
@@ -127,7 +130,10 @@ void vfork_release(struct lwp *l);
 void lwp_leave_memory(struct lwp *l);
 /* lwps_take_dead - move the exited LWPs of p to `dead`, for lwp_free_list() [P]. */
 void lwps_take_dead(struct proc *p, struct list *dead);
-/* notify_parent - p stopped, continued or ended (CLD_*): signal its parent and wake the parent's waits [P]. */
+/*
+ * notify_parent - p stopped, continued or ended (CLD_*): send a signal to the parent of p, and wake
+ * the LWPs of the parent that wait [P].
+ */
 void notify_parent(struct proc *p, int code, int status);
 /* lwps_interrupt - make every LWP of p except `except` enter sig_deliver() soon [P] [S]. */
 void lwps_interrupt(struct proc *p, struct lwp *except);

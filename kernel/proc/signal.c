@@ -174,7 +174,10 @@ void sig_offer_blocked(struct lwp *l)
     spin_unlock(&proc_lock);
 }
 
-/* Whether l takes `sig` when it is pending: l does not block it, or waits for it in sigtimedwait [S]. */
+/*
+ * Whether l takes a pending `sig`: l does not block the signal, or waits for it in sigtimedwait
+ * [S].
+ */
 static bool lwp_may_take(const struct lwp *l, int sig)
 {
     return ((l->sigmask & ~l->sigwait) & SIGBIT(sig)) == 0;
@@ -182,7 +185,7 @@ static bool lwp_may_take(const struct lwp *l, int sig)
 
 /*
  * Whether `sig` would have no effect: it is ignored, and l does not block it.  (A blocked signal stays
- * pending, because its action can change before it is unblocked.) [S]
+ * pending, because the action can change before the signal is unblocked.) [S]
  */
 static bool is_signal_ignored(const struct proc *p, const struct lwp *l, int sig)
 {
@@ -250,7 +253,10 @@ void sig_end_process(struct proc *p, int status)
         atomic_fetch_or(&curthread->ast, AST_SIGNAL);
 }
 
-/* Send `sig` to process p or, if l is not NULL, to its LWP l [P].  0, -EAGAIN as in queue_signal(). */
+/*
+ * Send `sig` to process p or, if l is not NULL, only to LWP l of p [P].  0, -EAGAIN as in
+ * queue_signal().
+ */
 static int send_signal_locked(struct proc *p, struct lwp *l, int sig, const struct siginfo *info)
 {
     struct lwp *to = l;
@@ -382,7 +388,10 @@ bool sig_permitted(const struct cred *cr, struct proc *p, int sig)
     return cr->euid == to->uid || cr->euid == to->suid || cr->uid == to->uid || cr->uid == to->suid;
 }
 
-/* Remove the oldest `sig` from q.  Returns whether it has a siginfo, which is then in *info [S]. */
+/*
+ * Remove the oldest `sig` from q.  Returns whether the signal has a siginfo; if so, *info is that
+ * siginfo [S].
+ */
 static bool take_queued_signal(struct sigqueue *q, int sig, struct siginfo *info)
 {
     struct sigentry *e, *tmp;

@@ -38,7 +38,7 @@ void vdso_update(void)
     data->base_ns = clock_params.base_ns;
     data->mult = tsc_to_ns(1ull << 32);
     data->real_offset_ns = clock_params.real_offset_ns;
-    __atomic_store_n(&data->seq, data->seq + 1, __ATOMIC_RELEASE); /* I1 */
+    __atomic_store_n(&data->seq, data->seq + 1, __ATOMIC_RELEASE); /* even again (I1) */
     spin_unlock(&update_lock);
 }
 

@@ -65,7 +65,7 @@ struct cpu_stat {
 #undef X
 };
 
-/* A CPU followed by its counters.  The CPU's GS base points at it. */
+/* A struct cpu followed by the counters of that CPU.  The CPU's GS base points to this struct. */
 struct cpu_counted {
     struct cpu cpu;
     struct cpu_stat stat;

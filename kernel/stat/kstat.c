@@ -22,7 +22,7 @@ enum { LINE_MAX = 192 };
 
 static struct spinlock kstat_lock = SPINLOCK_INIT(RANK_KSTAT);
 static struct list kstats = LIST_INIT(kstats);
-static uint64_t scratch[KSTAT_MAX]; /* values of one kstat, while they are printed */
+static uint64_t scratch[KSTAT_MAX]; /* values of one kstat, while kstat_text() prints them */
 
 void kstat_register(struct kstat *ks)
 {

@@ -17,7 +17,8 @@
 enum tunable_writable {
     TUNABLE_NEVER,
     TUNABLE_LIVE,
-    TUNABLE_BY_SYSTEM /* only by /etc/system, because the kernel reads it once, at boot */
+    /* set only by /etc/system, because the kernel reads the variable once, at boot */
+    TUNABLE_BY_SYSTEM
 };
 
 struct tunable {

@@ -7,7 +7,10 @@
 
 #include "proc/proc.h"
 
-/* rusage_copy_out - store Linux's struct rusage at user address `to`, unless it is 0.  0 or -EFAULT. */
+/*
+ * rusage_copy_out - store Linux's struct rusage at user address `to`; does nothing if `to` is 0.  0
+ * or -EFAULT.
+ */
 int rusage_copy_out(uint64_t to, const struct rusage_kernel *ru);
 
 #endif

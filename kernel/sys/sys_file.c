@@ -46,7 +46,8 @@ static long do_open(int dirfd, uint64_t upath, int oflags, uint64_t mode)
                     (uint32_t)mode & 07777 & ~curproc()->fs->umask, &f);
     at_end(&ap);
     if (err != 0)
-        return err == -EINTR ? -ERESTARTSYS : err; /* EINTR: a FIFO waited for its other end */
+        /* EINTR: a signal came while the open of a FIFO waited for the other end */
+        return err == -EINTR ? -ERESTARTSYS : err;
     err = fd_install(curproc()->files, f, 0, oflags & O_CLOEXEC ? FD_CLOEXEC : 0, fd_limit());
     if (err < 0)
         file_release(f);
@@ -329,7 +330,7 @@ long sys_fcntl(struct regs *r)
     return n;
 }
 
-/* flock(2): a lock on the whole file.  The open file owns it, not the process. */
+/* flock(2): a lock on the whole file.  The open file owns the lock, not the process. */
 long sys_flock(struct regs *r)
 {
     struct file *f;

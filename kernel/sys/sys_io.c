@@ -234,7 +234,10 @@ long sys_sendfile(struct regs *r)
     return n;
 }
 
-/* The buffer in which getdents64 collects entries; copied out when it is full or the directory ends. */
+/*
+ * The buffer in which getdents64 collects entries; the buffer is copied to the program when it is
+ * full or the directory ends.
+ */
 struct dirents {
     char *buf;
     size_t size, used;

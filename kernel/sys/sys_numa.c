@@ -80,7 +80,10 @@ long sys_set_mempolicy(struct regs *r)
     return err;
 }
 
-/* The node of the page at an address of the caller.  Faults the page in; -EFAULT if it cannot be read. */
+/*
+ * The node of the page at an address of the caller.  Faults the page in; -EFAULT: the page cannot
+ * be read.
+ */
 static int node_of_user_page(uint64_t addr)
 {
     struct as_page_info pi;

@@ -166,7 +166,10 @@ static unsigned sets_to_pollfds(const struct fdsets *s, unsigned n, struct pollf
     return count;
 }
 
-/* Sets the bits of the result from fds[]; returns their number, or -EBADF if a descriptor was not open. */
+/*
+ * Sets the bits of the result from fds[]; returns the number of bits set, or -EBADF if a descriptor
+ * was not open.
+ */
 static long pollfds_to_sets(struct fdsets *s, const struct pollfd *fds, unsigned count)
 {
     long bits = 0;

@@ -98,7 +98,7 @@ long sys_pset_bind(struct regs *r)
 
     if (!ids_valid(&who))
         return -EINVAL;
-    mutex_enter(&cpu_lock); /* keeps the set and its CPUs until all LWPs are bound */
+    mutex_enter(&cpu_lock); /* the set and its CPUs must not change until all LWPs are bound */
     if (set != PS_QUERY) {
         b.to = pset_find(set);
         if (b.to == NULL || cpumask_empty(&b.to->cpus))

@@ -15,7 +15,7 @@
 #define NSEC_PER_USEC 1000ll
 #define USEC_PER_SEC  1000000ll
 
-/* ktime_to_ns - convert a time to ns; INT64_MAX (292 years) if it does not fit. */
+/* ktime_to_ns - convert a time to ns; INT64_MAX (292 years): the time does not fit. */
 static inline int64_t ktime_to_ns(const struct ktime *t)
 {
     int64_t ns;

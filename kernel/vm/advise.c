@@ -117,7 +117,8 @@ static int advise_access(struct seg *s, uint64_t start, uint64_t end, int advice
     int err;
 
     if (seg_shared(s) && (s->max_prot & PROT_WRITE) == 0 && !proc_is_superuser())
-        return -EACCES; /* it would affect other users of the object, and move their pages */
+        /* the advice would affect other users of the object, and move their pages */
+        return -EACCES;
     if (nlgrps <= 1)
         return 0;
     if (seg_huge(s)) {
@@ -257,7 +258,8 @@ static int advise_range(struct as *as, uint64_t start, uint64_t end, int advice)
     bool hole = false;
 
     for (uint64_t at = start; at < end && err == 0;) {
-        struct seg *s = seg_after(as, at); /* look it up again: advice splits and joins segments */
+        /* look the segment up again, because advice splits and joins segments */
+        struct seg *s = seg_after(as, at);
         uint64_t stop;
 
         if (s == NULL || s->n.start >= end)

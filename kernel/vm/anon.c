@@ -223,7 +223,10 @@ int anon_move(struct as *as, uint64_t from, uint64_t to, uint64_t len)
             bool movable =
                 atomic_load(&pg->nsharers) == 1 && (atomic_load(&pg->flags) & PG_LOCKED) == 0;
 
-            /* A copy needs the bytes: read them, then look at this index again. */
+            /*
+             * A copy needs the contents of the page: read the page from swap, then look at this
+             * index again.
+             */
             if (!movable && (atomic_load(&pg->flags) & PG_SWAPPED) != 0) {
                 err = swap_in_anon_unlock(o, pg);
                 index--;

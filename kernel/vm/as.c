@@ -224,7 +224,7 @@ static void as_destroy(struct as *as)
         seg_free(s);
     }
     pt_top_free(as->pml4);
-    reserve_end(&as->resv); /* I7 */
+    reserve_end(&as->resv); /* only the top table is left, as I7 says */
     kmem_cache_free(as_cache, as);
 }
 

@@ -48,7 +48,7 @@ struct fault {
     unsigned slot;   /* index of the entry for the address in `table` */
     uint64_t *table; /* page table; NULL: not made yet */
     bool write;
-    bool keep_marked; /* migration failed: map the page where it is */
+    bool keep_marked; /* migration has failed: map the page in its present place */
     int code;         /* si_code if the result is a signal */
     uint32_t tries;   /* attempts that are left for wait_for_memory() (struct mem_need) */
 };
@@ -127,7 +127,7 @@ static inline bool is_unshared(const struct page *pg)
     return atomic_load_explicit(&pg->nsharers, memory_order_relaxed) == 1;
 }
 
-/* Is it allowed to map a private page writable, so that stores to it do not fault? */
+/* May a private page be mapped writable, so that stores to the page do not fault? */
 static inline bool is_private_writable(const struct page *pg)
 {
     return is_unshared(pg) && (fault_page_flags(pg) & PG_SLOT) == 0; /* as.h I4, swap.c I3 */
@@ -416,7 +416,7 @@ static void unlock_fault_objects(struct fault *f)
         spin_unlock_pair(&f->seg->obj->lock, &f->as->anon.lock);
 }
 
-/* Is it allowed to map this page writable in a shared mapping now?  If not, the first store must fault. */
+/* May this page be mapped writable in a shared mapping now?  If not, the first store must fault. */
 static bool is_shared_writable(const struct vm_object *o, const struct page *pg)
 {
     uint32_t flags = fault_page_flags(pg);

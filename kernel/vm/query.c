@@ -200,7 +200,10 @@ int64_t as_unpromised(struct as *as, int64_t *own, uint64_t *rss)
     }
     *own =
         max_of(n, 0l) + max_of((int64_t)as->resv.tables - RESERVE_TABLES - resv / PT_ENTRIES, 0l);
-    /* Locked pages of files count as the space's own, because pageout cannot take them. */
+    /*
+     * Locked pages of files count as own pages of the space, because pageout cannot take these
+     * pages.
+     */
     *own += max_of(min_of((int64_t)as->locked_pages, all - resv - *own), 0l);
     *rss = (uint64_t)all;
     return max_of(all - resv, *own);

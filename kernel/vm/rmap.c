@@ -59,7 +59,10 @@ static unsigned unmap_shared_page(struct vm_object *o, struct page *pg, struct t
         if (index >= s->obj_first && index - s->obj_first < pages)
             unmap_page_at(s->as, s->n.start + ((index - s->obj_first) << PAGE_SHIFT), pg, b);
     }
-    /* Another thread may have emptied an entry and not adjusted mapcount yet: pt_zap(). */
+    /*
+     * Another thread may have emptied an entry and not adjusted mapcount yet (pt_zap()): wait for
+     * that thread.
+     */
     for (unsigned i = 0; unlikely(atomic_load(&pg->mapcount) != 0); i++) {
         ASSERT(i < COUNTS_SOON, "rmap: a segment is on its object's list");
         cpu_pause();
@@ -123,7 +126,10 @@ static void unmap_private_page(struct anon_family *f, struct page *pg, struct tl
     LIST_FOREACH (o, &f->objs, family_link) {
         if (found == atomic_load_explicit(&pg->nsharers, memory_order_relaxed))
             return;
-        /* A fault that found the page before it became busy holds this lock until it has mapped the page. */
+        /*
+         * A fault that found the page before the page became busy holds this lock until it has
+         * mapped the page.
+         */
         spin_lock(&o->lock);
         as_of_anon(o)->anon_all_mapped = false;
         if (radix_lookup(&o->tree, pg->index) == pg) {

@@ -237,7 +237,7 @@ struct seg *seg_split(struct seg *s, uint64_t addr)
     upper->obj_first = s->obj != NULL ? seg_index(s, addr) : 0;
     upper->vn = s->vn;
     hold_backing(upper);
-    lock_backing_object(s); /* I3 */
+    lock_backing_object(s); /* held during the whole split (I3) */
     set_segment_range(s, s->n.start, addr);
     segtree_insert(&s->as->segs, &upper->n);
     if (s->obj != NULL)
@@ -277,7 +277,7 @@ static void absorb_segment(struct seg *low, struct seg *high)
     uint64_t end = high->n.end;
 
     low->size = max_of(low->size, high->size);
-    lock_backing_object(low); /* I3 */
+    lock_backing_object(low); /* held during the whole join (I3) */
     if (high->obj != NULL)
         list_remove(&high->obj_link);
     segtree_remove(&high->as->segs, &high->n);

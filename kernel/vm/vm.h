@@ -146,8 +146,8 @@ struct seg_info {
     uint64_t start, end, off;
     int prot, flags;  /* MAP_SHARED or MAP_PRIVATE, MAP_ANONYMOUS, MAP_GROWSDOWN, MAP_HUGETLB */
     struct vnode *vn; /* a reference for the caller; NULL for anonymous memory */
-    uint64_t rss_pages, anon_pages; /* mapped pages; of these, private or anonymous ones */
-    int policy;                     /* LGRP_MEM_POLICY_* in force at its start */
+    uint64_t rss_pages, anon_pages; /* mapped pages; mapped pages that are private or anonymous */
+    int policy;                     /* LGRP_MEM_POLICY_* in force at the start of the segment */
     enum { SEG_OTHER, SEG_HEAP, SEG_STACK, SEG_VDSO } what;
 };
 /* as_next_seg - the first segment that ends above `addr`.  0 or -ENOENT.  Takes as->lock for reading. */

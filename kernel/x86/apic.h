@@ -14,11 +14,17 @@ void apic_init(const struct acpi_madt *madt);
 void apic_init_cpu(void);
 /* apic_eoi - end the running CPU's current interrupt, so that the next one can arrive. */
 void apic_eoi(void);
-/* apic_timer_set - raise VEC_TIMER once on this CPU, after `ticks` ticks of the APIC timer.  0: stop it. */
+/*
+ * apic_timer_set - raise VEC_TIMER once on this CPU, after `ticks` ticks of the APIC timer.  0:
+ * stop the timer.
+ */
 void apic_timer_set(uint32_t ticks);
 /* apic_timer_read - ticks left until this CPU's timer interrupt; 0: the timer does not run. */
 uint32_t apic_timer_read(void);
-/* apic_start_all - send INIT and start-up IPIs to all other CPUs at once; they start at page `page`. */
+/*
+ * apic_start_all - send INIT and start-up IPIs to all other CPUs at once; the CPUs start at page
+ * `page`.
+ */
 void apic_start_all(unsigned page);
 
 /*

@@ -78,7 +78,7 @@ syscall_entry:
 return_fast:
     movb $1, %gs:OFF_CPU_IN_USER
     movq 17 * 8(%rsp), %rcx         /* rip */
-    cmpq %rcx, 7 * 8(%rsp)          /* I3 */
+    cmpq %rcx, 7 * 8(%rsp)          /* is rcx == rip?  (I3) */
     jne return_iret
     movq 19 * 8(%rsp), %r11         /* rflags */
     cmpq %r11, 6 * 8(%rsp)
@@ -182,7 +182,7 @@ trap_common:
     RESTORE_REGS
     addq $16, %rsp
     iretq
-3:  swapgs                          /* the IRET to user mode faulted after its SWAPGS */
+3:  swapgs                          /* the IRET to user mode has faulted after the SWAPGS */
     jmp 2b
 
 /*
@@ -234,7 +234,10 @@ context_switch:
     popq %rbx
     ret
 
-/* A new thread starts here, from context_switch().  thread_begin(prev) finishes the switch and runs it. */
+/*
+ * A new thread starts here, from context_switch().  thread_begin(prev) finishes the switch and runs
+ * the thread.
+ */
     .globl context_begin
 context_begin:
     movq %rax, %rdi

@@ -14,7 +14,10 @@ extern bool cpu_has_smep, cpu_has_smap, cpu_has_umip, cpu_has_fsgsbase, cpu_has_
 void features_init(void);
 /* features_enable - enable the features in CR4 of the running CPU, and SSE. */
 void features_enable(void);
-/* cpu_rdrand - read 64 random bits into *out.  False: there is no RDRAND, or it has failed ten times. */
+/*
+ * cpu_rdrand - read 64 random bits into *out.  False: there is no RDRAND, or RDRAND has failed ten
+ * times.
+ */
 bool cpu_rdrand(uint64_t *out);
 
 #endif

@@ -88,7 +88,10 @@ void mmu_init(const struct mem_range *r, unsigned n, mmu_alloc_fn alloc)
     map_section(__text_start, __text_end, 0);
     map_section(__rodata_start, __rodata_end, PTE_NX);
     map_section(__data_start, __kernel_end, PTE_W | PTE_NX);
-    /* Make the table of the device window (2 MiB) now, because the top level must be complete before it is copied. */
+    /*
+     * Make the table of the device window (2 MiB) now, because the top-level table must be complete
+     * before address spaces copy it.
+     */
     make_kernel_entry(MMIO_BASE, 1);
     table_alloc = NULL;
     mmu_load();

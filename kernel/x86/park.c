@@ -25,7 +25,7 @@ void park_begin(uint64_t key)
     atomic_store_explicit(&c->park_key, key, memory_order_relaxed);
     atomic_store_explicit(&c->park, PARK_WAITS, memory_order_release);
     cpumask_set_atomic(&parked, c->id);
-    atomic_thread_fence(memory_order_seq_cst); /* I2 */
+    atomic_thread_fence(memory_order_seq_cst); /* announced before the condition is tested (I2) */
 }
 
 void park_end(bool halt)
@@ -45,7 +45,8 @@ void park_end(bool halt)
 
 void park_wake(uint64_t key)
 {
-    atomic_thread_fence(memory_order_seq_cst); /* I2 */
+    /* the condition has changed before waits are read (I2) */
+    atomic_thread_fence(memory_order_seq_cst);
     CPUMASK_FOREACH (i, &parked) {
         struct cpu *c = cpus[i];
         uint32_t was = PARK_WAITS;

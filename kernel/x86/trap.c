@@ -205,6 +205,9 @@ const struct fpu_area fpu_clean = {
 
 void x86_fpu_sanitise(void *fxarea)
 {
-    /* MXCSR: FXRSTOR faults on a reserved bit.  DAZ is cleared, too, because some processors do not have it. */
+    /*
+     * MXCSR: FXRSTOR faults on a reserved bit.  The DAZ bit is cleared, too, because some
+     * processors do not have that bit.
+     */
     *(uint32_t *)((char *)fxarea + 24) &= 0xffbf;
 }
