@@ -41,8 +41,8 @@ static int reject_acpi_tables(const char **why, const char *reason)
 }
 
 /*
- * Maps the whole table at physical address `phys`, and sets *sig to its signature.  NULL: its length or
- * checksum is wrong (I1, I2), or it cannot be mapped.
+ * Maps the whole table at physical address `phys`, and sets *sig to its signature.  NULL: length or
+ * checksum of the table is wrong (I1, I2), or the table cannot be mapped.
  */
 static const struct acpi_header *map_acpi_table(uint64_t phys, acpi_map_fn map, uint32_t *sig)
 {

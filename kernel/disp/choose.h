@@ -60,9 +60,10 @@ unsigned disp_search_cpu(const struct disp_pick *p, unsigned from);
 unsigned disp_rt_cpu(const struct disp_pick *p, unsigned *least);
 
 /*
- * disp_balance_cpu - choose a CPU for a thread that would go to the back of the queue of `cpu`.  It is the next
- * CPU of the thread's home lgroup, if that CPU's queue at this priority is clearly shorter; otherwise `cpu`.
- * All allowed CPUs count if the home has only one CPU or is LGRP_NONE.
+ * disp_balance_cpu - choose a CPU for a thread that would go to the back of the queue of `cpu`.
+ * Returns the next CPU of the thread's home lgroup, if the queue of that CPU at the thread's
+ * priority is clearly shorter; otherwise `cpu`.  All allowed CPUs count if the home has only one
+ * CPU or is LGRP_NONE.
  * @qlen  number of threads queued on a CPU at a priority
  */
 unsigned disp_balance_cpu(const struct disp_pick *p, unsigned cpu,

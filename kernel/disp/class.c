@@ -215,12 +215,12 @@ void class_lifted(struct thread *t)
 /*
  * Ageing, so that every thread runs at some time:
  * - A TS or IA thread that has neither used up a slice nor slept for longer than maxwait gets level lwait
- *   (ts_dptbl.c).  If that is 50 and it still waits a second later, it gets 59, above threads that sleep
- *   often.
+ *   (ts_dptbl.c).  If lwait is 50 and the thread still waits a second later, the thread gets level
+ *   59, above threads that sleep often.
  * - A thread that has waited for more than a second behind a real-time thread is queued anew (disp_requeue_behind_rt).
  * - A user thread below TS_LIFTED that has waited for more than LIFT_TICKS gets priority PRI_SYS until it
- *   returns to user mode.  The reason: it may hold a rwlock for reading, which lends no priority, and block
- *   many threads.
+ *   returns to user mode.  The reason: the thread may hold a rwlock for reading and so block many
+ *   threads, and a rwlock lends no priority.
  */
 void class_second(void)
 {

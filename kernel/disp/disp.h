@@ -58,8 +58,8 @@ extern struct cpumask cpu_online_mask; /* [a] CPUs that run threads */
 /* runq.c */
 /*
  * disp_enqueue - queue RUNNABLE thread `t` (t->lock held) where the policy decides, and poke a CPU if needed.
- * @how  why it is queued: it slept, it is new, or it ran or waited elsewhere.  The trace records the reason.  A
- *       new thread has no warm cache on any CPU.
+ * @how  why `t` is queued: t has slept, t is new, or t ran or waited elsewhere.  The trace records
+ *       the reason.  A new thread has no warm cache on any CPU.
  */
 enum queue_how { QUEUE_WOKEN, QUEUE_NEW = TRACE_WAKE_NEW, QUEUE_AGAIN = TRACE_WAKE_AGAIN };
 void disp_enqueue(struct thread *t, enum queue_how how);
@@ -211,10 +211,10 @@ void clock_start(void);
 
 /* thread_home.c */
 /*
- * thread_choose_home - choose the home of `t` in set `part` again; its lgroup affinities come first.  A load
- * record must already count t, and the caller holds cpupart_lock.
- * thread_follow_affinity - the same in t's own set, if t has lgroup affinities and is counted.  Takes
- * cpupart_lock.
+ * thread_choose_home - choose the home of `t` in set `part` again; the lgroup affinities of t
+ * decide first.  A load record must already count t, and the caller holds cpupart_lock.
+ * thread_follow_affinity - the same in the present set of t, if t has lgroup affinities and a load
+ * record counts t.  Takes cpupart_lock.
  */
 void thread_choose_home(struct thread *t, struct cpupart *part);
 void thread_follow_affinity(struct thread *t);

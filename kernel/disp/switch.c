@@ -32,8 +32,8 @@ static inline void finish_switch_unlock(struct thread *prev)
 }
 
 /*
- * The time slice, in TSC cycles, of `t`, which is being dispatched.  It is the rest of its last slice or a new
- * one, and not longer than its level allows.
+ * The time slice, in TSC cycles, of `t`, which is being dispatched.  The slice is the rest of the
+ * last slice of t or a new slice, and is not longer than the level of t allows.
  */
 static inline uint64_t choose_slice_length(struct thread *t)
 {

@@ -11,7 +11,8 @@
 
 /*
  * switch_to - switch from curthread `prev` to `next`, which is ONPROC on this CPU.  The caller holds prev's
- * lock and no other.  If prev is RUNNABLE, it is queued.  Returns when prev runs again, with its lock released.
+ * lock and no other.  If prev is RUNNABLE, the function queues prev.  Returns when prev runs again,
+ * with its lock released.
  */
 void switch_to(struct thread *prev, struct thread *next);
 

@@ -183,12 +183,12 @@ void mutex_init(struct mutex *m, enum sleeprank rank)
 }
 
 /*
- * Lends priority `pri` to the owner of `m`, whose lock is held.  If that thread sleeps for another mutex,
- * lends it to the owner of that mutex, too, and so on along the chain.
- * While m->lock is held and its list is not empty, the owner cannot release m.  While the owner's thread lock
- * is held, the owner cannot wake up, so the mutex that it sleeps for exists.  The lock of that mutex is only
- * tried (spin_trylock), because it comes before thread locks in the lock order.  If the lock is taken, its
- * holder is about to change the chain.
+ * Lends priority `pri` to the owner of `m`, whose lock is held.  If the owner sleeps for another
+ * mutex, lends the priority to the owner of that mutex, too, and so on along the chain.
+ * While m->lock is held and the list of waiters of m is not empty, the owner cannot release m.
+ * While the owner's thread lock is held, the owner cannot wake up, so the mutex that it sleeps for
+ * exists.  The lock of that mutex is only tried (spin_trylock), because that lock comes before thread locks
+ * in the lock order.  If the lock is taken, its holder is about to change the chain.
  */
 static void lend_priority(struct mutex *m, int pri)
 {
@@ -361,8 +361,8 @@ static void rw_sleep(struct rwlock *rw, bool write)
 }
 
 /*
- * Hands over a free lock for which threads wait.  If the first waiter is a writer, it gets the lock; otherwise
- * all readers before the first writer get it.  The caller holds rw->lock.
+ * Hands over a free lock for which threads wait.  If the first waiter is a writer, this writer gets
+ * the lock; otherwise all readers before the first writer get it.  The caller holds rw->lock.
  */
 static void rw_hand_over(struct rwlock *rw)
 {

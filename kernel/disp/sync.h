@@ -107,13 +107,15 @@ void cv_wait(struct cv *cv, struct mutex *m, const char *what);
 int cv_wait_sig(struct cv *cv, struct mutex *m, uint64_t deadline, const char *what);
 void cv_wait_spin(struct cv *cv, struct spinlock *l, const char *what);
 /*
- * cv_wait_disk - cv_wait_spin() for disk I/O: while this CPU is idle, its ticks count as wait (mpstat's wt).
+ * cv_wait_disk - cv_wait_spin() for disk I/O: if this CPU is idle during the sleep, its clock ticks
+ * count as waiting for a disk (column wt of mpstat).
  */
 void cv_wait_disk(struct cv *cv, struct spinlock *l, const char *what);
 int cv_wait_sig_spin(struct cv *cv, struct spinlock *l, uint64_t deadline, const char *what);
 /*
- * cv_signal, cv_broadcast - wake up the first waiter, or all.  Return the number of threads woken up.  They can
- * be called in any context.  The caller may hold spin locks of a rank below RANK_CV.
+ * cv_signal, cv_broadcast - wake up the first waiter, or all waiters.  Both return the number of
+ * threads woken up, and can be called in any context.  The caller may hold spin locks of a rank
+ * below RANK_CV.
  */
 unsigned cv_signal(struct cv *cv);
 unsigned cv_broadcast(struct cv *cv);

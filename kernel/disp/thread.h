@@ -231,9 +231,10 @@ void thread_set_nice(struct thread *t, int nice); /* -20..19, TS/IA/FSS */
  */
 void thread_set_fss(struct thread *t, struct fss *fss);
 /*
- * thread_bind - processor_bind: make `t` run only on CPU `cpu`; its home becomes the lgroup of that CPU.  -1
- * unbinds.  0, or -EINVAL: no such CPU, or the CPU is off-line or of another set.  Takes t->lock and
- * cpupart_lock.  If t is curthread, the call may switch threads, so the caller must hold no spin lock.
+ * thread_bind - processor_bind: make `t` run only on CPU `cpu`; the home of t becomes the lgroup of
+ * that CPU.  If `cpu` is -1, unbind t.  0, or -EINVAL: no such CPU, or the CPU is off-line or of
+ * another set.  Takes t->lock and cpupart_lock.  If t is curthread, the call may switch threads, so
+ * the caller must hold no spin lock.
  */
 int thread_bind(struct thread *t, int cpu);
 /*
@@ -254,8 +255,8 @@ void thread_follow(struct thread *t, const struct thread *creator);
 /* thread_rehome - move the home of `t` to `lgrp`, the lgroup of a CPU to which t was bound.  Takes cpupart_lock. */
 void thread_rehome(struct thread *t, unsigned lgrp);
 /*
- * thread_set_lgrp_affinity - set the affinity of `t` to one lgroup: 0 none, 1 weak, 2 strong.  Unless t is
- * bound to a CPU, its home is chosen again.  0 or -ENOMEM.  Takes cpupart_lock.
+ * thread_set_lgrp_affinity - set the affinity of `t` to one lgroup: 0 none, 1 weak, 2 strong.
+ * Unless t is bound to a CPU, the home of t is chosen again.  0 or -ENOMEM.  Takes cpupart_lock.
  * thread_lgrp_affinity - read the affinity.  Takes cpupart_lock.
  */
 int thread_set_lgrp_affinity(struct thread *t, unsigned lgrp, unsigned level);

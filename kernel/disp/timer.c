@@ -81,9 +81,9 @@ struct moment {
 };
 
 /*
- * Reads the three counters as close together as possible: of several tries, it returns the one that took the
- * fewest cycles.  Otherwise, if a virtual machine loses its CPU in the middle of a try, the clock would be many
- * times too fast.
+ * Reads the three counters as close together as possible: it makes several tries, and returns the
+ * values of the try that took the fewest cycles.  With only one try, a virtual machine could lose
+ * its CPU in the middle of the try; then the clock would be many times too fast.
  */
 static struct moment read_clock_counters(uint16_t port)
 {
@@ -181,8 +181,8 @@ static struct cpu *lock_timer_keeper(struct cpu *c)
 }
 
 /*
- * Takes `t` out of its heap; *was: whether t was armed.  Returns the CPU on which it was last armed, with the
- * timer_lock of that CPU held; NULL: it was never armed.
+ * Takes `t` out of its heap; *was: whether t was armed.  Returns the CPU on which t was last armed,
+ * with the timer_lock of that CPU held; NULL: t was never armed.
  */
 static struct cpu *disarm_timer_lock(struct timer *t, bool *was)
 {

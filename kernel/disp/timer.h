@@ -42,14 +42,14 @@ uint64_t tsc_to_ns(uint64_t cycles);
 
 /*
  * timer_arm - call fn(t) at `deadline_ns` of clock_mono_ns(); a timer that is already armed is moved to the new
- * deadline.  O(log n).  Takes a lock of RANK_TIMER.  It does not wait for a running fn, so the caller may hold
- * a lock that fn takes.
+ * deadline.  O(log n).  Takes a lock of RANK_TIMER.  timer_arm() does not wait for a running fn, so
+ * the caller may hold a lock that fn takes.
  */
 void timer_arm(struct timer *t, uint64_t deadline_ns, void (*fn)(struct timer *));
 /*
- * timer_cancel - disarm `t`; returns whether it was armed.  When it returns, fn is not running, and t is not
- * armed even if fn has armed it.  It waits for fn, so the caller holds no spin lock.  No other thread may arm
- * t at the same time.
+ * timer_cancel - disarm `t`; returns whether t was armed.  After the return, fn is not running, and
+ * t is not armed even if fn has armed t.  The function waits for fn, so the caller must hold no
+ * spin lock.  No other thread may arm t at the same time.
  */
 bool timer_cancel(struct timer *t);
 static inline bool timer_armed(const struct timer *t)

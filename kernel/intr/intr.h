@@ -80,15 +80,18 @@ int intr_register_msi(unsigned cpu, void (*fn)(void *), void *arg, const char *n
                       const struct intr_msi *msi);
 
 /*
- * intr_allow - make interrupt `irq` arrive only on CPUs of `m` from now on.  If its CPU is not in `m`, the
- * interrupt moves.  0; -ENOENT: no such interrupt; -EINVAL: no CPU of `m` takes interrupts.
+ * intr_allow - make interrupt `irq` arrive only on CPUs of `m` from now on.  If the interrupt
+ * arrives on a CPU outside `m`, the interrupt moves.  0; -ENOENT: no such interrupt; -EINVAL: no
+ * CPU of `m` takes interrupts.
  */
 int intr_allow(unsigned irq, const struct cpumask *m);
 /*
- * intr_cpu_enable - make CPU `cpu` take device interrupts; interrupts that are wanted on it move to it.
+ * intr_cpu_enable - make CPU `cpu` take device interrupts; interrupts whose wanted CPU is `cpu`
+ * move to it.
  * intr_cpu_disable - move all device interrupts away from CPU `cpu`.  After a result of 0, no device interrupt
- * arrives there any more.  -EBUSY: one of them cannot go to any other CPU; then none has moved, and the log
- * names that interrupt.  Waits for the CPU, so the caller must hold no spin lock.
+ * arrives there any more.  -EBUSY: one of the interrupts cannot go to any other CPU; then no
+ * interrupt has moved, and the log names that one.  Waits for the CPU, so the caller must hold no
+ * spin lock.
  */
 void intr_cpu_enable(unsigned cpu);
 int intr_cpu_disable(unsigned cpu);

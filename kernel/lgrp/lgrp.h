@@ -92,21 +92,21 @@ struct lgrp_input {
 extern struct lgrp_topo lgrp_topo; /* the machine's, filled in at boot */
 
 /*
- * lgrp_topo_build - compute nodes, distances and lgroups from the ACPI tables.  It always succeeds: a bad
- * SRAT is replaced by one node, bad distances by synthetic latencies, with a line in note[].  The input is
- * not needed afterwards.
+ * lgrp_topo_build - compute nodes, distances and lgroups from the ACPI tables.  The function always
+ * succeeds: a bad SRAT is replaced by one node, bad distances by synthetic latencies, with a line
+ * in note[].  The input is not needed afterwards.
  */
 void lgrp_topo_build(struct lgrp_topo *t, const struct lgrp_input *in);
 
 /*
- * lgrp_topo_group - divide nodes and CPUs into lgroups, according to mpo_enable, and set nlgrps.  It is a part
- * of lgrp_topo_build() that can be repeated before the other CPUs start.  Nodes do not change.
+ * lgrp_topo_group - divide nodes and CPUs into lgroups, according to mpo_enable, and set nlgrps.
+ * This part of lgrp_topo_build() can be repeated before the other CPUs start.  Nodes do not change.
  */
 void lgrp_topo_group(struct lgrp_topo *t);
 
 /*
- * lgrp_apply_family - set the default of lgrp_expand_proc_thresh, which depends on the machine family, unless
- * it has already been set.  It is a part of lgrp_topo_build().
+ * lgrp_apply_family - set the default of lgrp_expand_proc_thresh, which depends on the machine
+ * family, unless the tunable has already been set.  The function is a part of lgrp_topo_build().
  */
 void lgrp_apply_family(const struct lgrp_topo *t);
 

@@ -99,8 +99,8 @@ void lgrp_part_end(struct lgrp_part *part);
 /* lgrp_part_cpu - a CPU of `lgrp` joins (delta +1) or leaves (-1) the partition. */
 void lgrp_part_cpu(struct lgrp_part *part, unsigned lgrp, int delta);
 /*
- * lgrp_part_update - update all averages; called every 1/10 s.  If the clock is late, it is called once, not
- * several times.
+ * lgrp_part_update - update all averages; called every 1/10 s.  If the clock is late, the function
+ * is called once, not several times.
  * @runnable  by lgroup g: threads queued on CPUs of g, plus threads that run anywhere and are at home in g.
  *            A running thread without a home is not counted
  */

@@ -53,8 +53,9 @@ unsigned lgrp_mem_choose(enum lgrp_mem_policy *policy, const struct lgrp_mem_in 
 unsigned lgrp_mem_node_slow(const struct lgrp_topo *t, unsigned lgrp, uint32_t rnd);
 
 /*
- * lgrp_mem_node - the node to try first for memory of `lgrp`.  It is a node of lgrp, or, if lgrp has no memory,
- * a node of the nearest lgroup with memory.  `rnd` (32 random bits) chooses among several nodes.
+ * lgrp_mem_node - the node to try first for memory of `lgrp`.  Returns a node of lgrp, or, if lgrp
+ * has no memory, a node of the nearest lgroup with memory.  `rnd` (32 random bits) chooses among
+ * several nodes.
  */
 static inline unsigned lgrp_mem_node(const struct lgrp_topo *t, unsigned lgrp, uint32_t rnd)
 {

@@ -51,7 +51,8 @@ void crng_seed(struct crng *c, uint64_t seed, uint32_t number)
 }
 
 /*
- * Makes CRNG_BLOCKS new blocks.  Their first CRNG_KEY bytes become the next key, and are erased from `out`.
+ * Makes CRNG_BLOCKS new blocks.  The first CRNG_KEY bytes of the new blocks become the next key,
+ * and are erased from `out`.
  */
 static void refill_crng_output(struct crng *c)
 {

@@ -52,8 +52,9 @@ static inline uint64_t park_key(const void *what, uint16_t n)
  */
 void park_begin(uint64_t key);
 /*
- * park_end - end the wait.  @halt: the condition is not true yet, so halt until a wakeup.  It can return
- * although the condition is still not true, so the caller must test it again.
+ * park_end - end the wait.  @halt: the condition is not true yet, so halt until a wakeup.
+ * park_end() can return although the condition is still not true, so the caller must test the
+ * condition again.
  */
 void park_end(bool halt);
 /* park_wake - wake up the CPUs that wait with this key.  Called in any context, after the condition has become true. */

@@ -12,8 +12,8 @@
 
 /*
  * kstack_alloc - allocate a stack of KSTACK_SIZE bytes, page-aligned, in frames of memory node `node` or
- * near it.  Returns its lowest address.  Its contents are undefined.  NULL: no memory, or KSTACK_MAX stacks in
- * use.  Waits while memory is short, so the caller must hold no locks.
+ * near it.  Returns the lowest address of the stack.  The contents are undefined.  NULL: no memory,
+ * or KSTACK_MAX stacks in use.  Waits while memory is short, so the caller must hold no locks.
  * kstack_free - free a stack on which no thread runs any more.  Can be called in any context.
  */
 void *kstack_alloc(unsigned node);

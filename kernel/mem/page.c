@@ -85,8 +85,9 @@ static bool is_alloc_refused(const struct mem_node *n)
 enum { BLOCK_TRIES = 16 }; /* retries for a block of several frames */
 
 /*
- * page_alloc() if the magazine is empty or cannot be used.  It does not wait for ever for a block of
- * several frames, because perhaps only single frames become free.
+ * The part of page_alloc() for the case that the magazine is empty or cannot be used.  The function
+ * does not wait for ever for a block of several frames, because perhaps only single frames become
+ * free.
  */
 static __attribute__((noinline)) struct page *alloc_slow(unsigned node, unsigned order,
                                                          unsigned flags, unsigned *from)

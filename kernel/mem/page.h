@@ -133,8 +133,8 @@ enum alloc_flags {
 struct page *page_alloc(unsigned node, unsigned order, unsigned flags);
 
 /*
- * page_alloc_colored - page_alloc() of one frame of `color` (below page_colors).  If there is none, it takes a
- * frame of another colour, or finally of another node.
+ * page_alloc_colored - page_alloc() of one frame of `color` (below page_colors).  If no frame has
+ * this colour, the function takes a frame of another colour, or finally of another node.
  */
 struct page *page_alloc_colored(unsigned node, unsigned color, unsigned flags);
 
@@ -267,9 +267,10 @@ enum mem_wait {
 
 /* ---- implemented by pages/ ---- */
 /*
- * mem_wait - the only function that waits for memory.  A caller that can sleep must hold no spin lock.  If
- * interrupts are on, it frees pages of the cache list.  If there are none, it may wake up the pageout daemon
- * and, if the caller can sleep, wait until pages have been freed.  Ignores signals.
+ * mem_wait - the only function that waits for memory.  A caller that can sleep must hold no spin
+ * lock.  If interrupts are on, the function frees pages of the cache list.  If the list is empty,
+ * it may wake up the pageout daemon and, if the caller can sleep, wait until pages have been
+ * freed.  Ignores signals.
  * pageout_may_take - whether the running thread is allowed to take a frame while fewer than low_pages of a node
  * are free.
  * swap_free_slot - called when the last reference to a page with PG_SWAPPED or PG_SLOT was dropped.  Frees the

@@ -170,8 +170,8 @@ static void arm_cpu_timer(struct cpu_timer *ct, uint64_t used, unsigned nlwps)
 
 /*
  * Park ct, because no LWP has run since the last check.  The next LWP that returns to user mode arms ct.
- * If an LWP is on a CPU, it has perhaps already passed the place where it would arm ct.  Then ct is not parked.
- * Returns false if the caller must arm ct.
+ * If an LWP is on a CPU, this LWP has perhaps already passed the place in the code where it would
+ * arm ct.  Then ct is not parked.  Returns false if the caller must arm ct.
  */
 static bool park_cpu_timer(struct cpu_timer *ct)
 {

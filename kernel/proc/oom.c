@@ -218,8 +218,8 @@ static void oom_main(void *arg)
 }
 
 /*
- * Let the thread search, and wait for the end of the search, at most SEARCH_NAPS * RETRY_NS.  Returns whether
- * a process was chosen meanwhile.
+ * Request a search from the oom thread, and wait for the end of the search, at most SEARCH_NAPS *
+ * RETRY_NS.  Returns whether a process was chosen meanwhile.
  */
 static bool request_oom_search(bool for_root)
 {
@@ -244,10 +244,11 @@ bool oom_frees(void)
 }
 
 /*
- * Handles a page fault that found no memory.  If no process has much beyond its promise, perhaps such a process is
- * just ending and its memory is being freed.  So the caller tries again while pages of any address space are being
- * freed, and TRIES times more, because an address space ends only with its last reference.  Then it kills
- * its own process.  Each try waits for memory.  Process 1 tries without limit.
+ * Handles a page fault that found no memory.  If no process has much memory beyond its promise,
+ * perhaps such a process is just ending and its memory is being freed.  So the caller tries again
+ * while pages of any address space are being freed.  Then it tries TRIES times more, because an
+ * address space ends only with its last reference.  After that, it kills its own process.  Each try
+ * waits for memory.  Process 1 tries without limit.
  * @user  a fault of user code: the thread holds no lock
  * Returns true: try the access again; false: the process ends.
  */

@@ -68,7 +68,10 @@ void pgrp_leave(struct proc *p)
     }
 }
 
-/* Whether p keeps its group from being orphaned: its parent is in another group of the same session [P]. */
+/*
+ * Whether p keeps its group from being orphaned: the parent of p is in another group of the same
+ * session [P].
+ */
 static bool links_group(const struct proc *p)
 {
     return p->parent != NULL && p->parent->pgrp != NULL && p->parent->pgrp != p->pgrp &&

@@ -133,8 +133,8 @@ struct rusage_kernel {
 };
 
 /*
- * What one user has in use, over all processes: for RLIMIT_NPROC, RLIMIT_SIGPENDING and kernel memory.  It
- * also holds the user's share of the CPU.
+ * What one user has in use, over all processes: for RLIMIT_NPROC, RLIMIT_SIGPENDING and kernel
+ * memory.  The struct also holds the user's share of the CPU.
  */
 struct ucount {
     uint32_t uid;
@@ -295,7 +295,7 @@ struct lwp *lwp_find(int tid);
 struct pgrp *pgrp_find(int pgid);
 /*
  * proc_hold - take a reference to a process that was found under proc_lock, which keeps it after the lock is released.
- * proc_release - drop that reference.  If it was the last one, frees the process; may sleep.
+ * proc_release - drop that reference.  If this was the last reference, free the process; may sleep.
  */
 void proc_hold(struct proc *p);
 void proc_release(struct proc *p);
@@ -327,8 +327,9 @@ uint32_t proc_uid(struct proc *p);
 void rusage_collect(struct proc *p, struct rusage_kernel *ru);
 void rusage_lwp(struct lwp *l, struct rusage_kernel *ru);
 /*
- * lwp_ioprio - the priority of l's disk requests, an IOPRIO() of blk.h.  This is the value that was set; if none was
- * set, best effort at the level that follows from nice.  The caller holds proc_lock, or l is the calling LWP.
+ * lwp_ioprio - the priority of the disk requests of l, an IOPRIO() of blk.h.  The result is the
+ * priority that was set; if no priority was set, best effort at the level that follows from nice.
+ * The caller holds proc_lock, or l is the calling LWP.
  */
 uint16_t lwp_ioprio(const struct lwp *l);
 /* proc_next - lowest pid >= `pid` of a live or zombie process; 0: none.  For /proc.  Takes proc_lock. */
@@ -394,10 +395,10 @@ int proc_setpgid(int pid, int pgid);
 /* Signals (signal.c, sigframe.c). */
 /*
  * sig_send_proc, sig_send_lwp - send a signal to a process or to one LWP.  If `info` is NULL, no siginfo is queued,
- * and the receiver gets the code SI_KERNEL.  The target must exist until the return: it is the caller's own,
- * the caller holds proc_lock, or something else keeps it (such as an armed timer).
- * Can be called in any context.  They take proc_lock unless the caller holds it, then [s].
- * Return 0, or -EAGAIN: the queue limit of real-time signals is reached.
+ * and the receiver gets the code SI_KERNEL.  The target must exist until the return: the target is
+ * the caller's own, the caller holds proc_lock, or something else keeps the target (such as an
+ * armed timer).  Can be called in any context.  The functions take proc_lock unless the caller
+ * holds it, then [s].  Return 0, or -EAGAIN: the queue limit of real-time signals is reached.
  */
 int sig_send_proc(struct proc *p, int sig, const struct siginfo *info);
 int sig_send_lwp(struct lwp *l, int sig, const struct siginfo *info);
@@ -408,7 +409,7 @@ bool sig_permitted(const struct cred *cr, struct proc *p, int sig);
 /*
  * sig_mask_set - block exactly the signals in `set` in the calling LWP.
  * sig_mask_push - the same for the duration of one call (ppoll, sigsuspend).  sig_mask_pop() restores the old
- * mask.  If a handler interrupts the call, its return restores the mask.
+ * mask.  If a handler interrupts the call, the return from the handler restores the mask.
  */
 void sig_mask_set(sigset_t set);
 void sig_mask_push(sigset_t set);

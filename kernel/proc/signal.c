@@ -184,8 +184,8 @@ static bool lwp_may_take(const struct lwp *l, int sig)
 }
 
 /*
- * Whether `sig` would have no effect: it is ignored, and l does not block it.  (A blocked signal stays
- * pending, because the action can change before the signal is unblocked.) [S]
+ * Whether `sig` would have no effect, because the signal is ignored and l does not block it.  (A
+ * blocked signal stays pending, because the action can change before the signal is unblocked.) [S]
  */
 static bool is_signal_ignored(const struct proc *p, const struct lwp *l, int sig)
 {

@@ -26,9 +26,9 @@ size_t klog_read(char *buf, size_t size, bool all, bool clear);
 noreturn void panic(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * ASSERT - panic if the invariant `cond` does not hold.  `which` is its name in the file's head comment, such
- * as "I2".  It is checked in every build, so that a broken invariant stops the kernel before it can destroy
- * data.
+ * ASSERT - panic if the invariant `cond` does not hold.  `which` is the name of the invariant in
+ * the file's head comment, such as "I2".  The condition is checked in every build, so that a broken
+ * invariant stops the kernel before it can destroy data.
  */
 #define ASSERT(cond, which)                                                                        \
     do {                                                                                           \

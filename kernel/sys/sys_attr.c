@@ -124,7 +124,10 @@ static int decode_utime(const struct ktime *t, struct ktime *out, unsigned va, u
     return 0;
 }
 
-/* Sets access and modification time; times NULL: both to now.  If upath is 0, the file is that of descriptor dirfd. */
+/*
+ * Sets access and modification time; times NULL: set both to the present time.  If upath is 0, the
+ * file is that of descriptor dirfd.
+ */
 static long do_utimes(int dirfd, uint64_t upath, const struct ktime *times, unsigned flags)
 {
     struct vattr va = {0};

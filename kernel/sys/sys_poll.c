@@ -324,8 +324,8 @@ long sys_epoll_ctl(struct regs *r)
 }
 
 /*
- * epoll_wait(epfd, events, max, ms).  If the events cannot be stored (-EFAULT), they are lost: an
- * edge-triggered event is not reported again.
+ * epoll_wait(epfd, events, max, ms).  If the events cannot be stored (-EFAULT), these events are
+ * lost: an edge-triggered event is not reported again.
  */
 static long do_epoll_wait(struct regs *r)
 {

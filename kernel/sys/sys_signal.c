@@ -255,8 +255,8 @@ static int kill_one_process(struct proc *p, int sig, const struct siginfo *info)
 }
 
 /*
- * Sends to all processes of a group (0: the caller's).  Returns 0 if the send to one of them succeeded.  The caller
- * holds proc_lock.
+ * Sends a signal to all processes of group `pgid` (0: the group of the caller).  Returns 0 if the
+ * send to one of them succeeded.  The caller holds proc_lock.
  */
 static int kill_group(int pgid, int sig, const struct siginfo *info)
 {
@@ -275,8 +275,8 @@ static int kill_group(int pgid, int sig, const struct siginfo *info)
 }
 
 /*
- * Sends to all processes except init and the caller.  Returns 0 if the send to one of them succeeded.  The caller
- * holds proc_lock.
+ * Sends a signal to all processes except init and the caller.  Returns 0 if the send to one of them
+ * succeeded.  The caller holds proc_lock.
  */
 static int kill_all(int sig, const struct siginfo *info)
 {
@@ -352,8 +352,9 @@ long sys_tgkill(struct regs *r)
 }
 
 /*
- * Reads a siginfo that the program has filled in.  Unless the program sends it to its own process, its code must not
- * be one that the kernel, kill(2) or tkill(2) uses.  0, -EFAULT, -EPERM.
+ * Reads a siginfo that the program has filled in.  Unless the program sends the signal to its own
+ * process, the code in the siginfo must not be a code that the kernel, kill(2) or tkill(2) uses.
+ * 0, -EFAULT, -EPERM.
  */
 static int copy_in_siginfo(struct siginfo *info, uint64_t uaddr, int sig, bool self)
 {

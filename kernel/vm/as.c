@@ -29,14 +29,14 @@
 #include "pages/busy.h"
 #include "pages/swap.h"
 
-#define STACK_ROOM   (256ul << 20) /* bytes below USER_TOP that mappings avoid    */
+#define STACK_ROOM   (256ul << 20) /* bytes below USER_TOP that mappings avoid */
 #define RANDOM_PAGES 4096u         /* map_top moves down by fewer pages than this */
 #define COLOR_STRIDE                                                                               \
-    337u /* pages, as in Solaris's get_color_start(): odd, so the starts use all colours */
+    337u /* pages, as in Solaris's get_color_start(): odd, so the offsets use all colours */
 
 static struct spinlock list_lock = SPINLOCK_INIT(RANK_VM_TLB);
 static struct list spaces = LIST_INIT(spaces); /* all address spaces; under list_lock */
-static uint32_t next_color;                    /* under list_lock                     */
+static uint32_t next_color;                    /* under list_lock */
 static struct kmem_cache *as_cache;
 static _Atomic unsigned ending; /* spaces whose pages as_destroy() is freeing now */
 
@@ -298,8 +298,8 @@ static int check_map_request(struct request *q, bool file)
 }
 
 /*
- * The address for a request: its hint if that range is free, else the start of the highest free range.  0: none
- * is free.
+ * Returns the address for a request: the hint of the request if the range there is free, else the
+ * start of the highest free range.  0: no range is free.
  */
 static uint64_t find_free_address(struct as *as, const struct request *q)
 {

@@ -99,8 +99,8 @@ static __attribute__((noinline)) int wait_for_memory(struct fault *f)
 }
 
 /*
- * Called when there is no page table.  If none can be reserved, waiting does not help.  Results as of
- * wait_for_memory().
+ * Called when no page table could be made.  If no memory can be reserved for a table, waiting does
+ * not help.  Results as of wait_for_memory().
  */
 static int fail_no_table(struct fault *f)
 {
@@ -134,8 +134,9 @@ static inline bool is_private_writable(const struct page *pg)
 }
 
 /*
- * The error for a missing frame, whose allocation has waited for memory.  It is SIG_BUS for a 2 MiB page: there
- * may be enough free single frames, so killing a process would not help.
+ * Returns the error for a frame that could not be allocated, even after waiting for memory.  For a
+ * 2 MiB page the error is SIG_BUS.  There may be enough free single frames, so killing a process
+ * would not help.
  */
 static int fail_no_frame(struct fault *f)
 {

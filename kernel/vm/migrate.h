@@ -17,8 +17,10 @@ void migrate_mark(struct seg *s, uint64_t start, uint64_t end);
 /*
  * migrate_touch - curthread touches a marked page of `o`: move the page if the policy chooses another lgroup.
  * The caller holds o->lock; the function releases it.  Can sleep.
- * true: the page has moved, is already in the right place, or was busy; the caller looks it up again.
- * false: the page cannot be moved now.  It stays marked, and the caller maps it where it is.
+ * true: the page has moved, is already in the right place, or was busy; the caller looks the page
+ * up again.
+ * false: the page cannot be moved now.  The page stays marked, and the caller maps the page in its
+ * present place.
  */
 bool migrate_touch(struct vm_object *o, struct page *pg, const struct placement *pl);
 

@@ -78,8 +78,8 @@ uint64_t segtree_gap_below(struct seg_tree *t, uint64_t len, uint64_t lo, uint64
 bool segtree_is_free(struct seg_tree *t, uint64_t addr, uint64_t len);
 /*
  * segtree_clone - copy the tree `from` to the empty tree `to`.
- * @copy  copy(arg, node) allocates the copy of a node, or returns NULL; this function
- *        fills in its struct seg_node
+ * @copy  copy(arg, node) allocates the copy of a node, or returns NULL; this function fills in the
+ *        struct seg_node of the copy
  * Returns false if a copy was NULL: then to->order lists the ranges copied so far, and `to` has no tree.
  */
 bool segtree_clone(struct seg_tree *to, struct seg_tree *from,

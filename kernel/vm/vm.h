@@ -56,8 +56,8 @@ struct as *as_create(void);
 struct as *as_fork(struct as *parent);
 void as_hold(struct as *as);
 /*
- * as_release - drop a reference; dropping the last one unmaps everything and frees the tables.  Can sleep.  If
- * curthread->as is the space that ends, it becomes NULL.
+ * as_release - drop a reference; dropping the last one unmaps everything and frees the tables.  Can
+ * sleep.  If curthread->as is the space that ends, curthread->as becomes NULL.
  */
 void as_release(struct as *as);
 /* as_memory_returns - whether the pages of an ended address space are being freed now.  Takes no locks. */
@@ -167,7 +167,8 @@ void as_usage(struct as *as, struct as_usage *out);
  */
 int64_t as_unpromised(struct as *as, int64_t *own, uint64_t *rss);
 /*
- * as_mlock - lock the pages of [addr, addr + len) in memory, and bring them in; without `on`, unlock them.
+ * as_mlock - lock the pages of [addr, addr + len) in memory, and bring the missing pages in.  If
+ * `on` is false, unlock the pages.
  * @limit  how many bytes the space is allowed to have locked
  * 0, -ENOMEM (a hole, over the limit, or no memory), or -EAGAIN (too much is locked on this machine).
  * as_mlockall - lock all segments (MCL_CURRENT) and all later segments (MCL_FUTURE); flags 0 unlocks all.

@@ -43,9 +43,9 @@ struct mem_range {
 
 /*
  * mmu_init - build the kernel's page tables for the memory in r[n], and load them on the boot CPU.
- * @alloc  returns `len` bytes of memory, aligned to `len`, and panics if there is none.  A call for 4 KiB is
- *         for a page table: it returns memory below 4 GiB, on any node.  A call for 2 MiB is for frame
- *         descriptors of node `node`: it returns memory of that node.
+ * @alloc  returns `len` bytes of memory, aligned to `len`, and panics if there is none.  A call for
+ *         4 KiB is for a page table, and must return memory below 4 GiB, on any node.  A call for 2
+ *         MiB is for frame descriptors of node `node`, and must return memory of that node.
  */
 typedef paddr_t (*mmu_alloc_fn)(unsigned node, size_t len);
 void mmu_init(const struct mem_range *r, unsigned n, mmu_alloc_fn alloc);
