@@ -14,8 +14,8 @@
  *             (disp_rt_call).
  *             To make a CPU look at its queue, another CPU sends it a reschedule IPI ("pokes" it).  Idle CPUs
  *             halt.  So when a thread must wait behind another one, an idle CPU is poked to steal the waiting
- *             thread: it is "called".  A CPU that looks for work leaves a thread alone if an idle CPU is nearer
- *             to the thread's home.
+ *             thread: it is "called".  A CPU that looks for work does not steal a thread if an idle
+ *             CPU is nearer to the thread's home.
  *             With halt_fenced_cpus=0, a CPU without interrupts (no-intr) polls while idle, and needs no IPI.
  * INVARIANTS  I1  nrun == number of threads on the queue; mask bit p set iff queue[p] is not empty
  *             I2  maxpri == highest queued priority, -1 when nrun == 0

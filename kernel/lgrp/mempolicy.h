@@ -22,7 +22,7 @@ enum {
     MPOL_BIND,      /* only these nodes */
     /* these nodes in turn, a page each; if one is full, the node nearest to it */
     MPOL_INTERLEAVE,
-    MPOL_LOCAL,          /* the home, for segments of any size */
+    MPOL_LOCAL,          /* the home lgroup of the thread, for segments of any size */
     MPOL_PREFERRED_MANY, /* these nodes; if they are full, the nearest other node */
     MPOL_COUNT
 };

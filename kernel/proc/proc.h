@@ -171,7 +171,8 @@ struct cputime {
 enum { SCHED_OTHER = 0, SCHED_FIFO = 1, SCHED_RR = 2, SCHED_BATCH = 3, SCHED_IDLE = 5 };
 
 struct lwp {
-    struct thread t;       /* first member: lwp == thread */
+    /* must be the first member: a pointer to the LWP is a pointer to its thread */
+    struct thread t;
     struct proc *proc;     /* [c] */
     int lwpid;             /* [c] id within the process, from 1 */
     struct list proc_link; /* [p] p->lwps */
@@ -242,16 +243,18 @@ struct proc {
     bool stopped; /* [s] job control */
     /* [s] an LWP handles a stop signal; SIGCONT and SIGKILL clear this flag */
     bool stop_taken;
-    struct cv stop_cv;                /* LWPs of a stopped process sleep here; with [s] */
-    bool stop_reported, cont_pending; /* [p] for wait4 */
+    struct cv stop_cv; /* LWPs of a stopped process sleep here; with [s] */
+    /* [p] wait4() has reported the stop; wait4() must report a continuation */
+    bool stop_reported, cont_pending;
     int stop_sig;
     int exit_status; /* [p] as wait4 gives it */
     /* signal that the parent gets when the process ends; 0: none */
     int exit_signal;
     /* threads that wait for children sleep here; used with proc_lock */
     struct cv child_cv;
-    struct vnode *exe;                               /* [m] /proc/PID/exe */
-    uint64_t arg_start, arg_end, env_start, env_end; /* [m] for /proc/PID/cmdline */
+    struct vnode *exe; /* [m] /proc/PID/exe */
+    /* [m] user addresses of arguments and environment, for /proc/PID/cmdline */
+    uint64_t arg_start, arg_end, env_start, env_end;
     uint64_t start_ns;
     /* [p] usage of children that were waited for, and of their children */
     struct rusage_kernel waited;

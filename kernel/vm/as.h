@@ -41,7 +41,7 @@
 #define AROUND_PAGES   16u /* pages mapped together at a fault, if present */
 
 struct seg {
-    struct seg_node n; /* [r] first member */
+    struct seg_node n; /* [r] must be the first member: see seg_of() */
     struct as *as;     /* [c] */
     uint8_t prot;      /* [r] PROT_* */
     uint8_t max_prot;  /* [r] PROT_* that mprotect may set */
@@ -102,7 +102,7 @@ bool as_may_lock(const struct as *as, uint64_t pages);
 
 static inline struct seg *seg_of(struct seg_node *n)
 {
-    return (struct seg *)n; /* first member; NULL stays NULL */
+    return (struct seg *)n; /* seg_node is the first member, so NULL stays NULL */
 }
 
 static inline bool seg_shared(const struct seg *s)

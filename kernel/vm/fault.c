@@ -130,7 +130,8 @@ static inline bool is_unshared(const struct page *pg)
 /* May a private page be mapped writable, so that stores to the page do not fault? */
 static inline bool is_private_writable(const struct page *pg)
 {
-    return is_unshared(pg) && (fault_page_flags(pg) & PG_SLOT) == 0; /* as.h I4, swap.c I3 */
+    /* unshared (as.h I4), without a copy on swap (swap.c I3) */
+    return is_unshared(pg) && (fault_page_flags(pg) & PG_SLOT) == 0;
 }
 
 /*

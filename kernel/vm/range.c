@@ -25,7 +25,8 @@ bool range_zap(struct as *as, uint64_t start, uint64_t end)
 {
     bool any;
 
-    adjust_zap_counts(as, start, end, 1); /* as.h I8 */
+    /* until the flush, TLBs may hold old translations (as.h I8) */
+    adjust_zap_counts(as, start, end, 1);
     any = pt_zap(as, start, end);
     if (any)
         tlb_flush(as, start, end);

@@ -115,7 +115,8 @@ void segtree_insert(struct seg_tree *t, struct seg_node *n)
 {
     struct seg_node *next = segtree_after(t, n->start);
 
-    list_push_back(next != NULL ? &next->link : &t->order, &n->link); /* before `next` */
+    /* insert n into the list before `next` */
+    list_push_back(next != NULL ? &next->link : &t->order, &n->link);
     n->left = n->right = NULL;
     set_gap_below(t, n);
     if (next != NULL)
