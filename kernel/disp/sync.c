@@ -187,8 +187,8 @@ void mutex_init(struct mutex *m, enum sleeprank rank)
  * mutex, lends the priority to the owner of that mutex, too, and so on along the chain.
  * While m->lock is held and the list of waiters of m is not empty, the owner cannot release m.
  * While the owner's thread lock is held, the owner cannot wake up, so the mutex that it sleeps for
- * exists.  The lock of that mutex is only tried (spin_trylock), because that lock comes before thread locks
- * in the lock order.  If the lock is taken, its holder is about to change the chain.
+ * exists.  The lock of that mutex is only tried (spin_trylock), because that lock comes before
+ * thread locks in the lock order.  If the lock is taken, its holder is about to change the chain.
  */
 static void lend_priority(struct mutex *m, int pri)
 {

@@ -139,8 +139,8 @@ struct cpu_timer {
 };
 
 /*
- * Returns the CPU time of p in ns.  *nlwps is the number of LWPs of p, which limits how fast the CPU
- * time can grow; 0: p is ending.
+ * Returns the CPU time of p in ns.  *nlwps is the number of LWPs of p, which limits how fast the
+ * CPU time can grow; 0: p is ending.
  */
 static uint64_t cpu_time_now(struct proc *p, unsigned *nlwps)
 {
