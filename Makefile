@@ -41,11 +41,13 @@ export $(AS_TYPED)
 for_goals    = $(if $(filter $(1),$(MAKECMDGOALS)),,$(foreach v,$(filter $(2),$(GIVEN)),$(error $(v)= has no effect here; \
                it is for make $(subst %,<name>,$(1)))))
 ifeq ($(MAKELEVEL),0)
-$(call for_goals,qemu-% gdb,$(filter-out PEER,$(RUN_VARS)))
+$(call for_goals,qemu-% gdb,$(filter-out PEER SEED,$(RUN_VARS)))
+$(call for_goals,qemu-% gdb grade,SEED)
 $(call for_goals,qemu-% gdb experiment%,PEER)
 $(call for_goals,gdb model-speed,MACHINE)
 $(call for_goals,gdb,GDB_ARGS)
-$(call for_goals,grade,LAB FILE)
+$(call for_goals,grade,FILE)
+$(call for_goals,grade skeleton,LAB)
 $(call for_goals,watch docs-record,PAGE)
 $(call for_goals,fresh,DEBIAN MIRROR)
 $(call for_goals,docs,SERVE)
@@ -74,8 +76,8 @@ ifeq ($(shell command -v '$(subst ','\'',$(TOOLPREFIX))objcopy'),)
 $(error TOOLPREFIX=$(TOOLPREFIX): there is no program $(TOOLPREFIX)objcopy here)
 endif
 endif
-# For `make grade`, TEST is the name of a test.  It may be set in the environment when the grader asks for a host-recipe.
-FLAGS       := V WERROR QUICK FULL STORE SERVE $(if $(filter grade host-recipe-%,$(MAKECMDGOALS)),,TEST)
+# For `make grade`, TEST is the name of a test.  It may be set in the environment when the grader asks for a lab-recipe.
+FLAGS       := V WERROR QUICK FULL STORE SERVE $(if $(filter grade lab-recipe-%,$(MAKECMDGOALS)),,TEST)
 $(foreach v,$(FLAGS),$(if $(filter-out 0 1,$($(v))),$(error $(v)=$($(v)): write 0 or 1)))
 PROFILES    := core disk full
 ifneq ($(origin PROFILE),command line)
@@ -250,9 +252,13 @@ generated: deps ## what tools make for docs/ and is committed: figures of machin
 lint: deps ## check style, layers, licence lines
 	$(Q).venv/bin/python tools/lint.py
 
+.PHONY: skeleton
+skeleton: ## LAB=name: put what a student begins with into the kernel's files
+	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.course.skeleton "$$LAB"
+
 .PHONY: grade
 grade: deps ## LAB=name: points per test, logs in build/grade/name; FILE=: another file; TEST=: one test
-	$(Q)$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.grade "$$LAB" $${FILE:+--file "$$FILE"} $(if $(TEST),--test '$(TEST)')
+	$(Q)$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.course.grade "$$LAB" $${FILE:+--file "$$FILE"} $(if $(TEST),--test '$(TEST)') $${SEED:+--seed "$$SEED"}
 
 .PHONY: size
 size: ## lines of code by folder for each PROFILE, and which parts could become optional

@@ -1,32 +1,36 @@
 # SPDX-License-Identifier: MIT
-"""test_grade.py - the lab grader: the skeleton fails, the solution passes, and a broken grader grades nothing."""
+"""test_grade.py - the grader: points for the solution only, no way around the sandbox, and a broken grader grades nothing."""
 
 import json
 import os
-import pathlib
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
 from harness import HOST_LIMIT
+from homeroom.course import build, lab, objects, regions, sandbox
+from homeroom.course import grade as grader
+from homeroom.machine import TOP
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 pytestmark = pytest.mark.xdist_group("grade")  # all use build/grade
-RESULTS = ROOT / "build" / "grade" / "home" / "results.json"
+RESULTS = TOP / "build" / "grade" / "home" / "results.json"
+FILE = TOP / "kernel/lgrp/home.c"
+SIGNATURE = "unsigned lgrp_choose_home(const struct lgrp_home_in *in)\n"
 
 
 def grade(*args, **env):
     """Run the grader; returns (exit status, output, results or None)."""
     RESULTS.unlink(missing_ok=True)
     run = subprocess.run(
-        [sys.executable, "-m", "homeroom.grade", *map(str, args)],
-        cwd=ROOT,
+        [sys.executable, "-m", "homeroom.course.grade", *map(str, args)],
+        cwd=TOP,
         text=True,
         capture_output=True,
         timeout=HOST_LIMIT,
         check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "tools"), **env},
+        env={**os.environ, "PYTHONPATH": str(TOP / "tools"), **env},
     )
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else None
     return run.returncode, run.stdout + run.stderr, results
@@ -37,13 +41,23 @@ def points(results):
 
 
 def submission(tmp_path, text):
+    """A file with this text in its region."""
     file = tmp_path / "home.c"
-    file.write_text(text)
+    file.write_text(regions.replaced(FILE.read_text(), "home", text, "home.c"))
     return file
 
 
-def test_solution_has_all_points():
-    status, out, results = grade("home")
+def skeleton():
+    return (TOP / "labs/home/home.region").read_text()
+
+
+def solution():
+    return regions.region_of(FILE.read_text(), "home", "home.c")
+
+
+@pytest.mark.parametrize("seed", ["1", "0x7fffffff"])
+def test_solution_has_all_points(seed):
+    status, out, results = grade("home", "--seed", seed)
     assert status == 0, out
     assert points(results) == (100, 100)
     assert all(t["status"] == "passed" for t in results["tests"])
@@ -52,76 +66,182 @@ def test_solution_has_all_points():
 def test_readings_of_the_tolerance():
     """As docs/lgroups.md says, only one reading gives each board as many threads as any other, on the 15K and on the 6800."""
     for size in ([], ["6", "24"]):
-        command = [sys.executable, ROOT / "labs/home/readings.py", *size]
+        command = [sys.executable, TOP / "labs/home/readings.py", *size]
         lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[1:]
         even = {name: int(words.split()[-2]) for name, _, words in (line.partition(": ") for line in lines)}
         assert even.pop("lgroups that the process does not use yet") == 300
         assert len(even) == 3 and not any(even.values()), lines
 
 
-def test_skeleton_fails():
-    status, out, results = grade("home", "--file", ROOT / "labs/home/home.c")
+@pytest.mark.parametrize("seed", ["1", "2", "3"])
+def test_skeleton_has_none(seed, tmp_path):
+    file = submission(tmp_path, skeleton())
+    status, out, results = grade("home", "--file", file, "--seed", seed)
+    assert status == 1, out
+    assert points(results) == (0, 100)
+    for test in results["tests"]:
+        log = (RESULTS.parent / f"{test['number']}.log").read_text()
+        assert "expected: " in log and "found:    " in log
+        assert f"repeat with: make grade LAB=home TEST={test['number']} SEED={seed} FILE={file}" in log
+
+
+MISTAKES = tomllib.loads((TOP / "instructor/home/mistakes.toml").read_text())
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_loses_its_tests(mistake, tmp_path):
+    """One edit of the solution: the tests that must fail do, and no other one."""
+    edit = MISTAKES[mistake]
+    assert solution().count(edit["old"]) == 1
+    _, out, results = grade("home", "--file", submission(tmp_path, solution().replace(edit["old"], edit["new"])))
+    assert {t["number"] for t in results["tests"] if t["status"] == "failed"} == set(edit["fails"]), out
+
+
+# ---- cheats ------------------------------------------------------------------------------------
+
+CHEATS = tomllib.loads((TOP / "tests/data/lab_cheats.toml").read_text())
+
+
+@pytest.mark.parametrize("cheat", CHEATS)
+def test_a_cheat_gets_nothing(cheat, tmp_path):
+    file = submission(tmp_path, CHEATS[cheat]["text"])
+    one = ["--test", "affinity_decides_first"] if cheat == "an endless loop" else []
+    status, out, results = grade("home", "--file", file, "--cpu-seconds", "1", *one)
     assert status == 1, out
     assert points(results)[0] == 0
-    assert "repeat with: make grade LAB=home TEST=" in out
-    for test in results["tests"]:
-        log = RESULTS.parent / f"{test['number']}.log"
-        assert "repeat with:" in log.read_text()
+    assert any(CHEATS[cheat]["reason"] in test["output"] for test in results["tests"]), results["tests"][0]["output"]
+    assert "Traceback" not in out
 
 
-def test_repeat_line_repeats(tmp_path):
-    """The printed command runs only this test, with the same verdict."""
-    status, _, results = grade("home", "--file", ROOT / "labs/home/home.c", "--test", "affinity_decides_first")
-    assert status == 1
-    assert [t["number"] for t in results["tests"]] == ["affinity_decides_first"]
+def test_code_that_overwrites_the_stack_cannot_talk_for_it(tmp_path):
+    """A child that says whatever it likes still has to know the answer."""
+    text = SIGNATURE + "{\n    static unsigned n;\n    return in->cand == 0 ? 255 : n++ % 6;\n}\n"
+    _, _, results = grade("home", "--file", submission(tmp_path, text))
+    passed = {t["number"] for t in results["tests"] if t["score"]}
+    assert passed <= {"equals_are_chosen_at_random", "default_tolerance_hides_small_differences"}
+
+
+# ---- files that cannot be graded ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "text, word",
+    "data, sentence",
     [
-        ("this is not C", "does not compile"),
-        ('#include "lgrp/home.h"\n', "does not link"),
-        (
-            '#include "lgrp/home.h"\nunsigned lgrp_choose_home(const struct lgrp_home_in *in)\n'
-            "{ return *(volatile unsigned *)(in->load + (1 << 30)); }\n",
-            "ERROR: AddressSanitizer",
-        ),
-        (
-            '#include "lgrp/home.h"\n#include <stdlib.h>\n'
-            "unsigned lgrp_choose_home(const struct lgrp_home_in *in) { (void)in; exit(0); }\n",
-            "exit status 0",
-        ),
+        (b"", "home.c has no region home: keep the lines"),
+        (b"int x;\n", "home.c has no region home: keep the lines"),
+        (b"/* LAB home: begin */\n", "home.c: region home has no line /* LAB home: end */"),
+        (b"/* LAB home: end */\n", "home.c:1: region home ends, but does not begin"),
+        (b"/* LAB home: begin */\n/* LAB home: begin */\n", "home.c:2: region home begins twice"),
+        (b"\xff\xfe" + "/* LAB */".encode("utf-16-le"), "home.c is no text in UTF-8"),
+        (b"x" * (100 << 20), "home.c has 100 MiB; at most 1 MiB are read"),
     ],
+    ids=["empty", "no region", "no end", "no begin", "two", "no text", "large"],
 )
-def test_broken_submission_is_zero(tmp_path, text, word):
-    status, _, results = grade("home", "--file", submission(tmp_path, text))
-    assert status == 1
-    assert points(results) == (0, 100)
-    assert word in results["tests"][0]["output"]
+def test_a_file_that_is_no_submission(data, sentence, tmp_path):
+    file = tmp_path / "home.c"
+    file.write_bytes(data)
+    status, out, results = grade("home", "--file", file)
+    assert (status, points(results)) == (1, (0, 100))
+    assert sentence in results["tests"][0]["output"] and "Traceback" not in out
 
 
-def test_hanging_submission_is_stopped(tmp_path):
-    text = (
-        '#include "lgrp/home.h"\nunsigned lgrp_choose_home(const struct lgrp_home_in *in)\n'
-        "{ volatile const void *p = in; while (p != 0) ; return 0; }\n"
-    )
-    status, _, results = grade("home", "--file", submission(tmp_path, text), "--test", "affinity_decides_first")
-    assert status == 1
-    assert "no end after 5 s of the CPU: stopped" in results["tests"][0]["output"]
+def test_line_ends_and_a_byte_order_mark_do_not_matter(tmp_path):
+    file = tmp_path / "other-name.c"
+    file.write_bytes(b"\xef\xbb\xbf" + FILE.read_bytes().replace(b"\n", b"\r\n"))
+    status, out, results = grade("home", "--file", file)
+    assert (status, points(results)) == (0, (100, 100)), out
+    assert "outside" not in out
+
+
+def test_text_outside_the_regions_is_not_graded(tmp_path):
+    file = submission(tmp_path, solution())
+    file.write_text("#error\n" + file.read_text())
+    status, out, results = grade("home", "--file", file)
+    assert (status, points(results)) == (0, (100, 100))
+    assert "home.c differs from kernel/lgrp/home.c outside its regions; that is not graded" in out
+
+
+# ---- faults of the harness ---------------------------------------------------------------------
 
 
 def test_harness_failure_is_not_a_zero():
     status, out, results = grade("home", HOSTCC="/nonexistent/cc", MAKEFLAGS="HOSTCC=/nonexistent/cc")
-    assert status == 3, out
-    assert results is None
+    assert (status, results) == (3, None), out
     assert "nothing was graded" in out
     status, out, results = grade("home", "--test", "no_such_test")
-    assert status == 3
-    assert results is None
+    assert (status, results) == (3, None)
+
+
+def test_a_host_without_a_sandbox_grades_nothing(tmp_path, monkeypatch):
+    child = tmp_path / "child"
+    child.write_text("#!/bin/sh\nexit 3\n")
+    child.chmod(0o755)
+    with pytest.raises(sandbox.SandboxError, match="no seccomp"):
+        sandbox.Child(child, 1)
+
+
+@pytest.mark.parametrize(
+    "script, reason",
+    [
+        ("echo ready; read x; echo one two", "no list of numbers"),
+        ("echo ready; read x; echo '! assertion failed'", "the kernel panicked: assertion failed"),
+        ("echo ready; read x; exit 7", "ended with status 7"),
+        ("echo ready; read x; kill -SEGV $$", "killed by SIGSEGV"),
+        ("echo ready; read x; yes 1 | tr -d '\\n'", "the answer has no end"),
+        ("echo ready; read x; while :; do :; done", "no end after 1 s of the CPU"),
+    ],
+)
+def test_what_a_child_may_do(script, reason, tmp_path):
+    child = tmp_path / "child"
+    child.write_text(f"#!/bin/sh\n{script}\n")
+    child.chmod(0o755)
+    with sandbox.Child(child, 1) as run, pytest.raises(sandbox.ChildError, match=reason):
+        run.ask("choose", 1)
 
 
 def test_unknown_lab_is_named():
     status, out, results = grade("nonsense")
-    assert status == 2
-    assert results is None
+    assert (status, results) == (2, None)
     assert "home" in out
+
+
+def test_every_lab_is_whole():
+    """Points add up to 100, each test has its function, and solution and skeleton pass the checks of a region."""
+    for name in lab.names():
+        one = lab.load(name)
+        assert sum(test.points for test in one.tests) == 100 and len(one.tests) >= 12
+        one.functions()
+        for region in one.regions:
+            text = (TOP / region.file).read_text()
+            for written in (regions.region_of(text, region.name, region.file), build.skeleton_of(region)):
+                assert not list(regions.refusals(written))
+
+
+def test_objects_are_checked(tmp_path):
+    """What the compiler makes of a section or a weak name is seen, whatever the source looked like."""
+
+    def compiled(text, name):
+        source = tmp_path / f"{name}.c"
+        source.write_text(text)
+        subprocess.run(["gcc", "-c", source, "-o", tmp_path / f"{name}.o"], check=True)
+        return tmp_path / f"{name}.o"
+
+    plain = compiled("int f(void) { return 1; }", "plain")
+    assert not list(objects.refusals(plain, plain, []))
+    for text, word in (
+        ("__attribute__((constructor)) static void g(void) { } int f(void) { return 1; }", ".init_array"),
+        ('__attribute__((section(".fini_array"))) void *p = 0; int f(void) { return 1; }', ".fini_array"),
+        ("extern int g(void); int f(void) { return g(); }", "g is used"),
+        ("extern int g(void) __attribute__((weak)); int f(void) { return g(); }", "g is used"),
+        ("static int h(void) { return 1; } static void *r(void) { return h; } "
+         'int f(void) __attribute__((ifunc("r")));', "f is an indirect function"),
+    ):  # fmt: skip
+        assert any(word in refusal for refusal in objects.refusals(compiled(text, "odd"), plain, [])), text
+
+
+def test_even_counts():
+    trial = grader.Trial(None, "1")
+    trial.expect_even("x", [1, 2], [1, 2] * 50)
+    for found in ([1] * 100, [1, 2, 3] * 30, [1] * 70 + [2] * 30):
+        with pytest.raises(grader.Wrong):
+            trial.expect_even("x", [1, 2], found)

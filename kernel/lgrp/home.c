@@ -22,6 +22,7 @@
 
 enum { NONE = 255 }; /* LGRP_NONE */
 
+/* LAB home: begin */
 /* The member of `set` that has `skip` members below it; `set` has more than `skip` members. */
 static unsigned nth_member(uint64_t set, unsigned skip)
 {
@@ -99,3 +100,4 @@ unsigned lgrp_choose_home(const struct lgrp_home_in *in)
         return other;
     return best;
 }
+/* LAB home: end */

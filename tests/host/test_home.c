@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
  * test_home.c - choosing a home: the paper's rule, step by step.
- *
- * The lab "home" runs this program with a student's home.c.
  */
 #include "lgrp/home.h"
 #include "lgrp/load.h"

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+/*
+ * sandbox.c - main() of the test program that holds a student's code.
+ *
+ * THEORY      The process enters seccomp's strict mode first.  From then on the kernel of the host
+ *             kills it if it makes another system call than read, write, exit and sigreturn,
+ *             whatever the student's code tries.  It reads operations from its input, a line each (a
+ *             name, then hexadecimal numbers), runs them, and writes a line of numbers for each.
+ * SEE ALSO    sandbox.h, tools/homeroom/course/sandbox.py (the other end)
+ */
+#include "labs/sandbox.h"
+
+#include <linux/seccomp.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { NO_SANDBOX = 3 };
+
+static char in[1 << 18], out[1 << 18];
+static size_t in_len, out_len;
+static uint64_t arg[1 << 14];
+
+/* exit(2), not exit_group(2), which strict mode does not allow */
+static _Noreturn void end(long status)
+{
+    for (;;)
+        syscall(SYS_exit, status);
+}
+
+static void flush(void)
+{
+    for (size_t done = 0; done < out_len;) {
+        ssize_t n = write(1, out + done, out_len - done);
+
+        if (n <= 0)
+            end(1);
+        done += (size_t)n;
+    }
+    out_len = 0;
+}
+
+static void put(char c)
+{
+    if (out_len == sizeof out)
+        flush();
+    out[out_len++] = c;
+}
+
+void sandbox_answer(uint64_t value)
+{
+    char digits[17];
+    size_t n = 0;
+
+    do {
+        digits[n++] = "0123456789abcdef"[value & 15];
+        value >>= 4;
+    } while (value != 0);
+    while (n > 0)
+        put(digits[--n]);
+    put(' ');
+}
+
+/* The next line, without its end; the process ends with its input. */
+static char *next_line(void)
+{
+    static size_t used;
+
+    memmove(in, in + used, in_len - used);
+    in_len -= used;
+    for (;;) {
+        char *stop = memchr(in, '\n', in_len);
+
+        if (stop != NULL) {
+            *stop = 0;
+            used = (size_t)(stop - in) + 1;
+            return in;
+        }
+        ssize_t n = in_len < sizeof in ? read(0, in + in_len, sizeof in - in_len) : 0;
+
+        if (n <= 0)
+            end(0);
+        in_len += (size_t)n;
+    }
+}
+
+static unsigned digit_of(char c)
+{
+    return c <= '9' ? (unsigned)(c - '0') : (unsigned)(c - 'a' + 10);
+}
+
+static void run(char *line)
+{
+    size_t length = strcspn(line, " "), n = 0;
+    char *at = line + length;
+
+    memset(arg, 0, sizeof arg);
+    while (*at == ' ' && n < sizeof arg / sizeof *arg) {
+        for (at++; *at != ' ' && *at != 0; at++)
+            arg[n] = arg[n] << 4 | digit_of(*at);
+        n++;
+    }
+    for (const struct sandbox_op *op = sandbox_ops; op->name != NULL; op++)
+        if (strlen(op->name) == length && memcmp(op->name, line, length) == 0) {
+            op->run(arg, n);
+            put('\n');
+            flush();
+            return;
+        }
+    end(2);
+}
+
+int main(void)
+{
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0)
+        return NO_SANDBOX;
+    memcpy(out, "ready\n", out_len = 6);
+    flush();
+    for (;;)
+        run(next_line());
+}

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: MIT
+"""build.py - the program that holds a student's code.
+
+THEORY      All files come from this tree, but for the regions, which come from the submission.  The student's objects are
+            checked before they are linked (objects.py).  A region that is missing or refused is replaced by the skeleton,
+            so that the rest of a submission is graded.
+            Trusted objects are kept in build/grade/objects, by a hash of all that they are made from.
+"""
+
+import hashlib
+import os
+import shlex
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from homeroom.course import objects, regions
+from homeroom.course.lab import Lab, LabError, Region
+from homeroom.machine import TOP
+
+COMPILE_LIMIT = 120  # seconds
+
+
+class SubmissionError(Exception):
+    """The submission cannot be graded at all: it does not compile; the text has the compiler's output."""
+
+
+@dataclass
+class Submission:
+    """The text of each region, and what was wrong, as sentences."""
+
+    texts: dict[str, str]
+    faults: list[str]
+
+
+def skeleton_of(region: Region) -> str:
+    return (TOP / region.skeleton).read_text()
+
+
+def submitted(lab: Lab, file: Path | None) -> Submission:
+    """The regions of the file that was handed in, or of this tree's files."""
+    texts, faults = {}, []
+    for region in lab.regions:
+        path = file or TOP / region.file
+        try:
+            text = regions.decoded(path.read_bytes(), path.name)
+            texts[region.name] = regions.region_of(text, region.name, path.name)
+            faults += regions.refusals(texts[region.name])
+            trusted = (TOP / region.file).read_text()
+            if file and regions.outside(text, path.name) != regions.outside(trusted, region.file):
+                faults_outside = f"{path.name} differs from {region.file} outside its regions; that is not graded"
+                print(f"grade: {faults_outside}")
+        except (OSError, regions.RegionError) as error:
+            faults.append(str(error))
+    return Submission(texts, faults)
+
+
+class Builder:
+    """Builds the test program of a lab in a folder."""
+
+    def __init__(self, lab: Lab, folder: Path) -> None:
+        self._lab, self._folder = lab, folder
+        self.program = folder / "program"
+        recipe = f"lab-recipe-{lab.host}"
+        status, text = self._run(["make", "-s", "--no-print-directory", recipe])
+        lines = text.splitlines()
+        if status != 0 or len(lines) != 3:
+            raise LabError(f"make {recipe} failed:\n{text}")
+        headers = sorted(
+            [*TOP.glob("kernel/**/*.h"), *TOP.glob("include/**/*.h"), *TOP.glob("tests/host/*.h"), *TOP.glob("labs/*.h")]
+        )
+        self._headers = b"".join(path.read_bytes() for path in headers)
+        self._compiler, self._flags, self._sources = lines[0].split(), shlex.split(lines[1]), lines[2].split()
+        for region in lab.regions:
+            if region.file not in self._sources:
+                raise LabError(f"labs/{lab.name}/lab.toml: HOST_{lab.host} has no {region.file}")
+
+    def _run(self, command: list) -> tuple[int | None, str]:
+        try:
+            done = subprocess.run(command, cwd=TOP, capture_output=True, text=True, errors="replace", timeout=COMPILE_LIMIT)
+        except subprocess.TimeoutExpired:
+            return None, f"no end in {COMPILE_LIMIT} s\n"
+        except OSError as error:
+            raise LabError(f"cannot run {command[0]}: {error.strerror}") from error
+        return done.returncode, done.stdout + done.stderr
+
+    def _compile(self, source: Path, name: str) -> tuple[Path, int | None, str]:
+        made = self._folder / f"{name}.o"
+        return made, *self._run([*self._compiler, *self._flags, "-c", str(source), "-o", str(made)])
+
+    def _trusted(self, source: Path, name: str) -> Path:
+        """The object of a trusted source.  `name`: of the source, for the message."""
+        key = hashlib.sha256(repr([self._compiler, self._flags]).encode() + source.read_bytes() + self._headers)
+        kept = TOP / "build/grade/objects" / f"{key.hexdigest()}.o"
+        if not kept.exists():
+            made, status, text = self._compile(source, f"trusted.{os.getpid()}")
+            if status != 0:
+                raise LabError(f"{name} does not compile:\n{text}")
+            kept.parent.mkdir(exist_ok=True)
+            made.rename(kept)
+        return kept
+
+    def _written(self, file: str, texts: dict[str, str], kind: str) -> Path:
+        """A copy of a file of the tree with these texts in its regions."""
+        text = (TOP / file).read_text()
+        for region in self._lab.regions:
+            if region.file == file:
+                text = regions.replaced(text, region.name, texts.get(region.name, skeleton_of(region)), file)
+        path = self._folder / kind / Path(file).name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def build(self, texts: dict[str, str]) -> None:
+        """Make `program` with these texts in the regions.  LabError, or SubmissionError for what the texts cause."""
+        files = sorted({region.file for region in self._lab.regions})
+        kernel = [self._trusted(TOP / source, source) for source in self._sources if source not in files]
+        frame = [self._trusted(TOP / source, source) for source in (f"labs/{self._lab.name}/driver.c", "labs/sandbox.c")]
+        skeletons = {file: self._trusted(self._written(file, {}, "skeleton"), f"{file} with the skeleton") for file in files}
+        mine = []
+        for file in files:
+            source = self._written(file, texts, "student")
+            made, status, text = self._compile(source, f"student_{Path(file).stem}")
+            if status != 0:
+                raise SubmissionError(f"{Path(file).name} does not compile:\n{text}")
+            others = [*kernel, *(made for name, made in skeletons.items() if name != file)]
+            if refused := list(objects.refusals(made, skeletons[file], others)):
+                raise SubmissionError("\n".join(refused))
+            mine.append(made)
+        status, text = self._run([*self._compiler, *self._flags, *map(str, kernel + frame + mine), "-o", str(self.program)])
+        if status != 0:
+            raise SubmissionError(f"the program does not link:\n{text}")

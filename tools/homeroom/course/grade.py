@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""grade.py - grade one lab: points per test, a log per test, and Gradescope's results.json.
+
+THEORY      In a lab (labs/NAME/lab.toml) a student writes regions of the kernel's files (regions.py).  build.py makes a
+            program of them and of the kernel's other files.  Each test runs a new process of that program in a sandbox
+            (sandbox.py), asks it, and compares its answers with what this process expects.  The numbers of a test are drawn
+            from the seed.
+            A missing tool, test or sandbox is a fault of the harness: then there is no results.json, so that a student does
+            not get zero points for it.  Any other error is a fault of the submission: it does not compile, crashes, does not
+            end, or answers what is wrong.
+EXIT STATUS 0 full points   1 some test failed   2 wrong usage   3 the harness failed, nothing graded
+FILES       build/grade/NAME/results.json, build/grade/NAME/TEST.log
+"""
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from homeroom.course import lab as labs
+from homeroom.course.build import Builder, SubmissionError, submitted
+from homeroom.course.lab import Lab, LabError
+from homeroom.course.sandbox import Child, ChildError, SandboxError
+from homeroom.machine import TOP
+
+EXIT_FAILED, EXIT_USAGE, EXIT_HARNESS = 1, 2, 3
+OUTPUT_MAX = 20000  # characters of a log in results.json
+EVEN = 0.3  # how far a count may be from the mean, as a part of it
+
+
+class Wrong(Exception):
+    """A test's answer is wrong; the text shows expected and found."""
+
+
+class Trial:
+    """What a test function gets: random numbers, the child, and how to compare."""
+
+    def __init__(self, child: Child, seed: str) -> None:
+        self.child, self.random = child, random.Random(seed)
+
+    def expect(self, what: str, expected: object, found: object) -> None:
+        if found != expected:
+            raise Wrong(f"{what}\nexpected: {expected}\nfound:    {found}")
+
+    def expect_even(self, what: str, values: Iterable[int], found: list[int]) -> None:
+        """Each of `values`, and no other one, is found about as often as any other."""
+        values, counts = list(values), Counter(found)
+        mean = len(found) / len(values)
+        if set(counts) - set(values) or any(abs(counts[value] - mean) > EVEN * mean for value in values):
+            raise Wrong(f"{what}\nexpected: about {mean:.0f} of each of {values}\nfound:    {dict(sorted(counts.items()))}")
+
+
+class Grader:
+    """One run of the grader for a lab and a submission."""
+
+    def __init__(self, lab: Lab, file: Path | None, seed: int) -> None:
+        self.lab, self.file, self.seed = lab, file, seed
+        self.out = TOP / "build" / "grade" / lab.name
+
+    def _repeat_line(self, name: str) -> str:
+        return f"make grade LAB={self.lab.name} TEST={name} SEED={self.seed}" + (f" FILE={self.file}" if self.file else "")
+
+    def _entry(self, test: labs.Test, wrong: str | None) -> dict:
+        """Write the log of a test.  Returns its entry for results.json."""
+        log = f"test {test.name}: {test.title}\n"
+        if wrong is not None:
+            log += f"{wrong.rstrip()}\nrepeat with: {self._repeat_line(test.name)}\n"
+        (self.out / f"{test.name}.log").write_text(log)
+        return {
+            "name": test.title,
+            "number": test.name,
+            "max_score": test.points,
+            "score": test.points if wrong is None else 0,
+            "status": "passed" if wrong is None else "failed",
+            "output": log[-OUTPUT_MAX:],
+        }
+
+    def _run(self, test: labs.Test, function, program: Path) -> str | None:
+        """What is wrong in a test; None if it passes."""
+        try:
+            with Child(program, self.lab.cpu_seconds) as child:
+                function(Trial(child, f"{self.seed} {test.name}"))
+        except (Wrong, ChildError) as wrong:
+            return str(wrong)
+        return None
+
+    def grade(self, only: str | None) -> list[dict]:
+        """Grade all tests, or the one that `only` names.  LabError or SandboxError if the harness has failed."""
+        tests = [test for test in self.lab.tests if only in (None, test.name)]
+        if not tests:
+            raise LabError(f"lab {self.lab.name} has no test {only}; there are: {', '.join(t.name for t in self.lab.tests)}")
+        functions = self.lab.functions()
+        submission = submitted(self.lab, self.file)
+        builder = Builder(self.lab, self.out)
+        try:
+            if submission.faults:
+                raise SubmissionError("\n".join(submission.faults))
+            builder.build(submission.texts)
+        except SubmissionError as error:
+            return [self._entry(test, str(error)) for test in tests]
+        return [self._entry(test, self._run(test, getattr(functions, test.name), builder.program)) for test in tests]
+
+
+def print_table(entries: list[dict], out: Path) -> bool:
+    """Print the points.  Returns whether there are full points."""
+    for entry in entries:
+        print(f"{entry['score']:>4} /{entry['max_score']:>3}  {entry['status']:<7} {entry['number']}: {entry['name']}")
+        if entry["status"] == "failed":
+            lines = entry["output"].splitlines()[1:]
+            shown = lines if len(lines) <= 5 else [*lines[:4], lines[-1]]
+            print("".join(f"             {line.strip()}\n" for line in shown), end="")
+    score, most = sum(entry["score"] for entry in entries), sum(entry["max_score"] for entry in entries)
+    print(f"{score:>4} /{most:>3}  points; logs in {out.relative_to(TOP)}/")
+    return score == most
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="grade", description="Grade one lab.")
+    parser.add_argument("lab", nargs="?", default="", help="name of a folder below labs/")
+    parser.add_argument("--file", type=Path, help="grade this file, not the one in place")
+    parser.add_argument("--test", help="only this test")
+    parser.add_argument("--cpu-seconds", type=int, help="another limit for each test than that of lab.toml")
+    parser.add_argument(
+        "--seed", type=lambda text: int(text, 0), default=1, help="the numbers of the tests are drawn from it (1)"
+    )
+    args = parser.parse_args(argv)
+    if args.lab not in labs.names():
+        print(f"grade: LAB={args.lab}: there is no such lab; there are: {', '.join(labs.names())}", file=sys.stderr)
+        return EXIT_USAGE
+    if args.file and not args.file.is_file():
+        print(f"grade: no such file: {args.file}", file=sys.stderr)
+        return EXIT_USAGE
+
+    began = time.monotonic()
+    try:
+        lab = labs.load(args.lab)
+        if args.cpu_seconds:
+            lab = replace(lab, cpu_seconds=args.cpu_seconds)
+        grader = Grader(lab, args.file and args.file.absolute(), args.seed)
+        results = grader.out / "results.json"
+        grader.out.mkdir(parents=True, exist_ok=True)
+        for old in [results, *grader.out.glob("*.log"), *grader.out.glob("*.o")]:
+            old.unlink(missing_ok=True)
+        entries = grader.grade(args.test)
+    except (LabError, SandboxError) as error:
+        print(f"grade: the grader failed, nothing was graded: {error}", file=sys.stderr)
+        return EXIT_HARNESS
+    seconds = round(time.monotonic() - began, 1)
+    results.write_text(json.dumps({"execution_time": seconds, "visibility": "visible", "tests": entries}, indent=1) + "\n")
+    return 0 if print_table(entries, grader.out) else EXIT_FAILED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

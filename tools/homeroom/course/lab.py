@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""lab.py - the definition of a lab: labs/NAME/lab.toml.
+
+KEYS        title         of the lab
+            host          the kernel's files of the test program: HOST_<host> in tests/host/host.mk
+            cpu_seconds   of the processor, for each test
+            [[region]]    name: of the marks in the file; file: with the region; skeleton: what a student begins with
+            [[test]]      name: a function in labs/NAME/tests.py; points; title
+            labs/NAME/driver.c calls the student's code for the tests (labs/sandbox.h).
+"""
+
+import importlib.util
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from homeroom.machine import TOP
+
+
+class LabError(Exception):
+    """What is wrong with a lab's definition, or with the tools that grade it: no fault of a student."""
+
+
+@dataclass(frozen=True)
+class Region:
+    name: str
+    file: str  # from the top
+    skeleton: str
+
+
+@dataclass(frozen=True)
+class Test:
+    name: str
+    points: int
+    title: str
+
+
+@dataclass(frozen=True)
+class Lab:
+    name: str
+    title: str
+    host: str
+    cpu_seconds: int
+    regions: tuple[Region, ...]
+    tests: tuple[Test, ...]
+
+    @property
+    def folder(self) -> Path:
+        return TOP / "labs" / self.name
+
+    def functions(self) -> ModuleType:
+        """labs/NAME/tests.py."""
+        spec = importlib.util.spec_from_file_location(f"lab_{self.name}", self.folder / "tests.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        for test in self.tests:
+            if not callable(getattr(module, test.name, None)):
+                raise LabError(f"labs/{self.name}/lab.toml: labs/{self.name}/tests.py has no function {test.name}")
+        return module
+
+
+def names() -> list[str]:
+    return sorted(path.parent.name for path in TOP.glob("labs/*/lab.toml"))
+
+
+def load(name: str) -> Lab:
+    """The lab of that name; LabError if the definition cannot be read."""
+    path = TOP / "labs" / name / "lab.toml"
+    try:
+        keys = tomllib.loads(path.read_text())
+        keys["regions"] = tuple(Region(**region) for region in keys.pop("region"))
+        keys["tests"] = tuple(Test(**test) for test in keys.pop("test"))
+        return Lab(name=name, **keys)
+    except (OSError, KeyError, TypeError, tomllib.TOMLDecodeError) as error:
+        raise LabError(f"labs/{name}/lab.toml: {error}") from None

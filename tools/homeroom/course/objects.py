@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""objects.py - what a student's object file may have: checked before it is linked.
+
+THEORY      Code that runs before main(), a function that takes the place of the C library's, or a call of the C library
+            could get around the sandbox of the test program.  So an object may define only the global names that the file
+            defines with the skeleton in it, may use only names of the kernel and the few functions that the compiler
+            itself calls, and has none of the sections whose contents run at the start or the end.
+"""
+
+import re
+import subprocess
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+COMPILERS = {"memcpy", "memmove", "memset", "memcmp", "__stack_chk_fail", "_GLOBAL_OFFSET_TABLE_"}
+SECTIONS = re.compile(
+    r"\.(text|data|bss|rodata|rela?|eh_frame|comment|note|debug|symtab|strtab|shstrtab|group)(\.|_|$)|\.data\.rel\.(ro|local)"
+)
+
+
+def names_of(path: Path) -> tuple[set[str], set[str]]:
+    """The global names that an object defines, and those that it uses."""
+    lines = subprocess.run(["nm", "-g", path], capture_output=True, text=True, check=True).stdout.splitlines()
+    words = [line.split() for line in lines if line.strip()]
+    return {w[-1] for w in words if w[-2] not in "Uvw"}, {w[-1] for w in words if w[-2] in "Uvw"}
+
+
+def indirect_functions(path: Path) -> list[str]:
+    """Functions whose address is chosen by code that runs before main()."""
+    text = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout
+    return re.findall(r" i (\S+)$", text, re.M)
+
+
+def sections_of(path: Path) -> list[str]:
+    text = subprocess.run(["readelf", "-SW", path], capture_output=True, text=True, check=True).stdout
+    return re.findall(r"^ *\[ *[1-9]\d*\] (\S+) ", text, re.M)
+
+
+def refusals(student: Path, skeleton: Path, others: Iterable[Path]) -> Iterator[str]:
+    """What the student's object must not have, a sentence for each.
+
+    `skeleton`: the object of the same file with the skeleton; `others`: the trusted objects of the kernel.
+    """
+    defined, used = names_of(student)
+    for name in sorted(defined - names_of(skeleton)[0]):
+        yield f"{name} is a global name: write static before it"
+    kernel = COMPILERS.union(*(names_of(path)[0] for path in others))
+    for name in sorted(used - kernel - defined):
+        yield f"{name} is used, but it is no function or variable of this part of the kernel"
+    for name in indirect_functions(student):
+        yield f"{name} is an indirect function"
+    for name in sections_of(student):
+        if not SECTIONS.match(name):
+            yield f"the section {name} is not allowed"

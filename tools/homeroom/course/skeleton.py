@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+"""skeleton.py - put what a student of a lab begins with into the kernel's files.
+
+A file that differs from the last commit is left alone: it may hold somebody's work.
+"""
+
+import subprocess
+import sys
+
+from homeroom.course import lab as labs
+from homeroom.course import regions
+from homeroom.machine import TOP
+
+
+def main() -> int:
+    name = sys.argv[1] if len(sys.argv) == 2 else ""
+    if name not in labs.names():
+        print(f"skeleton: LAB={name}: there is no such lab; there are: {', '.join(labs.names())}", file=sys.stderr)
+        return 2
+    try:
+        for region in labs.load(name).regions:
+            path = TOP / region.file
+            if subprocess.run(["git", "diff", "--quiet", "HEAD", "--", region.file], cwd=TOP).returncode != 0:
+                print(f"skeleton: {region.file} has changes: commit them, or type git checkout {region.file}", file=sys.stderr)
+                return 1
+            path.write_text(regions.replaced(path.read_text(), region.name, (TOP / region.skeleton).read_text(), region.file))
+            print(f"{region.file}: region {region.name} is now {region.skeleton}")
+    except (labs.LabError, regions.RegionError) as error:
+        print(f"skeleton: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
