@@ -11,6 +11,7 @@
 #include "labs/sandbox.h"
 
 #include <linux/seccomp.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -111,8 +112,19 @@ static void run(char *line)
     end(2);
 }
 
+/* In place of the C library's: a panic ends here, after its text went to the standard error. */
+_Noreturn void abort(void)
+{
+    out_len = 0;
+    put('!');
+    put('\n');
+    flush();
+    end(1);
+}
+
 int main(void)
 {
+    sandbox_prepare();
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0)
         return NO_SANDBOX;
     memcpy(out, "ready\n", out_len = 6);

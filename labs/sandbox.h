@@ -21,6 +21,12 @@ struct sandbox_op {
 /* The lab's table, which ends with a name that is NULL. */
 extern const struct sandbox_op sandbox_ops[];
 
+/*
+ * sandbox_prepare - called once, before the sandbox is closed.  A lab's driver defines it: here, and only here, it can
+ * map or allocate memory and start threads.  It must not call the student's code.
+ */
+void sandbox_prepare(void);
+
 /* sandbox_answer - add a number to the answer of the running operation. */
 void sandbox_answer(uint64_t value);
 

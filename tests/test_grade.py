@@ -184,7 +184,8 @@ def test_a_host_without_a_sandbox_grades_nothing(tmp_path, monkeypatch):
     "script, reason",
     [
         ("echo ready; read x; echo one two", "no list of numbers"),
-        ("echo ready; read x; echo '! assertion failed'", "the kernel panicked: assertion failed"),
+        ("echo ready; read x; echo assertion failed >&2; echo '!'", "the kernel panicked: assertion failed"),
+        ("echo ready; read x; yes x >&2", "killed by SIGXFSZ"),
         ("echo ready; read x; exit 7", "ended with status 7"),
         ("echo ready; read x; kill -SEGV $$", "killed by SIGSEGV"),
         ("echo ready; read x; yes 1 | tr -d '\\n'", "the answer has no end"),

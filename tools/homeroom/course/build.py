@@ -2,8 +2,8 @@
 """build.py - the program that holds a student's code.
 
 THEORY      All files come from this tree, but for the regions, which come from the submission.  The student's objects are
-            checked before they are linked (objects.py).  A region that is missing or refused is replaced by the skeleton,
-            so that the rest of a submission is graded.
+            checked before they are linked (objects.py).  A region that is missing or refused, and a file that does not
+            compile, is replaced by the skeleton, so that the rest of a submission is graded.
             Trusted objects are kept in build/grade/objects, by a hash of all that they are made from.
 """
 
@@ -21,13 +21,9 @@ from homeroom.machine import TOP
 COMPILE_LIMIT = 120  # seconds
 
 
-class SubmissionError(Exception):
-    """The submission cannot be graded at all: it does not compile; the text has the compiler's output."""
-
-
 @dataclass
 class Submission:
-    """The text of each region, and what was wrong, as sentences."""
+    """The text of each region that can be used, and what is wrong with the others, as sentences."""
 
     texts: dict[str, str]
     faults: list[str]
@@ -37,21 +33,29 @@ def skeleton_of(region: Region) -> str:
     return (TOP / region.skeleton).read_text()
 
 
-def submitted(lab: Lab, file: Path | None) -> Submission:
-    """The regions of the file that was handed in, or of this tree's files."""
+def submitted(lab: Lab, files: list[Path]) -> Submission:
+    """The regions of the files that were handed in, or of this tree's files if there are none."""
     texts, faults = {}, []
     for region in lab.regions:
-        path = file or TOP / region.file
-        try:
-            text = regions.decoded(path.read_bytes(), path.name)
-            texts[region.name] = regions.region_of(text, region.name, path.name)
-            faults += regions.refusals(texts[region.name])
+        paths = files or [TOP / region.file]
+        missing = []
+        for path in paths:
+            try:
+                text = regions.decoded(path.read_bytes(), path.name)
+                part = regions.region_of(text, region.name, path.name)
+            except (OSError, regions.RegionError) as error:
+                missing.append(str(error))
+                continue
+            refused = list(regions.refusals(part))
+            faults += refused
+            if not refused:
+                texts[region.name] = part
             trusted = (TOP / region.file).read_text()
-            if file and regions.outside(text, path.name) != regions.outside(trusted, region.file):
-                faults_outside = f"{path.name} differs from {region.file} outside its regions; that is not graded"
-                print(f"grade: {faults_outside}")
-        except (OSError, regions.RegionError) as error:
-            faults.append(str(error))
+            if files and regions.outside(text, path.name) != regions.outside(trusted, region.file):
+                print(f"grade: {path.name} differs from {region.file} outside its regions; that is not graded")
+            break
+        else:
+            faults += missing
     return Submission(texts, faults)
 
 
@@ -111,22 +115,35 @@ class Builder:
         path.write_text(text)
         return path
 
-    def build(self, texts: dict[str, str]) -> None:
-        """Make `program` with these texts in the regions.  LabError, or SubmissionError for what the texts cause."""
+    def _student(
+        self, file: str, texts: dict[str, str], skeletons: dict[str, Path], kernel: list[Path]
+    ) -> tuple[Path, list[str]]:
+        """The object of a file with these texts, and no faults; or that of the skeleton, and why."""
+        name = Path(file).name
+        made, status, text = self._compile(self._written(file, texts, "student"), f"student_{name}")
+        if status != 0:
+            return skeletons[file], [f"{name} does not compile:\n{text}"]
+        others = [*kernel, *(skeleton for other, skeleton in skeletons.items() if other != file)]
+        refused = list(objects.refusals(made, skeletons[file], others))
+        return (skeletons[file], refused) if refused else (made, [])
+
+    def build(self, texts: dict[str, str]) -> list[str]:
+        """Make `program` with these texts in the regions.  Returns why a file of them was replaced by its skeleton."""
         files = sorted({region.file for region in self._lab.regions})
         kernel = [self._trusted(TOP / source, source) for source in self._sources if source not in files]
         frame = [self._trusted(TOP / source, source) for source in (f"labs/{self._lab.name}/driver.c", "labs/sandbox.c")]
         skeletons = {file: self._trusted(self._written(file, {}, "skeleton"), f"{file} with the skeleton") for file in files}
-        mine = []
+        objs, faults = {}, []
         for file in files:
-            source = self._written(file, texts, "student")
-            made, status, text = self._compile(source, f"student_{Path(file).stem}")
-            if status != 0:
-                raise SubmissionError(f"{Path(file).name} does not compile:\n{text}")
-            others = [*kernel, *(made for name, made in skeletons.items() if name != file)]
-            if refused := list(objects.refusals(made, skeletons[file], others)):
-                raise SubmissionError("\n".join(refused))
-            mine.append(made)
-        status, text = self._run([*self._compiler, *self._flags, *map(str, kernel + frame + mine), "-o", str(self.program)])
+            objs[file], wrong = self._student(file, texts, skeletons, kernel)
+            faults += wrong
+        status, text = self._link([*kernel, *frame, *objs.values()])
+        if status != 0 and objs != skeletons:
+            faults.append(f"the program does not link:\n{text}")
+            status, text = self._link([*kernel, *frame, *skeletons.values()])
         if status != 0:
-            raise SubmissionError(f"the program does not link:\n{text}")
+            raise LabError(f"the program does not link with the skeleton:\n{text}")
+        return faults
+
+    def _link(self, objs: list[Path]) -> tuple[int | None, str]:
+        return self._run([*self._compiler, *self._flags, *map(str, objs), "-o", str(self.program)])

@@ -7,7 +7,7 @@ THEORY      In a lab (labs/NAME/lab.toml) a student writes regions of the kernel
             from the seed.
             A missing tool, test or sandbox is a fault of the harness: then there is no results.json, so that a student does
             not get zero points for it.  Any other error is a fault of the submission: it does not compile, crashes, does not
-            end, or answers what is wrong.
+            end, or answers what is wrong.  What is not usable of it is replaced by the skeleton.
 EXIT STATUS 0 full points   1 some test failed   2 wrong usage   3 the harness failed, nothing graded
 FILES       build/grade/NAME/results.json, build/grade/NAME/TEST.log
 """
@@ -15,6 +15,7 @@ FILES       build/grade/NAME/results.json, build/grade/NAME/TEST.log
 import argparse
 import json
 import random
+import shlex
 import sys
 import time
 from collections import Counter
@@ -23,7 +24,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from homeroom.course import lab as labs
-from homeroom.course.build import Builder, SubmissionError, submitted
+from homeroom.course.build import Builder, submitted
 from homeroom.course.lab import Lab, LabError
 from homeroom.course.sandbox import Child, ChildError, SandboxError
 from homeroom.machine import TOP
@@ -58,12 +59,13 @@ class Trial:
 class Grader:
     """One run of the grader for a lab and a submission."""
 
-    def __init__(self, lab: Lab, file: Path | None, seed: int) -> None:
-        self.lab, self.file, self.seed = lab, file, seed
+    def __init__(self, lab: Lab, files: list[Path], seed: int) -> None:
+        self.lab, self.files, self.seed = lab, files, seed
         self.out = TOP / "build" / "grade" / lab.name
 
     def _repeat_line(self, name: str) -> str:
-        return f"make grade LAB={self.lab.name} TEST={name} SEED={self.seed}" + (f" FILE={self.file}" if self.file else "")
+        files = f" FILE={shlex.quote(' '.join(map(str, self.files)))}" if self.files else ""
+        return f"make grade LAB={self.lab.name} TEST={name} SEED={self.seed}{files}"
 
     def _entry(self, test: labs.Test, wrong: str | None) -> dict:
         """Write the log of a test.  Returns its entry for results.json."""
@@ -95,15 +97,20 @@ class Grader:
         if not tests:
             raise LabError(f"lab {self.lab.name} has no test {only}; there are: {', '.join(t.name for t in self.lab.tests)}")
         functions = self.lab.functions()
-        submission = submitted(self.lab, self.file)
+        submission = submitted(self.lab, self.files)
         builder = Builder(self.lab, self.out)
-        try:
-            if submission.faults:
-                raise SubmissionError("\n".join(submission.faults))
-            builder.build(submission.texts)
-        except SubmissionError as error:
-            return [self._entry(test, str(error)) for test in tests]
-        return [self._entry(test, self._run(test, getattr(functions, test.name), builder.program)) for test in tests]
+        faults = [*submission.faults, *builder.build(submission.texts)]
+        passed: set[str] = set()
+        entries = []
+        for test in tests:
+            if only is None and test.needs and test.needs not in passed:
+                wrong = f"it needs {test.needs}, which failed"
+            else:
+                wrong = self._run(test, getattr(functions, test.name), builder.program)
+            if wrong is None:
+                passed.add(test.name)
+            entries.append(self._entry(test, wrong and "\n".join([*faults, wrong])))
+        return entries
 
 
 def print_table(entries: list[dict], out: Path) -> bool:
@@ -122,7 +129,9 @@ def print_table(entries: list[dict], out: Path) -> bool:
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="grade", description="Grade one lab.")
     parser.add_argument("lab", nargs="?", default="", help="name of a folder below labs/")
-    parser.add_argument("--file", type=Path, help="grade this file, not the one in place")
+    parser.add_argument(
+        "--file", type=Path, action="append", default=[], help="grade the regions of this file, not those in place"
+    )
     parser.add_argument("--test", help="only this test")
     parser.add_argument("--cpu-seconds", type=int, help="another limit for each test than that of lab.toml")
     parser.add_argument(
@@ -132,16 +141,17 @@ def main(argv: list[str] | None = None) -> int:
     if args.lab not in labs.names():
         print(f"grade: LAB={args.lab}: there is no such lab; there are: {', '.join(labs.names())}", file=sys.stderr)
         return EXIT_USAGE
-    if args.file and not args.file.is_file():
-        print(f"grade: no such file: {args.file}", file=sys.stderr)
-        return EXIT_USAGE
+    for file in args.file:
+        if not file.is_file():
+            print(f"grade: no such file: {file}", file=sys.stderr)
+            return EXIT_USAGE
 
     began = time.monotonic()
     try:
         lab = labs.load(args.lab)
         if args.cpu_seconds:
             lab = replace(lab, cpu_seconds=args.cpu_seconds)
-        grader = Grader(lab, args.file and args.file.absolute(), args.seed)
+        grader = Grader(lab, [file.absolute() for file in args.file], args.seed)
         results = grader.out / "results.json"
         grader.out.mkdir(parents=True, exist_ok=True)
         for old in [results, *grader.out.glob("*.log"), *grader.out.glob("*.o")]:

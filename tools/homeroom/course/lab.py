@@ -5,7 +5,7 @@ KEYS        title         of the lab
             host          the kernel's files of the test program: HOST_<host> in tests/host/host.mk
             cpu_seconds   of the processor, for each test
             [[region]]    name: of the marks in the file; file: with the region; skeleton: what a student begins with
-            [[test]]      name: a function in labs/NAME/tests.py; points; title
+            [[test]]      name: a function in labs/NAME/tests.py; points; title; needs: another test, without which it is lost
             labs/NAME/driver.c calls the student's code for the tests (labs/sandbox.h).
 """
 
@@ -34,6 +34,7 @@ class Test:
     name: str
     points: int
     title: str
+    needs: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,10 @@ class Lab:
         spec = importlib.util.spec_from_file_location(f"lab_{self.name}", self.folder / "tests.py")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
+        known = [test.name for test in self.tests]
         for test in self.tests:
+            if test.needs and test.needs not in known[: known.index(test.name)]:
+                raise LabError(f"labs/{self.name}/lab.toml: {test.name} needs {test.needs}, which is no test before it")
             if not callable(getattr(module, test.name, None)):
                 raise LabError(f"labs/{self.name}/lab.toml: labs/{self.name}/tests.py has no function {test.name}")
         return module

@@ -5,8 +5,8 @@ THEORY      The grader knows inputs and expected results.  The child (labs/sandb
             seccomp's strict mode before it calls any of it: read, write and exit are all that the process can do.  The
             grader sends operations and gets numbers back, never a verdict, so that a child that lies has to know the
             right answer.
-            A line to the child is a name and integers; its answer is a line of integers.  The answer "!" and a text is a
-            panic of the kernel's code.
+            A line to the child is a name and integers; its answer is a line of integers.  The answer "!" is a panic of the
+            kernel's code; its text is in the child's standard error, a file of limited size.
 INVARIANTS  S1  a child that dies, hangs or talks nonsense fails the test that runs, and no other
 """
 
@@ -14,10 +14,12 @@ import resource
 import select
 import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
-MEMORY = 1 << 30  # bytes of address space
+MEMORY = 1 << 40  # bytes of address space: the kernel's memory is mapped sparsely
+ERRORS_MAX = 1 << 16  # bytes of the standard error
 ANSWER_MAX = 1 << 20  # bytes
 SANDBOX_MISSING = 3  # exit status of the child
 
@@ -36,7 +38,7 @@ def limits(cpu_seconds: int):
     def limit() -> None:
         for kind, most in (
             (resource.RLIMIT_AS, MEMORY),
-            (resource.RLIMIT_FSIZE, 0),
+            (resource.RLIMIT_FSIZE, ERRORS_MAX),
             (resource.RLIMIT_CORE, 0),
             (resource.RLIMIT_NOFILE, 16),
         ):
@@ -51,11 +53,12 @@ class Child:
 
     def __init__(self, program: Path, cpu_seconds: int) -> None:
         self._cpu, self._rest, self.calls = cpu_seconds, b"", 0
+        self._errors = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
             [program],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=self._errors,
             bufsize=0,
             env={},
             cwd="/",
@@ -77,6 +80,7 @@ class Child:
         self._process.wait()
         self._process.stdin.close()
         self._process.stdout.close()
+        self._errors.close()
 
     def ask(self, name: str, *numbers: int) -> list[int]:
         """The answer of the child to an operation; ChildError if it gives none."""
@@ -88,7 +92,7 @@ class Child:
             raise ChildError(self._why_dead()) from None
         answer = self._line()
         if answer.startswith("!"):
-            raise ChildError(f"the kernel panicked: {answer[1:].strip()[:200]}")
+            raise ChildError(f"the kernel panicked: {self._said()}")
         try:
             return [int(word, 16) for word in answer.split()]
         except ValueError:
@@ -108,6 +112,12 @@ class Child:
                 raise ChildError("the answer has no end")
         line, _, self._rest = self._rest.partition(b"\n")
         return line.decode(errors="replace")
+
+    def _said(self) -> str:
+        """The end of the child's standard error, as one line."""
+        self._process.wait()
+        self._errors.seek(0)
+        return " ".join(self._errors.read().decode(errors="replace").split())[-300:]
 
     def _dead(self) -> Exception:
         if self._process.wait() == SANDBOX_MISSING and self.calls == 0:
