@@ -23,7 +23,7 @@ MAKEFLAGS   += --no-builtin-rules
 # The variables that a user may set.  qemu/launch.py --check checks the values of those for machines (RUN_VARS).
 RUN_VARS    := RUN SYSTEM RELEASE OVERLAY BOARDS MEM SEED ACPI WATCHDOG TIMEOUT ICOUNT THREADS QEMU_ARGS PEER BALANCING PEER_SCHED PEER_DEPTH
 RUN_VARS    += MODEL MODEL_SET MODEL_PAGE DISK SWAP ROOT NET FORWARD TRACE
-KNOWN       := $(RUN_VARS) MACHINE TEST V WERROR CC TOOLPREFIX PYTHON HOSTCC MUSL_GCC KCFLAGS PYTEST PAPER LAB FILE \
+KNOWN       := $(RUN_VARS) MACHINE TEST V WERROR CC TOOLPREFIX PYTHON HOSTCC MUSL_GCC KCFLAGS PYTEST PAPER LAB LABS FILE \
                JOBS QUICK FULL SNAKEMAKE SCALE MIB RUNS ROWS RECORDS STEPS SET SEEDS STORE WINDOW PAGE GDB_ARGS CI HR_REQUIRE MIRROR DEBIAN \
                EXPERIMENTS_OUT CRASH_LOG SERVE PROFILE
 GIVEN       := $(foreach v,$(filter-out -% .% MAKE%,$(.VARIABLES)),$(if $(filter command,$(origin $(v))),$(v)))
@@ -33,7 +33,7 @@ endif
 # Programs and recipes read these variables from the environment.  make does not expand their values, so RUN='echo $$HOME'
 # needs only the quotes that the shell itself requires.  These lines must stand before the first use of a shell: since
 # make 4.4, shells that make starts get exported variables, too.
-AS_TYPED    := $(RUN_VARS) MACHINE LAB FILE PAGE
+AS_TYPED    := $(RUN_VARS) MACHINE LAB LABS FILE PAGE
 $(foreach v,$(AS_TYPED),$(if $(filter command line,$(origin $(v))),$(eval override $(v) := $$(value $(v)))))
 export $(AS_TYPED)
 # for_goals GOALS, VARIABLES: stop if one of the variables was given and none of the goals was.  Without this check such
@@ -41,8 +41,10 @@ export $(AS_TYPED)
 for_goals    = $(if $(filter $(1),$(MAKECMDGOALS)),,$(foreach v,$(filter $(2),$(GIVEN)),$(error $(v)= has no effect here; \
                it is for make $(subst %,<name>,$(1)))))
 ifeq ($(MAKELEVEL),0)
-$(call for_goals,qemu-% gdb,$(filter-out PEER SEED,$(RUN_VARS)))
+$(call for_goals,qemu-% gdb,$(filter-out PEER SEED RELEASE,$(RUN_VARS)))
 $(call for_goals,qemu-% gdb grade,SEED)
+$(call for_goals,qemu-% gdb course,RELEASE)
+$(call for_goals,course,LABS)
 $(call for_goals,qemu-% gdb experiment%,PEER)
 $(call for_goals,gdb model-speed,MACHINE)
 $(call for_goals,gdb,GDB_ARGS)
@@ -255,6 +257,10 @@ lint: deps ## check style, layers, licence lines
 .PHONY: skeleton
 skeleton: ## LAB=name: put what a student begins with into the kernel's files
 	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.course.skeleton "$$LAB"
+
+.PHONY: course
+course: ## RELEASE=folder LABS=home,frames: a student's tree, without the solutions of these labs
+	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.course.release "$$RELEASE" --labs "$$LABS"
 
 .PHONY: grade
 grade: deps ## LAB=name: points per test, logs in build/grade/name; FILE=: another file; TEST=: one test

@@ -4,6 +4,7 @@
 KEYS        title         of the lab
             host          the kernel's files of the test program: HOST_<host> in tests/host/host.mk
             cpu_seconds   of the processor, for each test
+            spoilers      files and folders that retell the solution, or print it: a student's tree has none of them
             [[region]]    name: of the marks in the file; file: with the region; skeleton: what a student begins with
             [[test]]      name: a function in labs/NAME/tests.py; points; title; needs: another test, without which it is lost
             labs/NAME/driver.c calls the student's code for the tests (labs/sandbox.h).
@@ -45,6 +46,7 @@ class Lab:
     cpu_seconds: int
     regions: tuple[Region, ...]
     tests: tuple[Test, ...]
+    spoilers: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -75,6 +77,7 @@ def load(name: str) -> Lab:
         keys = tomllib.loads(path.read_text())
         keys["regions"] = tuple(Region(**region) for region in keys.pop("region"))
         keys["tests"] = tuple(Test(**test) for test in keys.pop("test"))
+        keys["spoilers"] = tuple(keys.pop("spoilers", ()))
         return Lab(name=name, **keys)
     except (OSError, KeyError, TypeError, tomllib.TOMLDecodeError) as error:
         raise LabError(f"labs/{name}/lab.toml: {error}") from None

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+"""release.py - a student's tree: the kernel with skeletons in place of the solutions, as a git repository with one commit.
+
+THEORY      All files of the last commit are copied but for WITHHELD.  In the regions of the labs stands the skeleton.  Then
+            the result is searched for lines of the solutions: a line of LINE_MIN or more characters, blanks removed, that the
+            tree has only inside the regions must be nowhere in it, nor in an object of its repository.  A page of the book
+            that prints such a line, or names a function that only a region defines together with its rule, is left out if the
+            lab's `spoilers` list it.
+USAGE       make course RELEASE=folder LABS=home,frames
+EXIT STATUS 0 the folder is there   1 nothing was written, one line says why   2 wrong usage
+"""
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from homeroom.course import lab as labs
+from homeroom.course import regions
+from homeroom.course.build import skeleton_of
+from homeroom.course.lab import Lab, LabError
+from homeroom.machine import TOP
+
+LINE_MIN = 20
+# What is for instructors and for the project itself.
+WITHHELD = ("instructor/", ".ci/", ".github/", ".gitlab-ci.yml", ".git-blame-ignore-revs", "tests/test_grade.py", "tests/data/lab_cheats.toml")
+
+
+def tracked() -> list[str]:
+    """The files of the last commit."""
+    done = subprocess.run(["git", "ls-tree", "-r", "-z", "--name-only", "HEAD"], cwd=TOP, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise LabError(f"git ls-tree: {done.stderr.strip()}")
+    return [name for name in done.stdout.split("\0") if name]
+
+
+def committed(name: str) -> bytes:
+    return subprocess.run(["git", "cat-file", "blob", f"HEAD:{name}"], cwd=TOP, capture_output=True, check=True).stdout
+
+
+def squeezed(text: str) -> Iterator[str]:
+    """The lines that are long enough to be recognised, blanks removed."""
+    for line in text.splitlines():
+        short = "".join(line.split())
+        if len(short) >= LINE_MIN:
+            yield short
+
+
+def solution_lines(chosen: list[Lab], names: list[str]) -> set[str]:
+    """The lines that the tree has only inside the regions of these labs."""
+    mine = {(region.file, region.name) for lab in chosen for region in lab.regions}
+    inside: set[str] = set()
+    outside: set[str] = set()
+    for name in names:
+        text = committed(name).decode(errors="replace")
+        for region in [region for file, region in mine if file == name]:
+            inside |= set(squeezed(regions.region_of(text, region, name)))
+            text = regions.replaced(text, region, "", name)
+        outside |= set(squeezed(text))
+    return inside - outside
+
+
+def written(chosen: list[Lab], folder: Path) -> None:
+    """Write the files of the release."""
+    withheld = tuple(spoiler for lab in chosen for spoiler in lab.spoilers) + WITHHELD
+    for name in tracked():
+        if name.startswith(withheld):
+            continue
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        data = committed(name)
+        for region in [region for lab in chosen for region in lab.regions if region.file == name]:
+            data = regions.replaced(data.decode(), region.name, skeleton_of(region), name).encode()
+        path.write_bytes(data)
+        shutil.copymode(TOP / name, path)
+
+
+def git(folder: Path, *words: str) -> bytes:
+    done = subprocess.run(
+        ["git", "-c", "user.name=course", "-c", "user.email=course@localhost", *words], cwd=folder, capture_output=True
+    )
+    if done.returncode != 0:
+        raise LabError(f"git {words[0]}: {done.stderr.decode(errors='replace').strip()}")
+    return done.stdout
+
+
+def leaks(folder: Path, secret: set[str]) -> list[str]:
+    """The secret lines that the objects of a repository have, and so its tree."""
+    text = git(folder, "cat-file", "--batch-all-objects", "--batch").decode(errors="replace")
+    return sorted(secret.intersection(squeezed(text)))
+
+
+def release(chosen: list[Lab], folder: Path) -> None:
+    """Make the release in a folder that does not exist yet.  LabError if something stands in the way; nothing is left then."""
+    if folder.exists():
+        raise LabError(f"{folder} exists")
+    if not folder.parent.is_dir():
+        raise LabError(f"there is no folder {folder.parent}")
+    secret = solution_lines(chosen, tracked())
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".release.") as name:
+        made = Path(name) / "tree"
+        made.mkdir()
+        written(chosen, made)
+        git(made, "init", "-q", "-b", "main")
+        git(made, "add", "-A", "-f")
+        git(made, "commit", "-q", "-m", f"course: begin with {', '.join(lab.name for lab in chosen)}")
+        if found := leaks(made, secret):
+            raise LabError(f"{len(found)} lines of a solution are outside its region, the first is: {found[0]}")
+        made.rename(folder)
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="course", description="Make a student's tree.")
+    parser.add_argument("folder", type=Path, help="where to make it; must not exist")
+    parser.add_argument("--labs", required=True, help="the labs of the term, with commas between them")
+    args = parser.parse_args(argv)
+    asked = [name.strip() for name in args.labs.split(",")]
+    for name in asked:
+        if name not in labs.names():
+            print(f"course: LABS={args.labs}: there is no lab {name}; there are: {', '.join(labs.names())}", file=sys.stderr)
+            return 2
+    try:
+        release([labs.load(name) for name in asked], args.folder.absolute())
+    except (LabError, regions.RegionError) as error:
+        print(f"course: {error}", file=sys.stderr)
+        return 1
+    print(f"{args.folder}: {', '.join(asked)}; make grade LAB={asked[0]} gives 0 points there")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
