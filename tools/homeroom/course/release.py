@@ -3,19 +3,20 @@
 
 THEORY      All files of the last commit are copied but for WITHHELD.  In the regions of the labs stands the skeleton.  Then
             the result is searched for lines of the solutions: a line of LINE_MIN or more characters, blanks removed, that the
-            tree has only inside the regions must be nowhere in it, nor in an object of its repository.  A page of the book
-            that prints such a line, or names a function that only a region defines together with its rule, is left out if the
-            lab's `spoilers` list it.
+            tree has only inside the regions must be nowhere in it, nor in an object of its repository.  Files that retell a
+            solution are left out, if the lab's `spoilers` list them.
 USAGE       make course RELEASE=folder LABS=home,frames
 EXIT STATUS 0 the folder is there   1 nothing was written, one line says why   2 wrong usage
 """
 
 import argparse
-import shutil
+import io
 import subprocess
 import sys
+import tarfile
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from homeroom.course import lab as labs
@@ -26,19 +27,30 @@ from homeroom.machine import TOP
 
 LINE_MIN = 20
 # What is for instructors and for the project itself.
-WITHHELD = ("instructor/", ".ci/", ".github/", ".gitlab-ci.yml", ".git-blame-ignore-revs", "tests/test_grade.py", "tests/data/lab_cheats.toml")
+WITHHELD = (
+    "instructor/",
+    ".ci/",
+    ".github/",
+    ".gitlab-ci.yml",
+    ".git-blame-ignore-revs",
+    "tests/test_grade.py",
+    "tests/data/lab_cheats.toml",
+)
 
 
-def tracked() -> list[str]:
-    """The files of the last commit."""
-    done = subprocess.run(["git", "ls-tree", "-r", "-z", "--name-only", "HEAD"], cwd=TOP, capture_output=True, text=True)
+@dataclass(frozen=True)
+class Committed:
+    data: bytes
+    mode: int
+
+
+def committed() -> dict[str, Committed]:
+    """The files of the last commit, by name."""
+    done = subprocess.run(["git", "archive", "--format=tar", "HEAD"], cwd=TOP, capture_output=True)
     if done.returncode != 0:
-        raise LabError(f"git ls-tree: {done.stderr.strip()}")
-    return [name for name in done.stdout.split("\0") if name]
-
-
-def committed(name: str) -> bytes:
-    return subprocess.run(["git", "cat-file", "blob", f"HEAD:{name}"], cwd=TOP, capture_output=True, check=True).stdout
+        raise LabError(f"git archive: {done.stderr.decode(errors='replace').strip()}")
+    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as tar:
+        return {member.name: Committed(tar.extractfile(member).read(), member.mode) for member in tar if member.isfile()}
 
 
 def squeezed(text: str) -> Iterator[str]:
@@ -49,33 +61,33 @@ def squeezed(text: str) -> Iterator[str]:
             yield short
 
 
-def solution_lines(chosen: list[Lab], names: list[str]) -> set[str]:
+def solution_lines(chosen: list[Lab], files: dict[str, Committed]) -> set[str]:
     """The lines that the tree has only inside the regions of these labs."""
     mine = {(region.file, region.name) for lab in chosen for region in lab.regions}
     inside: set[str] = set()
     outside: set[str] = set()
-    for name in names:
-        text = committed(name).decode(errors="replace")
-        for region in [region for file, region in mine if file == name]:
+    for name, file in files.items():
+        text = file.data.decode(errors="replace")
+        for region in [region for where, region in mine if where == name]:
             inside |= set(squeezed(regions.region_of(text, region, name)))
             text = regions.replaced(text, region, "", name)
         outside |= set(squeezed(text))
     return inside - outside
 
 
-def written(chosen: list[Lab], folder: Path) -> None:
+def written(chosen: list[Lab], files: dict[str, Committed], folder: Path) -> None:
     """Write the files of the release."""
     withheld = tuple(spoiler for lab in chosen for spoiler in lab.spoilers) + WITHHELD
-    for name in tracked():
+    for name, file in files.items():
         if name.startswith(withheld):
             continue
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        data = committed(name)
+        data = file.data
         for region in [region for lab in chosen for region in lab.regions if region.file == name]:
             data = regions.replaced(data.decode(), region.name, skeleton_of(region), name).encode()
         path.write_bytes(data)
-        shutil.copymode(TOP / name, path)
+        path.chmod(file.mode)
 
 
 def git(folder: Path, *words: str) -> bytes:
@@ -99,11 +111,12 @@ def release(chosen: list[Lab], folder: Path) -> None:
         raise LabError(f"{folder} exists")
     if not folder.parent.is_dir():
         raise LabError(f"there is no folder {folder.parent}")
-    secret = solution_lines(chosen, tracked())
+    files = committed()
+    secret = solution_lines(chosen, files)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".release.") as name:
         made = Path(name) / "tree"
         made.mkdir()
-        written(chosen, made)
+        written(chosen, files, made)
         git(made, "init", "-q", "-b", "main")
         git(made, "add", "-A", "-f")
         git(made, "commit", "-q", "-m", f"course: begin with {', '.join(lab.name for lab in chosen)}")
@@ -114,16 +127,19 @@ def release(chosen: list[Lab], folder: Path) -> None:
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="course", description="Make a student's tree.")
-    parser.add_argument("folder", type=Path, help="where to make it; must not exist")
+    parser.add_argument("folder", help="where to make it; must not exist")
     parser.add_argument("--labs", required=True, help="the labs of the term, with commas between them")
     args = parser.parse_args(argv)
+    if not args.folder:
+        print("course: RELEASE=folder says where to make the student's tree", file=sys.stderr)
+        return 2
     asked = [name.strip() for name in args.labs.split(",")]
     for name in asked:
         if name not in labs.names():
             print(f"course: LABS={args.labs}: there is no lab {name}; there are: {', '.join(labs.names())}", file=sys.stderr)
             return 2
     try:
-        release([labs.load(name) for name in asked], args.folder.absolute())
+        release([labs.load(name) for name in asked], Path(args.folder).absolute())
     except (LabError, regions.RegionError) as error:
         print(f"course: {error}", file=sys.stderr)
         return 1

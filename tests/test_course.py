@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""test_course.py - a student's tree: it can be graded, and has nothing of the solutions."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from harness import HOST_LIMIT
+from homeroom.course import build, lab, regions, release
+from homeroom.machine import TOP
+
+pytestmark = pytest.mark.xdist_group("grade")
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("course") / "tree"
+    assert release.main([str(folder), "--labs", ",".join(lab.names())]) == 0
+    return folder
+
+
+def grade(tree, name):
+    """The last line that the grader prints in a student's tree."""
+    done = subprocess.run(
+        [sys.executable, "-m", "homeroom.course.grade", name],
+        cwd=tree,
+        text=True,
+        capture_output=True,
+        timeout=HOST_LIMIT,
+        env={**os.environ, "PYTHONPATH": str(tree / "tools")},
+    )
+    return done.stdout.splitlines()[-1].split(" points")[0].strip()
+
+
+@pytest.mark.parametrize("name", lab.names())
+def test_a_students_tree_is_graded(tree, name):
+    """The skeleton has no points, the solution all; the grader of that tree is used."""
+    assert grade(tree, name) == "0 /100"
+    for region in lab.load(name).regions:
+        path, text = tree / region.file, (TOP / region.file).read_text()
+        assert build.skeleton_of(region).strip() in path.read_text()
+        solved = regions.replaced(path.read_text(), region.name, regions.region_of(text, region.name, region.file), region.file)
+        path.write_text(solved)
+    assert grade(tree, name) == "100 /100"
+    subprocess.run(["git", "checkout", "-q", "."], cwd=tree, check=True)
+
+
+def test_nothing_of_the_solutions_is_in_it(tree):
+    chosen = [lab.load(name) for name in lab.names()]
+    secret = release.solution_lines(chosen, release.committed())
+    assert len(secret) > 20 and not release.leaks(tree, secret)
+    log = subprocess.run(["git", "log", "--oneline"], cwd=tree, capture_output=True, text=True, check=True).stdout
+    assert log.count("\n") == 1
+    for withheld in (
+        "instructor",
+        ".ci",
+        "tests/test_grade.py",
+        *(spoiler for one in chosen for spoiler in one.spoilers),
+    ):
+        assert not (tree / withheld).exists()
+
+
+def test_a_line_of_a_solution_elsewhere_stops_it(tmp_path, monkeypatch, capsys):
+    chosen = [lab.load("home")]
+    line = sorted(release.solution_lines(chosen, release.committed()))[0]
+
+    def with_a_leak(chosen, files, folder):
+        (folder / "odd.md").write_text(f"so it is:\n    {line}\n")
+
+    monkeypatch.setattr(release, "written", with_a_leak)
+    assert release.main([str(tmp_path / "tree"), "--labs", "home"]) == 1
+    assert "1 lines of a solution are outside its region" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "words, status, said",
+    [
+        (["", "--labs", "home"], 2, "RELEASE=folder says where"),
+        (["{tmp}", "--labs", "home"], 1, "exists"),
+        (["{tmp}/a/b", "--labs", "home"], 1, "there is no folder"),
+        (["{tmp}/tree", "--labs", "home,odd"], 2, "there is no lab odd"),
+    ],
+)
+def test_what_is_refused(words, status, said, tmp_path, capsys):
+    assert release.main([word.format(tmp=tmp_path) for word in words]) == status
+    assert said in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
