@@ -9,6 +9,7 @@ THEORY      All files come from this tree, but for the regions, which come from 
 
 import hashlib
 import os
+import resource
 import shlex
 import subprocess
 from dataclasses import dataclass
@@ -19,6 +20,14 @@ from homeroom.course.lab import Lab, LabError, Region
 from homeroom.machine import TOP
 
 COMPILE_LIMIT = 120  # seconds
+COMPILER_CPU, COMPILER_MEMORY, COMPILER_FILE = 60, 4 << 30, 64 << 20  # seconds of the CPU, bytes, bytes of what it writes
+
+
+def limit_compiler() -> None:
+    """What a compiler of a student's text may use."""
+    resource.setrlimit(resource.RLIMIT_CPU, (COMPILER_CPU, COMPILER_CPU))
+    resource.setrlimit(resource.RLIMIT_AS, (COMPILER_MEMORY, COMPILER_MEMORY))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (COMPILER_FILE, COMPILER_FILE))
 
 
 @dataclass
@@ -81,7 +90,15 @@ class Builder:
 
     def _run(self, command: list) -> tuple[int | None, str]:
         try:
-            done = subprocess.run(command, cwd=TOP, capture_output=True, text=True, errors="replace", timeout=COMPILE_LIMIT)
+            done = subprocess.run(
+                command,
+                cwd=TOP,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=COMPILE_LIMIT,
+                preexec_fn=limit_compiler,
+            )
         except subprocess.TimeoutExpired:
             return None, f"no end in {COMPILE_LIMIT} s\n"
         except OSError as error:
@@ -90,7 +107,7 @@ class Builder:
 
     def _compile(self, source: Path, name: str) -> tuple[Path, int | None, str]:
         made = self._folder / f"{name}.o"
-        return made, *self._run([*self._compiler, *self._flags, "-c", str(source), "-o", str(made)])
+        return made, *self._run([*self._compiler, *self._flags, "-fmax-errors=10", "-c", str(source), "-o", str(made)])
 
     def _trusted(self, source: Path, name: str) -> Path:
         """The object of a trusted source.  `name`: of the source, for the message."""

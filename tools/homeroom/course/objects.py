@@ -4,7 +4,8 @@
 THEORY      Code that runs before main(), a function that takes the place of the C library's, or a call of the C library
             could get around the sandbox of the test program.  So an object may define only the global names that the file
             defines with the skeleton in it, may use only names of the kernel and the few functions that the compiler
-            itself calls, and has none of the sections whose contents run at the start or the end.
+            itself calls, and has none of the sections whose contents run at the start or the end.  The size of its variables
+            is limited, because memory that they take is the host's.
 """
 
 import re
@@ -17,12 +18,19 @@ SECTIONS = re.compile(
     r"\.(text|data|bss|rodata|rela?|eh_frame|comment|note|debug|symtab|strtab|shstrtab|group)(\.|_|$)|\.data\.rel\.(ro|local)"
 )
 
+VARIABLES_MAX = 1 << 20  # bytes
+
 
 def names_of(path: Path) -> tuple[set[str], set[str]]:
     """The global names that an object defines, and those that it uses."""
     lines = subprocess.run(["nm", "-g", path], capture_output=True, text=True, check=True).stdout.splitlines()
     words = [line.split() for line in lines if line.strip()]
     return {w[-1] for w in words if w[-2] not in "Uvw"}, {w[-1] for w in words if w[-2] in "Uvw"}
+
+
+def bytes_of_variables(path: Path) -> int:
+    words = subprocess.run(["size", path], capture_output=True, text=True, check=True).stdout.splitlines()[1].split()
+    return int(words[1]) + int(words[2])
 
 
 def indirect_functions(path: Path) -> list[str]:
@@ -47,6 +55,8 @@ def refusals(student: Path, skeleton: Path, others: Iterable[Path]) -> Iterator[
     kernel = COMPILERS.union(*(names_of(path)[0] for path in others))
     for name in sorted(used - kernel - defined):
         yield f"{name} is used, but it is no function or variable of this part of the kernel"
+    if bytes_of_variables(student) - bytes_of_variables(skeleton) > VARIABLES_MAX:
+        yield f"the variables of the regions take more than {VARIABLES_MAX >> 20} MiB"
     for name in indirect_functions(student):
         yield f"{name} is an indirect function"
     for name in sections_of(student):
