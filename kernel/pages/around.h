@@ -10,10 +10,10 @@
  *             transfer.  Each neighbour that is then touched saves one seek and one transfer.  So reading
  *             around has paid off if touched * (worth + 1) >= read.  If it has, the next window is twice as
  *             long; otherwise it is half as long.  Both counts are halved when `read` exceeds AROUND_MEMORY, so
- *             that the latest reads count most.  A window of one page grows when a fault lies next to the last
- *             one.
- *             A fault next to the last run reads on in the same direction.  Any other fault reads the aligned
- *             block that contains its page.
+ *             that the latest reads count most.  A window of one page grows when a fault lies next
+ *             to the page of the last fault.
+ *             A fault next to the pages that the last fault read extends them in the same
+ *             direction.  Any other fault reads the aligned block that contains its page.
  *             A page that was read around is not mapped before its first touch, so that the touch is
  *             noticed.
  * LOCKING     The functions are pure and take no locks.  An error in the history only causes a needless read.
@@ -26,10 +26,10 @@
 
 /* History of the faults on a segment, or on a file; all zero at first. */
 struct around {
-    struct page_run last;   /* pages read at the last miss; n 0: none yet */
-    uint32_t window;        /* pages to read that were chosen then        */
-    uint32_t read, touched; /* neighbours, counted up to the last miss    */
-    _Atomic uint32_t used;  /* neighbours touched since then              */
+    struct page_run last;   /* pages read at the last miss; n 0: no miss yet */
+    uint32_t window;        /* length in pages that was chosen at the last miss */
+    uint32_t read, touched; /* neighbours that were read, and touched, up to the last miss */
+    _Atomic uint32_t used;  /* neighbours touched since the last miss */
 };
 #define AROUND_MEMORY 128u /* pages */
 
@@ -41,7 +41,8 @@ static inline void around_used(struct around *a)
 
 /*
  * around_miss - choose the pages to read because page `index` is absent.
- * @first  pages to read at the very first miss, at least 1; its neighbours count as touched at once
+ * @first  pages to read at the very first miss, at least 1; the neighbours among them count as
+ *         touched at once
  * @limit  longest window in pages, at least 1
  * @worth  pages that the disk transfers in the time in which it reaches one
  * Returns the pages to read, `index` among them.  The caller leaves out pages that cannot be read, and

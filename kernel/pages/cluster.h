@@ -4,17 +4,19 @@
  *
  * THEORY      A disk needs little more time to transfer many consecutive blocks than to transfer one.  So a
  *             file is read ahead and written behind in clusters of pages.
- *             Reading.  A reader reads sequentially if it misses the page after the one that it touched last.
- *             The first such miss starts a window of READAHEAD_FIRST pages.  Each further window is twice as
- *             long, up to the limit.  The mark of a window is its first page that the reader did not request.
- *             When the mark is touched, the next window is started.  So the disk reads while the program
- *             computes.  A miss elsewhere reads only the requested pages and ends sequential reading.
- *             Writing.  Complete blocks are not written at once, but gathered while each follows the one before.
- *             The cluster is written when it is long enough, or when a block does not follow it (UFS since
- *             SunOS 4.1: McVoy and Kleiman, "Extent-like Performance from a UNIX File System", USENIX Winter
- *             1991).  A block that is written again while it is gathered does not change the cluster.  So a
- *             writer that cycles within one cluster does not trigger write-behind; fsync or fsflush writes
- *             those pages.
+ *             Reading.  A reader reads sequentially if it misses the page after the page that it
+ *             touched last.  The first such miss starts a window of READAHEAD_FIRST pages.  Each
+ *             further window is twice as long, up to the limit.  The mark of a window is its first
+ *             page that the reader did not request.  When the mark is touched, the next window is
+ *             started.  So the disk reads while the program computes.  A miss elsewhere reads only
+ *             the requested pages and ends sequential reading.
+ *             Writing.  Complete blocks are not written at once, but gathered while each follows
+ *             the previous block.  The cluster is written when it is long enough, or when a block
+ *             does not follow its end (UFS since SunOS 4.1: McVoy and Kleiman, "Extent-like
+ *             Performance from a UNIX File System", USENIX Winter 1991).  A block that is written
+ *             again while it is gathered does not change the cluster.  So a writer that cycles
+ *             within one cluster does not trigger write-behind; fsync or fsflush writes those
+ *             pages.
  * LOCKING     The functions are pure; the caller provides the locks.
  * SEE ALSO    docs/pagecache.md, tests/host/test_cluster.c
  */
@@ -25,16 +27,19 @@
 
 #define READAHEAD_FIRST 4u /* pages of the first window */
 
-/* History of the reads of an open file, or of a file without one; all zero at first. */
+/*
+ * History of the reads through one open file, or of all reads of a file without an open file; all
+ * zero at first.
+ */
 struct readahead {
     uint64_t next; /* page that a sequential reader touches next             */
-    uint64_t end;  /* pages below it have been requested                     */
-    uint64_t mark; /* touching it starts the next window; meaningful if size */
-    uint32_t size; /* pages of the last window; 0: not sequential            */
+    uint64_t end;  /* all pages below this one have been requested           */
+    uint64_t mark; /* page whose touch starts the next window; valid only if size is not 0 */
+    uint32_t size; /* pages of the last window; 0: the reader is not sequential */
 };
 
 struct page_run {
-    uint64_t first, n; /* pages; n 0: none */
+    uint64_t first, n; /* pages first .. first + n - 1; n 0: no pages */
 };
 
 /*
@@ -49,7 +54,7 @@ enum read_advice {
 
 /* How a file is read. */
 struct read_how {
-    struct readahead *ra; /* history of the reader; NULL: that of the file itself */
+    struct readahead *ra; /* history of the reader; NULL: use the history of the file itself */
     unsigned advice;      /* enum read_advice                                     */
 };
 

@@ -17,10 +17,10 @@ struct file_write {
     struct uio *uio;       /* the program's bytes       */
     uint64_t off;          /* file offset of the next byte to write  */
     size_t left;           /* bytes still to write      */
-    uint64_t size;         /* of the file               */
-    size_t done;           /* bytes that this step has written */
+    uint64_t size;         /* size of the file in bytes */
+    size_t done;           /* bytes of this step that were written */
     size_t n;              /* bytes of this step        */
-    struct page *pg;       /* page of this step, with a reference; NULL: it is not in the tree  */
+    struct page *pg; /* page of this step, with a reference; NULL: the page is not in the tree */
 };
 
 /*

@@ -18,8 +18,8 @@ struct as;
 #define TLB_BATCH 6
 struct tlb_batch {
     unsigned n;
-    bool everyone;            /* more than TLB_BATCH: flush every space that a CPU has loaded */
-    struct as *as[TLB_BATCH]; /* a reference to each is held */
+    bool everyone;            /* more than TLB_BATCH spaces: flush all that CPUs have loaded */
+    struct as *as[TLB_BATCH]; /* the spaces; the batch has a reference to each */
 };
 static inline void tlb_batch_init(struct tlb_batch *b)
 {
@@ -40,8 +40,8 @@ static inline void tlb_batch_init(struct tlb_batch *b)
  * tlb_batch_flush - flush the collected spaces; the batch is empty afterwards.  The caller must hold no spin
  * lock.
  * as_each_anon - call fn(o, arg) for the private object of each address space, and for each shared object without
- * a file that one maps, until a call fails.  Returns 0 or that error.  Sleeps.  During a call of fn, the space
- * is locked.
+ * a file that an address space maps, until a call fails.  Returns 0 or that error.  Sleeps.  During
+ * a call of fn, the space is locked.
  */
 unsigned rmap_unmap(struct page_owner own, struct page *pg, struct tlb_batch *b);
 void rmap_protect_shared(struct vm_object *o, uint64_t first, uint64_t last, struct tlb_batch *b);

@@ -7,18 +7,20 @@
  *             user page belongs to a page object.  An object is an index of pages: a radix tree from page
  *             number to frame.  There are two kinds:
  *               VNODE  the pages of one file; its vnode owns it; read, write, mmap and exec share it
- *               ANON   memory without a file: a shared mapping's, or the private pages of one address space
+ *               ANON   memory without a file: of a shared mapping, or the private pages of one
+ *                      address space
  *             A private anonymous object is cloned at fork: the clone's tree names the same frames, and
  *             each frame's `nsharers` counts the objects that name it.  All clones of one ancestor form an
  *             anon_family.  So the family and the index of a page lead to every mapping of it (reverse
  *             mapping).
  *             An object with an object_io is a cache of a disk (pcache.c).  Its pages can be dirty, can be read
  *             ahead or written behind, and can be freed because the data stay on the disk.
- *             The placement policy of shared memory is kept here, that of private memory in the segment.
+ *             The placement policy of shared memory is kept in the object, that of private memory
+ *             in the segment.
  * INVARIANTS  I1  a page in a VNODE or shared ANON object has page->obj == object and page->index == its
  *                 index
- *             I2  a private page has page->family == its objects' family, and share == number of objects
- *                 naming it
+ *             I2  a private page has page->family == the family of its objects, and page->nsharers
+ *                 == the number of objects that name it
  *             I3  a page has at least one reference for each object that names it
  * LOCKING     [c] constant  [a] atomic
  *             [o] obj->lock (RANK_VM_OBJ) guards the tree and the list of segments; family->lock
@@ -41,7 +43,7 @@ struct vm_object;
 /* Why pages are written to the disk. */
 enum write_why {
     WRITE_BEHIND,  /* no thread waits for them */
-    WRITE_SYNC,    /* a thread waits, or will */
+    WRITE_SYNC,    /* a thread waits for them, or will wait */
     WRITE_RECLAIM, /* pageout: do not wait for a thread that may wait for memory */
 };
 
@@ -65,26 +67,27 @@ struct pager_ops {
      */
     int (*prepare_write)(struct vm_object *obj, uint64_t off, uint64_t len);
     /*
-     * Whether page `index` has all its blocks, so that prepare_write cannot fail for it.  It is allowed to
-     * return false if that is not known.  NULL: never known.
+     * Whether page `index` has all its blocks, so that prepare_write cannot fail for this page.
+     * The function is allowed to return false if it does not know.  NULL: as if it always returned
+     * false.
      */
     bool (*has_blocks)(struct vm_object *obj, uint64_t index);
     /*
      * Start reading `n` pages of consecutive indices; they are PG_LOCKED and in the tree.
-     * After 0, object_read_done() is called once for each page, in any context.  After an error it is called
-     * for none.  NULL: getpage reads them one by one.
+     * If the result is 0, object_read_done() is called once for each page, in any context.  After
+     * an error it is called for no page.  NULL: getpage reads the pages one by one.
      */
     int (*readpages)(struct vm_object *obj, struct page **pages, unsigned n);
     /*
      * Start writing `n` (at most PCACHE_CLUSTER_MAX) pages of consecutive indices; they are PG_WRITEBACK,
      * no longer PG_DIRTY, and have blocks.
-     * After 0, object_write_done() is called once for each page, in any context.  After an error it is called
-     * for none.  The errors are those of object_write_done().
+     * If the result is 0, object_write_done() is called once for each page, in any context.  After
+     * an error it is called for no page.  The errors are those of object_write_done().
      */
     int (*writepages)(struct vm_object *obj, struct page **pages, unsigned n, enum write_why why);
     /*
-     * Called when a thread begins to wait for pages that are being read or (`write`) written.  NULL: nothing to
-     * do.
+     * Called when a thread begins to wait for pages that are being read, or with `write`, for pages
+     * that are being written.  NULL: nothing to do.
      */
     void (*hurry)(struct vm_object *obj, bool write);
 };
@@ -92,23 +95,26 @@ struct pager_ops {
 struct vm_object {
     struct spinlock lock;
     uint8_t kind;          /* [c] enum obj_kind                                            */
-    uint8_t order;         /* [c] order of its pages: 0 or HUGE_ORDER; indices count 4 KiB */
+    uint8_t order;         /* [c] order of its pages: 0 or HUGE_ORDER; an index counts 4 KiB */
     bool shared;           /* [c] ANON: shared between address spaces (MAP_SHARED, shm)    */
     bool sysv;             /* [c] ANON shared: made by shmget                              */
     _Atomic bool locked;   /* [a] ANON shared: must not go to swap (SHM_LOCK)              */
     _Atomic uint32_t refs; /* [a] ANON shared: references of segments and owners           */
     struct radix tree;     /* [o] pages by index                                           */
-    uint64_t npages;       /* [o] pages present, in 4 KiB                                  */
+    uint64_t npages;       /* [o] pages in the tree, in units of 4 KiB                     */
     struct list advised;   /* [o] ranges with their own policy (pages/advice.c), sorted       */
-    unsigned nadvised;     /* [o] length of that list                                      */
-    _Atomic uint64_t size_pages; /* [a] a fault at or beyond it is SIGBUS; ANON: promised pages  */
-    struct list segs;            /* [o] segments that map it (not for private ANON)              */
-    _Atomic uint32_t zaps;       /* [a] as->zaps (as.h I8), of segments that map it              */
-    struct anon_family *family;  /* [c] private ANON: its fork family                            */
-    struct list family_link;     /* under family->lock; sysv: under the lock of all these        */
+    unsigned nadvised;     /* [o] length of the list `advised`                             */
+    /* [a] a fault at or beyond this index is SIGBUS; ANON: promised pages */
+    _Atomic uint64_t size_pages;
+    struct list segs; /* [o] segments that map the object (not for private ANON)      */
+    /* [a] threads between emptying entries of these segments and the TLB flush (as.h I8) */
+    _Atomic uint32_t zaps;
+    struct anon_family *family; /* [c] private ANON: the fork family of the object              */
+    /* in family->objs, under family->lock; sysv: in a list under sysv_lock (object.c) */
+    struct list family_link;
     const struct pager_ops *ops; /* [c] VNODE                                                    */
     void *owner;                 /* [c] VNODE: the vnode                                         */
-    struct object_io *io;        /* [c] VNODE on a disk; NULL: its pages are only in memory      */
+    struct object_io *io;        /* [c] VNODE on a disk; NULL: the pages are only in memory      */
     _Atomic uint64_t number; /* [a] unique number for futex keys, never used again; 0: none yet  */
 };
 
@@ -123,21 +129,24 @@ struct object_io {
     uint32_t ndirty;          /* [o] pages tagged dirty                                           */
     uint32_t nwriteback;      /* [o] pages tagged as being written                                */
     struct write_tally tally; /* [o]                                                              */
-    int error; /* [o] error of the last write that failed; 0: none has failed                   */
-    bool exec; /* [a] has been mapped for execution: its pages count as executable */
-    uint32_t nthrottled;    /* [o] writers that sleep in the write throttle                     */
-    uint32_t npaced;        /* [o] writers that sleep for pacing                                */
-    struct cv throttled;    /* with [o]: for the nthrottled writers                             */
-    struct cv paced;        /* with [o]: for the npaced writers                                 */
-    uint32_t pins;          /* [lock of that list] threads that use it without a reference */
-    struct list dirty_link; /* under the list's lock: objects with dirty pages (pcache.c)      */
-    struct vm_object *obj;  /* [c]                                                             */
-    struct readahead ra;    /* of reads without an open file; unlocked: errors only cost reads */
-    struct around around;   /* history of faults; likewise                                     */
-    struct disk *disk;      /* [c] the disk that holds the file                                */
-    struct writebehind wb;  /* under vn->lock                                                  */
+    int error; /* [o] error of the last write that failed; 0: no write has failed               */
+    bool exec; /* [a] the object has been mapped for execution: its pages count as executable */
+    uint32_t nthrottled; /* [o] writers that sleep in the write throttle                     */
+    uint32_t npaced;     /* [o] writers that sleep for pacing                                */
+    struct cv throttled; /* used with o->lock: the nthrottled writers sleep here             */
+    struct cv paced;     /* used with o->lock: the npaced writers sleep here                 */
+    /* under dirty_set.lock (pcache.c): threads that use the object without a reference */
+    uint32_t pins;
+    /* under dirty_set.lock: in dirty_set.objs, the list of objects with dirty pages */
+    struct list dirty_link;
+    struct vm_object *obj; /* [c] the object to which this part belongs */
+    /* history of reads without an open file; unlocked: errors only cost reads */
+    struct readahead ra;
+    struct around around;  /* history of faults; unlocked: errors only cost reads */
+    struct disk *disk;     /* [c] the disk that holds the file                                */
+    struct writebehind wb; /* under vn->lock                                                  */
 };
-#define PCACHE_CLUSTER_MAX 64u /* most pages of one readpages or writepages */
+#define PCACHE_CLUSTER_MAX 64u /* most pages of one call of readpages or writepages */
 
 /* object_init_vnode - set up the object embedded in a vnode; it lives as long as the vnode. */
 void object_init_vnode(struct vm_object *o, const struct pager_ops *ops, void *vnode);
@@ -296,7 +305,7 @@ void object_writeback_all(bool (*want)(void *owner, void *arg), void *arg);
  * object_page_read - get the page at `index` of an object on a disk, with a reference.  If absent, it is read,
  * with read-ahead.
  * @want  pages that the caller will read from here on
- * @pl    its placement; NULL: as for read() and write()
+ * @pl    placement of the page; NULL: as for read() and write()
  * @how   how the file is read; NULL: without advice, and with the read-ahead of the file itself
  * 0, -ENOMEM, -EIO, -ENXIO (beyond the end).  Sleeps; the caller must hold no locks.
  */
@@ -307,7 +316,7 @@ int object_page_read(struct vm_object *o, uint64_t index, uint64_t want, const s
 /*
  * object_read_ahead - start reading the absent pages of first .. last, placed as for read() and write(),
  * without waiting for them.  Stops early if memory would become short, or if the process is ending.
- * @budget  pages that may still be read; reduced by those that are
+ * @budget  number of pages that may still be read; the function subtracts the pages that it reads
  * Does nothing for an object without a disk.  Sleeps while a file system looks up blocks, so the caller must
  * hold no spin lock.
  */
@@ -315,7 +324,8 @@ void object_read_ahead(struct vm_object *o, uint64_t first, uint64_t last, uint6
 /*
  * object_page_new - make a page for `index`, placed as for read() and write(), with one reference.  It is not
  * in a tree yet.  NULL: no memory.
- * object_page_insert - put it into the tree, which takes its own reference.  0, -EEXIST, -ENOMEM.
+ * object_page_insert - put a new page into the tree, which takes its own reference.  0, -EEXIST,
+ * -ENOMEM.
  */
 struct page *object_page_new(struct vm_object *o, uint64_t index);
 int object_page_insert(struct vm_object *o, uint64_t index, struct page *pg);

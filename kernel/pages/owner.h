@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * owner.h - the owner of a page, which names it; and replacing a page by another.  See owner.c.
+ * owner.h - the owner of a page (the object or family that names it); and replacing a page by
+ * another page.  See owner.c.
  */
 #ifndef PAGES_OWNER_H
 #define PAGES_OWNER_H
@@ -10,12 +11,14 @@
 struct anon_family {
     struct spinlock lock;  /* RANK_VM_FAMILY                                  */
     struct list objs;      /* private objects that descend from one exec      */
-    _Atomic uint32_t refs; /* objects on the list, and pages on their way out */
+    _Atomic uint32_t refs; /* number of objects on the list, and of pages on their way to swap */
 };
 /* anon_family_release - drop the reference of an object, or of a page on its way to swap. */
 void anon_family_release(struct anon_family *f);
 
-/* What names a page: its object, or for a private page its fork family.  The other one is NULL. */
+/*
+ * What names a page: its object, or for a private page its fork family.  The other field is NULL.
+ */
 struct page_owner {
     struct vm_object *obj;
     struct anon_family *family;
@@ -60,8 +63,8 @@ static inline bool page_has_only(const struct page *pg, uint32_t ours)
 /*
  * page_replace_unlock - put `to` in the place of `from` in every object that names `from`, and wake up the
  * threads that wait for `from`.  `from` is busy, not mapped and on no list.  `to`, which no object names, gets
- * the position and owner of `from`, and `flags`.  Either may be a stand-in for a page on swap.  Drops the
- * caller's references to both.  Takes the owner's lock.  Any context.
+ * the position and owner of `from`, and `flags`.  Either page may be a stand-in for a page on swap.
+ * Drops the caller's references to both.  Takes the owner's lock.  Any context.
  */
 void page_replace_unlock(struct page_owner own, struct page *from, struct page *to, uint32_t flags);
 

@@ -35,9 +35,9 @@ struct paging {
     uint64_t lotsfree, desfree, minfree, throttlefree, pageout_reserve, cachefree;
     uint64_t fastscan, slowscan, handspreadpages; /* pages a second, pages a second, pages */
     uint64_t maxpgio;                             /* page-outs started in a second         */
-    uint64_t min_percent_cpu, max_percent_cpu;    /* of one CPU, for the scanner           */
+    uint64_t min_percent_cpu, max_percent_cpu;    /* time of the scanner, in % of one CPU   */
     uint64_t priority_paging;                     /* 0 or 1; policy 1                      */
-    uint64_t physmem;                             /* pages of memory                       */
+    uint64_t physmem;                             /* size of the memory                     */
     unsigned policy;                              /* 0, 1, 2                               */
 };
 
@@ -71,17 +71,17 @@ enum page_kind { KIND_FILE, KIND_EXEC, KIND_ANON };
 struct page_seen {
     enum page_kind kind;
     bool busy;       /* in I/O, in use, on the cache list, or SHM_LOCK */
-    bool referenced; /* touched since the front hand passed            */
-    bool dirty;      /* must be written first; every anonymous page    */
-    uint32_t spaces; /* page-table entries that map it                 */
+    bool referenced; /* touched since the front hand passed the page   */
+    bool dirty;      /* must be written before it is freed; always set for an anonymous page */
+    uint32_t spaces; /* page-table entries that map the page           */
 };
 enum hand { FRONT, BACK };
 enum page_verdict {
-    PAGE_SKIP,  /* passed over; does not count for the goal */
-    PAGE_CLEAR, /* clear its reference bits                         */
-    PAGE_KEEP,  /* leave it: it is in use                           */
-    PAGE_FREE,  /* free it                                          */
-    PAGE_PUSH,  /* write it, then free it                           */
+    PAGE_SKIP,  /* pass over the page; it does not count as examined (paging_goal) */
+    PAGE_CLEAR, /* clear the reference bits of the page             */
+    PAGE_KEEP,  /* keep the page, because it is in use              */
+    PAGE_FREE,  /* free the page                                    */
+    PAGE_PUSH,  /* write the page, then free it                     */
 };
 /* paging_spares - whether priority paging passes over all pages of a kind while `free` pages are free. */
 static inline bool paging_spares(const struct paging *p, enum page_kind kind, uint64_t free)
@@ -99,9 +99,9 @@ enum page_verdict paging_judge(const struct paging *p, const struct page_seen *s
 #define PO_SHARE_MIN 8u /* mappings */
 #define PO_SHARE_MAX (8u << 24)
 /*
- * paging_share - po_share for the next round.  It is doubled if at least two rounds in a row took nothing, and
- * halved if `plenty`: many pages are free.
- * @fruitless  rounds in a row that took nothing
+ * paging_share - po_share for the next round.  It is doubled if at least two rounds in a row took
+ * no page.  It is halved if `plenty` is set: many pages are free.
+ * @fruitless  rounds in a row that took no page
  */
 static inline uint32_t paging_share(uint32_t po_share, unsigned fruitless, bool plenty)
 {
@@ -118,8 +118,8 @@ struct fsflush {
     int64_t autoup, interval; /* seconds: autoup, tune_t_fsflushr */
 };
 /*
- * fsflush_setup - values <= 0 become 30 and 5; interval becomes at most autoup.  Returns whether it changed a
- * value.
+ * fsflush_setup - an autoup <= 0 becomes 30, an interval <= 0 becomes 5; interval becomes at most
+ * autoup.  Returns whether it changed a value.
  */
 bool fsflush_setup(struct fsflush *f);
 /* fsflush_pages - how many of `total` pages to look at in one wake-up. */

@@ -42,8 +42,8 @@ void page_touch_ahead(struct page *pg, struct around *a);
 /* pcache_count_reclaim - count a page that was found on the cache list. */
 void pcache_count_reclaim(void);
 /*
- * object_hurry - tell the file system that the running thread begins to wait for pages of the object.  They are
- * being read or (`write`) written.
+ * object_hurry - tell the file system that the running thread begins to wait for pages of the
+ * object that are being read, or with `write`, for pages that are being written.
  */
 void object_hurry(struct vm_object *o, bool write);
 /*

@@ -4,10 +4,10 @@
  *
  * THEORY      An object must find the page at an index, the next page after it, and the next dirty page,
  *             even if its indices are far apart.  This is a radix tree with 64 slots per node and path
- *             compression.  A node names the bits that all indices below it share (`prefix`).  So one small
- *             region anywhere in a 52-bit range costs one leaf, and two distant regions cost two leaves and one
- *             inner node.  `present` shows which slots are in use; the others hold garbage, so a new node needs
- *             no clearing.
+ *             compression.  A node stores the upper bits that all indices below it share
+ *             (`prefix`).  So one small region anywhere in a 52-bit range costs one leaf, and two
+ *             distant regions cost two leaves and one inner node.  `present` shows which slots are
+ *             in use; the others hold garbage, so a new node needs no clearing.
  *             An item may have tags.  For each tag a node shows which of its slots lead to an item with the
  *             tag.  So the next item with the tag is found without looking at items that do not have it.
  * INVARIANTS  I1  a node in a tree has at least one slot in use, an inner node at least two
@@ -29,10 +29,11 @@ enum radix_tag { RADIX_DIRTY, RADIX_WRITEBACK, RADIX_TAGS };
 
 struct radix_node {
     uint64_t present; /* bit i: slot[i] is in use                          */
-    uint64_t prefix;  /* index >> (shift + RADIX_BITS) of everything below */
-    uint32_t shift;   /* 0: a leaf, slots are items; else slots are nodes  */
+    uint64_t prefix;  /* index >> (shift + RADIX_BITS), equal for all items below the node */
+    uint32_t shift;   /* 0: a leaf, whose slots are items; else the slots are nodes */
     uint32_t pad;
-    uint64_t tag[RADIX_TAGS]; /* bit i: slot[i] has the tag, or leads to one that has */
+    /* bit i: the item in slot[i], or an item below slot[i], has the tag */
+    uint64_t tag[RADIX_TAGS];
     void *slot[RADIX_SLOTS];
 };
 
@@ -41,7 +42,7 @@ struct radix {
     struct radix_node *hint; /* the leaf used last, or NULL */
 };
 
-/* radix_boot - make the kmem cache of nodes; once, before the first insertion. */
+/* radix_boot - make the kmem cache of nodes; called once, before the first insertion. */
 void radix_boot(void);
 
 /* radix_leaf - the leaf that covers `index`, or NULL. */

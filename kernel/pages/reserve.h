@@ -14,10 +14,10 @@
  * What is promised to one address space.  Lock key: [r] the lock of the space, held for writing  [a] atomic
  */
 struct reservation {
-    uint64_t need_pages;        /* [r] pages that it needs now                            */
-    uint64_t pages;             /* [r] pages reserved for it                              */
-    _Atomic int tables;         /* [a] page tables                                        */
-    _Atomic int charged_tables; /* [a] of these, tables reserved one by one: reserve.c    */
+    uint64_t need_pages;        /* [r] pages that the space needs now                     */
+    uint64_t pages;             /* [r] pages reserved for the space                       */
+    _Atomic int tables;         /* [a] page tables of the space                           */
+    _Atomic int charged_tables; /* [a] page tables that were reserved one by one: reserve.c */
 };
 
 /*

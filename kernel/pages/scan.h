@@ -37,7 +37,7 @@ enum scan_use scan_use(const struct page *pg);
 /* A page whose owner is locked.  The scanner also has a reference to a private page. */
 struct scan_page {
     struct page *pg;
-    struct page_owner own; /* locked                                                        */
+    struct page_owner own; /* the owner of the page, locked                                 */
     struct vm_object *in;  /* an object that names the page; not freed while the family is locked */
 };
 /*
@@ -49,8 +49,8 @@ struct scan_page {
 enum { SCAN_PAGEOUT, SCAN_FSFLUSH, SCANNERS };
 bool scan_lock(unsigned who, struct page *pg, struct scan_page *out);
 /*
- * scan_neighbour - get the page at `index` of the same object, with a reference if it is private.  false: it is
- * not in memory.
+ * scan_neighbour - get the page at `index` of the same object, with a reference if it is private.
+ * false: that page is not in memory.
  */
 bool scan_neighbour(const struct scan_page *sp, uint64_t index, struct scan_page *out);
 void scan_unlock(const struct scan_page *sp);

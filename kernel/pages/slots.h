@@ -33,8 +33,8 @@ static inline size_t slots_bytes(uint64_t pages)
  */
 void slots_init(struct slots *s, uint64_t *bitmap, uint64_t pages);
 /*
- * slots_take - take up to `want` adjacent slots; *first is the first one.  Returns how many; 0: all are in
- * use.
+ * slots_take - take up to `want` adjacent slots; *first is the first of them.  Returns their
+ * number; 0: all slots are in use.
  */
 unsigned slots_take(struct slots *s, unsigned want, uint64_t *first);
 /* slots_give - free a slot that was taken. */

@@ -54,7 +54,7 @@ int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl,
 /*
  * swap_in_around - like swap_in(), for a fault, with reading around (around.h).
  * @within  pages of `o` that may be read
- * @a       history of the faults there
+ * @a       history of the faults on these pages
  * @advice  enum read_advice
  */
 int swap_in_around(struct vm_object *o, struct page *pg, const struct placement *pl,
@@ -70,7 +70,7 @@ struct swap_new {
     struct vnode *vn;
     const char *name;
     struct disk *disk;
-    uint64_t *sector; /* from kmem_alloc(), the area's after success; NULL: the whole disk */
+    uint64_t *sector; /* from kmem_alloc(); after success the area owns it.  NULL: the whole disk */
     uint64_t pages;
 };
 /*

@@ -11,17 +11,17 @@
 enum { SWAP_AREAS = 8, SWAP_SECTORS = PAGE_SIZE / 512 };
 
 struct swap_area {
-    struct vnode *vn; /* with a reference; NULL: no area here */
+    struct vnode *vn; /* the disk or file, with a reference; NULL: this element is not in use */
     struct disk *disk;
-    uint64_t *sector; /* sector of each slot of a file; NULL: slot n at page n */
+    uint64_t *sector; /* first sector of each slot of a file; NULL: slot n is page n of the disk */
     struct slots slots;
-    uint64_t usable; /* slots that can be used: not the label and bad ones */
-    bool leaving;    /* being removed: gets no new pages                   */
+    uint64_t usable; /* number of slots that can be used: all except the label and bad slots */
+    bool leaving;    /* the area is being removed and gets no new pages    */
     char name[64];
 };
 extern struct swap_area swap_areas[SWAP_AREAS];
 
-/* The place of a page on swap.  If area is SWAP_AREAS, there is none. */
+/* The position of a page on swap.  If `area` is SWAP_AREAS, the page has no slot. */
 struct swap_place {
     unsigned area;
     uint64_t slot;
@@ -42,10 +42,10 @@ static inline bool swap_follows(struct swap_place a, struct swap_place b)
 
 /*
  * swap_take - take up to `want` slots of one area that are adjacent on the disk; *first becomes the first of
- * them.  Returns how many; 0: none is free.
+ * them.  Returns their number; 0: no slot is free.
  * swap_give - free a slot.
- * swap_retire - count one usable slot less, because a slot could not be written.  That slot stays in use for
- * ever.
+ * swap_retire - count one usable slot less, because a slot could not be written.  That slot stays
+ * marked as in use.
  * Each takes areas_lock (RANK_VM_TLB), and can be called in any context.
  */
 unsigned swap_take(unsigned want, struct swap_place *first);

@@ -15,7 +15,9 @@ struct disk;
 int bdev_open(struct vnode *vn, int oflags, struct file *f);
 /* bdev_fsync - write the disk's dirty pages to stable storage, and wait.  0, -EIO or -ENOMEM. */
 int bdev_fsync(uint64_t rdev);
-/* bdev_sync_all - do the same for all disks that were ever opened: a part of sync(2). */
+/*
+ * bdev_sync_all - do what bdev_fsync() does for all disks that were ever opened: a part of sync(2).
+ */
 void bdev_sync_all(void);
 void bdev_init(void);
 

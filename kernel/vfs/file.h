@@ -54,8 +54,8 @@ enum {
 
 struct fileops {
     /*
-     * Move bytes.  `off` has a meaning only for seekable files.  For a write, an offset of -1 means the end of
-     * the file; then the function itself moves f->off.
+     * Move bytes.  `off` has a meaning only for seekable files.  For a write, `off` == -1 means the
+     * end of the file; in this case the function itself moves f->off.
      * Returns the number of bytes moved, or an error; -ERESTARTSYS: a signal came before the first byte.
      */
     long (*read)(struct file *f, struct uio *uio, loff_t off);
@@ -72,7 +72,7 @@ struct fileops {
     void (*close)(struct file *f); /* called when the last reference is dropped */
     struct vm_object *object;      /* the pages that mmap of a device maps; NULL: not mappable */
     const char *kind;              /* kind of a file without a vnode: "socket"; NULL: "pipe" */
-    uint8_t type;                  /* its type, enum vtype; 0: VFIFO                           */
+    uint8_t type;                  /* type of a file without a vnode, enum vtype; 0: VFIFO    */
 };
 
 struct file {
@@ -84,12 +84,12 @@ struct file {
     loff_t off;
     void *data;             /* private to `ops`                         */
     bool seekable;          /* [c] reads and writes use and move `off`  */
-    bool locked;            /* [a] flock() has been called on it        */
+    bool locked;            /* [a] flock() has been called on the file  */
     _Atomic uint8_t advice; /* [a] enum read_advice: posix_fadvise      */
     struct readahead ra;    /* no lock: a race only makes read-ahead less useful */
-    struct epitem *watched; /* list of the epoll items that watch it (epoll.c) */
-    struct usermem *payer;  /* [c] account of the user that opened it   */
-    _Atomic uint64_t ino;   /* [a] for file_ino(); 0: no number given yet */
+    struct epitem *watched; /* list of the epoll items that watch the file (epoll.c) */
+    struct usermem *payer;  /* [c] account of the user that opened the file */
+    _Atomic uint64_t ino;   /* [a] result of file_ino(); 0: no number was assigned yet */
 };
 
 /*
@@ -211,8 +211,8 @@ long poll_files(struct fdtable *t, struct pollfd *fds, unsigned n, uint64_t dead
 struct cdev {
     const char *name; /* "null" for /dev/null; NULL: no file in /dev */
     uint64_t rdev;    /* makedev(major, minor) */
-    uint32_t mode;    /* of its file, such as 0666 */
-    /* Sets f->data, and f->ops if `ops` is NULL.  NULL: nothing to do. */
+    uint32_t mode;    /* mode of the file in /dev, such as 0666 */
+    /* Sets f->data; also sets f->ops if the field `ops` is NULL.  NULL: nothing to do. */
     int (*open)(struct vnode *vn, int oflags, struct file *f);
     const struct fileops *ops;
     struct list link;
@@ -223,7 +223,7 @@ void cdev_register(struct cdev *d);
 
 /* ---- implemented by proc/ ---- */
 /*
- * All are about the calling thread; a thread of the kernel counts as root without limits.
+ * All functions are about the calling thread; a kernel thread counts as root without limits.
  * proc_cred - the thread's credentials, valid until the thread changes them.
  * proc_fsize_limit - RLIMIT_FSIZE in bytes.
  * proc_signal_self - send the thread a signal.  Takes the lock of its process's signals.

@@ -14,7 +14,10 @@ extern const struct fileops vnode_fileops; /* regular files and directories */
  * to `vn`, also when it fails.
  */
 int vnode_open(struct vnode *vn, int oflags, struct file **out);
-/* cdev_open - open the character device with vn's number: sets f->ops.  -ENXIO: there is none. */
+/*
+ * cdev_open - open the character device with vn's number: sets f->ops.  -ENXIO: no device has this
+ * number.
+ */
 int cdev_open(struct vnode *vn, int oflags, struct file *f);
 /*
  * filelocks_flock_closed - remove the flock locks of an open file.

@@ -15,8 +15,8 @@ struct walk {
     char *buf; /* NULL, or kmem: a link's target and the rest after it; `rest` points into it */
     unsigned nlinks;  /* symbolic links followed so far                         */
     const char *last; /* walk_parent: the last component                        */
-    size_t len;       /* its length; 0: the path ends at `dir` itself           */
-    bool slash;       /* walk_parent: a slash follows it                        */
+    size_t len;       /* length of `last`; 0: the path ends at `dir` itself     */
+    bool slash;       /* walk_parent: a slash follows the last component        */
 };
 
 int walk_start(struct walk *w, const struct fs_ctx *ctx, struct vnode *at, const char *path);
@@ -27,7 +27,8 @@ int walk_parent(struct walk *w);
 int walk_all(struct walk *w, unsigned flags, struct vnode **out);
 /*
  * walk_follow - continue with the target of `link`, which was found in w->dir, followed by `rest`.
- * *out is NULL, or the target itself, with a reference, if the link leads to a file and not to a name (op->follow).
+ * *out is NULL.  But if the link leads to a file and not to a name (op->follow), *out is that file,
+ * with a reference.
  * 0, -ELOOP -EACCES -ENOMEM -ENAMETOOLONG -ENOENT, or an error of reading the link.
  */
 int walk_follow(struct walk *w, struct vnode *link, const char *rest, struct vnode **out);

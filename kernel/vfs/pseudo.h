@@ -62,7 +62,7 @@ struct pseudo_entry {
 };
 
 struct pseudo_node {
-    const char *name; /* in its parent's table; a table ends with a NULL name */
+    const char *name; /* NULL: the end of the parent's table */
     uint8_t type;     /* enum vtype: VREG, VDIR, VLNK, or VCHR with the device's number in arg.b */
     uint16_t mode;
     uint32_t tag; /* distinguishes nodes that share functions */

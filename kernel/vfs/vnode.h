@@ -57,7 +57,7 @@ struct vattr {
     enum vtype type;
     uint32_t mode; /* permission bits and set-id bits, 07777 */
     uint32_t nlink, uid, gid;
-    uint64_t ino, size, blocks; /* blocks of 512 bytes */
+    uint64_t ino, size, blocks; /* `blocks` counts units of 512 bytes */
     uint64_t dev, rdev;
     uint32_t blksize;
     struct ktime atime, mtime, ctime;
@@ -169,8 +169,8 @@ struct vnode {
     _Atomic uint32_t refs;
     uint8_t type;            /* [c] enum vtype                               */
     uint8_t attr;            /* [c] VN_*, read from the file system          */
-    bool text;               /* [a] has been executed or mapped for execution */
-    bool holes;              /* [c] all data is in the pages (tmpfs): an absent page is a hole */
+    bool text;               /* [a] the file has been executed or mapped for execution */
+    bool holes;              /* [c] all data is in the pages (tmpfs), so an absent page is a hole */
     _Atomic int32_t writers; /* [a] > 0: open for writing; < 0: being executed (ETXTBSY) */
     struct rwlock lock;
     const struct vnodeops *op;            /* [c]                                          */
@@ -184,9 +184,9 @@ struct vnode {
     uint64_t ino;                         /* [c]                                          */
     uint32_t mode;                        /* [W] permission and set-id bits, 07777        */
     uint32_t uid, gid;                    /* [W]                                          */
-    uint32_t nlink;                       /* guarded by the file system's own lock        */
+    uint32_t nlink;                       /* guarded by a lock of the file system         */
     _Atomic uint64_t size;                /* [W] bytes                                    */
-    int64_t atime_ns, mtime_ns, ctime_ns; /* ns since 1970; each a single store, without a lock */
+    int64_t atime_ns, mtime_ns, ctime_ns; /* ns since 1970; each set by one store, without a lock */
 };
 
 struct vfs_ops {
@@ -204,7 +204,7 @@ struct vfs_ops {
 
 struct vfs {
     struct vnode *root;
-    struct vnode *covered; /* the directory it is mounted on; NULL for the root file system */
+    struct vnode *covered; /* the directory on which it is mounted; NULL: the root file system */
     const struct vfs_ops *op;
     const char *type; /* "tmpfs" */
     char source[32];
@@ -285,7 +285,8 @@ int vn_changed(struct vnode *vn, bool sync, int err);
 /*
  * vn_read_pages, vn_write_pages - read and write page-based files.  Return the number of bytes moved, or
  * -EFAULT -ENOSPC -EFBIG -ENOMEM -EIO; vn_write_pages() also -EINTR: the process is ending.
- * @off  of a write: on entry the position, -1 for the end of the file; on return the position after the bytes
+ * @off  for a write: on entry the position, or -1 for the end of the file; on return the position
+ *       after the bytes
  * vn_truncate_pages - set the size, free the pages beyond it, and zero the rest of the last page.  [W]
  */
 long vn_read_pages(struct vnode *vn, struct uio *uio, loff_t off);
@@ -309,7 +310,8 @@ enum { NAME_FOLLOW = 1, NAME_DIR = 2 /* must be a directory */ };
 /*
  * name_lookup - walk along `path` from `at` (NULL: the working directory); *out is the vnode, with a reference.
  * name_parent - stop before the last component.  *dir is the directory of this component, with a reference;
- *               *last points to the component in `path`, *len is its length; *slash: a slash follows it.
+ *               *last points to the component in `path`, *len is its length; *slash: a slash
+ *               follows the component.
  * -ENOENT -ENOTDIR -EACCES -ELOOP (more than 40 links) -ENAMETOOLONG -ENOMEM.
  */
 int name_lookup(const struct fs_ctx *ctx, struct vnode *at, const char *path, unsigned flags,
@@ -382,7 +384,9 @@ const struct vfs_type *vfs_next_type(const struct vfs_type *t);
  */
 void vfs_sync_all(void);
 int vfs_sync_one(struct vfs *vfs);
-/* vfs_shutdown - do vfs_sync_all(), and leave the disks as an unmount would. */
+/*
+ * vfs_shutdown - call vfs_sync_all(), and leave the disks in the state that an unmount would leave.
+ */
 void vfs_shutdown(void);
 enum {
     MS_RDONLY = 1,
