@@ -39,7 +39,7 @@ struct disk_cmd {
     void (*done)(struct disk_cmd *c, int error); /* 0 or -EIO                   */
     void *arg;        /* private to the block layer                       */
     struct list link; /* private to the driver while the command runs     */
-    uint8_t hw[32];   /* like `link`; the device can read and write it       */
+    uint8_t hw[32];   /* private to the driver; the device can read and write it */
 } __attribute__((aligned(16)));
 
 struct disk_dev {
@@ -49,7 +49,7 @@ struct disk_dev {
     bool readonly;
     bool cached;                    /* written data is on stable storage only after a flush */
     unsigned depth;                 /* commands that can run at the same time               */
-    unsigned max_segs, max_sectors; /* of one command                                       */
+    unsigned max_segs, max_sectors; /* most segments and sectors of one command             */
     void *soft;                     /* private to the driver                                */
     /* Start `c`.  false: there is no room now; try again when a command has ended. */
     bool (*start)(void *soft, struct disk_cmd *c);

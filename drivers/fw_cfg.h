@@ -21,16 +21,16 @@ struct fw_cfg_file { /* the device's layout, but with the CPU's byte order */
 
 /*
  * fw_cfg_find - find a file by its full name.  0: *size (bytes) and *sel are set;  -ENOENT:
- * no file, or no fw_cfg.
+ * there is no such file, or no fw_cfg device.
  */
 int fw_cfg_find(const char *name, uint32_t *size, uint16_t *sel);
 
 /*
  * fw_cfg_read - copy the first `size` bytes of item `sel` to buf.
- * @buf  in the kernel image or the direct map, where virtual neighbours are physical neighbours (for DMA), or
- *       on a kernel stack (then the item is read byte by byte)
- * Returns 0, -ENODEV (no fw_cfg) or -EIO (the device has reported an error).  Bytes beyond the end of the
- * item read as zero.
+ * @buf  lies in the kernel image or the direct map, where contiguous virtual memory is also
+ *       contiguous physical memory, as DMA needs; or on a kernel stack, and then the item is read
+ * byte by byte Returns 0, -ENODEV (no fw_cfg) or -EIO (the device has reported an error).  Bytes
+ * beyond the end of the item read as zero.
  */
 int fw_cfg_read(uint16_t sel, void *buf, size_t size);
 

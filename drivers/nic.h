@@ -6,7 +6,7 @@
  *             receive(), which the driver calls for each frame that arrives, and calls send() for each frame to
  *             send.  Frames are copied in both directions.  So a card has a fixed number of buffers, which
  *             never leave the driver.  A frame for which there is no buffer is dropped and counted.  Protocols
- *             such as TCP send its data again.
+ *             such as TCP send the data of a lost frame again.
  * LOCKING     The network holds its lock (RANK_NET) when it calls send(), so a driver's own locks have
  *             RANK_DRIVER.  The driver calls receive() without locks, in interrupt context, on the CPU that
  *             took the interrupt.
@@ -36,7 +36,7 @@ struct nic_dev {
     void *upper; /* private to the network */
 };
 
-/* A driver calls this function for each card; *d must stay for ever. */
+/* A driver calls this function for each card; *d must never be freed. */
 typedef void (*nic_attach_fn)(struct nic_dev *d);
 
 /* virtio_net_probe - find network cards, and call `attach` for each.  Boot thread only. */

@@ -31,10 +31,10 @@ enum {                     /* registers, byte offsets; the types follow the spec
        PCI_IRQ = 0x3c,  /* line, pin << 8                    */
 };
 enum { PCI_CMD_IO = 1, PCI_CMD_MEMORY = 2, PCI_CMD_MASTER = 4 };
-enum { PCI_CAPS_MAX = 48 }; /* at most this many fit; a broken device may link them to a ring */
+enum { PCI_CAPS_MAX = 48 }; /* most that fit; a broken device may link its capabilities to a ring */
 
 struct pci_bar {
-    uint64_t base, len; /* bytes; ports if `io` */
+    uint64_t base, len; /* address and length in bytes; if `io`, the address is a port number */
     bool io;
 };
 
@@ -48,7 +48,7 @@ void pci_write(struct pci_fn f, unsigned reg, uint32_t value);
 bool pci_find(uint16_t vendor, uint16_t device, struct pci_fn *out);
 /*
  * pci_each - call fn(f, vendor | device << 16, arg) for every function until fn returns true.
- * false: it never did.
+ * Returns false if fn never returned true.
  */
 bool pci_each(bool (*fn)(struct pci_fn f, uint32_t id, void *arg), void *arg);
 /*
@@ -70,7 +70,10 @@ struct pci_msix {
     unsigned count;           /* entries                              */
     volatile uint32_t *table; /* four words each                      */
 };
-/* pci_msix_open - map the table and mask all entries.  0, -ENODEV: the function has none.  Boot only. */
+/*
+ * pci_msix_open - map the table and mask all entries.  0, -ENODEV: the function has no MSI-X table.
+ * Boot only.
+ */
 int pci_msix_open(struct pci_fn f, struct pci_msix *out);
 /*
  * pci_msix_handle - make interrupt `i` call fn(arg) on CPU `cpu` or near it from now on.  The interrupt can

@@ -79,7 +79,7 @@ size_t uart_room(enum uart_port port);
  */
 size_t uart_pending(enum uart_port port);
 void uart_discard_output(enum uart_port port);
-/* uart_tx_stop - stop output (true, Ctrl-S) or restart it (false, Ctrl-Q). */
+/* uart_tx_stop - with `stop`, stop output (Ctrl-S); otherwise restart output (Ctrl-Q). */
 void uart_tx_stop(enum uart_port port, bool stop);
 
 #endif

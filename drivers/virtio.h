@@ -41,21 +41,22 @@ struct virtq {
     volatile uint32_t *notify; /* [c] a write notifies the device              */
     uint16_t index;            /* [c] number of the queue                      */
     uint16_t size;             /* [c] descriptors                              */
-    uint16_t free_head, nfree; /* [l]                                   */
-    uint16_t next_used;        /* [l] place in `used` that is read next        */
+    uint16_t free_head, nfree; /* [l] first free descriptor; number of free descriptors */
+    uint16_t next_used;        /* [l] index in `used` that is read next        */
     bool quiet;                /* [l] do not notify: before virtio_start()     */
     void **cookie;             /* [l] by first descriptor of a chain; NULL: no chain begins there */
 };
 
-struct virtq_piece { /* of a chain; pieces that the device writes come last */
+struct virtq_piece { /* a piece of a chain; pieces that the device writes come last */
     paddr_t pa;
     uint32_t len;   /* bytes */
-    bool to_driver; /* the device writes it */
+    bool to_driver; /* the device writes the piece; else the device reads it */
 };
 
 /*
  * virtio_open - map the registers, reset the device, and negotiate features.  *features is set to those
- * features in `wanted` that the device offers.  0, or -ENODEV: it is not a modern device, or it has no MSI-X.
+ * features in `wanted` that the device offers.  0, or -ENODEV: the device is not modern (version
+ * 1), or has no MSI-X.
  */
 int virtio_open(struct virtio_dev *d, struct pci_fn f, uint64_t wanted, uint64_t *features);
 /* virtio_start - tell the device that the driver is ready.  virtio_fail - give up the device. */
@@ -65,8 +66,8 @@ uint16_t virtio_read16(volatile const uint8_t *reg);
 uint32_t virtio_read32(volatile const uint8_t *reg);
 uint64_t virtio_read64(volatile const uint8_t *reg);
 /*
- * virtio_nqueues - number of queues that the driver can use: the device has them, and an
- * MSI-X entry for each.
+ * virtio_nqueues - number of queues that the driver can use: each of them exists in the
+ * device and has its own MSI-X entry.
  */
 unsigned virtio_nqueues(struct virtio_dev *d);
 /*

@@ -2,11 +2,12 @@
 /*
  * blk.h - the block layer: disks and the requests to read and write them.
  *
- * THEORY      A disk is an array of sectors of 512 bytes.  File systems and swapping do not talk to its
- *             driver: they submit requests here, and the block layer chooses the order in which the disk
- *             carries them out.  A request transfers consecutive sectors from or to pieces of page frames.  It
- *             names the file and the process that it serves.  Requests wait in the disk's queue until the
- *             driver has room for them; the tunable disk_sched selects the order of the queue (iosched.c).
+ * THEORY      A disk is an array of sectors of 512 bytes.  File systems and swapping do not talk to
+ *             the driver of the disk.  They submit requests here, and the block layer chooses the
+ *             order in which the disk carries them out.  A request transfers consecutive sectors
+ *             from or to pieces of page frames.  It also names the file and the process for which
+ *             it is made.  Requests wait in the disk's queue until the driver has room for them;
+ *             the tunable disk_sched selects the order of the queue (iosched.c).
  *             A partition is also a struct disk.  The start of the partition is added to the sector of its
  *             requests, and the requests go into the queue of the whole disk.
  * INVARIANTS  I1  done() is called exactly once for each submitted request, with `error` (0 or -EIO) and
@@ -40,7 +41,7 @@ enum { IOPRIO_SHIFT = 13, IOPRIO_LEVELS = 8, IOPRIO_NORMAL = 4 };
 #define IOPRIO(cls, level) ((uint16_t)((cls) << IOPRIO_SHIFT | (level)))
 
 struct blk_owner {
-    uint32_t pid;  /* the process; 0: the kernel */
+    uint32_t pid;  /* process id; 0: the kernel */
     uint16_t prio; /* IOPRIO() */
     uint32_t user; /* real user id */
 };
@@ -60,8 +61,9 @@ struct blk_req {
     uint32_t nsect;  /* sectors, the sum of the pieces; 0 for a flush */
     unsigned nvecs;
     const struct blk_vec *vec; /* the pieces; must stay in memory until done() */
-    uint64_t file;             /* identifies the file that it serves; 0: none */
-    struct blk_owner by; /* the process that it serves: blk_current_owner(); zero: the kernel */
+    uint64_t file;             /* identifies the file to which the data belongs; 0: no file */
+    /* the process that needs the request: blk_current_owner(); zero: the kernel */
+    struct blk_owner by;
     void (*done)(struct blk_req *r);
     void *arg;        /* for the use of the submitter */
     int error;        /* result: 0 or -EIO */
@@ -70,21 +72,23 @@ struct blk_req {
     uint64_t submitted_ns;
     uint64_t lba;   /* first sector, counted from the start of the whole disk */
     uint32_t sdone; /* sectors that are finished, from the first on */
-    bool alone;     /* never merge it again: a command that contained it has failed */
-    bool split;     /* send one piece at a time: it has failed as a whole */
+    bool alone;     /* never merge the request again: a command that contained it has failed */
+    bool split;     /* send one piece at a time, because the whole request has failed */
     struct blk_req *child, *next, *prev; /* links of the heap of waiting requests: iosched.c */
-    uint64_t pass;                       /* number of the sweep that will carry it out */
-    uint64_t seq;                        /* commands that had ended when it was submitted */
+    uint64_t pass;                       /* number of the sweep that will carry out the request */
+    uint64_t seq; /* commands that had ended when the request was submitted */
 };
 
 /*
- * disk_find - find a disk by its name ("vda", "vda1", "hda").  disk_by_dev - find it by its device number.
+ * disk_find - find a disk by its name ("vda", "vda1", "hda").  disk_by_dev - find a disk by its
+ * device number.
  * Both return NULL if there is none.  A struct disk is never freed.
  */
 struct disk *disk_find(const char *name);
 struct disk *disk_by_dev(uint64_t rdev);
 /*
- * disk_next - the disk after `d`, NULL after the last; d NULL gives the first.  Partitions follow their disk.
+ * disk_next - the disk after `d`; NULL after the last.  If `d` is NULL, the first disk.  Partitions
+ * follow their disk.
  */
 struct disk *disk_next(struct disk *d);
 const char *disk_name(const struct disk *d);
@@ -98,7 +102,8 @@ struct disk *disk_whole(struct disk *d);
 
 /*
  * disk_claim - reserve a disk or a partition for one mounted file system or swap area.  Programs can still open
- *              the device.  0, or -EBUSY: it, its whole disk, or one of its partitions is already claimed.
+ *              the device.  0, or -EBUSY: the device itself, its whole disk, or one of its
+ *              partitions is already claimed.
  * disk_release - end the claim.  Both take claims_lock (RANK_BLK) and do not sleep.
  */
 int disk_claim(struct disk *d);
@@ -112,8 +117,8 @@ void disk_set_owner(struct disk *d, void *owner);
  * blk_submit - queue a request.  Takes the disk's lock, does not sleep.  An invalid request (beyond the end
  *              of the disk, or a write to a read-only disk) ends with -EIO before the call returns.
  * blk_hurry - called when the running process begins to wait for the queued writes, or reads, of `file`
- *             (blk_req.file).  Gives these requests the priority of that process.  Takes the disk's lock, does
- *             not sleep.
+ *             (blk_req.file).  The function gives these requests the priority of that process.
+ *             Takes the disk's lock, does not sleep.
  */
 void blk_submit(struct blk_req *r);
 void blk_hurry(struct disk *d, uint64_t file, bool write);

@@ -38,7 +38,7 @@ struct disk {
     uint64_t start;       /* [c] first sector of a partition */
     uint64_t sectors;     /* [c] */
     bool readonly;        /* [c] */
-    bool claimed;         /*     under claims_lock: disk_claim() */
+    bool claimed;         /*     disk_claim() was called; under claims_lock */
     void *owner;          /*     disk_owner() */
     struct disk_dev dev;  /* [c] the driver's description; this and the rest only for whole disks */
     struct spinlock lock; /*     RANK_BLK */
@@ -46,8 +46,8 @@ struct disk {
     struct list flushes;  /* [l] flushes that wait */
     struct list free;     /* [l] commands that are not in use */
     unsigned running;     /* [l] commands in use */
-    struct timer again;   /* [l] looks at the queue again when it expires */
-    struct command *stalled; /* [l] made, but refused by the driver for want of room; or NULL */
+    struct timer again;   /* [l] its function tries to start commands again */
+    struct command *stalled; /* [l] command that the driver had no room for; or NULL */
     struct io_stats stats;   /* [l] */
     struct kstat kstat;
 };

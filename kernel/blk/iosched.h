@@ -14,7 +14,8 @@ enum io_class { IO_RT, IO_BE, IO_BACK, IO_IDLE, IO_CLASSES };
 
 /*
  * Indices of the flows of a disk.
- * 0 .. FLOW_RT-1         one process each; a user has at most FLOW_USER, then processes share them
+ * 0 .. FLOW_RT-1         one process each; a user has at most FLOW_USER of these flows; further
+ *                        processes of this user share them
  * FLOW_RT + level        all requests of that level of real time
  * FLOW_BACK, FLOW_IDLE   the background; all requests of class idle
  */
@@ -41,12 +42,13 @@ struct sched_flow {
     struct sched_queue q;
     uint8_t cls;        /* enum io_class */
     uint32_t pid, user; /* the process that uses the flow, or used it last */
-    struct list turn;   /* in sched_line.turns while it has requests */
-    uint64_t tag;       /* place in sched_line.turns: the lowest tag comes first */
+    struct list turn;   /* in sched_line.turns while the flow has requests */
+    uint64_t tag;       /* key of the order in sched_line.turns: the lowest tag comes first */
     unsigned stride;    /* one turn adds this to the tag */
     unsigned running;   /* commands at the device */
-    uint64_t idle_ns;   /* time since when it has no request; 0: it has one, or never had one */
-    unsigned quick;     /* share of its pauses that were short: moving average, 0 .. QUICK_ALL */
+    uint64_t idle_ns; /* when the flow became empty; 0: it has a request, or never had a request */
+    /* fraction of the flow's pauses that were short: moving average, 0 .. QUICK_ALL */
+    unsigned quick;
 };
 
 /* The flows of one class that wait for a turn. */
@@ -54,8 +56,8 @@ struct sched_line {
     struct list turns; /* flows that have requests, the lowest tag first */
     uint64_t tag;      /* highest tag of a flow that has had its turn */
     unsigned running;  /* commands at the device */
-    uint64_t since_ns; /* when its last command was taken, or the line was last empty */
-    uint64_t above_ns; /* ns that classes before it have used the disk since then */
+    uint64_t since_ns; /* when its last command was taken, or when the line was last empty */
+    uint64_t above_ns; /* ns for which more important classes have used the disk after since_ns */
 };
 
 /*
@@ -74,7 +76,7 @@ struct sched {
     bool late;               /* elevator: the last command was for a request that had expired */
     uint64_t seq;            /* commands taken so far */
     uint64_t flow_ns;        /* fair: end of the last command of class IO_RT or IO_BE */
-    struct sched_flow *last; /* fair: the flow of that command */
+    struct sched_flow *last; /* fair: the flow of the command that ended at flow_ns */
     uint64_t done_ns;        /* end of the last command */
     struct disk_cost cost;
     struct sched_flow flow[SCHED_FLOWS]; /* the elevator uses only FLOW_BACK */
@@ -83,9 +85,10 @@ struct sched {
 
 /* The requests that become one command. */
 struct sched_batch {
-    struct list reqs; /* each begins at the sector where the one before it ends */
-    uint32_t sectors; /* most sectors of the command; a longer request is carried out in part */
-    int flow;         /* argument of sched_done(); -1: no flow */
+    struct list reqs; /* each request begins at the sector where the previous one ends */
+    /* most sectors of the command; only a part of a longer request is carried out */
+    uint32_t sectors;
+    int flow; /* argument of sched_done(); -1: no flow */
 };
 
 /* The limits of one command. */
@@ -106,8 +109,9 @@ void sched_add(struct sched *s, struct blk_req *r, uint64_t now);
 bool sched_take(struct sched *s, const struct sched_room *room, uint64_t now,
                 struct sched_batch *out, uint64_t *again);
 /*
- * sched_done - record the end of a command.  Its batch was of `flow`, it began at `begun` (ns) and was for
- * `sectors` sectors.  Called before the caller adds the unfinished parts of the command's requests again.
+ * sched_done - record the end of a command.  The requests of the command were of `flow`.  The
+ * command began at `begun` (ns) and was for `sectors` sectors.  Called before the caller adds the
+ * unfinished parts of the command's requests again.
  */
 void sched_done(struct sched *s, int flow, uint32_t sectors, uint64_t begun, uint64_t now);
 

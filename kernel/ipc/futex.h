@@ -2,7 +2,8 @@
 /*
  * futex.h - sleeping on a word of user memory.
  *
- * All addresses are user addresses.  `priv`: the caller promises that only its own process uses the word.
+ * All addresses are user addresses.  `priv` means that the caller promises that only its own
+ * process uses the word.
  * All functions may sleep.  All return -EINVAL for a misaligned address and -EFAULT for one that is not
  * mapped.  futex_wake() is in proc.h.
  */

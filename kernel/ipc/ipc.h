@@ -14,7 +14,8 @@ int pipe_create(struct file **rd, struct file **wr, unsigned flags);
  * epoll_change - epoll_ctl(2) on `f`, which is at descriptor fd.  `op` and the event bits are Linux's.
  *                0, -EEXIST -ENOENT -EINVAL -ENOMEM; -EPERM: a file of this type cannot be watched; -ENOSPC:
  *                the user has too many items.
- * epoll_take - epoll_wait(2): store up to n events; `deadline` as for poll_files().  Count, -EINVAL, -EINTR.
+ * epoll_take - epoll_wait(2): store up to n events; `deadline` as for poll_files().  Returns the
+ * number of events, -EINVAL or -EINTR.
  */
 enum { EPOLL_CTL_ADD = 1, EPOLL_CTL_DEL, EPOLL_CTL_MOD };
 struct epoll_event {

@@ -46,7 +46,7 @@ struct sock_addr {
 
 struct sock_msg {
     struct uio *uio;
-    struct sock_addr name; /* send: destination, len 0: the connected peer; receive: the sender */
+    struct sock_addr name; /* send: destination; len 0: the connected peer.  receive: the sender */
     unsigned flags;        /* MSG_*; after a receive: 0 or MSG_TRUNC                            */
 };
 

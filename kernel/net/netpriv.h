@@ -12,7 +12,8 @@
  *             protocol control block (pcb) for each connection.  Before a socket is freed, its pcb is freed
  *             or detached from the socket.
  * INVARIANTS  I1  a pcb's callback argument is NULL, or the socket whose `pcb` is that pcb
- *             I2  only the holder of `rlock` removes bytes from the receive queue; all others append to it
+ *             I2  only the holder of `rlock` removes bytes from the receive queue; other code
+ *                 only appends bytes to the queue
  *             I3  rx_bytes is the sum of the lengths of the queue's buffers, minus rx_skip
  * LOCKING     rlock and wlock are sleeping locks: they allow one reader and one writer at a time.  Order:
  *             rlock, wlock -> net_lock (RANK_NET) -> driver, pollers, cv.
@@ -65,8 +66,8 @@ struct sock_ops {
     int (*get_option)(struct socket *s, int level, int name, void *val, unsigned *len);
     long (*readable)(struct socket *s); /* FIONREAD; under net_lock */
     /*
-     * The rest: under net_lock, except close.  read_end is called when the queue is empty: 0: wait; 1: end of
-     * file; or -errno.
+     * The following operations are called under net_lock, except close.  read_end is called when
+     * the queue is empty.  It returns 0: wait; 1: end of file; or -errno.
      */
     int (*read_end)(struct socket *s);
     void (*consumed)(struct socket *s, size_t n);         /* n bytes have been read */
@@ -77,17 +78,17 @@ struct sock_ops {
 enum sock_state { SS_NEW, SS_CONNECTING, SS_CONNECTED, SS_LISTENING, SS_CLOSED };
 
 struct socket {
-    const struct sock_ops *ops;               /* [c]                                              */
-    uint16_t family;                          /* [c]                                              */
-    uint8_t type;                             /* [c]                                              */
-    uint8_t state;                            /* [n] enum sock_state                              */
-    int protocol;                             /* [c]                                              */
-    struct list link;                         /* [n] place in the list of all sockets of its kind */
-    void *pcb;                                /* [n] lwIP's pcb, or NULL if it is gone (I1)       */
-    int err;                                  /* [n] SO_ERROR: a positive errno                   */
-    bool rx_eof, rx_shut, tx_shut;            /* [n] the peer has ended; shutdown() of rx, tx     */
-    bool starved;                             /* [n] a writer waits for memory                    */
-    uint8_t lent;                             /* [n] TCP: bytes by which rcv_wnd is now enlarged */
+    const struct sock_ops *ops;    /* [c]                                              */
+    uint16_t family;               /* [c]                                              */
+    uint8_t type;                  /* [c]                                              */
+    uint8_t state;                 /* [n] enum sock_state                              */
+    int protocol;                  /* [c]                                              */
+    struct list link;              /* [n] in the list of all sockets of its kind       */
+    void *pcb;                     /* [n] lwIP's pcb, or NULL if it is gone (I1)       */
+    int err;                       /* [n] SO_ERROR: a positive errno                   */
+    bool rx_eof, rx_shut, tx_shut; /* [n] the peer has ended; shutdown() of receiving, of sending */
+    bool starved;                  /* [n] a writer waits for memory                    */
+    uint8_t lent;                  /* [n] TCP: bytes by which rcv_wnd is now enlarged */
     bool reuse, broadcast, keepalive, linger; /* [n] SO_* options that are on                     */
     int linger_s;                             /* [n] seconds                                      */
     uint32_t rcvbuf, sndbuf;                  /* [n] bytes                                        */
@@ -102,14 +103,15 @@ struct socket {
     struct list dgrams;              /* [n] received messages: struct dgram              */
     uint64_t rx_drops;               /* [n] messages dropped                             */
     struct list accepted;            /* [n] listener: connections not yet accepted       */
-    struct list accept_link;         /* [n] place in the listener's `accepted`           */
+    struct list accept_link;         /* [n] in the listener's list `accepted`            */
     unsigned accept_len, backlog;    /* [n] length of `accepted`, and its maximum        */
-    struct socket *listener;         /* [n] while this socket is in its `accepted`       */
-    struct socket *peer;             /* [n] AF_UNIX: the other end, or NULL              */
-    struct vnode *vn;                /* [n] AF_UNIX: the file it is bound to, or NULL    */
-    struct sock_addr name;           /* [n] AF_UNIX: its address                         */
+    /* [n] the listener whose list `accepted` contains this socket; or NULL */
+    struct socket *listener;
+    struct socket *peer;   /* [n] AF_UNIX: the other end, or NULL              */
+    struct vnode *vn;      /* [n] AF_UNIX: the file to which the socket is bound, or NULL */
+    struct sock_addr name; /* [n] AF_UNIX: address of the socket               */
     bool bound; /* [n] AF_UNIX: bind() was called; false if `name` is the listener's (accepted) */
-    uint32_t ifindex;      /* [n] the interface it is bound to; 0: all         */
+    uint32_t ifindex;      /* [n] the interface to which the socket is bound; 0: all */
     uint16_t ethertype;    /* [n] AF_PACKET: protocol, network order           */
     uint32_t inode, uid;   /* [c]                                              */
     struct usermem *payer; /* [c] the charged user; NULL: not charged yet      */
@@ -175,7 +177,7 @@ extern struct list tcp_sockets, udp_sockets, raw_sockets, packet_sockets, unix_s
 
 /*
  * stream.c: stream_add - append a chain of buffers to the receive queue and wake the readers; locked.
- * The others are sock_ops of streams.
+ * The other functions are sock_ops of streams.
  */
 void stream_add(struct socket *s, struct pbuf *p);
 long stream_receive(struct socket *s, struct sock_msg *m, bool nonblock);
@@ -238,7 +240,7 @@ int inet_option_set(struct socket *s, struct ip_pcb *pcb, int level, int name, c
                     unsigned len);
 int inet_option_get(struct socket *s, struct ip_pcb *pcb, int level, int name, void *val,
                     unsigned *len);
-/* tcpopt.c: the same for level TCP; other levels are passed to inet.c. */
+/* tcpopt.c: options of level TCP; options of other levels are passed to inet.c. */
 int tcp_option_set(struct socket *s, struct tcp_pcb *pcb, int level, int name, const void *val,
                    unsigned len);
 int tcp_option_get(struct socket *s, struct tcp_pcb *pcb, int level, int name, void *val,

@@ -19,13 +19,16 @@ extern const struct pseudo_node procfs_system_files[]; /* /proc, without process
 /* procfs_hold - the process `pid` with a reference; NULL: no such process.  Takes proc_lock. */
 struct proc *procfs_hold(uint64_t pid);
 /*
- * procfs_as - the address space of process `pid` with a reference.  NULL: no such process (*gone is true), or
- * a process without one.
+ * procfs_as - the address space of process `pid` with a reference.  NULL: there is no such process
+ * (*gone is true), or the process has no address space.
  */
 struct as *procfs_as(uint64_t pid, bool *gone);
 /* procfs_check_inspect - 0: the caller is allowed to see memory, descriptors and program of `pid`; -EACCES, -ESRCH. */
 int procfs_check_inspect(uint64_t pid);
-/* proc_may_inspect - whether the same is true for p.  The caller holds proc_lock. */
+/*
+ * proc_may_inspect - whether the caller is allowed to see these of process p.  The caller holds
+ * proc_lock.
+ */
 bool proc_may_inspect(struct proc *p);
 /* procfs_path - write the path of vn from the real root to buf[size], without a NUL.  Length or error. */
 int procfs_path(struct vnode *vn, char *buf, size_t size);

@@ -29,7 +29,7 @@
 #include "lib/types.h"
 
 #define NCCS 19
-struct termios { /* Linux's, as TCGETS copies it */
+struct termios { /* Linux's struct, as TCGETS copies it to the program */
     uint32_t iflag, oflag, cflag, lflag;
     uint8_t line;
     uint8_t cc[NCCS];
@@ -94,12 +94,12 @@ struct tty_driver {
     void (*write)(struct tty *, const char *buf, size_t n); /* n <= room() */
     size_t (*room)(struct tty *);
     size_t (*pending)(struct tty *);       /* bytes written and not sent */
-    void (*discard)(struct tty *);         /* discard those bytes */
+    void (*discard)(struct tty *);         /* discard the bytes that are not sent */
     void (*stop)(struct tty *, bool stop); /* stop output, or continue it */
     void (*resume_input)(struct tty *);    /* the ring has space again    */
     void (*closed)(struct tty *);          /* an open file was closed; NULL: nothing to do */
-    void (*release)(
-        struct tty *); /* the last hold was dropped: free the terminal; NULL: do nothing */
+    /* the last hold was dropped: free the terminal; NULL: do nothing */
+    void (*release)(struct tty *);
 };
 
 struct tty {
@@ -110,20 +110,21 @@ struct tty {
     struct termios tio;           /* [y]                                                       */
     struct winsize win;           /* [y]                                                       */
     uint16_t *ring;               /* [y] input cells                                           */
-    uint32_t size;                /* [c] of the ring, a power of 2                             */
-    uint32_t tail, canon, head;   /* [y] I1                                           */
-    uint32_t column;              /* [y] of the cursor, for tabs and erasing */
-    uint32_t line_column;         /* [y] where the line being typed began */
+    uint32_t size;                /* [c] cells of the ring, a power of 2                       */
+    uint32_t tail, canon, head;   /* [y] counters of the ring (I1)                    */
+    uint32_t column;              /* [y] column of the cursor, for tabs and erasing */
+    uint32_t line_column;         /* [y] column where the line being typed began */
     bool literal;                 /* [y] Ctrl-V was typed: the next byte is literal */
     bool stopped;                 /* [y] output stopped by Ctrl-S or TCOOFF                 */
-    bool paused;                  /* [y] I3                                                 */
+    bool paused;                  /* [y] the driver delivers no input (I3)                  */
     bool gone;                    /* [y] the other end has been closed (pseudo-terminals)   */
     _Atomic bool exclusive;       /* [a] TIOCEXCL: only the superuser opens it              */
-    uint32_t opens;               /* [y] open files and other holds                         */
-    int64_t generation;           /* [y] number of hang-ups; files of an earlier one are dead */
+    uint32_t opens;               /* [y] number of open files and other holds               */
+    /* [y] number of hang-ups; files that were opened before the last one are dead */
+    int64_t generation;
     struct cv readers, writers;
     struct pollhead poll;
-    struct session *session; /* [p] session that it controls, or NULL */
+    struct session *session; /* [p] session that the terminal controls, or NULL */
     int fg_pgid;             /* [p] foreground process group, 0: none                     */
 };
 

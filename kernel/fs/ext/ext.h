@@ -57,9 +57,9 @@ struct journal;
 enum {
     BUF_UPTODATE = 1,    /* `data` is the content of the block */
     BUF_CHECKED = 2,     /* directory block: its entries are well formed */
-    BUF_REFERENCED = 4,  /* used since try_evict_buf() last checked it */
-    BUF_FREED = 8,       /* its transaction has freed the block: do not write it */
-    BUF_COMMITTING = 16, /* the committing transaction holds it */
+    BUF_REFERENCED = 4,  /* used since try_evict_buf() last checked the buffer */
+    BUF_FREED = 8,       /* the buffer's transaction has freed the block: do not write the block */
+    BUF_COMMITTING = 16, /* the buffer belongs to the committing transaction */
     BUF_NEW = 32         /* its transaction has allocated it: the log has no later version */
 };
 
@@ -75,9 +75,10 @@ struct buf {
     uint8_t *data;          /* [c] one block */
     struct txn *txn;        /* [j] the running transaction that has changed it, or NULL */
     struct list link;       /* [j] in txn->bufs */
-    struct txn *ckpt;       /* [j] last committed transaction with it; NULL after the checkpoint */
-    struct list clink;      /* [j] in ckpt->ckpts */
-    struct list all;        /* in fs->bufs, under fs->buf_lock */
+    /* [j] last committed transaction that changed the buffer; NULL after the checkpoint */
+    struct txn *ckpt;
+    struct list clink; /* [j] in ckpt->ckpts */
+    struct list all;   /* in fs->bufs, under fs->buf_lock */
 };
 
 /*
@@ -124,9 +125,10 @@ int ext_io_one(struct ext_fs *fs, enum blk_op op, uint32_t block, void *data);
 void ext_io_sort(struct ioblock *v, size_t n);
 /*
  * ext_block_alloc - memory for one block, aligned to its size; NULL: no memory.
- * ext_block_free - free it; NULL is allowed.
- * ext_alloc - zeroed memory, to be freed with kmem_free().  If there is none, it frees unused buffers, and
- *             then waits for memory.  NULL only for the pageout daemon, and if the wait did not help.
+ * ext_block_free - free the memory of a block; NULL is allowed.
+ * ext_alloc - zeroed memory, to be freed with kmem_free().  If there is no memory, the function
+ *             frees unused buffers, and then waits for memory.  NULL only for the pageout daemon,
+ *             and if the wait did not help.
  * ext_make_room - to be called after an allocation has failed: free or wait for memory like ext_alloc().  Returns
  *                 whether the caller should try again.
  */
@@ -140,24 +142,25 @@ struct extent {
     uint32_t start, len;
 };
 
-/* One operation's part of a transaction: see journal.c. */
+/* A handle: the part of a transaction that one operation makes.  See journal.c. */
 struct handle {
     struct ext_fs *fs;
-    struct txn *txn;  /* NULL: not open */
-    int credits;      /* buffers that it can still add to the transaction */
-    unsigned revokes; /* blocks of metadata that it can still free; at first as many as credits */
+    struct txn *txn; /* NULL: not open */
+    int credits;     /* buffers that the handle can still add to the transaction */
+    /* blocks of metadata that the handle can still free; initially equal to credits */
+    unsigned revokes;
 };
 
 /*
  * jnl_start - open a handle that will change at most `credits` blocks.  Waits for a commit if the transaction
  *             or the log is full.  -EROFS: the file system is or has become read-only.  -ENOMEM.
  * jnl_stop - close the handle.
- * jnl_restart - close and reopen it, so that a long change can become several transactions.  After an error
- *               the handle is closed.  -EROFS -ENOMEM.
+ * jnl_restart - close and reopen the handle, so that a long change can become several transactions.
+ *               After an error the handle is closed.  -EROFS -ENOMEM.
  * jnl_access - announce that the bytes of b will change.  Clears BUF_CHECKED, because on a damaged disk the block
  *              can also belong to a directory.
- * jnl_access_entries - the same for a change after which the block is still a valid chain of directory
- *                      entries.
+ * jnl_access_entries - like jnl_access(), for a change after which the block is still a valid chain
+ *                      of directory entries.
  * jnl_reserve_revokes - reserve space for the blocks that the handle can still free.  Must be called before the
  *                       handle frees the first block; then jnl_forget() cannot fail.  -ENOMEM.
  * jnl_forget - stop the writing of metadata block `block`, which has been freed.  A replay will not write it
@@ -167,13 +170,15 @@ struct handle {
  * jnl_wait_committing - wait until no committing transaction needs the pages of i.  After that, the caller is
  *             allowed to drop the pages beyond the size that the running transaction shows.  The caller must have
  *             no open handle.
- * jnl_unorder - the same, and remove i from the running transaction, because i leaves memory.
+ * jnl_unorder - do what jnl_wait_committing() does, and remove i from the running transaction,
+ *             because i leaves memory.
  * jnl_add_freed - record that blocks were freed, so that they are not used again until the transaction is on the
  *             disk.  -ENOMEM.
  * jnl_tid - the transaction of the handle.  jnl_tid_of - the last transaction that holds a change of b.
  * jnl_commit - return when transaction `tid` and all earlier ones are on the disk.  0 -EIO.
- * jnl_sync - the same; also all data that was written before the call is on stable storage.  It flushes the
- *            disk unless its own commit has done so.  0 -EIO.
+ * jnl_sync - like jnl_commit(); also all data that was written before the call is on stable
+ *            storage.  The function flushes the disk, unless a commit that it has made has flushed
+ *            the disk.  0 -EIO.
  * jnl_commit_all - commit the running transaction, or wait for the committing one.  0 -EIO.
  * jnl_committed - whether transaction `tid` is on the disk.
  */
@@ -207,10 +212,11 @@ bool jnl_committed(struct ext_fs *fs, uint32_t tid);
 
 /*
  * jnl_load - read the journal's superblock and find its blocks.  -EUCLEAN -EIO -ENOMEM -EOPNOTSUPP.
- * jnl_recover - replay the transactions in the log; *replayed gets their number.  -EUCLEAN -EIO -ENOMEM.
+ * jnl_recover - replay the transactions in the log; *replayed becomes the number of replayed
+ * transactions.  -EUCLEAN -EIO -ENOMEM.
  * jnl_open - prepare for handles.  Without a journal, transactions will be written in place.  -EIO -ENOMEM.
  * jnl_close - commit, write all blocks to their places and mark the journal empty.  0 -EIO.
- * jnl_free - free its memory.
+ * jnl_free - free the memory of the journal.
  * jnl_note_error - set or clear the error mark in the journal's superblock, on the disk.  This mark is needed
  *                  because a replay can overwrite the file system's superblock with a version that lacks the
  *                  mark.  0 -EIO.  Takes super_lock.  Does nothing without a journal.
@@ -233,11 +239,12 @@ struct ext_group {
     struct mutex lock;
     uint32_t block_hint, inode_hint; /* [g] where searches start; no free inode before inode_hint */
     uint32_t npending;               /* [g] bits set in `pending` */
-    uint8_t *pending; /* [g] blocks freed, but not yet on the disk (I3); NULL: none so far */
+    /* [g] bitmap of blocks that were freed by a transaction not yet on the disk (I3); or NULL */
+    uint8_t *pending;
     bool block_checked, inode_checked; /* [g] the bitmaps have been validated */
 };
 
-/* Bytes lo .. hi-1 of a file; hi 0: none. */
+/* Bytes lo .. hi-1 of a file; hi 0: no bytes. */
 struct ext_bytes {
     uint64_t lo, hi;
 };
@@ -270,21 +277,22 @@ struct ext_fs {
     const struct ext_up *up;
 
     /* [c] from the superblock */
-    /* size of a block: in bytes, log2 of that, in sectors of 512 bytes */
+    /* size of a block: in bytes, log2 of the bytes, in sectors of 512 bytes */
     uint32_t bsize, bshift, spb;
     /* bpg, ipg: blocks and inodes of a group; isize: bytes of an inode; ipb: inodes of a block */
     uint32_t blocks, first_block, bpg, ipg, inodes, ngroups, isize, ipb, first_ino, table_blocks;
-    uint32_t apb, apb_shift;           /* block numbers in a block of pointers, log2 of that */
-    uint32_t gdt_blocks, reserved_gdt; /* blocks of group descriptors, reserved for more */
+    uint32_t apb, apb_shift; /* block numbers in a block of pointers; log2 of apb */
+    /* blocks of group descriptors; blocks reserved for further ones */
+    uint32_t gdt_blocks, reserved_gdt;
     bool journalled, index_dirs, filetype, unsigned_hash;
     uint8_t errors;      /* EXT_ERRORS_* */
-    _Atomic bool rdonly; /* no change may be made */
+    _Atomic bool rdonly; /* the file system must not be changed */
     _Atomic bool failed; /* an error was found */
     bool leaving;        /* being unmounted, and no inode is in use */
     char reason[160];    /* why the mount was refused */
 
     struct buf *sb_buf;
-    struct ext_super *sb; /* in sb_buf */
+    struct ext_super *sb; /* the superblock, in the data of sb_buf */
     struct buf **gdt;     /* blocks of group descriptors, pinned */
     struct ext_group *groups;
     _Atomic int64_t free_blocks, free_inodes, ndirs;
@@ -292,7 +300,7 @@ struct ext_fs {
 
     struct journal *jnl;
     struct mutex orphan_lock;
-    struct list orphans;        /* under orphan_lock: last added first */
+    struct list orphans;        /* under orphan_lock: inodes, the one added last is first */
     struct spinlock dirty_lock; /* RANK_BUF */
     struct list dirty;          /* under dirty_lock: inodes changed in memory only, oldest first */
     _Atomic uint32_t ndirty;    /* length of `dirty`; changed under dirty_lock */
@@ -313,7 +321,10 @@ struct ext_fs {
     _Atomic uint64_t n_commits, n_revokes, n_checkpoints, n_replayed, n_buf_reads, n_ordered;
 };
 
-/* ext_gdesc - the descriptor of group g; *b gets its buffer, without a reference. */
+/*
+ * ext_gdesc - the descriptor of group g; *b becomes the buffer of the descriptor, without a
+ * reference.
+ */
 static inline struct ext_gdesc *ext_gdesc(struct ext_fs *fs, uint32_t g, struct buf **b)
 {
     uint32_t per = fs->bsize / 32;
@@ -369,9 +380,10 @@ uint32_t ext_group_blocks(struct ext_fs *fs, uint32_t group);
  *              *start is the first of them, *got their number.  -ENOSPC -EIO -EUCLEAN -ENOMEM.  Takes the group's
  *              lock.
  * ext_bfree - free data blocks start .. start+n-1.  -EUCLEAN -EIO -ENOMEM.
- * ext_bfree_meta - the same for blocks of metadata.  After they are free in the bitmap, the journal forgets them.
- * ext_release_pending - allow that these blocks are allocated again, because the transaction that freed them is on
- *                       the disk.
+ * ext_bfree_meta - like ext_bfree(), for blocks of metadata.  After they are free in the bitmap,
+ *                  the journal forgets them.
+ * ext_release_pending - allow that freed blocks are allocated again, because the transaction that
+ *                       freed them is on the disk.
  */
 int ext_balloc(struct handle *h, uint32_t group, uint32_t goal, uint32_t want, uint32_t *start,
                uint32_t *got);
@@ -440,27 +452,34 @@ struct ext_inode {
     uint32_t dtime; /* changed under [o] and [t]; orphan: next inode of the list on the disk */
     uint16_t extra_isize;
     uint64_t disksize; /* [t] size on the disk, in the view of the running transaction */
-    struct buf *ibuf;  /* [c] its block of the inode table, with a reference */
-    uint32_t ioff;     /* [c] byte offset of the inode in ibuf */
-    uint32_t map_lblk, map_pblk, map_len; /* [m] the mapping that was looked up last */
+    /*
+     * [c] the block of the inode table that holds this inode; the inode has a reference to the
+     * buffer
+     */
+    struct buf *ibuf;
+    uint32_t ioff;                        /* [c] byte offset of the inode in ibuf */
+    uint32_t map_lblk, map_pblk, map_len; /* [m] the run of blocks that was looked up last */
     uint32_t last_alloc;      /* [m] last block allocated; the next one should follow it */
     _Atomic uint64_t writing; /* changed under [W]: end of a write beyond the size, or 0 */
     _Atomic uint64_t cutting; /* changed under [W]: size to which the file is being cut, or 0 */
     uint64_t growing;         /* [W] size that the current write will give the file, or 0 */
-    /* [W of parent] of a directory: its ".."; of a file: the directory where it was last found; 0: not known */
+    /*
+     * [W of parent] inode number of the parent: for a directory its "..", for a file the directory
+     * where the file was last found; 0: not known
+     */
     uint32_t parent;
-    _Atomic uint32_t tid;   /* last transaction that holds a change of the inode */
-    struct list orphan;     /* [o] in fs->orphans */
-    bool orphaned;          /* [o] */
-    uint8_t undone;         /* [o] UNDONE_*: operation that failed; the next commit tries again */
-    bool dirty;             /* [d] it is in fs->dirty */
+    _Atomic uint32_t tid; /* last transaction that holds a change of the inode */
+    struct list orphan;   /* [o] in fs->orphans */
+    bool orphaned;        /* [o] */
+    uint8_t undone; /* [o] UNDONE_*: operation that failed and that the next commit tries again */
+    bool dirty;     /* [d] the inode is in fs->dirty */
     struct list dirty_link; /* [d] in fs->dirty */
-    struct txn *otxn;       /* [j] transaction that must write the data `ordered` first */
-    struct list olink;      /* [j] in otxn->ordered */
-    struct ext_bytes ordered, again; /* [j] bytes for otxn, bytes for the transaction after it */
+    struct txn *otxn;  /* [j] transaction before whose commit the bytes `ordered` must be written */
+    struct list olink; /* [j] in otxn->ordered */
+    struct ext_bytes ordered, again; /* [j] bytes for otxn; bytes for the next transaction */
     struct ext_inode *hnext;         /* [p] next in the hash chain */
     struct list clock;               /* [p] in icache_part.clock */
-    bool hashed, referenced; /* [p] in the cache; used since trim_icache_part() last checked it */
+    bool hashed, referenced; /* [p] in the cache; used since the last check of trim_icache_part() */
     uint32_t dir_hint;       /* [W] directory: the blocks before this one are full */
 };
 static inline struct ext_inode *ext_i(struct vnode *vn)
@@ -469,7 +488,8 @@ static inline struct ext_inode *ext_i(struct vnode *vn)
 }
 
 /*
- * ext_iget - get an inode, with a reference, from the cache or the table.  -EUCLEAN (also: it is free) -EIO
+ * ext_iget - get an inode, with a reference, from the cache or the table.  -EUCLEAN (also: the
+ * inode is free) -EIO
  *            -ENOMEM.
  * ext_iput - drop a reference.
  * ext_itryhold - take a reference, unless the last one has been dropped.  Returns whether it took one.
@@ -483,7 +503,7 @@ static inline struct ext_inode *ext_i(struct vnode *vn)
  * ext_idirty - note that the attributes have changed in memory; the next commit copies them into the table.
  * ext_iundirty - undo ext_idirty.
  * ext_iflush_one - copy the inode into the table if it is dirty.  -EROFS -ENOMEM.
- * ext_iflush - the same for all inodes that are dirty at the time of the call.
+ * ext_iflush - call ext_iflush_one() for all inodes that are dirty at the time of the call.
  * ext_inactive - vnode operation, after the last reference has been dropped; deletes a file without links.
  */
 int ext_iget(struct ext_fs *fs, uint32_t ino, struct ext_inode **out);
@@ -518,8 +538,8 @@ unsigned icache_count(struct ext_fs *fs, bool (*want)(struct ext_inode *i));
 /*
  * ext_orphan_add - put the inode on the orphan list.  Returns 0.
  * ext_orphan_del - take the inode off the list; an open file without links stays on the list.  Returns 0.
- * ext_orphans_end - at mount: delete or truncate all inodes that a crash left on the list; *n gets their
- *                   number.  -EUCLEAN -EIO -ENOMEM -EROFS.
+ * ext_orphans_end - at mount: delete or truncate all inodes that a crash left on the list; *n
+ *                   becomes their number.  -EUCLEAN -EIO -ENOMEM -EROFS.
  */
 int ext_orphan_add(struct handle *h, struct ext_inode *i);
 int ext_orphan_del(struct handle *h, struct ext_inode *i);
@@ -551,10 +571,11 @@ enum vtype ext_vtype(uint32_t mode);
  * ext_map - find where block `lblk` of the file lies: *pblk is its block on the disk (0: a hole).  *n, at
  *           most `max`, is the length of the run: *n consecutive blocks, or *n blocks of a hole.  -EUCLEAN
  *           -EIO -ENOMEM -EFBIG.  Takes map_lock.
- * ext_map_now - the same, but returns -EAGAIN instead of waiting for map_lock.
- * ext_map_alloc - the same for at most n blocks, but allocates blocks for a hole.  *got is the length of the
- *                 run.  If it is less than n, the caller must repeat the call.  If *fresh, the blocks are new and
- *                 the caller must call ext_iwrite.  Credits: ext_map_credits(fs, n).  Also -ENOSPC.
+ * ext_map_now - like ext_map(), but returns -EAGAIN instead of waiting for map_lock.
+ * ext_map_alloc - like ext_map() for at most n blocks, but allocates blocks for a hole.  *got is
+ *                 the length of the run.  If it is less than n, the caller must repeat the call.
+ *                 If *fresh, the blocks are new and the caller must call ext_iwrite.  Credits:
+ *                 ext_map_credits(fs, n).  Also -ENOSPC.
  */
 int ext_map(struct ext_inode *i, uint64_t lblk, uint32_t max, uint32_t *pblk, uint32_t *n);
 int ext_map_now(struct ext_inode *i, uint64_t lblk, uint32_t max, uint32_t *pblk, uint32_t *n);
@@ -566,7 +587,7 @@ unsigned ext_map_credits(struct ext_fs *fs, uint32_t n);
  *               size on the disk grows in the same handles (I4), and the caller holds vn->lock for writing.
  *               fresh(arg, lblk, n) is called for new blocks while the handle is open, so the transaction
  *               cannot be committed before it returns.  -ENOSPC -EFBIG -EROFS -EUCLEAN -EIO -ENOMEM.
- * ext_mapped - whether all these bytes have blocks: 1, 0 or an error.
+ * ext_mapped - whether all bytes off .. off+len-1 have blocks: 1, 0 or an error.
  */
 int ext_prepare(struct ext_inode *i, uint64_t off, uint64_t len, bool grow,
                 void (*fresh)(void *arg, uint64_t lblk, uint32_t n), void *arg);
@@ -587,15 +608,15 @@ int ext_free_blocks(struct handle *h, struct ext_inode *i, uint64_t size);
 uint64_t ext_max_size(struct ext_fs *fs);
 
 /* ---- dir.c, htree.c, namei.c ---- */
-/* The place of an entry: its block, with a reference, and the record. */
+/* The position of a directory entry: the buffer of its block, with a reference, and its record. */
 struct dirpos {
     struct buf *b;
-    struct ext_dirent *e, *prev; /* prev: the record before it in the block, or NULL */
+    struct ext_dirent *e, *prev; /* prev: the record before `e` in the block, or NULL */
 };
 /*
  * ext_dir_read - get block `lblk` of the directory, checked, with a reference.  The caller must hold vn->lock,
  *                so that the entries do not change.  -EUCLEAN -EIO -ENOMEM.
- * ext_dir_block - the same, but not checked.
+ * ext_dir_block - like ext_dir_read(), but the block is not checked.
  * ext_dir_append - add an empty block to the end of the directory: *out, with a reference, is block *lblk.
  *                  Also -ENOSPC.
  * ext_dir_find - find the entry of a name: *pos.  The caller must drop the reference to the block of *pos with
@@ -675,9 +696,9 @@ int ext_rename(struct ext_inode *od, const char *on, size_t ol, struct ext_inode
  * ext_readdir - call fn() for the entries from position `off` on, until fn() returns non-zero.  A name that
  *               exists all the time is passed exactly once, even if other names are added or removed between
  *               two calls.
- * ext_dir_scan - the same in the order of the blocks; the position of a name can change.
+ * ext_dir_scan - like ext_readdir(), in the order of the blocks; the position of a name can change.
  * ext_dirent_vtype - the type of the file of an entry; reads the inode if the entry does not have the type.
- * All but the last return 0, -EUCLEAN -EIO -ENOMEM.
+ * ext_readdir() and ext_dir_scan() return 0, -EUCLEAN -EIO -ENOMEM.
  */
 int ext_readdir(struct ext_inode *dir, uint64_t off, dirent_fn fn, void *arg);
 int ext_dir_scan(struct ext_inode *dir, uint64_t off, dirent_fn fn, void *arg);

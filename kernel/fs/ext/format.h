@@ -120,7 +120,7 @@ struct ext_dirent {
  */
 enum { HASH_LEGACY = 0, HASH_HALF_MD4 = 1, HASH_TEA = 2, HASH_UNSIGNED = 3 };
 struct dx_entry {
-    uint32_t hash; /* first entry of the array: uint16 limit, uint16 count instead */
+    uint32_t hash; /* in the first entry of the array: uint16 limit and uint16 count */
     uint32_t block;
 };
 struct dx_info {
@@ -143,8 +143,10 @@ struct jbd_header {
 };
 struct jbd_super {
     struct jbd_header h;
-    uint32_t blocksize, maxlen, first; /* maxlen includes the superblock; first block of the log */
-    uint32_t sequence, start;          /* of the oldest transaction needed; start 0: none needed */
+    /* maxlen includes the superblock; `first`: first block of the log */
+    uint32_t blocksize, maxlen, first;
+    /* number and block of the oldest transaction that is needed; start 0: none is needed */
+    uint32_t sequence, start;
     int32_t err;
     uint32_t compat, incompat, ro_compat;
     uint8_t uuid[16];

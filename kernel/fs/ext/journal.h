@@ -20,47 +20,50 @@ struct txn {
     uint32_t seq;        /* [b] number in the log; unused if there is nothing to log */
     unsigned updates;    /* [j] open handles */
     unsigned reserved;   /* [j] buffers that open handles can still add */
-    unsigned nbufs;      /* [j] buffers that it has changed */
-    struct list bufs;    /* [j] running: these buffers */
+    unsigned nbufs;      /* [j] buffers that the transaction has changed */
+    struct list bufs;    /* [j] while running: the buffers that the transaction has changed */
     struct list ordered; /* [j] inodes whose data must be written before the commit */
-    struct list ckpts;   /* [j] committed: buffers that are not yet written to their places */
+    struct list ckpts;   /* [j] after the commit: buffers not yet written to their own blocks */
     uint32_t *revoked;   /* [j] blocks for the revoke records */
     unsigned nrevoked, revoked_cap;
     unsigned may_revoke; /* [j] blocks that open handles can still add to `revoked` */
-    struct list freed;   /* [j] struct freed: blocks to release when it is on the disk */
-    uint32_t log_start;  /* [b] its first block in the log */
-    struct list link;    /* [j] in journal.done */
+    struct list freed; /* [j] struct freed: blocks to release when the transaction is on the disk */
+    uint32_t log_start; /* [b] first block of the transaction in the log */
+    struct list link;   /* [j] in journal.done */
 };
 
 struct journal {
     struct ext_fs *fs;
     struct mutex lock;
-    struct cv cv;                 /* broadcast after a change of the fields below */
-    struct txn *running;          /* [j] the transaction that new handles join, or NULL */
-    struct txn *committing;       /* [j] the transaction that is being written, or NULL */
-    struct list done;             /* [j] committed, not yet checkpointed: oldest first */
-    uint32_t next_tid, committed; /* [j] tid of the next, and of the last one on the disk */
-    bool busy;                    /* [j] a thread commits or checkpoints */
-    bool locking;                 /* [j] no handle can begin */
-    bool aborted;                 /* [j] */
-    bool log;                     /* [c] there is a log; else transactions are written in place */
-    unsigned max;                 /* [c] most buffers of one transaction */
-    _Atomic uint64_t overruns;    /* buffers that handles added beyond their credits */
+    struct cv cv;           /* broadcast after a change of the fields below */
+    struct txn *running;    /* [j] the transaction that new handles join, or NULL */
+    struct txn *committing; /* [j] the transaction that is being written, or NULL */
+    /* [j] transactions that are committed, but not yet checkpointed: oldest first */
+    struct list done;
+    /* [j] tid of the next transaction; tid of the last one on the disk */
+    uint32_t next_tid, committed;
+    bool busy;                 /* [j] a thread commits or checkpoints */
+    bool locking;              /* [j] no handle can begin */
+    bool aborted;              /* [j] */
+    bool log;                  /* [c] there is a log; else transactions are written in place */
+    unsigned max;              /* [c] most buffers of one transaction */
+    _Atomic uint64_t overruns; /* buffers that handles added beyond their credits */
 
     /* the log */
     struct mutex super_lock; /* held during a change of `super` and the write of it */
     uint8_t *super;          /* under super_lock: the journal's superblock, one block */
-    uint32_t maxlen, first;  /* [c] blocks of the journal; first block of the log in it */
-    struct extent *map;      /* [c] where the blocks of the journal lie on the disk */
+    /* [c] number of blocks of the journal; number of the first block of the log */
+    uint32_t maxlen, first;
+    struct extent *map; /* [c] where the blocks of the journal lie on the disk */
     unsigned nmap;
-    uint32_t head, tail; /* [b] log blocks: the next to write, the oldest that is needed */
+    uint32_t head, tail; /* [b] log block to write next; oldest log block that is needed */
     uint32_t seq;        /* [b] number of the next transaction in the log */
 
     /* [b] working memory of a commit, enough for the largest transaction; jnl_open() allocates it */
     struct ioblock *ents; /* the buffers of the transaction */
-    uint8_t **copies;     /* copies[k] of buffer ents[k]; NULL: the buffer itself is written */
-    struct ioblock *out;  /* the blocks to write */
-    uint8_t *spare;       /* blocks for descriptors, revoke records, checkpoints */
+    uint8_t **copies;    /* copies[k]: copy of buffer ents[k]; NULL: the buffer itself is written */
+    struct ioblock *out; /* the blocks to write */
+    uint8_t *spare;      /* blocks for descriptors, revoke records, checkpoints */
     unsigned nspare, max_revoked; /* blocks in `spare`; most revoked blocks of one transaction */
 };
 
@@ -75,10 +78,10 @@ uint32_t jnl_log_block(const struct journal *j, uint32_t i);
 uint32_t jnl_log_need(const struct journal *j, unsigned n);
 uint32_t jnl_log_free(const struct journal *j);
 /*
- * The caller of these functions must have set `busy`.  0 or -EIO.
+ * The caller of these two functions must have set j->busy.  They return 0 or -EIO.
  * jnl_commit_running - commit the running transaction.  The caller holds j->lock, which is released meanwhile.
- * jnl_checkpoint - write committed buffers to their places and free their part of the log.  The caller does not hold
- *                  j->lock.
+ * jnl_checkpoint - write committed buffers to their own blocks on the disk and free their part of
+ *                  the log.  The caller does not hold j->lock.
  */
 int jnl_commit_running(struct journal *j);
 int jnl_checkpoint(struct journal *j);

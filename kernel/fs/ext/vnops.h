@@ -22,7 +22,9 @@ int ext_page_block(struct ext_inode *i, uint64_t index, uint32_t *pblk);
  *                    do not fault.  [W]  0 or an error.
  */
 int ext_vn_fill_page(struct vnode *vn, uint64_t size);
-/* ext_wait_written - wait until all pages that are being written, of all files, have been written. */
+/*
+ * ext_wait_written - wait for the end of all writes of pages, of all files, that are in progress.
+ */
 void ext_wait_written(struct ext_fs *fs);
 /* The functions that ext_mount() gets in the kernel; the host tests have others. */
 extern const struct ext_up ext_kernel_up;

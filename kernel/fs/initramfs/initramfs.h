@@ -28,8 +28,8 @@ int cpio_next(const uint8_t *buf, size_t len, size_t *pos, struct cpio_entry *e,
 /*
  * initramfs_unpack - unpack an archive into the root file system.  Its members replace existing files.
  * @what  name of the archive, for messages
- * After an error, prints one line with the reason and skips the rest; the members before it
- * stay.  0, or the error.
+ * After an error, prints one line with the reason and skips the rest; the members that were
+ * unpacked before the error stay.  0, or the error.
  */
 int initramfs_unpack(const char *what, const void *archive, size_t len);
 

@@ -11,12 +11,15 @@ struct tnode;
 
 #define TDIR_INLINE 4 /* hash buckets of a new directory */
 
-/* An entry of a directory.  Only order, hnext, and node (by a rename to an existing name) can change. */
+/*
+ * An entry of a directory.  Only the fields order and hnext can change, and node, by a rename to an
+ * existing name.
+ */
 struct tdirent {
     struct list order;     /* on tdir.order, cookies ascending       */
     struct tdirent *hnext; /* next on the hash chain                 */
-    struct tnode *dir;     /* the directory it is in                 */
-    struct tnode *node;    /* the file it names; holds a reference   */
+    struct tnode *dir;     /* the directory that contains this entry */
+    struct tnode *node;    /* the file that the entry names; the entry has a reference to it */
     uint64_t cookie;       /* readdir position after this entry      */
     uint32_t hash;
     uint8_t len;
@@ -35,11 +38,15 @@ struct tdir {
 
 /* Lock key: [m] tmount.lock  [d] vn.lock  [c] constant  [a] atomic */
 struct tnode {
-    struct vnode vn; /* first: tnode == vnode; vn.nlink is [m]                    */
+    /*
+     * Must be the first field, because tnode_of() converts a vnode pointer to a tnode pointer.
+     * vn.nlink is [m].
+     */
+    struct vnode vn;
     struct list all; /* [m] tmount.nodes                                          */
-    struct tdirent
-        *entry;        /* [m] an entry that names it, for finding the parent; NULL: none known */
-    unsigned nentries; /* [m] entries that name it                               */
+    /* [m] an entry that names the file, for finding its parent; NULL: none is known */
+    struct tdirent *entry;
+    unsigned nentries; /* [m] number of entries that name the file */
     union {
         struct tdir dir;          /* [d] VDIR                                           */
         _Atomic uint64_t charged; /* [a] VREG: pages counted against the mount          */
@@ -54,11 +61,12 @@ struct tnode {
 struct tmount {
     struct spinlock lock; /* RANK_VNODE */
     struct list nodes;
-    uint64_t nnodes, max_nodes; /* [m] nodes, and their names beyond the first */
-    uint64_t next_ino;          /* [m] */
-    _Atomic uint64_t pages;     /* [a] in use by file data */
-    uint64_t max_pages;         /* [a] remount may change it */
-    bool reserve;               /* [c] the last part of both is reserved for root */
+    /* [m] number of nodes, plus their names beyond the first; its limit */
+    uint64_t nnodes, max_nodes;
+    uint64_t next_ino;      /* [m] */
+    _Atomic uint64_t pages; /* [a] pages in use by file data */
+    uint64_t max_pages;     /* [a] remount may change it */
+    bool reserve; /* [c] the last part of max_nodes and of max_pages is reserved for root */
 };
 
 static inline struct tnode *tnode_of(struct vnode *vn)
