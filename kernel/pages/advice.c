@@ -3,7 +3,8 @@
  * advice.c - the advice of madvise() on where pages of an object are placed.
  *
  * THEORY      Most objects have no advice.  For the others, a sorted list of ranges is enough.  New advice cuts
- *             its range out of the old ranges, takes their place, and joins neighbours of the same policy.
+ *             its range out of the old ranges, is inserted there, and is joined with neighbours of
+ *             the same policy.
  *             Cutting a hole into a range makes two ranges of it.  So memory for two ranges is allocated before
  *             the lock is taken, and unused memory is freed afterwards.
  *             Programs cause these allocations.  They are charged to the user (mem/usermem.h), and an object
@@ -25,7 +26,7 @@ enum { ADVISED_MAX = 256 }; /* ranges with advice in one object */
 
 struct advised {
     struct list link;
-    uint64_t first, last; /* pages */
+    uint64_t first, last; /* the first and the last page of the range */
     unsigned policy;
     struct usermem *payer;
 };
@@ -67,9 +68,9 @@ unsigned object_policy(struct vm_object *o, uint64_t index)
 }
 
 /*
- * Removes the advice for [first, last].  If that cuts a range in two, the record *spare is used for the upper
- * part, and *spare is set to NULL.  Removed ranges go to `dead`.  0, or -ENOMEM: there would be too many
- * ranges.
+ * Removes the advice for pages first .. last.  If that cuts a range in two, the record *spare is
+ * used for the upper part, and *spare is set to NULL.  Removed ranges go to `dead`.  0, or -ENOMEM:
+ * there would be too many ranges.
  */
 static int advice_cut(struct vm_object *o, uint64_t first, uint64_t last, struct advised **spare,
                       struct list *dead)

@@ -3,9 +3,9 @@
  * busy.c - waiting for a busy page.
  *
  * THEORY      A page with PG_LOCKED is busy: it is being filled or replaced by another frame, or it is on its
- *             way to swap.  A page with PG_WRITEBACK is being written to its file, and one with PG_MKWRITE is
- *             getting its disk blocks.  A thread that must wait for a page sleeps on one of a few condition
- *             variables, chosen by the frame number.
+ *             way to swap.  A page with PG_WRITEBACK is being written to its file, and a page with
+ *             PG_MKWRITE is getting its disk blocks.  A thread that must wait for a page sleeps on
+ *             one of a few condition variables, chosen by the frame number.
  * LOCKING     the lock of a condition variable (RANK_VM_TLB)
  * SEE ALSO    docs/memory.md
  */

@@ -5,7 +5,7 @@
  * THEORY      A clean file page that is not mapped can be freed at once, because the disk has its data.
  *             Such a page keeps its place in its file, so that it is found again, but counts as free.  If
  *             free frames are short, the allocator takes pages from the list, without any scan.  A page that
- *             was read or written since it came on the list goes to the end again.
+ *             was read or written after it was put on the list is moved to the end.
  *             A page is put on the list under its object's lock and the list's lock.  Reclaiming takes the
  *             locks in the other order.  It holds the list's lock, which keeps the object of a page on the list
  *             alive.  So it must only try to lock that object, and must not wait for the lock.
@@ -74,7 +74,7 @@ void cachelist_take(struct page *pg)
     spin_unlock(&l->lock);
 }
 
-#define TRIES 64u /* most pages looked at while the list's lock is held */
+#define TRIES 64u /* most pages that are looked at while the list's lock is held */
 
 /*
  * Takes the oldest page that can be freed off the list, and locks its object.  NULL: none of the first TRIES
@@ -100,7 +100,7 @@ static struct page *pop_oldest_page(struct cachelist *l)
 unsigned cachelist_reclaim(unsigned node, unsigned want)
 {
     struct cachelist *l = &lists[node];
-    uint64_t fruitless = 0, round = l->n / TRIES + 2; /* enough to look at each page once */
+    uint64_t fruitless = 0, round = l->n / TRIES + 2; /* enough rounds to look at each page once */
     unsigned n = 0;
 
     while (n < want && fruitless < round) {

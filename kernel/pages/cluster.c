@@ -13,7 +13,7 @@ struct page_run readahead_touch(struct readahead *ra, uint64_t index, uint64_t w
     ra->next = index + 1;
     if (there && (ra->size == 0 || index != ra->mark))
         return run;
-    if (there) { /* the mark: continue where the last window ended */
+    if (there) { /* the mark was touched: continue where the last window ended */
         run.first = ra->end;
         ra->size = min_of(ra->size * 2, limit);
         run.n = ra->size;
@@ -54,9 +54,10 @@ struct page_run writebehind_put(struct writebehind *wb, uint64_t first, uint64_t
 {
     struct page_run run = {first, 0};
 
-    if (first >= wb->first && first + n <= wb->first + wb->n) /* written again */
+    /* the pages are in the cluster and were written again */
+    if (first >= wb->first && first + n <= wb->first + wb->n)
         return run;
-    if (wb->n != 0 && wb->first + wb->n != first) { /* not the next page */
+    if (wb->n != 0 && wb->first + wb->n != first) { /* the pages do not follow the cluster */
         run = (struct page_run){wb->first, wb->n};
         wb->n = 0;
     }

@@ -12,15 +12,16 @@
  *             write for which there is no room changes nothing.
  *             A page is not read from the disk if it has its blocks and is written as a whole, or if it lies
  *             beyond the end.  Its new frame is filled before it goes into the tree, where other threads
- *             could see it.  During the copy the writer may fault, even on the same page of the same file; it
- *             then holds no lock but the file's (vn->lock).
+ *             could see it.  During the copy the writer may fault, even on the same page of the
+ *             same file; at that time it holds no lock except the file's (vn->lock).
  *             Write-behind: a write that completes a block of MAXBSIZE bytes also causes the block to be
  *             written to the disk.
  *             Blocks that follow each other are gathered and written with one transfer (pages/cluster.h).
  *             Free-behind: a program that reads a file from start to end rarely reads it again soon.  When
  *             memory is short, the pages that it has passed are freed first (freebehind).
- *             If there is no room for bytes beyond the end, they are zeroed again, and a page without other
- *             bytes is dropped.  A mapping may have shown these bytes for a moment.
+ *             If the disk has no room for bytes beyond the end, they are zeroed again, and a page
+ *             without other bytes is dropped.  A mapping may have shown these bytes for a short
+ *             time.
  * INVARIANTS  I1  a page that these functions make dirty has blocks for all of its bytes below the end of its
  *                 file
  * TUNABLES    freebehind, smallfile, maxcontig
@@ -84,11 +85,11 @@ static void write_behind(struct vm_object *o, uint64_t end)
     if (end % MAXBSIZE != 0)
         return;
     run = writebehind_put(&o->io->wb, first, MAXBSIZE >> PAGE_SHIFT, max_cluster_pages());
-    if (run.n != 0) /* if this fails, the next fsync returns the error */
+    if (run.n != 0) /* if the write fails, the next fsync returns the error */
         object_writeback(o, run.first, run.first + run.n - 1, WRITE_BEHIND);
 }
 
-/* The address in the page of the bytes of the step. */
+/* The address of the bytes of the step in the page. */
 static uint8_t *step_bytes(const struct file_write *w, struct page *pg)
 {
     return (uint8_t *)page_to_virt(pg) + (w->off & (PAGE_SIZE - 1));
@@ -120,8 +121,9 @@ static int write_new_page(struct file_write *w, bool beyond)
         return err;
     }
     /*
-     * Another thread has inserted the page meanwhile, or not all of the new page was filled.  In both cases,
-     * copy the bytes into the page of the tree, which is read if it is absent.
+     * Another thread has inserted a page meanwhile, or not all bytes of the new page could be
+     * filled.  In both cases, copy the bytes into the page of the tree, which is read if it is
+     * absent.
      */
     if (insert == -EEXIST)
         insert = object_page_read(w->obj, index, 1, NULL, NULL, &w->pg);
@@ -207,7 +209,7 @@ static int write_absent_page(struct file_write *w, bool beyond)
     if (!beyond && ops->prepare_write != NULL) {
         err = ops->prepare_write(w->obj, w->off, w->n);
         if (err != 0)
-            return err; /* fail before the page shows bytes that cannot reach the disk */
+            return err; /* before readers of the page see bytes that cannot reach the disk */
     }
     err = write_new_page(w, beyond);
     if (w->pg != NULL && w->done != 0 && beyond)
@@ -233,7 +235,7 @@ int cache_write(struct file_write *w)
 
     w->done = 0;
     w->n = min_of(w->left, PAGE_SIZE - (w->off & (PAGE_SIZE - 1)));
-    if (w->off < w->size) /* bytes beyond the end are left to the next call */
+    if (w->off < w->size) /* the next call writes the bytes beyond the end */
         w->n = min_of(w->n, w->size - w->off);
     if (err == 0 && w->pg == NULL &&
         (beyond || (w->n == PAGE_SIZE && cache_has_blocks(w->obj, index)))) {

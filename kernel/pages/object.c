@@ -26,9 +26,10 @@
 #include "pages/placement.h"
 #include "pages/reserve.h"
 
-#define IN_THE_WAY (PG_LOCKED | PG_WRITEBACK | PG_MKWRITE) /* a page with these cannot be removed */
-#define DROP_BATCH 64   /* most pages unmapped while the lock is held */
-#define DROP_WALK  4096 /* segments visited after which the lock is released sooner */
+/* a page with one of these flags cannot be removed */
+#define IN_THE_WAY (PG_LOCKED | PG_WRITEBACK | PG_MKWRITE)
+#define DROP_BATCH 64   /* most pages that are unmapped while the lock is held */
+#define DROP_WALK  4096 /* after so many visited segments the lock is released, too */
 
 static struct kmem_cache *object_cache;
 
@@ -141,9 +142,9 @@ void object_release(struct vm_object *o)
 
 /*
  * Called before wait_busy_page().  If the object is on a disk, takes a reference to the page, which could
- * otherwise be freed when its I/O ends.  For other objects it takes none, because a page that is being moved
- * (migrate.c) must have no other user.  The frame of such a page may be reused meanwhile.  That does no harm,
- * because the caller then looks up the page again.
+ * otherwise be freed when its I/O ends.  For other objects it takes no reference, because a page
+ * that is being moved (migrate.c) must have no other user.  The frame of such a page may be reused
+ * meanwhile.  This causes no error, because the caller looks up the page again afterwards.
  */
 static inline void hold_busy_page(struct vm_object *o, struct page *pg)
 {
@@ -200,7 +201,7 @@ static int fill_page_unlock(struct vm_object *o, struct page *pg)
 /*
  * Gets the page at `index` with a reference, and makes the page if it is absent.  0, -ENOMEM, or an error of
  * getpage.
- * @overwrite  the caller will overwrite the page: a new one is neither zeroed nor read
+ * @overwrite  the caller will overwrite the page: a new page is neither zeroed nor read
  */
 static int find_or_create_page(struct vm_object *o, uint64_t index, const struct placement *pl,
                                bool overwrite, struct page **out)
@@ -223,7 +224,7 @@ static int find_or_create_page(struct vm_object *o, uint64_t index, const struct
         if (o->kind == OBJ_ANON)
             flags |= PG_ANON;
         atomic_fetch_or_explicit(&pg->flags, flags, memory_order_relaxed);
-        page_hold(pg); /* one for the tree, one for the caller */
+        page_hold(pg); /* one reference for the tree, one for the caller */
         spin_lock(&o->lock);
         err = radix_insert(&o->tree, index, pg);
         if (err == 0)
@@ -232,7 +233,7 @@ static int find_or_create_page(struct vm_object *o, uint64_t index, const struct
         if (err == 0 && fill)
             err = fill_page_unlock(o, pg);
         else if (err != 0)
-            page_release(pg); /* the tree's */
+            page_release(pg); /* the reference of the tree */
         if (err == 0)
             break;
         page_release(pg);

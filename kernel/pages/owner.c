@@ -31,7 +31,8 @@ bool page_owner_hold(struct page_owner own)
     uint32_t refs;
 
     if (own.family != NULL) {
-        atomic_fetch_add(&own.family->refs, 1); /* not 0: each object on its list has one */
+        /* refs is not 0: each object on the family's list has a reference */
+        atomic_fetch_add(&own.family->refs, 1);
         return true;
     }
     refs = atomic_load(&own.obj->refs);
@@ -55,7 +56,8 @@ void page_owner_release(struct page_owner own)
  */
 static void replace_in_family(struct anon_family *f, struct page *from, struct page *to)
 {
-    uint32_t left = atomic_load(&from->nsharers); /* it can fall, but cannot rise: anon.c I1 */
+    /* the count can fall, but cannot rise: anon.c I1 */
+    uint32_t left = atomic_load(&from->nsharers);
     struct vm_object *o;
 
     atomic_fetch_add(&to->nsharers, left);
@@ -65,7 +67,7 @@ static void replace_in_family(struct anon_family *f, struct page *from, struct p
             radix_replace(&o->tree, from->index, to);
             page_hold(to);
             atomic_fetch_sub_explicit(&from->nsharers, 1, memory_order_relaxed);
-            page_release(from); /* not the last one: the caller holds a reference */
+            page_release(from); /* not the last reference: the caller holds one */
             left--;
         }
         spin_unlock(&o->lock);
@@ -86,7 +88,8 @@ void page_replace_unlock(struct page_owner own, struct page *from, struct page *
 {
     ASSERT((atomic_load(&from->flags) & (PG_LOCKED | PG_CACHED)) == PG_LOCKED,
            "owner: a page that is replaced is busy");
-    page_owner_lock(own); /* then `from` does not move in its space (anon_move) */
+    /* while the owner is locked, `from` does not move in its space (anon_move) */
+    page_owner_lock(own);
     to->priv = from->priv;
     to->index = from->index;
     atomic_fetch_or(&to->flags, flags);

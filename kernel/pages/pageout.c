@@ -49,7 +49,7 @@ static uint32_t dopageflush = 1, doiflush = 1, pageout_timescale = 1;
 
 #define PAGES_MAX (1ul << 30) /* 4 TiB; paging_setup() limits values to this machine's memory */
 
-/* Whether the policy has priority_paging and cachefree; Solaris 8 and later have neither. */
+/* Whether the policy uses priority_paging and cachefree, which Solaris 8 and later do not have. */
 static bool before_solaris_8(void)
 {
     return pageout_policy < 2;
@@ -106,12 +106,13 @@ static _Atomic bool kicked;
 static _Atomic uint64_t progress; /* calls of pageout_freed() while threads waited */
 /* `progress` when a thread last gave up waiting: threads are not throttled until it changes. */
 static _Atomic uint64_t in_vain = UINT64_MAX;
-static uint64_t other_frames; /* not freeable, and not counted by mem_unpageable() */
+/* frames that cannot be freed and that mem_unpageable() does not count */
+static uint64_t other_frames;
 
 /*
  * Divides the time `ns` of a daemon by pageout_timescale.  If the times of the modelled disks are divided by a
- * number, the times of the daemons must be divided by it, too.  Otherwise a disk fills all memory between two
- * of their rounds, which a disk with real times never does.
+ * number, the times of the daemons must be divided by it, too.  Otherwise a disk would fill all
+ * memory between two rounds of a daemon, which a disk with real times never does.
  */
 static uint64_t scale_pageout_time(uint64_t ns)
 {
@@ -218,8 +219,8 @@ uint64_t pageout_promisable(void)
 
 /*
  * Frames that the hands have passed since a page was last freed, pushed, or seen in I/O.  After
- * BARREN_TURNS turns of the circle, there is nothing to take.  Without this counter, a useless wait would end
- * only by the number of waits, after minutes.
+ * BARREN_TURNS turns of the circle without such a page, no page can be taken.  Without this
+ * counter, a useless wait would end only by the number of waits, after minutes.
  */
 static _Atomic uint64_t barren;
 #define BARREN_TURNS 4u
@@ -258,15 +259,18 @@ static bool is_pageout_daemon(void)
     return curthread == pageout_thread;
 }
 
-/* Frames that only the daemon may take, because it needs some to write pages to the disk. */
+/*
+ * Number of frames that only the daemon may take, because it needs frames to write pages to the
+ * disk.
+ */
 static uint64_t daemon_reserve(void)
 {
     return pageout_reserve < throttlefree ? pageout_reserve : throttlefree / 2;
 }
 
 /*
- * The number of frames that the caller must leave free.  An ordinary user leaves some to the superuser, for
- * commands that end processes.
+ * The number of frames that the caller must leave free.  An ordinary user leaves some frames to the
+ * superuser, who needs them for commands that end processes.
  */
 static uint64_t frames_to_leave(void)
 {
@@ -280,7 +284,10 @@ bool pageout_may_take(void)
     return count_free_frames() >= frames_to_leave() || is_pageout_daemon();
 }
 
-/* Frees pages of the node's cache list; after a failed attempt, of the cache list of any node.  Returns how many. */
+/*
+ * Frees pages of the node's cache list; after a failed attempt, of the cache list of any node.
+ * Returns their number.
+ */
 static unsigned reclaim_cached_pages(const struct mem_need *need)
 {
     const struct mem_node *n = &mem_nodes[need->node];
@@ -315,7 +322,7 @@ static void throttle_allocation(void)
         in_vain = since;
 }
 
-/* No frame was free: waits until one is.  false: after HOPELESS waits in a row without a freed page. */
+/* Waits until a frame is free.  false: there were HOPELESS waits in a row without a freed page. */
 static bool wait_for_frame(void)
 {
     uint64_t since = progress, now;
@@ -416,8 +423,9 @@ static enum page_verdict judge_page(const struct round *r, const struct page_see
 }
 
 /*
- * Whether few (at most 16) segments or private objects can map the page.  Then the mappings of its whole
- * cluster can be searched quickly, which happens with interrupts off.
+ * Whether few (at most 16) segments or private objects can map the page.  If so, the mappings of
+ * its whole cluster can be searched quickly.  That matters because interrupts are off during the
+ * search.
  */
 static bool is_in_few_spaces(const struct scan_page *sp)
 {
@@ -431,9 +439,9 @@ static bool is_in_few_spaces(const struct scan_page *sp)
 }
 
 /*
- * Takes an anonymous page, and those neighbours in its aligned cluster that the hand would take, too.  So they
- * get adjacent slots on the disk, and can be read back together.  The caller has locked the owner; the function
- * unlocks it.
+ * Takes an anonymous page, and also those neighbours in its aligned cluster that the hand would
+ * take.  So these pages get adjacent slots on the disk, and can be read back together.  The caller
+ * has locked the owner; the function unlocks it.
  */
 static void take_cluster_unlock(struct round *r, const struct scan_page *sp, enum hand hand)
 {
@@ -493,14 +501,14 @@ static bool check_page(struct round *r, struct page *pg, enum hand hand)
 
 static struct scan_pos front, back;
 
-/* Moves the hands for one round, of which there are four in a second.  Returns the number of pages taken. */
+/* Moves the hands for one round (a second has four rounds).  Returns the number of pages taken. */
 static uint64_t scan_round(void)
 {
     struct round r = {.p = load_paging_tunables(), .swap = swap_room() || swap_kept() != 0};
     uint64_t goal = paging_goal(&r.p, freemem(), deficit, needfree != 0), done = 0, looked = 0;
     uint64_t budget = paging_percent(&r.p, freemem()) * scale_pageout_time(ROUND_NS) / 100;
     uint64_t start = clock_mono_ns();
-    const unsigned check = 256; /* frames between looks at the clock */
+    const unsigned check = 256; /* the clock is read after each 256 frames */
 
     victims_init(&r.v);
     while (done < goal && freemem() < paging_mark(&r.p) + needfree && looked < 2 * r.p.physmem) {
@@ -552,14 +560,15 @@ static void pageout_main(void *arg)
         else
             fruitless = 0;
         po_share = paging_share(po_share, fruitless, freemem() > p.lotsfree);
-        if (needfree != 0 && fruitless != 0) /* nothing to take: wait until disks have finished */
+        /* there is no page to take: wait until disks have written some */
+        if (needfree != 0 && fruitless != 0)
             thread_sleep_ns(scale_pageout_time(NS_PER_S / 100));
     }
 }
 
 /* ---- fsflush --------------------------------------------------------------------------------- */
 
-#define PATIENCE 16 /* attempts to lock an owner before the page is left to the next turn */
+#define PATIENCE 16 /* attempts to lock an owner; after them the page waits for the next turn */
 
 /*
  * Starts writing the dirty pages of a cluster, if this frame holds the first page of the cluster that is in
@@ -576,7 +585,7 @@ static void flush_cluster(struct page *pg)
             return;
         cpu_pause();
     }
-    if ((atomic_load(&pg->flags) & PG_DISK) == 0) { /* the frame has another use now */
+    if ((atomic_load(&pg->flags) & PG_DISK) == 0) { /* the frame has got another use meanwhile */
         scan_unlock(&sp);
         return;
     }

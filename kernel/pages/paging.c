@@ -5,7 +5,8 @@
 #include "pages/paging.h"
 
 #define LOTSFREE_MIN (512ul << 10) /* bytes */
-#define LOTSFREE_MAX 30u /* % of memory, as the manual advises; more leaves too little for use */
+/* % of memory, as the manual advises; a higher value leaves too little memory for programs */
+#define LOTSFREE_MAX 30u
 #define FASTSCAN_MAX (64ul << 20) /* bytes a second */
 #define SLOWSCAN_MAX 100u         /* pages a second */
 #define MAXPGIO      40u          /* two thirds of a disk's 60 revolutions a second */

@@ -76,7 +76,7 @@ static struct dirty_set {
     struct cv unpinned; /* object_io_fini() waits here for pins */
 } dirty_sets[DIRTY_SETS];
 
-static struct mutex all_mutex; /* one object_writeback_all() at a time */
+static struct mutex all_mutex; /* lets only one object_writeback_all() run at a time */
 
 void pcache_boot(void)
 {
@@ -178,7 +178,7 @@ void pcache_forget(struct vm_object *o, struct page *pg)
         set_page_clean(o, pg);
 }
 
-#define UNMAPPED_BATCH 64 /* most pages looked at while the lock is held */
+#define UNMAPPED_BATCH 64 /* most pages that are looked at while the lock is held */
 
 void pcache_unmapped(struct vm_object *o, uint64_t first, uint64_t last)
 {
@@ -403,10 +403,10 @@ int object_writeback(struct vm_object *o, uint64_t first, uint64_t last, enum wr
 }
 
 /*
- * A page has been written.  If the pageout daemon wanted the page, and the page is still clean and unused,
- * takes it out of the tree and returns true: the caller then drops the tree's reference.  With a cache list,
- * puts the page on that list instead.  The caller holds o->lock; after its release the object may be freed
- * (I3).
+ * A page has been written.  If the pageout daemon started the write in order to free the page, and
+ * the page is still clean and unused, takes the page out of the tree and returns true: the caller
+ * then drops the tree's reference.  With a cache list, puts the page on that list instead.  The
+ * caller holds o->lock; after its release the object may be freed (I3).
  */
 static bool end_page_writeback(struct vm_object *o, struct page *pg)
 {
@@ -414,7 +414,10 @@ static bool end_page_writeback(struct vm_object *o, struct page *pg)
 
     page_done(pg, PG_WRITEBACK | PG_RECLAIM);
     if (atomic_load(&o->zaps) != 0)
-        return false; /* a TLB may still lead to the frame, although no table does: as.h I8 */
+        /*
+         * a TLB may still have a translation of the frame, although no page table has one: as.h I8
+         */
+        return false;
     if (cachelist_on) {
         cachelist_put(pg, false);
         return false;
@@ -426,7 +429,10 @@ static bool end_page_writeback(struct vm_object *o, struct page *pg)
     return true;
 }
 
-/* Wakes up writers that need not wait any longer, because one of `before` pages in flight has been written. */
+/*
+ * One of `before` pages in flight has been written: wakes up the writers that need not wait any
+ * longer.
+ */
 static void wake_throttled_writers(struct object_io *io, uint64_t before)
 {
     struct throttle t = {ufs_WRITES != 0, ufs_HW, ufs_LW};
@@ -464,7 +470,7 @@ void object_write_done(struct page *pg, int err)
     drop = end_page_writeback(o, pg);
     spin_unlock(&o->lock);
     if (drop)
-        page_release(pg); /* the tree's */
+        page_release(pg); /* the reference of the tree */
     page_release(pg);
 }
 
@@ -487,7 +493,7 @@ static void wait_range_writeback(struct vm_object *o, uint64_t first, uint64_t l
     spin_unlock(&o->lock);
 }
 
-/* The counts of failed writes; *err: the error of the last one. */
+/* The counts of failed writes; *err: the error of the last failed write. */
 static struct write_tally get_write_tally(struct vm_object *o, int *err)
 {
     struct write_tally t;
@@ -507,7 +513,10 @@ int object_sync(struct vm_object *o, uint64_t first, uint64_t last)
     if (o->io == NULL)
         return 0;
     start = after = get_write_tally(o, &err);
-    do { /* again, if a write that had begun before was postponed: its pages are dirty again */
+    do {
+        /*
+         * repeat if a write that had begun before was postponed, because its pages are dirty again
+         */
         before = after;
         if (atomic_load_explicit(&o->io->nwriteback, memory_order_relaxed) != 0)
             object_hurry(o, true);
@@ -559,8 +568,8 @@ void object_writeback_all(bool (*want)(void *owner, void *arg), void *arg)
 {
     mutex_enter(&all_mutex);
     for (unsigned i = 0; i < DIRTY_SETS; i++)
-        for (unsigned n = count_dirty_objects(&dirty_sets[i]); n > 0;
-             n--) { /* once for each: unwritable ones stay */
+        for (unsigned n = count_dirty_objects(&dirty_sets[i]); n > 0; n--) {
+            /* one attempt for each object: objects that cannot be written stay on the list */
             struct object_io *io = pin_first_object(&dirty_sets[i]);
 
             if (io == NULL)

@@ -68,7 +68,7 @@ struct page *object_page_new(struct vm_object *o, uint64_t index)
     return pg;
 }
 
-/* insert_file_page() without waiting for memory. */
+/* Like insert_file_page(), but does not wait for memory. */
 static int try_insert_page(struct vm_object *o, struct page *pg, bool below)
 {
     int err = 0;
@@ -181,9 +181,9 @@ static int insert_busy_page(struct vm_object *o, uint64_t index, const struct pl
 
 /*
  * Starts reading those pages of `want` that are absent.
- * @need  the page that is needed; NO_PAGE: none is
- * @pl    the placement of that page.  The placement of the others, which get PG_AHEAD, follows from their
- *        distance to it.  NULL: as for read() and write()
+ * @need  the page that is needed; NO_PAGE: no page is needed
+ * @pl    the placement of the needed page.  The placement of the other pages, which get PG_AHEAD,
+ *        follows from their distance to it.  NULL: as for read() and write()
  * @out   the needed page, with a reference; unchanged if its read was not started
  * 0, or the reason why the needed page is not read: -EEXIST, -ENXIO, -ENOMEM.
  */
@@ -193,7 +193,8 @@ static int start_reading_run(struct vm_object *o, struct page_run want, uint64_t
     struct placement at = pl != NULL ? *pl : (struct placement){0};
     struct page *run[PCACHE_CLUSTER_MAX], *pg;
     unsigned n = 0, ahead = 0;
-    bool sure = need == NO_PAGE; /* the needed page is being read: later errors just end the loop */
+    /* the needed page is being read, so a later error only ends the loop */
+    bool sure = need == NO_PAGE;
     uint64_t i;
     int err = 0;
 
@@ -243,7 +244,7 @@ static struct page *hold_cached_page(struct vm_object *o, uint64_t index, bool *
 
 /*
  * Reads the page at `index`, which was absent, and the rest of `run`.  0, -ENOMEM, -EIO, -ENXIO, or 1: another
- * thread has inserted that page.
+ * thread has inserted the page at `index`.
  */
 static int read_absent_page(struct vm_object *o, uint64_t index, struct page_run run,
                             const struct placement *pl, struct page **out)
@@ -262,7 +263,10 @@ static int read_absent_page(struct vm_object *o, uint64_t index, struct page_run
     return -EIO;
 }
 
-/* A touch of a page without PG_REFERENCED.  With READ_ONCE the hands of the pageout daemon do not see it. */
+/*
+ * Records a touch of a page without PG_REFERENCED.  With READ_ONCE the hands of the pageout daemon
+ * do not see it.
+ */
 static void touch_cached_page(struct vm_object *o, struct page *pg, unsigned advice)
 {
     uint32_t mark = (advice & READ_ONCE) != 0 ? 0 : PG_REFERENCED;
@@ -335,8 +339,9 @@ int object_page_read(struct vm_object *o, uint64_t index, uint64_t want, const s
 }
 
 /*
- * Moves *first to the first absent page at or after it.  Returns how many pages are absent from there on,
- * at most `most`; 0: none up to `last`, or none among the first PCACHE_CLUSTER_MAX.
+ * Moves *first to the first absent page at or after it.  Returns the number of consecutive absent
+ * pages from there on, at most `most`; 0: no page up to `last`, or among the first
+ * PCACHE_CLUSTER_MAX, is absent.
  */
 static uint64_t find_absent_run(struct vm_object *o, uint64_t *first, uint64_t last, uint64_t most)
 {

@@ -85,7 +85,10 @@ unsigned place_lgrp(const struct placement *pl)
     return home;
 }
 
-/* A frame with the colour for page `index`; the colours of the object or address space begin at `start`. */
+/*
+ * Allocates a frame with the colour of page `index`; `start` is the colour offset of the object or
+ * address space.
+ */
 static struct page *alloc_colored(unsigned node, unsigned flags, uint64_t index, unsigned start)
 {
     uint64_t color = index + start + (consistent_coloring == 0 ? index / page_colors : 0);
@@ -103,7 +106,7 @@ static struct page *alloc_on_node(unsigned node, unsigned order, unsigned flags,
 
 /*
  * Allocates a block from the nodes of MPOL_BIND: from `node` first, then from the nodes nearest to lgroup
- * `near`.  NULL: none has a block.
+ * `near`.  NULL: no node has a free block.
  */
 static struct page *alloc_bound_once(unsigned node, unsigned near, unsigned order, unsigned flags,
                                      uint64_t index, unsigned start)

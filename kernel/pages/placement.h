@@ -20,7 +20,8 @@ unsigned place_lgrp(const struct placement *pl);
  * ALLOC_WAIT even after waiting.  The caller must hold no spin lock.
  * @flags  enum alloc_flags
  * @index  number of the page in its object, which chooses the colour
- * place_page_colored - like place_page(), but the colours of the object begin at `start`.
+ * place_page_colored - like place_page(), but adds the colour offset `start` of the object to
+ * `index`.
  */
 struct page *place_page(const struct placement *pl, unsigned order, unsigned flags, uint64_t index);
 struct page *place_page_colored(const struct placement *pl, unsigned order, unsigned flags,

@@ -6,7 +6,8 @@
  *             that case an insertion adds an inner node at the highest bit group in which the new index and the
  *             old subtree differ.  If a removal leaves an inner node with one child, the child takes its place
  *             (I1).
- *             Most look-ups hit the same leaf as the one before.  It is kept in `hint`.
+ *             Most look-ups hit the same leaf as the previous look-up.  This leaf is kept in
+ *             `hint`.
  * LOCKING     The caller holds the lock of the tree's owner.
  * SEE ALSO    tests/host/test_radix.c
  */
@@ -261,7 +262,7 @@ void *radix_next_tagged(struct radix *r, uint64_t *index, enum radix_tag tag)
     return r->root != NULL ? next_tagged_below(r->root, *index, tag, index) : NULL;
 }
 
-/* radix_next_leaf() for the tree below `n`. */
+/* Like radix_next_leaf(), for the part of the tree below `n`. */
 static struct radix_node *next_leaf_below(struct radix_node *n, uint64_t index)
 {
     uint64_t first = radix_node_base(n);

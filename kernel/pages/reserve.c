@@ -3,8 +3,9 @@
  * reserve.c - reservation: the kernel promises memory only if there is enough.
  *
  * THEORY      If the kernel promises more memory than there is, a program fails at a store, where it cannot
- *             handle the error.  Some memory will need a frame or a swap slot for each page.  Such memory is
- *             reserved when it is mapped: private writable memory, stacks, and shared memory without a file.
+ *             handle the error.  Private writable memory, stacks, and shared memory without a file
+ *             can need a frame or a swap slot for each page.  Such memory is reserved when it is
+ *             mapped.
  *             Then mmap, brk, fork or the growth of a stack fails, and a store to promised memory does not.
  *             MAP_NORESERVE requests no promise for private memory.  Shared memory is always promised,
  *             because it belongs to no process that could be ended to free it.
@@ -13,14 +14,15 @@
  *             is for the superuser only.  Once the rest is promised, an ordinary user gets no page tables
  *             beyond those that promised memory needs, and no kernel buffers (mem/usermem.h).
  *             tmpfs takes memory only if it is not promised.  The kernel takes what it needs.  Each promise
- *             takes this into account at once.  Otherwise processes with small reservations, for which the
- *             kernel needs much memory, could take the last part.
+ *             takes the present use by the kernel into account.  Otherwise processes with small
+ *             reservations, for which the kernel needs much memory, could take the last part.
  *             A space reserves some pages more than it needs, so that most changes touch only its own
  *             counter.
  * INVARIANTS  I1  need_pages of a space is the sum of what its segments need (seg.c); outside of changes it is
  *                 <= pages
- *             I2  promised is the sum, over spaces, of pages, RESERVE_TABLES and charged_tables, and
- *                 of shared objects; the page tables that all this needs are added in fits_commit_limit()
+ *             I2  `promised` is the sum of `pages`, RESERVE_TABLES and `charged_tables` of all
+ *                 spaces, plus the pages of shared objects; fits_commit_limit() adds the page
+ *                 tables that these pages need
  * LOCKING     The caller holds the lock of the space for writing.  `promised` and `pageable` are atomic.
  * SEE ALSO    docs/memory.md, docs/pageout.md
  */
@@ -45,15 +47,18 @@ static int64_t commit_limit(void)
 }
 
 /*
- * The number of pages that only the superuser is promised, for a login and for commands that end processes
- * (Linux: admin_reserve_kbytes).
+ * The number of pages that are promised only to the superuser, for a login and for commands that
+ * end processes (Linux: admin_reserve_kbytes).
  */
 static int64_t admin_reserve(int64_t lim)
 {
     return min_of(lim / 16, (int64_t)((8ul << 20) / PAGE_SIZE));
 }
 
-/* Whether `total` pages and the page tables for them can be promised, if the last of them are for the caller. */
+/*
+ * Whether `total` pages and the page tables for them can be promised, if the last pages of `total`
+ * are for the caller.
+ */
 static bool fits_commit_limit(int64_t total)
 {
     int64_t lim = commit_limit(), all = total + total / PT_ENTRIES;

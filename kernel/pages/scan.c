@@ -6,21 +6,23 @@
  *             its page.  But that owner may be freed before the scanner has its lock.  Pages hold no reference
  *             to their owner, because allocating and freeing pages must be cheap.
  *             So each scanner has a number in looking[].  It makes the number odd, reads the name, tries
- *             the lock, checks that the page is still in a tree there, and makes the number even.  A page
- *             that leaves its tree forgets the object or is freed (object_remove_page).  After that, before the
- *             object is freed, pageout_quiesce() waits while a number is odd.  The wait takes some dozens of
- *             instructions, and happens only if a scanner is between these two steps.
+ *             the lock, checks that the page is still in a tree of that owner, and makes the number
+ *             even.  A page that leaves its tree forgets the object or is freed
+ *             (object_remove_page).  After that, before the object is freed, pageout_quiesce()
+ *             waits while a number is odd.  The wait takes some dozens of instructions, and happens
+ *             only if a scanner has made its number odd and not yet even again.
  *             The flags and the name of a descriptor are read twice, to detect that the frame changed its
  *             use in between.
  * LOCKING     The lock of the family or object is only tried.  Locks of objects of the family are taken after
- *             it.
+ *             the family's lock.
  * SEE ALSO    pageout.c
  */
 #include "pages/scan.h"
 
 #include "pages/pageout.h"
 
-static _Atomic uint32_t looking[SCANNERS]; /* odd: between reading a name and holding its lock */
+/* odd: the scanner has read a name and does not yet hold the lock */
+static _Atomic uint32_t looking[SCANNERS];
 
 void pageout_quiesce(void)
 {
@@ -86,7 +88,7 @@ enum scan_use scan_use(const struct page *pg)
     if ((flags & (PG_UNPAGEABLE | PG_PT | PG_SLAB)) != 0)
         return SCAN_UNPAGEABLE;
     if ((flags & PG_HEAD) != 0)
-        return SCAN_OTHER; /* a 2 MiB page of a program, which stays */
+        return SCAN_OTHER; /* a 2 MiB page of a program, which is never reclaimed */
     if ((flags & PG_DISK) != 0)
         return SCAN_DISK;
     if ((flags & PG_ANON) != 0)

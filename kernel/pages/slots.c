@@ -29,7 +29,9 @@ static unsigned count_free_row(const struct slots *s, uint64_t at, unsigned want
     return n;
 }
 
-/* The first slot of the next word that is all free; there is one (I2). */
+/*
+ * The first slot of the next word that is all free; the caller has checked that there is one (I2).
+ */
 static uint64_t next_free_word(const struct slots *s)
 {
     uint64_t words = s->pages / WORD, w = s->next / WORD;
@@ -40,7 +42,7 @@ static uint64_t next_free_word(const struct slots *s)
     return w * WORD;
 }
 
-/* The next free slot; there is one. */
+/* The next free slot; the caller has checked that one is free. */
 static uint64_t next_free_slot(const struct slots *s)
 {
     uint64_t at = s->next;

@@ -74,7 +74,9 @@ static inline void set_swap_place(struct page *pg, struct swap_place p)
     pg->swap_slot = (uint32_t)p.slot;
 }
 
-/* Takes over the slot of a page that keeps one, and clears PG_SLOT; false: the page keeps none. */
+/*
+ * If the page keeps a slot, takes over the slot and clears PG_SLOT; false: the page keeps no slot.
+ */
 static bool claim_swap_slot(struct page *pg, struct swap_place *out)
 {
     *out = swap_place_of(pg);
@@ -106,7 +108,7 @@ void swap_free_slot(struct page *pg)
 
 /*
  * Makes a stand-in for `pg` at a slot, with one reference; NULL: no memory.  page_replace_unlock() fills in the
- * rest.
+ * other fields.
  */
 static struct page *standin_new(const struct page *pg, struct swap_place p)
 {
@@ -163,7 +165,7 @@ static void transfer_free(struct dying *d)
     kmem_free(t);
 }
 
-/* Drops a reference unless it is the last one.  Returns whether it was dropped. */
+/* Drops a reference unless it is the last reference.  Returns whether it dropped the reference. */
 static bool release_unless_last(struct vm_object *o)
 {
     uint32_t n = atomic_load(&o->refs);
@@ -236,10 +238,10 @@ static void swap_write_done(struct blk_req *r)
     for (unsigned i = 0; i < t->n; i++) {
         if ((r->bad >> i & 1) != 0) {
             swap_retire(t->standin[i]->swap_area);
-            t->standin[i]->swap_area = SWAP_AREAS; /* so that the bad slot stays in use */
+            t->standin[i]->swap_area = SWAP_AREAS; /* so that the bad slot stays marked as in use */
             page_release(t->standin[i]);
             release_page_unlock(t->frame[i]);
-        } else { /* if no object names the page any more, this frees the slot */
+        } else { /* this frees the slot if no object names the page any more */
             page_replace_unlock(t->owner[i], t->frame[i], t->standin[i], 0);
             count_anon_freed();
             freed++;
@@ -344,7 +346,7 @@ struct swap_out_result swap_out(struct page **pages, struct page_owner *owners, 
 
 /*
  * Called when the contents of a frame have been read.  The frame replaces the stand-in, and takes over the slot
- * if it is allowed to keep it.  Drops the references to both.
+ * if swap_keep and swap_plenty() allow that.  Drops the references to frame and stand-in.
  */
 static void install_read_frame(struct page *frame, struct page *standin, struct page_owner own)
 {
@@ -378,7 +380,8 @@ static void swap_read_done(struct blk_req *r)
 
 /*
  * Finds the stand-in of page `index` of `o`, takes a reference to it, and makes it busy.  Its slot must be
- * adjacent to that of `next`.  NULL: there is none, or it is busy, or the last attempt to read its page failed.
+ * adjacent to that of `next`.  NULL: there is no such stand-in, it is busy, or the last attempt to
+ * read its page failed.
  */
 static struct page *lock_neighbour_standin(struct vm_object *o, uint64_t index,
                                            const struct page *next)
@@ -412,8 +415,9 @@ static struct page *alloc_swap_in_frame(const struct placement *pl, uint64_t ind
 
 /*
  * Finds up to `most` neighbours of `pg` on one side, makes their stand-ins busy, and allocates frames with
- * `flags` for them.  Returns how many; frame[] and standin[] get them, nearest first.
- * @step  -1 or 1: the side
+ * `flags` for them.  Returns their number.  Stores the frames in frame[] and the stand-ins in
+ * standin[], the nearest first.
+ * @step  the side: -1: before `pg`; 1: after `pg`
  */
 static unsigned gather_neighbours(struct vm_object *o, const struct page *pg,
                                   const struct placement *pl, int step, uint64_t most,
@@ -497,7 +501,7 @@ int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl,
             page_lock_wait(pg);
         return 0;
     }
-    there = pg->swap_area == SWAP_AREAS; /* it has been read, and a frame keeps the slot */
+    there = pg->swap_area == SWAP_AREAS; /* the page has been read, and its frame keeps the slot */
     if (!there) {
         atomic_fetch_and(&pg->flags, ~(uint32_t)PG_BAD);
         err = start_swap_in(o, pg, pl, around, wait);
@@ -514,7 +518,7 @@ int swap_in_around(struct vm_object *o, struct page *pg, const struct placement 
                    struct page_run within, struct around *a, unsigned advice)
 {
     struct page_run run = {pg->index, 1};
-    unsigned area = pg->swap_area; /* SWAP_AREAS: it has just been read */
+    unsigned area = pg->swap_area; /* SWAP_AREAS: the page has just been read */
     uint64_t end, wanted;
     int err;
 
@@ -531,12 +535,12 @@ int swap_in_around(struct vm_object *o, struct page *pg, const struct placement 
     return err;
 }
 
-#define LOOKS_PER_HOLD 128 /* most pages looked at while the lock is held */
+#define LOOKS_PER_HOLD 128 /* most pages that are looked at while the lock is held */
 
 /*
  * Whether the page is a stand-in that the caller looks for.
- * @ahead  look for any stand-in that is not being read; otherwise, for swapoff, for one on an area that is
- *         being removed
+ * @ahead  look for any stand-in that is not being read; otherwise, for swapoff, look for a stand-in
+ *         on an area that is being removed
  */
 static bool is_wanted_standin(const struct page *pg, uint32_t flags, bool ahead)
 {
@@ -550,7 +554,8 @@ static bool is_wanted_standin(const struct page *pg, uint32_t flags, bool ahead)
 /*
  * Looks at some pages from *index on for a wanted stand-in; *index advances.  true: *out is the stand-in, with
  * a reference, or NULL if there is none up to `last`.  false: the caller must call again; the lock was
- * released.  If an area is being removed, also frees its slots that pages in memory keep.
+ * released.  If an area is being removed, the function also frees the slots of this area that pages
+ * in memory keep.
  */
 static bool look_for_standin(struct vm_object *o, uint64_t *index, uint64_t last, bool ahead,
                              struct page **out)

@@ -4,7 +4,7 @@
  *
  * THEORY      A swap area is a set of page-sized slots on a disk, or in a file.  The blocks of a file are
  *             looked up once, when the area is added.  Before an area is removed, all pages on it are read
- *             back, and pages in memory that keep a slot there free it.
+ *             back, and the slots that pages in memory keep there are freed.
  *             A slot that could not be written is never used again.  So a disk that fails runs out of
  *             slots, and allocations of memory fail.
  * LOCKING     areas_lock (RANK_VM_TLB) guards slots and counts.  areas_mutex is held while an area is added or
@@ -157,7 +157,8 @@ static int swap_in_area(struct swap_area *a)
     return err != 0 ? err : as_each_anon(swap_in_object, a);
 }
 
-#define TRIES 200 /* attempts, every 10 ms: pages may be on their way out, spaces may be ending */
+/* attempts, one every 10 ms: pages may be on their way to swap, spaces may be ending */
+#define TRIES 200
 
 /* Repeats swap_in_area() until the area is empty.  Also returns -EBUSY: the area is not empty after TRIES attempts. */
 static int empty_swap_area(struct swap_area *a)

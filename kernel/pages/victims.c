@@ -59,7 +59,8 @@ struct page_seen page_seen_now(const struct scan_page *sp, struct tlb_batch *b)
     struct page_seen s = {
         .kind = anon ? KIND_ANON : pcache_kind(sp->own.obj),
         .busy = (flags & (PG_LOCKED | PG_WRITEBACK | PG_CACHED)) != 0 ||
-                !page_has_only(sp->pg, sp->own.family != NULL) || /* a private page is held */
+                /* own.family: the scanner has one reference */
+                !page_has_only(sp->pg, sp->own.family != NULL) ||
                 (sp->own.obj != NULL && sp->own.obj->locked),
         .dirty = anon || (flags & PG_DIRTY) != 0,
         .spaces = atomic_load(&sp->pg->mapcount),
@@ -92,7 +93,7 @@ static void free_file_page_unlock(struct page *pg)
     }
     spin_unlock(&o->lock);
     if (gone)
-        page_release(pg); /* the tree's */
+        page_release(pg); /* the reference of the tree */
     page_release(pg);
     if (!listed && !gone)
         return;
