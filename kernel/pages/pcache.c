@@ -414,10 +414,7 @@ static bool end_page_writeback(struct vm_object *o, struct page *pg)
 
     page_done(pg, PG_WRITEBACK | PG_RECLAIM);
     if (atomic_load(&o->zaps) != 0)
-        /*
-         * a TLB may still have a translation of the frame, although no page table has one: as.h I8
-         */
-        return false;
+        return false; /* a TLB can have a translation that no page table has: as.h I8 */
     if (cachelist_on) {
         cachelist_put(pg, false);
         return false;

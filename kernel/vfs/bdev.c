@@ -7,9 +7,9 @@
  *             A disk that was opened has a vnode of its own, which is not one of the vnodes of the names in
  *             /dev; no directory entry leads to it.  The object of this vnode caches the disk's bytes.  All
  *             open files of the disk, under any name, read and write through this cache.
- *             The last close writes the dirty pages to the disk and drops all pages.  This is necessary
- *             because a file system on the disk has buffers of its own.  Programs and file systems see each
- *             other's changes only through the disk.
+ *             The last close writes the dirty pages to the disk and drops all pages.  Dropping the
+ *             pages is necessary because a file system on the disk has buffers of its own.
+ *             Programs and file systems see each other's changes only through the disk.
  *             With O_DIRECT, bytes move between program and disk through a buffer of the kernel, of at most
  *             PIECE bytes.  If a write covers only a part of a sector, the sector is read first.
  *             A read beyond the end of the disk returns 0 (end of file); a write there fails with -ENOSPC.
@@ -49,7 +49,7 @@ static struct mutex open_lock;
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-struct bdev_transfer { /* one request for some pages, until it is done */
+struct bdev_transfer { /* one request for some pages; exists until the request has ended */
     struct blk_req req;
     struct page *page[PCACHE_CLUSTER_MAX];
     struct blk_vec vec[PCACHE_CLUSTER_MAX];
@@ -71,7 +71,10 @@ static void bdev_pages_done(struct blk_req *r)
     kmem_free(t);
 }
 
-/* The number of bytes of page `index` that exist on the disk; less than a page only in the last one. */
+/*
+ * The number of bytes of page `index` that exist on the disk; less than PAGE_SIZE only in the last
+ * page.
+ */
 static uint32_t disk_bytes_in_page(const struct disk *d, uint64_t index)
 {
     return (uint32_t)min_of(PAGE_SIZE, disk_sectors(d) * SECTOR_SIZE - (index << PAGE_SHIFT));
@@ -109,8 +112,8 @@ static int bdev_submit_pages(struct vm_object *o, struct page **pages, unsigned 
 }
 
 /*
- * Transfers n pages with one request.  If there is no memory for the request, transfers them
- * one by one, and waits.
+ * Transfers n pages with one request.  If there is no memory for the request, transfers the
+ * pages one by one, and waits for each of them.
  */
 static int bdev_transfer_pages(struct vm_object *o, struct page **pages, unsigned n, enum blk_op op,
                                bool sync)
@@ -157,12 +160,13 @@ static const struct pager_ops bdev_pager = {
 
 /* ---- the vnode ------------------------------------------------------------------------------- */
 
-static void bdev_inactive(struct vnode *vn) /* never called: the first reference is never dropped */
+/* never called, because the first reference is never dropped */
+static void bdev_inactive(struct vnode *vn)
 {
 }
 
 static const struct vnodeops bdev_vnodeops = {.inactive = bdev_inactive};
-static struct vfs bdev_vfs = {.type = "bdev", .readonly = true}; /* read-only: no access times */
+static struct vfs bdev_vfs = {.type = "bdev", .readonly = true}; /* no access times are set */
 
 /* Returns the disk's vnode; the first open makes the vnode.  NULL: no memory.  The caller holds open_lock. */
 static struct bdev *bdev_find_or_create(struct disk *d)
@@ -194,7 +198,7 @@ static int sync_disk(struct bdev *b)
 /*
  * Writes the dirty pages, then drops all pages.  If writing a page fails, all pages stay, so that fsync returns
  * the error.
- * @last  the disk is not open any more: drop the pages even after an error
+ * @last  the last open file is being closed: drop the pages even after an error
  */
 static int flush_and_invalidate(struct bdev *b, bool last)
 {

@@ -27,10 +27,10 @@
 
 struct fdtable {
     _Atomic uint32_t refs;
-    bool shared; /* its process has had several threads; never cleared */
+    bool shared; /* the process of the table has had several threads; never cleared */
     struct spinlock lock;
     uint32_t size; /* slots, a multiple of 64 */
-    uint32_t hint; /* index of a word of `open`, I2 */
+    uint32_t hint; /* index of the first word of `open` that can have a clear bit (I2) */
     struct file **files;
     uint64_t *open, *cloexec;
     struct file *files0[FD_INLINE];
@@ -273,7 +273,7 @@ int fd_check_lock(struct fdtable *t, int fd, struct file *f)
     same = fd_peek(t, fd) == f;
     spin_unlock(&t->lock);
     if (same)
-        return 0; /* a later close finds the lock and removes it */
+        return 0; /* a later close of fd will find and remove the lock */
     filelocks_closed(f, t);
     return -EBADF;
 }

@@ -48,7 +48,8 @@ struct file *file_alloc(const struct fileops *ops, struct vnode *vn, unsigned fl
 
     if (payer == NULL)
         return NULL;
-    f = kmem_cache_alloc_wait(file_cache); /* wait: the caller may have created a file by now */
+    /* wait for memory, because the caller may already have created a file */
+    f = kmem_cache_alloc_wait(file_cache);
     if (f == NULL) {
         usermem_return(payer, FILE_COST);
         return NULL;
@@ -209,7 +210,7 @@ const struct fileops vnode_fileops = {
     .readdir = vnode_readdir,
 };
 
-/* For O_PATH: such a file only marks a place in the tree, so it has no operations. */
+/* For O_PATH: such an open file only names a file of the tree, so it has no operations. */
 static const struct fileops path_fileops;
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -258,7 +259,7 @@ static int open_lookup(struct walk *w, int oflags, uint32_t mode, struct vnode *
     }
 }
 
-/* Checks permissions for a file that existed before.  O_TRUNC counts as writing. */
+/* Checks permissions for a file that existed before the open.  O_TRUNC counts as writing. */
 static int open_check(const struct fs_ctx *ctx, struct vnode *vn, int oflags)
 {
     unsigned acc = acc_mode((unsigned)oflags) | (oflags & O_TRUNC ? 2 : 0);

@@ -6,20 +6,21 @@
  *             are advisory: they do not stop reads and writes, only other locks.
  *             Each vnode has a list of locks.  A lock set by fcntl belongs to a descriptor table (a process),
  *             and is removed when the process closes any descriptor of the file.  A lock set by flock belongs
- *             to an open file, and is removed with it.  The two kinds never conflict with
- *             each other, as on Linux.
+ *             to an open file, and is removed when that file is closed.  The two kinds never
+ *             conflict with each other, as on Linux.
  *             Setting a lock on a range first removes the range from the owner's other locks.  The parts of
  *             these locks outside the range remain.  Then the new lock is added and merged with adjacent locks
  *             of the same type.
  *             Deadlock: an owner that waits for a range is recorded together with its blocker, the owner of
- *             the conflicting lock.  Before the thread sleeps, it follows the chain of blockers.  If the
- *             chain leads back to the waiting owner, the wait would never end, so the call fails with EDEADLK.
+ *             the conflicting lock.  Before the thread sleeps, it follows the chain from blocker to
+ *             blocker.  If the chain leads back to the waiting owner, the wait would never end, so
+ *             the call fails with EDEADLK.
  *             As on Linux, this is done for fcntl's locks only, and for at most CHAIN_MAX steps.
  *             Each lock is charged to the user that sets it (mem/usermem.h).  The call fails with ENOLCK if
  *             the user's memory limit is reached.
  * INVARIANTS  I1  locks of one kind and owner on one vnode do not overlap
  *             I2  a vnode's list is in order of `start`
- *             I3  w->blocker is NULL, or owns a lock that conflicts with the one that w waits for
+ *             I3  w->blocker is NULL, or owns a lock that conflicts with the lock for which w waits
  * LOCKING     A vnode's list is guarded by the mutex of a bucket, which is found by hashing the vnode's
  *             address.  A thread that waits for a lock sleeps on the bucket's cv.  waits_mutex, which comes
  *             after the bucket's mutex, guards the list of all waiting owners.
@@ -172,7 +173,7 @@ static int remove_lock_range(struct vnode *vn, const struct filelock *w, struct 
     return 0;
 }
 
-/* Extends `add` by the owner's adjacent locks of the same type, and removes these. */
+/* Extends `add` by the owner's adjacent locks of the same type, and removes those locks. */
 static void merge_adjacent_locks(struct vnode *vn, struct filelock *add)
 {
     struct filelock *l, *prev = NULL, *next;
@@ -212,7 +213,8 @@ static bool chain_leads_to(const void *from, const void *owner)
 }
 
 /*
- * Records that `w` waits for `blocker`.  -EDEADLK: `blocker` waits for w's owner, directly or through others.
+ * Records that `w` waits for `blocker`.  -EDEADLK: `blocker` waits for w's owner, directly or
+ * through other owners.
  */
 static int check_and_set_blocker(struct lock_wait *w, const void *blocker)
 {
@@ -310,7 +312,9 @@ static int change_locks(struct vnode *vn, const struct filelock *want, bool wait
 
 static int set_file_lock(struct vnode *vn, const struct filelock *want, bool wait)
 {
-    /* One for the new lock, and one for the second part if an old lock is cut in two. */
+    /*
+     * The size of two locks: the new lock, and the second part of an old lock that is cut in two.
+     */
     struct usermem *payer = usermem_charge(2 * sizeof(struct filelock));
     struct filelock *add = NULL, *spare = NULL;
     int err = -ENOMEM;

@@ -167,8 +167,8 @@ static int walk_special(struct walk *w, size_t len)
 /*
  * Does the walk.  With `parent`, it stops before the last component, and w->dir, w->last, w->len and w->slash
  * are set (w->len is 0 if the path has no further component).  Without `parent`, it goes to the end, and *out
- * is the vnode there, of any type, with a reference.  *out can be set after an error too.  The caller must release
- * it in both cases.
+ * is the vnode there, of any type, with a reference.  *out can be set even after an error.  If *out
+ * is set, the caller must release it.
  */
 static int walk_path(struct walk *w, bool parent, unsigned flags, struct vnode **out)
 {
@@ -287,7 +287,7 @@ int name_parent(const struct fs_ctx *ctx, struct vnode *at, const char *path, st
     return err;
 }
 
-/* Stores "/name" in buf before *pos, and moves *pos there.  -ERANGE: it does not fit. */
+/* Stores "/name" in buf before *pos, and moves *pos there.  -ERANGE: the name does not fit. */
 static int prepend_name(char *buf, size_t *pos, const char *name, size_t len)
 {
     if (*pos < len + 1)

@@ -13,7 +13,7 @@
  *                 the move is done
  * LOCKING     rename_lock -> directory -> child directory.  Of two directories the ancestor is locked first;
  *             unrelated directories are locked in order of address.  A directory that will be removed or
- *             replaced is locked too, so that no entry is made in it meanwhile.
+ *             replaced is also locked, so that no entry is made in it meanwhile.
  * SEE ALSO    name.c
  */
 #include "vfs/name.h"
@@ -110,8 +110,9 @@ int name_create(const struct fs_ctx *ctx, struct vnode *at, const char *path, en
 
 /*
  * Whether `cr` is allowed to make a further name for a file (Linux's protected_hardlinks).  The owner and root
- * are allowed to.  Other users must be able to read and write the file, and it must be a regular file that is not
- * set-id.  Otherwise a user could keep an old set-uid program after its removal, or use up the quota of another user.
+ * are allowed to do this.  Other users must be able to read and write the file, and it must be a
+ * regular file that is not set-id.  Otherwise a user could keep an old set-uid program after its
+ * removal, or use up the quota of another user.
  */
 static bool may_link(struct vnode *vn, const struct cred *cr)
 {
@@ -222,7 +223,7 @@ int name_unlink(const struct fs_ctx *ctx, struct vnode *at, const char *path, bo
         err = vn_changed(w.dir, false, err);
     }
     if (victim != NULL)
-        vn_release(victim); /* after the directory is unlocked, because it may free the file */
+        vn_release(victim); /* may free the file, so the directory must be unlocked before */
     walk_end(&w);
     return err;
 }
@@ -302,7 +303,7 @@ static int may_rename(const struct fs_ctx *ctx, struct renaming *r, unsigned fla
     if (m->mounted != NULL || (x != NULL && x->mounted != NULL) || m == ctx->root || x == ctx->root)
         return -EBUSY;
     if (m->type == VDIR && r->o.dir != r->n.dir)
-        return vn_access(m, 2, ctx->cred); /* because its ".." changes */
+        return vn_access(m, 2, ctx->cred); /* because the ".." of this directory changes */
     return 0;
 }
 

@@ -25,7 +25,7 @@
 #include "lib/errno.h"
 #include "mem/kmem.h"
 
-enum { ALWAYS = POLLERR | POLLHUP | POLLNVAL }; /* reported even if not requested */
+enum { ALWAYS = POLLERR | POLLHUP | POLLNVAL }; /* events that are reported even if not requested */
 
 #define NINLINE 10u /* entries on the stack: most callers wait for few files */
 
@@ -118,9 +118,9 @@ static void release_polled_files(struct poll_wait *w, unsigned nheld)
 }
 
 /*
- * Checks every file once, and returns the number of ready files.  If w is not NULL, also registers its poller
- * with each file, and keeps a reference to each in w->held.  Without w, a private table needs no references,
- * because only this thread could close its files.
+ * Checks every file once, and returns the number of ready files.  If w is not NULL, also registers
+ * w's poller with each file, and keeps a reference to each file in w->held.  If w is NULL, the
+ * files of a private table need no references, because only this thread could close them.
  */
 static long scan_pollfds(struct fdtable *t, struct pollfd *fds, unsigned n, struct poll_wait *w)
 {
@@ -205,7 +205,7 @@ long poll_files(struct fdtable *t, struct pollfd *fds, unsigned n, uint64_t dead
     cv_init(&w.cv);
     w.woken = false;
     w.held = w.held0;
-    if (n <= NINLINE / 2) /* a file may have two pollheads */
+    if (n <= NINLINE / 2) /* each file may need two entries */
         return wait_for_pollfds(t, fds, n, deadline, &w);
     w.p.size = 2 * n;
     w.p.entry = kmem_alloc(w.p.size * sizeof *w.p.entry);

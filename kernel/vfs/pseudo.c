@@ -8,7 +8,8 @@
  *             Positions in a directory: 0 is ".", 1 is "..", then the entries of the table,
  *             then COMPUTED + key.
  * INVARIANTS  P1  an open text file's f->data is its struct open_text until close
- * LOCKING     open_text.lock (sleeping) guards one open file's text against threads that share it
+ * LOCKING     open_text.lock (sleeping) guards the text of one open file, which several threads can
+ *             share
  * SEE ALSO    pseudo.h
  */
 #include "vfs/pseudo.h"
@@ -22,7 +23,7 @@ struct pseudo_vnode {
     struct vnode vn;
     const struct pseudo_node *node;
     struct pseudo_arg arg;
-    struct vnode *parent; /* with a reference; NULL for the root */
+    struct vnode *parent; /* the directory, with a reference; NULL: this is the root */
     char name[PSEUDO_NAME_MAX];
 };
 
@@ -284,7 +285,7 @@ static const struct vnodeops pseudo_ops = {
     .inactive = pseudo_inactive,
 };
 
-/* For links that lead to a file and not to a name. */
+/* The operations of links that lead to a file and not to a name. */
 static const struct vnodeops pseudo_direct_ops = {
     .readlink = pseudo_readlink,
     .follow = pseudo_follow,

@@ -91,8 +91,8 @@ void vn_note_read(struct vnode *vn, unsigned oflags)
 }
 
 /*
- * Reduces *n to the number of bytes that the limits allow at `off`.  -EFBIG: none; if RLIMIT_FSIZE is the reason,
- * also sends SIGXFSZ.
+ * Reduces *n to the number of bytes that the limits allow at `off`.  -EFBIG: no byte is allowed; if
+ * RLIMIT_FSIZE is the reason, also sends SIGXFSZ.
  */
 static int check_write_limits(loff_t off, size_t *n)
 {
@@ -160,7 +160,7 @@ static int write_memory_page(struct vnode *vn, struct file_write *w)
 /*
  * Called before the file grows to `size`: zeroes the last page from the old end up to the new end.  A program
  * can have stored bytes there through a mapping, and they must not become part of the file.  The disk has
- * zeros there, so the page is equal to the disk again and does not become dirty.  [W]
+ * zeros there, so after this the page is equal to the disk and does not become dirty.  [W]
  */
 static void zero_last_page_tail(struct vnode *vn, uint64_t size)
 {
@@ -180,7 +180,8 @@ static bool call_must_end(void)
 }
 
 /*
- * Frees the blocks, then the pages, beyond the end of the file, after a change that should have made it longer failed.
+ * Frees the blocks, then the pages, beyond the end of the file.  Called after a failed change that
+ * should have made the file longer.
  */
 static void drop_pages_beyond_end(struct vnode *vn)
 {
@@ -191,7 +192,10 @@ static void drop_pages_beyond_end(struct vnode *vn)
         vn->op->reserve(vn, 0);
 }
 
-/* Makes the steps of a write, at least one.  0: all bytes are written; otherwise the reason why not.  [W] */
+/*
+ * Makes the steps of a write, at least one.  0: all bytes are written; otherwise the reason why some bytes are
+ * not written.  [W]
+ */
 static int write_steps(struct vnode *vn, struct file_write *w)
 {
     for (;;) {
@@ -228,7 +232,7 @@ long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t *offp)
         err = write_steps(vn, &w);
     }
     if (unlikely(err != 0))
-        drop_pages_beyond_end(vn); /* a page may have been made there and not filled */
+        drop_pages_beyond_end(vn); /* a page beyond the end may have been made and not filled */
     if (w.left != total) {
         vn_times_now(vn, VA_MTIME);
         dirty_inode(vn);
@@ -257,7 +261,7 @@ static int zero_within_page(struct vnode *vn, uint64_t from, uint64_t to)
     if (err != 0 || pg == NULL)
         return err;
     if (vn->obj.io != NULL)
-        object_prepare_begin(pg); /* waits for one that still uses the old size */
+        object_prepare_begin(pg); /* also waits for an allocation that still uses the old size */
     bytes = (uint8_t *)page_to_virt(pg) + (from & (PAGE_SIZE - 1));
     if (vn->obj.io == NULL || memcmp(bytes, zeros, to - from) != 0) {
         whole = vn->obj.io == NULL || (pg->flags & PG_DIRTY) != 0 ||
@@ -371,7 +375,7 @@ int vn_fallocate(struct vnode *vn, int mode, loff_t off, loff_t len)
         return -EFBIG;
     }
     if (vn->obj.io != NULL && mode != 0)
-        return -EOPNOTSUPP; /* only truncation frees blocks */
+        return -EOPNOTSUPP; /* on a disk, only truncation frees blocks */
     rw_enter_write(&vn->lock);
     clear_setid(vn);
     /* Zero the tail first: a block that is allocated for the last page is written with the page's bytes. */

@@ -5,7 +5,7 @@
  * THEORY      A text is a chain of chunks, so that it grows without copying.  The chunks are small, so that
  *             statistics can be read even when memory is short and fragmented.  If there is no memory for a
  *             chunk, the text is marked as failed, and nothing more is added.  The chunks are charged to the
- *             user that reads (mem/usermem.h).
+ *             user that reads the file (mem/usermem.h).
  * LOCKING     A text has no lock; the caller must make sure that only one thread uses it at a time.
  * SEE ALSO    pseudo.h
  */

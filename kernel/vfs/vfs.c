@@ -9,8 +9,9 @@
  *             system's `covered` leads up to the directory.  A look-up that finds a vnode with `mounted` set
  *             goes on at the other side (vfs_cross).
  *             An unmount first sets vfs->leaving, then checks whether the file system is in use.  A look-up
- *             that reaches the mount in between waits.  It must not enter a file system that is about to go.
- *             It must not see the covered directory either, because the unmount can still fail.
+ *             that reaches the mount in between waits.  The look-up must not enter a file system
+ *             that is about to be unmounted, and must not see the covered directory, because the
+ *             unmount can still fail.
  * INVARIANTS  I1  vn->mounted == vfs iff vfs->covered == vn, and vfs holds a reference to vn
  * LOCKING     mount_mutex is held during mounting and unmounting, and guards the list.  cross_lock (RANK_VNODE)
  *             guards the pair of pointers of I1 and vfs->leaving.  A look-up takes cross_lock to go down.  To
@@ -135,7 +136,10 @@ int vfs_set_readonly(struct vfs *vfs, bool readonly)
     return -EBUSY;
 }
 
-/* `mount -o remount`: gives new options to the file system whose root is `dir`.  -EINVAL: it is no root. */
+/*
+ * `mount -o remount`: gives new options to the file system whose root is `dir`.  -EINVAL: `dir` is
+ * not a root.
+ */
 static int remount_vfs(struct vnode *dir, const char *options, unsigned flags)
 {
     struct vfs *vfs = dir->vfs;
@@ -149,7 +153,7 @@ static int remount_vfs(struct vnode *dir, const char *options, unsigned flags)
     if (vfs->op != NULL && vfs->op->remount != NULL) {
         err = vfs->op->remount(vfs, options, flags);
     } else if (*options != '\0') {
-        err = -EINVAL; /* it has no options */
+        err = -EINVAL; /* the file system has no options */
     } else {
         err = vfs_set_readonly(vfs, (flags & MS_RDONLY) != 0);
     }
@@ -180,14 +184,14 @@ static int attach_new_mount(struct vfs *vfs, struct vnode *dir)
 int vfs_mount(struct vnode *dir, const char *type, const char *source, const char *options,
               unsigned flags)
 {
-    /* Accepted and ignored: they change nothing here. */
+    /* These flags are accepted and have no effect. */
     const unsigned silent = MS_NODIRATIME | MS_SILENT | MS_RELATIME;
     const struct vfs_type *t = vfs_find_type(type);
     struct vfs *vfs;
     int err;
 
     if ((flags & ~(MS_RDONLY | MS_REMOUNT | MS_KEPT | silent)) != 0)
-        return -EINVAL; /* no bind mounts, no moving, ... */
+        return -EINVAL; /* bind mounts, moving a mount, ... are not supported */
     if (flags & MS_REMOUNT)
         return remount_vfs(dir, options, flags);
     if (t == NULL)
@@ -225,7 +229,8 @@ int vfs_unmount(struct vnode *root, unsigned flags)
     spin_lock(&cross_lock);
     vfs->leaving = true;
     spin_unlock(&cross_lock);
-    vn_release(root); /* the caller's reference: op->unmount counts references as "in use" */
+    /* drop the caller's reference, because op->unmount counts each reference as a use */
+    vn_release(root);
     err = vfs->op->unmount(vfs);
     if (err != 0)
         vn_hold(root);
@@ -303,7 +308,10 @@ void vfs_shutdown(void)
     mutex_exit(&mount_mutex);
 }
 
-/* Whether the caller owns the file or can write it.  madvise(2) evicts the pages of no other file (vm/cold.c). */
+/*
+ * Whether the caller owns the file or can write it.  madvise(2) evicts only pages of such files
+ * (vm/cold.c).
+ */
 bool vn_may_write(struct vnode *vn)
 {
     const struct cred *cr = proc_cred();

@@ -71,7 +71,7 @@ int vn_get_write(struct vnode *vn)
             return -ETXTBSY;
     } while (!atomic_compare_exchange_weak(&vn->writers, &n, n + 1));
     atomic_fetch_add(&vn->vfs->writers, 1);
-    /* Test this after counting: then vfs_set_readonly() sees our count, or we see its flag. */
+    /* Test `readonly` after counting: so vfs_set_readonly() sees our count, or we see its flag. */
     if (!vn->vfs->readonly)
         return 0;
     vn_count_write(vn, -1);
@@ -303,7 +303,8 @@ int vn_setattr(struct vnode *vn, unsigned mask, const struct vattr *va, const st
             return err;
     }
     rw_enter_write(&vn->lock);
-    err = check_setattr(vn, mask, va, cr, writable); /* again: the owner may have changed */
+    /* check again, because the owner may have changed */
+    err = check_setattr(vn, mask, va, cr, writable);
     if (err == 0)
         err = setattr_locked(vn, mask, va, cr);
     rw_exit_write(&vn->lock);

@@ -3,10 +3,11 @@
  * balloc.c - allocating and freeing blocks.
  *
  * THEORY      Each block group has a bitmap with one bit per block; a set bit means that the block is in use.
- *             A file that grows has a goal, the block after its last one.  If the goal is free, the file gets
- *             the goal.  If not, the file gets a place where eight consecutive blocks are free.  So the blocks
- *             of files that grow at the same time alternate in runs of eight, not one by one.  If there is no
- *             such place, the file gets the next free block.
+ *             A file that grows has a goal, the block after its last block.  If the goal is free,
+ *             the file gets the goal.  If not, the file gets the first of eight consecutive free
+ *             blocks.  So the blocks of files that grow at the same time alternate in runs of
+ *             eight, not one by one.  If there are no eight such blocks, the file gets the next
+ *             free block.
  *             A file without a goal starts at the next free block after the group's last allocation of this
  *             kind (block_hint).  So small files lie side by side and are written together.
  *             A group whose count of free blocks is 0 is skipped without a look at its bitmap.
@@ -14,7 +15,8 @@
  *             is on the disk.  Until then it must not be reused, because a crash would bring back the old
  *             file, which needs its old data.
  * INVARIANTS  I1  a bit set in `pending` is clear in the bitmap
- *             I2  the bitmap's bits for the group's own metadata are set (checked when it is first read)
+ *             I2  the bitmap's bits for the group's own metadata are set (checked when the bitmap
+ *                 is first read)
  * LOCKING     group.lock guards the bitmap, `pending` and the counts of a group.
  * SEE ALSO    ext.h (I3), docs/ext.md
  */
@@ -76,7 +78,8 @@ search_group_map(uint32_t (*next)(const uint8_t *, const uint8_t *, uint32_t, ui
 }
 
 /*
- * Chooses a free block of the group, which has n blocks, by the rules of THEORY.  Returns n if none is free.
+ * Chooses a free block of the group, which has n blocks, by the rules of THEORY.  Returns n if no
+ * block is free.
  * @from   where the search starts, counted from the first block of the group
  * @grows  the file has a goal
  * @exact  the goal lies in this group, at `from`
@@ -237,7 +240,10 @@ int ext_bfree_meta(struct handle *h, uint32_t start, uint32_t n)
 
     if (err == 0)
         err = ext_bfree(h, start, n);
-    /* only now: a block that could not be freed must stay in the transaction with its present contents */
+    /*
+     * only after success: a block that could not be freed must stay in the transaction with its
+     * contents
+     */
     for (uint32_t k = 0; k < n && err == 0; k++)
         jnl_forget(h, start + k);
     return err;

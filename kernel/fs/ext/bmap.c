@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * bmap.c - the block map of a file: which blocks of the disk it has, and allocating more.
+ * bmap.c - the block map of a file: which blocks of the disk it has, and allocating further blocks.
  *
  * THEORY      A file is an array of blocks, but its blocks can lie anywhere on the disk.  Its inode has 15
  *             pointers (block numbers):
  *               0 .. 11  point to the first 12 blocks of the file
  *               12       points to a block of pointers (an indirect block)
- *               13       points to a block of pointers to such blocks
+ *               13       points to a block of pointers to indirect blocks
  *               14       points to a block with one more level
  *             A look-up returns a whole run of consecutive blocks.  The last run is remembered in the inode,
  *             so a sequential reader seldom needs the pointers.
@@ -111,7 +111,7 @@ static uint32_t count_consecutive_pointers(const uint32_t *v, uint32_t n)
     return k;
 }
 
-/* ext_map() for a caller that holds map_lock. */
+/* Like ext_map(), for a caller that holds map_lock. */
 static int map_blocks_locked(struct ext_inode *i, uint64_t lblk, uint32_t max, uint32_t *pblk,
                              uint32_t *n)
 {

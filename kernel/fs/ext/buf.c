@@ -17,8 +17,8 @@
  *             I2  a thread needs the bucket's lock to increase refs from 0, and to remove a buffer from the
  *                 hash table; a buffer that is removed has refs 0
  *             I3  txn == NULL and ckpt == NULL: the bytes are those on the disk
- * LOCKING     buf_hash_lock[] guard the hash chains, buf_lock the list.  Both have RANK_BUF, and a thread never
- *             holds two of them.
+ * LOCKING     The locks buf_hash_lock[] guard the hash chains, and buf_lock guards the list.  Both
+ *             have RANK_BUF, and a thread never holds two of them.
  * TUNABLES    ext_buf_percent: largest share of memory, in percent, for the metadata of one file system
  * SEE ALSO    journal.c
  */
@@ -109,8 +109,8 @@ void buf_keep(struct ext_fs *fs, struct buf *b)
 }
 
 /*
- * Takes b out of the hash table if it is unused.  Returns whether it was.  While refs is 0 and this thread holds the
- * bucket's lock, txn and ckpt do not change.
+ * Takes b out of the hash table if b is unused.  Returns whether b was unused.  While refs is 0 and
+ * this thread holds the bucket's lock, txn and ckpt do not change.
  */
 static bool unhash_unused_buf(struct ext_fs *fs, struct buf *b)
 {
@@ -135,7 +135,8 @@ static bool try_evict_buf(struct ext_fs *fs)
     struct buf *b;
 
     spin_lock(&fs->buf_lock);
-    b = list_pop(&fs->bufs, struct buf, all); /* off the list, so no other thread frees it */
+    /* taken off the list, so that no other thread frees the buffer */
+    b = list_pop(&fs->bufs, struct buf, all);
     spin_unlock(&fs->buf_lock);
     if (b == NULL)
         return false;
@@ -154,13 +155,16 @@ bool bufs_shrink(struct ext_fs *fs)
 {
     unsigned freed = 0;
 
-    /* two rounds, because the first one can find the mark on every buffer */
+    /* two rounds, because the first round can find BUF_REFERENCED on every buffer */
     for (uint32_t left = 2 * fs->nbufs; left > 0 && freed < SHRINK; left--)
         freed += try_evict_buf(fs);
     return freed != 0;
 }
 
-/* The buffer of `block`, with a reference; NULL: not there.  The caller holds the lock of bucket k. */
+/*
+ * The buffer of `block`, with a reference; NULL: the buffer is not in memory.  The caller holds the
+ * lock of bucket k.
+ */
 static struct buf *find_buf_in_bucket(struct ext_fs *fs, uint32_t block, uint32_t k)
 {
     struct buf *b;

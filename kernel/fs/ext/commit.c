@@ -40,7 +40,10 @@ uint32_t jnl_log_block(const struct journal *j, uint32_t i)
     return x->start + i;
 }
 
-/* The number of blocks that one descriptor describes.  Its header and a UUID need the rest of its space. */
+/*
+ * The number of blocks that one descriptor describes.  The header and a UUID take the rest of the
+ * descriptor's space.
+ */
 static unsigned tags_in_block(const struct journal *j)
 {
     return (j->fs->bsize - (unsigned)sizeof(struct jbd_header) - 16) /
@@ -148,7 +151,10 @@ static void append_revoke_records(struct layout *l, const struct txn *t)
     }
 }
 
-/* Adds the n copies.  A descriptor with the places of the following copies precedes each run of them. */
+/*
+ * Adds the n copies.  A descriptor with the block numbers of the following copies precedes each run
+ * of copies.
+ */
 static void append_logged_buffers(struct layout *l, size_t n)
 {
     struct journal *j = l->j;
@@ -168,7 +174,10 @@ static void append_logged_buffers(struct layout *l, size_t n)
             p = append_control_block(l, JBD_DESCRIPTOR) + sizeof(struct jbd_header);
             k = 0;
         }
-        /* the block would look like a control block of the journal; `data` is a copy (copy_txn_buffers) */
+        /*
+         * escape a block that looks like a control block of the journal; `data` is a copy
+         * (copy_txn_buffers)
+         */
         if (*(uint32_t *)data == be32(JBD_MAGIC)) {
             *(uint32_t *)data = 0;
             flags |= JBD_TAG_ESCAPE;
@@ -234,8 +243,9 @@ static int write_in_place(struct journal *j, size_t n)
 }
 
 /*
- * Step 2: copies all buffers of the transaction and takes the buffers out of it.  Returns their number.  If
- * memory is short, some buffers get no copy.  Then *all is false, and these buffers themselves are written.
+ * Step 2: copies all buffers of the transaction and takes the buffers out of the transaction.
+ * Returns their number.  If memory is short, some buffers get no copy.  Then *all is false, and
+ * these buffers themselves are written.
  * Up to several MiB are copied without j->lock, because no handle is open or can begin.
  */
 static size_t copy_txn_buffers(struct journal *j, struct txn *t, bool *all)
@@ -254,7 +264,7 @@ static size_t copy_txn_buffers(struct journal *j, struct txn *t, bool *all)
         j->copies[n] = freed ? NULL : ext_block_alloc(j->fs);
         if (j->copies[n] == NULL && !freed) {
             *all = false;
-            /* a block that needs JBD_TAG_ESCAPE must have a copy: wait for memory, which is rare */
+            /* a block that needs JBD_TAG_ESCAPE must have a copy: wait for memory; this is rare */
             while (magic && (j->copies[n] = ext_block_alloc(j->fs)) == NULL)
                 thread_sleep_ns(10000000);
         }
@@ -306,7 +316,7 @@ static void write_ordered(struct journal *j, struct txn *t)
         if (next != NULL)
             list_push_back(&next->ordered, &i->olink);
         atomic_thread_fence(memory_order_release);
-        i->otxn = next; /* NULL: from now on the inode may be evicted */
+        i->otxn = next; /* if NULL, the inode can be evicted from now on */
         cv_broadcast(&j->cv);
     }
 }
@@ -401,7 +411,7 @@ static size_t copy_checkpoint_batch(struct journal *j)
         LIST_FOREACH (b, &t->ckpts, clink) {
             uint8_t *copy = j->spare + n * j->fs->bsize;
 
-            if (b->txn != NULL) /* it has bytes that are not committed */
+            if (b->txn != NULL) /* the buffer has bytes that are not committed */
                 continue;
             if (n == CKPT_BATCH)
                 goto out;

@@ -4,12 +4,13 @@
  *
  * THEORY      A directory is a file whose entries translate names into inode numbers.  Each of its blocks is
  *             filled by a chain of records of variable length.  A record with inode 0 is free.  The bytes of a
- *             record after its name are free too.
+ *             record after its name are also free.
  *             A block is checked when it is first read, and again after its buffer was changed for another
  *             purpose.  In addition, each step through the chain checks that the record lies inside the block
  *             (dirent_at).
- *             A directory of one block is searched linearly.  A larger one has an index (htree.c).  A larger
- *             directory that was made without an index stays without one and is searched linearly.
+ *             A directory of one block is searched linearly.  A larger directory has an index
+ *             (htree.c).  A larger directory that was made without an index gets no index and is
+ *             searched linearly.
  * INVARIANTS  I1  a block with BUF_CHECKED is a well-formed chain, and block 0 begins with "." and ".."
  *             I2  the blocks before block dir_hint had no free space when they were last searched
  * LOCKING     The caller holds the directory's vn->lock.
@@ -110,7 +111,9 @@ int ext_dir_append(struct handle *h, struct ext_inode *dir, struct buf **out, ui
     e->rec_len = (uint16_t)fs->bsize;
     atomic_fetch_or(&(*out)->flags, BUF_CHECKED);
     dir->vn.size += fs->bsize;
-    /* not later: the operation can still fail after the index has got a link to the block */
+    /*
+     * write the inode now: the operation can still fail after the index has got a link to the block
+     */
     ext_iwrite(h, dir);
     return 0;
 }
@@ -235,7 +238,8 @@ int ext_dir_add(struct handle *h, struct ext_inode *dir, const char *name, size_
 
         if (r <= 0)
             return r;
-        dir->flags &= ~(uint32_t)EXT_FL_INDEX; /* an unknown index: use the directory as a list */
+        /* this code cannot use the index: use the directory as a list */
+        dir->flags &= ~(uint32_t)EXT_FL_INDEX;
         ext_iwrite(h, dir);
     }
     return add_entry_linear(h, dir, name, len, ino, type);
@@ -304,7 +308,10 @@ int ext_dir_scan(struct ext_inode *dir, uint64_t off, dirent_fn fn, void *arg)
 
         if (err != 0)
             return err;
-        /* from the start of the block, because `off` can now lie inside a record that was merged */
+        /*
+         * begin at the start of the block, because `off` can now lie inside a record that was
+         * merged
+         */
         for (uint32_t k = 0; more && (e = dirent_at(fs, b->data, k)) != NULL; k += e->rec_len)
             if (base + k >= off && e->ino != 0)
                 more = fn(arg, e->name, e->name_len, e->ino, ext_dirent_vtype(fs, e),

@@ -6,9 +6,10 @@
  *             or three blocks.
  *             The index is a tree (Phillips, "A directory index for Ext2", 2001): one or two levels of
  *             index blocks above the blocks of entries, which are its leaves.  Block 0 is the root.
- *             Each index entry has a hash and a block number.  That block has the names from this hash up to
- *             the hash of the next index entry.  An index block looks like an empty directory entry, so code
- *             that does not know the index sees a list of entries.
+ *             Each index entry has a hash and a block number.  The block with this number has the
+ *             names from this hash up to the hash of the next index entry.  An index block looks
+ *             like an empty directory entry, so code that does not know the index sees a list of
+ *             entries.
  *             A full leaf is split in two by hash.  If names with the same hash are in both halves, the hash
  *             continues in the second half.  Then bit 0 is set in the hash of the second half's index entry.
  *             The tree grows and never shrinks.
@@ -60,7 +61,10 @@ static void release_probe(struct probe *p)
     }
 }
 
-/* The last of the n entries whose hash is not greater than `hash`; entry 0 if there is none. */
+/*
+ * The last of the n entries whose hash is not greater than `hash`; entry 0 if there is no such
+ * entry.
+ */
 static uint32_t find_covering_entry(const struct dx_entry *v, uint32_t n, uint32_t hash)
 {
     uint32_t lo = 1, hi = n;
@@ -85,7 +89,10 @@ static bool dx_node_is_valid(struct ext_fs *fs, const struct buf *b, uint32_t of
            *dx_count_of(v) <= *dx_limit_of(v);
 }
 
-/* Stores the block number of an index entry in *lblk.  -EUCLEAN: the directory has no such block, or it is the root. */
+/*
+ * Stores the block number of an index entry in *lblk.  -EUCLEAN: the directory has no such block,
+ * or the block is the root.
+ */
 static int get_child_block_number(struct ext_inode *dir, const struct dx_entry *e, uint32_t *lblk)
 {
     *lblk = e->block & 0x0fffffff;
@@ -317,7 +324,7 @@ static uint32_t offset_after_dots(struct ext_fs *fs, const struct buf *b)
 
 /*
  * Largest number of names with the same position.  A reader whose buffer is too small for all of them starts again
- * with the first, so with many such names it would never end.
+ * with the first of them, so a reader of too many such names would never end.
  */
 #define SAME_PLACE_MAX 4
 
@@ -342,7 +349,8 @@ static int batch_add(struct ext_inode *dir, struct batch *a, uint32_t lblk, unsi
     int err;
 
     if (a->n + most > a->room) {
-        unsigned room = a->room + max_of(most, a->room); /* at least doubled, so copies are rare */
+        /* the room is at least doubled, so that copies are rare */
+        unsigned room = a->room + max_of(most, a->room);
 
         v = ext_alloc(fs, room * sizeof *v);
         if (v == NULL)
@@ -402,7 +410,7 @@ static int batch_emit(struct ext_inode *dir, struct batch *a, uint64_t *off, dir
     return 0;
 }
 
-/* The same for "." and "..". */
+/* Like batch_emit(), for the entries "." and "..". */
 static int emit_dot_entries(struct ext_inode *dir, uint64_t *off, dirent_fn fn, void *arg)
 {
     struct ext_dirent *e;
@@ -503,7 +511,10 @@ static uint32_t item_size(const uint8_t *data, const struct item *t)
     return DIRENT_SIZE(((const struct ext_dirent *)(data + t->at))->name_len);
 }
 
-/* Fills block `to` with copies of the entries v[0..n) of block `from`; the last one extends to the end. */
+/*
+ * Fills block `to` with copies of the entries v[0..n) of block `from`; the last copy extends to the
+ * end of the block.
+ */
 static void pack_dirents(struct ext_fs *fs, uint8_t *to, const uint8_t *from, const struct item *v,
                          unsigned n)
 {

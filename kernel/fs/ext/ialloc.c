@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * ialloc.c - allocating and freeing inodes, and the choice of a group for a new one.
+ * ialloc.c - allocating and freeing inodes, and the choice of a group for a new inode.
  *
  * THEORY      Files that are used together should lie close together on the disk, but unrelated trees should
- *             be spread over it.  The rule is a simple form of Orlov's, which FreeBSD and Linux use.
+ *             be spread over the disk.  The rule is a simple form of Orlov's, which FreeBSD and
+ *             Linux use.
  *               directory in the root   the group with the most free inodes among the groups with at least an
  *                                       average share of free blocks
  *               other directory         the group of its parent, if that group has at least an average share of

@@ -82,7 +82,7 @@ static void remove_cached_inode(struct icache_part *p, struct ext_inode *i)
 
 /*
  * Frees the inode if only the cache has a reference, and the inode has no unfinished change or I/O.  Returns
- * whether it did.  The caller holds the part's lock.
+ * whether it freed the inode.  The caller holds the part's lock.
  */
 static bool try_evict_inode(struct icache_part *p, struct ext_inode *i)
 {
@@ -97,11 +97,12 @@ static bool try_evict_inode(struct icache_part *p, struct ext_inode *i)
         return false;
     remove_cached_inode(p, i);
     ASSERT(fs->rdonly || (!i->dirty && i->otxn == NULL), "ext.h: an inode leaves memory clean");
-    if (fs->rdonly) { /* after an error: its unfinished changes are lost */
+    if (fs->rdonly) { /* after an error, the unfinished changes of the inode are lost */
         ext_iundirty(i);
         jnl_unorder(i);
     }
-    list_remove(&i->orphan); /* it is on the list only after an error or when `leaving` */
+    /* the inode is on the list only after an error or when fs->leaving is set */
+    list_remove(&i->orphan);
     if (i->vn.type == VREG)
         fs->up->drop_pages(i, 0);
     ext_inode_free(i);

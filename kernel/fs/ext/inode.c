@@ -5,9 +5,10 @@
  * THEORY      An inode describes one file: its type, owner, size, times and block pointers.  On the disk, the
  *             inodes of a group form a table.
  *             An inode in memory keeps a reference to the buffer with its part of the table, so writing the
- *             inode takes only a few stores.  Some changes need not reach the disk immediately: times, and a
- *             new size within blocks that the file already has.  Inodes with such changes are put into
- *             fs->dirty and are written to the table before the next commit.
+ *             inode takes only a few stores.  Some changes need not reach the disk immediately:
+ *             changes of times, and a new size within blocks that the file already has.  Inodes
+ *             with such changes are put into fs->dirty and are written to the table before the next
+ *             commit.
  * INVARIANTS  I1  in the view of the running transaction, each field in the table has the value that the
  *                 inode in memory had at the last write
  * LOCKING     table_lock is needed because two threads can write one inode at the same time.  dirty_lock guards
@@ -97,7 +98,10 @@ int ext_ibuf(struct ext_inode *i)
     return buf_read(fs, d->inode_table + k / fs->ipb, &i->ibuf);
 }
 
-/* A link's size must be less than the result, which depends on whether the target is in a block or in the inode. */
+/*
+ * The limit of the size of a symbolic link: the size must be less.  The limit depends on whether
+ * the target is in a block or in the inode.
+ */
 static uint64_t symlink_size_limit(const struct ext_fs *fs, const struct ext_dinode *d)
 {
     uint32_t attribute_sectors = d->file_acl != 0 ? fs->spb : 0;
@@ -145,7 +149,8 @@ static int check_inode(struct ext_inode *i, const struct ext_dinode *d)
 /* Whether a list of extended attributes contains an access control list; true also if the list is damaged. */
 static bool attr_list_has_acl(const uint8_t *p, const uint8_t *end)
 {
-    while (end - p >= 4 && *(const uint32_t *)p != 0) { /* p[0], p[1]: length, kind of a name */
+    while (end - p >= 4 && *(const uint32_t *)p != 0) {
+        /* p[0]: length of a name; p[1]: kind of the name */
         if (p[1] == ATTR_ACL || end - p < 16 + p[0])
             return true;
         p += round_up(16u + p[0], 4u);
@@ -331,7 +336,7 @@ int ext_iload(struct ext_fs *fs, uint32_t ino, struct ext_inode **out)
     i->ibuf = probe.ibuf;
     i->ioff = probe.ioff;
     if (fs->jnl != NULL && !fs->rdonly)
-        i->tid = jnl_tid_of(fs, i->ibuf); /* a change from before its eviction can be uncommitted */
+        i->tid = jnl_tid_of(fs, i->ibuf); /* changes from before an eviction can be uncommitted */
     err = load_inode_fields(i, d);
     if (err != 0) {
         ext_inode_free(i);
@@ -384,7 +389,8 @@ int ext_iflush_one(struct ext_inode *i)
         return err;
     /* before clearing `dirty`: an fsync that finds the inode clean must wait for this transaction */
     i->tid = jnl_tid(&h);
-    ext_iundirty(i); /* before ext_iwrite(): any later change makes the inode dirty again */
+    /* call this before ext_iwrite(): any later change makes the inode dirty again */
+    ext_iundirty(i);
     ext_iwrite(&h, i);
     jnl_stop(&h);
     return 0;
@@ -400,8 +406,8 @@ bool ext_itryhold(struct ext_inode *i)
 }
 
 /*
- * Returns the first dirty inode, with a reference; NULL: none.  Skips inodes whose last reference is gone, because
- * ext_inactive() takes these off the list.
+ * Returns the first dirty inode, with a reference; NULL: no inode is dirty.  Skips inodes whose
+ * last reference is gone, because ext_inactive() takes them off the list.
  */
 static struct ext_inode *hold_first_dirty_inode(struct ext_fs *fs)
 {
@@ -422,7 +428,10 @@ int ext_iflush(struct ext_fs *fs)
     struct ext_inode *i;
     int err = 0;
 
-    /* only as many as are dirty now: inodes can become dirty again and again, and then go to the end */
+    /*
+     * write only as many inodes as are dirty now, because inodes can become dirty again and go to
+     * the end
+     */
     for (uint32_t left = fs->ndirty;
          left > 0 && err == 0 && (i = hold_first_dirty_inode(fs)) != NULL; left--) {
         err = ext_iflush_one(i);

@@ -18,7 +18,7 @@ struct iowait {
     struct spinlock lock;
     struct cv cv;
     unsigned pending; /* requests that have not ended */
-    int error;        /* of any request; 0: none */
+    int error;        /* error of a request; 0: no request has failed */
 };
 
 struct ioreq {
@@ -130,7 +130,7 @@ int ext_io(struct ext_fs *fs, enum blk_op op, struct ioblock *v, size_t n)
         if (q != NULL) {
             k = count_request_blocks(v + i, n - i);
             submit_block_run(fs, op, v + i, k, &w, q);
-        } else { /* no memory: move one block and wait for it */
+        } else { /* no memory for a request: move one block and wait */
             int err = ext_io_one(fs, op, v[i].block, v[i].data);
 
             k = 1;
@@ -147,7 +147,7 @@ int ext_io(struct ext_fs *fs, enum blk_op op, struct ioblock *v, size_t n)
     return w.error;
 }
 
-/* A step of heap sort, which sorts in place, without recursion, and is never quadratic. */
+/* A step of heap sort.  Heap sort works in place, without recursion, and is never quadratic. */
 static void sift_down_ioblock(struct ioblock *v, size_t i, size_t n)
 {
     for (size_t c; (c = 2 * i + 1) < n; i = c) {

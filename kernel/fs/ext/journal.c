@@ -5,17 +5,17 @@
  * THEORY      An operation such as creating a file changes several blocks.  A crash must not leave some of
  *             them changed and others not.  So all changes between two commits form one transaction: after a
  *             crash the disk has all of them or none.
- *             A handle is the part of one operation in a transaction.  At its start it announces the largest
- *             number of blocks that it will change (credits), so that a transaction never becomes larger than
- *             the log.
+ *             A handle is the part of a transaction that one operation makes.  At its start it
+ *             announces the largest number of blocks that it will change (credits), so that a
+ *             transaction never becomes larger than the log.
  *             There are at most two unfinished transactions.  New handles join the running transaction.
  *             Meanwhile the transaction before it, the committing transaction, is written.
  *             A thread that needs a commit does the commit itself, unless another thread is already doing so.
- *             This can be the thread that commits every five seconds, a thread in fsync, or a thread whose new
- *             handle finds no room.
+ *             Such a thread can be the thread that commits every five seconds, a thread in fsync,
+ *             or a thread whose new handle finds no room.
  *             A commit copies all changed blocks at a moment when no handle is open.  After that the
- *             buffers belong to the next transaction, so bytes of the next transaction cannot get into the old
- *             one.
+ *             buffers belong to the next transaction, so bytes of the next transaction cannot get
+ *             into the committing transaction.
  * INVARIANTS  I1  nbufs + reserved <= max for the running transaction, and nrevoked + may_revoke <=
  *                 max_revoked
  *             I2  a thread that waits for a commit or for a handle has no open handle
@@ -253,8 +253,10 @@ void jnl_forget(struct handle *h, uint32_t block)
     struct journal *j = h->fs->jnl;
     struct txn *t = h->txn;
     struct buf *b;
-    bool logged; /* the log has an older version, needed until this transaction is committed */
-    bool fresh;  /* the log has no version, except revoked ones of an earlier use of the block */
+    /* the log has an older version that is needed until this transaction is committed */
+    bool logged;
+    /* the log has no version of the block, except revoked versions of an earlier use */
+    bool fresh;
 
     mutex_enter(&j->lock);
     b = buf_cached(h->fs, block);
@@ -392,7 +394,8 @@ int jnl_commit(struct ext_fs *fs, uint32_t tid)
     bool was;
     int err = 0;
 
-    sleeprank_enter(&tid, SLEEP_HANDLE); /* checks the lock order: a commit waits for handles */
+    /* checks the lock order, because a commit waits for handles */
+    sleeprank_enter(&tid, SLEEP_HANDLE);
     sleeprank_exit(&tid);
     mutex_enter(&j->lock);
     while (!jnl_committed(fs, tid)) {
@@ -407,7 +410,7 @@ int jnl_commit(struct ext_fs *fs, uint32_t tid)
         if (j->running == NULL)
             break;
         j->busy = true;
-        was = blk_use_kernel_pri(true); /* other threads can be waiting for this commit, too */
+        was = blk_use_kernel_pri(true); /* because other threads can also wait for this commit */
         err = jnl_commit_running(j);
         blk_use_kernel_pri(was);
         j->busy = false;

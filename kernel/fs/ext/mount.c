@@ -5,9 +5,9 @@
  * THEORY      Both names lead to the same code: a feature flag on the disk decides whether there is a
  *             journal.
  *             One thread serves all mounts.  Every five seconds (or `commit=` seconds) it writes the
- *             inodes that are newer in memory and commits.
+ *             inodes that are newer in memory than on the disk, and commits.
  * LOCKING     mounts_mutex guards the list of mounts.  The commit thread holds it while it works, so that no
- *             mount is removed meanwhile.  vfs.c does one remount or unmount at a time.
+ *             mount is removed meanwhile.  vfs.c allows only one remount or unmount at a time.
  * SEE ALSO    super.c, docs/ext.md
  */
 #include "fs/ext/ext_init.h"
@@ -39,8 +39,8 @@ static struct thread *committer;                 /* under mounts_mutex; NULL: no
 
 struct options {
     unsigned flags;    /* MS_RDONLY, MS_NOATIME */
-    int errors;        /* EXT_ERRORS_*; 0: as in the superblock */
-    uint32_t commit_s; /* 0: not given */
+    int errors;        /* EXT_ERRORS_*; 0: use the value of the superblock */
+    uint32_t commit_s; /* seconds between two commits; 0: not given */
 };
 
 static bool option_equals(const char *p, size_t n, const char *word)
@@ -173,7 +173,9 @@ static bool inode_has_dirty_pages(struct ext_inode *i)
 static int ext_vfs_sync(struct vfs *vfs, bool data)
 {
     struct ext_fs *fs = ((struct extmount *)vfs->data)->fs;
-    /* from now on each dirty page is written again, also the pages whose write has failed before */
+    /*
+     * from now on each dirty page is written again, even if an earlier write of the page has failed
+     */
     uint32_t refused = fs->n_write_errors;
     int err;
 
@@ -229,10 +231,10 @@ static int ext_vfs_unmount(struct vfs *vfs)
     bool busy;
     int err;
 
-    mutex_enter(&mounts_mutex); /* so that the commit thread holds no inode */
+    mutex_enter(&mounts_mutex); /* so that the commit thread has no reference to an inode */
     busy = !only_root_in_use(m->fs, root);
     mutex_exit(&mounts_mutex);
-    if (busy) /* do not sync first, because look-ups wait for the result (vfs.c) */
+    if (busy) /* return without a sync, because look-ups wait for the result (vfs.c) */
         return -EBUSY;
     ext_vfs_sync(vfs, true);
     mutex_enter(&mounts_mutex);
@@ -264,7 +266,8 @@ static int sync_and_quiesce(struct vfs *vfs)
 
     if (err != 0)
         return err;
-    if (fs->sb->last_orphan != 0) /* files without a name: their last close must free blocks */
+    /* there are open files without a name, whose last close must free blocks */
+    if (fs->sb->last_orphan != 0)
         return -EBUSY;
     return icache_count(fs, inode_has_dirty_pages) != 0 ? -EBUSY : ext_quiesce(fs);
 }

@@ -8,8 +8,8 @@
  *             when no program has it open any more.
  *             A directory is accepted only if its ".." leads to the directory in which it was found.  So all
  *             directories that are reached from the root form a tree, even on a corrupted disk.
- * INVARIANTS  I1  i->parent of a directory in memory is its parent's inode number, or 0 before a look-up has
- *                 found the directory
+ * INVARIANTS  I1  i->parent of a directory in memory is the inode number of its parent, or 0 if no
+ *                 look-up has found the directory yet
  * LOCKING     The caller holds vn->lock of the directories.  For operations that change a directory, it holds
  *             them for writing (vnode.h).
  * SEE ALSO    dir.c, inode.c
@@ -19,7 +19,8 @@
 #include "lib/string.h"
 #include "stat/panic.h"
 
-#define MAKE_CREDITS 8 /* bitmap, descriptor, inode, dir's inode, superblock, orphan, 2 spare */
+/* bitmap, descriptor, inode, inode of the directory, superblock, orphan, 2 spare */
+#define MAKE_CREDITS 8
 
 /* Credits for adding an entry to a directory, which may split a block and add a level to its index. */
 static unsigned dir_add_credits(struct ext_fs *fs)
@@ -121,7 +122,10 @@ static int make_dot_entries(struct handle *h, struct ext_inode *i, struct ext_in
     return 0;
 }
 
-/* Stores a short target in the inode, a longer one in a block.  -ENAMETOOLONG: longer than a block. */
+/*
+ * Stores a short target in the inode, a longer target in a block.  -ENAMETOOLONG: longer than a
+ * block.
+ */
 static int store_symlink_target(struct handle *h, struct ext_inode *i, const char *target)
 {
     size_t len = strlen(target);
@@ -164,7 +168,7 @@ static int fill_new_inode(struct handle *h, struct ext_inode *dir, struct ext_in
     return 0;
 }
 
-/* Makes a new inode without a name: allocates its number and clears its place in the table. */
+/* Makes a new inode without a name: allocates its number and clears its record in the table. */
 static int make_inode(struct handle *h, struct ext_inode *dir, enum vtype type, uint32_t mode,
                       uint32_t uid, uint32_t gid, struct ext_inode **out)
 {
@@ -239,7 +243,7 @@ static int create_in_handle(struct handle *h, struct ext_inode *dir, const char 
         ext_iwrite(h, i);
         return 0;
     }
-    i->vn.nlink = 0; /* so that the drop of the last reference deletes it */
+    i->vn.nlink = 0; /* so that the drop of the last reference deletes the inode */
     ext_orphan_add(h, i);
     return err;
 }
@@ -336,7 +340,8 @@ static int link_in_handle(struct handle *h, struct ext_inode *dir, const char *n
         vn_times_now(&i->vn, 0);
         ext_iwrite(h, i);
     } else {
-        *last = drop_inode_link(h, i); /* its other name was perhaps removed meanwhile */
+        /* another name of the file was perhaps removed meanwhile */
+        *last = drop_inode_link(h, i);
     }
     return err;
 }
@@ -377,7 +382,7 @@ static void drop_subdir_link(struct ext_inode *dir)
         dir->vn.nlink--;
 }
 
-/* Finds the entry of `name`.  -ENOENT also if it does not lead to inode `ino`. */
+/* Finds the entry of `name`.  -ENOENT also if the entry does not lead to inode `ino`. */
 static int find_entry_of_inode(struct ext_inode *dir, const char *name, size_t len, uint64_t ino,
                                struct dirpos *pos)
 {
@@ -480,7 +485,10 @@ static int rename_in_handle(struct handle *h, struct ext_inode *od, const char *
         buf_put(before.b);
         return err;
     }
-    /* Searched again, because a split can have moved the entry.  `before` keeps the block of the entry in memory. */
+    /*
+     * Search again, because a split can have moved the entry.  `before` keeps the block of the
+     * entry in memory.
+     */
     err = find_entry_of_inode(od, on, ol, moved->vn.ino, &pos);
     buf_put(before.b);
     if (err == 0) {

@@ -6,7 +6,7 @@
  *             the file must be deleted at the next mount, because no name leads to it.  The orphan list on
  *             the disk contains the inodes that must be repaired after a crash: inodes without links, and
  *             inodes with blocks beyond their size.  The superblock has the number of the first inode, and the
- *             dtime field of each inode has the number of the next.
+ *             dtime field of each inode has the number of the next inode of the list.
  *             After the last reference to an inode without links is dropped, its blocks, its attributes and
  *             the inode itself are freed.  The last transaction of this work takes the inode off the list.
  *             If memory is short or the disk has an error, freeing fails.  Then the inode stays on the list, in
@@ -104,7 +104,7 @@ int ext_orphans_end(struct ext_fs *fs, unsigned *n)
                 jnl_stop(&h);
             }
         }
-        ext_iput(i); /* deletes it if it has no links */
+        ext_iput(i); /* deletes the inode if it has no links */
         if (err == 0 && fs->sb->last_orphan == ino)
             err = fs->rdonly ? -EIO : ext_error(fs, "orphan inode %u cannot be deleted", ino);
     }
@@ -114,8 +114,8 @@ int ext_orphans_end(struct ext_fs *fs, unsigned *n)
 /* ---- deleting an inode --------------------------------------------------------------------------- */
 
 /*
- * Drops the inode's reference to its block of extended attributes, which several inodes can share.  Frees the block
- * if this was the last reference.
+ * Drops the inode's reference to its block of extended attributes.  Several inodes can share such a
+ * block.  Frees the block if the inode had the last reference.
  */
 static int release_attr_block(struct handle *h, struct ext_inode *i)
 {
@@ -144,7 +144,7 @@ static int release_attr_block(struct handle *h, struct ext_inode *i)
     return err;
 }
 
-/* Whether the inode has blocks other than that of its attributes. */
+/* Whether the inode has blocks in addition to the block of its attributes. */
 static bool has_blocks(const struct ext_inode *i)
 {
     return i->nsectors > (i->file_acl != 0 ? i->fs->spb : 0) &&
@@ -152,8 +152,9 @@ static bool has_blocks(const struct ext_inode *i)
 }
 
 /*
- * Frees the inode's memory, and first takes the inode off the list in memory, where it can still be after an error.
- * It stays on the list on the disk.
+ * Frees the inode's memory, and first takes the inode off the list in memory, on which it can still
+ * be after an error.
+ * On the disk, the inode stays on the list.
  */
 static void unlist_and_free_inode(struct ext_inode *i)
 {
@@ -241,8 +242,8 @@ static int retry_truncate(struct ext_inode *i)
 }
 
 /*
- * Deletes an inode without links after the last reference was dropped, and frees its memory.  After an error
- * after which a later try can succeed, the inode stays in memory for ext_orphans_retry().
+ * Deletes an inode without links after the last reference was dropped, and frees its memory.  If
+ * there is an error and a later try can succeed, the inode stays in memory for ext_orphans_retry().
  */
 static int delete_unlinked_inode(struct ext_inode *i)
 {

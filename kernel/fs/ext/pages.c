@@ -9,9 +9,9 @@
  *             If there is no memory for requests, the pages are moved block by block.  So dirty pages can be
  *             written, and their memory freed, when memory is exhausted.
  *             A program can store bytes beyond the end of a file that it has mapped, up to the end of the
- *             page.  These bytes must not get to the disk, so such a page is written from a copy with zeros
- *             there.  The page itself is not changed, because at the same time a write(2) can be filling the
- *             page before it moves the end of the file.
+ *             page.  These bytes must not get to the disk, so such a page is written from a copy
+ *             that has zeros beyond the end.  The page itself is not changed, because at the same
+ *             time a write(2) can be filling the page before it moves the end of the file.
  *             Write-back that finds no memory fails only if a thread waits for it; otherwise it is postponed.
  * INVARIANTS  I1  object_read_done/object_write_done is called once for each page of a run that was accepted
  *             I2  the bytes of a page beyond the end of the file are zero when it has been read (vnode.h)
@@ -103,7 +103,7 @@ static bool has_bytes_beyond_eof(const struct ext_inode *i, const struct page *p
     return has_nonzero_bytes(pg, bytes_in_file(i, pg), PAGE_SIZE);
 }
 
-/* A copy of the page with zeros beyond the end of the file (I3); NULL: no memory. */
+/* Makes a copy of the page that has zeros beyond the end of the file (I3); NULL: no memory. */
 static struct page *copy_with_zeroed_tail(const struct ext_inode *i, struct page *pg)
 {
     struct page *copy = page_alloc(pg->node, 0, ALLOC_WHOLE);
@@ -138,7 +138,10 @@ static void page_write_done(struct ext_inode *i, struct page *pg, int err)
     object_write_done(pg, err);
 }
 
-/* Called when a piece of page k has ended, and when all have been submitted.  The last call completes the page. */
+/*
+ * Called when a piece of page k has ended, and when all pieces are submitted.  The last call
+ * completes the page.
+ */
 static void page_piece_done(struct page_transfer *t, unsigned k, bool ok)
 {
     struct page *pg = t->page[k].pg;
@@ -155,7 +158,10 @@ static void page_piece_done(struct page_transfer *t, unsigned k, bool ok)
     }
 }
 
-/* Called when a request of the transfer has ended, and once when all have been submitted.  The last call frees it. */
+/*
+ * Called when a request of the transfer has ended, and once when all requests are submitted.  The
+ * last call frees the transfer.
+ */
 static void release_transfer(struct page_transfer *t)
 {
     if (atomic_fetch_sub(&t->left, 1) != 1)
@@ -165,7 +171,7 @@ static void release_transfer(struct page_transfer *t)
     kmem_free(t);
 }
 
-/* Memory for one more request; NULL: there is none. */
+/* Gets memory for one more request of the transfer; NULL: no memory. */
 static struct page_part *part_alloc(struct page_transfer *t)
 {
     return t->parts == NULL ? &t->part : kmem_alloc(sizeof(struct page_part));
@@ -183,7 +189,10 @@ static void transfer_part_done(struct blk_req *r)
     struct page_transfer *t = p->t;
     unsigned k[BLK_MAX_VECS], n = r->nvecs;
 
-    /* all indices before the first page_piece_done(), because a page that is done can be reused */
+    /*
+     * read all indices before the first page_piece_done(), because a page that is done can be
+     * reused
+     */
     for (unsigned v = 0; v < n; v++)
         k[v] = (unsigned)(p->vec[v].pg->index - t->first);
     for (unsigned v = 0; v < n; v++)
@@ -233,8 +242,8 @@ static int add_page_piece(struct page_transfer *t, struct page_part **last, unsi
 }
 
 /*
- * Like ext_map(), but the pageout daemon gets -EAGAIN if map_lock is not free.  The daemon must not wait for it,
- * because the thread that holds it can be waiting for memory.
+ * Like ext_map(), but the pageout daemon gets -EAGAIN if map_lock is not free.  The daemon must not
+ * wait for the lock, because the thread that holds the lock can be waiting for memory.
  */
 static int map_blocks_for_io(struct ext_inode *i, uint64_t lblk, uint32_t max, enum page_io io,
                              uint32_t *pblk, uint32_t *n)
@@ -255,7 +264,8 @@ static int build_transfer_requests(struct page_transfer *t)
     uint64_t lblk = t->first * per;
     uint32_t total = t->n * per, pblk = 0, run = 0;
     struct page_part *last = NULL;
-    uint64_t size = t->i->vn.size; /* read before the map: a file gets its blocks before it grows */
+    /* read before the map, because a file gets its blocks before its size grows */
+    uint64_t size = t->i->vn.size;
     int err = 0;
 
     if (t->io != READ_PAGES)
@@ -510,7 +520,7 @@ void ext_vn_trim(struct vnode *vn)
     bool failed = atomic_load(&i->writing) > vn->size;
 
     ext_trim(i);
-    if (failed) /* the bytes were beyond the end, where I3 must hold */
+    if (failed) /* the bytes that were written lie beyond the end, where I3 must hold */
         rewrite_last_page(i);
 }
 
@@ -542,7 +552,7 @@ static int ext_prepare_write(struct vm_object *obj, uint64_t off, uint64_t len)
     if (i->fs->rdonly)
         return -EROFS;
     if (end > vn->size)
-        atomic_store(&i->writing, end); /* before the page is dirty, which is written up to `end` */
+        atomic_store(&i->writing, end); /* before the dirty page can be written up to `end` */
     /* all bytes of the file in these pages need blocks, because later stores to a dirty page do not fault */
     if (unlikely(i->fs->bsize < PAGE_SIZE)) {
         from = round_down(off, PAGE_SIZE);

@@ -12,7 +12,7 @@
  *             A revoked block was freed as metadata.  Now it can hold data of a file, which a replay must not
  *             overwrite.
  *             A transaction without its commit block has not happened.
- * INVARIANTS  I1  a pass goes over each block of the log at most once
+ * INVARIANTS  I1  a pass visits each block of the log at most once
  *             I2  nothing is written before the first two passes have checked every block number
  * SEE ALSO    commit.c (the order in which the log is written), docs/ext.md
  */
@@ -158,7 +158,7 @@ static uint32_t next_log_position(const struct journal *j, uint32_t pos)
     return pos + 1 == j->maxlen ? j->first : pos + 1;
 }
 
-/* The entry of `block`, or the empty entry where it belongs. */
+/* The entry of `block` in the hash table, or the empty entry where `block` can be inserted. */
 static struct revoked *find_revoke_slot(const struct replay *r, uint32_t block)
 {
     uint32_t k = block * 0x9e3779b1u & r->mask;
@@ -202,7 +202,7 @@ static int scan_revoke_record(struct replay *r, uint32_t seq)
         int err;
 
         if (block == 0 || block >= r->fs->blocks)
-            continue; /* no block with this number is replayed */
+            continue; /* a block with such a number is never replayed */
         err = grow_revoke_table(r);
         if (err != 0)
             return err;
@@ -236,7 +236,10 @@ static bool may_replay_to_block(const struct replay *r, uint32_t block)
     return true;
 }
 
-/* Copies log block `pos` to the place that the tag names, unless that block was revoked. */
+/*
+ * Copies log block `pos` to the block of the disk that the tag names, unless that block was
+ * revoked.
+ */
 static int replay_log_block(struct replay *r, uint32_t pos, const struct jbd_tag *tag, uint32_t seq)
 {
     uint32_t block = be32(tag->block);
@@ -254,8 +257,8 @@ static int replay_log_block(struct replay *r, uint32_t pos, const struct jbd_tag
 }
 
 /*
- * Handles the tags of the descriptor in r->buf.  *pos moves over the blocks that they describe, and *left,
- * the number of log blocks that this pass may still visit (I1), decreases.
+ * Handles the tags of the descriptor in r->buf.  *pos moves over the log blocks that the tags
+ * describe, and *left, the number of log blocks that this pass may still visit (I1), decreases.
  */
 static int walk_descriptor_tags(struct replay *r, enum pass pass, uint32_t seq, uint32_t *pos,
                                 uint32_t *left)

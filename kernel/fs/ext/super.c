@@ -34,7 +34,8 @@ static const struct feature {
 } features[] = {
     {COMPAT, true, 0x1, "dir_prealloc"},
     {COMPAT, true, COMPAT_HAS_JOURNAL, "has_journal"},
-    {COMPAT, true, COMPAT_EXT_ATTR, "ext_attr"}, /* kept on the disk; programs do not see them */
+    /* the attributes stay on the disk; programs do not see them */
+    {COMPAT, true, COMPAT_EXT_ATTR, "ext_attr"},
     {COMPAT, true, COMPAT_RESIZE_INODE, "resize_inode"},
     {COMPAT, true, COMPAT_DIR_INDEX, "dir_index"},
     {INCOMPAT, false, 0x1, "compression"},
@@ -420,7 +421,8 @@ int ext_quiesce(struct ext_fs *fs)
 
 void ext_note_error(struct ext_fs *fs)
 {
-    struct ext_super *s; /* read from the disk: the one in memory has uncommitted bytes */
+    /* read from the disk, because the superblock in memory has uncommitted bytes */
+    struct ext_super *s;
     uint32_t now = (uint32_t)(clock_real_ns() / 1000000000);
 
     s = disk_readonly(fs->disk) ? NULL : kmem_alloc(sizeof *s);
@@ -466,7 +468,7 @@ static void free_ext_fs(struct ext_fs *fs)
     struct ext_inode *i;
 
     while ((i = list_pop(&fs->orphans, struct ext_inode, orphan)) != NULL)
-        ext_inode_free(i); /* deleting it has failed; it stays on the list on the disk */
+        ext_inode_free(i); /* deleting the inode has failed; it stays on the list on the disk */
     icache_destroy(fs);
     jnl_free(fs);
     if (fs->groups != NULL)
@@ -521,7 +523,8 @@ static int load_and_replay_journal(struct ext_fs *fs)
     err = copy_journal_error(fs);
     if (err != 0)
         return err;
-    if (fs->rdonly) { /* note that the journal is empty now: a read-only mount does not do this later */
+    if (fs->rdonly) {
+        /* record that the journal is empty now, because a read-only mount does not do this later */
         fs->sb->incompat &= ~(uint32_t)INCOMPAT_RECOVER;
         err = write_fs_super(fs);
         if (err == 0)

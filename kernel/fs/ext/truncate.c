@@ -5,8 +5,8 @@
  * THEORY      A large file has too many blocks for one transaction.  The tree of pointers is walked from the
  *             first block to free.  A run of blocks is freed and the pointers to it are cleared in the same
  *             handle.  When the credits of the handle run low, the inode is put on the orphan list, the
- *             handle ends, and a new one continues at the same place.  After a crash in between, the next
- *             mount continues with the orphan.
+ *             handle ends, and a new handle continues at the same place.  After a crash in between,
+ *             the next mount continues with the orphan.
  *             A block of pointers is freed after all blocks that it points to.
  *             A file is cut in these steps:
  *               1  in one handle: store the new size in the table, put the inode on the orphan list
@@ -29,16 +29,16 @@
 #define META_RUN     4 /* most blocks of metadata in one run */
 /* one run: bitmap and descriptor of two groups, the block of pointers, META_RUN freed blocks */
 #define STEP_CREDITS 9
-#define STEP_REVOKES (META_RUN + 1) /* one run, and one for the block of attributes at the end */
+#define STEP_REVOKES (META_RUN + 1) /* blocks of one run, and the block of attributes at the end */
 #define END_CREDITS  4              /* inode, superblock, previous orphan of the list, one spare */
-#define CUT_CREDITS  32             /* of each handle */
+#define CUT_CREDITS  32             /* credits of each handle */
 #define RUNS_PER_TXN 512            /* most runs in one handle */
 
 /* The state of a walk that frees blocks. */
 struct cut {
     struct handle *h;
     struct ext_inode *i;
-    unsigned runs; /* freed in this handle so far */
+    unsigned runs; /* runs that were freed in this handle so far */
 };
 
 /*
@@ -159,7 +159,7 @@ int ext_free_blocks(struct handle *h, struct ext_inode *i, uint64_t size)
     int err = 0;
 
     if (i->vn.type == VLNK && i->nsectors == (i->file_acl != 0 ? fs->spb : 0))
-        return 0; /* a short symbolic link: the pointers are its target */
+        return 0; /* a short symbolic link, which has its target in place of pointers */
     mutex_enter(&i->map_lock);
     i->map_len = 0;
     i->last_alloc = 0;
@@ -173,7 +173,7 @@ int ext_free_blocks(struct handle *h, struct ext_inode *i, uint64_t size)
             err = free_indirect_tree(&c, level, &i->block[EXT_NDIR + level - 1], NULL, from);
         from = from < n ? 0 : from - n;
     }
-    i->map_len = 0; /* a reader of the last page can have set it during a restart (I2) */
+    i->map_len = 0; /* a reader of the last page can have set map_len during a restart (I2) */
     mutex_exit(&i->map_lock);
     return err;
 }

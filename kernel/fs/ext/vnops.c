@@ -9,7 +9,7 @@
  *             committed, a flush of the disk is enough.
  *             A page whose write fails stays dirty.  So each fsync tries to write it again, and fails as long
  *             as the write fails.
- * LOCKING     vnode.h has the locks of each operation.
+ * LOCKING     vnode.h lists the locks of each operation.
  * SEE ALSO    ext.h, pages.c, mount.c
  */
 #include "fs/ext/vnops.h"
@@ -155,7 +155,7 @@ static void ext_vn_dirty_inode(struct vnode *vn)
 static int ext_vn_fsync(struct vnode *vn, bool data_only)
 {
     struct ext_inode *i = ext_i(vn);
-    /* only the pages that exist now, so that fsync does not wait for later appends */
+    /* write only the pages that exist now, so that fsync does not wait for later appends */
     uint64_t last = vn->size == 0 ? 0 : (vn->size - 1) >> PAGE_SHIFT;
     int err = vn->type == VREG ? object_sync(&vn->obj, 0, last) : 0, e;
 
@@ -195,7 +195,7 @@ static int write_inode_data(struct ext_inode *i, struct ext_bytes b, bool wait)
 {
     uint64_t first = b.lo >> PAGE_SHIFT, last = (b.hi - 1) >> PAGE_SHIFT;
 
-    if (object_is_clean(&i->vn.obj)) /* the usual case: fsync has written them */
+    if (object_is_clean(&i->vn.obj)) /* the usual case: fsync has written the pages */
         return 0;
     return wait ? object_sync(&i->vn.obj, first, last)
                 : object_writeback(&i->vn.obj, first, last, WRITE_SYNC);
