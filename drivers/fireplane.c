@@ -11,7 +11,7 @@
 #include "stat/modelled.h"
 #include "stat/panic.h"
 
-static struct pci_bar window; /* len 0: no device */
+static struct pci_bar window; /* the window with the page; len 0: there is no device */
 
 void fireplane_find(void)
 {

@@ -30,14 +30,14 @@ enum {
     PORT_DATA = 0x511,
     PORT_DMA_HI = 0x514, /* 32 bits each, big-endian; writing the low half starts the request */
     PORT_DMA_LO = 0x518,
-    ITEM_SIG = 0x00, /* "QEMU" */
+    ITEM_SIG = 0x00, /* contains "QEMU" */
     ITEM_ID = 0x01,  /* bit 1: the device has DMA */
     ITEM_DIR = 0x19,
     DMA_ERROR = 1,
     DMA_READ = 2,
     DMA_SKIP = 4,
     DMA_SELECT = 8,
-    DIR_MAX = 96, /* files; further ones are ignored */
+    DIR_MAX = 96, /* most files of the directory; further files are ignored */
 };
 
 struct dma_request {
@@ -51,7 +51,8 @@ static enum { UNKNOWN, ABSENT, READY } fw_cfg_state; /* [fw_cfg_lock] */
 static bool fw_cfg_dma;                              /* [c] once READY */
 static unsigned fw_cfg_nfiles;
 static struct fw_cfg_file fw_cfg_dir[DIR_MAX];
-static uint32_t dir_count; /* [fw_cfg_lock] files, big-endian; static, so that DMA can write it */
+/* [fw_cfg_lock] number of files, big-endian; static, so that DMA can write it */
+static uint32_t dir_count;
 static struct dma_request request __attribute__((aligned(16))); /* [fw_cfg_lock] */
 
 /* Carries out one DMA request and waits for its end; buf is NULL for SKIP.  0 or -EIO. */

@@ -2,18 +2,18 @@
 /*
  * ide.c - disks on the IDE controller of the PIIX3 and PIIX4.
  *
- * THEORY      The controller has two channels, at the ports and interrupts that they had on the ISA bus, with
- *             two disks each.  A channel carries out one command at a time; a command for
- *             its other disk waits.
+ * THEORY      The controller has two channels, at the ports and interrupts that they had on the ISA
+ *             bus.  Each channel has two disks.  A channel carries out one command at a time; a
+ *             command for the other disk of the channel waits.
  *             With programmed I/O (PIO) the processor moves each word between the data port and memory.  The
  *             disk interrupts once for a block of sectors (READ MULTIPLE).
  *             With DMA the controller moves all data itself, between the disk and the pieces of memory that a
  *             table (PRD) lists, and interrupts once at the end.  The table holds 32-bit addresses, so a
- *             command with memory above 4 GiB uses PIO.  If ide_dma is 0, all commands do.
+ *             command with memory above 4 GiB uses PIO.  If ide_dma is 0, all commands use PIO.
  *             The commands are described in ATA/ATAPI-6 (T13/1410D), DMA in Intel's PIIX data sheet (290550)
  *             and in "Programming Interface for Bus Master IDE Controller" 1.0.
- * INVARIANTS  I1  ch->cur is the command that the channel carries out; NULL: it is idle and ch->waiting is
- *                 empty
+ * INVARIANTS  I1  ch->cur is the command that the channel carries out; NULL: the channel is idle
+ *                 and ch->waiting is empty
  * LOCKING     ch->lock (RANK_DRIVER) guards the fields marked [l].  Probing happens before interrupts are
  *             registered, and polls.
  * TUNABLES    ide_dma
@@ -91,7 +91,8 @@ struct ide_disk {
     struct channel *ch;
     unsigned unit; /* 0, 1                                                     */
     bool lba48;
-    unsigned multiple; /* sectors for each interrupt; 1: not READ and WRITE MULTIPLE */
+    /* sectors for each interrupt; 1: do not use READ MULTIPLE and WRITE MULTIPLE */
+    unsigned multiple;
     _Atomic uint64_t errors;
 };
 
@@ -132,7 +133,7 @@ static uint8_t read_settled_status(struct channel *ch)
 static void load_lba_registers(struct channel *ch, const struct ide_disk *k, uint64_t sector,
                                uint32_t count)
 {
-    if (k->lba48) { /* each register takes two bytes, the high one first */
+    if (k->lba48) { /* each register takes two bytes, the high byte first */
         outb(ch->base + R_COUNT, (uint8_t)(count >> 8));
         outb(ch->base + R_LBA0, (uint8_t)(sector >> 24));
         outb(ch->base + R_LBA1, (uint8_t)(sector >> 32));
@@ -194,7 +195,8 @@ static void move_pio_block(struct channel *ch)
 }
 
 /*
- * Polls until the disk is not busy, for at most POLL_NS.  Returns its status; ST_BSY is set if it stays busy.
+ * Polls until the disk is not busy, for at most POLL_NS.  Returns the status of the disk; ST_BSY is
+ * set if the disk stays busy.
  */
 static uint8_t poll_while_busy(struct channel *ch)
 {
@@ -212,7 +214,7 @@ static void check_command_deadline(struct timer *t);
 
 /*
  * Sets the deadline of the current command.  A timer that is set is not changed, because its function may
- * already be running and waiting for ch->lock.  When it runs, it compares the time with ch->deadline.
+ * already be running and waiting for ch->lock.  The function compares the time with ch->deadline.
  */
 static void set_command_deadline(struct channel *ch, uint64_t deadline)
 {
@@ -263,7 +265,7 @@ static void start_current_command(struct channel *ch)
         return;
     }
     outb(ch->base + R_COMMAND, (k->multiple > 1 ? code_multiple : code_pio)[c->op][k->lba48]);
-    if (c->op == DISK_WRITE) { /* there is no interrupt before the first block */
+    if (c->op == DISK_WRITE) { /* the disk sends no interrupt before the first block */
         uint8_t status = poll_while_busy(ch);
 
         if ((status & (ST_BSY | ST_ERR | ST_DF)) == 0 && (status & ST_DRQ))

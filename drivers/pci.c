@@ -46,7 +46,8 @@ void pci_write(struct pci_fn f, unsigned reg, uint32_t value)
 
 bool pci_each(bool (*fn)(struct pci_fn f, uint32_t id, void *arg), void *arg)
 {
-    unsigned last = 0; /* highest bus known so far; a bridge gives the highest bus below it */
+    /* highest bus number known so far; a bridge has a register with the highest number below it */
+    unsigned last = 0;
 
     for (unsigned bus = 0; bus <= last; bus++)
         for (unsigned i = 0; i < 32 * 8; i++) {
@@ -178,7 +179,8 @@ static void write_msix_entry(void *msix, unsigned i, uint64_t addr, uint32_t dat
     volatile uint32_t *e = ((struct pci_msix *)msix)->table + i * 4;
 
     e[3] = VECTOR_MASKED;
-    (void)e[3]; /* reading waits for the write, so no message is sent from an entry half written */
+    /* the read waits for the write, so that no message is sent from a half-written entry */
+    (void)e[3];
     e[0] = (uint32_t)addr;
     e[1] = (uint32_t)(addr >> 32);
     e[2] = data;

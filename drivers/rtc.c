@@ -3,7 +3,8 @@
  * rtc.c - wall-clock time from the CMOS clock (MC146818).
  *
  * THEORY      The clock's registers are read through an index port and a data port.  Once a second the clock
- *             updates them; during the update they are inconsistent, and a bit of status register A is set.
+ *             updates the registers; during the update they are inconsistent, and a bit of status
+ *             register A is set.
  *             The fields are read until two readings in a row are equal, because an update may begin between
  *             two registers.  Status register B shows whether the fields are BCD or binary, and whether the
  *             clock has 12 or 24 hours.
@@ -35,8 +36,8 @@ static void read_clock_fields(uint8_t f[NFIELD])
 }
 
 /*
- * Days from 1970-01-01 to the first day of a month.  It counts years from March, so that a leap day is the
- * last day of a year.
+ * Days from 1970-01-01 to the first day of a month.  The calculation counts years from March, so
+ * that a leap day is the last day of a year.
  */
 static uint64_t days_before_month(unsigned year, unsigned month)
 {
@@ -60,7 +61,7 @@ uint64_t rtc_read(void)
         memcpy(a, b, sizeof a);
     }
     status = read_cmos(STATUS_B);
-    outb(CMOS_INDEX, 0); /* NMIs on again */
+    outb(CMOS_INDEX, 0); /* enables NMIs again */
     pm = !(status & B_24H) && (a[HOUR] & HOUR_PM);
     if (!(status & B_24H))
         a[HOUR] &= (uint8_t)~HOUR_PM;

@@ -4,9 +4,9 @@
  *
  * THEORY      Sending.  The transmitter has a FIFO of 16 bytes.  When the FIFO is empty (THRE), 16 bytes can be
  *             written without checking the status again.  While the FIFO is empty, bytes are written to it
- *             directly.  In a virtual machine it is nearly always empty, so no interrupt is needed.  Other
- *             bytes wait in a ring.  The handler of the transmitter-empty interrupt moves them to the FIFO;
- *             this interrupt is enabled only while the ring is not empty.
+ *             directly.  In a virtual machine the FIFO is nearly always empty, so no interrupt is
+ *             needed.  Other bytes wait in a ring.  The handler of the transmitter-empty interrupt
+ *             moves them to the FIFO; this interrupt is enabled only while the ring is not empty.
  *             Receiving.  The client's `input` itself takes bytes out of the FIFO, while it holds the client's
  *             lock.  If the client has no room, it stops the interrupt and leaves the bytes in the FIFO.  A
  *             full FIFO makes the sender wait (QEMU's host side; real hardware by RTS).  So no byte is lost,
@@ -20,7 +20,7 @@
  * INVARIANTS  I1  while `ring` is not empty, new output goes to its end, and THRE interrupts are enabled
  *                 unless output is stopped
  *             I2  `held` is not empty only if the last byte of output was not a newline, or the ring was full
- * LOCKING     [u] port's lock (RANK_UART, the last of all)  [c] constant after uart_attach()
+ * LOCKING     [u] port's lock (RANK_UART, the last rank)  [c] constant after uart_attach()
  *             Polled output takes no lock, so it can be mixed with other output.  That is acceptable in a
  *             panic.
  * SEE ALSO    docs/devices.md, kernel/tty/tty.c, tests/test_tty.py
@@ -61,7 +61,7 @@ struct uart {
     struct uart_client client; /* [c]                                       */
     uint8_t ier;               /* [u] what the register holds               */
     bool stopped;              /* [u] Ctrl-S                                */
-    bool stuck;                /* polled output once waited in vain: do not wait that long again */
+    bool stuck;                /* a wait of polled output has timed out: later waits are short */
     bool mid_line;             /* [u] the last byte of output was not a newline */
     uint32_t head, tail;       /* [u] ring: bytes tail .. head-1            */
     uint32_t nheld;            /* [u]                                       */
@@ -114,9 +114,9 @@ static void set_ier(struct uart *u, uint8_t ier)
 }
 
 /*
- * Moves bytes from the ring to the transmitter while it is empty, and enables THRE interrupts as in I1.  Only
- * the interrupt handler disables them.  So, once the ring was used, at least one interrupt follows, and the
- * client's `space` is called.
+ * Moves bytes from the ring to the transmitter while the transmitter is empty, and enables THRE
+ * interrupts as in I1.  Only the interrupt handler disables them.  So, once the ring was used, at
+ * least one interrupt follows, and the client's `space` is called.
  */
 static void fill_transmitter(struct uart *u)
 {
@@ -127,7 +127,10 @@ static void fill_transmitter(struct uart *u)
         set_ier(u, u->ier | IER_TX);
 }
 
-/* Sends bytes to the transmitter if the ring is empty; otherwise puts them into the ring.  Returns how many. */
+/*
+ * Sends bytes to the transmitter if the ring is empty; otherwise puts them into the ring.  Returns
+ * their number.
+ */
 static size_t transmit_bytes(struct uart *u, const char *buf, size_t n)
 {
     size_t done = 0;
@@ -143,7 +146,9 @@ static size_t transmit_bytes(struct uart *u, const char *buf, size_t n)
     return done;
 }
 
-/* Sends the kernel lines that wait in `held`.  Lines for which the ring has no room stay there. */
+/*
+ * Sends the kernel lines that wait in `held`.  Lines for which the ring has no room stay in `held`.
+ */
 static void send_held_lines(struct uart *u)
 {
     size_t n = transmit_bytes(u, u->held, u->nheld);
@@ -206,7 +211,7 @@ void uart_flush_polled(enum uart_port port)
         uart_putc_polled(port, u->held[i]);
     u->nheld = 0;
     for (unsigned i = 0; i < POLL_LIMIT && !(inb(u->base + LSR) & LSR_IDLE); i++)
-        cpu_pause(); /* until the FIFO is sent, too, before the machine ends */
+        cpu_pause(); /* wait until the FIFO is also sent, before the machine ends */
 }
 
 static void uart_intr(void *arg)

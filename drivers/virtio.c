@@ -4,11 +4,12 @@
  *
  * THEORY      Offsets and bits are those of the specification, 4.1.4 (structures) and 2.1 (status).
  *             The device sees the stores of the driver in program order, like any x86 CPU.
- *             The driver notifies the device of every chain, even if the device has set the flag that it
- *             needs no notification (2.6.10).  To use this flag, a driver needs a full fence between adding
- *             to the `avail` ring and reading the flag.  But if one host thread runs all CPUs, QEMU before 8.1
- *             omits the guest's fences, although its device works in another thread.  In that case a
- *             notification could be lost, and a command could wait for ever.
+ *             The driver notifies the device of every chain, even if the device has set the flag
+ *             that means that it needs no notification (2.6.10).  To use this flag, a driver needs
+ *             a full fence between adding to the `avail` ring and reading the flag.  But if one
+ *             host thread runs all CPUs, QEMU before 8.1 omits the guest's fences, although its
+ *             device works in another thread.  In that case a notification could be lost, and a
+ *             command could wait for ever.
  */
 #include "drivers/virtio.h"
 
@@ -84,8 +85,8 @@ static void add_device_status(struct virtio_dev *d, unsigned bits)
 }
 
 /*
- * Maps the structure (registers) of kind `type`; NULL: there is none of at least `least` bytes.  *len is its
- * size in bytes, *at the offset of its capability.
+ * Maps the structure (registers) of kind `type`; NULL: there is no such structure of at least
+ * `least` bytes.  *len is the size of the structure in bytes, *at is the offset of its capability.
  */
 static volatile uint8_t *map_virtio_structure(struct pci_fn f, unsigned type, uint32_t least,
                                               uint32_t *len, unsigned *at)

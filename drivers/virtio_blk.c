@@ -44,7 +44,7 @@ struct vblk {
     struct vblk_queue {
         struct vblk *disk;
         struct virtq q;
-        char name[16]; /* of the interrupt */
+        char name[16]; /* name of the interrupt */
     } queue[MAX_QUEUES];
 };
 

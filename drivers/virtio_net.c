@@ -7,8 +7,8 @@
  *             no offloading.
  *             All buffers are allocated at boot and stay with the card.  The network copies a frame that has
  *             arrived, and the buffer goes back to the receive queue at once.
- *             The card interrupts for frames that have arrived, on a CPU that differs from card to card.  It
- *             does not interrupt for sent frames; the driver takes back their buffers when it
+ *             The card interrupts for frames that have arrived, on a different CPU for each card.
+ *             It does not interrupt for sent frames; the driver takes back their buffers when it
  *             sends the next frame.
  *             The driver does not trust what the device writes: virtio.c refuses a chain that was not given to
  *             the device, and this file drops and counts a frame with an impossible length.
@@ -120,7 +120,7 @@ static int alloc_vnet_buffers(struct vnet *v, unsigned node)
             if (nrx < NRX && post_rx_buffer(v, buf)) {
                 nrx++;
             } else {
-                nrx = NRX; /* enough, or the device's queue is shorter */
+                nrx = NRX; /* there are enough buffers, or the device's queue is shorter */
                 v->free[v->nfree++] = buf;
             }
         }
@@ -166,7 +166,7 @@ static int vnet_open_card(struct vnet *v, struct pci_fn f, unsigned cpu)
 
 static bool probe_virtio_card(struct pci_fn f, uint32_t id, void *arg)
 {
-    /* The cards' interrupts go to different CPUs, and not to CPU 0, which has others. */
+    /* The cards' interrupts go to different CPUs, and not to CPU 0, which gets other interrupts. */
     unsigned cpu = (ncards * ncpu / 4 + 1 + ncards / 4) % ncpu;
     struct vnet *v;
     int err;

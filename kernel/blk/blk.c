@@ -29,14 +29,14 @@
 
 struct command {
     struct disk_cmd c;
-    struct list reqs; /* the requests that it carries out, in the order of their sectors */
+    struct list reqs; /* the requests that the command carries out, in the order of their sectors */
     int flow;         /* argument of sched_done(); FLUSH: a flush, unknown to iosched.c */
     uint64_t begun_ns;
 };
 
 enum { FLUSH = -2 };
 
-static unsigned disk_depth; /* 0: as many as the disk takes */
+static unsigned disk_depth; /* most commands at a time; 0: as many as the disk accepts */
 TUNABLE(
     disk_depth, 0, 1024,
     "default 0; commands that a disk is given at a time, 0: as many as it takes; read for each");
@@ -95,9 +95,9 @@ static void fail_next_piece(struct blk_req *r)
 }
 
 /*
- * Records in `r` that a command of `nsect` sectors, which carried it, has ended with `error`.  Returns
- * whether `r` must be queued again.
- * @several  the command carried other requests, too
+ * Records in `r` that a command of `nsect` sectors, which carried `r`, has ended with `error`.
+ * Returns whether `r` must be queued again.
+ * @several  the command also carried other requests
  * The device does not report which part of a command has failed.  So after an error, each request of the
  * command is tried again in a separate command.  If that fails, too, each piece of the request is tried alone.
  */
@@ -136,7 +136,8 @@ static void count_request_begin(struct disk *d, const struct blk_req *r, uint64_
 }
 
 /*
- * Makes the next command.  NULL: no request should start now, or the allowed number of commands is running.
+ * Makes the next command.  NULL: no request should start now, or the maximum number of commands is
+ * running.
  * *again: see sched_take().  The caller holds the lock.
  */
 static struct command *make_next_command(struct disk *d, uint64_t now, uint64_t *again)
@@ -256,7 +257,8 @@ static void command_done(struct disk_cmd *c, int error)
             continue;
         }
         count_request_end(d, r, now);
-        if (error == 0 && !list_empty(&cmd->reqs)) /* all but the last count as merged */
+        /* all requests of the command except the last count as merged */
+        if (error == 0 && !list_empty(&cmd->reqs))
             *(r->op == BLK_READ ? &d->stats.rmerged : &d->stats.wmerged) += 1;
         list_push_back(&ended, &r->link);
     }

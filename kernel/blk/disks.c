@@ -3,8 +3,8 @@
  * disks.c - the list of disks and partitions.
  *
  * THEORY      At boot the drivers find the disks and name them.  Then the partition table of each disk is
- *             read.  Each partition has its own struct disk.  Its device number is that of the disk plus the
- *             number of the partition.
+ *             read.  Each partition has its own struct disk.  Its device number is the device
+ *             number of the disk plus the number of the partition.
  * LOCKING     The list grows in the boot thread before other threads run, and never shrinks.
  *             claims_lock (RANK_BLK) guards the field `claimed` of all disks.
  */

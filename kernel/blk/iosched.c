@@ -7,7 +7,8 @@
  *             waits.  The tunable disk_sched selects one of three orders.
  *
  *             0 fifo      Requests are carried out in the order of their arrival, one command each.  With
- *                         disk_coalesce, a command also takes the requests behind it that continue it.
+ *                         disk_coalesce, a command also takes the queued requests that follow and
+ *                         begin where it ends.
  *
  *             1 elevator  The arm sweeps over the disk in one direction: the request with the next higher
  *                         sector comes next.  Requests behind the arm wait for the next sweep (C-LOOK).
@@ -29,13 +30,15 @@
  *                         The times for positioning and for each sector are measured: struct disk_cost.
  *
  *             Holding     A program that reads at random places requests its next block shortly after it has
- *                         got the last one.  If the arm went back to the background in this pause, each read
- *                         of the program would wait for a command of the background.  So the disk is held,
- *                         that is, kept idle, for a flow if at least half of its latest pauses were short.  A
- *                         pause is short if it is not longer than the positioning time that a command of the
- *                         background would cost.  The disk is held for that time, at most disk_fair_hold us
- *                         (Iyer and Druschel, "Anticipatory scheduling", SOSP 2001).  An fsync is such a
- *                         flow: its data, the log and its commit block follow each other.
+ *                         got the last block.  If the arm went back to the background in this
+ *                         pause, each read of the program would wait for a command of the
+ *                         background.  So the disk is held, that is, kept idle, for a flow if at
+ *                         least half of its latest pauses were short.  A pause is short if it is
+ *                         not longer than the positioning time that a command of the background
+ *                         would cost.  The disk is held for that time, at most disk_fair_hold us
+ *                         (Iyer and Druschel, "Anticipatory scheduling", SOSP 2001).  The requests
+ *                         of an fsync have such pauses: its data, the log and the commit block
+ *                         follow each other.
  *
  *             Starvation  The background gets one command when the flows have used the disk for
  *                         disk_fair_turns us, and after disk_fair_starve ms in any case.  Inside the
@@ -47,11 +50,13 @@
  *                         the flow of the process (sched_hurry()).
  *
  *             Classes     Priorities (ioprio_set(2)) make four classes: real time; best effort, which are the
- *                         processes described above; the background; idle.  A class waits while a class
- *                         before it has requests or commands, or while the disk is held for it.  It still
- *                         gets single commands, by the rule of the background above; idle gets one each
- *                         disk_fair_idle ms and no more.  Each level of real time is one flow.  All requests
- *                         of class idle, including the writes that no process waits for, are one flow.
+ *                         processes described above; the background; idle.  A class waits while a
+ *                         more important class has requests or commands, or while the disk is held
+ *                         for that class.  A class that waits still gets single commands, by the
+ *                         rule for the background (Starvation).
+ *                         Class idle gets only one command each disk_fair_idle ms.  Each level of
+ *                         real time is one flow.  All requests of class idle, including the writes
+ *                         that no process waits for, are one flow.
  *
  *             Turns       The flows of a class are sorted by tags.  A flow that takes its place in the line
  *                         gets the tag of the flow that had the latest turn, plus STRIDE / weight.  Level n
@@ -59,15 +64,15 @@
  *                         equal weights the new place is the end of the line.  The processes of one user
  *                         share the weight of one process, so a user with many processes does not get more
  *                         than a user with one process.  The disk is held for a flow of the same class only
- *                         if it would come before the next flow in line.
+ *                         if that flow would come before the next flow in line.
  *
  *             Overlapping requests that are queued at the same time are carried out in any order.  The
  *             submitters (the page cache, the buffers of a file system, a program with O_DIRECT) must wait
- *             for one before they submit the next.
+ *             for the end of one such request before they submit the next.
  * INVARIANTS  I1  a waiting request is in exactly one queue: fifo, or the queue of one flow
  *             I2  a flow is in the line of its class exactly if its queue is not empty
- *             I3  fair: each request is taken in the sweep that is going on when it arrives, or in the next
- *                 one
+ *             I3  fair: each request is taken in the sweep that is in progress when it arrives, or
+ *                 in the next sweep
  * LOCKING     The caller holds the lock of the disk.
  * TUNABLES    disk_sched, disk_coalesce, disk_read_expire, disk_write_expire, disk_fair_hold,
  *             disk_fair_starve, disk_fair_turns, disk_fair_linger, disk_fair_slice, disk_fair_sectors,
@@ -155,8 +160,9 @@ static struct blk_req *heap_meld(struct blk_req *a, struct blk_req *b)
 }
 
 /*
- * Queues `r`.  It waits for the next sweep if it lies behind the arm, or if the current sweep is older than
- * `open_ns`.  The rest of a request that was carried out in part stays in the current sweep.
+ * Queues `r`.  The request waits for the next sweep if it lies behind the arm, or if the current
+ * sweep is older than `open_ns`.  The rest of a request that was carried out in part stays in the
+ * current sweep.
  */
 static void heap_add(struct sched_queue *q, struct blk_req *r, uint64_t now, uint64_t open_ns)
 {
@@ -173,8 +179,8 @@ static void heap_add(struct sched_queue *q, struct blk_req *r, uint64_t now, uin
 }
 
 /*
- * Melds the children of a request that is removed, of which `r` is the first, into one heap: in pairs from
- * the left, then all pairs from the right.
+ * Melds the children of a request that is removed into one heap.  `r` is the first child.  First
+ * melds pairs from the left, then melds all pairs from the right.
  */
 static struct blk_req *heap_meld_pairs(struct blk_req *r)
 {
@@ -265,8 +271,8 @@ static unsigned ioprio_level_of(const struct blk_req *r)
 
 /*
  * Finds the flow of a process, or assigns one to it.  The search begins at index pid modulo FLOW_RT and takes
- * the first free flow.  If none is free, or if the user already has FLOW_USER flows in use, the process shares
- * a flow, if possible with a process of the same user.
+ * the first free flow.  If no flow is free, or if the user already has FLOW_USER flows in use, the
+ * process shares a flow, if possible with a process of the same user.
  */
 static struct sched_flow *flow_of_process(struct sched *s, struct blk_owner by)
 {
@@ -328,14 +334,17 @@ void disk_cost_learn(struct disk_cost *c, uint32_t n, uint64_t took_ns)
     square = c->n * c->n >> 8;
     product = c->n * c->t >> 8;
     if (c->nn > square + square / 16 &&
-        c->nt > product) /* only commands of different lengths define a line */
+        c->nt > product) /* commands of only one length do not define a line */
         c->sector_ns = (c->nt - product) / (c->nn - square);
     if (c->sector_ns == 0 || c->n * c->sector_ns > c->t)
         c->sector_ns = c->t / c->n;
     c->position_ns = (c->t - c->n * c->sector_ns) >> 8;
 }
 
-/* How many sectors a command transfers in `ns`, positioning included; 0 if the cost is not known. */
+/*
+ * The number of sectors that a command transfers in `ns`, including positioning; 0 if the cost is
+ * not known.
+ */
 static uint64_t sectors_within(const struct disk_cost *c, uint64_t ns)
 {
     return c->sector_ns == 0 ? 0 : (ns - min_of(ns, c->position_ns)) / c->sector_ns;
@@ -545,7 +554,10 @@ static void take_flow_batch(struct sched *s, struct sched_flow *f, const struct 
         enqueue_flow(s, f);
 }
 
-/* The first flow in line with fewer than `most_running` commands at the device; NULL: none. */
+/*
+ * The first flow in line with fewer than `most_running` commands at the device; NULL: there is no
+ * such flow.
+ */
 static struct sched_flow *next_flow(struct sched_line *l, unsigned most_running)
 {
     struct sched_flow *f;
@@ -575,8 +587,9 @@ static bool is_class_busy(const struct sched_line *l)
 }
 
 /*
- * The time (ns) until which the disk is held for the flow that was served last.  0: it is not held, because
- * that flow does not pause, its pauses are usually long, or it does not come before `f`.
+ * The time (ns) until which the disk is held for the flow that was served last.  0: the disk is not
+ * held, because that flow does not pause, its pauses are usually long, or it does not come before
+ * `f`.
  */
 static uint64_t disk_held_until(const struct sched *s, const struct sched_flow *f, uint64_t now)
 {
@@ -590,8 +603,9 @@ static uint64_t disk_held_until(const struct sched *s, const struct sched_flow *
 }
 
 /*
- * Whether `f`, the next flow of its class, must wait.  If it waits because the disk is held, *again becomes the
- * time (ns) when that ends.  Otherwise the end of a running command ends the wait.
+ * Whether `f`, the next flow of its class, must wait.  If `f` waits because the disk is held,
+ * *again becomes the time (ns) when the hold ends.  Otherwise the end of a running command ends the
+ * wait.
  */
 static bool flow_must_wait(const struct sched *s, const struct sched_flow *f, uint64_t now,
                            uint64_t *again)
@@ -614,7 +628,8 @@ static bool flow_must_wait(const struct sched *s, const struct sched_flow *f, ui
 }
 
 /*
- * The most sectors of a command that delays others, at most `most`: see disk_fair_slice, disk_fair_sectors.
+ * The most sectors of a command that delays other requests, at most `most`: see disk_fair_slice,
+ * disk_fair_sectors.
  */
 static uint32_t small_command_sectors(const struct sched *s, uint32_t most)
 {
@@ -631,7 +646,10 @@ static bool take_fair_batch(struct sched *s, const struct sched_room *room, uint
     bool lively = is_class_busy(&s->line[IO_RT]) || is_class_busy(&s->line[IO_BE]) ||
                   is_within_span(s->flow_ns, linger, now);
 
-    /* from the last class: a class that has waited for its full time comes before the more important ones */
+    /*
+     * begin with the last class: a class that has waited for its full time comes before more
+     * important classes
+     */
     for (unsigned c = IO_CLASSES; c-- > 0;) {
         bool waited_for = c <= IO_BE, delays = lively;
         unsigned most_running = lively ? 1 : BACK_RUNNING;
@@ -662,7 +680,8 @@ bool sched_take(struct sched *s, const struct sched_room *room, uint64_t now,
     if (s->mode == SCHED_ELEVATOR && !s->late)
         late = find_expired_request(s, now);
     if (late != NULL) {
-        flow_remove_request(all, late); /* q.head stays: the sweep then continues where it was */
+        /* q.head does not change: the sweep then continues from there */
+        flow_remove_request(all, late);
         begin_batch(s, late, room, -1, out);
     } else if (s->mode == SCHED_ELEVATOR && all->q.heap != NULL)
         take_flow_batch(s, all, room, now, out);

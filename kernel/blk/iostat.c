@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * iostat.c - the statistics of a disk: Solaris's kstat_io, and more.
+ * iostat.c - the statistics of a disk: Solaris's kstat_io, and further counters.
  *
  * THEORY      How busy is a disk, and how long do requests wait for it?  Two sums for each queue answer this.
  *             The length of a queue is constant between two changes.  So each change adds (length * time
- *             since the last change) to one sum, and the time alone to the other sum if the queue was not
- *             empty (kstat_waitq_enter(9F) and its relatives).
+ *             since the last change) to one sum, and adds only the time to the other sum if the
+ *             queue was not empty (kstat_waitq_enter(9F) and its relatives).
  *             From two readings, iostat computes the mean length of each queue, the share of the time in which
  *             the queue was not empty and, by Little's law, the mean time that a request spends in the queue.
  *             There are also counts of errors, which `iostat -e` prints, and sums of the time from submission

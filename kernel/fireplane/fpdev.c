@@ -4,8 +4,8 @@
  *
  * THEORY      mmap() of the device maps the memory that the model shares with the kernel ("the page").  This is
  *             an object whose pages are the device's own frames, all present from the start.  Each page has one
- *             more reference than its object holds, so no code moves or frees it.  The device can be opened only
- *             for reading, so no mapping is writable.
+ *             reference in addition to that of the object, so no code moves or frees the page.  The
+ *             device can be opened only for reading, so no mapping is writable.
  * LOCKING     proc_lock, then the thread's lock
  * SEE ALSO    include/uapi/fireplane.h (layout, ioctl), stat/modelled.h,
  *             user/lib/fireplane.c, docs/devices.md

@@ -43,7 +43,8 @@ static void mount_at(const char *path, const char *type, const char *options)
 }
 
 /*
- * Mounts the root disk that /etc/system names (rootdev:, rootfs:).  NULL: it names no disk, or mounting failed.
+ * Mounts the root disk that /etc/system names (rootdev:, rootfs:).  NULL: /etc/system names no
+ * disk, or mounting failed.
  */
 static struct vfs *mount_disk_root(void)
 {
@@ -85,7 +86,7 @@ int fs_mount_root(const void *initramfs, size_t len, const void *overlay, size_t
     mount_at("/dev/pts", "devpts", "");
     /*
      * /dev/shm is a separate tmpfs, so that a user program that fills it does not fill /dev.  It gets an
-     * eighth of memory, so that enough is left when this tmpfs and others are full.
+     * eighth of memory, so that programs have enough memory when this tmpfs and others are full.
      */
     snprintf(shm, sizeof shm, "size=%luk,mode=1777", mem_total_pages() / 8 * (PAGE_SIZE / 1024));
     mount_at("/dev/shm", "tmpfs", shm);

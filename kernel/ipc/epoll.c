@@ -38,7 +38,8 @@ enum { ALWAYS = POLLERR | POLLHUP, FIRST_BUCKETS = 16, EPOLL_COST = 1024, ITEM_C
 #define EPOLLONESHOT (1u << 30)
 #define EPOLLET      (1u << 31)
 /*
- * Bits that are no events: EPOLLET, EPOLLONESHOT, and the hints EPOLLWAKEUP and EPOLLEXCLUSIVE, which have no effect.
+ * Bits of `events` that are not events: EPOLLET, EPOLLONESHOT, and the hints EPOLLWAKEUP and
+ * EPOLLEXCLUSIVE, which have no effect.
  */
 #define EPOLLPRIVATE (EPOLLET | EPOLLONESHOT | 1u << 29 | 1u << 28)
 
@@ -50,13 +51,15 @@ struct epitem {
     struct eventpoll *ep;
     struct file *f;
     int fd;
-    uint32_t events;             /* [ep->lock] as requested; 0: a one-shot that gave its event */
-    uint64_t data;               /* [ep->lock] the program's own, returned with each event */
+    /* [ep->lock] requested events; 0: a one-shot item that gave its event */
+    uint32_t events;
+    /* [ep->lock] value that the program set, returned with each event */
+    uint64_t data;
     bool queued;                 /* [ep->rlock] I1 */
     struct list ready;           /* [ep->rlock] */
     struct list hash;            /* [ep->lock] in ep->bucket */
     struct epitem *next_on_file; /* [epoll_mutex] */
-    struct epitem **at_file;     /* [epoll_mutex] the pointer to it in the file's list */
+    struct epitem **at_file;     /* [epoll_mutex] the pointer to this item in the file's list */
     struct usermem *payer;
 };
 
@@ -82,7 +85,7 @@ void epoll_init(void)
 
 /* ---- the ready list ---- */
 
-/* Puts an item on the ready list.  false: it was queued already. */
+/* Puts an item on the ready list.  false: the item was queued already. */
 static bool queue_ready_item(struct epitem *it)
 {
     struct eventpoll *ep = it->ep;
@@ -170,7 +173,7 @@ static void epitem_free(struct epitem *it)
 {
     struct eventpoll *ep = it->ep;
 
-    poller_leave(&it->p); /* now no file wakes it any more */
+    poller_leave(&it->p); /* from now on no file wakes the item */
     *it->at_file = it->next_on_file;
     if (it->next_on_file != NULL)
         it->next_on_file->at_file = it->at_file;
@@ -281,7 +284,7 @@ void epoll_file_gone(struct file *f)
 
 /* ---- taking events ---- */
 
-/* Moves all of `from` to the front of `to`. */
+/* Moves all elements of list `from` to the front of list `to`. */
 static void splice_to_front(struct list *from, struct list *to)
 {
     if (list_empty(from))

@@ -21,8 +21,8 @@
  *             I2  a waiter leaves its list only under its bucket's lock, and a waker holds that lock until the
  *                 thread is awake; so the record and the thread exist as long as the waker uses them
  *             I3  nwaiters is at least the length of the list
- * LOCKING     bucket->lock (RANK_FUTEX); a thread that needs two takes them in order of address.  The locks of timers
- *             and threads are taken under it.
+ * LOCKING     bucket->lock (RANK_FUTEX); a thread that needs two bucket locks takes them in order
+ *             of address.  The locks of timers and threads are taken under it.
  * SEE ALSO    futex.h, kernel/sys/sys_futex.c, user/test/t_sys.c, user/test/t_thread.c
  */
 #include "ipc/futex.h"
@@ -50,7 +50,7 @@ struct waiter {
     struct bucket *_Atomic bucket; /* I1 */
     struct thread *t;
     uint32_t bitset;
-    int16_t pri; /* of a real-time thread; 0: any other */
+    int16_t pri; /* priority of a real-time thread; 0: any other thread */
     bool woken;  /* set by a waker, under the bucket's lock */
     _Atomic bool timed_out;
     struct timer timer;
@@ -227,7 +227,7 @@ static void sleep_in_bucket_unlock(struct bucket *b, struct waiter *w)
         spin_unlock(&t->lock);
         spin_unlock(&b->lock);
     }
-    for (;;) { /* a requeue can have moved w: I1, I2 */
+    for (;;) { /* a requeue can have moved w to another bucket: I1, I2 */
         b = atomic_load_explicit(&w->bucket, memory_order_relaxed);
         spin_lock(&b->lock);
         if (likely(b == atomic_load_explicit(&w->bucket, memory_order_relaxed)))
@@ -317,7 +317,7 @@ long futex_requeue(uint64_t from, uint64_t to, unsigned nwake, unsigned nmove, b
     b2 = bucket_of_key(&k2);
     for (;;) {
         lock_bucket_pair(b1, b2);
-        count_futex_waiter(b2); /* until the moved waiters are counted themselves */
+        count_futex_waiter(b2); /* so that b2 does not count as empty before waiters are moved */
         if (expect == NULL)
             break;
         err = user_load32(from, &now);
@@ -389,8 +389,8 @@ static bool wake_op_matches(uint32_t op, uint32_t old)
 }
 
 /*
- * Apply `op` to the word at uaddr atomically; *old becomes the old value. -EFAULT: not resident or not
- * writable, as with user_cmpxchg32().
+ * Apply `op` to the word at uaddr atomically; *old becomes the old value. -EFAULT: the page is not
+ * resident or not writable, as with user_cmpxchg32().
  */
 static int apply_wake_op(uint64_t uaddr, uint32_t op, uint32_t *old)
 {

@@ -2,8 +2,8 @@
 /*
  * pipe.c - pipes and FIFOs.
  *
- * THEORY      A pipe is a buffer between two programs.  A writer sleeps while the buffer is full, a reader while
- *             it is empty.
+ * THEORY      A pipe is a buffer between two programs.  A writer sleeps while the buffer is full, a
+ *             reader sleeps while the buffer is empty.
  *             The buffer is a ring of 64 KiB in 16 pages; `count` bytes of it are in use, beginning at
  *             `start`.  A page is allocated when it is first written, and kept until the pipe is freed.  An
  *             empty pipe starts again at its first page, so that a pipe with little traffic
@@ -13,10 +13,10 @@
  *             of 8 KiB, as on Linux beyond pipe-user-pages-soft.
  *             A FIFO (named pipe) is a vnode; all its opens share one pipe, which exists while at least one
  *             file has it open.  An open for reading waits until the FIFO is open for writing, and an open for
- *             writing waits until it is open for reading.
+ *             writing waits until the FIFO is open for reading.
  * INVARIANTS  I1  start < size, count <= size; size is a power of 2
- *             I2  a write of at most PIPE_BUF bytes is not mixed with others: it starts only when all of it
- *                 fits
+ *             I2  a write of at most PIPE_BUF bytes is not mixed with other writes: it starts only
+ *                 when all of its bytes fit
  *             I3  nreaders and nwriters count opens.  refs counts the open files and the vnodes of
  *                 pipe_vnode(); the thread that drops the last reference frees the pipe, after it has
  *                 released the lock
@@ -46,8 +46,9 @@ struct pipe {
     _Atomic uint32_t count;
     _Atomic uint32_t refs;
     uint32_t nreaders, nwriters;
-    uint32_t rwait, wwait;   /* threads that sleep on rcv, on wcv */
-    uint32_t ropens, wopens; /* FIFO: opens for reading, for writing so far: wait_for_partner() */
+    uint32_t rwait, wwait; /* threads that sleep on rcv, on wcv */
+    /* FIFO: number of opens so far for reading, for writing: wait_for_partner() */
+    uint32_t ropens, wopens;
     struct cv rcv, wcv;
     struct pollhead ph;
     struct usermem *payer; /* [c] */
@@ -111,8 +112,9 @@ static inline void set_bytes_in_pipe(struct pipe *p, uint32_t n)
 }
 
 /*
- * Moves n bytes between the uio and the ring, from place `at` on.  Returns the number of bytes moved.  If it is
- * less than n, *err is set.
+ * Moves n bytes between the uio and the ring, from byte `at` of the ring on.  Returns the number of
+ * bytes moved.
+ * If that number is less than n, *err is set.
  */
 static uint32_t move_pipe_bytes(struct pipe *p, uint32_t at, uint32_t n, struct uio *uio, int *err)
 {
@@ -219,7 +221,7 @@ static long pipe_write(struct file *f, struct uio *uio, loff_t off)
         n = move_pipe_bytes(p, p->start + bytes_in_pipe(p),
                             (uint32_t)min_of((size_t)room, uio->resid), uio, &err);
         set_bytes_in_pipe(p, bytes_in_pipe(p) + n);
-        if (uio->resid != 0 && n != 0) { /* full: wake the readers before sleeping */
+        if (uio->resid != 0 && n != 0) { /* the pipe is full: wake the readers before sleeping */
             if (p->rwait != 0)
                 cv_broadcast(&p->rcv);
             poll_wake(&p->ph);
@@ -327,7 +329,7 @@ int pipe_create(struct file **rd, struct file **wr, unsigned flags)
     return 0;
 }
 
-/* The pipe of an open file; NULL: it is not a pipe. */
+/* The pipe of an open file; NULL: the file is not a pipe. */
 static struct pipe *pipe_of(struct file *f)
 {
     return f->ops == &read_ops || f->ops == &write_ops || f->ops == &rdwr_ops ? f->data : NULL;
@@ -350,8 +352,9 @@ long pipe_size(struct file *f)
 /* ---- FIFOs ----------------------------------------------------------------------------------- */
 
 /*
- * Waits until the other end is open: *others counts the files that have it open.  An open that was closed
- * again meanwhile also ends the wait; then *opens differs from `seen`.  The caller holds the lock.  0 or -ERESTARTSYS.
+ * Waits until the other end is open: *others counts the files that have the other end open.  An
+ * open that was closed again meanwhile also ends the wait; then *opens differs from `seen`.  The
+ * caller holds the lock.  0 or -ERESTARTSYS.
  */
 static int wait_for_partner(struct pipe *p, struct cv *cv, uint32_t *waiting,
                             const uint32_t *others, const uint32_t *opens, uint32_t seen)
@@ -443,7 +446,10 @@ struct vnode *pipe_vnode(struct file *f)
     vn->gid = va.gid;
     vn->ino = va.ino;
     vn->fifo = vn->data = p;
-    /* A reference, but not an open: the vnode alone does not keep readers from seeing end of file. */
+    /*
+     * This is a reference, but not an open: so the vnode alone does not keep readers from seeing
+     * end of file.
+     */
     atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
     return vn;
 }

@@ -3,11 +3,12 @@
  * core.c - the network's lock, timer and counters, and the functions that lwIP needs from the kernel.
  *
  * THEORY      The TCP/IP protocols are implemented by lwIP, a library that is not written for several
- *             threads.  So one lock, net_lock, guards all of it.  It is a spin lock because frames are
- *             received in the interrupt handler of the card.  A CPU holds it for one packet or one call at a
- *             time.  The loopback is a queue of packets.  Before a CPU releases net_lock, it delivers the packets
- *             in this queue, and releases the lock for a moment after each packet.  So sending never recurses
- *             into receiving, and other CPUs get the lock between two packets.
+ *             threads.  So one lock, net_lock, guards all of lwIP.  It is a spin lock because
+ *             frames are received in the interrupt handler of the card.  A CPU holds the lock for
+ *             one packet or one call at a time.  The loopback is a queue of packets.  Before a CPU
+ *             releases net_lock, it delivers the packets in this queue, and releases the lock for a
+ *             moment after each packet.  So sending never recurses into receiving, and other CPUs
+ *             get the lock between two packets.
  *             TCP needs a tick every 250 ms while there are connections.  ARP and the reassembly of fragments
  *             need a tick every second while they hold entries.  The timer stops when it is no longer needed,
  *             so that an idle machine is not woken.
@@ -47,7 +48,7 @@ TUNABLE(
 static struct timer tick_timer;
 static bool ticking;    /* [n] I1 */
 static unsigned ticks;  /* [n] ticks of 250 ms since boot */
-static unsigned unused; /* [n] ticks since net_timer_kick(), while there are no connections */
+static unsigned unused; /* [n] ticks without connections since net_timer_kick() */
 
 void net_exit(void)
 {
@@ -140,7 +141,7 @@ uint16_t net_checksum(const void *data, int len)
 
         __builtin_memcpy(&word, p, 8);
         sum += word;
-        sum += sum < word; /* end-around carry of one's complement */
+        sum += sum < word; /* add the carry, as one's complement requires */
     }
     if (n > 0) {
         __builtin_memcpy(&last, p, n);

@@ -55,8 +55,8 @@ void dgram_add(struct socket *s, struct pbuf *p, const struct sock_addr *from)
 }
 
 /*
- * Returns the first message, and removes it from the queue if !peek; NULL: none.  The caller holds net_lock and
- * rlock.
+ * Returns the first message, and removes it from the queue if !peek; NULL: the queue is empty.  The
+ * caller holds net_lock and rlock.
  */
 static struct dgram *take_or_peek_dgram(struct socket *s, bool peek)
 {
@@ -107,7 +107,7 @@ long dgram_receive(struct socket *s, struct sock_msg *m, bool nonblock)
 
         mutex_enter(&s->rlock);
         net_enter();
-        if (s->err != 0) /* as on Linux, before the queued messages */
+        if (s->err != 0) /* as on Linux, the error is returned before the queued messages */
             err = socket_error(s);
         else
             d = take_or_peek_dgram(s, peek);
@@ -246,7 +246,8 @@ static int udp_connect_socket(struct socket *s, const struct sock_addr *a, bool 
         err = net_errno(udp_connect(udp_pcb_of(s), &ip, port));
     if (err == 0) {
         s->state = SS_CONNECTED;
-        if (udp_pcb_of(s)->local_ip.addr == IPADDR_ANY) /* getsockname() returns it, as on Linux */
+        /* getsockname() returns this address, as on Linux */
+        if (udp_pcb_of(s)->local_ip.addr == IPADDR_ANY)
             udp_pcb_of(s)->local_ip = *netif_ip_addr4(ip4_route(&ip));
     }
     net_exit();
@@ -384,7 +385,7 @@ static u8_t on_raw_packet(void *arg, struct raw_pcb *pcb, struct pbuf *p, const 
         dgram_add(arg, copy, &from);
     else
         ((struct socket *)arg)->rx_drops++;
-    return 0; /* 0: the protocol itself gets the packet, too */
+    return 0; /* 0: the protocol itself also gets the packet */
 }
 
 static int raw_bind_socket(struct socket *s, const struct sock_addr *a)

@@ -2,7 +2,8 @@
 /*
  * icmp.c - ICMP errors: a host or a router reports that it could not deliver a datagram of ours.
  *
- * THEORY      An ICMP error quotes the IP header and the first 8 bytes of the datagram that it is about.
+ * THEORY      An ICMP error quotes the IP header and the first 8 bytes of the datagram that was not
+ *             delivered.
  *             This is enough to find the socket that sent the datagram.  lwIP sends such errors for closed
  *             local ports, but it drops the errors that it receives.  So the kernel has a raw socket of its
  *             own, which gets these errors after lwIP has checked the IP header.
@@ -58,7 +59,7 @@ static bool icmp_checksum_is_valid(struct pbuf *p, unsigned skip)
 
 /*
  * The connected socket that sent the datagram with IP header `sent` and ports port[] (source, destination,
- * network order); NULL: none.
+ * network order); NULL: there is no such socket.
  */
 static struct socket *find_udp_sender(const struct ip_hdr *sent, const uint16_t port[2])
 {
@@ -99,7 +100,7 @@ static u8_t on_icmp_message(void *arg, struct raw_pcb *pcb, struct pbuf *p, cons
         socket_wake_reader(s);
         socket_wake_writer(s);
     }
-    return 0; /* 0: other receivers get the message, too */
+    return 0; /* 0: other receivers also get the message */
 }
 
 void socket_icmp_init(void)

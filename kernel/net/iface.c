@@ -7,9 +7,9 @@
  *             They need no checksums.  Each network card is an interface ethN.  The card's interrupt handler
  *             copies a received frame to memory of the network.  A frame to send is copied to a buffer of the
  *             card.
- *             A packet leaves by the interface whose network contains its destination, or else by the one
- *             default route, through a gateway.
- * INVARIANTS  I1  ifaces[0] is lo; programs know ifaces[i] by index i + 1, which never changes
+ *             A packet leaves by the interface whose network contains its destination, or else by
+ *             the default route, through a gateway.
+ * INVARIANTS  I1  ifaces[0] is lo; programs use the index i + 1 for ifaces[i]; it never changes
  * LOCKING     net_lock guards all fields that change; the array and the names are constant after boot
  * SEE ALSO    ifctl.c (ioctl requests), drivers/nic.h, docs/network.md
  */

@@ -103,7 +103,7 @@ static uint32_t address_class_mask(uint32_t ip)
     return lwip_htonl(h >> 30 == 2 ? 0xffff0000u : 0xffffff00u);
 }
 
-/* The address that SIOCGIFADDR and its like return, in network order. */
+/* The address that SIOCGIFADDR and similar requests return, in network order. */
 static uint32_t get_iface_address(const struct netif *n, unsigned cmd)
 {
     uint32_t ip = netif_ip4_addr(n)->addr, mask = netif_ip4_netmask(n)->addr;
@@ -213,7 +213,10 @@ static long list_iface_addresses(uint64_t arg)
     return err != 0 ? err : copy_out(arg, &c, sizeof c);
 }
 
-/* The interface of a route: the interface with name `dev`; if `dev` is "", the one whose network has the gateway. */
+/*
+ * The interface of a route: the interface with name `dev`; if `dev` is "", the interface whose
+ * network has the gateway.
+ */
 static struct netif *find_route_iface(const char *dev, uint32_t gateway)
 {
     if (dev[0] != '\0')
@@ -232,12 +235,12 @@ static struct netif *find_route_iface(const char *dev, uint32_t gateway)
 static int change_route(struct netif *n, const struct rtentry *r, bool add)
 {
     ip4_addr_t g = {add ? r->gateway.ip : 0};
-    /* The route to n's own network. */
+    /* Whether r is the route to n's own network. */
     bool own = r->dst.ip != 0 && r->mask.ip == netif_ip4_netmask(n)->addr &&
                (r->dst.ip & r->mask.ip) == (netif_ip4_addr(n)->addr & r->mask.ip);
 
     if (own)
-        return add ? -EEXIST : -EOPNOTSUPP; /* it exists as long as n has its address */
+        return add ? -EEXIST : -EOPNOTSUPP; /* this route exists as long as n has its address */
     if (r->dst.ip != 0 || r->mask.ip != 0)
         return -EOPNOTSUPP;
     if (!add && netif_default != n)

@@ -139,11 +139,11 @@ int inet_option_set(struct socket *s, struct ip_pcb *pcb, int level, int name, c
             pcb->ttl = (uint8_t)v;
         return 0;
     case IP_RECVERR: /* must succeed for glibc's resolver; connected sockets always report errors */
-    case IP_BIND_ADDRESS_NO_PORT: /* a hint */
+    case IP_BIND_ADDRESS_NO_PORT: /* a hint, which has no effect */
         return 0;
     case IP_MTU_DISCOVER: /* 0 and 1 allow fragmentation, which is always on here */
         return v < 0 || v > IP_PMTUDISC_WANT ? -ENOPROTOOPT : 0;
-    case IP_RECVTTL: /* this and the next: can only be off */
+    case IP_RECVTTL: /* this option and the next ones can only be off */
     case IP_RECVTOS:
     case IP_RECVOPTS:
     case IP_PKTINFO:

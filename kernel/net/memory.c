@@ -2,7 +2,8 @@
 /*
  * memory.c - memory of the network: limited and counted.
  *
- * THEORY      Packets come from other machines at any rate, so the memory that they take needs a limit.
+ * THEORY      Other machines can send packets at any rate, so the memory that packets take needs a
+ *             limit.
  *             All allocations of lwIP come here: packets (net_malloc) and its own structures, with one pool
  *             for each type (memp_*, which replace lwIP's memp.c).  Together they take at most
  *             net_mem_max_kib.  Above this limit an allocation fails.  Then lwIP drops the packet, or lwIP or
@@ -40,7 +41,7 @@ TUNABLE(net_mem_max_kib, 16, 65536,
 
 _Atomic uint64_t net_bytes_used, net_alloc_failed;
 
-/* Maximum number of objects of a pool; 0: limited by memory only. */
+/* Maximum number of objects of a pool; 0: only memory limits the number. */
 static const uint32_t pool_max[MEMP_MAX] = {
     [MEMP_TCP_PCB] = 1024,
     [MEMP_TCP_PCB_LISTEN] = 1024,
@@ -124,7 +125,8 @@ void *net_malloc(size_t size)
 
 void *net_calloc(size_t n, size_t size)
 {
-    void *p = net_malloc(n * size); /* cannot overflow: both are constants of lwIP */
+    /* the product cannot overflow: both factors are constants of lwIP */
+    void *p = net_malloc(n * size);
 
     if (p != NULL)
         memset(p, 0, n * size);

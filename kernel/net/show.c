@@ -4,7 +4,7 @@
  *
  * THEORY      The lines have Linux's format.  Each line is formatted under net_lock into a buffer of fixed
  *             size, and appended to the text after the lock is released, because struct text allocates
- *             memory.  Connections without a socket, for example in TIME_WAIT, are shown, too.
+ *             memory.  Connections without a socket, for example in TIME_WAIT, are also shown.
  * LOCKING     The caller holds net_lock while one line is formatted.  A list is walked by position, so an entry
  *             can be missed or shown twice if the list changes between two lines.
  * SEE ALSO    proc(5) of Linux's manual
@@ -47,7 +47,10 @@ static void format_tcp_line(struct line *l, unsigned n, const struct tcp_pcb *pc
                    listening ? 0 : TCP_SND_BUF - pcb->snd_buf, waiting, s);
 }
 
-/* Formats the n-th TCP connection (from 0); false: there are fewer.  The callers of format_nth_*() hold net_lock. */
+/*
+ * Formats the n-th TCP connection (from 0); false: there are fewer connections.  The callers of
+ * format_nth_*() hold net_lock.
+ */
 static bool format_nth_tcp(unsigned n, struct line *l)
 {
     struct tcp_pcb *const lists[] = {(struct tcp_pcb *)tcp_listen_pcbs.listen_pcbs, tcp_active_pcbs,
@@ -136,7 +139,10 @@ static bool format_nth_dev(unsigned n, struct line *l)
     return true;
 }
 
-/* The default route first, then the networks of the interfaces that are up. */
+/*
+ * Formats the n-th route (from 0): first the default route, then the networks of the interfaces
+ * that are up.
+ */
 static bool format_nth_route(unsigned n, struct line *l)
 {
     enum { UP = 1, GATEWAY = 2 };

@@ -20,7 +20,7 @@
 
 #include "lwip/pbuf.h"
 
-/* Linux's default: net.core.rmem_default. */
+/* BUF_DEFAULT is Linux's default: net.core.rmem_default. */
 enum { BUF_DEFAULT = 212992, FIONREAD = 0x541b, SIOCOUTQ = 0x5411 };
 /* Bytes that a user is charged for a socket. */
 enum { SOCKET_COST = 2048 };
@@ -136,8 +136,8 @@ int socket_write_enter(struct socket *s, bool nonblock)
         return 0;
     deadline = socket_deadline(nonblock, s->sndtimeo_ns);
     atomic_fetch_add(
-        &s->nwait_write,
-        1); /* before the first try: socket_write_exit() reads it after it releases wlock */
+        /* before the first try: socket_write_exit() reads it after it releases wlock */
+        &s->nwait_write, 1);
     net_enter();
     while (err == 0 && !mutex_tryenter(&s->wlock))
         err = socket_wait(&s->snd, deadline, s->sndtimeo_ns, "socket write");
@@ -416,7 +416,7 @@ long socket_receive(struct file *f, struct sock_msg *m)
 
     if (err != 0)
         return err;
-    if (m->flags & (MSG_OOB | MSG_ERRQUEUE)) /* neither exists here */
+    if (m->flags & (MSG_OOB | MSG_ERRQUEUE)) /* urgent data and error queues do not exist here */
         return -EINVAL;
     return s->ops->receive(s, m, is_nonblocking(f, m->flags));
 }

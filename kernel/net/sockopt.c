@@ -40,7 +40,7 @@ enum {
     SO_PROTOCOL = 38,
     SO_DOMAIN = 39,
 };
-/* Linux's limits: net.core.rmem_max; SOCK_MIN_RCVBUF. */
+/* Linux's limits of a buffer: net.core.rmem_max and SOCK_MIN_RCVBUF. */
 enum { BUF_MAX = 212992, BUF_MIN = 2304 };
 
 struct linger {
@@ -116,7 +116,7 @@ static int set_generic_option(struct socket *s, int name, const void *val, unsig
         break;
     case SO_DONTROUTE:
     case SO_TIMESTAMP:
-        return v != 0 ? -ENOPROTOOPT : 0; /* not implemented: can only be off */
+        return v != 0 ? -ENOPROTOOPT : 0; /* the option is not implemented: it can only be off */
     case SO_RCVLOWAT:
         return v > 1 ? -ENOPROTOOPT : 0;
     default:
@@ -145,7 +145,10 @@ int socket_set_option(struct file *f, int level, int name, const void *val, unsi
     return err;
 }
 
-/* Stores the value of an option that is an int in *v.  False: no such option.  SO_ERROR is cleared. */
+/*
+ * Stores the value of an option of type int in *v.  False: there is no such option.  Reading
+ * SO_ERROR clears it.
+ */
 static bool get_int_option(struct socket *s, int name, int *v)
 {
     switch (name) {

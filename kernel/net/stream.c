@@ -30,8 +30,8 @@ void stream_add(struct socket *s, struct pbuf *p)
 }
 
 /*
- * Copies the first `n` bytes of the queue, which must exist, to the uio.  Bytes, or -EFAULT.  The caller holds
- * rlock.
+ * Copies the first `n` bytes of the queue, which must have so many, to the uio.  Returns the number
+ * of bytes, or -EFAULT.  The caller holds rlock.
  */
 static long copy_stream_bytes(struct socket *s, struct uio *uio, size_t n)
 {
@@ -75,7 +75,10 @@ static void consume_stream_bytes(struct socket *s, size_t n)
     s->ops->consumed(s, n);
 }
 
-/* Reads at most uio->resid bytes without waiting.  Bytes; 0: the queue is empty; -EFAULT.  The caller holds rlock. */
+/*
+ * Reads at most uio->resid bytes without waiting.  Returns the number of bytes; 0: the queue is
+ * empty; -EFAULT.  The caller holds rlock.
+ */
 static long read_stream_queue(struct socket *s, struct uio *uio, bool peek)
 {
     size_t avail;

@@ -9,7 +9,8 @@
  *             its threads.  Received data stays in lwIP's buffers until a reader has copied it.  Only then does
  *             tcp_recved() open the receive window again, so at most TCP_WND bytes from a peer wait here.
  *             An established connection waits in its listener's queue as a complete socket, so it can receive
- *             data before accept(2).  The listener's backlog limits these connections and the half-open ones.
+ *             data before accept(2).  The listener's backlog limits these connections and the
+ *             half-open connections.
  * INVARIANTS  I1 .. I3 of netpriv.h
  *             I4  a connection in a listener's queue has `listener` set and is counted in accept_len
  * LOCKING     See netpriv.h.  A reader holds rlock while it copies, but not while it waits.
@@ -47,7 +48,7 @@ static err_t on_tcp_data(void *arg, struct tcp_pcb *pcb, struct pbuf *p, err_t e
         socket_wake_reader(s);
         return ERR_OK;
     }
-    if (s->rx_shut) { /* no thread will read it */
+    if (s->rx_shut) { /* no thread will read the data */
         tcp_recved(pcb, p->tot_len);
         pbuf_free(p);
         return ERR_OK;
@@ -81,14 +82,14 @@ static void on_tcp_error(void *arg, err_t err)
 
     if (s == NULL)
         return;
-    s->pcb = NULL; /* lwIP has freed it */
+    s->pcb = NULL; /* lwIP has freed the pcb */
     if (s->state == SS_CONNECTING)
         s->err = err == ERR_RST ? ECONNREFUSED : ETIMEDOUT;
     else if (err == ERR_RST)
         s->err = ECONNRESET;
     else if (err == ERR_ABRT)
         s->err = ETIMEDOUT;
-    else if (err != ERR_CLSD) /* ERR_CLSD is no error: both sides have closed the connection */
+    else if (err != ERR_CLSD) /* ERR_CLSD is not an error: both sides have closed the connection */
         s->err = -net_errno(err);
     s->state = SS_CLOSED;
     s->rx_eof = true;
@@ -199,7 +200,10 @@ static int tcp_bind_socket(struct socket *s, const struct sock_addr *a)
     return err;
 }
 
-/* Waits until the connection is established or has failed.  0 or -errno; -EINPROGRESS: not yet.  Locked. */
+/*
+ * Waits until the connection is established or has failed.  0 or -errno; -EINPROGRESS: the
+ * connection is not established yet.  Locked.
+ */
 static int await_connection(struct socket *s, bool nonblock)
 {
     uint64_t deadline = socket_deadline(nonblock, s->sndtimeo_ns);
@@ -337,7 +341,7 @@ static void restore_receive_window(struct socket *s)
 void net_tcp_edge(struct tcp_pcb *pcb, const struct tcp_hdr *h, const struct pbuf *p)
 {
     struct socket *s = pcb->callback_arg;
-    uint32_t past; /* bytes past the edge */
+    uint32_t past; /* number of bytes past the right edge of the window */
 
     if (pcb->state < ESTABLISHED || pcb->state > CLOSING || s == NULL)
         return;

@@ -147,7 +147,7 @@ int tcp_option_set(struct socket *s, struct tcp_pcb *pcb, int level, int name, c
     case TCP_DEFER_ACCEPT:
     case TCP_WINDOW_CLAMP:
     case TCP_QUICKACK:
-        return 0; /* hints */
+        return 0; /* these options are hints and have no effect */
     case TCP_USER_TIMEOUT:
         return v != 0 ? -ENOPROTOOPT : 0;
     }
@@ -209,8 +209,8 @@ int tcp_option_get(struct socket *s, struct tcp_pcb *pcb, int level, int name, v
  * The peer announces its maximum segment size (MSS) in its SYN.  lwIP assumes that the size does not change
  * while segments are queued.  But it does not ensure this: it accepts the MSS option in any segment, and it
  * limits the size to half of the largest send window so far.  So net_tcp_judge() drops a segment that has the
- * option but is no SYN.  tcp_fix_segment_size() increases a smaller size to LEAST_MSS (Linux's minimum is 48), and
- * increases snd_wnd_max so that the window does not limit the size.
+ * option but is not a SYN.  tcp_fix_segment_size() increases a smaller size to LEAST_MSS (Linux's
+ * minimum is 48), and increases snd_wnd_max so that the window does not limit the size.
  */
 err_t net_tcp_judge(const struct tcp_hdr *hdr, u16_t optlen, u16_t opt1len, const u8_t *opt2)
 {

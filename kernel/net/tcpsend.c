@@ -3,8 +3,9 @@
  * tcpsend.c - writing to a TCP socket.
  *
  * THEORY      The writer first copies the data to the kernel in pieces.  It does not hold net_lock, because the
- *             copy can sleep in a page fault.  Then lwIP copies the data to segments, which hold it until the
- *             peer has acknowledged it.  They hold at most TCP_SND_BUF bytes, or fewer if SO_SNDBUF is smaller.
+ *             copy can sleep in a page fault.  Then lwIP copies the data to segments, which hold
+ *             the data until the peer has acknowledged it.  The segments hold at most TCP_SND_BUF
+ *             bytes, or fewer if SO_SNDBUF is smaller.
  *             A writer that finds no space waits until the peer has acknowledged data.  A writer that finds
  *             no memory is also woken twice a second (on_tcp_poll), because other connections can free memory.
  * LOCKING     See netpriv.h.  A writer holds wlock from its first byte to its last, also while it waits.
@@ -39,7 +40,10 @@ bool tcp_has_send_room(const struct socket *s)
     return tcp_sendable_bytes(s) >= min_of(s->sndbuf, (uint32_t)TCP_SND_BUF) / 3;
 }
 
-/* 0: a write can go on; -EAGAIN: not connected yet; else the -errno with which the write ends.  Locked. */
+/*
+ * 0: a write can continue; -EAGAIN: not connected yet; else the -errno with which the write ends.
+ * Locked.
+ */
 static int check_tcp_writable(struct socket *s)
 {
     if (s->err != 0)
@@ -53,7 +57,8 @@ static int check_tcp_writable(struct socket *s)
 
 /*
  * Gives n bytes to lwIP, waiting for space.  `more`: the caller has more data, so the last segment gets no
- * PSH flag.  Bytes accepted, or an error if none.  The caller holds wlock.
+ * PSH flag.  Returns the number of bytes accepted; if lwIP accepted no bytes, an error.  The caller
+ * holds wlock.
  */
 static long write_bytes_to_lwip(struct socket *s, const uint8_t *data, size_t n, bool more,
                                 bool nonblock)

@@ -3,9 +3,9 @@
  * unix.c - stream sockets between programs on this machine (AF_UNIX).
  *
  * THEORY      A connection is two sockets that point to each other.  Bytes written to one socket are queued
- *             at its peer, up to the size of the peer's receive buffer.  A listener is found by the file that
- *             it is bound to, or by an abstract name (Linux's names that begin with a NUL byte).  The
- *             system-call layer creates and looks up the file: sock_addr.vn.
+ *             at its peer, up to the size of the peer's receive buffer.  A listener is found by the
+ *             file to which it is bound, or by an abstract name (Linux's names that begin with a
+ *             NUL byte).  The system-call layer creates and looks up the file: sock_addr.vn.
  *             Queued bytes are charged to the user that wrote them (mem/usermem.h).  They do not use the
  *             network's memory, so a user that fills its buffers does not affect other users.
  * INVARIANTS  I5  a->peer == b if and only if b->peer == a
@@ -98,7 +98,8 @@ static int unix_connect(struct socket *s, const struct sock_addr *a, bool nonblo
     uint64_t deadline = socket_deadline(nonblock, s->sndtimeo_ns);
     struct socket *n = unix_new();
     int err =
-        n == NULL ? -ENOMEM : socket_charge(n); /* n can outlive s, in the queue of the listener */
+        /* n is charged separately, because n can outlive s in the queue of the listener */
+        n == NULL ? -ENOMEM : socket_charge(n);
 
     net_enter();
     while (err == 0) {
@@ -134,7 +135,7 @@ static void unix_accept_done(struct socket *l, struct socket *n)
     cv_broadcast(&backlog_cv);
 }
 
-/* Bytes that have been written but not read, inside a pbuf because stream.c queues pbufs. */
+/* Bytes that have been written but not read.  They are in a pbuf, because stream.c queues pbufs. */
 struct unix_piece {
     struct pbuf_custom pc;
     struct usermem *payer;
@@ -183,7 +184,7 @@ static bool rx_buffer_is_full(const struct socket *peer)
     return peer->rx_bytes >= peer->rcvbuf;
 }
 
-/* 0: a write can go on; or the -errno with which the write ends.  Locked. */
+/* 0: a write can continue; or the -errno with which the write ends.  Locked. */
 static int check_unix_writable(struct socket *s)
 {
     if (s->state == SS_NEW || s->state == SS_LISTENING)

@@ -278,7 +278,9 @@ static int task_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint6
     return 0;
 }
 
-/* The open check of files that need procfs_check_inspect().  Each read makes this check again. */
+/*
+ * The open function of files that need procfs_check_inspect().  Each read makes this check again.
+ */
 static int open_if_inspectable(const struct pseudo_node *n, struct pseudo_arg arg)
 {
     return procfs_check_inspect(arg.a);

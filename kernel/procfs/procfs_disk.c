@@ -27,7 +27,10 @@ PROCFS_SHOW(procfs_show_partitions)
     return 0;
 }
 
-/* Whole disks only; they count the requests of their partitions, too.  Merged requests are separate. */
+/*
+ * Shows only whole disks, which also count the requests of their partitions.  Merged requests are
+ * counted separately.
+ */
 PROCFS_SHOW(procfs_show_diskstats)
 {
     struct disk_counts c;
@@ -42,7 +45,8 @@ PROCFS_SHOW(procfs_show_diskstats)
                  c.nwritten / SECTOR_SIZE, c.wns / 1000000, c.inflight, c.busy_ns / 1000000,
                  (c.rns + c.wns + c.flush_ns) / 1000000);
         text_add(out, "0 0 0 0 %lu %lu\n", c.flushes,
-                 c.flush_ns / 1000000); /* the zeros: there is no discard */
+                 /* the zeros are the counts of discards, which do not exist here */
+                 c.flush_ns / 1000000);
     }
     return 0;
 }

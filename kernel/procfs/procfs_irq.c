@@ -4,12 +4,13 @@
  * where they can arrive.
  *
  * THEORY      Names and formats are Linux's, except for `counts`.  /proc/irq/N/smp_affinity_list is the set of
- *             CPUs where an interrupt can arrive.  If root writes a set without the present CPU, the interrupt
- *             moves immediately.  A set of one CPU binds the interrupt: it stays on that CPU, which cannot be
- *             fenced or taken off-line.  effective_affinity_list is the CPU where the interrupt arrives now.
+ *             CPUs where an interrupt can arrive.  If root writes a set that does not contain the
+ *             present CPU, the interrupt moves immediately.  A set of one CPU binds the interrupt:
+ *             it stays on that CPU, which cannot be fenced or taken off-line.
+ *             effective_affinity_list is the CPU where the interrupt arrives now.
  *             `counts` is Homeroom's own file, for intrstat.  It has a line with number, moves and name, and
  *             then a line "cpu count microseconds" for each CPU on which the interrupt has arrived.
- * LOCKING     none of its own
+ * LOCKING     this file has no lock of its own
  * SEE ALSO    intr/intr.h, user/cmd/intrstat.c, docs/psets.md
  */
 #include "disp/timer.h"
@@ -80,7 +81,7 @@ static PROCFS_SHOW(show_affinity)
     return 0;
 }
 
-/* Parse a decimal CPU number and move *s past it.  -1: no number, or >= CPU_MAX. */
+/* Parse a decimal CPU number and move *s past it.  -1: there is no number, or it is >= CPU_MAX. */
 static long parse_cpu_number(const char **s)
 {
     long v = 0;

@@ -21,7 +21,10 @@
 
 enum { PATH_SIZE = 4096, BATCH = 32 };
 
-/* The state of one walk over an address space: too large for the stack. */
+/*
+ * The state of one walk over an address space.  It is allocated, because it is too large for the
+ * stack.
+ */
 struct walk {
     struct seg_info seg;
     uint64_t addr[BATCH];
@@ -60,7 +63,7 @@ static void name_segment(struct walk *w)
         w->path[len] = '\0';
 }
 
-/* Whether to continue: there was memory for the text, and the reader is not killed. */
+/* Whether the walk continues: there was memory for the text, and the reader is not killed. */
 static bool wants_more_text(const struct text *out)
 {
     return !out->failed && !proc_is_ending();
@@ -117,7 +120,7 @@ static void show_segment_map(struct as *as, struct walk *w, struct text *out)
     text_str(out, "\n");
 }
 
-/* A run of pages that get one line of lgrpmap; without pages if !present. */
+/* A run of addresses that gets one line of lgrpmap; if !present, the run has no pages. */
 struct run {
     uint64_t start, end, pages;
     bool present;
@@ -140,7 +143,10 @@ static void show_lgrp_run(const struct run *r, struct walk *w, struct text *out)
     text_str(out, "\n");
 }
 
-/* Add the page or hole at `va` to *r, or print *r and begin a new run.  Returns the address after it. */
+/*
+ * Add the page or hole at `va` to *r, or print *r and begin a new run.  Returns the address after
+ * the page or hole.
+ */
 static uint64_t extend_lgrp_run(struct run *r, const struct as_page_info *pg, uint64_t va,
                                 struct walk *w, struct text *out)
 {

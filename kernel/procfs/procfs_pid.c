@@ -99,7 +99,10 @@ static void view_session(const struct proc *p, struct view *v)
     v->tty_nr = s->tty != NULL ? device_number(s->tty->rdev) : 0;
 }
 
-/* The first LWP of p if tid is 0, else the LWP with id `tid`; NULL: none.  The caller holds proc_lock. */
+/*
+ * The first LWP of p if tid is 0, else the LWP with id `tid`; NULL: no such LWP.  The caller holds
+ * proc_lock.
+ */
 static struct lwp *pick_lwp(struct proc *p, uint64_t tid)
 {
     struct lwp *l;
@@ -124,7 +127,9 @@ static void view_usage(struct proc *p, struct lwp *only, struct view *v)
     v->nvcsw = ru.nvcsw, v->nivcsw = ru.nivcsw;
 }
 
-/* Fill in *v for process arg.a or, with TAG_THREAD, for its thread arg.b.  0 or -ESRCH. */
+/*
+ * Fill in *v for process arg.a or, with TAG_THREAD, for thread arg.b of this process.  0 or -ESRCH.
+ */
 static int take_process_view(const struct pseudo_node *n, struct pseudo_arg arg, struct view *v)
 {
     bool thread = n->tag == TAG_THREAD;
@@ -163,7 +168,7 @@ static int take_process_view(const struct pseudo_node *n, struct pseudo_arg arg,
     return 0;
 }
 
-/* The sizes of the address space of process arg.a; zeros if there is none. */
+/* The sizes of the address space of process arg.a; zeros if the process has no address space. */
 static void get_memory_usage(struct pseudo_arg arg, struct as_usage *u)
 {
     bool gone;
@@ -304,7 +309,7 @@ PROCFS_SHOW(procfs_show_comm)
     return err;
 }
 
-/* Only threads of the process can change the name, as on Linux.  Others get -EINVAL. */
+/* Only threads of the process can change the name, as on Linux.  Other threads get -EINVAL. */
 int procfs_store_comm(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t len)
 {
     struct proc *p;

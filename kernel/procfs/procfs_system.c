@@ -7,7 +7,7 @@
  *             `stat` are the clock's samples, in ticks.
  *             Numbers for features that do not exist here (buffers, a swap cache,
  *             blocked processes) are zero.
- * LOCKING     no lock of its own
+ * LOCKING     this file has no lock of its own
  * SEE ALSO    procfs.c, proc(5), docs/devices.md
  */
 #include "disp/disp.h"
@@ -83,7 +83,7 @@ static PROCFS_SHOW(show_meminfo)
         free += mem_free_pages(i);
     swap_total(&swap, &swap_free);
     reserve_state(&promised, &limit);
-    vfs_each(add_tmpfs_pages, &shmem); /* a block of tmpfs is a page */
+    vfs_each(add_tmpfs_pages, &shmem); /* tmpfs counts its blocks in pages */
     text_add(out, "MemTotal:       %8lu kB\nMemFree:        %8lu kB\nMemAvailable:   %8lu kB\n",
              mem_total_pages() * KB_PER_PAGE, free * KB_PER_PAGE, (free + cached) * KB_PER_PAGE);
     text_add(out, "Buffers:        %8u kB\nCached:         %8lu kB\nSwapCached:     %8u kB\n", 0,
@@ -274,7 +274,7 @@ static int store_uts(const struct pseudo_node *n, struct pseudo_arg arg, char *b
     return n->tag == SYS_HOSTNAME ? uts_set_nodename(buf, len) : uts_set_domainname(buf, len);
 }
 
-/* A file with a constant number: the node's tag. */
+/* A file that shows a constant number: the tag of its node. */
 static PROCFS_SHOW(show_tag)
 {
     text_add(out, "%u\n", n->tag);

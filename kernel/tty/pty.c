@@ -28,7 +28,7 @@
 
 enum {
     PTY_MAX = 64,
-    PTY_ROOT = 8 /* the last ones are for the superuser */,
+    PTY_ROOT = 8 /* number of pairs that only the superuser can make */,
     OUT_RING = 8192,
     IN_RING = 4096,
     COPY = 256
@@ -43,7 +43,7 @@ struct pty {
     uint64_t serial;     /* [c] unique for each pair: pseudo_arg.a */
     uint32_t head, tail; /* [y] out: bytes tail .. head-1                      */
     char *out;           /* [c] */
-    bool told;           /* [y] the master was woken for `out` and has not read since */
+    bool told;           /* [y] the master was woken because of `out` and has not read after that */
     struct cv master_cv; /* the master waits for output or for space */
     struct pollhead master_poll;
 };
@@ -71,7 +71,8 @@ static void pty_write(struct tty *t, const char *buf, size_t n)
 
     for (size_t i = 0; i < n; i++)
         y->out[y->head++ % OUT_RING] = buf[i];
-    if (n > 0 && !y->told) { /* once per read, because a wake-up wakes all pollers */
+    if (n > 0 && !y->told) {
+        /* wake the master once per read, because a wake-up wakes all pollers */
         y->told = true;
         wake_master(y);
     }
@@ -302,7 +303,7 @@ static int ptmx_open(struct vnode *vn, int oflags, struct file *f)
 
 /* ---- the terminal's device, and /dev/pts ------------------------------------------------------------- */
 
-/* The pair of a file in /dev/pts; NULL: it has been freed.  The caller holds pty_lock. */
+/* The pair of a file in /dev/pts; NULL: the pair has been freed.  The caller holds pty_lock. */
 static struct pty *pty_find(const struct pseudo_arg *arg)
 {
     struct pty *y = ptys[arg->b & 0xff];

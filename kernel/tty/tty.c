@@ -2,10 +2,11 @@
 /*
  * tty.c - terminals as open files: reading, writing, polling, hanging up.
  *
- * THEORY      A read waits until the line discipline has input for it.  In canonical mode that is a line; in
- *             raw mode it is VMIN bytes, or the bytes that came before VTIME expired.  The read copies the input
- *             in pieces through a small buffer, because user memory must not be accessed under a spin lock.  A
- *             write processes bytes while the driver has space, and sleeps when it has none.
+ * THEORY      A read waits until the line discipline has input for it.  In canonical mode this
+ *             input is a line; in raw mode it is VMIN bytes, or the bytes that came before VTIME
+ *             expired.  The read copies the input in pieces through a small buffer, because user
+ *             memory must not be accessed under a spin lock.  A write processes bytes while the
+ *             driver has space, and sleeps when the driver has no space.
  *             A hang-up makes all open files of the terminal dead.  Each file has the terminal's
  *             generation in f->off (a terminal has no file position).  A file of an earlier
  *             generation reads end of file.
@@ -81,7 +82,8 @@ static bool is_hung_up(struct tty *t, struct file *f)
 void tty_receive(struct tty *t, const char *buf, size_t n)
 {
     while (n > 0) {
-        uint32_t walked = 0; /* cells that editing walked: limits the time with interrupts off */
+        /* cells that editing has visited: limits the time with interrupts off */
+        uint32_t walked = 0;
         int sig = 0;
 
         spin_lock(&t->lock);
@@ -115,7 +117,7 @@ void tty_hangup(struct tty *t)
     t->exclusive = false;
     tty_input_discard(t);
     if (t->gone)
-        tty_output_discard(t); /* no reader is left; on a working line, output is still sent */
+        tty_output_discard(t); /* no reader is left; if the line still works, the output is sent */
     tty_set_stopped(t, false);
     cv_broadcast(&t->readers);
     cv_broadcast(&t->writers);

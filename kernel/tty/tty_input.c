@@ -24,7 +24,10 @@ static uint16_t *input_cell(struct tty *t, uint32_t i)
     return &t->ring[i & (t->size - 1)];
 }
 
-/* Whether `c` is the special character number `which`; 0 in t->tio.cc[] means that there is none. */
+/*
+ * Whether `c` is the special character number `which`; 0 in t->tio.cc[] means that there is no such
+ * character.
+ */
 static bool is_special(const struct tty *t, unsigned which, uint8_t c)
 {
     return t->tio.cc[which] == c && c != 0;
@@ -112,7 +115,7 @@ static void erase_typed_input(struct tty *t, uint8_t c)
     } else if (is_special(t, VERASE, c)) {
         to = char_before(t, to);
     } else {
-        while (to != t->canon) { /* characters between words, then one word */
+        while (to != t->canon) { /* erase the characters between words, then one word */
             uint32_t i = char_before(t, to);
 
             if (is_word_char((uint8_t)*input_cell(t, i)))
@@ -145,7 +148,7 @@ static void reprint_line(struct tty *t)
         tty_echo(t, (uint8_t)*input_cell(t, i));
 }
 
-/* Process c if it is special in canonical mode.  Returns whether it was. */
+/* Process c if it is a special character of canonical mode.  Returns whether c was special. */
 static bool handle_canonical_char(struct tty *t, uint8_t c)
 {
     uint32_t lflag = t->tio.lflag;
@@ -261,7 +264,10 @@ size_t tty_input_take(struct tty *t, char *buf, size_t n, bool *last)
         if (!(c & TTY_EOFMARK))
             buf[done++] = (char)c;
     }
-    /* If the line fills the buffer exactly, take its end-of-file mark, too: otherwise the next read would return 0. */
+    /*
+     * If the line fills the buffer exactly, also take its end-of-file mark: otherwise the next read
+     * would return 0.
+     */
     if (lines && done == n && !*last && t->tail != t->canon &&
         (*input_cell(t, t->tail) & TTY_EOFMARK)) {
         t->tail++;

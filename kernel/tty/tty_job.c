@@ -5,9 +5,10 @@
  * THEORY      A session has at most one controlling terminal, and a terminal has at most one session.  One
  *             process group of the session is in the foreground.  The characters of ISIG send their signals
  *             to this group, and only processes of this group can read.
- *             If a process in the background reads, its whole group gets SIGTTIN.  If it changes settings (or
- *             writes, with TOSTOP), the group gets SIGTTOU.  The call then ends with -ERESTARTSYS: the
- *             process stops, and when it continues in the foreground, the call is repeated.
+ *             If a process in the background reads, its whole group gets SIGTTIN.  If the process
+ *             changes settings (or writes, with TOSTOP), the group gets SIGTTOU.  The call then
+ *             ends with -ERESTARTSYS: the process stops, and when it continues in the foreground,
+ *             the call is repeated.
  *             A group gets -EIO instead if it is orphaned, because no shell could put it in the foreground
  *             again.  A reader that blocks or ignores SIGTTIN gets -EIO, too.
  *             The terminal stores only the id of the foreground group.  If that group no longer exists, the
@@ -30,7 +31,10 @@ enum {
     TIOCGSID = 0x5429,
 };
 
-/* The foreground group of t; NULL: there is none, or it no longer exists.  The caller holds proc_lock. */
+/*
+ * The foreground group of t; NULL: t has no foreground group, or the group no longer exists.  The
+ * caller holds proc_lock.
+ */
 static struct pgrp *foreground_pgrp(struct tty *t)
 {
     struct pgrp *pg = t->fg_pgid != 0 ? pgrp_find(t->fg_pgid) : NULL;
@@ -62,8 +66,9 @@ static bool signal_refused(int sig)
 }
 
 /*
- * Returns 0 if the caller is in the foreground group of t, or t is not its terminal.  Otherwise sends `sig` to the
- * caller's group and returns -ERESTARTSYS.  `refused_err` is the result if the caller blocks or ignores `sig`.
+ * Returns 0 if the caller is in the foreground group of t, or t is not the caller's terminal.
+ * Otherwise sends `sig` to the caller's group and returns -ERESTARTSYS.  `refused_err` is the
+ * result if the caller blocks or ignores `sig`.
  * -EIO: the caller's group is orphaned.
  */
 static int check_foreground(struct tty *t, int sig, int refused_err)
@@ -182,7 +187,7 @@ void tty_leader_exit(struct session *s)
     if (t != NULL) {
         detach_tty_session(t);
         if (tty_hold(t) != 0)
-            t = NULL; /* master_close() hangs it up */
+            t = NULL; /* master_close() hangs up the terminal */
     }
     spin_unlock(&proc_lock);
     if (t != NULL) {

@@ -7,7 +7,7 @@
  *             large input ring; programs use it as a plain byte channel to the host. /dev/tty is the
  *             caller's controlling terminal.
  *             The interrupt handler takes bytes out of the port only while the ring has space.  Other bytes wait
- *             in the port.  When the port is full, too, the sender must wait.
+ *             in the port.  When the port is also full, the sender must wait.
  * SEE ALSO    tty.h, drivers/uart.h
  */
 #include "drivers/uart.h"

@@ -2,12 +2,13 @@
 /*
  * devfs.c - devices by number, and the file system that shows them (type "devtmpfs", on /dev).
  *
- * THEORY      A program reaches a device through a special file, which holds nothing but the device's number.
+ * THEORY      A program reaches a device through a special file, which stores only the number of
+ *             the device.
  *             A driver registers its number and operations in a struct cdev.  Opening a VCHR vnode of any file
  *             system finds the device with the same number here.
- *             /dev is a tmpfs of which there is only one instance.  It has a file for each device with a name
- *             (registered before or after /dev was made), a file for each disk and partition, and the usual
- *             links (/dev/stdin).
+ *             /dev is a tmpfs.  It has only one instance.  It has a file for each device with a
+ *             name (registered before or after /dev was made), a file for each disk and partition,
+ *             and the usual links (/dev/stdin).
  * LOCKING     cdev_lock (RANK_VNODE) guards the list.  Devices are never removed from it.
  * SEE ALSO    devmem.c, tmpfs.c
  */
@@ -52,8 +53,8 @@ void cdev_register(struct cdev *d)
 }
 
 /*
- * The device after `d` in the list; d == NULL: the first.  NULL: there are no more.  Devices are never
- * removed, so the lock need not be held between two calls.
+ * The device after `d` in the list; d == NULL: the first.  NULL: there are no more devices.
+ * Devices are never removed, so the lock need not be held between two calls.
  */
 static struct cdev *next_cdev(struct cdev *d)
 {

@@ -109,8 +109,8 @@ static int set_trace_enable(uint64_t value)
 /* ---- reading ---- */
 
 struct reader {
-    uint64_t until; /* ns: later events are left for the next pass */
-    unsigned given; /* header and TRACE_CPU records given so far   */
+    uint64_t until; /* time in ns: later events are read in the next pass */
+    unsigned given; /* header and TRACE_CPU records returned so far */
     bool reading;   /* a pass has begun: `until` is set            */
 };
 
@@ -133,8 +133,8 @@ static struct trace_record make_preface_record(const struct reader *rd, unsigned
 
 /*
  * Gets up to `max` records for the reader: either records that precede the events, or events of one CPU.  For
- * events, *ring is the CPU's ring and *from its new tail, which the caller must store after it has passed the
- * records on.  For other records, *ring is NULL.
+ * events, *ring is the CPU's ring, and *from is the new tail of this ring.  The caller must store
+ * the new tail after it has copied the records to the program.  For other records, *ring is NULL.
  */
 static unsigned take_trace_records(struct reader *rd, struct trace_record *out, unsigned max,
                                    struct trace_ring **ring, uint64_t *from)

@@ -6,12 +6,12 @@
  *             one of these files.  It consists of a magic number of 6 characters, 13 hexadecimal numbers of 8
  *             digits, a name with its NUL, and the data.  Name and data are each padded to a multiple of 4 bytes.
  *             A member with the name TRAILER!!! ends an archive.  Another archive can follow after zero bytes
- *             (several archives in one file); its members are returned too.
+ *             (several archives in one file); the members of that archive are also returned.
  *             Every field is checked before it is used, because the archive comes from outside the kernel.
  * INVARIANTS  I1  nothing outside buf[0 .. len-1] is read
  *             I2  each call that returns 1 moves *pos forward
  * LOCKING     None: these functions keep no state.
- * SEE ALSO    initramfs.c; tests/host/test_cpio.c, which also fuzzes it
+ * SEE ALSO    initramfs.c; tests/host/test_cpio.c, which also fuzzes cpio_next()
  */
 #include "fs/initramfs/initramfs.h"
 

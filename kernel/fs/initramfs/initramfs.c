@@ -73,7 +73,7 @@ static int enter_dir(struct unpack *u, const char *name, size_t len)
 
             err = target == NULL ? -ENOMEM : vn_readlink(link, target, PAGE_SIZE - 1);
             if (err == 0) {
-                err = -ENOENT; /* an empty link leads nowhere */
+                err = -ENOENT; /* a link with an empty target leads nowhere */
             } else if (err > 0) {
                 err = walk_start(&w, &u->ctx, dir, target);
                 if (err == 0)

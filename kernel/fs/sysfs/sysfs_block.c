@@ -2,9 +2,10 @@
 /*
  * sysfs_block.c - /sys/block: disks, and in each its partitions.
  *
- * THEORY      arg.a points to the disk that a directory describes (disks are never removed); it is 0 for
- *             /sys/block itself.  The computed entries of /sys/block are the whole disks; those of a disk are
- *             its partitions.  The key of an entry is its position in the list of all disks and partitions.
+ * THEORY      arg.a points to the disk that a directory describes (disks are never removed); arg.a
+ *             is 0 for /sys/block itself.  The computed entries of /sys/block are the whole disks.
+ *             The computed entries of a disk are its partitions.  The key of an entry is its
+ *             position in the list of all disks and partitions.
  * SEE ALSO    kernel/blk/blk.h, sysfs.c
  */
 #include "blk/blk.h"

@@ -63,7 +63,7 @@ static int fw_cfg_dir_next(const struct pseudo_node *dir, struct pseudo_arg arg,
         while (k < i && !share_name_prefix(i, k, end + 1))
             k++;
         if (k < i)
-            continue; /* an earlier file has the same component */
+            continue; /* a file with a lower number has the same component */
         fill_fw_cfg_entry(i, arg.b, e);
         return 0;
     }

@@ -3,7 +3,7 @@
  * sysfs_node.c - /sys/devices/system/node: boards, in the form in which Linux shows NUMA nodes.
  *
  * THEORY      Node numbers are those of the kernel: dense, first the nodes with memory, then
- *             those with CPUs only.
+ *             the nodes that have only CPUs.
  *             The distances are those of the firmware's SLIT, or the values that replace a
  *             missing or bad SLIT.
  * SEE ALSO    sysfs.c, lgrp/lgrp.h, docs/devices.md
@@ -91,7 +91,7 @@ SHOW(show_meminfo)
  * The names are Linux's:
  *   hit      pages wanted on this node and allocated here
  *   miss     pages wanted on another node but allocated here
- *   foreign  pages wanted on this node but allocated on another
+ *   foreign  pages wanted on this node but allocated on another node
  * This kernel does not count local_node and other_node.
  */
 SHOW(show_numastat)

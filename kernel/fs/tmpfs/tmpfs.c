@@ -4,8 +4,8 @@
  *
  * THEORY      A tmpfs keeps files in memory only; they are lost when the machine stops.  A node and its vnode
  *             are one struct.  The pages of a regular file are those of the vnode's object, and an absent
- *             page is a hole.  A node exists as long as a directory entry names it or it is in use; each entry
- *             holds a reference.
+ *             page is a hole.  A node exists as long as a directory entry names the node or the
+ *             node is in use; each entry holds a reference.
  *             A full tmpfs would leave no memory for programs, so each mount has a limit.  Pages are counted
  *             when they are made (by a write: reserve; by a fault: getpage), and the count is corrected when
  *             a file shrinks or is freed.  A symbolic link with a long target counts as a page, and a further
@@ -13,8 +13,8 @@
  *             is reserved for root.
  *             The root file system is filled at boot without a limit.  Then its limit is set high enough for
  *             new files, even if the unpacked files already take more than tmpfs_max_percent of memory.
- * INVARIANTS  I1  the mount's `pages` is the sum of `charged` over its files, plus the number of its long
- *                 links
+ * INVARIANTS  I1  the mount's `pages` is the sum of `charged` over the files of the mount, plus the
+ *                 number of symbolic links with a long target
  *             I2  a node is on tmount.nodes from creation to its last release
  * LOCKING     tmount.lock (RANK_VNODE) guards the fields marked [m] in tmpfs.h.  `pages` and `charged` are atomic.
  * TUNABLES    tmpfs_max_percent: largest share of memory for the files of one mount; default 50 %
@@ -34,8 +34,8 @@
 #define S_ISGID     02000u
 
 enum {
-    RESERVE_SHARE = 16, /* 1 / this share of the limits is reserved for root */
-    LONG_TARGET = 256   /* bytes from which the target of a link counts as a page */
+    RESERVE_SHARE = 16, /* 1 / RESERVE_SHARE of each limit is reserved for root */
+    LONG_TARGET = 256   /* a link whose target has at least so many bytes counts as a page */
 };
 
 static uint32_t tmpfs_max_percent = 50;
@@ -74,7 +74,10 @@ static int charge_mount_pages(struct tmount *tm, uint64_t n)
     return -ENOSPC;
 }
 
-/* The same for pages of file `t`. */
+/*
+ * Adds n pages of file `t` to the counts of the file and of the mount.  Errors as for
+ * charge_mount_pages().
+ */
 static int charge_node_pages(struct tnode *t, uint64_t n)
 {
     int err = charge_mount_pages(tmount_of(&t->vn), n);
@@ -141,7 +144,7 @@ struct tnode *tnode_create(struct vfs *vfs, enum vtype type, uint32_t mode, uint
         tdir_init(&t->dir);
         t->vn.nlink = 2;
     } else {
-        t->link.target = NULL; /* charged = 0 */
+        t->link.target = NULL; /* the union also has `charged`, which becomes 0 */
     }
     spin_lock(&tm->lock);
     if (!tmount_node_fits(tm)) {
@@ -211,7 +214,7 @@ static int tmpfs_create(struct vnode *dir, const char *name, size_t len, enum vt
     if (type == VLNK)
         err = set_link_target(t, target);
     if (err == 0)
-        err = tdir_add(tnode_of(dir), name, len, t); /* takes over the reference */
+        err = tdir_add(tnode_of(dir), name, len, t); /* takes over our reference to t */
     if (err != 0) {
         vn_release(&t->vn);
         return err;
@@ -269,7 +272,8 @@ static void tmpfs_statfs(struct vfs *vfs, uint64_t *blocks, uint64_t *bfree, uin
 }
 
 /*
- * Whether a node is in use, that is, has more references than directory entries.  The root has one more of its own.
+ * Whether a node is in use, that is, has more references than directory entries.  The root has one
+ * additional reference.
  */
 static bool is_tmpfs_busy(struct tmount *tm, const struct vfs *vfs)
 {
@@ -314,7 +318,7 @@ static int tmpfs_unmount(struct vfs *vfs)
 
 /*
  * Parses a number below 2^52 and moves *at past the number.  A decimal number can have the suffix k, m or g.
- * false: there is no such number, or it is not followed by a comma or the end.
+ * false: there is no such number, or neither a comma nor the end follows the number.
  */
 static bool parse_tmpfs_number(const char **at, unsigned base, uint64_t *out)
 {

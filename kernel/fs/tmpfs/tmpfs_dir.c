@@ -5,14 +5,15 @@
  * THEORY      A directory is a hash table of its entries, for look-ups, and a list of the same entries in the
  *             order in which they were made, for readdir.  When there are two entries for each bucket, the
  *             table is made four times as large.
- *             Each entry gets a number (cookie) that is larger than all earlier ones.  The cookie is the entry's
- *             readdir position.  So a program that lists a directory misses no entry when others are made or
- *             removed meanwhile.
+ *             Each entry gets a number (cookie) that is larger than all earlier cookies.  The
+ *             cookie is the entry's readdir position.  So a program that lists a directory misses
+ *             no entry when other entries are made or removed meanwhile.
  *             An entry holds a reference to its file.  The file points to the entry under which it was last
  *             found.  This pointer leads from a directory to its parent, and from an open file to its name.
- * INVARIANTS  I1  a directory has one entry; its nlink is 2 + the number of its subdirectories, and 0 after it
- *                 has been removed
- *             I2  node->nentries is the number of entries that name it; node->entry is one of them, or NULL
+ * INVARIANTS  I1  one entry names a directory; nlink of the directory is 2 + the number of its
+ *                 subdirectories, and 0 after the directory has been removed
+ *             I2  node->nentries is the number of entries that name the node; node->entry is one of
+ *                 them, or NULL
  *             I3  cookies on dir->order ascend and are at least COOKIE_FIRST
  * LOCKING     The caller holds the directory's vnode lock, as for the operations in vnode.h.  tmount.lock guards
  *             nlink, nentries and entry.
@@ -80,7 +81,8 @@ void tdir_destroy(struct tdir *d)
 }
 
 /*
- * The pointer in the hash chain that points to the entry `name`; it points to NULL if there is no such entry.
+ * Returns the address of the pointer in the hash chain that points to the entry `name`.  If there
+ * is no such entry, that pointer is NULL.
  */
 static struct tdirent **tdir_find_slot(struct tdir *d, const char *name, size_t len, uint32_t hash)
 {
@@ -116,7 +118,7 @@ int tmpfs_lookup(struct vnode *dir, const char *name, size_t len, struct vnode *
 
     if (e == NULL)
         return -ENOENT;
-    if (unlikely(e->node->entry != e)) { /* the file has, or had, another name: record this one */
+    if (unlikely(e->node->entry != e)) { /* the file has, or had, another name: record this entry */
         struct tmount *tm = tmount_of(dir);
 
         spin_lock(&tm->lock);
@@ -142,7 +144,7 @@ static void count_dir_entry(struct tdirent *e)
     spin_unlock(&tm->lock);
 }
 
-/* The reverse of count_dir_entry(). */
+/* Undoes count_dir_entry(). */
 static void uncount_dir_entry(struct tdirent *e)
 {
     struct tnode *n = e->node;
@@ -213,8 +215,8 @@ void tdir_clear(struct tnode *dir)
 }
 
 /*
- * Reduces the link count after a name was removed.  A removed directory gets nlink 0.  If the name was not the
- * file's only one, reduces the mount's count of nodes.
+ * Reduces the link count after a name was removed.  A removed directory gets nlink 0.  If the file
+ * has other names, also reduces the mount's count of nodes.
  */
 static void drop_node_link(struct tnode *n)
 {
@@ -236,7 +238,7 @@ int tmpfs_link(struct vnode *dir, const char *name, size_t len, struct vnode *ta
 
     spin_lock(&tm->lock);
     if (target->nlink == 0)
-        err = -ENOENT; /* it was unlinked meanwhile */
+        err = -ENOENT; /* the file was unlinked meanwhile */
     else if (!tmount_node_fits(tm))
         err = -ENOSPC;
     else
@@ -263,7 +265,7 @@ int tmpfs_unlink(struct vnode *dir, const char *name, size_t len, struct vnode *
         return -ENOTEMPTY;
     ASSERT(*p != NULL && &(*p)->node->vn == victim, "I2");
     drop_node_link(tdir_remove_entry(p));
-    vn_release(victim); /* the entry's reference; the caller has its own */
+    vn_release(victim); /* the reference of the entry; the caller has its own reference */
     return 0;
 }
 
@@ -299,7 +301,10 @@ int tmpfs_rename(struct vnode *odir, const char *oname, size_t olen, struct vnod
                            tnode_of(moved));
     if (err != 0)
         return err;
-    /* The new entry has taken over the old entry's reference, so it is not dropped with the old entry. */
+    /*
+     * The new entry has taken over the old entry's reference, so the reference is not dropped with
+     * the old entry.
+     */
     p = tdir_find_slot(od, oname, olen, name_hash(oname, olen));
     ASSERT(*p != NULL && &(*p)->node->vn == moved, "I2");
     tdir_remove_entry(p);
