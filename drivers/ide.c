@@ -78,8 +78,9 @@ static const uint8_t code_multiple[][2] = {[DISK_READ] = {0xc4, 0x29}, [DISK_WRI
 static const uint8_t code_dma[][2] = {[DISK_READ] = {0xc8, 0x25}, [DISK_WRITE] = {0xca, 0x35}};
 static const uint8_t code_flush[2] = {0xe7, 0xea};
 
-#define TIMEOUT_NS 30000000000ull /* 30 s: longest time for a command; then the channel is reset */
-#define POLL_NS    1000000000ull  /* 1 s: longest time that a busy disk is polled */
+/* 30 s: longest time for a command; after this time the channel is reset */
+#define TIMEOUT_NS 30000000000ull
+#define POLL_NS    1000000000ull /* 1 s: longest time that a busy disk is polled */
 
 struct prd {
     uint32_t pa;
@@ -149,7 +150,9 @@ static void load_lba_registers(struct channel *ch, const struct ide_disk *k, uin
 
 /* ---- moving data ----------------------------------------------------------------------------- */
 
-/* Fills the controller's PRD table.  false: too many pieces, or memory above 4 GiB. */
+/*
+ * Fills the controller's PRD table.  false: the command has too many pieces, or memory above 4 GiB.
+ */
 static bool build_prd_table(struct channel *ch, const struct disk_cmd *c)
 {
     unsigned n = 0;

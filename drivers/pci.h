@@ -31,7 +31,7 @@ enum {                     /* registers, byte offsets; the types follow the spec
        PCI_IRQ = 0x3c,  /* line, pin << 8                    */
 };
 enum { PCI_CMD_IO = 1, PCI_CMD_MEMORY = 2, PCI_CMD_MASTER = 4 };
-enum { PCI_CAPS_MAX = 48 }; /* most that fit; a broken device may link its capabilities to a ring */
+enum { PCI_CAPS_MAX = 48 }; /* most capabilities that fit; the list of a broken device may loop */
 
 struct pci_bar {
     uint64_t base, len; /* address and length in bytes; if `io`, the address is a port number */

@@ -44,7 +44,8 @@ struct virtq {
     uint16_t free_head, nfree; /* [l] first free descriptor; number of free descriptors */
     uint16_t next_used;        /* [l] index in `used` that is read next        */
     bool quiet;                /* [l] do not notify: before virtio_start()     */
-    void **cookie;             /* [l] by first descriptor of a chain; NULL: no chain begins there */
+    /* [l] cookie[i]: cookie of the chain that begins with descriptor i; NULL: no such chain */
+    void **cookie;
 };
 
 struct virtq_piece { /* a piece of a chain; pieces that the device writes come last */

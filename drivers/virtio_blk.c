@@ -30,7 +30,7 @@ enum { F_SEG_MAX = 1 << 2, F_RO = 1 << 5, F_FLUSH = 1 << 9, F_MQ = 1 << 12 };
 enum { C_CAPACITY = 0, C_SEG_MAX = 12, C_NUM_QUEUES = 34 }; /* registers */
 enum { T_IN = 0, T_OUT = 1, T_FLUSH = 4, STATUS_OK = 0 };
 
-struct header { /* in cmd->hw: the 16 bytes that the device reads, and the status that it writes */
+struct header { /* in cmd->hw: 16 bytes that the device reads, then the status that it writes */
     uint32_t type, reserved;
     uint64_t sector;
     uint8_t status;

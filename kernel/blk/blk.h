@@ -25,7 +25,7 @@
 #include "mem/page.h"
 
 #define SECTOR_SIZE  512
-#define BLK_MAX_VECS 64 /* most pieces of one request: 256 KiB if each is a page */
+#define BLK_MAX_VECS 64 /* most pieces of one request: 256 KiB if each piece is a page */
 
 struct disk;
 
@@ -56,7 +56,7 @@ struct blk_vec {
 struct blk_req {
     struct disk *disk;
     uint8_t op;      /* enum blk_op */
-    bool sync;       /* a thread waits for it */
+    bool sync;       /* a thread waits for the request */
     uint64_t sector; /* first sector, counted from the start of `disk` */
     uint32_t nsect;  /* sectors, the sum of the pieces; 0 for a flush */
     unsigned nvecs;
@@ -68,7 +68,7 @@ struct blk_req {
     void *arg;        /* for the use of the submitter */
     int error;        /* result: 0 or -EIO */
     uint64_t bad;     /* result: bit i is set if piece i was not transferred */
-    struct list link; /* in the queue, then in a command */
+    struct list link; /* in the queue, later in a command */
     uint64_t submitted_ns;
     uint64_t lba;   /* first sector, counted from the start of the whole disk */
     uint32_t sdone; /* sectors that are finished, from the first on */

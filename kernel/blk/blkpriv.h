@@ -25,28 +25,29 @@ struct io_stats {
     uint64_t wcnt, rcnt;                   /* length of the two queues now */
     uint64_t flushes, rmerged, wmerged, rerrors, werrors, ferrors;
     uint64_t rns, wns;          /* ns from submission to the end, summed over the requests */
-    uint64_t fns;               /* the same for flushes */
+    uint64_t fns;               /* ns from submission to the end, summed over the flushes */
     uint64_t rahead, raheadmax; /* commands at the device before that of a read: sum, maximum */
 };
 
 /* Lock key: [c] constant once attached  [l] lock */
 struct disk {
-    struct list link;     /* [c] in the list of all disks */
-    char name[12];        /* [c] */
-    uint64_t rdev;        /* [c] major << 8 | minor */
-    struct disk *whole;   /* [c] the disk of a partition; NULL: this is a whole disk */
-    uint64_t start;       /* [c] first sector of a partition */
-    uint64_t sectors;     /* [c] */
-    bool readonly;        /* [c] */
-    bool claimed;         /*     disk_claim() was called; under claims_lock */
-    void *owner;          /*     disk_owner() */
-    struct disk_dev dev;  /* [c] the driver's description; this and the rest only for whole disks */
-    struct spinlock lock; /*     RANK_BLK */
-    struct sched sched;   /* [l] reads and writes that wait */
-    struct list flushes;  /* [l] flushes that wait */
-    struct list free;     /* [l] commands that are not in use */
-    unsigned running;     /* [l] commands in use */
-    struct timer again;   /* [l] its function tries to start commands again */
+    struct list link;   /* [c] in the list of all disks */
+    char name[12];      /* [c] */
+    uint64_t rdev;      /* [c] major << 8 | minor */
+    struct disk *whole; /* [c] the disk that contains the partition; NULL: this is a whole disk */
+    uint64_t start;     /* [c] first sector of a partition */
+    uint64_t sectors;   /* [c] */
+    bool readonly;      /* [c] */
+    bool claimed;       /*     disk_claim() was called; under claims_lock */
+    void *owner;        /*     disk_owner() */
+    /* [c] the driver's description; this and all fields below: only of whole disks */
+    struct disk_dev dev;
+    struct spinlock lock;    /*     RANK_BLK */
+    struct sched sched;      /* [l] reads and writes that wait */
+    struct list flushes;     /* [l] flushes that wait */
+    struct list free;        /* [l] commands that are not in use */
+    unsigned running;        /* [l] commands in use */
+    struct timer again;      /* [l] its function tries to start commands again */
     struct command *stalled; /* [l] command that the driver had no room for; or NULL */
     struct io_stats stats;   /* [l] */
     struct kstat kstat;

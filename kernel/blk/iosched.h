@@ -30,7 +30,7 @@ enum {
 /* A queue of requests that are carried out in sweeps over the disk, each sweep in the order of sectors. */
 struct sched_queue {
     struct blk_req *heap;   /* the request with the lowest (pass, sector), or NULL */
-    struct list arrived[2]; /* the same requests in the order of arrival: reads, writes */
+    struct list arrived[2]; /* the requests of the heap in the order of arrival: reads, writes */
     unsigned n;             /* requests */
     uint64_t pass;          /* number of the current sweep */
     uint64_t pass_ns;       /* when the current sweep began */
@@ -41,10 +41,10 @@ struct sched_queue {
 struct sched_flow {
     struct sched_queue q;
     uint8_t cls;        /* enum io_class */
-    uint32_t pid, user; /* the process that uses the flow, or used it last */
+    uint32_t pid, user; /* the process that uses the flow, or used the flow last */
     struct list turn;   /* in sched_line.turns while the flow has requests */
     uint64_t tag;       /* key of the order in sched_line.turns: the lowest tag comes first */
-    unsigned stride;    /* one turn adds this to the tag */
+    unsigned stride;    /* each turn adds this number to `tag` */
     unsigned running;   /* commands at the device */
     uint64_t idle_ns; /* when the flow became empty; 0: it has a request, or never had a request */
     /* fraction of the flow's pauses that were short: moving average, 0 .. QUICK_ALL */

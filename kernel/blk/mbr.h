@@ -7,7 +7,8 @@
 
 #include "lib/types.h"
 
-#define MBR_PARTS_MAX 15 /* primary partitions are 1 to 4, logical ones 5 to 15 */
+/* primary partitions have the numbers 1 to 4, logical partitions 5 to 15 */
+#define MBR_PARTS_MAX 15
 
 struct mbr_part {
     uint8_t type;   /* 0: this partition does not exist */

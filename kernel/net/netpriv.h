@@ -84,7 +84,7 @@ struct socket {
     uint8_t state;                 /* [n] enum sock_state                              */
     int protocol;                  /* [c]                                              */
     struct list link;              /* [n] in the list of all sockets of its kind       */
-    void *pcb;                     /* [n] lwIP's pcb, or NULL if it is gone (I1)       */
+    void *pcb;                     /* [n] lwIP's pcb; NULL: freed or detached (I1) */
     int err;                       /* [n] SO_ERROR: a positive errno                   */
     bool rx_eof, rx_shut, tx_shut; /* [n] the peer has ended; shutdown() of receiving, of sending */
     bool starved;                  /* [n] a writer waits for memory                    */
@@ -155,7 +155,10 @@ uint64_t socket_deadline(bool nonblock, uint64_t timeo_ns);
 long socket_signal_pipe(unsigned flags);
 
 /* tcp.c, icmp.c, dgram.c, packet.c, unix.c */
-/* tcp_socket - the socket of a connection or listener; NULL if it is detached.  Locked. */
+/*
+ * tcp_socket - the socket of a connection or listener; NULL if the pcb is detached from its socket.
+ * Locked.
+ */
 struct socket *tcp_socket(const struct tcp_pcb *pcb);
 /*
  * tcp_free_out_of_order - free the out-of-order segments of one connection, for a caller that finds no memory.
@@ -207,17 +210,18 @@ enum { NET_POOL_NAMES_MAX = 24 };
 
 /* core.c: net_errno - translate an error of lwIP to 0 or -errno. */
 int net_errno(int lwip_err);
-void net_timer_kick(void); /* start the network timer if it is stopped; under net_lock */
+void net_timer_kick(void); /* start the network timer if the timer is stopped; under net_lock */
 
 /* iface.c */
 void iface_init(const char *config);
 long iface_ioctl(struct socket *s, unsigned cmd, uint64_t arg);
-struct netif *iface_by_index(unsigned index); /* 1: lo; NULL: none */
+struct netif *iface_by_index(unsigned index); /* index 1: lo; NULL: no interface has this index */
 struct netif *iface_by_name(const char *name);
 /* iface_may_bind - whether `ip` (network order) is local, broadcast, multicast or INADDR_ANY.  Locked. */
 bool iface_may_bind(uint32_t ip);
 unsigned iface_index(const struct netif *n);
-bool iface_loop_run(void); /* deliver one packet of the loopback; false: there is none.  Locked */
+/* deliver one packet of the loopback; false: there is no packet.  Locked */
+bool iface_loop_run(void);
 /* packet_input - give copies of a frame received on interface n to the packet sockets.  Locked. */
 void packet_input(struct netif *n, struct pbuf *p);
 

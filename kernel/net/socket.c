@@ -135,9 +135,8 @@ int socket_write_enter(struct socket *s, bool nonblock)
     if (likely(mutex_tryenter(&s->wlock)))
         return 0;
     deadline = socket_deadline(nonblock, s->sndtimeo_ns);
-    atomic_fetch_add(
-        /* before the first try: socket_write_exit() reads it after it releases wlock */
-        &s->nwait_write, 1);
+    /* before the first try: socket_write_exit() releases wlock, and then reads nwait_write */
+    atomic_fetch_add(&s->nwait_write, 1);
     net_enter();
     while (err == 0 && !mutex_tryenter(&s->wlock))
         err = socket_wait(&s->snd, deadline, s->sndtimeo_ns, "socket write");

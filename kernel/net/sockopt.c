@@ -111,7 +111,7 @@ static int set_generic_option(struct socket *s, int name, const void *val, unsig
     case SO_SNDBUFFORCE:
     case SO_RCVBUFFORCE:
         return set_buffer_size(s, name, v);
-    case SO_PRIORITY:  /* there is only one queue */
+    case SO_PRIORITY:  /* no effect, because there is only one queue */
     case SO_OOBINLINE: /* urgent data is always delivered in line with the rest */
         break;
     case SO_DONTROUTE:

@@ -97,9 +97,8 @@ static int unix_connect(struct socket *s, const struct sock_addr *a, bool nonblo
 {
     uint64_t deadline = socket_deadline(nonblock, s->sndtimeo_ns);
     struct socket *n = unix_new();
-    int err =
-        /* n is charged separately, because n can outlive s in the queue of the listener */
-        n == NULL ? -ENOMEM : socket_charge(n);
+    /* n is charged separately, because n can outlive s in the queue of the listener */
+    int err = n == NULL ? -ENOMEM : socket_charge(n);
 
     net_enter();
     while (err == 0) {

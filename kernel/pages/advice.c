@@ -22,7 +22,7 @@
 #include "mem/usermem.h"
 #include "pages/object.h"
 
-enum { ADVISED_MAX = 256 }; /* ranges with advice in one object */
+enum { ADVISED_MAX = 256 }; /* most ranges with advice in one object */
 
 struct advised {
     struct list link;
@@ -80,7 +80,7 @@ static int advice_cut(struct vm_object *o, uint64_t first, uint64_t last, struct
     LIST_FOREACH_SAFE (a, next, &o->advised, link) {
         if (a->last < first || a->first > last)
             continue;
-        if (a->first < first && a->last > last) { /* then no other range overlaps */
+        if (a->first < first && a->last > last) { /* in this case no other range overlaps */
             if (o->nadvised >= ADVISED_MAX)
                 return -ENOMEM;
             (*spare)->first = last + 1;

@@ -25,7 +25,10 @@ void cachelist_take(struct page *pg);
  * Can be called in any context.  The caller holds no spin lock, and is not inside mem/.
  */
 unsigned cachelist_reclaim(unsigned node, unsigned want);
-/* cachelist_pages - number of pages on all lists; cachelist_pages_of - of one node. */
+/*
+ * cachelist_pages - number of pages on all lists; cachelist_pages_of - number of pages on the list
+ * of one node.
+ */
 uint64_t cachelist_pages(void);
 uint64_t cachelist_pages_of(unsigned node);
 

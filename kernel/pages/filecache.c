@@ -194,7 +194,10 @@ static int write_present_page(struct file_write *w)
         object_dirty(w->obj, w->pg);
     if (prepared == 0)
         return err;
-    /* Zero what lies beyond the end.  The page's other bytes stay; they may be newer than the disk. */
+    /*
+     * Zero the bytes beyond the end.  The page's other bytes stay, because they may be newer than
+     * the disk.
+     */
     memset(step_bytes(w, w->pg), 0, w->done);
     w->done = 0;
     return prepared;

@@ -29,7 +29,7 @@
 /* a page with one of these flags cannot be removed */
 #define IN_THE_WAY (PG_LOCKED | PG_WRITEBACK | PG_MKWRITE)
 #define DROP_BATCH 64   /* most pages that are unmapped while the lock is held */
-#define DROP_WALK  4096 /* after so many visited segments the lock is released, too */
+#define DROP_WALK  4096 /* the lock is also released after so many visited segments */
 
 static struct kmem_cache *object_cache;
 
@@ -160,7 +160,9 @@ static void wait_busy_page(struct vm_object *o, struct page *pg, uint32_t mask)
         page_release(pg);
 }
 
-/* Waits while the page at `index` is busy, and returns it with a reference; NULL: it is absent. */
+/*
+ * Waits while the page at `index` is busy, and returns it with a reference; NULL: no page is there.
+ */
 static struct page *hold_present_page(struct vm_object *o, uint64_t index)
 {
     for (;;) {
@@ -276,8 +278,8 @@ int object_page_get_overwrite(struct vm_object *o, uint64_t index, struct page *
 
 /*
  * Unmaps up to DROP_BATCH pages of first .. last and moves them from the tree to `dead`.  *more: there may be
- * more such pages.  If a busy page stops it, returns that page, for wait_busy_page(); otherwise NULL.  Takes
- * o->lock.
+ * more such pages.  If a busy page stops the function, it returns that page, for wait_busy_page();
+ * otherwise NULL.  Takes o->lock.
  */
 static struct page *detach_page_batch(struct vm_object *o, uint64_t first, uint64_t last,
                                       struct list *dead, struct tlb_batch *b, bool *more)

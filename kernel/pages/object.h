@@ -42,12 +42,12 @@ struct vm_object;
 
 /* Why pages are written to the disk. */
 enum write_why {
-    WRITE_BEHIND,  /* no thread waits for them */
-    WRITE_SYNC,    /* a thread waits for them, or will wait */
+    WRITE_BEHIND,  /* no thread waits for the pages */
+    WRITE_SYNC,    /* a thread waits for the pages, or will wait */
     WRITE_RECLAIM, /* pageout: do not wait for a thread that may wait for memory */
 };
 
-/* Functions that the owner of an object (a file system) provides; any of them may be NULL. */
+/* Functions that the owner of an object (a file system) provides; each of them may be NULL. */
 struct pager_ops {
     /*
      * Fill a new page, which is PG_LOCKED and already in the tree.  0 or -EIO.  May sleep.  NULL: new pages
@@ -115,10 +115,11 @@ struct vm_object {
     const struct pager_ops *ops; /* [c] VNODE                                                    */
     void *owner;                 /* [c] VNODE: the vnode                                         */
     struct object_io *io;        /* [c] VNODE on a disk; NULL: the pages are only in memory      */
-    _Atomic uint64_t number; /* [a] unique number for futex keys, never used again; 0: none yet  */
+    /* [a] unique number for futex keys, never reused; 0: not assigned yet */
+    _Atomic uint64_t number;
 };
 
-/* Counts of pages that could not be written; each became dirty again. */
+/* Counts of pages that could not be written; each such page became dirty again. */
 struct write_tally {
     uint32_t failed;  /* because of an error      */
     uint32_t put_off; /* because memory was short */

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * owner.c - the owner of a page, which names it; and replacing a page by another.
+ * owner.c - the owner of a page (the object or family that names it); and replacing a page by
+ * another page.
  *
  * THEORY      A page changes its frame in three ways.  It moves to a frame on another board (vm/migrate.c).  It
  *             goes to swap, and a stand-in without a frame takes its place (swap.c).  It comes back from swap,
- *             and takes the place of the stand-in.  For the objects that name the page this is the same: one
- *             struct page replaces another.
+ *             and takes the place of the stand-in.  For the objects that name the page, the three
+ *             ways are the same: one struct page replaces another.
  *             The page is busy (PG_LOCKED) from before it is unmapped until its successor is in place.  So a
- *             fault or a read that finds it waits, and then looks the page up again.
+ *             fault or a read that finds the busy page waits, and then looks the page up again.
  * LOCKING     family, then object
  * SEE ALSO    object.h
  */

@@ -104,7 +104,10 @@ static struct cv pageout_cv; /* the daemon sleeps here       */
 static struct cv memory_cv;  /* threads wait here for memory */
 static _Atomic bool kicked;
 static _Atomic uint64_t progress; /* calls of pageout_freed() while threads waited */
-/* `progress` when a thread last gave up waiting: threads are not throttled until it changes. */
+/*
+ * `progress` when a thread last gave up waiting: threads are not throttled until `progress`
+ * changes.
+ */
 static _Atomic uint64_t in_vain = UINT64_MAX;
 /* frames that cannot be freed and that mem_unpageable() does not count */
 static uint64_t other_frames;
@@ -371,8 +374,9 @@ struct round {
     struct victims v;
     uint64_t pushes; /* page-outs started                                         */
     uint64_t taken;  /* pages                                                     */
-    bool swap;       /* anonymous pages can go to swap; otherwise they are passed over */
-    bool waits;      /* the scan found a page that is in I/O                            */
+    /* anonymous pages can go to swap; if not set, anonymous pages are passed over */
+    bool swap;
+    bool waits; /* the scan found a page that is in I/O                            */
 };
 
 /* Flushes TLBs, then frees or starts to write the pages taken so far, and counts them in the round. */
@@ -412,7 +416,7 @@ static enum page_verdict judge_page(const struct round *r, const struct page_see
                                     const struct page *pg, enum hand hand)
 {
     enum page_verdict verdict = paging_judge(&r->p, s, hand, freemem(), po_share);
-    /* A page that keeps its slot needs no write. */
+    /* A page that keeps its swap slot needs no write. */
     bool kept = (atomic_load_explicit(&pg->flags, memory_order_relaxed) & PG_SLOT) != 0;
 
     if (verdict == PAGE_PUSH && !kept &&

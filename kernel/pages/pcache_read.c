@@ -172,7 +172,7 @@ static int insert_busy_page(struct vm_object *o, uint64_t index, const struct pl
     err = insert_file_page(o, pg, true);
     if (err == 0 && guess)
         atomic_fetch_or_explicit(&pg->flags, PG_AHEAD, memory_order_relaxed);
-    page_release(pg); /* the reference of its allocation */
+    page_release(pg); /* the reference that the allocation gave us */
     *out = pg;
     return err;
 }

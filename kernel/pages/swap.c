@@ -203,7 +203,7 @@ static void transfer_add(struct swap_transfer *t, struct page *frame, struct pag
     t->n++;
 }
 
-/* Submits the request for all pages of the transfer; `first` is the slot of the first one. */
+/* Submits the request for all pages of the transfer; `first` is the slot of the first page. */
 static void transfer_begin(struct swap_transfer *t, enum blk_op op, struct swap_place first,
                            void (*done)(struct blk_req *r))
 {
@@ -496,7 +496,7 @@ int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl,
     int err = 0;
 
     if ((atomic_fetch_or(&pg->flags, PG_LOCKED) & PG_LOCKED) !=
-        0) { /* another thread is reading it */
+        0) { /* another thread is reading the page */
         if (wait)
             page_lock_wait(pg);
         return 0;

@@ -123,7 +123,8 @@ int swap_add(const struct swap_new *n)
         str_copy(a->name, n->name, sizeof a->name);
         a->disk = n->disk;
         a->sector = n->sector;
-        slots_init(&a->slots, bitmap, n->pages); /* the first page keeps its contents: a label */
+        /* the first page keeps its contents, which can be a label */
+        slots_init(&a->slots, bitmap, n->pages);
         a->usable = n->pages - 1;
         a->leaving = false;
         atomic_thread_fence(memory_order_seq_cst);

@@ -59,7 +59,7 @@ struct page_seen page_seen_now(const struct scan_page *sp, struct tlb_batch *b)
     struct page_seen s = {
         .kind = anon ? KIND_ANON : pcache_kind(sp->own.obj),
         .busy = (flags & (PG_LOCKED | PG_WRITEBACK | PG_CACHED)) != 0 ||
-                /* own.family: the scanner has one reference */
+                /* 1 for a family: the scanner's reference */
                 !page_has_only(sp->pg, sp->own.family != NULL) ||
                 (sp->own.obj != NULL && sp->own.obj->locked),
         .dirty = anon || (flags & PG_DIRTY) != 0,

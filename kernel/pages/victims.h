@@ -15,8 +15,9 @@
 /* Pages that are unmapped and busy and wait for the TLB flush.  Each has a reference. */
 struct victims {
     unsigned nfile, nanon;
-    struct page *file[VICTIMS], *anon[VICTIMS + SWAP_CLUSTER]; /* anon: room for one more cluster */
-    struct page_owner owner[VICTIMS + SWAP_CLUSTER];           /* owner[i]: owner of anon[i] */
+    /* anon[] has room for one more cluster */
+    struct page *file[VICTIMS], *anon[VICTIMS + SWAP_CLUSTER];
+    struct page_owner owner[VICTIMS + SWAP_CLUSTER]; /* owner[i]: owner of anon[i] */
     struct tlb_batch tlb;
 };
 

@@ -205,7 +205,7 @@ static int descriptor_next(const struct pseudo_node *dir, struct pseudo_arg arg,
     if (p == NULL)
         return -ENOENT;
     if (procfs_check_inspect(arg.a) == 0) {
-        mutex_enter(&p->mutex); /* keeps the table: its last reference must not be dropped here */
+        mutex_enter(&p->mutex); /* keeps the table, whose last reference must not be dropped here */
         if (p->files != NULL)
             fd = fd_next(p->files, (int)from);
         mutex_exit(&p->mutex);

@@ -44,9 +44,8 @@ PROCFS_SHOW(procfs_show_diskstats)
         text_add(out, "%lu %lu %lu %lu %lu %lu %lu ", c.writes - c.writes_merged, c.writes_merged,
                  c.nwritten / SECTOR_SIZE, c.wns / 1000000, c.inflight, c.busy_ns / 1000000,
                  (c.rns + c.wns + c.flush_ns) / 1000000);
-        text_add(out, "0 0 0 0 %lu %lu\n", c.flushes,
-                 /* the zeros are the counts of discards, which do not exist here */
-                 c.flush_ns / 1000000);
+        /* the zeros are the counts of discards, which do not exist here */
+        text_add(out, "0 0 0 0 %lu %lu\n", c.flushes, c.flush_ns / 1000000);
     }
     return 0;
 }

@@ -106,7 +106,8 @@ static void pty_resume_input(struct tty *t)
 
 static void pty_closed(struct tty *t)
 {
-    wake_master(pty_of(t)); /* if this was the last file, reads of the master return -EIO */
+    /* if the closed file was the last one, reads of the master return -EIO */
+    wake_master(pty_of(t));
 }
 
 static void pty_release(struct tty *t)

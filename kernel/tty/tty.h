@@ -95,7 +95,7 @@ struct tty_driver {
     size_t (*room)(struct tty *);
     size_t (*pending)(struct tty *);       /* bytes written and not sent */
     void (*discard)(struct tty *);         /* discard the bytes that are not sent */
-    void (*stop)(struct tty *, bool stop); /* stop output, or continue it */
+    void (*stop)(struct tty *, bool stop); /* stop output (`stop`), or continue output */
     void (*resume_input)(struct tty *);    /* the ring has space again    */
     void (*closed)(struct tty *);          /* an open file was closed; NULL: nothing to do */
     /* the last hold was dropped: free the terminal; NULL: do nothing */
@@ -118,14 +118,14 @@ struct tty {
     bool stopped;                 /* [y] output stopped by Ctrl-S or TCOOFF                 */
     bool paused;                  /* [y] the driver delivers no input (I3)                  */
     bool gone;                    /* [y] the other end has been closed (pseudo-terminals)   */
-    _Atomic bool exclusive;       /* [a] TIOCEXCL: only the superuser opens it              */
+    _Atomic bool exclusive;       /* [a] TIOCEXCL: only the superuser can open the terminal */
     uint32_t opens;               /* [y] number of open files and other holds               */
     /* [y] number of hang-ups; files that were opened before the last one are dead */
     int64_t generation;
     struct cv readers, writers;
     struct pollhead poll;
     struct session *session; /* [p] session that the terminal controls, or NULL */
-    int fg_pgid;             /* [p] foreground process group, 0: none                     */
+    int fg_pgid;             /* [p] id of the foreground process group; 0: no group */
 };
 
 /* The generation of a file that survives hang-ups: /dev/console. */

@@ -321,7 +321,7 @@ int vnode_open(struct vnode *vn, int oflags, struct file **out)
         vn_release(vn);
         return -ENFILE;
     }
-    f->seekable = vn->type != VCHR; /* a device's open function may set it */
+    f->seekable = vn->type != VCHR; /* a device's open function may set `seekable` */
     err = open_by_type(vn, oflags, f);
     if (err != 0) {
         f->ops = &vnode_fileops; /* without a close function */

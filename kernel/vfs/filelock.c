@@ -117,7 +117,7 @@ static void filelock_insert(struct vnode *vn, struct filelock *l)
         prev->next = l;
 }
 
-/* Removes `l` from the list and frees it.  `prev` is the lock before it, or NULL. */
+/* Removes `l` from the list and frees it.  `prev` is the lock before `l`, or NULL. */
 static void filelock_remove(struct vnode *vn, struct filelock *prev, struct filelock *l)
 {
     if (prev == NULL)

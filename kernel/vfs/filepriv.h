@@ -45,7 +45,7 @@ struct poll_entry {
 struct poller {
     void (*wake)(struct poller *p); /* called with the pollhead's lock held */
     unsigned n, size;               /* entries in use, entries in all; a file needs at most two */
-    bool nomem;                     /* set if there were too few entries */
+    bool nomem;                     /* set if `entry` had too few elements */
     struct poll_entry *entry;
 };
 /*

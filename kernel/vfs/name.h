@@ -12,7 +12,11 @@ struct walk {
     const struct fs_ctx *ctx;
     struct vnode *dir; /* the directory where the walk is now; has a reference   */
     const char *rest;  /* the rest of the path                                   */
-    char *buf; /* NULL, or kmem: a link's target and the rest after it; `rest` points into it */
+    /*
+     * NULL, or from kmem_alloc(): a link's target and the path after the link; `rest` points into
+     * buf
+     */
+    char *buf;
     unsigned nlinks;  /* symbolic links followed so far                         */
     const char *last; /* walk_parent: the last component                        */
     size_t len;       /* length of `last`; 0: the path ends at `dir` itself     */

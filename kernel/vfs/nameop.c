@@ -250,7 +250,7 @@ static bool is_ancestor(const struct vnode *a, struct vnode *d)
     return yes;
 }
 
-/* Locks two directories, which may be the same, in the order of LOCKING. */
+/* Locks two directories, which may be the same, in the order that LOCKING defines. */
 static void dir_pair_lock(struct vnode *a, struct vnode *b)
 {
     if (a == b) {

@@ -29,7 +29,7 @@ struct text_chunk;
 struct text {
     struct text_chunk *first, *last;
     size_t len;
-    bool failed; /* there was no memory for more: the text is incomplete */
+    bool failed; /* there was no memory for more text: the text is incomplete */
 };
 
 /* text_add - append formatted text of at most 255 bytes.  text_bytes, text_str - append bytes unchanged. */

@@ -295,7 +295,7 @@ int vn_setattr(struct vnode *vn, unsigned mask, const struct vattr *va, const st
     if (vn->op->setattr == NULL)
         return -EPERM;
     if ((mask & VA_SIZE) && !writable) {
-        /* Check rights first: a caller without them gets EACCES, not ETXTBSY. */
+        /* Check rights first: a caller without rights gets EACCES, not ETXTBSY. */
         err = check_setattr(vn, mask, va, cr, false);
         if (err == 0)
             err = vn_get_write(vn);

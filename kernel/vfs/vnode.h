@@ -120,7 +120,10 @@ struct vnodeops {
     /* Called for each open(2) of the vnode; may change f->ops and f->data. */
     int (*open)(struct vnode *vn, int oflags, struct file *f);
     int (*fsync)(struct vnode *vn, bool data_only);
-    /* Blocks of 512 bytes that the file occupies on the disk.  NULL: its pages are counted. */
+    /*
+     * The number of blocks of 512 bytes that the file occupies on the disk.  NULL: the pages of the
+     * file are counted.
+     */
     uint64_t (*blocks)(struct vnode *vn);
     /*
      * Find the disk sector at which page `index` of the file begins.  0, -EIO, -ENOENT: the page is a hole,
@@ -179,7 +182,7 @@ struct vnode {
     struct vm_object obj;                 /* pages, for VREG                              */
     void *data;                           /* [c] private to the file system               */
     uint64_t rdev;                        /* [c] VCHR, VBLK                               */
-    struct pipe *fifo;                    /* [a] VFIFO: the pipe, while it is open        */
+    struct pipe *fifo;                    /* [a] VFIFO: the pipe, while the FIFO is open  */
     _Atomic(struct filelock *) locks;     /* [a] byte-range locks (vfs/filelock.c), or NULL  */
     uint64_t ino;                         /* [c]                                          */
     uint32_t mode;                        /* [W] permission and set-id bits, 07777        */

@@ -23,7 +23,7 @@
 
 static struct spinlock cdev_lock = SPINLOCK_INIT(RANK_VNODE);
 static struct list cdevs = LIST_INIT(cdevs);
-static struct vfs *devfs; /* [c] after it is mounted */
+static struct vfs *devfs; /* [c] after /dev is mounted */
 
 static const struct cred root_cred = {.refs = 1};
 

@@ -67,8 +67,9 @@ static struct trace_ring *trace_ring_make(const struct cpu *c, uint32_t entries)
 /* Makes a ring with trace_entries events for each CPU, unless such rings exist.  -ENOMEM: the old rings stay. */
 static int make_trace_rings(void)
 {
-    static struct trace_ring *fresh[CPU_MAX];              /* trace_lock */
-    uint32_t asked = *(volatile uint32_t *)&trace_entries; /* read once, because it can change */
+    static struct trace_ring *fresh[CPU_MAX]; /* trace_lock */
+    /* read once, because the tunable can change */
+    uint32_t asked = *(volatile uint32_t *)&trace_entries;
     uint32_t entries = 1u << (31 - __builtin_clz(asked));
     int err = 0;
 

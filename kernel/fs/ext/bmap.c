@@ -195,7 +195,10 @@ unsigned ext_map_credits(struct ext_fs *fs, uint32_t n)
     return ind + min_of(2 * fs->ngroups, 2 * (n + ind)) + 3;
 }
 
-/* Allocates a block of pointers for `i`, zeroed, and makes it part of the handle's transaction. */
+/*
+ * Allocates a zeroed block of pointers for `i`, and makes the block part of the handle's
+ * transaction.
+ */
 static int alloc_indirect_block(struct handle *h, struct ext_inode *i, uint32_t group,
                                 uint32_t goal, struct buf **b)
 {

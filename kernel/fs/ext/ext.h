@@ -56,11 +56,12 @@ struct journal;
 /* ---- buffers (buf.c) ---- */
 enum {
     BUF_UPTODATE = 1,    /* `data` is the content of the block */
-    BUF_CHECKED = 2,     /* directory block: its entries are well formed */
+    BUF_CHECKED = 2,     /* directory block: the entries of the block are well formed */
     BUF_REFERENCED = 4,  /* used since try_evict_buf() last checked the buffer */
     BUF_FREED = 8,       /* the buffer's transaction has freed the block: do not write the block */
     BUF_COMMITTING = 16, /* the buffer belongs to the committing transaction */
-    BUF_NEW = 32         /* its transaction has allocated it: the log has no later version */
+    /* the buffer's transaction has allocated the block: the log has no later version */
+    BUF_NEW = 32
 };
 
 /*
@@ -72,8 +73,8 @@ struct buf {
     uint32_t block;         /* [c] block number */
     _Atomic uint32_t refs;  /* [a] grows from 0 only under [h] */
     _Atomic uint32_t flags; /* [a] BUF_* */
-    uint8_t *data;          /* [c] one block */
-    struct txn *txn;        /* [j] the running transaction that has changed it, or NULL */
+    uint8_t *data;          /* [c] the content: memory of one block */
+    struct txn *txn;        /* [j] the running transaction that has changed the buffer, or NULL */
     struct list link;       /* [j] in txn->bufs */
     /* [j] last committed transaction that changed the buffer; NULL after the checkpoint */
     struct txn *ckpt;
@@ -306,7 +307,7 @@ struct ext_fs {
     _Atomic uint32_t ndirty;    /* length of `dirty`; changed under dirty_lock */
 
     struct buf **buf_hash;          /* buf_mask + 1 chains */
-    struct spinlock *buf_hash_lock; /* one for each chain */
+    struct spinlock *buf_hash_lock; /* one lock for each chain of buf_hash */
     struct mutex *buf_read_lock;    /* READ_LOCKS of buf.c */
     uint32_t buf_mask;
     struct spinlock buf_lock; /* RANK_BUF: guards `bufs` */
@@ -459,7 +460,8 @@ struct ext_inode {
     struct buf *ibuf;
     uint32_t ioff;                        /* [c] byte offset of the inode in ibuf */
     uint32_t map_lblk, map_pblk, map_len; /* [m] the run of blocks that was looked up last */
-    uint32_t last_alloc;      /* [m] last block allocated; the next one should follow it */
+    /* [m] block that was allocated last; the next block should follow it */
+    uint32_t last_alloc;
     _Atomic uint64_t writing; /* changed under [W]: end of a write beyond the size, or 0 */
     _Atomic uint64_t cutting; /* changed under [W]: size to which the file is being cut, or 0 */
     uint64_t growing;         /* [W] size that the current write will give the file, or 0 */
@@ -480,7 +482,8 @@ struct ext_inode {
     struct ext_inode *hnext;         /* [p] next in the hash chain */
     struct list clock;               /* [p] in icache_part.clock */
     bool hashed, referenced; /* [p] in the cache; used since the last check of trim_icache_part() */
-    uint32_t dir_hint;       /* [W] directory: the blocks before this one are full */
+    /* [W] directory: number of a block; all blocks before this block are full */
+    uint32_t dir_hint;
 };
 static inline struct ext_inode *ext_i(struct vnode *vn)
 {

@@ -116,7 +116,7 @@ static int read_child_block(struct ext_inode *dir, const struct dx_entry *e, str
     return err != 0 ? err : ext_dir_read(dir, lblk, b);
 }
 
-/* Reads the index block to which *e leads into *f and checks it.  0 or an error. */
+/* Reads the index block to which *e leads, checks it, and stores it in *f.  0 or an error. */
 static int read_dx_node(struct ext_inode *dir, const struct dx_entry *e, struct frame *f)
 {
     int err = read_child_block(dir, e, &f->b);

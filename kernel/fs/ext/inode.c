@@ -387,7 +387,10 @@ int ext_iflush_one(struct ext_inode *i)
     err = jnl_start(i->fs, 2, &h);
     if (err != 0)
         return err;
-    /* before clearing `dirty`: an fsync that finds the inode clean must wait for this transaction */
+    /*
+     * set tid before `dirty` is cleared: an fsync that finds the inode clean must wait for this
+     * transaction
+     */
     i->tid = jnl_tid(&h);
     /* call this before ext_iwrite(): any later change makes the inode dirty again */
     ext_iundirty(i);

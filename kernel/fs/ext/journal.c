@@ -431,7 +431,10 @@ int jnl_sync(struct ext_fs *fs, uint32_t tid)
     int err;
 
     mutex_enter(&j->lock);
-    /* if the commit of `tid` has begun or ended, the last data was perhaps written after its flushes */
+    /*
+     * if the commit of `tid` has begun or ended, the last data was perhaps written after the
+     * commit's flushes
+     */
     begun = j->running == NULL || (int32_t)(j->running->tid - tid) > 0;
     mutex_exit(&j->lock);
     err = jnl_commit(fs, tid);

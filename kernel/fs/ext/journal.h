@@ -16,10 +16,11 @@ struct freed {
 
 /* A transaction.  Lock key: [j] journal.lock  [b] only the thread that has set journal.busy */
 struct txn {
-    uint32_t tid;        /* [j] number, in the order in which transactions begin */
-    uint32_t seq;        /* [b] number in the log; unused if there is nothing to log */
+    uint32_t tid; /* [j] number, in the order in which transactions begin */
+    /* [b] number of the transaction in the log; unused if there is nothing to log */
+    uint32_t seq;
     unsigned updates;    /* [j] open handles */
-    unsigned reserved;   /* [j] buffers that open handles can still add */
+    unsigned reserved;   /* [j] buffers that open handles can still add to the transaction */
     unsigned nbufs;      /* [j] buffers that the transaction has changed */
     struct list bufs;    /* [j] while running: the buffers that the transaction has changed */
     struct list ordered; /* [j] inodes whose data must be written before the commit */

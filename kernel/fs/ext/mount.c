@@ -216,7 +216,7 @@ static bool evict_all_but_root(struct ext_fs *fs, struct vnode *root)
         return false;
     if (icache_drop(fs) == 1)
         return true;
-    fs->leaving = true; /* also evict files with pages whose write has failed again */
+    fs->leaving = true; /* from now on also evict files with pages whose write has failed again */
     if (icache_drop(fs) == 1)
         return true;
     fs->leaving = false;

@@ -45,7 +45,7 @@ int ext_orphan_del(struct handle *h, struct ext_inode *i)
     struct ext_fs *fs = h->fs;
 
     mutex_enter(&fs->orphan_lock);
-    /* I2.  drop_inode_link() sets nlink to 0 before it calls ext_orphan_add(). */
+    /* For I2: drop_inode_link() sets nlink to 0 before it calls ext_orphan_add(). */
     if (i->orphaned && (i->vn.nlink != 0 || i->vn.refs == 0)) {
         if (i->orphan.prev == &fs->orphans) {
             jnl_access(h, fs->sb_buf);

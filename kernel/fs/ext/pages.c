@@ -55,13 +55,14 @@ struct page_transfer {
     enum page_io io;
     unsigned n;
     uint64_t first; /* index of page[0], copied because that page can be reused before the end */
-    _Atomic unsigned left; /* requests that have not ended, plus one for the submitter */
+    _Atomic unsigned left; /* number of requests that have not ended, plus 1 for the submitter */
     struct page_part *parts;
     struct page_part part; /* the first of `parts`: most transfers need no other */
-    struct page *clean;    /* copy that is written instead of the last page (I3), or NULL */
+    /* copy of the last page that is written instead of the page (I3), or NULL */
+    struct page *clean;
     struct {
         struct page *pg;
-        _Atomic uint16_t left; /* pieces that have not ended, plus one for the submitter */
+        _Atomic uint16_t left; /* number of pieces that have not ended, plus 1 for the submitter */
         _Atomic bool failed;
     } page[];
 };

@@ -145,8 +145,8 @@ struct replay {
     struct ext_fs *fs;
     struct journal *j;
     uint8_t *buf, *data;
-    uint32_t end_seq;      /* the first transaction that is not complete */
-    uint32_t end_pos;      /* log block after the last complete transaction */
+    uint32_t end_seq;      /* number of the first transaction that is not complete */
+    uint32_t end_pos;      /* the log block after the last complete transaction */
     struct revoked *table; /* hash table with open addressing, mask + 1 entries */
     uint32_t mask, count;
     unsigned written; /* blocks that have been replayed */

@@ -30,9 +30,10 @@
 /* one run: bitmap and descriptor of two groups, the block of pointers, META_RUN freed blocks */
 #define STEP_CREDITS 9
 #define STEP_REVOKES (META_RUN + 1) /* blocks of one run, and the block of attributes at the end */
-#define END_CREDITS  4              /* inode, superblock, previous orphan of the list, one spare */
-#define CUT_CREDITS  32             /* credits of each handle */
-#define RUNS_PER_TXN 512            /* most runs in one handle */
+/* inode, superblock, previous orphan of the list, one spare credit */
+#define END_CREDITS  4
+#define CUT_CREDITS  32  /* credits of each handle */
+#define RUNS_PER_TXN 512 /* most runs in one handle */
 
 /* The state of a walk that frees blocks. */
 struct cut {

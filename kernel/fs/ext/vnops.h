@@ -26,7 +26,7 @@ int ext_vn_fill_page(struct vnode *vn, uint64_t size);
  * ext_wait_written - wait for the end of all writes of pages, of all files, that are in progress.
  */
 void ext_wait_written(struct ext_fs *fs);
-/* The functions that ext_mount() gets in the kernel; the host tests have others. */
+/* The functions that ext_mount() gets in the kernel; the host tests pass other functions. */
 extern const struct ext_up ext_kernel_up;
 
 #endif

@@ -3,10 +3,13 @@
  * lwipopts.h - which parts of lwIP are built, and their sizes.
  *
  * THEORY      Only the protocols that the sockets need are built: IPv4, ARP, ICMP, UDP, TCP, raw.  Here lwIP has no
- *             thread and no lock of its own: all its code runs under net_lock (kernel/net/core.c).  Its memory comes
- *             from the kernel's allocator through net_malloc(), which limits it.  kernel/net/core.c calls its timers.
+ *             thread and no lock of its own: all code of lwIP runs under net_lock
+ *             (kernel/net/core.c).  The memory of lwIP comes from the kernel's allocator through
+ *             net_malloc(), which limits the amount.
+ *             kernel/net/core.c calls the timers of lwIP.
  *             The segment size is the largest for which a segment on the loopback fits, with its headers, into one
- *             object of 8 KiB.  On a card, the MTU reduces it to the usual 1460 bytes (TCP_CALCULATE_EFF_SEND_MSS).
+ *             object of 8 KiB.  On a card, the MTU reduces the segment size to the usual 1460 bytes
+ *             (TCP_CALCULATE_EFF_SEND_MSS).
  * SEE ALSO    docs/network.md; lwIP's src/include/lwip/opt.h explains each line
  */
 #ifndef NET_PORT_LWIPOPTS_H
@@ -40,7 +43,7 @@
 
 #define MEM_ALIGNMENT                 16
 #define MEM_LIBC_MALLOC               1
-#define MEMP_MEM_MALLOC               1 /* kernel/net/memory.c instead of lwIP's memp.c */
+#define MEMP_MEM_MALLOC               1 /* kernel/net/memory.c replaces lwIP's memp.c */
 #define mem_clib_malloc               net_malloc
 #define mem_clib_calloc               net_calloc
 #define mem_clib_free                 net_free
@@ -49,7 +52,7 @@
 #define IP_REASSEMBLY                 1
 #define IP_REASS_MAX_PBUFS            64
 #define IP_FRAG                       1
-#define LWIP_SUPPORT_CUSTOM_PBUF      1 /* kernel/net/unix.c */
+#define LWIP_SUPPORT_CUSTOM_PBUF      1 /* kernel/net/unix.c uses custom pbufs */
 #define IP_FORWARD                    0
 #define IP_DEFAULT_TTL                64
 #define IP_SOF_BROADCAST              1

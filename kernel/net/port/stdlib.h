@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* stdlib.h - as lwIP includes it: only netif_find() wants anything of it, a number. */
+/* stdlib.h - the header of that name that lwIP includes: only netif_find() needs it, for atoi(). */
 #ifdef HR_HOST
 #include_next <stdlib.h>
 #else

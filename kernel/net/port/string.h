@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* string.h - as lwIP includes it. */
+/* string.h - the header of that name that lwIP includes. */
 #ifdef HR_HOST
 #include_next <string.h>
 #else
