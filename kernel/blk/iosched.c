@@ -53,10 +53,10 @@
  *                         processes described above; the background; idle.  A class waits while a
  *                         more important class has requests or commands, or while the disk is held
  *                         for that class.  A class that waits still gets single commands, by the
- *                         rule for the background (Starvation).
- *                         Class idle gets only one command each disk_fair_idle ms.  Each level of
- *                         real time is one flow.  All requests of class idle, including the writes
- *                         that no process waits for, are one flow.
+ *                         rule for the background (Starvation).  Class idle gets only one command
+ *                         each disk_fair_idle ms.  Each level of real time is one flow.  All
+ *                         requests of class idle, including the writes that no process waits for,
+ *                         are one flow.
  *
  *             Turns       The flows of a class are sorted by tags.  A flow that takes its place in the line
  *                         gets the tag of the flow that had the latest turn, plus STRIDE / weight.  Level n

@@ -113,8 +113,7 @@ static inline void set_bytes_in_pipe(struct pipe *p, uint32_t n)
 
 /*
  * Moves n bytes between the uio and the ring, from byte `at` of the ring on.  Returns the number of
- * bytes moved.
- * If that number is less than n, *err is set.
+ * bytes moved.  If that number is less than n, *err is set.
  */
 static uint32_t move_pipe_bytes(struct pipe *p, uint32_t at, uint32_t n, struct uio *uio, int *err)
 {

@@ -3,10 +3,10 @@
  * icmp.c - ICMP errors: a host or a router reports that it could not deliver a datagram of ours.
  *
  * THEORY      An ICMP error quotes the IP header and the first 8 bytes of the datagram that was not
- *             delivered.
- *             This is enough to find the socket that sent the datagram.  lwIP sends such errors for closed
- *             local ports, but it drops the errors that it receives.  So the kernel has a raw socket of its
- *             own, which gets these errors after lwIP has checked the IP header.
+ *             delivered.  This is enough to find the socket that sent the datagram.  lwIP sends
+ *             such errors for closed local ports, but it drops the errors that it receives.  So the
+ *             kernel has a raw socket of its own, which gets these errors after lwIP has checked
+ *             the IP header.
  *             As on Linux, an error is reported only to connected UDP sockets, and only if it is permanent.
  *             Then the next call on the socket fails.  ICMP messages are easy to forge, so TCP ignores them
  *             (RFC 5927).  TCP does not need them, because a host refuses a connection with a reset.

@@ -3,13 +3,13 @@
  * memory.c - memory of the network: limited and counted.
  *
  * THEORY      Other machines can send packets at any rate, so the memory that packets take needs a
- *             limit.
- *             All allocations of lwIP come here: packets (net_malloc) and its own structures, with one pool
- *             for each type (memp_*, which replace lwIP's memp.c).  Together they take at most
- *             net_mem_max_kib.  Above this limit an allocation fails.  Then lwIP drops the packet, or lwIP or
- *             the socket tries again later.  Some pools also have a maximum number of objects.  This maximum
- *             keeps the lists of connections short, because lwIP searches them linearly.  If no pcb is free,
- *             lwIP ends the oldest connection in TIME_WAIT.
+ *             limit.  All allocations of lwIP come here: packets (net_malloc) and its own
+ *             structures, with one pool for each type (memp_*, which replace lwIP's memp.c).
+ *             Together they take at most net_mem_max_kib.  Above this limit an allocation fails.
+ *             Then lwIP drops the packet, or lwIP or the socket tries again later.  Some pools also
+ *             have a maximum number of objects.  This maximum keeps the lists of connections short,
+ *             because lwIP searches them linearly.  If no pcb is free, lwIP ends the oldest
+ *             connection in TIME_WAIT.
  * LOCKING     None: the allocator has its own locks, and the counters are atomic.  The functions can be called in
  *             any context.
  * TUNABLES    net_mem_max_kib

@@ -5,8 +5,8 @@
  * THEORY      If the kernel promises more memory than there is, a program fails at a store, where it cannot
  *             handle the error.  Private writable memory, stacks, and shared memory without a file
  *             can need a frame or a swap slot for each page.  Such memory is reserved when it is
- *             mapped.
- *             Then mmap, brk, fork or the growth of a stack fails, and a store to promised memory does not.
+ *             mapped.  Then mmap, brk, fork or the growth of a stack fails, and a store to promised
+ *             memory does not.
  *             MAP_NORESERVE requests no promise for private memory.  Shared memory is always promised,
  *             because it belongs to no process that could be ended to free it.
  *             The limit of all promises is swap, plus the memory that the kernel and tmpfs do not use, minus

@@ -3,9 +3,8 @@
  * devfs.c - devices by number, and the file system that shows them (type "devtmpfs", on /dev).
  *
  * THEORY      A program reaches a device through a special file, which stores only the number of
- *             the device.
- *             A driver registers its number and operations in a struct cdev.  Opening a VCHR vnode of any file
- *             system finds the device with the same number here.
+ *             the device.  A driver registers its number and operations in a struct cdev.  Opening
+ *             a VCHR vnode of any file system finds the device with the same number here.
  *             /dev is a tmpfs.  It has only one instance.  It has a file for each device with a
  *             name (registered before or after /dev was made), a file for each disk and partition,
  *             and the usual links (/dev/stdin).

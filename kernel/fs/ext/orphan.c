@@ -153,8 +153,7 @@ static bool has_blocks(const struct ext_inode *i)
 
 /*
  * Frees the inode's memory, and first takes the inode off the list in memory, on which it can still
- * be after an error.
- * On the disk, the inode stays on the list.
+ * be after an error.  On the disk, the inode stays on the list.
  */
 static void unlist_and_free_inode(struct ext_inode *i)
 {

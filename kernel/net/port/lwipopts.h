@@ -5,8 +5,7 @@
  * THEORY      Only the protocols that the sockets need are built: IPv4, ARP, ICMP, UDP, TCP, raw.  Here lwIP has no
  *             thread and no lock of its own: all code of lwIP runs under net_lock
  *             (kernel/net/core.c).  The memory of lwIP comes from the kernel's allocator through
- *             net_malloc(), which limits the amount.
- *             kernel/net/core.c calls the timers of lwIP.
+ *             net_malloc(), which limits the amount.  kernel/net/core.c calls the timers of lwIP.
  *             The segment size is the largest for which a segment on the loopback fits, with its headers, into one
  *             object of 8 KiB.  On a card, the MTU reduces the segment size to the usual 1460 bytes
  *             (TCP_CALCULATE_EFF_SEND_MSS).
