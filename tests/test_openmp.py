@@ -46,9 +46,16 @@ def test_its_barriers_hold(machine):
 
 
 def test_the_models_own_test_moves_none_of_them(boot_once):
-    """If the test moved a thread while it waits in a loop, the thread would stay there, and its misses would be remote."""
+    """If the test moved a thread while it waits in a loop, the thread would stay there, and its misses would be remote.
+
+    When threads begin, a kernel's thread can take the place of one on its board; then two of the eight stay on the other
+    board, in about one run of twenty.  So the best of three runs counts: a test that moves threads moves them in each.
+    """
     options = {"overlay": TREE, "model": "fireplane", "model_set": "ecache_kib=64; skew_ps=1000000; order_ps=1000000"}
-    outcome, text, _ = boot_once("sf3800", run="memcopy-omp -t 8 -n 256k -i 2", timeout=400, **options)
-    assert outcome.status == 0, text
-    local, remote = (int(re.search(rf" miss_{where}=(\d+) ", text)[1]) for where in ("local", "remote"))
-    assert remote < 0.02 * (local + remote)
+    shares = []
+    while not shares or (min(shares) >= 0.02 and len(shares) < 3):
+        outcome, text, _ = boot_once("sf3800", run="memcopy-omp -t 8 -n 256k -i 2", timeout=400, **options)
+        assert outcome.status == 0, text
+        local, remote = (int(re.search(rf" miss_{where}=(\d+) ", text)[1]) for where in ("local", "remote"))
+        shares.append(remote / (local + remote))
+    assert min(shares) < 0.02, shares
