@@ -56,6 +56,20 @@ class Trial:
             raise Wrong(f"{what}\nexpected: about {mean:.0f} of each of {values}\nfound:    {dict(sorted(counts.items()))}")
 
 
+def shell_word(file: Path) -> str:
+    return shlex.quote(str(file))
+
+
+def files_of(text: str) -> list[Path]:
+    """The files that --file names: one, or several with blanks between them, quoted as for a shell."""
+    if Path(text).exists():
+        return [Path(text)]
+    try:
+        return [Path(word) for word in shlex.split(text)]
+    except ValueError:
+        return [Path(text)]
+
+
 class Grader:
     """One run of the grader for a lab and a submission."""
 
@@ -64,7 +78,7 @@ class Grader:
         self.out = TOP / "build" / "grade" / lab.name
 
     def _repeat_line(self, name: str) -> str:
-        files = f" FILE={shlex.quote(' '.join(map(str, self.files)))}" if self.files else ""
+        files = f" FILE={shlex.quote(' '.join(map(shell_word, self.files)))}" if self.files else ""
         return f"make grade LAB={self.lab.name} TEST={name} SEED={self.seed}{files}"
 
     def _entry(self, test: labs.Test, wrong: str | None) -> dict:
@@ -130,7 +144,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="grade", description="Grade one lab.")
     parser.add_argument("lab", nargs="?", default="", help="name of a folder below labs/")
     parser.add_argument(
-        "--file", type=Path, action="append", default=[], help="grade the regions of this file, not those in place"
+        "--file", action="append", default=[], help="grade the regions of this file, or these files, not those in place"
     )
     parser.add_argument("--test", help="only this test")
     parser.add_argument("--cpu-seconds", type=int, help="another limit for each test than that of lab.toml")
@@ -141,7 +155,8 @@ def main(argv: list[str] | None = None) -> int:
     if args.lab not in labs.names():
         print(f"grade: LAB={args.lab}: there is no such lab; there are: {', '.join(labs.names())}", file=sys.stderr)
         return EXIT_USAGE
-    for file in args.file:
+    files = [file for text in args.file for file in files_of(text)]
+    for file in files:
         if not file.is_file():
             print(f"grade: no such file: {file}", file=sys.stderr)
             return EXIT_USAGE
@@ -151,7 +166,7 @@ def main(argv: list[str] | None = None) -> int:
         lab = labs.load(args.lab)
         if args.cpu_seconds:
             lab = replace(lab, cpu_seconds=args.cpu_seconds)
-        grader = Grader(lab, [file.absolute() for file in args.file], args.seed)
+        grader = Grader(lab, [file.absolute() for file in files], args.seed)
         results = grader.out / "results.json"
         grader.out.mkdir(parents=True, exist_ok=True)
         for old in [results, *grader.out.glob("*.log"), *grader.out.glob("*.o")]:
