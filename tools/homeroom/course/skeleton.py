@@ -18,11 +18,13 @@ def main() -> int:
         print(f"skeleton: LAB={name}: there is no such lab; there are: {', '.join(labs.names())}", file=sys.stderr)
         return 2
     try:
-        for region in labs.load(name).regions:
-            path = TOP / region.file
-            if subprocess.run(["git", "diff", "--quiet", "HEAD", "--", region.file], cwd=TOP).returncode != 0:
-                print(f"skeleton: {region.file} has changes: commit them, or type git checkout {region.file}", file=sys.stderr)
+        lab = labs.load(name)
+        for file in sorted({region.file for region in lab.regions}):
+            if subprocess.run(["git", "diff", "--quiet", "HEAD", "--", file], cwd=TOP).returncode != 0:
+                print(f"skeleton: {file} has changes: commit them, or type git checkout {file}", file=sys.stderr)
                 return 1
+        for region in lab.regions:
+            path = TOP / region.file
             path.write_text(regions.replaced(path.read_text(), region.name, (TOP / region.skeleton).read_text(), region.file))
             print(f"{region.file}: region {region.name} is now {region.skeleton}")
     except (labs.LabError, regions.RegionError) as error:
