@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * sandbox.h - the test program that holds a student's code: what a lab's driver.c gives it.
+ * sandbox.h - the test program that holds a student's code: what labs/NAME/driver.c gives it.
  *
  * THEORY      The driver has a table of operations.  An operation gets numbers from the grader,
  *             calls the student's code, and answers with numbers.  It judges nothing: the grader
