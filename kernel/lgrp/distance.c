@@ -45,6 +45,7 @@ static uint8_t higher_latency(uint8_t a, uint8_t b)
 /* Results of the three checks, in the order of docs/lgroups.md.  Entries of 0 are skipped. */
 enum flaw { SOUND, ASYMMETRIC, DIAGONAL, REMOTE_NEARER };
 
+/* LAB topology-distances: begin */
 static enum flaw check_latencies(const struct lgrp_topo *t)
 {
     uint8_t local = 0;
@@ -132,6 +133,7 @@ static const char *apply_slit(struct lgrp_topo *t, const struct acpi_slit *s)
     }
     return reason[check_latencies(t)]; /* reason[SOUND] is NULL */
 }
+/* LAB topology-distances: end */
 
 /*
  * Copies the HMAT to node_lat, scaled so that its smallest local latency is 10.  Returns whether the HMAT names
@@ -192,6 +194,7 @@ void lgrp_find_distances(struct lgrp_topo *t, const struct lgrp_input *in)
     t->high_end = far * 2u >= t->node_lat[0][0] * 3u;
 }
 
+/* LAB topology-levels: begin */
 /*
  * Sorts near[g] by distance.  Equally distant lgroups have the order g+1, g+2 .., wrapping around to g-1
  * (lgrp.h, THEORY).
@@ -227,6 +230,7 @@ static void cut_lgrp_levels(struct lgrp_topo *t, unsigned g)
     }
     t->nlevels[g] = (uint8_t)(k + 1);
 }
+/* LAB topology-levels: end */
 
 void lgrp_topo_group(struct lgrp_topo *t)
 {

@@ -139,6 +139,7 @@ static bool too_many_domains(struct lgrp_topo *t, const struct acpi_srat *s)
     return many;
 }
 
+/* LAB topology-nodes: begin */
 /*
  * The piece of [at, end) that begins at `at`: sets *until and *mem to the SRAT range that
  * covers it, or to NULL for a gap.  Returns whether a range of another domain also covers `at`.
@@ -223,6 +224,7 @@ static void assign_cpu_nodes(struct lgrp_topo *t, const struct lgrp_input *in)
     for (unsigned i = 0; i < in->ncpus; i++)
         t->cpu_node[i] = node_of_domain(t, find_srat_cpu(in->srat, in->apic_id[i])->pxm);
 }
+/* LAB topology-nodes: end */
 
 /* Computes nodes and memory pieces from the SRAT, or falls back to one node. */
 static void find_nodes(struct lgrp_topo *t, const struct lgrp_input *in)

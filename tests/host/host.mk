@@ -48,6 +48,7 @@ HOST_sched  := kernel/blk/iosched.c
 HOST_mbr    := kernel/blk/mbr.c
 HOST_radix  := kernel/pages/radix.c
 HOST_segtree := kernel/vm/segtree.c
+HOST_topology := $(TOPO_SRCS)
 HOST_choose := $(TOPO_SRCS) kernel/disp/choose.c tests/host/mktopo.c
 DISP_SRCS   := $(TOPO_SRCS) $(addprefix kernel/disp/,choose.c runq.c class.c ts_dptbl.c balance.c preempt.c) \
                $(addprefix tests/host/,mktopo.c machine.c dispmachine.c)
