@@ -279,8 +279,8 @@ static struct cpu *promise_rt_cpu(const struct thread *t, unsigned *least)
 }
 
 /*
- * Pokes CPU `c`, which was promised to a thread.  If c is this CPU and is switching threads, the
- * interrupt arrives after the switch.
+ * Sends the wake-up interrupt to CPU `c`, which was taken out of cpu_idle_mask to run a thread that was just
+ * queued.  `c` can be this CPU, when it switches to its idle thread: the interrupt arrives after the switch.
  */
 static void poke_promised_cpu(struct cpu *c)
 {

@@ -192,10 +192,11 @@ struct mem_node {
     _Atomic uint64_t nfree_pages;     /* [b] to write: in free[] and bins, not in magazines */
     uint64_t low_pages;               /* below this, mem_wait() is called; set by pages/ */
     uint64_t ninstalled_pages;        /* [c] */
-    uint64_t navail_pages;       /* [c] installed pages that were given to the allocator at boot */
-    uint8_t near[NODE_MAX];      /* [c] all nodes with memory, nearest first */
-    unsigned nnear;              /* [c] */
-    uint64_t n_local;            /* [b] struct mem_counts, without magazines' allocations */
+    uint64_t navail_pages;  /* [c] installed pages that were given to the allocator at boot */
+    uint8_t near[NODE_MAX]; /* [c] all nodes with memory, nearest first */
+    unsigned nnear;         /* [c] */
+    uint64_t
+        n_local; /* [b] struct mem_counts; frames that a magazine hands out are counted there */
     uint64_t n_foreign;          /* [b] struct mem_counts */
     _Atomic uint64_t n_fallback; /* [a] struct mem_counts */
     struct list *bin;            /* [b] free frames by colour; NULL: no colours */

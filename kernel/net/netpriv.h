@@ -17,7 +17,6 @@
  *             I3  rx_bytes is the sum of the lengths of the queue's buffers, minus rx_skip
  * LOCKING     rlock and wlock are sleeping locks: they allow one reader and one writer at a time.  Order:
  *             rlock, wlock -> net_lock (RANK_NET) -> driver, pollers, cv.
- *             "Locked" in a comment below means that the caller holds net_lock.
  *             [n] net_lock  [r] rlock  [c] constant
  * SEE ALSO    docs/network.md
  */
@@ -157,7 +156,7 @@ long socket_signal_pipe(unsigned flags);
 /* tcp.c, icmp.c, dgram.c, packet.c, unix.c */
 /*
  * tcp_socket - the socket of a connection or listener; NULL if the pcb is detached from its socket.
- * Locked.
+ * The caller holds net_lock.
  */
 struct socket *tcp_socket(const struct tcp_pcb *pcb);
 /*
@@ -193,7 +192,10 @@ struct dgram {
     struct pbuf *p;
     struct sock_addr from;
 };
-/* dgram_add - queue p at s, or drop and count p if the buffer is full.  Takes over the reference to p.  Locked. */
+/*
+ * dgram_add - queue p at s, or drop and count p if the buffer is full.  Takes over the reference to p.
+ * The caller holds net_lock.
+ */
 void dgram_add(struct socket *s, struct pbuf *p, const struct sock_addr *from);
 /* sock_ops of all sockets that receive messages. */
 long dgram_receive(struct socket *s, struct sock_msg *m, bool nonblock);
@@ -217,12 +219,15 @@ void iface_init(const char *config);
 long iface_ioctl(struct socket *s, unsigned cmd, uint64_t arg);
 struct netif *iface_by_index(unsigned index); /* index 1: lo; NULL: no interface has this index */
 struct netif *iface_by_name(const char *name);
-/* iface_may_bind - whether `ip` (network order) is local, broadcast, multicast or INADDR_ANY.  Locked. */
+/*
+ * iface_may_bind - whether `ip` (network order) is local, broadcast, multicast or INADDR_ANY.  The
+ * caller holds net_lock.
+ */
 bool iface_may_bind(uint32_t ip);
 unsigned iface_index(const struct netif *n);
 /* deliver one packet of the loopback; false: there is no packet.  Locked */
 bool iface_loop_run(void);
-/* packet_input - give copies of a frame received on interface n to the packet sockets.  Locked. */
+/* packet_input - give copies of a frame received on interface n to the packet sockets.  The caller holds net_lock. */
 void packet_input(struct netif *n, struct pbuf *p);
 
 /* Linux's struct sockaddr_in. */
@@ -238,7 +243,10 @@ bool inet_may_bind(uint16_t port);
 int inet_get(const struct sock_addr *a, uint32_t *ip, uint16_t *port_host_order);
 void inet_put(struct sock_addr *a, uint32_t ip, uint16_t port_host_order);
 
-/* inet.c: options of level IP, and SOL_SOCKET options for the pcb.  Locked.  -ENOPROTOOPT, -EINVAL. */
+/*
+ * inet.c: options of level IP, and SOL_SOCKET options for the pcb.  The caller holds net_lock.
+ * -ENOPROTOOPT, -EINVAL.
+ */
 struct ip_pcb;
 int inet_option_set(struct socket *s, struct ip_pcb *pcb, int level, int name, const void *val,
                     unsigned len);

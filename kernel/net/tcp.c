@@ -163,7 +163,7 @@ static err_t on_tcp_accept(void *arg, struct tcp_pcb *pcb, err_t err)
 
 /*
  * Whether a socket listens on this port at address `ip`; INADDR_ANY overlaps every address.  As on Linux,
- * SO_REUSEADDR does not allow a second socket on the port of a listening socket.  Locked.
+ * SO_REUSEADDR does not allow a second socket on the port of a listening socket.  The caller holds net_lock.
  */
 static bool port_has_listener(uint32_t ip, uint16_t port)
 {
@@ -202,7 +202,7 @@ static int tcp_bind_socket(struct socket *s, const struct sock_addr *a)
 
 /*
  * Waits until the connection is established or has failed.  0 or -errno; -EINPROGRESS: the
- * connection is not established yet.  Locked.
+ * connection is not established yet.  The caller holds net_lock.
  */
 static int await_connection(struct socket *s, bool nonblock)
 {
@@ -252,7 +252,7 @@ static int tcp_connect_socket(struct socket *s, const struct sock_addr *a, bool 
     return err;
 }
 
-/* Makes the bound socket listen.  0 or -errno.  Locked. */
+/* Makes the bound socket listen.  0 or -errno.  The caller holds net_lock. */
 static int start_tcp_listening(struct socket *s, uint8_t backlog)
 {
     err_t e = ERR_OK;
@@ -421,7 +421,7 @@ static int tcp_shutdown_socket(struct socket *s, int how)
 
 /*
  * Separates a connection from its socket, and removes the socket from tcp_sockets.  lwIP closes the connection
- * with a FIN, but sends a reset if `hard` is set or if there is unread data.  Locked.
+ * with a FIN, but sends a reset if `hard` is set or if there is unread data.  The caller holds net_lock.
  */
 static void detach_pcb_from_socket(struct socket *s, bool hard)
 {

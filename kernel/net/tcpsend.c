@@ -26,7 +26,7 @@ static inline struct tcp_pcb *sender_pcb_of(struct socket *s)
     return s->pcb;
 }
 
-/* Bytes that lwIP accepts now.  Locked. */
+/* Bytes that lwIP accepts now.  The caller holds net_lock. */
 static uint32_t tcp_sendable_bytes(const struct socket *s)
 {
     struct tcp_pcb *pcb = sender_pcb_of((struct socket *)s);
@@ -42,7 +42,7 @@ bool tcp_has_send_room(const struct socket *s)
 
 /*
  * 0: a write can continue; -EAGAIN: not connected yet; else the -errno with which the write ends.
- * Locked.
+ * The caller holds net_lock.
  */
 static int check_tcp_writable(struct socket *s)
 {

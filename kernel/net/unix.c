@@ -47,7 +47,7 @@ static bool is_bound_to(const struct socket *s, const struct sock_addr *a)
                : s->vn == NULL && s->name.len == a->len && memcmp(&s->name, a, a->len) == 0;
 }
 
-/* The socket bound to `a`, or NULL.  Locked. */
+/* The socket bound to `a`, or NULL.  The caller holds net_lock. */
 static struct socket *find_bound_socket(const struct sock_addr *a)
 {
     struct socket *s;
@@ -183,7 +183,7 @@ static bool rx_buffer_is_full(const struct socket *peer)
     return peer->rx_bytes >= peer->rcvbuf;
 }
 
-/* 0: a write can continue; or the -errno with which the write ends.  Locked. */
+/* 0: a write can continue; or the -errno with which the write ends.  The caller holds net_lock. */
 static int check_unix_writable(struct socket *s)
 {
     if (s->state == SS_NEW || s->state == SS_LISTENING)
@@ -306,7 +306,7 @@ static int unix_get_name(struct socket *s, bool peer, struct sock_addr *a)
     return err;
 }
 
-/* Removes s from the list of sockets and ends its connection.  Locked. */
+/* Removes s from the list of sockets and ends its connection.  The caller holds net_lock. */
 static void detach_from_peer(struct socket *s)
 {
     struct socket *peer = s->peer;

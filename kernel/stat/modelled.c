@@ -3,10 +3,12 @@
  * modelled.c - see modelled.h.
  *
  * THEORY      A CPU's counters only grow, so a thread's share is the difference between two readings: when
- *             the thread leaves the CPU and when it came.  The CPU's clock also jumps forward: to the time of
- *             a thread that comes, or to the time of the other CPUs after this CPU was idle.  So the difference
- *             of two clock readings is not the time that the thread has run.  That time is one clock cycle per
- *             instruction, plus the waits for memory and for floating-point results.
+ *             the thread leaves the CPU and when it came.  Each CPU of the interconnect model has a clock
+ *             of its own.  When a thread comes from a CPU whose clock is ahead, this CPU's clock jumps
+ *             forward to the reading at which the thread left that CPU.  After this CPU was idle, its clock
+ *             jumps forward to the clocks of the other CPUs.  So the difference of two clock readings is not
+ *             the time that the thread has run.  That time is one clock cycle per instruction, plus the waits
+ *             for memory and for floating-point results.
  */
 #include "stat/modelled.h"
 

@@ -53,7 +53,7 @@ struct journal {
     /* the log */
     struct mutex super_lock; /* held during a change of `super` and the write of it */
     uint8_t *super;          /* under super_lock: the journal's superblock, one block */
-    /* [c] number of blocks of the journal; number of the first block of the log */
+    /* [c] how many blocks the journal has; the index of the block of the journal where the log begins */
     uint32_t maxlen, first;
     struct extent *map; /* [c] where the blocks of the journal lie on the disk */
     unsigned nmap;

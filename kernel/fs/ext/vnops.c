@@ -220,8 +220,8 @@ static void drop_inode_pages(struct ext_inode *i, uint64_t size)
 
 /*
  * At unmount (`leaving`), an inode with dirty pages can be evicted if the writes of these pages have failed, but not
- * if only memory was short.  Both counts are read under one lock, because a page whose write fails
- * moves from one count to the other.
+ * if only memory was short.  The counts `nwriteback` and `ndirty` are read under one lock, because
+ * a page whose write fails moves from the first to the second.
  */
 static bool may_evict_inode(struct ext_inode *i)
 {
