@@ -117,7 +117,7 @@ build/host/test_%: tests/host/test_%.c tests/host/check.c $$(HOST_$$*) $(wildcar
 
 # Three lines with the compiler, the flags and the kernel's files of test_NAME.  The grader (tools/homeroom/course) builds
 # from them the program that holds a student's code.  It has no AddressSanitizer, which needs system calls to report.
-LAB_FLAGS   = $(filter-out -O0 -fsanitize=% -fno-sanitize-recover=%,$(HOST_FLAGS)) -O1 -fsanitize=undefined -fsanitize-undefined-trap-on-error
+LAB_FLAGS   = $(filter-out -O0 -Werror -fsanitize=% -fno-sanitize-recover=%,$(HOST_FLAGS)) -O1 -fsanitize=undefined -fsanitize-undefined-trap-on-error
 lab-recipe-%:
 	@echo '$(HOSTCC)'
 	@echo '$(LAB_FLAGS)'
