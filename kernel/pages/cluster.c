@@ -49,6 +49,7 @@ struct page_run readahead_advised(struct readahead *ra, uint64_t index, uint64_t
     return readahead_touch(ra, index, want, there, eof, limit);
 }
 
+/* LAB paging-writebehind: begin */
 struct page_run writebehind_put(struct writebehind *wb, uint64_t first, uint64_t n,
                                 uint64_t cluster)
 {
@@ -70,3 +71,4 @@ struct page_run writebehind_put(struct writebehind *wb, uint64_t first, uint64_t
     }
     return run;
 }
+/* LAB paging-writebehind: end */

@@ -13,6 +13,7 @@
 #define PERCENT_MIN  4u
 #define PERCENT_MAX  80u
 
+/* LAB paging-clock: begin */
 void paging_setup(struct paging *p, uint64_t page_size)
 {
     if (p->lotsfree == 0 || p->lotsfree > p->physmem * LOTSFREE_MAX / 100)
@@ -79,6 +80,7 @@ enum page_verdict paging_judge(const struct paging *p, const struct page_seen *s
         return hand == FRONT ? PAGE_CLEAR : PAGE_KEEP;
     return s->dirty ? PAGE_PUSH : PAGE_FREE;
 }
+/* LAB paging-clock: end */
 
 bool fsflush_setup(struct fsflush *f)
 {

@@ -4,6 +4,7 @@
  */
 #include "pages/throttle.h"
 
+/* LAB paging-throttle: begin */
 bool throttle_blocks(const struct throttle *t, uint64_t bytes)
 {
     return t->on && bytes > t->hw;
@@ -24,3 +25,4 @@ bool pacing_wakes(const struct pacing *p, uint64_t pages)
 {
     return p->maxpout == 0 || pages <= p->minpout || pages == 0;
 }
+/* LAB paging-throttle: end */

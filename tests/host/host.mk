@@ -67,6 +67,8 @@ HOST_paging := kernel/pages/paging.c
 HOST_cluster := kernel/pages/cluster.c
 HOST_around := kernel/pages/around.c
 HOST_throttle := kernel/pages/throttle.c
+# The lab "paging".
+HOST_lab_paging := $(addprefix kernel/pages/,paging.c throttle.c cluster.c)
 HOST_slots  := kernel/pages/slots.c
 
 # The file system on a disk in memory, without the files that connect it to vnodes, pages and mounting.
