@@ -55,6 +55,7 @@ int pset_of_cpu(unsigned cpu)
 
 /* ---- threads ---- */
 
+/* LAB sets-bind: begin */
 /* Changes the set of `t`, whose lock is held, and with it the load records in which t is counted (I3). */
 static void change_thread_part(struct thread *t, struct cpupart *to)
 {
@@ -101,6 +102,7 @@ int pset_bind(struct thread *t, struct cpupart *to)
         thread_leave_cpu();
     return 0;
 }
+/* LAB sets-bind: end */
 
 void thread_follow(struct thread *t, const struct thread *creator)
 {
@@ -113,6 +115,7 @@ void thread_follow(struct thread *t, const struct thread *creator)
     spin_unlock(&t->lock);
 }
 
+/* LAB sets-assign: begin */
 /* Whether `p` has a thread; with `bound`, whether it has a thread that is bound to a CPU. */
 static bool part_has_threads(const struct cpupart *p, bool bound)
 {
@@ -185,6 +188,7 @@ int pset_assign(int id, unsigned cpu, bool forced)
     mutex_exit(&cpu_lock);
     return err;
 }
+/* LAB sets-assign: end */
 
 /* The struct of set `id`, made at the first use of that id.  NULL: the id is too high, or no memory. */
 static struct cpupart *provide_part(int id)
@@ -205,6 +209,7 @@ static struct cpupart *provide_part(int id)
     return p;
 }
 
+/* LAB sets-create: begin */
 int pset_create(void)
 {
     struct cpupart *p;
@@ -231,7 +236,9 @@ int pset_create(void)
     mutex_exit(&cpu_lock);
     return id;
 }
+/* LAB sets-create: end */
 
+/* LAB sets-destroy: begin */
 /* Moves every thread of `p` to the default set. */
 static void release_part_threads(struct cpupart *p)
 {
@@ -288,6 +295,7 @@ int pset_destroy(int id)
     mutex_exit(&cpu_lock);
     return err;
 }
+/* LAB sets-destroy: end */
 
 int pset_attr(int id)
 {

@@ -1,0 +1,857 @@
+# SPDX-License-Identifier: MIT
+"""tests.py - what processor sets and the routes of interrupts must do: the cases of the lab "sets".
+
+Each function is a test of lab.toml.  It draws its numbers from `t.random`, so that nothing can be learnt by heart.  World
+has a model of the rules in README.md: it carries out each operation in the student's code and in the model, and compares
+all that can be seen.  routed() is a model of the other rule.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+
+NONE = -1  # the default set; no binding
+DESTROYED, UNKNOWN, HOMELESS = -2, -3, 255
+EINVAL, EBUSY, ENOMEM = -22, -16, -12
+OFFLINE, ONLINE, NOINTR = 1, 2, 6
+ASLEEP, WAITS, RUNS = 0, 1, 2
+NOESCAPE = 1
+TRIES = 5  # BOUND_TRIES
+ANYWHERE = 256  # CPU_MAX
+CPUS = 12
+BOARDS = [(2, 6), (3, 4), (4, 3), (6, 2)]  # boards, CPUs of each
+ERRORS = {EINVAL: "-EINVAL", EBUSY: "-EBUSY", ENOMEM: "-ENOMEM"}
+
+
+def drawn(t, least, most):
+    return t.random.randrange(least, most + 1)
+
+
+def named(number):
+    """A set, as a failure shows it."""
+    return {NONE: "default", DESTROYED: "a destroyed set", UNKNOWN: "none"}.get(number, number)
+
+
+# ---- the answers of the driver -----------------------------------------------------------------
+
+
+@dataclass
+class SetSeen:
+    attr: int
+    load: int
+    mask: set[int]
+    cpus: list[int]  # by lgroup, in the load records
+    homed: list[int]
+
+
+@dataclass
+class CpuSeen:
+    part: int
+    state: int
+    idle: bool
+    queue: int
+    lgrp: int
+
+
+@dataclass
+class ThreadSeen:
+    part: int
+    counted: int
+    home: int
+    bound: int
+    state: int
+    place: int  # the CPU where it runs or waits
+
+
+@dataclass
+class Seen:
+    """The result of an operation, and the state of the machine after it."""
+
+    def __init__(self, numbers):
+        numbers = iter([n - (1 << 64) if n >> 63 else n for n in numbers])
+
+        def take(n):
+            return [next(numbers) for _ in range(n)]
+
+        self.result, self.sleeps, self.spin_locks, self.has_cpu_lock, self.bad_locks, self.enters = take(6)
+        self.meanwhile, self.kstats, nsets, ncpus, nlgrps, nthreads = take(6)
+        self.sets = {}
+        for _ in range(nsets):
+            number, attr, load = take(3)
+            mask = {cpu for cpu, inside in enumerate(take(ncpus)) if inside}
+            records = take(2 * nlgrps)
+            self.sets[number] = SetSeen(attr, load, mask, records[::2], records[1::2])
+        self.cpus = [CpuSeen(*take(5)) for _ in range(ncpus)]
+        self.threads = [ThreadSeen(*take(6)) for _ in range(nthreads)]
+
+
+# ---- the model ---------------------------------------------------------------------------------
+
+
+@dataclass
+class Thread:
+    home: int
+    part: int = NONE
+    bound: int = NONE
+    mask: int = NONE  # the only CPU of its affinity mask; NONE: all CPUs
+
+
+class World:
+    """A machine, in the student's code and as a model of the rules."""
+
+    def __init__(self, t, threads=0, awake=0, shape=None, homes=False, places=False, cpu_lock=False):
+        """What only some tests compare, so that one mistake does not fail all: the homes of threads and the load records;
+        where threads run and wait, once the poked CPUs have looked; whether each call takes cpu_lock."""
+        self.t, self.homes, self.places, self.cpu_lock = t, homes, places, cpu_lock
+        boards, each = shape or t.random.choice(BOARDS)
+        self.seen = Seen(t.child.ask("machine", boards, each, threads, awake, t.random.getrandbits(63)))
+        self.lgrp = [cpu.lgrp for cpu in self.seen.cpus]
+        self.part, self.state = [NONE] * CPUS, [ONLINE] * CPUS
+        self.changes = 0  # since the poked CPUs have looked
+        self.sets = {NONE}
+        self.threads = [Thread(thread.home) for thread in self.seen.threads]
+        self.board = [range(b * each, (b + 1) * each) for b in range(boards)]
+
+    # -- what the model knows
+
+    def cpus(self, number):
+        """The on-line CPUs of a set."""
+        return [cpu for cpu in range(CPUS) if self.part[cpu] == number and self.state[cpu] != OFFLINE]
+
+    def lgrps(self, number):
+        return {self.lgrp[cpu] for cpu in self.cpus(number)}
+
+    def members(self, number):
+        return [i for i, thread in enumerate(self.threads) if thread.part == number]
+
+    def bound_to(self, cpu):
+        return [i for i, thread in enumerate(self.threads) if thread.bound == cpu]
+
+    def awake(self, state):
+        """The threads that run, or wait, or sleep."""
+        return [i for i, thread in enumerate(self.seen.threads) if thread.state == state]
+
+    # -- operations
+
+    def ask(self, name, *numbers):
+        self.changes += 1
+        self.seen = Seen(self.t.child.ask(name, *[number % (1 << 64) for number in numbers]))
+
+    def expect_result(self, call, result, sleeps=0, takes_cpu_lock=False):
+        t, seen = self.t, self.seen
+        t.expect(f"the result of {call}", ERRORS.get(result, result), ERRORS.get(seen.result, seen.result))
+        t.expect(f"waits of BOUND_WAIT_NS in {call}", sleeps, seen.sleeps)
+        t.expect(f"spin locks that are still held after {call}", 0, seen.spin_locks)
+        t.expect(f"whether cpu_lock is still held after {call}", 0, seen.has_cpu_lock)
+        t.expect(f"uses of locks in {call} that hang the kernel or make it panic", 0, seen.bad_locks)
+        if takes_cpu_lock:
+            t.expect(f"whether {call} takes cpu_lock", True, seen.enters > 0)
+
+    def create(self):
+        number = min(set(range(1, len(self.sets) + 1)) - self.sets)
+        self.ask("create")
+        self.sets.add(number)
+        self.expect_result("pset_create()", number, takes_cpu_lock=self.cpu_lock)
+        self.check("pset_create()")
+        return number
+
+    def destroy(self, number):
+        call = f"pset_destroy({number})"
+        result = sleeps = 0
+        if number not in self.sets or number == NONE:
+            result = EINVAL
+        elif any(self.threads[i].bound != NONE for i in self.members(number)):
+            result, sleeps = EBUSY, TRIES
+        self.ask("destroy", number)
+        if result == 0:
+            self.sets.remove(number)
+            self.part = [NONE if part == number else part for part in self.part]
+            for thread in self.threads:
+                if thread.part == number:
+                    thread.part = NONE
+        self.expect_result(call, result, sleeps, takes_cpu_lock=self.cpu_lock)
+        self.check(call)
+
+    def assign(self, number, cpu, forced=False):
+        call = f"pset_assign({number}, {cpu}, {'true' if forced else 'false'})"
+        result = sleeps = 0
+        if number not in self.sets or not 0 <= cpu < CPUS or self.state[cpu] == OFFLINE:
+            result = EINVAL
+        elif self.part[cpu] != number:
+            last = self.cpus(self.part[cpu]) == [cpu]
+            if last and (self.part[cpu] == NONE or self.members(self.part[cpu])):
+                result = EBUSY
+            elif self.bound_to(cpu) and not forced:
+                result, sleeps = EBUSY, TRIES
+            else:
+                for i in self.bound_to(cpu):
+                    self.threads[i].bound = NONE
+                self.part[cpu] = number
+        self.ask("assign", number, cpu % (1 << 32), int(forced))
+        self.expect_result(call, result, sleeps, takes_cpu_lock=self.cpu_lock)
+        self.check(call)
+
+    def bind(self, i, number):
+        thread = self.threads[i]
+        call = f"pset_bind(thread {i}, set {named(number)})"
+        result = 0
+        if thread.bound != NONE and self.part[thread.bound] != number:
+            result = EBUSY
+        else:
+            thread.part = number
+        self.ask("bind", i, number)
+        self.expect_result(call, result)
+        self.check(call)
+
+    def pbind(self, i, cpu):
+        """thread_bind() of the kernel.  Returns whether the thread is bound now."""
+        thread = self.threads[i]
+        done = cpu == NONE or cpu in self.cpus(thread.part)
+        if done:
+            thread.bound = cpu
+            if cpu != NONE:
+                thread.home = self.lgrp[cpu]
+        self.ask("pbind", i, cpu)
+        call = f"thread_bind(thread {i}, {cpu})"
+        self.expect_result(call, 0 if done else EINVAL)
+        self.check(call)
+        return done
+
+    def p_online(self, cpu, state, forced=False):
+        """disp_cpu_set_state() of the kernel."""
+        result, sleeps, old = self.state[cpu], 0, self.state[cpu]
+        if state == OFFLINE and old != OFFLINE:
+            if len(self.cpus(self.part[cpu])) == 1:
+                result = EBUSY
+            elif self.bound_to(cpu) and not forced:
+                result, sleeps = EBUSY, TRIES
+        if result != EBUSY:
+            if state == OFFLINE:
+                for i in self.bound_to(cpu):
+                    self.threads[i].bound = NONE
+            self.state[cpu] = state
+        self.ask("p_online", cpu, state, int(forced))
+        call = f"disp_cpu_set_state({cpu}, {state})"
+        self.expect_result(call, result, sleeps)
+        self.check(call)
+
+    def settle(self):
+        """The poked CPUs look at their threads and queues.  Then each thread is where it may be."""
+        several = self.changes > 1
+        self.ask("settle", self.t.random.randrange(CPUS))
+        self.changes = 0
+        self.check("the poked CPUs have looked")
+        if not self.places:
+            return
+        for i, (thread, seen) in enumerate(zip(self.threads, self.seen.threads, strict=True)):
+            allowed = self.cpus(thread.part) if thread.bound == NONE else [thread.bound]
+            doing = {RUNS: "runs", WAITS: "waits"}.get(seen.state)
+            if doing and seen.place not in allowed:
+                self.t.expect(f"where thread {i} of set {named(thread.part)} {doing}", f"CPU of {allowed}", f"CPU {seen.place}")
+            idle = [cpu for cpu in allowed if self.seen.cpus[cpu].idle]
+            # an idle CPU that was called to steal may be in another set now: then no CPU comes for the thread
+            if seen.state == WAITS and idle and thread.mask == NONE and not several:
+                self.t.expect(f"idle CPUs of the set in which thread {i} waits", [], idle)
+
+    # -- comparing
+
+    def check(self, after):
+        """All that can be seen at once; `after`: what was called."""
+        t, seen = self.t, self.seen
+        t.expect(f"sets after {after}", sorted(map(str, map(named, self.sets))), sorted(map(str, map(named, seen.sets))))
+        t.expect(f"kstats of sets after {after}", len(self.sets), seen.kstats)
+        t.expect(f"the set of each CPU after {after}", [*map(named, self.part)], [named(cpu.part) for cpu in seen.cpus])
+        t.expect(
+            f"the set of each thread after {after}",
+            [named(thread.part) for thread in self.threads],
+            [named(thread.part) for thread in seen.threads],
+        )
+        t.expect(
+            f"the CPU to which each thread is bound after {after}",
+            [thread.bound for thread in self.threads],
+            [thread.bound for thread in seen.threads],
+        )
+        for number in sorted(self.sets):
+            where = f"of set {named(number)} after {after}"
+            t.expect(f"the mask {where}", self.cpus(number), sorted(seen.sets[number].mask))
+            if not self.homes:
+                continue
+            cpus = Counter(self.lgrp[cpu] for cpu in self.cpus(number))
+            lgrps = range(len(seen.sets[number].cpus))
+            t.expect(f"CPUs by lgroup in the load records {where}", [cpus[g] for g in lgrps], seen.sets[number].cpus)
+        if self.homes:
+            self._check_homes(after)
+        for thread, found in zip(self.threads, seen.threads, strict=True):
+            thread.home = found.home
+
+    def _check_homes(self, after):
+        t = self.t
+        for i, (thread, seen) in enumerate(zip(self.threads, self.seen.threads, strict=True)):
+            if thread.home == HOMELESS:
+                t.expect(f"the home and the load records of thread {i} after {after}, which had none", (HOMELESS, "none"),
+                         (seen.home, named(seen.counted)))  # fmt: skip
+                continue
+            t.expect(f"the set in whose load records thread {i} counts after {after}", named(thread.part), named(seen.counted))
+            lgrps = self.lgrps(thread.part)
+            if thread.home in lgrps:
+                t.expect(f"the home of thread {i} after {after}; its set has CPUs there", thread.home, seen.home)
+            elif seen.home not in lgrps:
+                t.expect(f"the home of thread {i} after {after}", f"an lgroup of its set: {sorted(lgrps)}", seen.home)
+        for number in sorted(self.sets):
+            homed = Counter(self.seen.threads[i].home for i in self.members(number))
+            found = self.seen.sets[number].homed
+            t.expect(f"threads by home in set {named(number)} after {after}", [homed[g] for g in range(len(found))], found)
+
+
+# ---- making and filling sets -------------------------------------------------------------------
+
+
+def new_sets_are_numbered(t):
+    world = World(t, cpu_lock=True)
+    for _ in range(2 * CPUS):
+        number = world.create()
+        t.expect("attributes of a new set", 0, world.seen.sets[number].attr)
+    world.ask("create")
+    world.expect_result("pset_create(), with all numbers in use,", ENOMEM)
+    world.check("pset_create()")
+
+
+def cpus_change_their_sets(t):
+    world = World(t, homes=True)
+    sets = [NONE, world.create(), world.create(), world.create()]
+    for _ in range(60):
+        world.assign(t.random.choice(sets), drawn(t, 0, CPUS - 1), t.random.random() < 0.3)
+
+
+def what_does_not_exist_is_refused(t):
+    world = World(t, cpu_lock=True)
+    number, other = world.create(), world.create()
+    cpu, off = t.random.sample(range(1, CPUS), 2)
+    world.assign(number, cpu)
+    for wrong in (0, other + 1, 2 * CPUS, 1 << 20, -2, -drawn(t, 3, 1000)):
+        world.assign(wrong, cpu)
+    for wrong in (CPUS, CPUS + drawn(t, 1, 200), ANYWHERE, (1 << 32) - 1):
+        world.assign(number, wrong)
+    world.p_online(off, OFFLINE)
+    world.assign(number, off)
+    world.p_online(off, ONLINE)
+    world.assign(number, off)
+    world.assign(number, off)
+
+
+def threads_leave_a_cpu_that_moves(t):
+    world = World(t, 40, 40, places=True)
+    number = world.create()
+    for cpu in t.random.sample(range(CPUS), 6):
+        world.assign(number, cpu)
+        t.expect(f"threads that wait on CPU {cpu} when pset_assign() has returned", 0, world.seen.cpus[cpu].queue)
+        if t.random.random() < 0.7:
+            world.settle()
+    world.settle()
+    for cpu in t.random.sample(world.cpus(number), 3):
+        world.assign(NONE, cpu)
+        world.settle()
+        t.expect(f"whether CPU {cpu} is idle, back in the default set, where threads wait", False, world.seen.cpus[cpu].idle)
+
+
+def default_set_keeps_a_cpu(t):
+    world = World(t, 12, drawn(t, 4, 12))
+    number = world.create()
+    order = t.random.sample(range(CPUS), CPUS)
+    for cpu in order:
+        world.assign(number, cpu, forced=t.random.random() < 0.5)
+        world.settle()
+    world.assign(NONE, t.random.choice(order[:-1]))
+    world.assign(number, order[-1])
+    world.settle()
+
+
+def affinity_masks_count_again(t):
+    world = World(t, 4, 4)
+    number = world.create()
+    cpu = drawn(t, 1, CPUS - 1)
+    world.ask("affinity", 0, cpu)
+    world.threads[0].mask = cpu
+    world.settle()
+    t.expect("the CPU of a thread whose affinity mask has only this CPU", cpu, world.seen.threads[0].place)
+    for _ in range(2):
+        world.assign(number, cpu)
+        world.settle()
+        world.assign(NONE, cpu)
+        world.settle()
+        t.expect("the CPU of this thread, after the CPU was in another set", cpu, world.seen.threads[0].place)
+
+
+# ---- threads change their sets -----------------------------------------------------------------
+
+
+def filled_set(world, cpus):
+    number = world.create()
+    for cpu in cpus:
+        world.assign(number, cpu)
+    world.settle()
+    return number
+
+
+def threads_change_their_sets(t):
+    world = World(t, 40, 25, places=True)
+    some = t.random.sample(range(CPUS), 7)
+    sets = [NONE, filled_set(world, some[:2]), filled_set(world, some[2:5])]
+    for _ in range(60):
+        world.bind(drawn(t, 0, 39), t.random.choice(sets))
+        if t.random.random() < 0.4:
+            world.settle()
+        if world.awake(ASLEEP) and t.random.random() < 0.2:
+            world.ask("wake", t.random.choice(world.awake(ASLEEP)))
+    world.settle()
+    for i in range(40):
+        world.bind(i, sets[1])
+    world.settle()
+    busy = [cpu for cpu in range(CPUS) if not world.seen.cpus[cpu].idle]
+    t.expect("CPUs that are not idle, with all threads in one set", sorted(some[:2]), busy)
+
+
+def last_cpu_of_a_set_with_threads_stays(t):
+    world = World(t, 20, drawn(t, 5, 20))
+    first, second = t.random.sample(range(CPUS), 2)
+    number = filled_set(world, [first])
+    world.assign(NONE, first)  # the set has no threads
+    world.assign(number, first)
+    world.bind(drawn(t, 0, 19), number)
+    for forced in (False, True):
+        world.assign(NONE, first, forced)
+        world.settle()
+    world.assign(number, second)
+    world.assign(NONE, first)
+    world.assign(NONE, second)
+    world.settle()
+
+
+def home_stays_if_it_can(t):
+    world = World(t, 30, 10, homes=True)
+    boards = t.random.sample(world.board, 2)
+    one, both = filled_set(world, boards[0][:1]), filled_set(world, [boards[0][1], boards[1][0]])
+    for _ in range(2):
+        for i in t.random.sample(range(30), 30):
+            world.bind(i, t.random.choice([one, both, NONE]))
+    for i in range(30):
+        world.bind(i, NONE)
+
+
+def home_follows_the_last_cpu_of_a_board(t):
+    world = World(t, 30, 10, homes=True)
+    boards = t.random.sample(world.board, 2)
+    number = filled_set(world, [boards[0][0], boards[0][1], boards[1][0]])
+    for i in t.random.sample(range(30), 15):
+        world.bind(i, number)
+    world.assign(NONE, boards[0][0])
+    world.assign(NONE, boards[0][1])  # the board's last CPU of this set
+    world.settle()
+    for cpu in boards[0]:
+        world.assign(number, cpu)  # the default set loses the board
+    world.settle()
+
+
+def kernel_threads_have_no_home(t):
+    world = World(t, 10, 0, homes=True)
+    number = filled_set(world, t.random.sample(range(CPUS), 2))
+    for i in t.random.sample(range(10), 4):
+        world.ask("homeless", i)
+        world.threads[i].home = HOMELESS
+        world.bind(i, number)
+        world.bind(i, NONE)
+
+
+def new_thread_follows_its_creator(t):
+    world = World(t, 10, 1, homes=True)
+    creator, new = t.random.sample(range(1, 10), 2)
+    board = t.random.choice([board for board in world.board if world.lgrp[board[0]] != world.threads[new].home])
+    cpus = t.random.sample(board, 2)
+    number = filled_set(world, cpus)
+    world.bind(creator, number)
+    world.pbind(creator, cpus[1])
+    world.threads[new].part, world.threads[new].bound = number, cpus[1]
+    world.ask("follow", new, creator)
+    world.expect_result("thread_follow()", 0)
+    world.check("thread_follow()")
+
+
+def calling_thread_leaves_at_once(t):
+    world = World(t, 40, 40, places=True)
+    number = filled_set(world, t.random.sample(range(1, CPUS), 2))
+    (caller,) = [i for i in world.awake(RUNS) if world.seen.threads[i].place == 0]
+    world.bind(caller, number)
+    seen = world.seen.threads[caller]
+    t.expect("whether the thread that calls pset_bind() still runs on CPU 0, which is not in its new set", False,
+             (seen.state, seen.place) == (RUNS, 0))  # fmt: skip
+    world.settle()
+    world.assign(number, 0)
+    there = [i for i in world.awake(RUNS) if world.seen.threads[i].place == 0 and world.threads[i].part == NONE]
+    t.expect("threads of the default set on CPU 0, which has just moved itself to another set", [], there)
+    world.settle()
+
+
+# ---- bound threads -----------------------------------------------------------------------------
+
+
+def bound_thread_holds_its_cpu(t):
+    world = World(t, 30, 20)
+    number = world.create()
+    cpu, i = drawn(t, 1, CPUS - 1), drawn(t, 0, 29)
+    world.pbind(i, cpu)
+    world.settle()
+    world.assign(number, cpu)
+    world.settle()
+    tries = drawn(t, 1, TRIES)
+    t.child.ask("meanwhile", tries, i, (1 << 64) - 1)
+    world.ask("assign", number, cpu, 0)
+    world.part[cpu], world.threads[i].bound = number, NONE
+    call = "pset_assign(), while the bound thread ends its binding,"
+    world.expect_result(call, 0, sleeps=tries)
+    world.check(call)
+    world.settle()
+
+
+def forced_ends_bindings(t):
+    world = World(t, 30, 20)
+    number = world.create()
+    for cpu in t.random.sample(range(1, CPUS), 3):
+        for i in t.random.sample(range(30), 3):
+            world.pbind(i, cpu)
+        world.assign(number, cpu, forced=True)
+        world.settle()
+
+
+def no_thread_is_bound_to_a_cpu_that_leaves(t):
+    world = World(t, 30, 20)
+    number = world.create()
+    for tries in t.random.sample(range(1, TRIES + 1), 3):
+        cpu = drawn(t, 1, CPUS - 1)
+        i, other = t.random.sample(range(30), 2)
+        world.pbind(i, cpu)
+        t.child.ask("meanwhile", tries, other, cpu)
+        world.assign(number, cpu)
+        t.expect("thread_bind() to a CPU for which pset_assign() waits", "-EINVAL", ERRORS.get(world.seen.meanwhile, 0))
+        world.pbind(other, cpu)
+        for each in (i, other):
+            world.pbind(each, NONE)
+        world.settle()
+
+
+def bound_thread_stays_in_its_set(t):
+    world = World(t, 20, 10)
+    cpus = t.random.sample(range(CPUS), 4)
+    one, two = filled_set(world, cpus[:2]), filled_set(world, cpus[2:])
+    for i in t.random.sample(range(20), 4):
+        world.bind(i, one)
+        world.pbind(i, t.random.choice(cpus[:2]))
+        for number in (two, NONE, one):
+            world.bind(i, number)
+        world.settle()
+        world.pbind(i, NONE)
+        world.bind(i, two)
+        world.settle()
+
+
+# ---- the end of a set --------------------------------------------------------------------------
+
+
+def destroyed_set_gives_back_all(t):
+    world = World(t, 40, 30, places=True)
+    some = t.random.sample(range(1, CPUS), 8)
+    other = filled_set(world, some[:2])
+    number = filled_set(world, some[2:])
+    for i in t.random.sample(range(40), 20):
+        world.bind(i, t.random.choice([number, number, other]))
+    world.settle()
+    world.p_online(some[4], OFFLINE)
+    world.settle()
+    world.destroy(number)
+    world.settle()
+    world.p_online(some[4], ONLINE)
+    world.settle()
+    world.destroy(other)
+    world.settle()
+
+
+def no_home_changes_at_the_end(t):
+    world = World(t, 30, 20, homes=True)
+    boards = t.random.sample(world.board, len(world.board) - 1)
+    number = filled_set(world, [cpu for board in boards for cpu in board])
+    for i in t.random.sample(range(30), 20):
+        world.bind(i, number)
+    world.destroy(number)
+    world.settle()
+
+
+def bound_thread_keeps_its_set(t):
+    world = World(t, 20, 10)
+    cpus = t.random.sample(range(CPUS), 3)
+    number = filled_set(world, cpus)
+    for i in t.random.sample(range(20), 8):
+        world.bind(i, number)
+    i = t.random.choice(world.members(number))
+    world.pbind(i, t.random.choice(cpus))
+    world.settle()
+    world.destroy(number)
+    world.settle()
+    tries = drawn(t, 1, TRIES)
+    t.child.ask("meanwhile", tries, i, (1 << 64) - 1)
+    world.ask("destroy", number)
+    world.sets.remove(number)
+    world.part = [NONE] * CPUS
+    for thread in world.threads:
+        thread.part = thread.bound = NONE
+    call = "pset_destroy(), while the bound thread ends its binding,"
+    world.expect_result(call, 0, sleeps=tries)
+    world.check(call)
+    world.settle()
+
+
+def numbers_are_used_again(t):
+    world = World(t, 10, 5, cpu_lock=True)
+    for _ in range(6):
+        world.create()
+    for wrong in (0, 7, 2 * CPUS, 1 << 20, NONE, -2, -drawn(t, 3, 1000)):
+        world.destroy(wrong)
+    for number in t.random.sample(range(1, 7), 4):
+        world.assign(number, drawn(t, 0, CPUS - 1))
+        world.ask("attr", number, NOESCAPE)
+        world.ask("load", number, drawn(t, 1, 1000))
+        world.destroy(number)
+        world.destroy(number)
+    while len(world.sets) < 7:
+        seen = world.create()
+        seen = world.seen.sets[seen]
+        t.expect("attributes, and load averages, of a set that has a number again", (0, 0), (seen.attr, seen.load))
+
+
+def change(t, world):
+    """One change, of anything."""
+    i, cpu, forced = drawn(t, 0, len(world.threads) - 1), drawn(t, 0, CPUS - 1), t.random.random() < 0.5
+    sets = sorted(world.sets)
+    number = t.random.choice(sets)
+    kind = drawn(t, 1, 20)
+    if kind <= 2 and len(sets) < 5:
+        world.create()
+    elif kind == 3:
+        world.destroy(t.random.choice(range(1, 6)))
+    elif kind <= 10:
+        world.assign(number, cpu, forced)
+    elif kind <= 15 and world.cpus(number):
+        world.bind(i, number)
+    elif kind == 16:
+        world.pbind(i, t.random.choice([NONE, cpu]))
+    elif kind == 17 and cpu != 0:
+        state = ONLINE if world.state.count(OFFLINE) > 2 else t.random.choice([ONLINE, OFFLINE])
+        world.p_online(cpu, state, forced)
+    elif kind == 18 and world.awake(ASLEEP):
+        world.ask("wake", t.random.choice(world.awake(ASLEEP)))
+
+
+def many_changes(t):
+    world = World(t, 40, 25, homes=True, places=True)
+    for _ in range(250):
+        change(t, world)
+        if t.random.random() < 0.4:
+            world.settle()
+    world.settle()
+    # at last a whole board is a set, which is destroyed with a CPU off-line
+    for i in range(40):
+        world.pbind(i, NONE)
+        world.bind(i, NONE)
+    for cpu in range(CPUS):
+        world.p_online(cpu, ONLINE)
+    if world.sets == {NONE}:
+        world.create()
+    number, board = max(world.sets), t.random.choice(world.board[1:])
+    for cpu in range(CPUS):
+        world.assign(number if cpu in board else NONE, cpu)
+    for i in t.random.sample(range(40), 20):
+        world.bind(i, number)
+    world.settle()
+    world.p_online(t.random.choice(board), OFFLINE)
+    world.settle()
+    world.destroy(number)
+    world.settle()
+
+
+# ---- interrupts --------------------------------------------------------------------------------
+
+
+def routed(each, in_pairs, wanted, takes, arrive):
+    """The CPU for an interrupt; `takes`: CPUs that take it; `arrive`: for each CPU, how many arrive there already."""
+    if not takes:
+        return ANYWHERE
+    if wanted == ANYWHERE:
+        return min(takes, key=lambda cpu: (arrive[cpu], cpu))
+    if wanted in takes:
+        return wanted
+
+    def distance(cpu):
+        board, other = wanted // each, cpu // each
+        return 0 if board == other else 1 if in_pairs and board // 2 == other // 2 else 2
+
+    nearest = min(map(distance, takes))
+    return min(
+        (cpu for cpu in takes if distance(cpu) == nearest),
+        key=lambda cpu: (arrive[cpu], (cpu - wanted - 1) % len(arrive)),
+    )
+
+
+class Routes:
+    """A machine of boards for questions to intr_route()."""
+
+    def __init__(self, t, boards, each, in_pairs=False):
+        self.t, self.boards, self.each, self.in_pairs = t, boards, each, in_pairs
+        self.ncpus = boards * each
+        self.takes, self.arrive = set(range(self.ncpus)), [0] * self.ncpus
+
+    def ask(self, wanted):
+        """The CPU that the student's code chooses, compared with the model."""
+        takes = [int(cpu in self.takes) for cpu in range(self.ncpus)]
+        (found,) = self.t.child.ask("route", self.boards, self.each, int(self.in_pairs), wanted, *takes, *self.arrive)
+        what = [f"the CPU of an interrupt on {self.boards} boards of {self.each} CPUs"]
+        what.append("wanted on no CPU" if wanted == ANYWHERE else f"wanted on CPU {wanted}")
+        what.append(f"taken by CPUs {sorted(self.takes)}")
+        what.append(f"arriving already: { {cpu: n for cpu, n in enumerate(self.arrive) if n} }")
+        self.t.expect(", ".join(what), routed(self.each, self.in_pairs, wanted, self.takes, self.arrive), found)
+        return found
+
+    def fence(self, cpus):
+        self.takes -= set(cpus)
+
+
+def wanted_cpu_is_taken(t):
+    for _ in range(10):
+        r = Routes(t, drawn(t, 2, 18), 4)
+        r.arrive = [drawn(t, 0, 9) for _ in range(r.ncpus)]
+        wanted = drawn(t, 1, r.ncpus - 1)
+        r.arrive[wanted] = 20
+        r.fence(cpu for cpu in range(r.ncpus) if cpu != wanted and t.random.random() < 0.3)
+        r.takes.add(0)
+        r.ask(wanted)
+
+
+def no_wanted_cpu_fills_all_evenly(t):
+    r = Routes(t, drawn(t, 2, 8), drawn(t, 2, 4))
+    for _ in range(2 * r.ncpus):
+        r.arrive[r.ask(ANYWHERE)] += 1
+    r.fence(t.random.sample(range(r.ncpus), r.ncpus // 2))
+    for _ in range(r.ncpus):
+        r.arrive[r.ask(ANYWHERE)] += 1
+    r.takes = set()
+    for wanted in (ANYWHERE, drawn(t, 0, r.ncpus - 1)):
+        r.ask(wanted)
+
+
+def own_board_comes_first(t):
+    for _ in range(10):
+        r = Routes(t, drawn(t, 3, 8), 4, in_pairs=True)
+        wanted = drawn(t, 8, r.ncpus - 1)
+        r.fence([wanted])
+        for cpu in range(r.ncpus):
+            r.arrive[cpu] = 100 + t.random.randrange(100) * 4 + cpu % 4 if cpu // 4 == wanted // 4 else 0
+        r.ask(wanted)
+        board = wanted // 4 * 4
+        r.fence(t.random.sample([cpu for cpu in range(board, board + 4) if cpu != wanted], 2))
+        r.ask(wanted)
+
+
+def nearest_board_comes_next(t):
+    for _ in range(10):
+        r = Routes(t, 2 * drawn(t, 2, 6), 4, in_pairs=True)
+        wanted = drawn(t, 8, r.ncpus - 1)
+        board, pair = wanted // 4, wanted // 8 * 8
+        r.fence(range(4 * board, 4 * board + 4))
+        r.arrive = t.random.sample(range(1, r.ncpus + 1), r.ncpus)  # no two are equal
+        for cpu in range(pair, pair + 8):
+            r.arrive[cpu] += 100
+        r.ask(wanted)
+        r.fence(range(pair, pair + 8))
+        r.ask(wanted)
+
+
+def fewest_and_then_the_next(t):
+    for _ in range(20):
+        r = Routes(t, drawn(t, 1, 3), drawn(t, 6, 20))
+        r.fence(t.random.sample(range(r.ncpus), r.ncpus // 3))
+        r.takes.add(0)
+        fenced = sorted(set(range(1, r.ncpus)) - r.takes)
+        for _ in range(3):
+            wanted = t.random.choice(fenced)
+            r.arrive = [drawn(t, 0, 1) for _ in range(r.ncpus)]
+            r.ask(wanted)
+            r.arrive = [0] * r.ncpus
+            r.ask(wanted)
+    # with equal counts, the first CPU of the board is right only by chance: here it is not
+    r = Routes(t, 2, 8)
+    wanted = drawn(t, 9, 14)
+    r.fence([wanted])
+    r.ask(wanted)
+
+
+class Interrupts:
+    """Interrupts of devices on the machine, moved by the kernel's intr.c: a model of where they arrive."""
+
+    def __init__(self, t, wanted, shape):
+        self.t, self.each = t, shape[1]
+        self.world = World(t, shape=shape)
+        self.takes, self.arrive = set(range(CPUS)), [0] * CPUS
+        self.wanted, self.cpu = [], []
+        for cpu in wanted:
+            self.cpu.append(self._route(cpu))
+            self.arrive[self.cpu[-1]] += 1
+            self.wanted.append(self.cpu[-1] if cpu == ANYWHERE else cpu)
+        self.compare("registering them", t.child.ask("irqs", *wanted))
+
+    def _route(self, wanted):
+        return routed(self.each, False, wanted, self.takes, self.arrive)
+
+    def compare(self, after, found):
+        self.t.expect(f"the CPU of each interrupt after {after}; wanted are {self.wanted}", self.cpu, found)
+
+    def _move(self, i, cpu):
+        self.arrive[self.cpu[i]] -= 1
+        self.arrive[cpu] += 1
+        self.cpu[i] = cpu
+
+    def state(self, cpu, state):
+        """psradm -i, -f or -n."""
+        self.world.p_online(cpu, state)
+        if state == ONLINE:
+            self.takes.add(cpu)
+        else:
+            self.takes.discard(cpu)
+        for i, wanted in enumerate(self.wanted):
+            if state == ONLINE and wanted == cpu:
+                self._move(i, cpu)
+            elif state != ONLINE and self.cpu[i] == cpu:
+                self._move(i, self._route(wanted))
+        name = {ONLINE: "-n", OFFLINE: "-f", NOINTR: "-i"}[state]
+        self.compare(f"psradm {name} {cpu}", self.t.child.ask("irqs"))
+
+
+def fenced_set_takes_none(t):
+    """All CPUs of a board but one are fenced off, and some others.  The interrupts are spread, and come back."""
+    wanted = list(range(CPUS))
+    irqs = Interrupts(t, wanted, t.random.choice([shape for shape in BOARDS if shape[1] >= 3]))
+    board = list(t.random.choice(irqs.world.board))
+    first = t.random.choice(board[1:-1])
+    rest = [cpu for cpu in board if cpu != first]
+    others = [cpu for cpu in range(CPUS) if cpu not in board]
+    fenced = [first, *t.random.sample(rest, len(rest) - 1), *t.random.sample(others, 3)]
+    for cpu in fenced:
+        irqs.state(cpu, NOINTR)
+    t.random.shuffle(fenced)
+    for cpu in fenced:
+        irqs.state(cpu, ONLINE)
+    irqs.compare("all CPUs take interrupts again", wanted)
+
+
+def interrupts_leave_cpus_that_go_off_line(t):
+    wanted = [t.random.choice([ANYWHERE, drawn(t, 0, CPUS - 1)]) for _ in range(30)]
+    irqs = Interrupts(t, wanted, t.random.choice(BOARDS))
+    for _ in range(25):
+        cpu = drawn(t, 1, CPUS - 1)
+        now = irqs.world.state[cpu]
+        irqs.state(cpu, ONLINE if now != ONLINE else t.random.choice([OFFLINE, NOINTR]))
