@@ -8,6 +8,7 @@
 
 #include "lib/errno.h"
 
+/* LAB placement-mempolicy: begin */
 /* Replaces each member n of `nodes` by n modulo nmem. */
 static uint64_t fold_node_set(uint64_t nodes, unsigned nmem)
 {
@@ -67,3 +68,4 @@ unsigned mempolicy_node(struct mempolicy *mp, const struct lgrp_topo *t, unsigne
         return mp->last = (uint8_t)mempolicy_next(mp);
     return mempolicy_nearest(t, home, mp->mode == MPOL_LOCAL ? ~0ull : mp->nodes);
 }
+/* LAB placement-mempolicy: end */

@@ -12,6 +12,7 @@
  */
 #include "lgrp/place.h"
 
+/* LAB placement-choose: begin */
 /*
  * Returns a random member of `set` (not empty).  All members are equally likely if `rnd` is a
  * uniform 32-bit number.
@@ -106,3 +107,4 @@ unsigned lgrp_mem_node_slow(const struct lgrp_topo *t, unsigned lgrp, uint32_t r
     }
     return 0;
 }
+/* LAB placement-choose: end */

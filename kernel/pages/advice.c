@@ -24,6 +24,7 @@
 
 enum { ADVISED_MAX = 256 }; /* most ranges with advice in one object */
 
+/* LAB placement-advice: begin */
 struct advised {
     struct list link;
     uint64_t first, last; /* the first and the last page of the range */
@@ -179,3 +180,4 @@ void object_forget_advice(struct vm_object *o)
         advised_free(a);
     }
 }
+/* LAB placement-advice: end */

@@ -15,6 +15,7 @@
 #include "disp/thread.h"
 #include "pages/advice.h"
 
+/* LAB placement-segment: begin */
 struct placement place_of_seg(struct seg *s, uint64_t addr)
 {
     unsigned policy = seg_shared(s) ? object_policy(s->obj, seg_index(s, addr)) : s->policy;
@@ -25,6 +26,7 @@ struct placement place_of_seg(struct seg *s, uint64_t addr)
         policy = lgrp_mem_default(seg_shared(s), s->size);
     return (struct placement){policy, s->size, (addr - s->n.start) >> PAGE_SHIFT, advised};
 }
+/* LAB placement-segment: end */
 
 /* The uncommon cases: other policies, a thread without a home, a home of several nodes, colours. */
 static __attribute__((noinline)) struct page *place_private_slow(struct seg *s, uint64_t addr,

@@ -39,6 +39,8 @@ HOST_as     := $(filter-out $(addprefix kernel/vm/,check.c cold.c),$(wildcard ke
                tests/host/machine.c
 HOST_buddy  := $(addprefix kernel/mem/,page.c buddy.c magazine.c count.c page_boot.c color.c kmem.c stubs.c) tests/host/machine.c
 HOST_advice := kernel/pages/advice.c tests/host/machine.c
+# The lab "placement".  Its floor.c takes the place of tests/host/machine.c.
+HOST_placement := $(TOPO_SRCS) $(addprefix kernel/lgrp/,place.c mempolicy.c) kernel/pages/advice.c kernel/vm/segplace.c labs/placement/floor.c
 HOST_magazine := kernel/mem/magazine.c tests/host/machine.c
 HOST_page_boot := kernel/mem/page_boot.c tests/host/machine.c
 HOST_timerq := kernel/disp/timerq.c
