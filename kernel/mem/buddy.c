@@ -24,6 +24,7 @@ void buddy_init(struct mem_node *n)
         list_init(&n->free[o]);
 }
 
+/* LAB frames-buddy: begin */
 struct page *block_take(struct mem_node *n, unsigned order)
 {
     uint64_t usable = n->free_mask >> order << order;
@@ -86,3 +87,4 @@ void block_give(struct mem_node *n, struct page *pg, unsigned order)
     list_push_front(&n->free[order], &pg->link);
     n->free_mask |= 1ull << order;
 }
+/* LAB frames-buddy: end */

@@ -20,6 +20,7 @@
 
 struct mem_cpu mem_boot_cpu;
 
+/* LAB frames-magazine: begin */
 bool magazine_fill(struct mem_cpu *m, unsigned node)
 {
     struct mem_node *n = &mem_nodes[node];
@@ -46,3 +47,4 @@ void magazine_drain(struct mem_cpu *m, unsigned node, unsigned keep)
         block_give(n, m->page[--m->npages], 0);
     spin_unlock(&n->lock);
 }
+/* LAB frames-magazine: end */

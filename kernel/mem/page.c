@@ -23,6 +23,7 @@
 #include "stat/cpustat.h"
 #include "stat/panic.h"
 
+/* LAB frames-nearest: begin */
 /*
  * Takes a block from the lists of a node; NULL: there is none.
  * @asked  the caller requested this node; if false, the node is a fallback
@@ -75,6 +76,7 @@ static struct page *alloc_block_once(unsigned node, unsigned order, unsigned fla
     }
     return pg;
 }
+/* LAB frames-nearest: end */
 
 /* Must the running thread leave the last free frames of the node to other threads? */
 static bool is_alloc_refused(const struct mem_node *n)
@@ -156,6 +158,7 @@ void page_free(struct page *pg)
     }
     pg->flags = 0;
     pg->refs = 0;
+    /* LAB frames-free: begin */
     irq_push();
     if (order == 0 && node == this_cpu()->node && !is_node_scarce(&mem_nodes[node])) {
         magazine_push(this_cpu()->mem, node, pg);
@@ -165,6 +168,7 @@ void page_free(struct page *pg)
         spin_unlock(&mem_nodes[node].lock);
     }
     irq_pop();
+    /* LAB frames-free: end */
 }
 
 void page_zero(struct page *pg, unsigned order)

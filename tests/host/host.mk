@@ -121,6 +121,10 @@ build/host/test_%: tests/host/test_%.c tests/host/check.c $$(HOST_$$*) $(wildcar
 	@echo '  HOSTCC  $@'
 	$(Q)$(HOSTCC) $(HOST_FLAGS) -o $@ $(filter %.c %.o,$^)
 
+# The lab "frames": the allocator without boot, and spin locks that are recorded.
+HOST_frames := $(addprefix kernel/mem/,page.c buddy.c magazine.c count.c color.c stubs.c) tests/host/machine.c labs/frames/floor.c
+lab-recipe-frames: HOST_FLAGS += -DHR_TEST -DDIRECT_BASE=0x200000000000ul -DVMEMMAP_BASE=0x300000000000ul
+
 # Three lines with the compiler, the flags and the kernel's files of test_NAME.  The grader (tools/homeroom/course) builds
 # from them the program that holds a student's code.  It has no AddressSanitizer, which needs system calls to report.
 LAB_FLAGS   = $(filter-out -O0 -Werror -fsanitize=% -fno-sanitize-recover=%,$(HOST_FLAGS)) -O1 -fsanitize=undefined -fsanitize-undefined-trap-on-error
