@@ -124,6 +124,9 @@ build/host/test_%: tests/host/test_%.c tests/host/check.c $$(HOST_$$*) $(wildcar
 # The lab "frames": the allocator without boot, and spin locks that are recorded.
 HOST_frames := $(addprefix kernel/mem/,page.c buddy.c magazine.c count.c color.c stubs.c) tests/host/machine.c labs/frames/floor.c
 lab-recipe-frames: HOST_FLAGS += -DHR_TEST -DDIRECT_BASE=0x200000000000ul -DVMEMMAP_BASE=0x300000000000ul
+# The lab "journal".
+HOST_journal := $(EXT_SRCS)
+lab-recipe-journal: HOST_FLAGS += $(EXT_FLAGS)
 
 # Three lines with the compiler, the flags and the kernel's files of test_NAME.  The grader (tools/homeroom/course) builds
 # from them the program that holds a student's code.  It has no AddressSanitizer, which needs system calls to report.

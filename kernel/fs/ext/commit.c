@@ -136,6 +136,7 @@ static uint8_t *append_control_block(struct layout *l, uint32_t type)
     return p;
 }
 
+/* LAB journal-commit: begin */
 static void append_revoke_records(struct layout *l, const struct txn *t)
 {
     unsigned per = (l->j->fs->bsize - (unsigned)sizeof(struct jbd_revoke)) / 4;
@@ -227,6 +228,7 @@ static int write_log(struct journal *j, struct txn *t, size_t n)
         return err;
     return blk_flush(j->fs->disk);
 }
+/* LAB journal-commit: end */
 
 /* Steps 4 and 5 without a journal: writes all buffers to their places.  0 or -EIO. */
 static int write_in_place(struct journal *j, size_t n)

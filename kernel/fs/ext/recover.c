@@ -136,6 +136,7 @@ int jnl_load(struct ext_fs *fs)
 
 /* ---- replay -------------------------------------------------------------------------------------- */
 
+/* LAB journal-replay: begin */
 /* A revoked block and the last transaction that revoked it: an entry of a hash table.  block 0: empty. */
 struct revoked {
     uint32_t block, seq;
@@ -366,3 +367,4 @@ int jnl_recover(struct ext_fs *fs, unsigned *replayed)
     kmem_free(r.table);
     return err;
 }
+/* LAB journal-replay: end */

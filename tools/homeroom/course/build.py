@@ -80,7 +80,7 @@ class Builder:
         if status != 0 or len(lines) != 3:
             raise LabError(f"make {recipe} failed:\n{text}")
         headers = sorted(
-            [*TOP.glob("kernel/**/*.h"), *TOP.glob("include/**/*.h"), *TOP.glob("tests/host/*.h"), *TOP.glob("labs/*.h")]
+            [*TOP.glob("kernel/**/*.h"), *TOP.glob("include/**/*.h"), *TOP.glob("tests/host/*.h"), *TOP.glob("labs/**/*.h")]
         )
         self._headers = b"".join(path.read_bytes() for path in headers)
         self._compiler, self._flags, self._sources = lines[0].split(), shlex.split(lines[1]), lines[2].split()

@@ -1,0 +1,788 @@
+# SPDX-License-Identifier: MIT
+"""tests.py - what a replay and a commit must do: the cases of the lab "journal".
+
+THEORY      Each test makes a disk with a journal, in the format of JBD, block by block: class Disk.  It keeps a list of what
+            has happened: the transactions with their commit blocks, with the copies and the revoked blocks of each.  What
+            must be on the disk after the replay follows from this list alone (Disk.result()).  The student's code sees only
+            the blocks.
+            For a commit it is the other way round: class Writer changes and frees blocks, has this committed, and reads what
+            is in the log (Writer.transactions()).
+            Block numbers, sequence numbers, contents, and the places of the journal are drawn from `t.random`.
+"""
+
+import struct
+from collections import namedtuple
+
+MAGIC = 0xC03B3998
+DESCRIPTOR, COMMIT, SUPER, REVOKE = 1, 2, 4, 5
+ESCAPE, SAME_UUID, LAST = 1, 2, 8
+EIO, ENOMEM, EUCLEAN = 5, 12, 117
+MAGIC_BYTES = struct.pack(">I", MAGIC)
+MOST = 0xFFFFFFFF
+
+Found = namedtuple("Found", "error replayed counted sequence reason lost writes")
+Copy = namedtuple("Copy", "block data")
+
+
+class Happened:
+    """A transaction with its commit block: the copies in it, and the blocks that it revokes."""
+
+    def __init__(self, sequence):
+        self.sequence, self.copies, self.revoked = sequence, [], set()
+
+
+class Disk:
+    """A disk with a journal in pieces, an empty log, and random numbers for everything that a test does not set."""
+
+    def __init__(self, t, *, bsize=1024, blocks=None, ring=None, start=None, sequence=None, mixed=True):
+        self.t, rng = t, t.random
+        self.bsize, self.uuid = bsize, rng.randbytes(16)
+        self.blocks = blocks or rng.randrange(260, 400)
+        self.first_block = 1 if bsize == 1024 else 0
+        ring = ring or rng.randrange(60, 90)
+        self.first = rng.randrange(1, 4)
+        self.maxlen = ring + self.first
+        self.pieces = self._draw_pieces()
+        if mixed:
+            rng.shuffle(self.pieces)
+        self.places = [at + i for at, n in self.pieces for i in range(n)]  # of the journal's blocks on the disk
+        journal = set(self.places)
+        self.free = [b for b in range(self.first_block, min(self.blocks, 4000)) if b not in journal]  # not of the journal
+        rng.shuffle(self.free)
+        self.start = self.first + rng.randrange(ring // 3) if start is None else self.first + start % ring
+        self.sequence = self.next = rng.randrange(1, 1 << 31) if sequence is None else sequence
+        self.pos, self.used, self.ring = self.start, 0, ring
+        self.data, self.names, self.story = {}, {}, []
+        self.happened, self.running = [], None
+        self.error = 0
+        for i in range(self.maxlen):
+            self._set(self.places[i], rng.randbytes(bsize), "bytes of the log")
+        self._set(self.places[0], self._super(self.start, self.sequence), "the journal's superblock, unchanged")
+
+    def _draw_pieces(self):
+        """The journal in three pieces, with free blocks before, between and behind them."""
+        rng = self.t.random
+        cuts = sorted(rng.sample(range(self.maxlen // 2, self.maxlen - 4), 2))
+        lengths = [cuts[0], cuts[1] - cuts[0], self.maxlen - cuts[1]]
+        gaps = sorted(rng.sample(range(2, min(self.blocks, 4000) - self.maxlen - 2), 3))
+        at = [gap + sum(lengths[:i]) for i, gap in enumerate(gaps)]
+        return list(zip(at, lengths, strict=True))
+
+    def _super(self, start, sequence):
+        head = struct.pack(">12I", MAGIC, SUPER, 0, self.bsize, self.maxlen, self.first, sequence, start, 0, 0, 1, 0)
+        return (head + self.uuid).ljust(self.bsize, b"\0")
+
+    def _set(self, block, data, name):
+        self.data[block] = data
+        self.names.setdefault(data, name)
+
+    # ---- the log, block by block ----
+
+    def take(self, n):
+        """n blocks that are not of the journal, each only once."""
+        taken, self.free = self.free[:n], self.free[n:]
+        for block in taken:
+            self._set(block, self.t.random.randbytes(self.bsize), f"what was in block {block} before")
+        return taken
+
+    def put(self, data, name):
+        """The next block of the log."""
+        if self.used == self.ring:
+            raise IndexError("the test's log is longer than the ring")
+        self._set(self.places[self.pos], data.ljust(self.bsize, b"\0"), name)
+        self.used += 1
+        self.pos = self.pos + 1 if self.pos + 1 < self.maxlen else self.first
+
+    def control(self, kind, sequence, rest=b"", magic=MAGIC):
+        self.put(struct.pack(">3I", magic, kind, sequence & MOST) + rest, "a block of the journal")
+
+    def begin(self):
+        """Begin a transaction.  It counts only if commit() ends it."""
+        self.running = Happened(self.next)
+        self.story.append(f"#{self.next}:")
+
+    def copy_of(self, block, head):
+        """New bytes for a block, as a copy in the open transaction; they begin with `head`."""
+        data = head + self.t.random.randbytes(self.bsize - len(head))
+        self.names[data] = f"the copy of block {block} in transaction {self.running.sequence}"
+        return Copy(block, data)
+
+    def write(self, blocks, *, uuids="first", head=b"", escape=True):
+        """A descriptor and copies of these blocks.  `uuids`: behind the first tag, or behind some of them."""
+        rng = self.t.random
+        copies = [self.copy_of(block, head) for block in blocks]
+        escaped = escape and head.startswith(MAGIC_BYTES)
+        tags = b""
+        for i, copy in enumerate(copies):
+            has_uuid = i == 0 if uuids == "first" else rng.random() < 0.5
+            flags = (0 if has_uuid else SAME_UUID) | (LAST if i == len(copies) - 1 else 0) | (ESCAPE if escaped else 0)
+            tags += struct.pack(">IHH", copy.block, rng.getrandbits(16), flags) + (rng.randbytes(16) if has_uuid else b"")
+        self.control(DESCRIPTOR, self.running.sequence, tags)
+        self.story.append(f"descriptor of {' '.join(map(str, blocks))}, {len(blocks)} copies,")
+        for copy in copies:
+            self.put(bytes(4) + copy.data[4:] if escaped else copy.data, f"the bytes in the log for block {copy.block}")
+        self.running.copies += copies
+
+    def revoke(self, blocks, count=None):
+        """A revoke record."""
+        rest = struct.pack(f">I{len(blocks)}I", 16 + 4 * len(blocks) if count is None else count, *blocks)
+        self.control(REVOKE, self.running.sequence, rest + self.t.random.randbytes(self.bsize - 12 - len(rest)))
+        shown = " ".join(map(str, blocks[:10])) + (" ..." if len(blocks) > 10 else "")
+        self.story.append(f"revoke record of {shown},")
+        self.running.revoked.update(blocks)
+
+    def commit(self):
+        self.control(COMMIT, self.running.sequence, bytes(36) + self.t.random.randbytes(12))
+        self.story.append("commit;")
+        self.happened.append(self.running)
+        self.next, self.running = (self.next + 1) & MOST, None
+
+    def transaction(self, blocks, revoked=()):
+        self.begin()
+        if blocks:
+            self.write(blocks)
+        if revoked:
+            self.revoke(revoked)
+        self.commit()
+
+    # ---- the replay, and what it must do ----
+
+    def result(self):
+        """By block: its bytes after the replay."""
+        after = dict(self.data)
+        for i, transaction in enumerate(self.happened):
+            later = set().union(*(other.revoked for other in self.happened[i:]))
+            after.update({copy.block: copy.data for copy in transaction.copies if copy.block not in later})
+        del after[self.places[0]]
+        return after
+
+    def log(self):
+        """The log in words."""
+        return f"the log, from block {self.start} of {self.first}..{self.maxlen - 1} on: {' '.join(self.story)[:900]}"
+
+    def send(self):
+        pieces = [number for piece in self.pieces for number in piece]
+        self.t.child.ask("disk", self.bsize, self.blocks, self.first_block, *pieces)
+        for block, data in self.data.items():
+            self.t.child.ask("write", block, *struct.unpack(f"<{self.bsize // 8}Q", data))
+
+    def recover(self, good_io=0, failing_memory=0):
+        answer = self.t.child.ask("recover", good_io, failing_memory)
+        return Found(*answer[:6], [block - 1 if block else None for block in answer[6:]])
+
+    def read(self, block):
+        words = self.t.child.ask("read", block, 1)
+        return struct.pack(f"<{len(words)}Q", *words)
+
+    def name_of(self, data):
+        if not any(data):
+            return "zeros"
+        plain = bytes(4) + data[4:]
+        escaped = next((name for known, name in self.names.items() if known[4:] == data[4:]), None)
+        return self.names.get(data) or (
+            f"{escaped}, with other first 4 bytes" if escaped else f"other bytes: {plain[:8].hex()}..."
+        )
+
+    def expect_blocks(self, after, writes, when):
+        """The blocks of `after`, and those that were written, have the bytes that `after` says."""
+        expected, found = {}, {}
+        for block in sorted({*after, *(block for block in writes if block is not None)} - {self.places[0]}):
+            right, now = after.get(block, bytes(self.bsize)), self.read(block)
+            if right != now:
+                expected[block], found[block] = self.name_of(right), self.name_of(now)
+            if len(expected) == 3:
+                break
+
+        def words(names):
+            return "; ".join(f"block {block}: {name}" for block, name in names.items())
+
+        self.t.expect(f"the disk {when}; {self.log()}", words(expected), words(found))
+
+    def expect_replay(self, *, send=True):
+        """The replay succeeds, and the disk is right.  Returns what was found."""
+        if send:
+            self.send()
+        found = self.recover()
+        self.t.expect(f"the error of jnl_recover(), 0 for none; {self.log()}", 0, found.error)
+        self.expect_blocks(self.result(), found.writes, "after the replay")
+        numbers = (found.replayed, found.counted)
+        self.t.expect(f"*replayed and fs->n_replayed; {self.log()}", (len(self.happened),) * 2, numbers)
+        return found
+
+    def expect_refusal(self, why):
+        """-EUCLEAN with a reason, and not one block is written."""
+        self.send()
+        found = self.recover()
+        what = f"error of jnl_recover() and blocks written, if {why}; {self.log()}"
+        self.t.expect(what, (EUCLEAN, []), (found.error, [block for block in found.writes if block is not None]))
+        self.t.expect(f"whether fs->reason is set, if {why}", 1, found.reason)
+
+
+def drawn(t, least, most):
+    return t.random.randrange(least, most + 1)
+
+
+# ---- reading a log -------------------------------------------------------------------------------
+
+
+def one_transaction(t):
+    for bsize in (1024, 4096, 2048):
+        d = Disk(t, bsize=bsize)
+        d.transaction(d.take(drawn(t, 2, 9)))
+        d.expect_replay()
+
+
+def transactions_in_their_order(t):
+    for _ in range(3):
+        d = Disk(t, start=0)
+        blocks = d.take(6)
+        for _ in range(drawn(t, 4, 6)):
+            d.transaction(t.random.sample(blocks, drawn(t, 2, 5)))
+        d.expect_replay()
+    d = Disk(t)
+    blocks = d.take(2)
+    d.transaction(blocks)
+    d.transaction([])
+    d.transaction(blocks[1:])
+    d.expect_replay()
+
+
+def log_goes_round(t):
+    for back in (1, 2, drawn(t, 3, 6)):
+        d = Disk(t, start=-back)
+        blocks = d.take(5)
+        d.transaction(blocks[:3])
+        d.transaction(blocks[2:])
+        d.expect_replay()
+
+
+def several_descriptors(t):
+    d = Disk(t, ring=300, blocks=900, start=0)
+    blocks = d.take(200)
+    d.begin()
+    d.write(blocks[:124])  # as many as a descriptor of 1024 bytes can have
+    d.write(blocks[124:125])
+    d.write(blocks[125:])
+    d.commit()
+    d.transaction(blocks[-2:])
+    d.expect_replay()
+
+
+def tags_have_a_uuid_or_not(t):
+    d = Disk(t)
+    blocks = d.take(30)
+    for i in range(0, 30, 10):
+        d.begin()
+        d.write(blocks[i : i + 10], uuids="some")
+        d.commit()
+    d.expect_replay()
+
+
+def escaped_blocks_are_restored(t):
+    d = Disk(t)
+    blocks = d.take(9)
+    d.begin()
+    d.write(blocks[:3], head=MAGIC_BYTES)
+    d.write(blocks[3:5], head=bytes(4))
+    d.write(blocks[5:])
+    d.commit()
+    d.expect_replay()
+
+
+# ---- the end of the log --------------------------------------------------------------------------
+
+
+def unfinished_transaction_has_not_happened(t):
+    for end in ("no commit block", "another magic number", "another sequence number", "another type"):
+        d = Disk(t)
+        blocks = d.take(8)
+        d.transaction(blocks[:3])
+        d.begin()
+        d.write(blocks[2:6])
+        d.story.append(f"{end};")
+        if end == "another magic number":
+            d.control(COMMIT, d.next, magic=MAGIC ^ 1 << drawn(t, 0, 31))
+        elif end == "another sequence number":
+            d.control(COMMIT, d.next + t.random.choice([-1, 1]))
+        elif end == "another type":
+            d.control(t.random.choice([3, 4, 6]), d.next)
+        # what follows is whole, but it is behind the end
+        d.running = Happened(d.next + 1)
+        d.write(blocks[5:])
+        d.control(COMMIT, d.next + 1)
+        d.story.append("commit;")
+        d.expect_replay()
+
+
+def old_blocks_are_not_replayed(t):
+    """The log's ring has been used before: behind its end lie whole transactions, with older numbers, and newer ones."""
+    for number in (-drawn(t, 2, 9), -1, 1, drawn(t, 2, 9)):
+        d = Disk(t)
+        blocks = d.take(6)
+        d.transaction(blocks[:2])
+        d.transaction(blocks[1:3])
+        d.running = Happened(d.next + number)
+        d.story.append(f"behind the end #{d.next + number}:")
+        d.write(blocks[:5])
+        d.control(COMMIT, d.next + number)
+        d.expect_replay()
+
+
+def log_that_does_not_end(t):
+    for ring in (drawn(t, 20, 30), 300):
+        d = Disk(t, ring=ring, blocks=600, start=0)
+        blocks = d.take(3)
+        d.transaction(blocks[:2])
+        d.begin()
+        tags = (struct.pack(">IHH", blocks[2], 0, SAME_UUID) for _ in range(d.bsize // 8 - 2))
+        d.control(DESCRIPTOR, d.next, b"".join(tags))
+        d.story.append("descriptor without a last tag;")
+        d.expect_replay()
+    d = Disk(t, ring=12, start=0)
+    blocks = d.take(6)
+    d.transaction(blocks[:4])
+    d.transaction(blocks[2:])
+    d.expect_replay()
+    # the second transaction's copies would go on in the first one's, and there is what looks like its commit block
+    d = Disk(t, ring=drawn(t, 20, 30), start=0)
+    blocks = d.take(5)
+    d.begin()
+    d.write(blocks[:2], head=struct.pack(">3I", MAGIC, COMMIT, d.next + 1), escape=False)
+    d.commit()
+    d.begin()
+    n = d.ring - d.used
+    tags = [struct.pack(">IHH", blocks[2 + i % 3], 0, SAME_UUID | (LAST if i == n - 1 else 0)) for i in range(n)]
+    d.control(DESCRIPTOR, d.next, b"".join(tags))
+    d.story.append(f"descriptor of {n} blocks, and the ring has room for {n - 1};")
+    d.expect_replay()
+
+
+def sequence_numbers_begin_again(t):
+    d = Disk(t, sequence=MOST - drawn(t, 1, 2))
+    blocks = d.take(8)
+    for i in range(5):
+        d.transaction(blocks[i : i + 3])
+    d.expect_replay()
+    d = Disk(t, sequence=MOST)
+    blocks = d.take(4)
+    d.transaction(blocks)
+    d.transaction(blocks[:1], revoked=blocks[2:3])
+    d.expect_replay()
+    d = Disk(t, sequence=MOST)
+    blocks = d.take(4)
+    d.transaction(blocks[:1], revoked=blocks[2:3])
+    d.transaction(blocks)
+    d.expect_replay()
+
+
+# ---- revoked blocks ------------------------------------------------------------------------------
+
+
+def revoked_block_is_not_replayed(t):
+    for _ in range(3):
+        d = Disk(t)
+        blocks = d.take(8)
+        d.transaction(blocks[:5])
+        d.transaction(blocks[3:7])
+        d.transaction(blocks[7:], revoked=t.random.sample(blocks[:7], 4))
+        d.expect_replay()
+
+
+def revoke_counts_for_its_own_transaction(t):
+    for first in (True, False):
+        d = Disk(t)
+        blocks = d.take(6)
+        d.transaction(blocks[:2])
+        d.begin()
+        if first:
+            d.revoke(blocks[1:3])
+        d.write(blocks[:4])
+        if not first:
+            d.revoke(blocks[1:3])
+        d.write(blocks[4:])
+        d.commit()
+        d.expect_replay()
+
+
+def later_copy_is_replayed(t):
+    for _ in range(3):
+        d = Disk(t)
+        blocks = d.take(6)
+        d.transaction(blocks[:4])
+        d.transaction(blocks[4:], revoked=blocks[:4])
+        d.transaction(t.random.sample(blocks[:4], 2))
+        d.expect_replay()
+
+
+def last_revoke_counts(t):
+    d = Disk(t)
+    blocks = d.take(6)
+    d.transaction(blocks[:4])
+    d.transaction([], revoked=blocks[:4])
+    d.transaction(blocks[:4])
+    d.transaction(blocks[4:], revoked=blocks[1:3])
+    d.expect_replay()
+
+
+def revoke_of_an_unfinished_transaction(t):
+    d = Disk(t)
+    blocks = d.take(6)
+    d.transaction(blocks[:4])
+    d.transaction([], revoked=blocks[:1])
+    d.begin()
+    d.revoke(blocks[1:3])
+    d.write(blocks[4:])
+    d.story.append("no commit;")
+    d.expect_replay()
+
+
+def thousands_of_revokes(t):
+    d = Disk(t, blocks=60000)
+    blocks = d.take(12)
+    for i in range(0, 12, 3):
+        d.transaction(blocks[i : i + 3])
+    numbers = t.random.sample(range(5000, 60000), 3000) + t.random.sample(blocks[2:], 7)
+    t.random.shuffle(numbers)
+    d.begin()
+    for i in range(0, len(numbers), 252):
+        d.revoke(numbers[i : i + 252])
+    d.commit()
+    d.transaction(blocks[:2])
+    d.expect_replay()
+
+
+# ---- a disk is not trusted -----------------------------------------------------------------------
+
+
+def block_that_must_not_be_written(t):
+    for kind in ("above", "far above", "below", "in the journal", "the journal's superblock"):
+        d = Disk(t)
+        blocks = d.take(6)
+        bad = {
+            "above": d.blocks,
+            "far above": t.random.randrange(1 << 31, 1 << 32),
+            "below": 0,
+            "in the journal": t.random.choice(d.places[1:]),
+            "the journal's superblock": d.places[0],
+        }[kind]
+        d.transaction(blocks[:3])
+        copies = [*blocks[3:], bad]
+        t.random.shuffle(copies)
+        d.transaction(copies)
+        d.transaction(blocks[:1])
+        d.expect_refusal(f"a copy is for block {bad} ({kind})")
+    d = Disk(t)
+    edges = {d.first_block, d.blocks - 1, *(at - 1 for at, _ in d.pieces), *(at + n for at, n in d.pieces)} - set(d.places)
+    d.free = sorted(edges)
+    d.transaction(d.take(len(edges)))
+    d.expect_replay()
+
+
+def revoke_record_of_a_wrong_length(t):
+    for count in (0, 15, 1025, MOST - drawn(t, 0, 3)):
+        d = Disk(t)
+        blocks = d.take(4)
+        d.transaction(blocks[:2])
+        d.begin()
+        d.write(blocks[2:])
+        d.revoke(blocks[:1], count)
+        d.commit()
+        d.expect_refusal(f"a revoke record says that it has {count} bytes")
+
+
+def unfinished_transaction_may_hold_anything(t):
+    for fault in ("copy", "revoke"):
+        d = Disk(t)
+        blocks = d.take(4)
+        d.transaction(blocks[:3])
+        d.begin()
+        if fault == "copy":
+            d.write([blocks[3], t.random.choice([0, d.blocks, MOST, d.places[1]])])
+        else:
+            d.revoke(blocks[:2], t.random.choice([3, 5000, MOST]))
+        d.story.append("no commit;")
+        d.expect_replay()
+
+
+def revoked_numbers_outside_do_not_matter(t):
+    d = Disk(t)
+    blocks = d.take(6)
+    d.transaction(blocks[:4])
+    d.transaction(blocks[4:], revoked=[d.blocks, MOST, blocks[2], 1 << 31, d.blocks + 256])
+    d.expect_replay()
+
+
+# ---- the end of a replay -------------------------------------------------------------------------
+
+
+def superblock_says_that_the_log_is_empty(t):
+    for n in (0, drawn(t, 1, 4)):
+        d = Disk(t, sequence=t.random.choice([drawn(t, 1, 1 << 31), (MOST - n) & MOST]))
+        blocks = d.take(4)
+        for _ in range(n):
+            d.transaction(blocks)
+        found = d.expect_replay()
+        number = (d.next + 1) & MOST
+        t.expect(f"j->seq after the replay of {n} transactions from {d.sequence} on", number, found.sequence)
+        start, sequence = struct.unpack_from(">8I", d.read(d.places[0]))[:5:-1]
+        t.expect("the superblock's start and sequence", (0, number), (start, sequence))
+        order = ["flush" if b is None else "superblock" if b == d.places[0] else "block" for b in found.writes]
+        steps = [step for i, step in enumerate(order) if i == 0 or order[i - 1] != step]
+        t.expect("order of writes and flushes", (["block"] if n else []) + ["flush", "superblock", "flush"], steps)
+        # a second replay finds an empty log, and does nothing
+        found = d.recover()
+        t.expect("error, *replayed and writes if the log is empty", (0, 0, []), (found.error, found.replayed, found.writes))
+
+
+def replay_can_be_repeated(t):
+    """The disk fails during the replay, at each of its reads and writes; then it works again."""
+    d = Disk(t, ring=drawn(t, 24, 30), start=0)
+    blocks = d.take(5)
+    d.transaction(blocks[:3])
+    d.transaction(blocks[3:], revoked=blocks[:1])
+    d.transaction(blocks[1:2])
+    good = 0
+    while True:
+        good += 1
+        d.send()
+        found = d.recover(good_io=good)
+        if found.error == 0:
+            break
+        t.expect(f"the error if the disk works {good} times, and then fails; {d.log()}", EIO, found.error)
+        d.expect_replay(send=False)
+    t.expect("whether the replay needs fewer than 4 reads and writes", False, good < 4)
+    d.expect_blocks(d.result(), [], "after the replay")
+
+
+def memory_is_given_back(t):
+    d = Disk(t, blocks=60000)
+    blocks = d.take(5)
+    d.transaction(blocks[:3])
+    d.begin()
+    for _ in range(4):
+        d.revoke(t.random.sample(range(5000, 60000), 252))
+    d.write(blocks[3:])
+    d.commit()
+    d.send()
+    for one_in in range(1, 12):
+        found = d.recover(failing_memory=one_in)
+        t.expect(f"pieces of memory that are kept, if one allocation in {one_in} fails", 0, found.lost)
+        if found.error == 0:
+            d.expect_blocks(d.result(), [], "after the replay")
+            d.send()
+        else:
+            t.expect("the error if there is no memory", ENOMEM, found.error)
+    d.send()
+    found = d.expect_replay(send=False)
+    t.expect("pieces of memory that are kept after a replay", 0, found.lost)
+    d = Disk(t)
+    blocks = d.take(2)
+    d.transaction(blocks, revoked=blocks[:1])
+    d.transaction([d.blocks])
+    d.send()
+    t.expect(
+        "error and pieces of memory that are kept after a refusal", (EUCLEAN, 0), (lambda f: (f.error, f.lost))(d.recover())
+    )
+
+
+# ---- writing the log -----------------------------------------------------------------------------
+
+
+class Writer(Disk):
+    """A disk whose blocks are changed in transactions.  The log is written from `start` on."""
+
+    def __init__(self, t, **keys):
+        super().__init__(t, **keys)
+        self.wanted = {}  # by block: its bytes in the transaction that runs
+        self.gone = set()  # the blocks that it has freed
+
+    def open(self):
+        self.send()
+        self.pos = self.start
+        self.ok("jnl_open()", "open", self.start)
+
+    def ok(self, what, *words):
+        self.t.expect(f"the error of {what}", 0, self.t.child.ask(*words)[0])
+
+    def change(self, blocks, head=b""):
+        for block in blocks:
+            data = head + self.t.random.randbytes(self.bsize - len(head))
+            self.names[data] = f"the new bytes of block {block}"
+            self.wanted[block] = data
+            self.ok("a change", "change", block, *struct.unpack(f"<{self.bsize // 8}Q", data))
+
+    def forget(self, blocks):
+        self.ok("jnl_forget()", "forget", *blocks)
+        self.gone.update(blocks)
+        for block in blocks:
+            self.wanted.pop(block, None)
+
+    def commit_all(self, good_io=0, good_blocks=0):
+        """Commit.  Returns the error, and the writes.  The disk fails after so many writes, or from this block on."""
+        error, self.head, *writes = self.t.child.ask("commit", good_io, good_blocks)
+        return error, [block - 1 if block else None for block in writes]
+
+    def expect_commit(self):
+        """The transaction is in the log, at its end; it begins a new one.  Returns the writes."""
+        error, writes = self.commit_all()
+        self.t.expect("the error of the commit", 0, error)
+        copies, revoked = self.transaction_at(self.next)
+        self.next = (self.next + 1) & MOST
+        what = f"blocks with copies in transaction {self.next - 1}, and revoked ones"
+        self.t.expect(what, (sorted(self.wanted), sorted(self.gone)), (sorted(copies), sorted(revoked)))
+        for block, data in self.wanted.items():
+            self.t.expect(f"the copy of block {block} in the log", self.name_of(data), self.name_of(copies[block]))
+        self.t.expect("j->head, the block behind the commit block", self.pos, self.head)
+        outside = sorted({block for block in writes if block is not None} - set(self.places[self.first :]))
+        self.t.expect("blocks outside the log that the commit wrote", [], outside)
+        self.wanted, self.gone = {}, set()
+        return writes
+
+    def next_block(self):
+        data = self.read(self.places[self.pos])
+        self.used += 1
+        self.pos = self.pos + 1 if self.pos + 1 < self.maxlen else self.first
+        return data
+
+    def control_at(self, sequence, kinds):
+        """The kind and the bytes of the next block, which must be a control block of this transaction."""
+        pos, data = self.pos, self.next_block()
+        magic, kind, number = struct.unpack_from(">3I", data)
+        found = f"magic {magic:#x}, sequence {number}, type {kind}"
+        if kind not in kinds or magic != MAGIC or number != sequence:
+            right = f"magic {MAGIC:#x}, sequence {sequence}, type {' or '.join(map(str, kinds))}"
+            self.t.expect(f"the control block at {pos} of the log", right, found)
+        return kind, data
+
+    def transaction_at(self, sequence):
+        """The transaction that begins at self.pos: the copies by block, and the revoked blocks."""
+        copies, revoked = {}, []
+        while self.used < self.ring:
+            kind, data = self.control_at(sequence, (DESCRIPTOR, REVOKE, COMMIT))
+            if kind == COMMIT:
+                return copies, revoked
+            if kind == REVOKE:
+                (count,) = struct.unpack_from(">I", data, 12)
+                if not 16 < count <= self.bsize or count % 4:
+                    self.t.expect("bytes of a revoke record", f"20 to {self.bsize}, a multiple of 4", count)
+                revoked += struct.unpack_from(f">{count // 4 - 4}I", data, 16)
+            else:
+                copies.update(self.copies_behind(data))
+        self.t.expect(f"the end of transaction {sequence}", "a commit block", "none in the whole ring")
+
+    def copies_behind(self, descriptor):
+        """The copies that this descriptor describes, by block."""
+        copies, at, flags = {}, 12, 0
+        while not flags & LAST and self.used < self.ring:
+            if at + 8 > self.bsize:
+                self.t.expect("a descriptor's tags", "one with the flag LAST", "none in the whole block")
+            block, _, flags = struct.unpack_from(">IHH", descriptor, at)
+            at += 8
+            if not flags & SAME_UUID:
+                uuid = descriptor[at : at + 16]
+                self.t.expect("the UUID behind a tag", self.uuid.hex(), uuid.hex())
+                at += 16
+            pos, data = self.pos, self.next_block()
+            first = data[:4]
+            self.t.expect(f"whether the copy at {pos} of the log begins with the magic number", False, first == MAGIC_BYTES)
+            if flags & ESCAPE:
+                self.t.expect("the first 4 bytes of an escaped copy", bytes(4).hex(), first.hex())
+                data = MAGIC_BYTES + data[4:]
+            copies[block] = data
+        return copies
+
+
+def commit_writes_copies_into_the_log(t):
+    for bsize in (1024, 4096):
+        w = Writer(t, bsize=bsize)
+        blocks = w.take(8)
+        w.open()
+        w.change(blocks[:5])
+        w.expect_commit()
+        w.change(blocks[3:])
+        w.expect_commit()
+
+
+def commit_escapes_copies(t):
+    w = Writer(t)
+    blocks = w.take(9)
+    w.open()
+    w.change(blocks[:3])
+    w.change(blocks[3:6], MAGIC_BYTES)
+    w.change(blocks[6:], bytes(4))
+    w.expect_commit()
+
+
+def commit_fills_descriptors(t):
+    w = Writer(t, ring=900, blocks=1600, start=-drawn(t, 20, 100))
+    blocks = w.take(200)
+    w.open()
+    w.change(blocks[: drawn(t, 130, 200)])
+    n = len(w.wanted)
+    w.expect_commit()
+    t.expect(f"blocks of the log for {n} copies: 2 descriptors and 1 commit block more", n + 3, w.used)
+    w.change(blocks[:124])  # as many as one descriptor can have
+    used = w.used
+    w.expect_commit()
+    t.expect("blocks of the log for 124 copies: 1 descriptor and 1 commit block more", 126, w.used - used)
+
+
+def commit_revokes_freed_blocks(t):
+    w = Writer(t, ring=900, blocks=1600)
+    blocks = w.take(600)
+    w.open()
+    w.change(blocks[:6])
+    w.expect_commit()
+    w.change(blocks[4:10])
+    w.forget([*blocks[:2], *blocks[5:7]])  # some are in the log, one is only in this transaction
+    w.expect_commit()
+    w.forget(blocks[20 : 20 + drawn(t, 260, 500)])
+    w.expect_commit()
+
+
+def commit_block_stands_between_flushes(t):
+    w = Writer(t)
+    blocks = w.take(8)
+    w.open()
+    w.change(blocks)
+    writes = w.expect_commit()
+    commit = w.places[w.pos - 1 if w.pos > w.first else w.maxlen - 1]
+    order = ["flush" if b is None else "commit block" if b == commit else "other blocks" for b in writes]
+    steps = [step for i, step in enumerate(order) if i == 0 or order[i - 1] != step]
+    t.expect("order of writes and flushes", ["other blocks", "flush", "commit block", "flush"], steps)
+
+
+def failed_commit_has_not_happened(t):
+    n = drawn(t, 3, 6)
+    w = Writer(t)
+    blocks = w.take(n)
+    for good in range(1, n + 2):  # of a descriptor, n copies and a commit block
+        w.open()
+        w.change(blocks)
+        error, _ = w.commit_all(good)
+        t.expect(f"the error of the commit, if the disk fails after {good} writes", EIO, error)
+    # the end of the ring, which lies at the end of the disk, cannot be written, but its begin can, where the commit block is
+    w = Writer(t, start=-drawn(t, 2, 3), mixed=False)
+    blocks = w.take(6)
+    w.open()
+    w.change(blocks)
+    error, _ = w.commit_all(good_blocks=w.places[-1])
+    t.expect("the error of the commit, if one copy cannot be written", EIO, error)
+    heads = [struct.unpack_from(">3I", w.read(place)) for place in w.places[w.first :]]
+    t.expect("whether there is a commit block, if one copy cannot be written", False, (MAGIC, COMMIT, w.next) in heads)
+
+
+def checkpoint_knows_the_transactions(t):
+    """A block of the second transaction is being changed again, so that the log is needed from there on."""
+    w = Writer(t)
+    blocks = w.take(8)
+    w.open()
+    w.change(blocks[:4])
+    w.expect_commit()
+    pos, number = w.pos, w.next
+    w.change(blocks[4:])
+    w.expect_commit()
+    w.change(blocks[5:6])
+    w.ok("jnl_checkpoint()", "checkpoint")
+    start, sequence = struct.unpack_from(">8I", w.read(w.places[0]))[:5:-1]
+    t.expect("start and sequence in the superblock: of the second transaction", (pos, number), (start, sequence))
