@@ -293,7 +293,7 @@ static void locks(const uint64_t *arg, size_t n)
 
 /* ---- the floor ---- */
 
-static void (*skip_instruction)(int, siginfo_t *, void *); /* of machine.c */
+static void (*skip_instruction)(int, siginfo_t *, void *); /* of tests/host/machine.c */
 
 /*
  * The instructions that turn interrupts off and on fault, and are skipped.  Any other fault is one of the

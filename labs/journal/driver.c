@@ -2,7 +2,8 @@
 /*
  * driver.c - the lab "journal": a disk in memory, and the journal on it, for the grader.
  *
- * The grader writes the blocks of a disk, has its journal replayed or a transaction committed, and reads the blocks back.
+ * The grader writes the blocks of a disk, has its journal replayed or a transaction committed, and reads the
+ * blocks back.
  * The file system and the journal are only the fields that this uses, filled in as jnl_load() does it.
  */
 #include "fs/ext/journal.h"
@@ -194,8 +195,8 @@ static void forget_blocks(const uint64_t *arg, size_t n)
 }
 
 /*
- * commit: reads and writes that succeed, blocks of the disk that can be written; 0: all.  Answers the error, the next block
- * of the log, and the writes.
+ * commit: reads and writes that succeed, blocks of the disk that can be written; 0: all.  Answers the error, the next
+ * block of the log, and the writes.
  */
 static void commit(const uint64_t *arg, size_t n)
 {
