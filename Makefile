@@ -33,7 +33,7 @@ endif
 # Programs and recipes read these variables from the environment.  make does not expand their values, so RUN='echo $$HOME'
 # needs only the quotes that the shell itself requires.  These lines must stand before the first use of a shell: since
 # make 4.4, shells that make starts get exported variables, too.
-AS_TYPED    := $(RUN_VARS) MACHINE LAB LABS FILE PAGE
+AS_TYPED    := $(RUN_VARS) MACHINE LAB LABS FILE PAGE SOLUTION TERM_SEED
 $(foreach v,$(AS_TYPED),$(if $(filter command line,$(origin $(v))),$(eval override $(v) := $$(value $(v)))))
 export $(AS_TYPED)
 # for_goals GOALS, VARIABLES: stop if one of the variables was given and none of the goals was.  Without this check such
@@ -44,12 +44,13 @@ ifeq ($(MAKELEVEL),0)
 $(call for_goals,qemu-% gdb,$(filter-out PEER SEED RELEASE,$(RUN_VARS)))
 $(call for_goals,qemu-% gdb grade,SEED)
 $(call for_goals,qemu-% gdb course,RELEASE)
-$(call for_goals,course,LABS)
+$(call for_goals,course,LABS SOLUTION)
+$(call for_goals,course grade,TERM_SEED)
 $(call for_goals,qemu-% gdb experiment%,PEER)
 $(call for_goals,gdb model-speed,MACHINE)
 $(call for_goals,gdb,GDB_ARGS)
 $(call for_goals,grade,FILE)
-$(call for_goals,grade skeleton,LAB)
+$(call for_goals,grade skeleton labs-proof,LAB)
 $(call for_goals,watch docs-record,PAGE)
 $(call for_goals,fresh,DEBIAN MIRROR)
 $(call for_goals,docs,SERVE)
@@ -198,8 +199,8 @@ include tools/experiments/experiments.mk
 # missing, this takes some milliseconds.  DEPS: the groups of tools/deps.txt to check.
 # called GROUPS, GOALS: the groups, if one of the goals was given.
 called      = $(if $(filter $(2),$(MAKECMDGOALS)),$(1))
-DEPS        = $(if $(filter-out lint grade docs,$(MAKECMDGOALS)),run) $(call called,test dynamic experiments,test test-long test-images docs-record) \
-              $(call called,lint,lint) $(call called,docs,docs) $(call called,grade,grade) $(RUN_DEPS) $(EXPERIMENT_GROUPS)
+DEPS        = $(if $(filter-out lint grade labs-proof docs,$(MAKECMDGOALS)),run) $(call called,test dynamic experiments,test test-long test-images docs-record) \
+              $(call called,lint,lint) $(call called,docs,docs) $(call called,grade labs-proof,grade) $(RUN_DEPS) $(EXPERIMENT_GROUPS)
 .PHONY: deps
 deps:
 	@tools/deps.sh $(DEPS)
@@ -259,12 +260,16 @@ skeleton: ## LAB=name: put what a student begins with into the kernel's files
 	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.course.skeleton "$$LAB"
 
 .PHONY: course
-course: ## RELEASE=folder LABS=home,frames: a student's tree, without the solutions of these labs
-	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.course.release "$$RELEASE" --labs "$$LABS"
+course: ## RELEASE=folder LABS=home,frames TERM_SEED=n: a student's tree, without the solutions; SOLUTION=folder: these
+	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.course.$(if $(SOLUTION),solution "$$SOLUTION",release "$$RELEASE") --labs "$$LABS" $${TERM_SEED:+--term "$$TERM_SEED"}
+
+.PHONY: labs-proof
+labs-proof: deps ## LAB=name, or all: what skeletons, solutions and wrong answers of the labs get, in all terms
+	$(Q)$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.course.proof "$$LAB"
 
 .PHONY: grade
 grade: deps ## LAB=name: points per test, logs in build/grade/name; FILE=: another file; TEST=: one test
-	$(Q)$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.course.grade "$$LAB" $${FILE:+--file "$$FILE"} $(if $(TEST),--test '$(TEST)') $${SEED:+--seed "$$SEED"}
+	$(Q)$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.course.grade "$$LAB" $${FILE:+--file "$$FILE"} $(if $(TEST),--test '$(TEST)') $${SEED:+--seed "$$SEED"} $${TERM_SEED:+--term "$$TERM_SEED"}
 
 .PHONY: size
 size: ## lines of code by folder for each PROFILE, and which parts could become optional

@@ -81,7 +81,7 @@ def test_a_line_of_a_solution_elsewhere_stops_it(tmp_path, monkeypatch, capsys):
         (["", "--labs", "home"], 2, "RELEASE=folder says where"),
         (["{tmp}", "--labs", "home"], 1, "exists"),
         (["{tmp}/a/b", "--labs", "home"], 1, "there is no folder"),
-        (["{tmp}/tree", "--labs", "home,odd"], 2, "there is no lab odd"),
+        (["{tmp}/tree", "--labs", "home,odd"], 1, "there is no lab odd"),
     ],
 )
 def test_what_is_refused(words, status, said, tmp_path, capsys):

@@ -7,7 +7,7 @@ THEORY      The model of a board is the set of its free frames.  That is enough 
 Each function is a test of lab.toml.  It draws its numbers from `t.random`, and asks the student's code through `t.child`.
 """
 
-from homeroom.course.grade import Wrong
+from homeroom.course.trial import Wrong
 
 MAX_ORDER, BLOCK = 10, 1 << 10  # a block of 4 MiB has 1024 frames
 FRAMES = 32 * BLOCK  # of the machine

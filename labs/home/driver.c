@@ -8,11 +8,23 @@
 
 enum { FIXED = 8 }; /* numbers before the arrays */
 
+/* The part beyond; NULL if the student has not written it. */
+__attribute__((weak)) unsigned lgrp_home_with_hysteresis(const struct lgrp_home_in *in,
+                                                         uint32_t hysteresis);
+
+static uint32_t hysteresis;
+
+static unsigned choose_with_hysteresis(const struct lgrp_home_in *in)
+{
+    return lgrp_home_with_hysteresis(in, hysteresis);
+}
+
 /*
- * choose: cand, spanned, home, expand_thresh, expand_diff, tolerance, n, 1 if there are affinities; then `n` loads, `n`
- * numbers of CPUs, `n` affinities; then random numbers.  Answers the choice for each random number.
+ * Answers what `rule` chooses for each random number.  Arguments: cand, spanned, home, expand_thresh, expand_diff,
+ * tolerance, n, 1 if there are affinities; then `n` loads, `n` numbers of CPUs, `n` affinities; then random numbers.
  */
-static void choose(const uint64_t *arg, size_t n)
+static void choose_by(unsigned (*rule)(const struct lgrp_home_in *in), const uint64_t *arg,
+                      size_t n)
 {
     static uint32_t load[LGRP_MAX];
     static uint16_t ncpus[LGRP_MAX];
@@ -38,12 +50,25 @@ static void choose(const uint64_t *arg, size_t n)
             ncpus[g] = (uint16_t)arg[FIXED + lgrps + g];
             aff[g] = (uint8_t)arg[FIXED + 2 * lgrps + g];
         }
-        sandbox_answer(lgrp_choose_home(&in));
+        sandbox_answer(rule(&in));
     }
+}
+
+static void choose(const uint64_t *arg, size_t n)
+{
+    choose_by(lgrp_choose_home, arg, n);
+}
+
+/* hysteresis: this number, and the arguments of choose.  No answer: the part beyond is not written. */
+static void stay(const uint64_t *arg, size_t n)
+{
+    hysteresis = (uint32_t)arg[0];
+    if (lgrp_home_with_hysteresis != NULL)
+        choose_by(choose_with_hysteresis, arg + 1, n - 1);
 }
 
 void sandbox_prepare(void)
 {
 }
 
-const struct sandbox_op sandbox_ops[] = {{"choose", choose}, {NULL, NULL}};
+const struct sandbox_op sandbox_ops[] = {{"choose", choose}, {"hysteresis", stay}, {NULL, NULL}};

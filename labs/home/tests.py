@@ -34,17 +34,19 @@ class Question:
     diff: int = percent(25)
     tolerance: int = TOLERANCE_HPC
     affinities: bool = False
+    hysteresis: int | None = None
 
     def __post_init__(self):
         self.cand = list(range(self.n))
         self.load, self.cpus, self.aff = [0] * self.n, [4] * self.n, [0] * self.n
 
     def answers(self, t, starts=None):
-        """The choice for each random number."""
+        """The choice for each random number; by the rule with hysteresis, if that is set."""
         if starts is None:
             starts = [(i << 24 | t.random.getrandbits(24)) & 0xFFFFFFFF for i in range(STARTS)]
         fixed = [members(self.cand), members(self.own), self.home, self.thresh, self.diff, self.tolerance]
-        return t.child.ask("choose", *fixed, self.n, int(self.affinities), *self.load, *self.cpus, *self.aff, *starts)
+        question = ["choose"] if self.hysteresis is None else ["hysteresis", self.hysteresis]
+        return t.child.ask(*question, *fixed, self.n, int(self.affinities), *self.load, *self.cpus, *self.aff, *starts)
 
     def expect(self, t, lgrps, when):
         """Each of `lgrps` is chosen for some random number, and no other one."""
@@ -96,7 +98,7 @@ def equals_of_a_class_are_chosen_at_random(t):
 def loads_within_the_tolerance_are_equal(t):
     q = Question(2)
     high = drawn(t, percent(40), percent(60))
-    q.load = [high, high - TOLERANCE_HPC // 4]
+    q.load = [high, high - TOLERANCE_HPC // (4 * t.term["divisor"])]
     q.expect(t, [0, 1], "if the loads differ by the tolerance")
     q.load[1] -= 1
     q.expect(t, [1], "if the loads differ by more than the tolerance")
@@ -106,15 +108,16 @@ def tolerance_is_divided_by_the_cpus(t):
     q = Question(2)
     q.cpus = [4, 2]
     high = drawn(t, percent(40), percent(60))
-    q.load = [high, high - TOLERANCE_HPC // 4 - 1]
+    parts = t.term["divisor"]
+    q.load = [high, high - TOLERANCE_HPC // (4 * parts) - 1]
     q.expect(t, [0, 1], "if the lgroup with the lower load has 2 CPUs")
-    q.load[1] = high - TOLERANCE_HPC // 2 - 1
-    q.expect(t, [1], "if the difference is above half the tolerance")
+    q.load[1] = high - TOLERANCE_HPC // (2 * parts) - 1
+    q.expect(t, [1], "if the difference is above the tolerance of 2 CPUs")
 
 
 def default_tolerance_hides_small_differences(t):
     q = Question(6, tolerance=TOLERANCE)
-    q.load = [g * percent(9) for g in t.random.sample(range(6), 6)]
+    q.load = [g * percent(9) // t.term["divisor"] for g in t.random.sample(range(6), 6)]
     q.expect(t, range(6), f"with the default tolerance, if the loads are {q.load}")
 
 
@@ -131,13 +134,14 @@ def no_tolerance_among_its_own(t):
 def threads_stay_below_the_threshold(t):
     for _ in range(DRAWS):
         q = Question(6, own=[drawn(t, 0, 5)], thresh=percent(drawn(t, 20, 80)))
-        q.load[q.own[0]] = q.thresh
-        q.expect(t, q.own, "if the load is equal to expand_thresh")
+        q.load[q.own[0]] = q.thresh + t.term["margin"]
+        q.expect(t, q.own, "if the load is not above expand_thresh")
 
 
 def process_spreads_above_the_threshold(t):
     q = Question(6, own=[drawn(t, 0, 5)], thresh=percent(drawn(t, 30, 70)))
-    q.load[q.own[0]] = q.thresh + 1
+    q.load[q.own[0]] = q.thresh + t.term["margin"] + 1
+    q.diff = drawn(t, 0, q.load[q.own[0]] * 100 // t.term["diff_percent"] - 1)
     q.expect(t, set(range(6)) - set(q.own), "if the load is above expand_thresh")
 
 
@@ -145,7 +149,7 @@ def least_loaded_of_its_own_decides(t):
     for _ in range(DRAWS):
         q = Question(6, own=sorted(t.random.sample(range(6), 2)))
         busy, idle = t.random.sample(q.own, 2)
-        q.load[busy], q.load[idle] = percent(100), percent(24)
+        q.load[busy], q.load[idle] = percent(100), q.thresh + t.term["margin"] - drawn(t, 1, 50)
         q.expect(t, [idle], "if one of its own is below expand_thresh")
 
 
@@ -154,7 +158,7 @@ def no_spreading_to_lgroups_as_busy(t):
     q.load = [percent(100)] * 6
     q.expect(t, q.own, "if all are full")
     other = t.random.choice([g for g in range(6) if g not in q.own])
-    q.load[other] -= q.diff
+    q.load[other] -= q.diff * t.term["diff_percent"] // 100
     q.expect(t, q.own, "if one is less loaded by expand_diff")
     q.load[other] -= 1
     q.expect(t, [other], "if one is less loaded by more than expand_diff")
@@ -171,7 +175,7 @@ def spreading_takes_the_least_loaded_other(t):
 
 def threshold_of_the_high_end(t):
     q = Question(18, own=[drawn(t, 0, 17)], thresh=FULL * 3 // 4)
-    q.load[q.own[0]] = 3 * FULL // 4
+    q.load[q.own[0]] = 3 * FULL // 4 + t.term["margin"]
     q.expect(t, q.own, "with three threads on a board of four CPUs")
     q.load[q.own[0]] = FULL
     q.expect(t, set(range(18)) - set(q.own), "with four threads on a board of four CPUs")
@@ -183,7 +187,7 @@ def extremes_do_not_overflow(t):
     q.load, q.cpus = [most, most, most, 0], [1] * 4
     q.expect(t, [0], "if expand_diff is the largest number")
     q = Question(4, tolerance=most, diff=0)
-    q.load, q.cpus = [most, most, most, 0], [1] * 4
+    q.load, q.cpus = [most, most, most, most - most // t.term["divisor"]], [1] * 4
     q.expect(t, range(4), "if the tolerance is the largest number")
 
 
@@ -215,3 +219,44 @@ def one_thread_per_cpu_fills_every_lgroup(t):
                 q.own = [g for g in range(n) if homes[g]]
                 q.load = [threads * FULL // 4 for threads in homes]
             t.expect(f"threads in each of {n} lgroups, tolerance {tolerance:#x}", [4] * n, homes)
+
+
+# ---- the part beyond ---------------------------------------------------------------------------
+
+
+def with_hysteresis(t):
+    """A process of one thread, at home in an lgroup that is busy enough to spread; all others are equal."""
+    q = Question(6, own=[drawn(t, 0, 5)], diff=0, hysteresis=drawn(t, percent(5), percent(40)))
+    q.home = q.own[0]
+    q.load[q.home] = percent(100)
+    return q, [g for g in range(6) if g != q.home]
+
+
+def small_gains_do_not_move_a_thread(t):
+    q, others = with_hysteresis(t)
+    for g in others:
+        q.load[g] = q.load[q.home] - q.hysteresis
+    q.expect(t, [q.home], f"if the others are less loaded by the hysteresis, {q.hysteresis}")
+    for g in others:
+        q.load[g] -= 1
+    q.expect(t, others, f"if the others are less loaded by more than the hysteresis, {q.hysteresis}")
+
+
+def hysteresis_is_for_threads_that_have_a_home(t):
+    q, others = with_hysteresis(t)
+    for g in others:
+        q.load[g] = q.load[q.home] - q.hysteresis
+    home, q.home = q.home, NONE
+    q.expect(t, others, "if the thread has no home yet")
+    q.home = home
+    q.cand.remove(home)
+    q.expect(t, others, "if the home is no candidate")
+
+
+def affinity_beats_hysteresis(t):
+    q, others = with_hysteresis(t)
+    q.affinities = True
+    wanted = t.random.choice(others)
+    q.load[wanted] = percent(300)
+    q.aff[wanted] = 1
+    q.expect(t, [wanted], f"if the thread has an affinity to {wanted}")

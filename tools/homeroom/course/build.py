@@ -141,7 +141,7 @@ class Builder:
         if status != 0:
             return skeletons[file], [f"{name} does not compile:\n{text}"]
         others = [*kernel, *(skeleton for other, skeleton in skeletons.items() if other != file)]
-        refused = list(objects.refusals(made, skeletons[file], others))
+        refused = list(objects.refusals(made, skeletons[file], others, self._lab.beyond))
         return (skeletons[file], refused) if refused else (made, [])
 
     def build(self, texts: dict[str, str]) -> list[str]:

@@ -4,7 +4,7 @@
 THEORY      In a lab (labs/NAME/lab.toml) a student writes regions of the kernel's files (regions.py).  build.py makes a
             program of them and of the kernel's other files.  Each test runs a new process of that program in a sandbox
             (sandbox.py), asks it, and compares its answers with what this process expects.  The numbers of a test are drawn
-            from the seed.
+            from the seed; --term changes some of its rules (term.py).
             A missing tool, test or sandbox is a fault of the harness: then there is no results.json, so that a student does
             not get zero points for it.  Any other error is a fault of the submission: it does not compile, crashes, does not
             end, or answers what is wrong.  What is not usable of it is replaced by the skeleton.
@@ -14,46 +14,22 @@ FILES       build/grade/NAME/results.json, build/grade/NAME/TEST.log
 
 import argparse
 import json
-import random
 import shlex
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from homeroom.course import lab as labs
+from homeroom.course import term
 from homeroom.course.build import Builder, submitted
 from homeroom.course.lab import Lab, LabError
 from homeroom.course.sandbox import Child, ChildError, SandboxError
+from homeroom.course.trial import Trial, Wrong
 from homeroom.machine import TOP
 
 EXIT_FAILED, EXIT_USAGE, EXIT_HARNESS = 1, 2, 3
 OUTPUT_MAX = 20000  # characters of a log in results.json
-EVEN = 0.3  # how far a count may be from the mean, as a part of it
-
-
-class Wrong(Exception):
-    """A test's answer is wrong; the text shows expected and found."""
-
-
-class Trial:
-    """What a test function gets: random numbers, the child, and how to compare."""
-
-    def __init__(self, child: Child, seed: str) -> None:
-        self.child, self.random = child, random.Random(seed)
-
-    def expect(self, what: str, expected: object, found: object) -> None:
-        if found != expected:
-            raise Wrong(f"{what}\nexpected: {expected}\nfound:    {found}")
-
-    def expect_even(self, what: str, values: Iterable[int], found: list[int]) -> None:
-        """Each of `values`, and no other one, is found about as often as any other."""
-        values, counts = list(values), Counter(found)
-        mean = len(found) / len(values)
-        if set(counts) - set(values) or any(abs(counts[value] - mean) > EVEN * mean for value in values):
-            raise Wrong(f"{what}\nexpected: about {mean:.0f} of each of {values}\nfound:    {dict(sorted(counts.items()))}")
 
 
 def shell_word(file: Path) -> str:
@@ -73,13 +49,14 @@ def files_of(text: str) -> list[Path]:
 class Grader:
     """One run of the grader for a lab and a submission."""
 
-    def __init__(self, lab: Lab, files: list[Path], seed: int) -> None:
-        self.lab, self.files, self.seed = lab, files, seed
+    def __init__(self, lab: Lab, files: list[Path], seed: int, term_seed: int) -> None:
+        self.lab, self.files, self.seed, self.term_seed = lab, files, seed, term_seed
         self.out = TOP / "build" / "grade" / lab.name
 
     def _repeat_line(self, name: str) -> str:
         files = f" FILE={shlex.quote(' '.join(map(shell_word, self.files)))}" if self.files else ""
-        return f"make grade LAB={self.lab.name} TEST={name} SEED={self.seed}{files}"
+        other = f" TERM_SEED={self.term_seed}" if self.term_seed != term.seed_in_place() else ""
+        return f"make grade LAB={self.lab.name} TEST={name} SEED={self.seed}{other}{files}"
 
     def _entry(self, test: labs.Test, wrong: str | None) -> dict:
         """Write the log of a test.  Returns its entry for results.json."""
@@ -90,7 +67,7 @@ class Grader:
         return {
             "name": test.title,
             "number": test.name,
-            "max_score": test.points,
+            "max_score": 0 if test.beyond else test.points,
             "score": test.points if wrong is None else 0,
             "status": "passed" if wrong is None else "failed",
             "output": log[-OUTPUT_MAX:],
@@ -100,7 +77,7 @@ class Grader:
         """What is wrong in a test; None if it passes."""
         try:
             with Child(program, self.lab.cpu_seconds) as child:
-                function(Trial(child, f"{self.seed} {test.name}"))
+                function(Trial(child, f"{self.seed} {test.name}", term.values(self.lab, self.term_seed)))
         except (Wrong, ChildError) as wrong:
             return str(wrong)
         return None
@@ -130,14 +107,14 @@ class Grader:
 def print_table(entries: list[dict], out: Path) -> bool:
     """Print the points.  Returns whether there are full points."""
     for entry in entries:
-        print(f"{entry['score']:>4} /{entry['max_score']:>3}  {entry['status']:<7} {entry['number']}: {entry['name']}")
+        print(f"{entry['score']:>4} /{entry['max_score'] or '+':>3}  {entry['status']:<7} {entry['number']}: {entry['name']}")
         if entry["status"] == "failed":
             lines = entry["output"].splitlines()[1:]
             shown = lines if len(lines) <= 5 else [*lines[:4], lines[-1]]
             print("".join(f"             {line.strip()}\n" for line in shown), end="")
     score, most = sum(entry["score"] for entry in entries), sum(entry["max_score"] for entry in entries)
     print(f"{score:>4} /{most:>3}  points; logs in {out.relative_to(TOP)}/")
-    return score == most
+    return score >= most
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -151,6 +128,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--seed", type=lambda text: int(text, 0), default=1, help="the numbers of the tests are drawn from it (1)"
     )
+    parser.add_argument("--term", type=lambda text: int(text, 0), help="the term's seed, if not that of this tree")
     args = parser.parse_args(argv)
     if args.lab not in labs.names():
         print(f"grade: LAB={args.lab}: there is no such lab; there are: {', '.join(labs.names())}", file=sys.stderr)
@@ -166,7 +144,8 @@ def main(argv: list[str] | None = None) -> int:
         lab = labs.load(args.lab)
         if args.cpu_seconds:
             lab = replace(lab, cpu_seconds=args.cpu_seconds)
-        grader = Grader(lab, [file.absolute() for file in files], args.seed)
+        term_seed = term.seed_in_place() if args.term is None else args.term
+        grader = Grader(lab, [file.absolute() for file in files], args.seed, term_seed)
         results = grader.out / "results.json"
         grader.out.mkdir(parents=True, exist_ok=True)
         for old in [results, *grader.out.glob("*.log"), *grader.out.glob("*.o")]:

@@ -6,7 +6,11 @@ KEYS        title         of the lab
             cpu_seconds   of the processor, for each test
             spoilers      files and folders that retell the solution, or print it: a student's tree has none of them
             [[region]]    name: of the marks in the file; file: with the region; skeleton: what a student begins with
-            [[test]]      name: a function in labs/NAME/tests.py; points; title; needs: another test, without which it is lost
+            [[test]]      name: a function in labs/NAME/tests.py; points; title; needs: another test, without which it is lost;
+                          beyond: its points come on top of the 100
+            [[parameter]] what the term's seed changes: name; tree: the value in this tree; values, or between, the first and
+                          the last: those of a term; handout: by value, or "any": what labs/NAME/README.md says (term.py)
+            beyond        global names that a region may define, but need not: of the part beyond
             labs/NAME/driver.c calls the student's code for the tests (labs/sandbox.h).
 """
 
@@ -16,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+from homeroom.course import term
 from homeroom.machine import TOP
 
 
@@ -36,6 +41,7 @@ class Test:
     points: int
     title: str
     needs: str = ""
+    beyond: bool = False
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,8 @@ class Lab:
     regions: tuple[Region, ...]
     tests: tuple[Test, ...]
     spoilers: tuple[str, ...] = ()
+    parameters: tuple[term.Parameter, ...] = ()
+    beyond: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -70,6 +78,15 @@ def names() -> list[str]:
     return sorted(path.parent.name for path in TOP.glob("labs/*/lab.toml"))
 
 
+def chosen(text: str) -> list[Lab]:
+    """The labs that a list with commas names; LabError if there is no lab of a name."""
+    asked = [name.strip() for name in text.split(",")]
+    for name in asked:
+        if name not in names():
+            raise LabError(f"LABS={text}: there is no lab {name}; there are: {', '.join(names())}")
+    return [load(name) for name in asked]
+
+
 def load(name: str) -> Lab:
     """The lab of that name; LabError if the definition cannot be read."""
     path = TOP / "labs" / name / "lab.toml"
@@ -77,7 +94,9 @@ def load(name: str) -> Lab:
         keys = tomllib.loads(path.read_text())
         keys["regions"] = tuple(Region(**region) for region in keys.pop("region"))
         keys["tests"] = tuple(Test(**test) for test in keys.pop("test"))
-        keys["spoilers"] = tuple(keys.pop("spoilers", ()))
-        return Lab(name=name, **keys)
-    except (OSError, KeyError, TypeError, tomllib.TOMLDecodeError) as error:
+        keys["parameters"] = tuple(term.parameter(**one) for one in keys.pop("parameter", ()))
+        for name in ("spoilers", "beyond"):
+            keys[name] = tuple(keys.get(name, ()))
+        return Lab(name=path.parent.name, **keys)
+    except (OSError, KeyError, TypeError, ValueError) as error:  # also tomllib's
         raise LabError(f"labs/{name}/lab.toml: {error}") from None

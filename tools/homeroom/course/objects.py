@@ -44,13 +44,14 @@ def sections_of(path: Path) -> list[str]:
     return re.findall(r"^ *\[ *[1-9]\d*\] (\S+) ", text, re.M)
 
 
-def refusals(student: Path, skeleton: Path, others: Iterable[Path]) -> Iterator[str]:
+def refusals(student: Path, skeleton: Path, others: Iterable[Path], beyond: Iterable[str] = ()) -> Iterator[str]:
     """What the student's object must not have, a sentence for each.
 
-    `skeleton`: the object of the same file with the skeleton; `others`: the trusted objects of the kernel.
+    `skeleton`: the object of the same file with the skeleton; `others`: the trusted objects of the kernel; `beyond`: names
+    that it may define besides.
     """
     defined, used = names_of(student)
-    for name in sorted(defined - names_of(skeleton)[0]):
+    for name in sorted(defined - names_of(skeleton)[0] - set(beyond)):
         yield f"{name} is a global name: write static before it"
     kernel = COMPILERS.union(*(names_of(path)[0] for path in others))
     for name in sorted(used - kernel - defined):

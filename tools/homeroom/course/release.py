@@ -5,7 +5,8 @@ THEORY      All files of the last commit are copied but for WITHHELD.  In the re
             the result is searched for lines of the solutions: a line of LINE_MIN or more characters, blanks removed, that the
             tree has only inside the regions must be nowhere in it, nor in an object of its repository.  Files that retell a
             solution are left out, if the lab's `spoilers` list them.
-USAGE       make course RELEASE=folder LABS=home,frames
+            The handouts have the rules of the term (term.py).
+USAGE       make course RELEASE=folder LABS=home,frames [TERM_SEED=7]
 EXIT STATUS 0 the folder is there   1 nothing was written, one line says why   2 wrong usage
 """
 
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from homeroom.course import lab as labs
-from homeroom.course import regions
+from homeroom.course import regions, term
 from homeroom.course.build import skeleton_of
 from homeroom.course.lab import Lab, LabError
 from homeroom.machine import TOP
@@ -105,7 +106,7 @@ def leaks(folder: Path, secret: set[str]) -> list[str]:
     return sorted(secret.intersection(squeezed(text)))
 
 
-def release(chosen: list[Lab], folder: Path) -> None:
+def release(chosen: list[Lab], folder: Path, term_seed: int = 0) -> None:
     """Make the release in a folder that does not exist yet.  LabError if something stands in the way; nothing is left then."""
     if folder.exists():
         raise LabError(f"{folder} exists")
@@ -117,6 +118,11 @@ def release(chosen: list[Lab], folder: Path) -> None:
         made = Path(name) / "tree"
         made.mkdir()
         written(chosen, files, made)
+        if term_seed:
+            (made / term.FILE).write_text(f"# The labs' rules this term (tools/homeroom/course/term.py)\nseed = {term_seed}\n")
+            for lab in chosen:
+                path = made / "labs" / lab.name / "README.md"
+                path.write_text(term.handout(lab, path.read_text(), term_seed))
         git(made, "init", "-q", "-b", "main")
         git(made, "add", "-A", "-f")
         git(made, "commit", "-q", "-m", f"course: begin with {', '.join(lab.name for lab in chosen)}")
@@ -129,20 +135,18 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="course", description="Make a student's tree.")
     parser.add_argument("folder", help="where to make it; must not exist")
     parser.add_argument("--labs", required=True, help="the labs of the term, with commas between them")
+    parser.add_argument("--term", type=lambda text: int(text, 0), default=0, help="the term's seed; 0: the rules of this tree")
     args = parser.parse_args(argv)
     if not args.folder:
         print("course: RELEASE=folder says where to make the student's tree", file=sys.stderr)
         return 2
-    asked = [name.strip() for name in args.labs.split(",")]
-    for name in asked:
-        if name not in labs.names():
-            print(f"course: LABS={args.labs}: there is no lab {name}; there are: {', '.join(labs.names())}", file=sys.stderr)
-            return 2
     try:
-        release([labs.load(name) for name in asked], Path(args.folder).absolute())
-    except (LabError, regions.RegionError) as error:
+        chosen = labs.chosen(args.labs)
+        release(chosen, Path(args.folder).absolute(), args.term)
+    except (LabError, regions.RegionError, ValueError) as error:
         print(f"course: {error}", file=sys.stderr)
         return 1
+    asked = [lab.name for lab in chosen]
     print(f"{args.folder}: {', '.join(asked)}; make grade LAB={asked[0]} gives 0 points there")
     return 0
 
