@@ -14,7 +14,9 @@ EXIT STATUS 0 each row holds   1 some do not, or could not be graded
 """
 
 import argparse
+import contextlib
 import hashlib
+import io
 import json
 import subprocess
 import sys
@@ -23,8 +25,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from homeroom.course import grade, solution, term
 from homeroom.course import lab as labs
-from homeroom.course import solution, term
 from homeroom.course.build import skeleton_of
 from homeroom.course.lab import Lab, LabError
 from homeroom.course.solution import Texts
@@ -82,10 +84,10 @@ def graded(row: Row, seed: int) -> Result:
     with tempfile.TemporaryDirectory() as folder:
         files = solution.written(row.lab, row.texts, Path(folder))
         words = [word for file in files for word in ("--file", str(file))]
-        command = [sys.executable, "-m", "homeroom.course.grade", row.lab.name, "--term", str(row.term), "--seed", str(seed)]
-        done = subprocess.run([*command, *words], cwd=TOP, capture_output=True, text=True)
-    if done.returncode > 1:
-        raise LabError(f"{row.lab.name}, {row.name}: {done.stderr.strip()}")
+        with contextlib.redirect_stdout(io.StringIO()):
+            status = grade.main([row.lab.name, "--term", str(row.term), "--seed", str(seed), *words])
+    if status > 1:
+        raise LabError(f"{row.lab.name}, {row.name}: not graded")
     tests = json.loads((TOP / "build/grade" / row.lab.name / "results.json").read_text())["tests"]
     failed = frozenset(test["number"] for test in tests if test["status"] == "failed" and test["max_score"])
     return Result(sum(test["score"] for test in tests), failed)
