@@ -36,13 +36,20 @@ def grade(tree, name):
 
 @pytest.mark.parametrize("name", lab.names())
 def test_a_students_tree_is_graded(tree, name):
-    """The skeleton has no points, the solution all; the grader of that tree is used."""
+    """The skeleton has no points, the solution all; the grader of that tree is used.  The other labs are solved."""
+
+    def solve(one):
+        for region in one.regions:
+            path, text = tree / region.file, (TOP / region.file).read_text()
+            assert build.skeleton_of(region).strip() in path.read_text()
+            solution = regions.region_of(text, region.name, region.file)
+            path.write_text(regions.replaced(path.read_text(), region.name, solution, region.file))
+
+    for other in lab.names():
+        if other != name:
+            solve(lab.load(other))
     assert grade(tree, name) == "0 /100"
-    for region in lab.load(name).regions:
-        path, text = tree / region.file, (TOP / region.file).read_text()
-        assert build.skeleton_of(region).strip() in path.read_text()
-        solved = regions.replaced(path.read_text(), region.name, regions.region_of(text, region.name, region.file), region.file)
-        path.write_text(solved)
+    solve(lab.load(name))
     assert grade(tree, name) == "100 /100"
     subprocess.run(["git", "checkout", "-q", "."], cwd=tree, check=True)
 

@@ -15,6 +15,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from homeroom.course import lab as labs
 from homeroom.course import objects, regions
 from homeroom.course.lab import Lab, LabError, Region
 from homeroom.machine import TOP
@@ -87,6 +88,15 @@ class Builder:
         for region in lab.regions:
             if region.file not in self._sources:
                 raise LabError(f"labs/{lab.name}/lab.toml: HOST_{lab.host} has no {region.file}")
+
+    def unsolved(self) -> list[str]:
+        """Other labs whose skeleton is in the files of the test program: what they get wrong, this lab gets wrong."""
+        others = [labs.load(name) for name in labs.names() if name != self._lab.name]
+        return [other.name for other in others if any(map(self._is_unsolved, other.regions))]
+
+    def _is_unsolved(self, region: Region) -> bool:
+        text = regions.region_of((TOP / region.file).read_text(), region.name, region.file)
+        return region.file in self._sources and text == skeleton_of(region)
 
     def _run(self, command: list) -> tuple[int | None, str]:
         try:

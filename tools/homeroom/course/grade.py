@@ -80,6 +80,8 @@ class Grader:
                 function(Trial(child, f"{self.seed} {test.name}", term.values(self.lab, self.term_seed)))
         except (Wrong, ChildError) as wrong:
             return str(wrong)
+        except (LookupError, TypeError, ValueError, ArithmeticError) as error:
+            raise LabError(f"test {test.name} cannot go on: {error!r}") from error
         return None
 
     def grade(self, only: str | None) -> list[dict]:
@@ -90,6 +92,8 @@ class Grader:
         functions = self.lab.functions()
         submission = submitted(self.lab, self.files)
         builder = Builder(self.lab, self.out)
+        for name in builder.unsolved():
+            print(f"grade: this lab builds on the lab {name}, whose skeleton is still in place")
         faults = [*submission.faults, *builder.build(submission.texts)]
         passed: set[str] = set()
         entries = []
