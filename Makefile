@@ -200,7 +200,7 @@ include tools/experiments/experiments.mk
 # called GROUPS, GOALS: the groups, if one of the goals was given.
 called      = $(if $(filter $(2),$(MAKECMDGOALS)),$(1))
 DEPS        = $(if $(filter-out lint grade labs-proof docs,$(MAKECMDGOALS)),run) $(call called,test dynamic experiments,test test-long test-images docs-record) \
-              $(call called,lint,lint) $(call called,docs,docs) $(call called,grade labs-proof,grade) $(RUN_DEPS) $(EXPERIMENT_GROUPS)
+              $(call called,lint,lint) $(call called,docs,docs) $(call called,grade,grade labs-proof) $(RUN_DEPS) $(EXPERIMENT_GROUPS)
 .PHONY: deps
 deps:
 	@tools/deps.sh $(DEPS)
