@@ -30,6 +30,7 @@ LINE_MIN = 20
 # What is for instructors and for the project itself.
 WITHHELD = (
     "instructor/",
+    "labs/INSTRUCTOR.md",
     ".ci/",
     ".github/",
     ".gitlab-ci.yml",
