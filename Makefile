@@ -23,7 +23,8 @@ MAKEFLAGS   += --no-builtin-rules
 # The variables that a user may set.  qemu/launch.py --check checks the values of those for machines (RUN_VARS).
 RUN_VARS    := RUN SYSTEM RELEASE OVERLAY BOARDS MEM SEED ACPI WATCHDOG TIMEOUT ICOUNT THREADS QEMU_ARGS PEER BALANCING PEER_SCHED PEER_DEPTH
 RUN_VARS    += MODEL MODEL_SET MODEL_PAGE DISK SWAP ROOT NET FORWARD TRACE
-KNOWN       := $(RUN_VARS) MACHINE TEST V WERROR CC TOOLPREFIX PYTHON HOSTCC MUSL_GCC KCFLAGS PYTEST PAPER LAB LABS FILE SOLUTION TERM_SEED \
+COURSE_VARS := SOLUTION UPDATE SOLVED NOW TERM_SEED
+KNOWN       := $(RUN_VARS) MACHINE TEST V WERROR CC TOOLPREFIX PYTHON HOSTCC MUSL_GCC KCFLAGS PYTEST PAPER LAB LABS FILE $(COURSE_VARS) \
                JOBS QUICK FULL SNAKEMAKE SCALE MIB RUNS ROWS RECORDS STEPS SET SEEDS STORE WINDOW PAGE GDB_ARGS CI HR_REQUIRE MIRROR DEBIAN \
                EXPERIMENTS_OUT CRASH_LOG SERVE PROFILE
 GIVEN       := $(foreach v,$(filter-out -% .% MAKE%,$(.VARIABLES)),$(if $(filter command,$(origin $(v))),$(v)))
@@ -33,7 +34,7 @@ endif
 # Programs and recipes read these variables from the environment.  make does not expand their values, so RUN='echo $$HOME'
 # needs only the quotes that the shell itself requires.  These lines must stand before the first use of a shell: since
 # make 4.4, shells that make starts get exported variables, too.
-AS_TYPED    := $(RUN_VARS) MACHINE LAB LABS FILE PAGE SOLUTION TERM_SEED
+AS_TYPED    := $(RUN_VARS) MACHINE LAB LABS FILE PAGE $(COURSE_VARS)
 $(foreach v,$(AS_TYPED),$(if $(filter command line,$(origin $(v))),$(eval override $(v) := $$(value $(v)))))
 export $(AS_TYPED)
 # for_goals GOALS, VARIABLES: stop if one of the variables was given and none of the goals was.  Without this check such
@@ -44,12 +45,12 @@ ifeq ($(MAKELEVEL),0)
 $(call for_goals,qemu-% gdb,$(filter-out PEER SEED RELEASE,$(RUN_VARS)))
 $(call for_goals,qemu-% gdb grade,SEED)
 $(call for_goals,qemu-% gdb course,RELEASE)
-$(call for_goals,course,LABS SOLUTION)
+$(call for_goals,course,LABS $(filter-out TERM_SEED,$(COURSE_VARS)))
 $(call for_goals,course grade,TERM_SEED)
 $(call for_goals,qemu-% gdb experiment%,PEER)
 $(call for_goals,gdb model-speed,MACHINE)
 $(call for_goals,gdb,GDB_ARGS)
-$(call for_goals,grade,FILE)
+$(call for_goals,grade update,FILE)
 $(call for_goals,grade skeleton labs-proof,LAB)
 $(call for_goals,watch docs-record,PAGE)
 $(call for_goals,fresh,DEBIAN MIRROR)
@@ -259,9 +260,15 @@ lint: deps ## check style, layers, licence lines
 skeleton: ## LAB=name: put what a student begins with into the kernel's files
 	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.course.skeleton "$$LAB"
 
+# The tool of make course, and its options, by the variable that is given.
+course_tool  = $(if $(SOLUTION),solution "$$SOLUTION",$(if $(UPDATE),update "$$UPDATE" $${SOLVED:+--solved "$$SOLVED"},release "$$RELEASE" $${NOW:+--now "$$NOW"}))
 .PHONY: course
-course: ## RELEASE=folder LABS=home,frames TERM_SEED=n: a student's tree, without the solutions; SOLUTION=folder: these
-	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.course.$(if $(SOLUTION),solution "$$SOLUTION",release "$$RELEASE") --labs "$$LABS" $${TERM_SEED:+--term "$$TERM_SEED"}
+course: ## RELEASE=folder LABS=home,frames TERM_SEED=n: a student's tree, without the solutions; labs/INSTRUCTOR.md has the others
+	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.course.$(call course_tool) --labs "$$LABS" $${TERM_SEED:+--term "$$TERM_SEED"}
+
+.PHONY: update
+update: ## FILE=archive: add a later lab, which the instructor has sent, to a student's tree
+	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.course.update "$$FILE"
 
 .PHONY: labs-proof
 labs-proof: deps ## LAB=name, or all: what skeletons, solutions and wrong answers of the labs get, in all terms

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from harness import HOST_LIMIT
-from homeroom.course import build, lab, regions, release
+from homeroom.course import build, lab, regions, release, solution, term, update
 from homeroom.machine import TOP
 
 pytestmark = pytest.mark.xdist_group("grade")
@@ -73,7 +73,7 @@ def test_a_line_of_a_solution_elsewhere_stops_it(tmp_path, monkeypatch, capsys):
     chosen = [lab.load("home")]
     line = sorted(release.solution_lines(chosen, release.committed()))[0]
 
-    def with_a_leak(chosen, files, folder):
+    def with_a_leak(chosen, now, files, folder):
         (folder / "odd.md").write_text(f"so it is:\n    {line}\n")
 
     monkeypatch.setattr(release, "written", with_a_leak)
@@ -95,3 +95,82 @@ def test_what_is_refused(words, status, said, tmp_path, capsys):
     assert release.main([word.format(tmp=tmp_path) for word in words]) == status
     assert said in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+# ---- a term, and labs that come later ----------------------------------------------------------
+
+TERM = 3
+
+
+@pytest.fixture(scope="module")
+def first_week(tmp_path_factory):
+    """A tree in which the lab placement is still to come."""
+    folder = tmp_path_factory.mktemp("term") / "tree"
+    assert release.main([str(folder), "--labs", "home,placement", "--now", "home", "--term", str(TERM)]) == 0
+    return folder
+
+
+@pytest.fixture
+def archive(tmp_path):
+    path = tmp_path / "placement.tar.gz"
+    assert update.main([str(path), "--labs", "placement", "--solved", "home", "--term", str(TERM)]) == 0
+    return path
+
+
+def add(tree, archive):
+    done = subprocess.run(
+        [sys.executable, "-m", "homeroom.course.update", archive],
+        cwd=tree,
+        text=True,
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": str(tree / "tools")},
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_term_has_handouts_of_its_own(first_week):
+    one = lab.load("home")
+    text = (first_week / "labs/home/README.md").read_text()
+    for parameter in one.parameters:
+        assert parameter.sentence(term.values(one, TERM)[parameter.name]) in text
+        assert parameter.sentence(parameter.tree) not in text
+
+
+def test_a_later_lab_comes_with_an_update(first_week, archive):
+    home, placement = lab.load("home"), lab.load("placement")
+    assert not (first_week / "labs/placement").exists() and not (first_week / "labs/sets").exists()
+    for region in placement.regions:
+        assert build.skeleton_of(region) in (first_week / region.file).read_text()
+    path = first_week / home.regions[0].file
+    path.write_text(path.read_text().replace("bit_first(in->cand)", "bit_last(in->cand)"))
+
+    status, said = add(first_week, archive)
+    assert status == 0 and "labs/placement: added" in said
+    assert "bit_last" in (first_week / "labs/home/mine/home.region").read_text()
+    assert regions.region_of(path.read_text(), "home", "home.c") == solution.of_term(home, TERM)["home"]
+    assert not release.leaks(first_week, release.solution_lines([placement], release.committed()))
+    assert grade(first_week, "home") == "100 /100"
+
+    before = path.read_text()
+    status, said = add(first_week, archive)
+    assert status == 1 and "was added before" in said and path.read_text() == before
+
+
+@pytest.mark.parametrize(
+    "data, said", [(b"", "is no update"), (b"x" * 5000, "is no update"), (None, "No such file")], ids=["empty", "no archive", "none"]
+)
+def test_a_file_that_is_no_update(data, said, tmp_path, capsys):
+    path = tmp_path / "odd.tar.gz"
+    if data is not None:
+        path.write_bytes(data)
+    assert update.main([str(path)]) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_an_update_with_names_outside_labs_is_refused(tmp_path, capsys):
+    path = tmp_path / "odd.tar.gz"
+    for name in ("labs/../kernel/main.c", "/etc/passwd", "kernel/lgrp/home.c", "labs/home"):
+        path.unlink(missing_ok=True)
+        update.written(path, {name: b"x"})
+        assert update.main([str(path)]) == 1
+        assert "is no update: it has" in capsys.readouterr().err

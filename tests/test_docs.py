@@ -129,7 +129,7 @@ def test_make_lines_can_be_typed(page):
     lines = [line.split(" # ")[0] for line in re.findall(r"^ {4,}(.*)$", text, re.M)]
     makes = [found for part in [*words, *blocks, *lines] for found in re.findall(r"\bmake [^|&;#\n]*", part)]
     makefile = re.sub(r"\\\n", "", (ROOT / "Makefile").read_text())
-    known = set(" ".join(re.findall(r"^(?:RUN_VARS|KNOWN) *\+?:?= *(.*)$", makefile, re.M)).split())
+    known = set(" ".join(re.findall(r"^(?:RUN_VARS|COURSE_VARS|KNOWN) *\+?:?= *(.*)$", makefile, re.M)).split())
     given = {name for make in makes for name in re.findall(r"(?<=\s)([A-Z_]+)=", re.sub(r"'[^']*'|\"[^\"]*\"", "", make))}
     assert given - known == set(), f"{page}: the Makefile refuses these variables"
     tests = " ".join(str(file.relative_to(ROOT)) + file.read_text() for file in ROOT.glob("tests/test_*.py"))

@@ -6,7 +6,7 @@ THEORY      All files of the last commit are copied but for WITHHELD.  In the re
             tree has only inside the regions must be nowhere in it, nor in an object of its repository.  Files that retell a
             solution are left out, if the lab's `spoilers` list them.
             The handouts have the rules of the term (term.py).
-USAGE       make course RELEASE=folder LABS=home,frames [TERM_SEED=7]
+USAGE       make course RELEASE=folder LABS=home,frames [NOW=home] [TERM_SEED=7]
 EXIT STATUS 0 the folder is there   1 nothing was written, one line says why   2 wrong usage
 """
 
@@ -77,11 +77,18 @@ def solution_lines(chosen: list[Lab], files: dict[str, Committed]) -> set[str]:
     return inside - outside
 
 
-def written(chosen: list[Lab], files: dict[str, Committed], folder: Path) -> None:
+def withheld(chosen: list[Lab], now: list[Lab]) -> tuple[str, ...]:
+    """How the names begin of files that a student's tree does not have.  `now`: the labs whose folders it has."""
+    shown = {lab.name for lab in now}
+    folders = (f"labs/{name}/" for name in labs.names() if name not in shown)
+    return (*WITHHELD, *folders, *(spoiler for lab in chosen for spoiler in lab.spoilers))
+
+
+def written(chosen: list[Lab], now: list[Lab], files: dict[str, Committed], folder: Path) -> None:
     """Write the files of the release."""
-    withheld = tuple(spoiler for lab in chosen for spoiler in lab.spoilers) + WITHHELD
+    absent = withheld(chosen, now)
     for name, file in files.items():
-        if name.startswith(withheld):
+        if name.startswith(absent):
             continue
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -107,8 +114,11 @@ def leaks(folder: Path, secret: set[str]) -> list[str]:
     return sorted(secret.intersection(squeezed(text)))
 
 
-def release(chosen: list[Lab], folder: Path, term_seed: int = 0) -> None:
-    """Make the release in a folder that does not exist yet.  LabError if something stands in the way; nothing is left then."""
+def release(chosen: list[Lab], now: list[Lab], folder: Path, term_seed: int = 0) -> None:
+    """Make the release in a folder that does not exist yet: skeletons of all labs that are chosen, and the folders of some.
+
+    LabError if something stands in the way; nothing is left then.
+    """
     if folder.exists():
         raise LabError(f"{folder} exists")
     if not folder.parent.is_dir():
@@ -118,10 +128,10 @@ def release(chosen: list[Lab], folder: Path, term_seed: int = 0) -> None:
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".release.") as name:
         made = Path(name) / "tree"
         made.mkdir()
-        written(chosen, files, made)
+        written(chosen, now, files, made)
         if term_seed:
             (made / term.FILE).write_text(f"# The labs' rules this term (tools/homeroom/course/term.py)\nseed = {term_seed}\n")
-            for lab in chosen:
+            for lab in now:
                 path = made / "labs" / lab.name / "README.md"
                 path.write_text(term.handout(lab, path.read_text(), term_seed))
         git(made, "init", "-q", "-b", "main")
@@ -136,6 +146,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="course", description="Make a student's tree.")
     parser.add_argument("folder", help="where to make it; must not exist")
     parser.add_argument("--labs", required=True, help="the labs of the term, with commas between them")
+    parser.add_argument("--now", help="the labs whose folders it has; the others come later, with an update (update.py)")
     parser.add_argument("--term", type=lambda text: int(text, 0), default=0, help="the term's seed; 0: the rules of this tree")
     args = parser.parse_args(argv)
     if not args.folder:
@@ -143,11 +154,12 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     try:
         chosen = labs.chosen(args.labs)
-        release(chosen, Path(args.folder).absolute(), args.term)
+        now = labs.chosen(args.now) if args.now else chosen
+        release(chosen, now, Path(args.folder).absolute(), args.term)
     except (LabError, regions.RegionError, ValueError) as error:
         print(f"course: {error}", file=sys.stderr)
         return 1
-    asked = [lab.name for lab in chosen]
+    asked = [lab.name for lab in now]
     print(f"{args.folder}: {', '.join(asked)}; make grade LAB={asked[0]} gives 0 points there")
     return 0
 
