@@ -34,7 +34,10 @@ def grade(tree, name):
     return done.stdout.splitlines()[-1].split(" points")[0].strip()
 
 
-@pytest.mark.parametrize("name", lab.names())
+QUICK = ("home", "topology")  # the others take longer
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.long) for n in lab.names()])
 def test_a_students_tree_is_graded(tree, name):
     """The skeleton has no points, the solution all; the grader of that tree is used.  The other labs are solved."""
 
@@ -157,7 +160,9 @@ def test_a_later_lab_comes_with_an_update(first_week, archive):
 
 
 @pytest.mark.parametrize(
-    "data, said", [(b"", "is no update"), (b"x" * 5000, "is no update"), (None, "No such file")], ids=["empty", "no archive", "none"]
+    "data, said",
+    [(b"", "is no update"), (b"x" * 5000, "is no update"), (None, "No such file")],
+    ids=["empty", "no archive", "none"],
 )
 def test_a_file_that_is_no_update(data, said, tmp_path, capsys):
     path = tmp_path / "odd.tar.gz"

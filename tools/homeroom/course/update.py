@@ -4,7 +4,7 @@
 THEORY      A release has the skeletons of all labs of the term in the kernel, but may come without the folders of later labs.
             An update brings such folders, with the handouts of the term.  It may also bring solutions of earlier labs, so that
             a student who has not solved one can go on: they take the place of the student's text, which is kept in
-            labs/NAME/mine.
+            a folder `mine` of the lab.
             The archive is a tar file with labs/NAME/... and solved/REGION.
 USAGE       make course UPDATE=placement.tar.gz LABS=placement [SOLVED=home] TERM_SEED=7
             make update FILE=placement.tar.gz, in a student's tree
