@@ -2,6 +2,7 @@
 """test_course.py - a student's tree: it can be graded, and has nothing of the solutions."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -179,3 +180,29 @@ def test_an_update_with_names_outside_labs_is_refused(tmp_path, capsys):
         update.written(path, {name: b"x"})
         assert update.main([str(path)]) == 1
         assert "is no update: it has" in capsys.readouterr().err
+
+
+# ---- the worked example of a new lab -----------------------------------------------------------
+
+
+def test_the_worked_example_of_the_notes(tree):
+    """The files of labs/INSTRUCTOR.md make a lab."""
+    text = (TOP / "labs/INSTRUCTOR.md").read_text()
+    files = re.findall(r'^```\w+ title="(labs/around/[^"]+)"\n(.*?)^```$', text, re.M | re.S)
+    assert len(files) == 4
+    for name, body in files:
+        (tree / name).parent.mkdir(exist_ok=True)
+        (tree / name).write_text(body)
+    path = tree / "kernel/pages/around.c"
+    marked = re.sub(
+        r"^struct page_run around_miss.*?^}\n",
+        "/* LAB around: begin */\n\\g<0>/* LAB around: end */\n",
+        path.read_text(),
+        flags=re.M | re.S,
+    )
+    path.write_text(marked)
+    assert grade(tree, "around") == "100 /100"
+    path.write_text(regions.replaced(marked, "around", dict(files)["labs/around/around.region"], "around.c"))
+    assert grade(tree, "around") == "0 /100"
+    subprocess.run(["git", "clean", "-qfd", "labs"], cwd=tree, check=True)
+    subprocess.run(["git", "checkout", "-q", "."], cwd=tree, check=True)
