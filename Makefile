@@ -23,10 +23,10 @@ MAKEFLAGS   += --no-builtin-rules
 # The variables that a user may set.  qemu/launch.py --check checks the values of those for machines (RUN_VARS).
 RUN_VARS    := RUN SYSTEM RELEASE OVERLAY BOARDS MEM SEED ACPI WATCHDOG TIMEOUT ICOUNT THREADS QEMU_ARGS PEER BALANCING PEER_SCHED PEER_DEPTH
 RUN_VARS    += MODEL MODEL_SET MODEL_PAGE DISK SWAP ROOT NET FORWARD TRACE
-COURSE_VARS := SOLUTION UPDATE SOLVED NOW TERM_SEED
+COURSE_VARS := SOLUTION UPDATE AUTOGRADER REGRADE SIMILAR SOLVED NOW CSV TERM_SEED
 KNOWN       := $(RUN_VARS) MACHINE TEST V WERROR CC TOOLPREFIX PYTHON HOSTCC MUSL_GCC KCFLAGS PYTEST PAPER LAB LABS FILE $(COURSE_VARS) \
                JOBS QUICK FULL SNAKEMAKE SCALE MIB RUNS ROWS RECORDS STEPS SET SEEDS STORE WINDOW PAGE GDB_ARGS CI HR_REQUIRE MIRROR DEBIAN \
-               EXPERIMENTS_OUT CRASH_LOG SERVE PROFILE
+               EXPERIMENTS_OUT CRASH_LOG SERVE PROFILE TIME
 GIVEN       := $(foreach v,$(filter-out -% .% MAKE%,$(.VARIABLES)),$(if $(filter command,$(origin $(v))),$(v)))
 ifneq ($(filter-out $(KNOWN),$(GIVEN)),)
 $(error $(firstword $(filter-out $(KNOWN),$(GIVEN)))= is not a variable of this Makefile; there are: $(KNOWN))
@@ -34,7 +34,7 @@ endif
 # Programs and recipes read these variables from the environment.  make does not expand their values, so RUN='echo $$HOME'
 # needs only the quotes that the shell itself requires.  These lines must stand before the first use of a shell: since
 # make 4.4, shells that make starts get exported variables, too.
-AS_TYPED    := $(RUN_VARS) MACHINE LAB LABS FILE PAGE $(COURSE_VARS)
+AS_TYPED    := $(RUN_VARS) MACHINE LAB LABS FILE PAGE $(COURSE_VARS) TIME
 $(foreach v,$(AS_TYPED),$(if $(filter command line,$(origin $(v))),$(eval override $(v) := $$(value $(v)))))
 export $(AS_TYPED)
 # for_goals GOALS, VARIABLES: stop if one of the variables was given and none of the goals was.  Without this check such
@@ -43,15 +43,16 @@ for_goals    = $(if $(filter $(1),$(MAKECMDGOALS)),,$(foreach v,$(filter $(2),$(
                it is for make $(subst %,<name>,$(1)))))
 ifeq ($(MAKELEVEL),0)
 $(call for_goals,qemu-% gdb,$(filter-out PEER SEED RELEASE,$(RUN_VARS)))
-$(call for_goals,qemu-% gdb grade,SEED)
+$(call for_goals,qemu-% gdb grade course,SEED)
 $(call for_goals,qemu-% gdb course,RELEASE)
 $(call for_goals,course,LABS $(filter-out TERM_SEED,$(COURSE_VARS)))
+$(call for_goals,submit,TIME)
 $(call for_goals,course grade,TERM_SEED)
 $(call for_goals,qemu-% gdb experiment%,PEER)
 $(call for_goals,gdb model-speed,MACHINE)
 $(call for_goals,gdb,GDB_ARGS)
 $(call for_goals,grade update,FILE)
-$(call for_goals,grade skeleton labs-proof,LAB)
+$(call for_goals,grade skeleton submit course labs-proof,LAB)
 $(call for_goals,watch docs-record,PAGE)
 $(call for_goals,fresh,DEBIAN MIRROR)
 $(call for_goals,docs,SERVE)
@@ -200,8 +201,9 @@ include tools/experiments/experiments.mk
 # missing, this takes some milliseconds.  DEPS: the groups of tools/deps.txt to check.
 # called GROUPS, GOALS: the groups, if one of the goals was given.
 called      = $(if $(filter $(2),$(MAKECMDGOALS)),$(1))
-DEPS        = $(if $(filter-out lint grade labs-proof docs,$(MAKECMDGOALS)),run) $(call called,test dynamic experiments,test test-long test-images docs-record) \
-              $(call called,lint,lint) $(call called,docs,docs) $(call called,grade,grade labs-proof) $(RUN_DEPS) $(EXPERIMENT_GROUPS)
+DEPS        = $(if $(filter-out lint grade submit course labs-proof docs,$(MAKECMDGOALS)),run) $(call called,test dynamic experiments,test test-long test-images docs-record) \
+              $(call called,lint,lint) $(call called,docs,docs) $(call called,grade,grade submit course labs-proof) \
+              $(if $(filter SIMILAR,$(GIVEN)),similar) $(RUN_DEPS) $(EXPERIMENT_GROUPS)
 .PHONY: deps
 deps:
 	@tools/deps.sh $(DEPS)
@@ -260,15 +262,27 @@ lint: deps ## check style, layers, licence lines
 skeleton: ## LAB=name: put what a student begins with into the kernel's files
 	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.course.skeleton "$$LAB"
 
-# The tool of make course, and its options, by the variable that is given.
-course_tool  = $(if $(SOLUTION),solution "$$SOLUTION",$(if $(UPDATE),update "$$UPDATE" $${SOLVED:+--solved "$$SOLVED"},release "$$RELEASE" $${NOW:+--now "$$NOW"}))
+# The tools of make course with their options, by the variable that is given.
+COURSE_DOES  = $(or $(firstword $(filter SOLUTION UPDATE AUTOGRADER REGRADE SIMILAR,$(GIVEN))),RELEASE)
+OF_TERM      = $${TERM_SEED:+--term "$$TERM_SEED"}
+OF_SEED      = $${SEED:+--seed "$$SEED"}
+course_RELEASE    = release "$$RELEASE" --labs "$$LABS" $${NOW:+--now "$$NOW"} $(OF_TERM)
+course_SOLUTION   = solution "$$SOLUTION" --labs "$$LABS" $(OF_TERM)
+course_UPDATE     = update "$$UPDATE" --labs "$$LABS" $${SOLVED:+--solved "$$SOLVED"} $(OF_TERM)
+course_AUTOGRADER = autograder "$$AUTOGRADER" --lab "$$LAB" $(OF_SEED) $(OF_TERM)
+course_REGRADE    = regrade "$$REGRADE" --lab "$$LAB" --csv "$$CSV" $(OF_SEED) $(OF_TERM)
+course_SIMILAR    = similar "$$SIMILAR" --lab "$$LAB"
 .PHONY: course
-course: ## RELEASE=folder LABS=home,frames TERM_SEED=n: a student's tree, without the solutions; labs/INSTRUCTOR.md has the others
-	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.course.$(call course_tool) --labs "$$LABS" $${TERM_SEED:+--term "$$TERM_SEED"}
+course: deps ## RELEASE=folder LABS=home,frames TERM_SEED=n: a student's tree, without the solutions; labs/INSTRUCTOR.md has the others
+	$(Q)$(APART) PYTHONPATH=tools $(if $(SIMILAR),.venv-similar/bin/python,$(PYTHON)) -m homeroom.course.$(course_$(COURSE_DOES))
 
 .PHONY: update
 update: ## FILE=archive: add a later lab, which the instructor has sent, to a student's tree
 	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.course.update "$$FILE"
+
+.PHONY: submit
+submit: deps ## LAB=name TIME=hours: the file that a student hands in, build/submit/name.zip
+	$(Q)$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.course.submit "$$LAB" $${TIME:+--hours "$$TIME"}
 
 .PHONY: labs-proof
 labs-proof: deps ## LAB=name, or all: what skeletons, solutions and wrong answers of the labs get, in all terms

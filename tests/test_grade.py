@@ -137,7 +137,7 @@ def test_code_that_overwrites_the_stack_cannot_talk_for_it(tmp_path):
         (b"/* LAB home: end */\n", "home.c:1: region home ends, but does not begin"),
         (b"/* LAB home: begin */\n/* LAB home: begin */\n", "home.c:2: region home begins twice"),
         (b"\xff\xfe" + "/* LAB */".encode("utf-16-le"), "home.c is no text in UTF-8"),
-        (b"x" * (100 << 20), "home.c has 100 MiB; at most 1 MiB are read"),
+        (b"x" * (100 << 20), "home.c has more than 1 MiB: it is not read"),
     ],
     ids=["empty", "no region", "no end", "no begin", "two", "no text", "large"],
 )

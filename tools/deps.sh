@@ -14,10 +14,11 @@
 #   gdb          debug the kernel                  (packages)
 #   refdisk      the reference disk                (packages)
 #   docs         build the book                    (.venv-docs with requirements-docs.txt)
+#   similar      compare submissions               (.venv-similar with requirements-similar.txt)
 #   peer         run Linux on the same machines    (build/peer/vmlinux and modules.cpio, from a package that is not installed)
 #   browser      test the report in Chromium       (a large package)
 #   fresh        make fresh                        (package)
-#   all          all of these but browser, peer and fresh
+#   all          all of these but similar, browser, peer and fresh
 #
 # THEORY      tools/deps.txt lists the programs and packages of each group.  If nothing is missing, the script takes some
 #             milliseconds and prints nothing.  In one checkout only one deps.sh installs at a time: the others wait
@@ -30,7 +31,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 GROUPS_ALL="run dynamic test experiments grade lint gdb refdisk docs"
-GROUPS_OTHER="peer browser fresh"
+GROUPS_OTHER="similar peer browser fresh"
 APT="apt-get update && apt-get install -y --no-install-recommends"
 LOG=build/deps.log
 
@@ -83,6 +84,7 @@ venvs_missing() {
         test | lint) echo .venv:requirements.txt ;;
         experiments) echo .venv-experiments:requirements-experiments.txt ;;
         docs) echo .venv-docs:requirements-docs.txt ;;
+        similar) echo .venv-similar:requirements-similar.txt ;;
         esac
     done | sort -u | while IFS=: read -r folder list; do
         cmp -s "$list" "$folder/requirements.txt" 2>/dev/null || echo "$folder:$list"

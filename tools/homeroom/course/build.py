@@ -33,10 +33,11 @@ def limit_compiler() -> None:
 
 @dataclass
 class Submission:
-    """The text of each region that can be used, and what is wrong with the others, as sentences."""
+    """The text of each region that can be used.  As sentences: what is wrong with the others, and what is not graded."""
 
     texts: dict[str, str]
     faults: list[str]
+    notes: list[str]
 
 
 def skeleton_of(region: Region) -> str:
@@ -44,14 +45,13 @@ def skeleton_of(region: Region) -> str:
 
 
 def submitted(lab: Lab, files: list[Path]) -> Submission:
-    """The regions of the files that were handed in, or of this tree's files if there are none."""
-    texts, faults = {}, []
+    """The regions of the files that were handed in."""
+    texts, faults, notes = {}, [], []
     for region in lab.regions:
-        paths = files or [TOP / region.file]
         missing = []
-        for path in paths:
+        for path in files:
             try:
-                text = regions.decoded(path.read_bytes(), path.name)
+                text = regions.read(path)
                 part = regions.region_of(text, region.name, path.name)
             except (OSError, regions.RegionError) as error:
                 missing.append(str(error))
@@ -61,12 +61,17 @@ def submitted(lab: Lab, files: list[Path]) -> Submission:
             if not refused:
                 texts[region.name] = part
             trusted = (TOP / region.file).read_text()
-            if files and regions.outside(text, path.name) != regions.outside(trusted, region.file):
-                print(f"grade: {path.name} differs from {region.file} outside its regions; that is not graded")
+            if regions.outside(text, path.name) != regions.outside(trusted, region.file):
+                notes.append(f"{path.name} differs from {region.file} outside its regions; that is not graded")
             break
         else:
-            faults += missing
-    return Submission(texts, faults)
+            faults += missing or [f"there is no file {Path(region.file).name}, and no other one with the region {region.name}"]
+    return Submission(texts, list(dict.fromkeys(faults)), list(dict.fromkeys(notes)))
+
+
+def in_place(lab: Lab) -> list[Path]:
+    """The files of this tree that have the regions."""
+    return [TOP / file for file in sorted({region.file for region in lab.regions})]
 
 
 class Builder:
@@ -147,8 +152,10 @@ class Builder:
     ) -> tuple[Path, list[str]]:
         """The object of a file with these texts, and no faults; or that of the skeleton, and why."""
         name = Path(file).name
-        made, status, text = self._compile(self._written(file, texts, "student"), f"student_{name}")
+        source = self._written(file, texts, "student")
+        made, status, text = self._compile(source, f"student_{name}")
         if status != 0:
+            text = text.replace(f"{source.parent}/", "")
             return skeletons[file], [f"{name} does not compile:\n{text}"]
         others = [*kernel, *(skeleton for other, skeleton in skeletons.items() if other != file)]
         refused = list(objects.refusals(made, skeletons[file], others, self._lab.beyond))

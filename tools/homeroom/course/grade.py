@@ -10,6 +10,7 @@ THEORY      In a lab (labs/NAME/lab.toml) a student writes regions of the kernel
             end, or answers what is wrong.  What is not usable of it is replaced by the skeleton.
 EXIT STATUS 0 full points   1 some test failed   2 wrong usage   3 the harness failed, nothing graded
 FILES       build/grade/NAME/results.json, build/grade/NAME/TEST.log
+SEE ALSO    one.py (which grades what a student has handed in), regrade.py (all of a folder)
 """
 
 import argparse
@@ -22,7 +23,7 @@ from pathlib import Path
 
 from homeroom.course import lab as labs
 from homeroom.course import term
-from homeroom.course.build import Builder, submitted
+from homeroom.course.build import Builder, Submission, in_place, submitted
 from homeroom.course.lab import Lab, LabError
 from homeroom.course.sandbox import Child, ChildError, SandboxError
 from homeroom.course.trial import Trial, Wrong
@@ -49,12 +50,16 @@ def files_of(text: str) -> list[Path]:
 class Grader:
     """One run of the grader for a lab and a submission."""
 
-    def __init__(self, lab: Lab, files: list[Path], seed: int, term_seed: int) -> None:
-        self.lab, self.files, self.seed, self.term_seed = lab, files, seed, term_seed
-        self.out = TOP / "build" / "grade" / lab.name
+    def __init__(
+        self, lab: Lab, submission: Submission, seed: int, term_seed: int, out: Path, files: Iterable[Path] = ()
+    ) -> None:
+        """`out`: where to build and to write logs, below build/; `files`: those that a student must name to repeat a test."""
+        self.lab, self.submission, self.seed, self.term_seed, self.out = lab, submission, seed, term_seed, out
+        self.faults: list[str] = []  # of the submission
+        self._files = [*files]
 
     def _repeat_line(self, name: str) -> str:
-        files = f" FILE={shlex.quote(' '.join(map(shell_word, self.files)))}" if self.files else ""
+        files = f" FILE={shlex.quote(' '.join(map(shell_word, self._files)))}" if self._files else ""
         other = f" TERM_SEED={self.term_seed}" if self.term_seed != term.seed_in_place() else ""
         return f"make grade LAB={self.lab.name} TEST={name} SEED={self.seed}{other}{files}"
 
@@ -70,6 +75,7 @@ class Grader:
             "max_score": 0 if test.beyond else test.points,
             "score": test.points if wrong is None else 0,
             "status": "passed" if wrong is None else "failed",
+            "visibility": test.visibility,
             "output": log[-OUTPUT_MAX:],
         }
 
@@ -90,11 +96,10 @@ class Grader:
         if not tests:
             raise LabError(f"lab {self.lab.name} has no test {only}; there are: {', '.join(t.name for t in self.lab.tests)}")
         functions = self.lab.functions()
-        submission = submitted(self.lab, self.files)
         builder = Builder(self.lab, self.out)
         for name in builder.unsolved():
             print(f"grade: this lab builds on the lab {name}, whose skeleton is still in place")
-        faults = [*submission.faults, *builder.build(submission.texts)]
+        self.faults = [*self.submission.faults, *builder.build(self.submission.texts)]
         passed: set[str] = set()
         entries = []
         for test in tests:
@@ -104,8 +109,25 @@ class Grader:
                 wrong = self._run(test, getattr(functions, test.name), builder.program)
             if wrong is None:
                 passed.add(test.name)
-            entries.append(self._entry(test, wrong and "\n".join([*faults, wrong])))
+            entries.append(self._entry(test, wrong and "\n".join([*self.faults, wrong])))
         return entries
+
+    def results(self, entries: list[dict], seconds: float) -> dict:
+        """What results.json has."""
+        board = [{"name": self.lab.leaderboard, "value": points(entries)[0]}] if self.lab.leaderboard else []
+        return {
+            "execution_time": round(seconds, 1),
+            "visibility": "visible",
+            "output": "\n".join([*self.faults, *self.submission.notes])[:OUTPUT_MAX],
+            "extra_data": {"faults": self.faults, "notes": self.submission.notes},
+            "tests": entries,
+            **({"leaderboard": board} if board else {}),
+        }
+
+
+def points(entries: list[dict]) -> tuple[int, int]:
+    """The points of some tests, and the most that there can be without the part beyond."""
+    return sum(entry["score"] for entry in entries), sum(entry["max_score"] for entry in entries)
 
 
 def print_table(entries: list[dict], out: Path) -> bool:
@@ -116,7 +138,7 @@ def print_table(entries: list[dict], out: Path) -> bool:
             lines = entry["output"].splitlines()[1:]
             shown = lines if len(lines) <= 5 else [*lines[:4], lines[-1]]
             print("".join(f"             {line.strip()}\n" for line in shown), end="")
-    score, most = sum(entry["score"] for entry in entries), sum(entry["max_score"] for entry in entries)
+    score, most = points(entries)
     print(f"{score:>4} /{most:>3}  points; logs in {out.relative_to(TOP)}/")
     return score >= most
 
@@ -149,7 +171,9 @@ def main(argv: list[str] | None = None) -> int:
         if args.cpu_seconds:
             lab = replace(lab, cpu_seconds=args.cpu_seconds)
         term_seed = term.seed_in_place() if args.term is None else args.term
-        grader = Grader(lab, [file.absolute() for file in files], args.seed, term_seed)
+        files = [file.absolute() for file in files]
+        submission = submitted(lab, files or in_place(lab))
+        grader = Grader(lab, submission, args.seed, term_seed, TOP / "build" / "grade" / lab.name, files)
         results = grader.out / "results.json"
         grader.out.mkdir(parents=True, exist_ok=True)
         for old in [results, *grader.out.glob("*.log"), *grader.out.glob("*.o")]:
@@ -158,8 +182,9 @@ def main(argv: list[str] | None = None) -> int:
     except (LabError, SandboxError) as error:
         print(f"grade: the grader failed, nothing was graded: {error}", file=sys.stderr)
         return EXIT_HARNESS
-    seconds = round(time.monotonic() - began, 1)
-    results.write_text(json.dumps({"execution_time": seconds, "visibility": "visible", "tests": entries}, indent=1) + "\n")
+    for note in submission.notes:
+        print(f"grade: {note}")
+    results.write_text(json.dumps(grader.results(entries, time.monotonic() - began), indent=1) + "\n")
     return 0 if print_table(entries, grader.out) else EXIT_FAILED
 
 

@@ -4,10 +4,11 @@
 KEYS        title         of the lab
             host          the kernel's files of the test program: HOST_<host> in tests/host/host.mk
             cpu_seconds   of the processor, for each test
+            leaderboard   title of the points on Gradescope's leaderboard, which shows them to all students
             spoilers      files and folders that retell the solution, or print it: a student's tree has none of them
             [[region]]    name: of the marks in the file; file: with the region; skeleton: what a student begins with
             [[test]]      name: a function in labs/NAME/tests.py; points; title; needs: another test, without which it is lost;
-                          beyond: its points come on top of the 100
+                          beyond: its points come on top of the 100; visibility: to students, on Gradescope (visible)
             [[parameter]] what the term's seed changes: name; tree: the value in this tree; values, or between, the first and
                           the last: those of a term; handout: by value, or "any": what labs/NAME/README.md says (term.py)
             beyond        global names that a region may define, but need not: of the part beyond
@@ -42,6 +43,7 @@ class Test:
     title: str
     needs: str = ""
     beyond: bool = False
+    visibility: str = "visible"
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Lab:
     cpu_seconds: int
     regions: tuple[Region, ...]
     tests: tuple[Test, ...]
+    leaderboard: str = ""
     spoilers: tuple[str, ...] = ()
     parameters: tuple[term.Parameter, ...] = ()
     beyond: tuple[str, ...] = ()

@@ -17,6 +17,7 @@ SEE ALSO    grade.py (which uses all of it), objects.py (what is checked after t
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 BYTES_MAX = 1 << 20  # of a submitted file
 BEGIN, END = "/* LAB {}: begin */", "/* LAB {}: end */"
@@ -33,10 +34,13 @@ class RegionError(Exception):
     """What is wrong with the regions of a file, as a sentence."""
 
 
-def decoded(data: bytes, name: str) -> str:
+def read(path: Path) -> str:
     """The text of a submitted file, with line ends of Unix and without a byte order mark."""
+    name = path.name
+    with path.open("rb") as file:
+        data = file.read(BYTES_MAX + 1)
     if len(data) > BYTES_MAX:
-        raise RegionError(f"{name} has {len(data) >> 20} MiB; at most {BYTES_MAX >> 20} MiB are read")
+        raise RegionError(f"{name} has more than {BYTES_MAX >> 20} MiB: it is not read")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
