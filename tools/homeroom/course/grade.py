@@ -50,13 +50,11 @@ def files_of(text: str) -> list[Path]:
 class Grader:
     """One run of the grader for a lab and a submission."""
 
-    def __init__(
-        self, lab: Lab, submission: Submission, seed: int, term_seed: int, out: Path, files: Iterable[Path] = ()
-    ) -> None:
+    def __init__(self, lab: Lab, submission: Submission, seed: int, term_seed: int, out: Path, files: tuple = ()) -> None:
         """`out`: where to build and to write logs, below build/; `files`: those that a student must name to repeat a test."""
         self.lab, self.submission, self.seed, self.term_seed, self.out = lab, submission, seed, term_seed, out
         self.faults: list[str] = []  # of the submission
-        self._files = [*files]
+        self._files = files
 
     def _repeat_line(self, name: str) -> str:
         files = f" FILE={shlex.quote(' '.join(map(shell_word, self._files)))}" if self._files else ""
@@ -173,7 +171,7 @@ def main(argv: list[str] | None = None) -> int:
         term_seed = term.seed_in_place() if args.term is None else args.term
         files = [file.absolute() for file in files]
         submission = submitted(lab, files or in_place(lab))
-        grader = Grader(lab, submission, args.seed, term_seed, TOP / "build" / "grade" / lab.name, files)
+        grader = Grader(lab, submission, args.seed, term_seed, TOP / "build" / "grade" / lab.name, tuple(files))
         results = grader.out / "results.json"
         grader.out.mkdir(parents=True, exist_ok=True)
         for old in [results, *grader.out.glob("*.log"), *grader.out.glob("*.o")]:

@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: MIT
+"""test_course_tools.py - an instructor's tools: grading a folder, the archive for Gradescope, the student's bundle, similarity."""
+
+import base64
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+import synthetic
+from harness import HOST_LIMIT
+from homeroom.course import autograder, build, handed, lab, one, regions, regrade, release, submit
+from homeroom.machine import TOP
+
+pytestmark = pytest.mark.xdist_group("grade")
+HOME = TOP / "kernel/lgrp/home.c"
+SEED = 22
+
+
+def module(tree, name, *words, **env):
+    """Run a module of a tree; returns the finished process."""
+    return subprocess.run(
+        [sys.executable, "-m", f"homeroom.course.{name}", *map(str, words)],
+        cwd=tree,
+        text=True,
+        capture_output=True,
+        timeout=HOST_LIMIT,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": str(tree / "tools"), **env},
+    )
+
+
+def table(file):
+    """The rows of a table, by student."""
+    with file.open(newline="") as rows:
+        return {row["student"]: row for row in csv.DictReader(rows)}
+
+
+def check_table(rows, folder):
+    """There is a row for each submission, with the points that it must have."""
+    assert sorted(rows) == sorted(path.name for path in folder.iterdir())
+    tests = [test.name for test in lab.load("home").tests]
+    for student, row in rows.items():
+        points, wrong = synthetic.BROKEN.get(student, (100, ""))
+        assert int(row["points"]) == points == sum(int(row[test]) for test in tests), (student, row)
+        assert row["wrong"].startswith(wrong) and bool(row["wrong"]) == bool(wrong), (student, row["wrong"])
+
+
+# ---- a folder of submissions -------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def submissions(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("submissions")
+    synthetic.write(folder, 2, SEED)
+    return folder
+
+
+def regraded(folder, file):
+    return regrade.main([str(folder), "--lab", "home", "--csv", str(file)])
+
+
+def test_a_folder_is_graded_and_only_what_changed_again(submissions, tmp_path, monkeypatch, capsys):
+    assert regraded(submissions, tmp_path / "home.csv") == 0
+    rows = table(tmp_path / "home.csv")
+    check_table(rows, submissions)
+    feedback = (tmp_path / "home" / "does-not-compile.txt").read_text()
+    assert feedback.startswith("Lab home: 0 of 100 points\nhome.c does not compile:")
+    assert (
+        feedback.count("does not compile") == 1 and "repeat with: make grade LAB=home TEST=candidates_only SEED=1\n" in feedback
+    )
+
+    started, run = [], subprocess.run
+
+    def counted(command, **options):
+        started.append(command)
+        return run(command, **options)
+
+    monkeypatch.setattr(regrade.subprocess, "run", counted)
+    monkeypatch.setattr(regrade.proof, "tree_hash", lambda known=regrade.proof.tree_hash(): known)
+    assert regraded(submissions, tmp_path / "home.csv") == 0
+    assert table(tmp_path / "home.csv") == rows and not started
+    changed = submissions / "empty" / "home.c"
+    changed.write_bytes(HOME.read_bytes())
+    assert regraded(submissions, tmp_path / "home.csv") == 0
+    assert [command[4].name for command in started] == ["empty"]
+    assert table(tmp_path / "home.csv")["empty"]["points"] == "100"
+    changed.write_bytes(b"")
+    capsys.readouterr()
+
+
+def test_a_fault_of_the_harness_is_no_zero(tmp_path, monkeypatch, capsys):
+    """Its row has no points, and the next run grades it."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "s.c").write_bytes(HOME.read_bytes())
+    monkeypatch.setenv("MAKEFLAGS", "HOSTCC=/nonexistent/cc")
+    assert regraded(tmp_path / "in", tmp_path / "home.csv") == 3
+    row = table(tmp_path / "home.csv")["s"]
+    assert row["points"] == row["candidates_only"] == "" and row["wrong"].startswith("not graded: ")
+    assert "1 of them not graded" in capsys.readouterr().out
+    monkeypatch.delenv("MAKEFLAGS")
+    assert regraded(tmp_path / "in", tmp_path / "home.csv") == 0
+    assert table(tmp_path / "home.csv")["s"]["points"] == "100"
+
+
+def test_a_run_that_was_stopped_goes_on(tmp_path):
+    (tmp_path / "in").mkdir()
+    for i in range(10):
+        (tmp_path / "in" / f"s{i}.c").write_bytes(HOME.read_bytes())
+    words = [tmp_path / "in", "--lab", "home", "--csv", tmp_path / "home.csv"]
+    run = subprocess.Popen(
+        [sys.executable, "-m", "homeroom.course.regrade", *map(str, words)],
+        cwd=TOP,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(TOP / "tools")},
+    )
+    run.stdout.readline()
+    run.send_signal(signal.SIGINT)
+    _, said = run.communicate(timeout=HOST_LIMIT)
+    kept = {path.stem for path in (tmp_path / "home").glob("*.json")}
+    assert run.returncode == 1 and "the same command goes on" in said and "Traceback" not in said
+    assert 0 < len(kept) < 10 and not (tmp_path / "home.csv").exists()
+    times = {name: (tmp_path / "home" / f"{name}.json").stat().st_mtime_ns for name in kept}
+    assert module(TOP, "regrade", *words).returncode == 0
+    assert len(table(tmp_path / "home.csv")) == 10
+    assert times == {name: (tmp_path / "home" / f"{name}.json").stat().st_mtime_ns for name in kept}
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["{tmp}", "--lab", "odd", "--csv", "{tmp}/a.csv"], "there is no such lab"),
+        (["{tmp}/odd", "--lab", "home", "--csv", "{tmp}/a.csv"], "must be a folder"),
+        (["{tmp}", "--lab", "home", "--csv", ""], "a file .csv"),
+        (["{tmp}", "--lab", "home", "--csv", "{tmp}/odd/a.csv"], "a file .csv"),
+    ],
+)
+def test_what_regrade_refuses(words, said, tmp_path, capsys):
+    assert regrade.main([word.format(tmp=tmp_path) for word in words]) == 2
+    assert said in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
+# ---- what is handed in -------------------------------------------------------------------------
+
+
+def zipped(file, members):
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, data in members.items():
+            made.writestr(name, data)
+    return file
+
+
+def found(path):
+    """The name and the text of the region that is graded, and the sentences."""
+    submission = one.handed_in(lab.load("home"), path)
+    return submission.texts.get("home"), [*submission.faults, *submission.notes]
+
+
+def test_where_the_file_is_found(tmp_path):
+    """By its path before its name, and by its name before its marks; in a folder, a .zip, or a .zip in a folder."""
+    right, other = HOME.read_text(), synthetic.whole("int other;\n")
+    solution = regions.region_of(right, "home", "home.c")
+    assert found(zipped(tmp_path / "a.zip", {"home.c": other, "x/kernel/lgrp/home.c": right})) == (solution, [])
+    assert found(zipped(tmp_path / "b.zip", {"a.c": other, "x/home.c": right, ".git/home.c": other})) == (solution, [])
+    assert found(zipped(tmp_path / "c.zip", {"a.txt": "x", "b.c": right})) == (
+        solution,
+        ["b.c is graded as kernel/lgrp/home.c"],
+    )
+    (tmp_path / "d").mkdir()
+    zipped(tmp_path / "d" / "home.zip", {"__MACOSX/home.c": other, "kernel/lgrp/home.c": right})
+    assert found(tmp_path / "d") == (solution, [])
+
+
+def test_a_link_is_not_followed(tmp_path):
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "home.c").symlink_to(HOME)
+    (tmp_path / "s" / "kernel").symlink_to(TOP / "kernel")
+    os.mkfifo(tmp_path / "s" / "b.c")
+    text, said = found(tmp_path / "s")
+    assert text is None and said == ["there is no file home.c, and no other one with the region home"]
+
+
+def test_archives_that_cannot_be_read(tmp_path):
+    damaged = zipped(tmp_path / "damaged.zip", {"home.c": HOME.read_bytes()})
+    data = bytearray(damaged.read_bytes())
+    data[60:80] = bytes(20)
+    damaged.write_bytes(data)
+    locked = zipped(tmp_path / "locked.zip", {"home.c": HOME.read_bytes()})
+    data = bytearray(locked.read_bytes())
+    data[6] |= 1
+    data[data.index(b"PK\1\2") + 8] |= 1
+    locked.write_bytes(data)
+    for file in (damaged, locked):
+        assert found(file)[1][-1].startswith(f"{file.name} cannot be read: "), file
+    many = zipped(tmp_path / "many.zip", {f"{i}": b"" for i in range(handed.FILES_MAX + 1)})
+    assert found(many)[1][-1] == f"many.zip has {handed.FILES_MAX + 1} files; at most {handed.FILES_MAX} are looked at"
+    bomb = zipped(tmp_path / "bomb.zip", {"home.c": bytes(100 << 20)})
+    assert found(bomb)[1] == ["home.c has more than 1 MiB: it is not read"]
+
+
+# ---- the archive that grades, and the student's bundle -----------------------------------------
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory):
+    """The autograder of the lab "home", unpacked as Gradescope does it."""
+    folder = tmp_path_factory.mktemp("autograder")
+    assert autograder.main([str(folder / "home.zip"), "--lab", "home"]) == 0
+    subprocess.run([sys.executable, "-m", "zipfile", "-e", folder / "home.zip", folder / "source"], check=True)
+    return folder / "source"
+
+
+def run_autograder(unpacked, submission, results, **env):
+    return subprocess.run(
+        ["sh", unpacked / "run_autograder", submission, results],
+        capture_output=True,
+        text=True,
+        timeout=HOST_LIMIT,
+        env={**os.environ, **env},
+    )
+
+
+def test_the_archive_grades(unpacked, tmp_path):
+    """It writes what Gradescope reads, and what GitHub Classroom does; no results if it cannot grade."""
+    done = run_autograder(unpacked, HOME, tmp_path / "results.json")
+    assert done.returncode == 0, done.stderr
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert sum(test["score"] for test in results["tests"]) == sum(test["max_score"] for test in results["tests"]) == 100
+    assert {test["visibility"] for test in results["tests"]} == {results["visibility"]} == {"visible"}
+    assert results["leaderboard"] == [{"name": "points", "value": 100}] and results["execution_time"] > 0
+
+    told = module(unpacked / "tree", "classroom", tmp_path / "results.json").stdout
+    told = json.loads(base64.b64decode(told.removeprefix("result=")))
+    assert told["max_score"] == sum(test["score"] for test in told["tests"]) == 100 and told["status"] == "pass"
+
+    done = run_autograder(unpacked, HOME, tmp_path / "results.json", MAKEFLAGS="HOSTCC=/nonexistent/cc")
+    assert done.returncode != 0 and not (tmp_path / "results.json").exists()
+    assert "the grader failed, nothing was graded" in done.stderr
+
+
+def test_the_archive_has_no_solution(unpacked):
+    secret = release.solution_lines([lab.load("home")], release.committed())
+    files = [path for path in unpacked.rglob("*") if path.is_file()]
+    assert len(secret) > 20 and len(files) > 100
+    for path in files:
+        assert not secret.intersection(release.squeezed(path.read_text(errors="replace"))), path
+    assert (unpacked / "setup.sh").stat().st_mode & 0o100 and (unpacked / "run_autograder").stat().st_mode & 0o100
+    for name in ("setup.sh", "run_autograder", "Containerfile", "classroom.yml", "gitlab-ci.yml"):
+        assert "@LAB@" not in (unpacked / name).read_text() and "@SEED@" not in (unpacked / name).read_text()
+
+
+def test_a_bundle_is_what_the_grader_takes(unpacked, tmp_path):
+    """Made in a tree with the skeleton, then with the solution; a region that does not compile is refused."""
+    tree = unpacked / "tree"
+    file, bundle, answers = tree / "kernel/lgrp/home.c", tree / "build/submit/home.zip", tree / "labs/home" / submit.ANSWERS
+    skeleton = file.read_text()
+    assert regions.region_of(skeleton, "home", "home.c") == build.skeleton_of(lab.load("home").regions[0])
+    try:
+        file.write_text(skeleton.replace("return in->cand", "return on->cand"))
+        done = module(tree, "submit", "home", "--hours", "7.5")
+        assert done.returncode == 1 and not bundle.exists() and not answers.exists()
+        assert "home.c does not compile:" in done.stderr and "‘on’ undeclared" in done.stderr.replace("'", "’")
+        for words in ([], ["--hours", "odd"], ["--hours", "-1"], ["--hours", "nan"]):
+            done = module(tree, "submit", "home", *words)
+            assert done.returncode == 2 and "TIME=" in done.stderr and "Traceback" not in done.stderr, words
+
+        file.write_bytes(HOME.read_bytes())
+        done = module(tree, "submit", "home", "--hours", "7.5")
+        assert done.returncode == 0, done.stderr
+    finally:
+        file.write_text(skeleton)
+    with zipfile.ZipFile(bundle) as made:
+        assert made.namelist() == ["kernel/lgrp/home.c", submit.ANSWERS, "submission.toml", "grade.log"]
+        assert made.read("kernel/lgrp/home.c") == HOME.read_bytes()
+        assert "hours = 7.5\npoints = 100\n" in made.read("submission.toml").decode()
+        assert made.read("grade.log").decode().startswith("Lab home: 100 of 100 points\n")
+        assert made.read(submit.ANSWERS).decode().count("\n## ") == 3
+    done = run_autograder(unpacked, bundle, tmp_path / "results.json")
+    assert done.returncode == 0 and done.stdout.startswith("Lab home: 100 of 100 points\n"), done.stderr
+
+
+def test_the_questions_of_each_handout_are_found():
+    for name in lab.names():
+        handout = (lab.load(name).folder / "README.md").read_text()
+        section = handout.partition("\n## Questions")[2].partition("\n## ")[0]
+        asked = submit.questions(handout)
+        assert len(asked) == section.count("\n- ") >= 3 and all(asked), name
+
+
+@pytest.mark.parametrize(
+    "words, said", [(["{tmp}/a.zip", "--lab", "odd"], "no such lab"), (["{tmp}/a", "--lab", "home"], ".zip")]
+)
+def test_what_the_archive_refuses(words, said, tmp_path, capsys):
+    assert autograder.main([word.format(tmp=tmp_path) for word in words]) == 2
+    assert said in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
+# ---- a class -----------------------------------------------------------------------------------
+
+
+@pytest.mark.long
+def test_a_class_of_200(tmp_path):
+    """The table is complete, and the two that were copied with other names are the most similar pair."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    synthetic.write(folder, 192, SEED)
+    assert regraded(folder, tmp_path / "home.csv") == 0
+    rows = table(tmp_path / "home.csv")
+    assert len(rows) == 200
+    check_table(rows, folder)
+
+    subprocess.run(["tools/deps.sh", "similar"], cwd=TOP, check=True)
+    subprocess.run(
+        [TOP / ".venv-similar/bin/python", "-m", "homeroom.course.similar", folder, "--lab", "home"],
+        cwd=TOP,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(TOP / "tools")},
+    )
+    with (TOP / "build/similar/home.csv").open(newline="") as file:
+        pairs = list(csv.DictReader(file))
+    assert len(pairs) == 200 * 199 / 2
+    assert (pairs[0]["student"], pairs[0]["other"], pairs[0]["percent"]) == ("copied-a", "copied-b", "100.0")
+    assert float(pairs[1]["percent"]) < 100
