@@ -152,7 +152,8 @@ def main(argv: list[str] | None = None) -> int:
                 print(f"{jobs[job]}: {said}", flush=True)
         except KeyboardInterrupt:
             pool.shutdown(cancel_futures=True)
-            print(f"course: stopped; the same command goes on, {len(there) - len(found)} are left", file=sys.stderr)
+            left = sum(job.cancelled() for job in jobs)
+            print(f"course: stopped; the same command goes on, {left} are left", file=sys.stderr)
             return EXIT_FAILED
     course.write(found)
     lost = sum(isinstance(results, str) for results in found.values())
