@@ -31,7 +31,7 @@ def archived(lab: Lab, seed: int, term_seed: int, folder: Path) -> None:
         path.write_text(text)
         path.chmod(files[name].mode)
     needed = {name: files[name] for name in files if name.startswith(NEEDED) or not name.startswith(NOT_NEEDED)}
-    release.written([lab], needed, folder / "tree")
+    release.written([lab], [lab], needed, folder / "tree")
     if term_seed:
         (folder / "tree" / term.FILE).write_text(f"seed = {term_seed}\n")
 
