@@ -16,7 +16,8 @@ from typing import BinaryIO
 from homeroom.course import regions
 from homeroom.course.lab import Lab
 
-FILES_MAX = 10000  # in a folder or .zip
+FILES_MAX = 100000  # in a folder or .zip
+SEARCHED_MAX = 1000  # for marks
 NOT_READ = (OSError, RuntimeError, zipfile.BadZipFile, zlib.error, EOFError)  # what a damaged or encrypted .zip raises
 Members = dict[str, Callable[[], BinaryIO]]  # by path: what opens it
 
@@ -62,7 +63,7 @@ def chosen(file: str, marks: list[bytes], there: Members) -> str | None:
     """The member that is to be graded as `file`, which has regions with these marks."""
     by_path = [name for name in there if f"/{name}".endswith(f"/{file}")]
     by_name = [name for name in there if PurePosixPath(name).name == PurePosixPath(file).name]
-    by_mark = (name for name in sorted(there) if any(mark in beginning(there[name]) for mark in marks))
+    by_mark = (name for name in sorted(there)[:SEARCHED_MAX] if any(mark in beginning(there[name]) for mark in marks))
     return min(by_path or by_name, key=lambda name: (name.count("/"), name), default=None) or next(by_mark, None)
 
 
