@@ -24,7 +24,7 @@ MAKEFLAGS   += --no-builtin-rules
 RUN_VARS    := RUN SYSTEM RELEASE OVERLAY BOARDS MEM SEED ACPI WATCHDOG TIMEOUT ICOUNT THREADS QEMU_ARGS PEER BALANCING PEER_SCHED PEER_DEPTH
 RUN_VARS    += MODEL MODEL_SET MODEL_PAGE DISK SWAP ROOT NET FORWARD TRACE
 COURSE_VARS := SOLUTION UPDATE AUTOGRADER REGRADE SIMILAR SOLVED NOW CSV TERM_SEED
-KNOWN       := $(RUN_VARS) MACHINE TEST V WERROR CC TOOLPREFIX PYTHON HOSTCC MUSL_GCC KCFLAGS PYTEST PAPER LAB LABS FILE $(COURSE_VARS) \
+KNOWN       := $(RUN_VARS) ARGS MACHINE TEST V WERROR CC TOOLPREFIX PYTHON HOSTCC MUSL_GCC KCFLAGS PYTEST PAPER LAB LABS FILE $(COURSE_VARS) \
                JOBS QUICK FULL SNAKEMAKE SCALE MIB RUNS ROWS RECORDS STEPS SET SEEDS STORE WINDOW PAGE GDB_ARGS CI HR_REQUIRE MIRROR DEBIAN \
                EXPERIMENTS_OUT CRASH_LOG SERVE PROFILE TIME
 GIVEN       := $(foreach v,$(filter-out -% .% MAKE%,$(.VARIABLES)),$(if $(filter command,$(origin $(v))),$(v)))
@@ -34,7 +34,7 @@ endif
 # Programs and recipes read these variables from the environment.  make does not expand their values, so RUN='echo $$HOME'
 # needs only the quotes that the shell itself requires.  These lines must stand before the first use of a shell: since
 # make 4.4, shells that make starts get exported variables, too.
-AS_TYPED    := $(RUN_VARS) MACHINE LAB LABS FILE PAGE $(COURSE_VARS) TIME
+AS_TYPED    := $(RUN_VARS) ARGS MACHINE LAB LABS FILE PAGE $(COURSE_VARS) TIME
 $(foreach v,$(AS_TYPED),$(if $(filter command line,$(origin $(v))),$(eval override $(v) := $$(value $(v)))))
 export $(AS_TYPED)
 # for_goals GOALS, VARIABLES: stop if one of the variables was given and none of the goals was.  Without this check such
@@ -43,14 +43,15 @@ for_goals    = $(if $(filter $(1),$(MAKECMDGOALS)),,$(foreach v,$(filter $(2),$(
                it is for make $(subst %,<name>,$(1)))))
 ifeq ($(MAKELEVEL),0)
 $(call for_goals,qemu-% gdb,$(filter-out PEER SEED RELEASE,$(RUN_VARS)))
-$(call for_goals,qemu-% gdb grade course,SEED)
+$(call for_goals,qemu-% gdb grade course sim-%,SEED)
 $(call for_goals,qemu-% gdb course,RELEASE)
 $(call for_goals,course,LABS $(filter-out TERM_SEED,$(COURSE_VARS)))
 $(call for_goals,submit,TIME)
-$(call for_goals,course grade,TERM_SEED)
+$(call for_goals,course grade sim-%,TERM_SEED)
 $(call for_goals,qemu-% gdb experiment%,PEER)
 $(call for_goals,gdb model-speed,MACHINE)
 $(call for_goals,gdb,GDB_ARGS)
+$(call for_goals,sim-%,ARGS)
 $(call for_goals,grade update,FILE)
 $(call for_goals,grade skeleton submit course labs-proof,LAB)
 $(call for_goals,watch docs-record,PAGE)
@@ -201,8 +202,8 @@ include tools/experiments/experiments.mk
 # missing, this takes some milliseconds.  DEPS: the groups of tools/deps.txt to check.
 # called GROUPS, GOALS: the groups, if one of the goals was given.
 called      = $(if $(filter $(2),$(MAKECMDGOALS)),$(1))
-DEPS        = $(if $(filter-out lint grade submit course labs-proof docs,$(MAKECMDGOALS)),run) $(call called,test dynamic experiments,test test-long test-images docs-record) \
-              $(call called,lint,lint) $(call called,docs,docs) $(call called,grade,grade submit course labs-proof) \
+DEPS        = $(if $(filter-out lint grade submit course labs-proof docs sim-%,$(MAKECMDGOALS)),run) $(call called,test dynamic experiments,test test-long test-images docs-record) \
+              $(call called,lint,lint) $(call called,docs,docs) $(call called,grade,grade submit course labs-proof sim-%) \
               $(if $(filter SIMILAR,$(GIVEN)),similar) $(RUN_DEPS) $(EXPERIMENT_GROUPS)
 .PHONY: deps
 deps:
@@ -291,6 +292,13 @@ labs-proof: deps ## LAB=name, or all: what skeletons, solutions and wrong answer
 .PHONY: grade
 grade: deps ## LAB=name: points per test, logs in build/grade/name; FILE=: another file; TEST=: one test
 	$(Q)$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.course.grade "$$LAB" $${FILE:+--file "$$FILE"} $(if $(TEST),--test '$(TEST)') $${SEED:+--seed "$$SEED"} $${TERM_SEED:+--term "$$TERM_SEED"}
+
+# A simulator runs the code of this tree in the grader's sandbox.  ARGS: its arguments.
+SIMULATORS  := sim-home sim-clock sim-buddy sim-journal
+.PHONY: $(SIMULATORS)
+# sim-<name>: ## home clock buddy journal: a policy step by step; SEED=7 ARGS='--explain', '--exercise --answers', '--help'
+$(SIMULATORS): sim-%: deps
+	$(Q)$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.sim.$* $${SEED:+--seed "$$SEED"} $${TERM_SEED:+--term "$$TERM_SEED"} $$ARGS
 
 .PHONY: size
 size: ## lines of code by folder for each PROFILE, and which parts could become optional

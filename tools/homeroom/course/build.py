@@ -132,7 +132,7 @@ class Builder:
             made, status, text = self._compile(source, f"trusted.{os.getpid()}")
             if status != 0:
                 raise LabError(f"{name} does not compile:\n{text}")
-            kept.parent.mkdir(exist_ok=True)
+            kept.parent.mkdir(parents=True, exist_ok=True)
             made.rename(kept)
         return kept
 
