@@ -102,7 +102,7 @@ MAKEFLAGS   += -j$(shell nproc 2>/dev/null || echo 2)
 endif
 
 # ---- one make at a time ------------------------------------------------------------------------
-BUILDS      := clean kernel iso user user-tests dynamic root peer fireplane refdisk host-tests build/%
+BUILDS      := clean kernel iso user user-tests dynamic root peer fireplane refdisk host-tests lab-objects lab-kernel build/%
 QUIET       := --no-print-directory $(if $(filter 1,$(V)),,-s)
 build        = +$(Q)$(MAKE) $(QUIET) $(1)
 ALONE       := $(if $(HR_ALONE)$(filter-out $(BUILDS),$(or $(MAKECMDGOALS),help)),,$(MAKECMDGOALS))
@@ -179,16 +179,29 @@ $(B)/obj/%.o: %.S $(B)/flags | deps
 # The kernel contains a table of its own function names, which backtraces print (section .ksyms).  So it is linked twice:
 # the symbols of the first link fill the table of the second.  .ksyms is the last section, so filling it moves no
 # function; the last comparison (cmp) checks this.
+# $(call link_kernel,FOLDER,OBJECTS): make FOLDER/kernel.elf.
+define link_kernel
+	@echo '  LD      $(1)/kernel.elf'
+	$(Q)$(PYTHON) tools/ksyms.py --empty > $(1)/ksyms0.S
+	$(Q)$(KCC) -c -o $(1)/ksyms0.o $(1)/ksyms0.S
+	$(Q)$(KLD) -T boot/kernel.ld -o $(1)/kernel.pass1 $(2) $(1)/ksyms0.o
+	$(Q)$(NM) -n $(1)/kernel.pass1 | $(PYTHON) tools/ksyms.py > $(1)/ksyms.S
+	$(Q)$(KCC) -c -o $(1)/ksyms.o $(1)/ksyms.S
+	$(Q)$(KLD) -T boot/kernel.ld -Wl,-Map=$(1)/kernel.map -o $(1)/kernel.pass2 $(2) $(1)/ksyms.o
+	$(Q)$(NM) -n $(1)/kernel.pass2 | $(PYTHON) tools/ksyms.py | cmp - $(1)/ksyms.S
+	$(Q)mv $(1)/kernel.pass2 $(1)/kernel.elf
+endef
 $(B)/kernel.elf: $(KOBJS) boot/kernel.ld tools/ksyms.py
-	@echo '  LD      $@'
-	$(Q)$(PYTHON) tools/ksyms.py --empty > $(B)/ksyms0.S
-	$(Q)$(KCC) -c -o $(B)/ksyms0.o $(B)/ksyms0.S
-	$(Q)$(KLD) -T boot/kernel.ld -o $(B)/kernel.pass1 $(KOBJS) $(B)/ksyms0.o
-	$(Q)$(NM) -n $(B)/kernel.pass1 | $(PYTHON) tools/ksyms.py > $(B)/ksyms.S
-	$(Q)$(KCC) -c -o $(B)/ksyms.o $(B)/ksyms.S
-	$(Q)$(KLD) -T boot/kernel.ld -Wl,-Map=$(B)/kernel.map -o $(B)/kernel.pass2 $(KOBJS) $(B)/ksyms.o
-	$(Q)$(NM) -n $(B)/kernel.pass2 | $(PYTHON) tools/ksyms.py | cmp - $(B)/ksyms.S
-	$(Q)mv $(B)/kernel.pass2 $@
+	$(call link_kernel,$(B),$(KOBJS))
+
+# The kernel with a student's regions (tools/homeroom/course/boot.py).  From the environment: LAB_FILES, the files with regions,
+# LAB_OBJECTS, what was compiled in place of them, and LAB_OUT, the folder for the kernel.
+LAB_TREE    = $(filter-out $(LAB_FILES:%.c=$(B)/obj/%.o),$(KOBJS))
+.PHONY: lab-objects lab-kernel
+lab-objects: $(LAB_TREE) $(B)/flags $(B)/initramfs.cpio build/witness.so
+	@echo '$(LAB_TREE)'
+lab-kernel: $(LAB_TREE)
+	$(call link_kernel,$(LAB_OUT),$(LAB_TREE) $(LAB_OBJECTS))
 
 -include $(patsubst %.o,%.d,$(KOBJS))
 

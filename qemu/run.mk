@@ -83,6 +83,12 @@ $(FIREPLANE): $(FIREPLANE_SRCS) $(wildcard qemu/fireplane/*.h) include/uapi/fire
 	$(Q)$(HOSTCC) -std=gnu17 -O3 $(if $(findstring clang,$(HOSTCC)),,-flto=auto) -g -fPIC -shared -fvisibility=hidden $(WARN) $(if $(filter 1,$(WERROR)),-Werror) \
 	    -Iqemu/fireplane -Iinclude -o $@ $(FIREPLANE_SRCS) -lpthread
 
+# What the grader sees of a guest, a plugin of QEMU.
+build/witness.so: qemu/witness/witness.c qemu/fireplane/qemu_api.h | deps
+	@echo '  PLUGIN  $@'
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) -std=gnu17 -O3 -g -fPIC -shared -fvisibility=hidden $(WARN) $(if $(filter 1,$(WERROR)),-Werror) -Iqemu/fireplane -o $@ $<
+
 # The reference disk, a plugin of nbdkit.
 REFDISK := build/refdisk.so
 .PHONY: refdisk

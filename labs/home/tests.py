@@ -260,3 +260,17 @@ def affinity_beats_hysteresis(t):
     q.load[wanted] = percent(300)
     q.aff[wanted] = 1
     q.expect(t, [wanted], f"if the thread has an affinity to {wanted}")
+
+
+# ---- booted ------------------------------------------------------------------------------------
+
+
+def four_threads_on_each_of_six_boards(t):
+    run = t.kernel.boot("sf6800", "memcopy -t 24 -P 576 -i 60", drawn(t, 1, 1 << 30))
+    t.expect_own_memory("24 threads", run)
+
+
+def two_programs_share_the_boards(t):
+    one = "memcopy -t 12 -P 576 -i 60"
+    run = t.kernel.boot("sf6800", f"{one} & {one}; wait", drawn(t, 1, 1 << 30))
+    t.expect_own_memory("two programs of 12 threads each", run)

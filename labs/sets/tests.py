@@ -8,6 +8,7 @@ all that can be seen.  routed() is a model of the other rule.
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import groupby
 
 NONE = -1  # the default set; no binding
 DESTROYED, UNKNOWN, HOMELESS = -2, -3, 255
@@ -855,3 +856,46 @@ def interrupts_leave_cpus_that_go_off_line(t):
         cpu = drawn(t, 1, CPUS - 1)
         now = irqs.world.state[cpu]
         irqs.state(cpu, ONLINE if now != ONLINE else t.random.choice([OFFLINE, NOINTR]))
+
+
+# ---- booted: a Sun Fire 3800, two boards of four CPUs ------------------------------------------
+
+OUTSIDE = 0.1  # the greatest share of a set's accesses that is made outside the set (by the shell, by commands)
+RAN = 100_000  # the least number of accesses of a CPU that works
+PHASE = 10  # the least number of interrupts of a disk one after the other: fewer come from the start of the kernel
+
+
+def programs_stay_in_their_set(t):
+    cpus = sorted(t.random.sample(range(1, 8), 3))
+    command = f"psrset -c {' '.join(map(str, cpus))} && psrset -e 1 memcopy -t 8 -P 192 -i 60"
+    run = t.kernel.boot("sf3800", command, drawn(t, 1, 1 << 30))
+    work = [sum(row) for row in run.access]
+    inside = sum(work[cpu] for cpu in cpus)
+    good = min(work[cpu] for cpu in cpus) >= RAN and inside >= (1 - OUTSIDE) * sum(work)
+    wanted = f"many by each of the CPUs {cpus}, nearly none by others"
+    t.expect("accesses of 8 threads to memory, by CPU, as QEMU counts them", wanted, wanted if good else work)
+
+
+def disk_interrupts_leave_a_fenced_set(t):
+    """CPUs 4 to 7 read a disk, then another one while they are fenced off, and then the first one again."""
+    bytes_read = drawn(t, 20, 32)  # by each CPU, in units of 64 KiB
+
+    def read(disk, prefix, skip):
+        one = f"pbind -b $c $$ && dd if=/dev/{disk} of=/dev/null bs=64k skip=$((32 * c + {skip})) count={bytes_read}"
+        return f"for c in 4 5 6 7; do c=$c {prefix} sh -c '{one}' || exit 1; done"
+
+    steps = [
+        read("vda", "", 0),
+        "psrset -c 4-7 && psrset -f 1",
+        read("vdb", "psrset -e 1", 0),
+        "psrset -n 1",
+        read("vda", "psrset -e 1", 256),
+    ]
+    run = t.kernel.boot("sf3800", " && ".join(steps), drawn(t, 1, 1 << 30), disks=2)
+    phases = [[cpu for _, cpu in group] for _, group in groupby(run.interrupts, lambda interrupt: interrupt[0])]
+    found = [dict(sorted(Counter(phase).items())) for phase in phases if len(phase) >= PHASE]
+    own = [phase.keys() <= {4, 5, 6, 7} and len(phase) > 1 for phase in found]
+    away = [phase.keys() <= {0, 1, 2, 3} and len(phase) > 1 for phase in found]
+    wanted = "before: several of the CPUs 4 to 7; fenced off: several of 0 to 3; after that: several of 4 to 7"
+    good = len(found) == 3 and own[0] and away[1] and own[2]
+    t.expect("interrupts of disks by CPU, as QEMU sends them", wanted, wanted if good else found)

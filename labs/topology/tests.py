@@ -11,6 +11,8 @@ THEORY      Each test of lab.toml is a function here.  It draws a machine from `
 from dataclasses import dataclass, field
 from itertools import groupby
 
+from homeroom import acpi
+
 LOCAL, REMOTE = 10, 20  # synthetic distances
 CPUS_MAX = 256
 PIECES_MAX = 320
@@ -692,3 +694,45 @@ def any_machine(t):
                 for j, b in enumerate(firmware.domains()):
                     firmware.slit[a][b] = rows[i][j]
             _expect_machine(t, firmware, rows, firmware.cpu_nodes(), "of a machine with any tables")
+
+
+# ---- booted ------------------------------------------------------------------------------------
+
+SPILLS = 0.1  # the least share of a program's accesses that is to memory outside its board
+STRAY = 0.02  # the greatest share that is where it should not be
+
+
+def programs_use_the_memory_of_their_boards(t):
+    seed = drawn(t, 1, 1 << 30)
+    for machine, cpus in (("v880", 8), ("sf3800", 8), ("sf6800", 24)):
+        run = t.kernel.boot(machine, f"memcopy -t {cpus} -P {24 * cpus} -i 60", seed)
+        t.expect_own_memory(f"{cpus} threads on the machine {machine}", run)
+
+
+def so_they_do_on_18_boards(t):
+    run = t.kernel.boot("sf15k", "memcopy -t 72 -P 1728 -i 60", drawn(t, 1, 1 << 30))
+    t.expect_own_memory("72 threads on the machine sf15k", run)
+
+
+def full_board_falls_back_on_the_nearest(t):
+    """Six small boards in a ring.  The neighbours of the full board are not those that come first, or next, by number."""
+    n = 6
+    full = drawn(t, 1, n - 1)
+    ring = shuffled(t, [g for g in range(n) if g != full])
+    while {ring[0], ring[-1]} & {0, (full + 1) % n}:
+        t.random.shuffle(ring)
+    ring.append(full)
+    apart = [abs(ring.index(i) - ring.index(j)) for i in range(n) for j in range(n)]
+    distances = [[10 + 10 * min(d, n - d) for d in apart[i * n : i * n + n]] for i in range(n)]
+    command = f"sh -c 'pbind -b {4 * full} $$; exec memcopy -t 1 -i 1 -n 6m'; true"
+    run = t.kernel.boot("sf6800", command, drawn(t, 1, 1 << 30), memory="64M", acpi=acpi.slit(distances))
+    used = run.by_domain()[full]
+    shares = [used[g] / max(1, sum(used)) for g in range(n)]
+    near = shares[ring[0]] + shares[ring[-2]]
+    wanted = f"a part in the memory of {full}, the rest in that of {ring[0]} and {ring[-2]}"
+    found = ", ".join(f"{100 * share:.0f} % in that of {g}" for g, share in enumerate(shares))
+    t.expect(
+        f"accesses of a program on board {full} that needs more memory than the board has, as QEMU counts them",
+        wanted,
+        wanted if min(near, shares[full]) >= SPILLS and near + shares[full] >= 1 - STRAY else found,
+    )

@@ -80,6 +80,7 @@ class Builder:
     def __init__(self, lab: Lab, folder: Path) -> None:
         self._lab, self._folder = lab, folder
         self.program = folder / "program"
+        self.replaced: set[str] = set()  # files that build() has replaced by their skeletons
         recipe = f"lab-recipe-{lab.host}"
         status, text = self._run(["make", "-s", "--no-print-directory", recipe])
         lines = text.splitlines()
@@ -120,9 +121,9 @@ class Builder:
             raise LabError(f"cannot run {command[0]}: {error.strerror}") from error
         return done.returncode, done.stdout + done.stderr
 
-    def _compile(self, source: Path, name: str) -> tuple[Path, int | None, str]:
+    def _compile(self, source: Path, name: str, *more: str) -> tuple[Path, int | None, str]:
         made = self._folder / f"{name}.o"
-        return made, *self._run([*self._compiler, *self._flags, "-fmax-errors=10", "-c", str(source), "-o", str(made)])
+        return made, *self._run([*self._compiler, *self._flags, *more, "-fmax-errors=10", "-c", str(source), "-o", str(made)])
 
     def _trusted(self, source: Path, name: str) -> Path:
         """The object of a trusted source.  `name`: of the source, for the message."""
@@ -161,19 +162,28 @@ class Builder:
         refused = list(objects.refusals(made, skeletons[file], others, self._lab.beyond))
         return (skeletons[file], refused) if refused else (made, [])
 
+    def _students(
+        self, texts: dict[str, str], skeletons: dict[str, Path], kernel: list[Path]
+    ) -> tuple[dict[str, Path], list[str]]:
+        """The objects of all files with these texts, or their skeletons, and why; sets `replaced`."""
+        objs, faults = {}, []
+        for file in skeletons:
+            objs[file], wrong = self._student(file, texts, skeletons, kernel)
+            faults += wrong
+        self.replaced = {file for file, made in objs.items() if made == skeletons[file]}
+        return objs, faults
+
     def build(self, texts: dict[str, str]) -> list[str]:
         """Make `program` with these texts in the regions.  Returns why a file of them was replaced by its skeleton."""
         files = sorted({region.file for region in self._lab.regions})
         kernel = [self._trusted(TOP / source, source) for source in self._sources if source not in files]
         frame = [self._trusted(TOP / source, source) for source in (f"labs/{self._lab.name}/driver.c", "labs/sandbox.c")]
         skeletons = {file: self._trusted(self._written(file, {}, "skeleton"), f"{file} with the skeleton") for file in files}
-        objs, faults = {}, []
-        for file in files:
-            objs[file], wrong = self._student(file, texts, skeletons, kernel)
-            faults += wrong
+        objs, faults = self._students(texts, skeletons, kernel)
         status, text = self._link([*kernel, *frame, *objs.values()])
         if status != 0 and objs != skeletons:
             faults.append(f"the program does not link:\n{text}")
+            self.replaced = set(files)
             status, text = self._link([*kernel, *frame, *skeletons.values()])
         if status != 0:
             raise LabError(f"the program does not link with the skeleton:\n{text}")

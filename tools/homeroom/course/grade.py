@@ -3,8 +3,8 @@
 
 THEORY      In a lab (labs/NAME/lab.toml) a student writes regions of the kernel's files (regions.py).  build.py makes a
             program of them and of the kernel's other files.  Each test runs a new process of that program in a sandbox
-            (sandbox.py), asks it, and compares its answers with what this process expects.  The numbers of a test are drawn
-            from the seed; --term changes some of its rules (term.py).
+            (sandbox.py), asks it, and compares its answers with what this process expects.  Boot tests run machines (boot.py).
+            The numbers of a test are drawn from the seed; --term changes some of its rules (term.py).
             A missing tool, test or sandbox is a fault of the harness: then there is no results.json, so that a student does
             not get zero points for it.  Any other error is a fault of the submission: it does not compile, crashes, does not
             end, or answers what is wrong.  What is not usable of it is replaced by the skeleton.
@@ -23,6 +23,7 @@ from pathlib import Path
 
 from homeroom.course import lab as labs
 from homeroom.course import term
+from homeroom.course.boot import BootError, Kernel, KernelBuilder
 from homeroom.course.build import Builder, Submission, in_place, submitted
 from homeroom.course.lab import Lab, LabError
 from homeroom.course.sandbox import Child, ChildError, SandboxError
@@ -55,6 +56,8 @@ class Grader:
         self.lab, self.submission, self.seed, self.term_seed, self.out = lab, submission, seed, term_seed, out
         self.faults: list[str] = []  # of the submission
         self._files = files
+        self._kernel: Kernel | None = None  # made for the first boot test
+        self._kernel_faults: list[str] = []
 
     def _repeat_line(self, name: str) -> str:
         files = f" FILE={shlex.quote(' '.join(map(shell_word, self._files)))}" if self._files else ""
@@ -77,15 +80,33 @@ class Grader:
             "output": log[-OUTPUT_MAX:],
         }
 
+    def _drawn(self, test: labs.Test) -> tuple[str, dict[str, int]]:
+        """The seed of a test's numbers, and the lab's parameters."""
+        return f"{self.seed} {test.name}", term.values(self.lab, self.term_seed)
+
     def _run(self, test: labs.Test, function, program: Path) -> str | None:
         """What is wrong in a test; None if it passes."""
         try:
             with Child(program, self.lab.cpu_seconds) as child:
-                function(Trial(child, f"{self.seed} {test.name}", term.values(self.lab, self.term_seed)))
+                function(Trial(child, *self._drawn(test)))
         except (Wrong, ChildError) as wrong:
             return str(wrong)
         except (LookupError, TypeError, ValueError, ArithmeticError) as error:
             raise LabError(f"test {test.name} cannot go on: {error!r}") from error
+        return None
+
+    def _boot(self, test: labs.Test, function, texts: dict[str, str]) -> str | None:
+        """What is wrong in a boot test; None if it passes.  `texts`: of the regions, as the host tests had them."""
+        if self._kernel is None:
+            builder = KernelBuilder(self.lab, self.out / "kernel")
+            for name in builder.unsolved():
+                print(f"grade: the kernel that boots has the skeleton of the lab {name}")
+            self._kernel_faults = builder.build(texts)
+            self._kernel = Kernel(builder.elf, self.lab.boot_minstr * 10**6)
+        try:
+            function(Trial(self._kernel, *self._drawn(test)))
+        except (Wrong, BootError) as wrong:
+            return "\n".join([*self._kernel_faults, str(wrong)])
         return None
 
     def grade(self, only: str | None) -> list[dict]:
@@ -98,11 +119,16 @@ class Grader:
         for name in builder.unsolved():
             print(f"grade: this lab builds on the lab {name}, whose skeleton is still in place")
         self.faults = [*self.submission.faults, *builder.build(self.submission.texts)]
+        replaced = {region.name for region in self.lab.regions if region.file in builder.replaced}
+        texts = {name: text for name, text in self.submission.texts.items() if name not in replaced}
         passed: set[str] = set()
         entries = []
         for test in tests:
-            if only is None and test.needs and test.needs not in passed:
-                wrong = f"it needs {test.needs}, which failed"
+            lost = [name for name in self.lab.needed(test) if name not in passed]
+            if only is None and lost:
+                wrong = f"it needs {lost[0]}, which failed"
+            elif test.boot:
+                wrong = self._boot(test, getattr(functions, test.name), texts)
             else:
                 wrong = self._run(test, getattr(functions, test.name), builder.program)
             if wrong is None:

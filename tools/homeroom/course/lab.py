@@ -7,11 +7,15 @@ KEYS        title         of the lab
             leaderboard   title of the points on Gradescope's leaderboard, which shows them to all students
             spoilers      files and folders that retell the solution, or print it: a student's tree has none of them
             [[region]]    name: of the marks in the file; file: with the region; skeleton: what a student begins with
-            [[test]]      name: a function in labs/NAME/tests.py; points; title; needs: another test, without which it is lost;
+            [[test]]      name: a function in labs/NAME/tests.py; points; title; part: of the lab (by default its name);
+                          needs: a test, or a part (all host tests of it), or a list of these, without which it is lost;
+                          boot = true: it boots the kernel (boot.py), and is run only after what it needs;
                           beyond: its points come on top of the 100; visibility: to students, on Gradescope (visible)
             [[parameter]] what the term's seed changes: name; tree: the value in this tree; values, or between, the first and
                           the last: those of a term; handout: by value, or "any": what labs/NAME/README.md says (term.py)
             beyond        global names that a region may define, but need not: of the part beyond
+            boot_minstr   millions of instructions, of all CPUs, that a boot may take
+            forgeable     points of all boot tests: the most that code can forge in ring 0 after it has passed the host tests
             labs/NAME/driver.c calls the student's code for the tests (labs/sandbox.h).
 """
 
@@ -41,7 +45,9 @@ class Test:
     name: str
     points: int
     title: str
-    needs: str = ""
+    needs: tuple[str, ...] = ()
+    part: str = ""
+    boot: bool = False
     beyond: bool = False
     visibility: str = "visible"
 
@@ -58,6 +64,13 @@ class Lab:
     spoilers: tuple[str, ...] = ()
     parameters: tuple[term.Parameter, ...] = ()
     beyond: tuple[str, ...] = ()
+    boot_minstr: int = 0
+    forgeable: int = 0
+
+    def needed(self, test: Test) -> list[str]:
+        """The tests that a test needs."""
+        parts = {one.name for one in self.tests if one.part in test.needs and not (one.boot or one.beyond)}
+        return [one.name for one in self.tests if one.name in parts or one.name in test.needs]
 
     @property
     def folder(self) -> Path:
@@ -70,11 +83,16 @@ class Lab:
         spec.loader.exec_module(module)
         known = [test.name for test in self.tests]
         for test in self.tests:
-            if test.needs and test.needs not in known[: known.index(test.name)]:
-                raise LabError(f"labs/{self.name}/lab.toml: {test.name} needs {test.needs}, which is no test before it")
+            for need in test.needs:
+                if need not in known[: known.index(test.name)] and not any(need == one.part for one in self.tests):
+                    raise LabError(f"labs/{self.name}/lab.toml: {test.name} needs {need}: no part, and no test before it")
             if not callable(getattr(module, test.name, None)):
                 raise LabError(f"labs/{self.name}/lab.toml: labs/{self.name}/tests.py has no function {test.name}")
         return module
+
+
+def _test(lab: str, *, needs: str | list[str] = (), part: str = "", **keys) -> Test:
+    return Test(needs=(needs,) if isinstance(needs, str) else tuple(needs), part=part or lab, **keys)
 
 
 def names() -> list[str]:
@@ -96,7 +114,7 @@ def load(name: str) -> Lab:
     try:
         keys = tomllib.loads(path.read_text())
         keys["regions"] = tuple(Region(**region) for region in keys.pop("region"))
-        keys["tests"] = tuple(Test(**test) for test in keys.pop("test"))
+        keys["tests"] = tuple(_test(path.parent.name, **test) for test in keys.pop("test"))
         keys["parameters"] = tuple(term.parameter(**one) for one in keys.pop("parameter", ()))
         for name in ("spoilers", "beyond"):
             keys[name] = tuple(keys.get(name, ()))

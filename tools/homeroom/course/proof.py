@@ -5,7 +5,7 @@ THEORY      A row is a submission of a lab with what the grader must say of it:
 
             skeleton      no points
             solution      all points; with the part beyond, these too
-            mistake       all tests pass but those that it lists
+            mistake       all tests pass but those that it lists, and boot tests that need one of these
             term N        under the term's seed N: the solution of that term has all points, the tree's at most TREE_MAX, that
                           of the next term not all, the skeleton none
             Rows that held are kept in build/labs-proof, by a hash of the tree's files, so that a run that was stopped goes on.
@@ -66,8 +66,9 @@ def rows(lab: Lab) -> Iterator[Row]:
     if extra:
         yield Row(lab, "beyond", solution.beyond(lab, tree), f"{100 + extra} points", lambda r: r.points == 100 + extra)
     for title, (texts, fails) in solution.mistakes(lab).items():
+        fails = set(fails).union(test.name for test in lab.tests if test.boot and set(fails).intersection(lab.needed(test)))
         wanted = f"fails {', '.join(sorted(fails))}"
-        yield Row(lab, f"mistake: {title}", texts, wanted, lambda r, fails=fails: r.failed == set(fails))
+        yield Row(lab, f"mistake: {title}", texts, wanted, lambda r, fails=fails: r.failed == fails)
     for seed in TERMS if lab.parameters else ():
         other = next(n for n in range(seed + 1, seed + 99) if term.values(lab, n) != term.values(lab, seed))
         for name, texts, wanted, holds in (

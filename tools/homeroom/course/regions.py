@@ -90,6 +90,12 @@ def outside(text: str, name: str) -> str:
     return text
 
 
+def lines(text: str, name: str) -> set[int]:
+    """The numbers of all lines in regions, from 1 on."""
+    ends = [[text.count("\n", 0, at) + 1 for at in span] for span in spans(text, name).values()]
+    return {n for start, end in ends for n in range(start, end)}
+
+
 def refusals(text: str) -> Iterator[str]:
     """What a region must not have, a sentence for each."""
     joined = re.sub(r"\\[ \t]*\n", "", text)

@@ -36,6 +36,7 @@ WITHHELD = (
     ".gitlab-ci.yml",
     ".git-blame-ignore-revs",
     "tests/test_grade.py",
+    "tests/test_grade_boot.py",
     "tests/test_course_tools.py",
     "tests/synthetic.py",
     "tests/data/lab_cheats.toml",
