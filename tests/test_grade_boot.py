@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from homeroom.course import boot, build, lab, regions, solution
+from homeroom.course import boot, build, lab, solution
 from homeroom.course import grade as grader
 from homeroom.course.lab import Lab, LabError
 from homeroom.course.trial import Trial, Wrong

@@ -31,7 +31,7 @@ import struct
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from homeroom import guest, machine
