@@ -9,11 +9,13 @@ THEORY      Each test of lab.toml is a function here.  It draws a machine from `
 """
 
 from dataclasses import dataclass, field
-from itertools import groupby
 
 from homeroom import acpi
 
 LOCAL, REMOTE = 10, 20  # synthetic distances
+DESCENDING, FIRST_CPU = 1, 2  # values of bare_order, a parameter of lab.toml
+ABOVE, NODE_0 = 1, 2  # values of unnamed
+DOWN, BOTH_WAYS = 1, 2  # values of circle
 CPUS_MAX = 256
 PIECES_MAX = 320
 LEVELS_MAX = 8
@@ -59,6 +61,7 @@ class Firmware:
     """A machine and its tables.  Memory ranges are (first unit, number of units)."""
 
     unit: int  # bytes
+    term: dict  # the rules
     cpus: list = field(default_factory=list)  # (APIC id, domain), by CPU id
     absent: list = field(default_factory=list)  # CPUs of the SRAT that do not exist
     installed: list = field(default_factory=list)
@@ -79,22 +82,26 @@ class Firmware:
         return {u: {d for base, n, d in self.entries if base <= u < base + n} for u in units}
 
     def owners(self):
-        """By installed unit: the domain that owns it.  An unclaimed unit goes to the domain below it, or else to the first."""
-        owners, below = {}, None
-        for unit, domains in self.claimed().items():
-            below = next(iter(domains)) if domains else below
-            owners[unit] = below
-        first = next(domain for domain in owners.values() if domain is not None)
-        return {unit: first if domain is None else domain for unit, domain in owners.items()}
+        """By installed unit, in ascending order: the domain that owns it, as the term says if no entry claims it."""
+        claimed, first = self.claimed(), self.memory_domains()[0]
+        owners, neighbour = {}, first
+        for unit, domains in reversed(claimed.items()) if self.term["unnamed"] == ABOVE else claimed.items():
+            if domains and self.term["unnamed"] != NODE_0:
+                neighbour = min(domains)
+            owners[unit] = min(domains, default=neighbour)
+        return {unit: owners[unit] for unit in claimed}
 
     def memory_domains(self):
         """The domains with memory, by ascending lowest address."""
-        return list(dict.fromkeys(self.owners().values()))
+        return list(dict.fromkeys(domain for domains in self.claimed().values() for domain in domains))
 
     def domains(self):
         """The domain of each node; a machine with one node has domain 0."""
         with_memory = self.memory_domains()
-        all_domains = with_memory + sorted({domain for _, domain in self.cpus} - set(with_memory))
+        bare = [domain for domain in dict.fromkeys(domain for _, domain in self.cpus) if domain not in with_memory]
+        if self.term["bare_order"] != FIRST_CPU:
+            bare.sort(reverse=self.term["bare_order"] == DESCENDING)
+        all_domains = with_memory + bare
         return all_domains if len(all_domains) > 1 else [0]
 
     def fault(self):
@@ -154,7 +161,7 @@ class Firmware:
 
 def _firmware(t):
     """An empty machine.  Its unit of memory is so large that addresses need more than 32 bits."""
-    return Firmware(unit=4096 * drawn(t, 1 << 14, 1 << 18))
+    return Firmware(4096 * drawn(t, 1 << 14, 1 << 18), t.term)
 
 
 def _add_cpus(t, firmware, domains, least=1, most=4):
@@ -330,13 +337,20 @@ def _synthetic(n):
 
 
 def _sound(t, n, local=None):
-    """A matrix without a flaw, with different remote distances."""
+    """A matrix without a flaw, with different remote distances.  One of them is the greatest that there can be."""
     local = drawn(t, 5, 60) if local is None else local
     rows = [[local] * n for _ in range(n)]
     for i in range(n):
         for j in range(i):
             rows[i][j] = rows[j][i] = drawn(t, local + 1, 254)
+    i, j = _pair(t, n)
+    rows[i][j] = rows[j][i] = 254
     return rows
+
+
+def _copied(t, rows):
+    """The distances of a SLIT as they are used."""
+    return [[min(distance, t.term["far_most"]) for distance in row] for row in rows]
 
 
 def _ask_distances(t, domains, slit, hmat=()):
@@ -348,12 +362,12 @@ def _ask_distances(t, domains, slit, hmat=()):
     return bool(uniform), rows_of(values, len(domains)), notes(t)
 
 
-def _expect_accepted(t, domains, slit, expected, when):
+def _expect_accepted(t, domains, slit, expected, when, equal=False):
     """The SLIT is used without a line on the console; the distances of the nodes are `expected`."""
     uniform, found, lines = _ask_distances(t, domains, slit)
     t.expect(f"lines on the console {when}", [], lines)
     t.expect(f"distances of the nodes {when}", expected, found)
-    t.expect(f"whether all memory is equally far {when}", False, uniform)
+    t.expect(f"whether all memory is equally far {when}", equal, uniform)
 
 
 def _expect_rejected(t, domains, slit, line, when):
@@ -381,16 +395,20 @@ def slit_is_read_by_domain(t):
         for i in range(n):
             for j in range(n):
                 slit[domains[i]][domains[j]] = expected[i][j]
-        _expect_accepted(t, domains, slit, expected, f"if the nodes are the domains {domains} of {size}")
+        _expect_accepted(t, domains, slit, _copied(t, expected), f"if the nodes are the domains {domains} of {size}")
 
 
 def slit_with_one_asymmetry_is_rejected(t):
     for n in (2, drawn(t, 4, 18)):
         slit = _sound(t, n)
         i, j = _pair(t, n)
-        slit[i][j] = slit[j][i] = drawn(t, 100, 200)
-        slit[i][j] += t.random.choice([-1, 1])
+        slit[j][i] = drawn(t, 100, min(200, t.term["far_most"] - 1))
+        slit[i][j] = slit[j][i] + t.random.choice([-1, 1])
         _expect_rejected(t, range(n), slit, ASYMMETRIC, f"if {i} to {j} is {slit[i][j]}, and {j} to {i} is {slit[j][i]}")
+        slit[i][j], slit[j][i] = t.term["far_most"], 255
+        _expect_accepted(
+            t, range(n), slit, _copied(t, slit), f"if {i} to {j} is {slit[i][j]}, and {j} to {i} is {slit[j][i]}"
+        )
 
 
 def slit_with_different_local_distances_is_rejected(t):
@@ -419,8 +437,9 @@ def first_flaw_is_named(t):
     i, j, k, m = t.random.sample(range(n), 4)
     slit[i][j] = slit[j][i] = slit[0][0] - 1
     slit[k][k] += 1
+    slit[k][m] = slit[m][k] = 100
     _expect_rejected(t, range(n), slit, DIAGONAL, "if local distances differ, and remote memory is nearer")
-    slit[k][m] = slit[m][k] - 1
+    slit[k][m] -= 1
     _expect_rejected(t, range(n), slit, ASYMMETRIC, "if it is also not symmetric")
 
 
@@ -435,12 +454,11 @@ def slit_that_leaves_out_a_domain_is_rejected(t):
 
 
 def equal_slit_means_that_locality_does_not_matter(t):
-    n, value = drawn(t, 2, 18), drawn(t, 1, 200)
-    uniform, found, lines = _ask_distances(t, range(n), [[value] * n] * n)
-    t.expect(f"lines on the console if all distances are {value}", [], lines)
-    t.expect(f"whether all memory is equally far if all distances are {value}", True, uniform)
-    t.expect(f"distances of the nodes if all distances are {value}", [[value] * n] * n, found)
-    n = drawn(t, 4, 18)
+    n = drawn(t, 2, 18)
+    for value in (drawn(t, 1, 100), 255):
+        slit = [[value] * n] * n
+        _expect_accepted(t, range(n), slit, _copied(t, slit), f"if all distances are {value}", equal=True)
+    n, value = drawn(t, 4, 18), drawn(t, 1, 100)
     slit = [[value] * n for _ in range(n)]
     i, j = _pair(t, n)
     slit[i][j] = slit[j][i] = value + 1
@@ -449,8 +467,8 @@ def equal_slit_means_that_locality_does_not_matter(t):
 
 def zeros_take_the_opposite_direction(t):
     n = drawn(t, 4, 18)
-    expected = _sound(t, n)
-    slit = [list(row) for row in expected]
+    slit = _sound(t, n)
+    expected = _copied(t, slit)
     for i in range(n):
         for j in range(i):
             if t.random.random() < 0.4 or (i, j) in ((1, 0), (n - 1, 1)):
@@ -463,34 +481,30 @@ def zeros_take_the_opposite_direction(t):
 
 def zeros_of_a_pair_are_the_greatest_distance(t):
     n = drawn(t, 5, 18)
-    expected = _sound(t, n)
-    (i, j), far = _pair(t, n), drawn(t, 200, 254)
+    (i, j), far = _pair(t, n), drawn(t, 245, 254)
     k = t.random.choice([x for x in range(n) if x not in (i, j)])
-    for a in range(n):
-        for b in range(n):
-            if a != b and (a, b) not in ((i, k), (k, i)):
-                expected[a][b] = min(expected[a][b], far)
-    expected[i][k] = expected[k][i] = far
-    slit = [list(row) for row in expected]
+    slit = [[min(distance, far) for distance in row] for row in _sound(t, n)]
+    slit[i][k] = slit[k][i] = slit[i][j] = slit[j][i] = far
+    expected = _copied(t, slit)
     slit[i][j] = slit[j][i] = 0
-    expected[i][j] = expected[j][i] = far
     _expect_accepted(t, range(n), slit, expected, f"if {i} and {j} have no distance")
 
 
 def zeros_of_local_distances_are_filled(t):
     n = drawn(t, 4, 18)
-    expected = _sound(t, n)
-    slit = [list(row) for row in expected]
+    slit = _sound(t, n)
+    expected = _copied(t, slit)
     for i in t.random.sample(range(n), n - 1):
         slit[i][i] = 0
     _expect_accepted(t, range(n), slit, expected, "if one local distance is given")
-    far = max(flat(slit[i][:i] for i in range(n)))
+    far = max(flat(expected))
     for i in range(n):
         slit[i][i], expected[i][i] = 0, far // 2
     _expect_accepted(t, range(n), slit, expected, f"if no local distance is given, and the greatest is {far}")
     for local in (drawn(t, 10, 100), drawn(t, 128, 254)):
         slit = [[local if i == j else 0 for j in range(n)] for i in range(n)]
-        expected = [[local if i == j else min(2 * local, 254) for j in range(n)] for i in range(n)]
+        used = min(local, t.term["far_most"])
+        expected = [[used if i == j else min(2 * used, 254) for j in range(n)] for i in range(n)]
         _expect_accepted(t, range(n), slit, expected, f"if only the local distance {local} is given")
 
 
@@ -503,7 +517,7 @@ def hmat_must_pass_the_same_checks(t):
     expected = [[ps[a][b] // 10000 for b in domains] for a in domains]
     t.expect("distances and lines with an HMAT", (False, expected, []), _ask_distances(t, domains, [], ps))
     flawed = _sound(t, n)
-    flawed[0][1] = 255
+    flawed[0][1], flawed[1][0] = 99, 100
     t.expect(
         "distances and lines with an HMAT and a SLIT that is not symmetric",
         (False, expected, [ASYMMETRIC]),
@@ -530,17 +544,21 @@ class Grouping:
         n = len(self.rows)
         t.child.ask("group", n, n, len(self.cpu_node), *flat(self.rows), *self.cpu_node)
 
-    def near(self, g):
-        """All lgroups: first g, then by distance; equals in the order g + 1, g + 2 .. around the circle."""
+    def near(self, g, term):
+        """All lgroups: first g, then by distance; equals in the order of the circle."""
         n = len(self.rows)
-        circle = [(g + i) % n for i in range(1, n)]
-        by_distance = {distance: [h for h in circle if self.rows[g][h] == distance] for distance in sorted(self.rows[g])}
-        return [g, *flat(by_distance.values())]
+        up, down = [(g + i) % n for i in range(1, n)], [(g - i) % n for i in range(1, n)]
+        circle = {DOWN: down, BOTH_WAYS: list(dict.fromkeys(flat(zip(up, down, strict=True))))}.get(term["circle"], up)
+        return [g, *sorted(circle, key=lambda h: self.rows[g][h])]
 
-    def levels(self, g):
+    def levels(self, g, term):
         """The lgroups of each level."""
-        others = self.near(g)[1:]
-        levels = [[g], *(list(group) for _, group in groupby(others, key=lambda h: self.rows[g][h]))]
+        levels = [[g]]
+        for h in self.near(g, term)[1:]:
+            first = levels[-1][0]
+            if first == g or self.rows[g][h] > self.rows[g][first] + term["level_width"]:
+                levels.append([])
+            levels[-1].append(h)
         first, last = levels[: LEVELS_MAX - 1], levels[LEVELS_MAX - 1 :]
         return [*first, flat(last)] if last else first
 
@@ -562,7 +580,7 @@ def _expect_near(t, grouping, when):
     lgrps, *near = t.child.ask("near")
     t.expect(f"lgroups {when}", n, lgrps)
     for g, found in enumerate(rows_of(near, n)):
-        t.expect(f"near[{g}] {when}; its distances are {grouping.rows[g]}", grouping.near(g), found)
+        t.expect(f"near[{g}] {when}; its distances are {grouping.rows[g]}", grouping.near(g, t.term), found)
 
 
 def _levels(t, n):
@@ -579,14 +597,14 @@ def _levels(t, n):
 
 def _expect_ends(t, grouping, when):
     for g, found in enumerate(_levels(t, len(grouping.rows))):
-        sizes = [len(level) for level in grouping.levels(g)]
+        sizes = [len(level) for level in grouping.levels(g, t.term)]
         expected = [sum(sizes[: k + 1]) for k in range(len(sizes))]
         t.expect(f"level_end[{g}] {when}; its distances are {grouping.rows[g]}", expected, [end for end, _ in found])
 
 
 def _expect_cpus(t, grouping, when):
     for g, found in enumerate(_levels(t, len(grouping.rows))):
-        expected = [[c for c, node in enumerate(grouping.cpu_node) if node in level] for level in grouping.levels(g)]
+        expected = [[c for c, node in enumerate(grouping.cpu_node) if node in level] for level in grouping.levels(g, t.term)]
         cpus = [cpus for _, cpus in found]
         t.expect(f"CPUs of the levels of lgroup {g} {when}; its distances are {grouping.rows[g]}", expected, cpus)
 
@@ -605,9 +623,22 @@ def _few_distances(t, n, kinds):
     return rows
 
 
+def _close_distances(t, n, pairs):
+    """Distances in pairs that may be in one level; the next pair is farther by 1."""
+    width, first = t.term["level_width"], drawn(t, 11, 180)
+    values = [first + k * (width + 1) + more for k in range(pairs) for more in {0, width}]
+    rows = [[LOCAL] * n for _ in range(n)]
+    for i in range(n):
+        for j in range(i):
+            rows[i][j] = rows[j][i] = t.random.choice(values)
+    rows[0][1] = rows[1][0] = first
+    rows[0][2] = rows[2][0] = first + width
+    return rows
+
+
 def _all_different(t, n):
-    """Distances that are different in each row."""
-    values = t.random.sample(range(11, 255), n | 1)
+    """Distances of which no two in a row may be in one level."""
+    values = t.random.sample(range(11, 255, t.term["level_width"] + 1), n | 1)
     rows = [[LOCAL] * n for _ in range(n)]
     for i in range(n):
         for j in range(n):
@@ -637,28 +668,30 @@ def rotation_holds_within_each_distance(t):
 
 def levels_end_where_the_distance_changes(t):
     for n, kinds in ((18, 1), (drawn(t, 10, 24), 2), (drawn(t, 20, 40), 4)):
-        grouping = Grouping(_few_distances(t, n, kinds), _random_cpus(t, n, n))
-        grouping.expect_ends(t, f"with {kinds} remote distances")
+        for draw in (_few_distances, _close_distances):
+            Grouping(draw(t, n, kinds), _random_cpus(t, n, n)).expect_ends(t, "with few remote distances")
 
 
 def levels_have_the_cpus_of_their_lgroups(t):
     for n, cpus in ((drawn(t, 10, 18), 72), (64, CPUS_MAX), (drawn(t, 10, 18), 6)):
-        grouping = Grouping(_few_distances(t, n, drawn(t, 2, 4)), _random_cpus(t, n, cpus))
+        grouping = Grouping(_close_distances(t, n, drawn(t, 2, 4)), _random_cpus(t, n, cpus))
         grouping.expect_cpus(t, f"with {cpus} CPUs")
 
 
 def distances_beyond_the_eighth_join_the_last_level(t):
     for n in (LEVELS_MAX, LEVELS_MAX + 1, drawn(t, 12, 30)):
-        grouping = Grouping(_all_different(t, n), _random_cpus(t, n, 2 * n))
-        grouping.expect_ends(t, f"with {n} distances")
-        grouping.expect_cpus(t, f"with {n} distances")
+        for rows in (_all_different(t, n), _close_distances(t, n, 10)):
+            grouping = Grouping(rows, _random_cpus(t, n, 2 * n))
+            grouping.expect_ends(t, f"with {n} lgroups")
+            grouping.expect_cpus(t, f"with {n} lgroups")
 
 
 # ---- whole machines ----------------------------------------------------------------------------
 
 
 def _expect_machine(t, firmware, rows, cpus, when):
-    """Nodes as drawn, and lgroups with the distances `rows` of nodes."""
+    """Nodes as drawn, and lgroups with the distances `rows` of nodes, as the SLIT has them."""
+    rows = _copied(t, rows)
     firmware.expect_nodes(t, when)
     _, *latencies = t.child.ask("latencies")
     t.expect(f"distances of the nodes {when}", rows, rows_of(latencies, len(rows)))
