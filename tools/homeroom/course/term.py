@@ -2,7 +2,7 @@
 """term.py - what the term's seed changes: numbers and rules of the labs.
 
 THEORY      A lab has parameters (`[[parameter]]` in labs/NAME/lab.toml).  Each has the value of the kernel in this tree, and
-            other values, of which the term's seed draws one.  The seed stands in the file `term.toml` of labs/, which only a
+            other values, of which the term's seed draws one.  The seed stands in a file of labs/ (FILE), which only a
             student's tree has; without it, and with --term 0, all parameters have the tree's value.
             The tests of a lab read the values (`t.term`), and its handout has a sentence for each.  So a solution of the
             tree, or of another term, is wrong.
