@@ -3,7 +3,7 @@
 
 THEORY      The model of a board is the set of its free frames.  That is enough to know its lists: if free buddies always
             merge, the free blocks are the largest aligned blocks of free frames (blocks_of).  Which of several blocks of
-            one order is taken, and which half of a split one, is left to the student's code: the model takes note of it.
+            one order is taken is left to the student's code: the model takes note of it.
 Each function is a test of lab.toml.  It draws its numbers from `t.random`, and asks the student's code through `t.child`.
 """
 
@@ -11,7 +11,8 @@ from homeroom.course.trial import Wrong
 
 MAX_ORDER, BLOCK = 10, 1 << 10  # a block of 4 MiB has 1024 frames
 FRAMES = 32 * BLOCK  # of the machine
-MAGAZINE, BATCH = 64, 32
+MAGAZINE, BATCH = 64, 32  # PAGE_MAG, PAGE_MAG_BATCH
+UPPER, SINGLES_UPPER = 1, 2  # values of half, a parameter of lab.toml
 NONE = (1 << 64) - 1
 FREE = 1 << 0  # PG_FREE
 NEAR, STRICT = 0, 1
@@ -83,7 +84,7 @@ class Machine:
     """Boards with frames, and a CPU on each.  The one that runs is `cpu`, whose number is its board's."""
 
     def __init__(self, t, boards):
-        self.t, self.ask, self.cpu = t, t.child.ask, 0
+        self.t, self.ask, self.term, self.cpu = t, t.child.ask, t.term, 0
         self.boards = [Board(node) for node in range(boards)]
         self.magazines = [[] for _ in range(boards)]
         self.used = {}  # by first frame: the order of a block in use
@@ -175,8 +176,9 @@ class Machine:
 
     # ---- blocks of a board, without magazines ----
 
-    def take(self, node, order, smallest_first=True):
-        """block_take() of a board.  Returns the first frame, or NONE.  `smallest_first`: check which block is split."""
+    def take(self, node, order, smallest_first=True, right_half=False):
+        """block_take() of a board.  Returns the first frame, or NONE.  `smallest_first`: check which block is split;
+        `right_half`: and which part of it is taken."""
         board, what = self.boards[node], f"block_take() of order {order} from board {node}"
         first, flags = self.ask("take", node, order, 1)
         sizes = board.blocks()
@@ -185,10 +187,14 @@ class Machine:
             return NONE
         self._note(first, order, board, what)
         self.expect(f"flags of the head after {what}", 0, flags)
-        within = [o for o, found in enumerate(sizes) for f in found if f <= first < f + (1 << o)]
+        size, start = next((o, f) for o, found in enumerate(sizes) for f in found if f <= first < f + (1 << o))
         smallest = next(o for o in range(order, MAX_ORDER + 1) if sizes[o])
         if smallest_first:
-            self.expect(f"order of the free block from which {what} is cut", smallest, within[0])
+            self.expect(f"order of the free block from which {what} is cut", smallest, size)
+        upper = {UPPER: True, SINGLES_UPPER: order == 0}.get(self.term["half"])
+        if right_half and upper is not None:
+            right = start + (1 << size) - (1 << order) if upper else start
+            self.expect(f"first frame of {what}, cut from the block of order {size} at {start}", right, first)
         self.used[first] = order
         return first
 
@@ -203,8 +209,10 @@ class Machine:
         """The board whose frames an allocation must get; None: there is none."""
         if order == 0 and node == self.cpu and self.magazines[self.cpu]:
             return self.boards[node]
-        nodes = [node] if flags & STRICT else [node, *self.boards[node].near]
-        return next((self.boards[n] for n in nodes if self.boards[n].has_block(order)), None)
+        asked = self.boards[node]
+        others = [] if flags & STRICT else [self.boards[n] for n in asked.near if n != node]
+        sources = [asked, *(other for other in others if len(other.free) > self.term["reserve"])]
+        return next((board for board in sources if board.has_block(order)), None)
 
     def alloc(self, node, order=0, flags=NEAR):
         """page_alloc().  Returns the first frame, or NONE."""
@@ -233,7 +241,7 @@ class Machine:
     def filled(self, few_free, taken, what):
         """The magazine of the running CPU was empty and has been filled; `taken` are frames that left it since."""
         board = self.boards[self.cpu]
-        want = min(1 if few_free else BATCH, len(board.free))
+        want = min(1 if few_free else self.term["batch"], len(board.free))
         now = self.ask("magazine", self.cpu)
         self.expect(f"frames in the magazine of CPU {self.cpu} after {what}", want - len(taken), len(now))
         self.expect(f"different frames in that magazine after {what}", len(now), len(set(now) - set(taken)))
@@ -247,6 +255,8 @@ class Machine:
         self.expect(f"frames in the magazine of CPU {self.cpu} after {what}", keep + len(pushed), len(now))
         kept = set(now) - set(pushed)
         self.expect(f"frames in that magazine that were in it before {what}", keep, len(kept & set(before)))
+        if self.term["oldest_drained"]:
+            self.expect(f"frames in that magazine, the next one last, after {what}", before[len(before) - keep :] + pushed, now)
         self.boards[self.cpu].put(set(before) - kept)
         self.magazines[self.cpu] = now
 
@@ -337,6 +347,11 @@ def small_machine(t, boards, frames):
     return m
 
 
+def with_reserve(t, least, most):
+    """A number of frames of a board, of which so many may go to other boards."""
+    return t.term["reserve"] + drawn(t, least, most)
+
+
 def set_random_near(t, m, boards=None):
     """Each board has an own order of the others, which is not that of their numbers."""
     boards = list(range(len(m.boards))) if boards is None else boards
@@ -354,7 +369,7 @@ def split_leaves_the_other_halves(t):
     m = Machine(t, MAX_ORDER + 1)
     for order, first in zip(shuffled(t, range(MAX_ORDER + 1)), places(t, MAX_ORDER + 1), strict=True):
         m.add(order, [(MAX_ORDER, first)])
-        m.take(order, order)
+        m.take(order, order, right_half=True)
         m.expect_lists(order, f"after a block of order {order} was taken from one of order {MAX_ORDER}")
 
 
@@ -362,8 +377,8 @@ def smallest_block_first(t):
     m = Machine(t, 1)
     orders = sorted(t.random.sample(range(MAX_ORDER + 1), 6))
     m.add(0, [(order, first) for order, first in zip(shuffled(t, orders), places(t, 6), strict=True)])
-    for order in [*shuffled(t, orders[:4]), *(drawn(t, 0, 5) for _ in range(40))]:
-        m.take(0, order)
+    for order in [*shuffled(t, orders[:4]), 0, *(drawn(t, 0, 5) for _ in range(40))]:
+        m.take(0, order, right_half=True)
         m.expect_lists(0, f"after a block of order {order} was taken")
 
 
@@ -505,16 +520,17 @@ def an_empty_magazine_is_filled(t):
     for cpu in shuffled(t, range(4)):
         fill(m, cpu)
         m.expect_lists(cpu, "after magazine_fill()")
-        for _ in range(BATCH):
+        batch = t.term["batch"]
+        for _ in range(batch):
             m.alloc(cpu)
-        m.expect_magazine(cpu, f"after {BATCH} allocations")
+        m.expect_magazine(cpu, f"after {batch} allocations")
         fill(m, cpu)
         m.expect_all_lists("after magazine_fill() once more")
 
 
 def a_poor_board_fills_what_it_has(t):
-    m = Machine(t, 3)
-    sizes = shuffled(t, [0, drawn(t, 1, BATCH // 2), drawn(t, BATCH // 2 + 1, BATCH - 1)])
+    m, batch = Machine(t, 3), t.term["batch"]
+    sizes = shuffled(t, [0, drawn(t, 1, batch // 2), drawn(t, batch // 2 + 1, batch - 1)])
     for node, (size, first) in enumerate(zip(sizes, places(t, 3), strict=True)):
         m.add(node, cut(first + drawn(t, 0, 900), size))
     for cpu in range(3):
@@ -566,14 +582,14 @@ def locks(m):
 
 
 def a_batch_costs_one_lock(t):
-    m = machine(t, 2, 1)
+    m, batch = machine(t, 2, 1), t.term["batch"]
     for cpu in range(2):
         fill(m, cpu)
         what = "holds of the node's lock, and the change of nfree_pages and of the node's counts under it,"
-        m.expect(f"{what} in magazine_fill()", (1, {cpu: (1, -BATCH, 0)}), locks(m))
-        keep = drawn(t, 0, BATCH - 1)
+        m.expect(f"{what} in magazine_fill()", (1, {cpu: (1, -batch, 0)}), locks(m))
+        keep = drawn(t, 0, batch - 1)
         m.ask("drain", cpu, keep)
-        m.expect(f"{what} in magazine_drain() from {BATCH} to {keep}", (1, {cpu: (1, BATCH - keep, 0)}), locks(m))
+        m.expect(f"{what} in magazine_drain() from {batch} to {keep}", (1, {cpu: (1, batch - keep, 0)}), locks(m))
         m.drained(keep, [], f"magazine_drain() to {keep}")
         m.expect_lists(cpu, "after that")
 
@@ -602,7 +618,7 @@ def the_nearest_board_next(t):
     boards = 6
     m = Machine(t, boards + 1)  # the last board has a CPU and no memory
     for node, first in enumerate(places(t, boards)):
-        m.add(node, cut(first + 3, drawn(t, 130, 250)))
+        m.add(node, cut(first + 3, with_reserve(t, 130, 250)))
     set_random_near(t, m, list(range(boards)))
     m.run(boards)
     for _ in range(2):
@@ -610,7 +626,7 @@ def the_nearest_board_next(t):
     asked = drawn(t, 0, boards - 1)
     for node in m.boards[asked].near:
         for order in (7, 0):  # a board may have frames and no block
-            while m.boards[node].has_block(order):
+            while m.source(asked, order, NEAR) is m.boards[node]:
                 m.alloc(asked, order)
             m.alloc(asked, 7)
         m.expect_all_lists(f"after board {node} was used up")
@@ -626,7 +642,7 @@ def the_nearest_board_next(t):
 
 
 def strict_takes_no_other_board(t):
-    m = small_machine(t, 4, drawn(t, 150, 300))
+    m = small_machine(t, 4, with_reserve(t, 150, 300))
     asked, other = t.random.sample(range(4), 2)
     m.run(other)
     empty(m, [asked])
@@ -639,7 +655,7 @@ def strict_takes_no_other_board(t):
 
 
 def allocations_are_counted(t):
-    m = small_machine(t, 5, drawn(t, 130, 200))
+    m = small_machine(t, 5, with_reserve(t, 130, 200))
     for node in shuffled(t, range(5))[:3]:
         m.run(t.random.choice([other for other in range(5) if other != node]))
         empty(m, [node])
@@ -712,7 +728,7 @@ def bins_give_way(t):
 
 
 def locks_guard_the_lists(t):
-    m = small_machine(t, 4, drawn(t, 150, 300))
+    m = small_machine(t, 4, with_reserve(t, 150, 300))
     for asked in shuffled(t, range(4))[:3]:
         cpu = t.random.choice([node for node in range(4) if node != asked])
         m.run(cpu)
