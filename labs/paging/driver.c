@@ -10,6 +10,11 @@
 #include "pages/paging.h"
 #include "pages/throttle.h"
 
+/* The part beyond; NULL if the student has not written it. */
+__attribute__((weak)) enum page_verdict paging_judge_middle(const struct paging *p,
+                                                            const struct page_seen *s,
+                                                            uint64_t free, uint32_t po_share);
+
 static struct paging paging;
 static struct writebehind writebehind;
 
@@ -54,20 +59,38 @@ static void percent(const uint64_t *arg, size_t n)
         sandbox_answer(paging_percent(&paging, arg[i]));
 }
 
+static struct page_seen seen_page(const uint64_t *arg)
+{
+    return (struct page_seen){
+        .kind = (enum page_kind)arg[0],
+        .busy = arg[1] != 0,
+        .referenced = arg[2] != 0,
+        .dirty = arg[3] != 0,
+        .spaces = (uint32_t)arg[4],
+    };
+}
+
 /* judge: kind, busy, referenced, dirty, spaces, hand, free pages, po_share; and so on.  Answers verdicts. */
 static void judge(const uint64_t *arg, size_t n)
 {
     for (size_t i = 0; i + 8 <= n; i += 8) {
-        struct page_seen seen = {
-            .kind = (enum page_kind)arg[i],
-            .busy = arg[i + 1] != 0,
-            .referenced = arg[i + 2] != 0,
-            .dirty = arg[i + 3] != 0,
-            .spaces = (uint32_t)arg[i + 4],
-        };
+        struct page_seen seen = seen_page(arg + i);
 
         sandbox_answer(
             paging_judge(&paging, &seen, (enum hand)arg[i + 5], arg[i + 6], (uint32_t)arg[i + 7]));
+    }
+}
+
+/*
+ * middle: kind, busy, referenced, dirty, spaces, free pages, po_share; and so on.  Answers verdicts; none: the part
+ * beyond is not written.
+ */
+static void middle(const uint64_t *arg, size_t n)
+{
+    for (size_t i = 0; paging_judge_middle != NULL && i + 7 <= n; i += 7) {
+        struct page_seen seen = seen_page(arg + i);
+
+        sandbox_answer(paging_judge_middle(&paging, &seen, arg[i + 5], (uint32_t)arg[i + 6]));
     }
 }
 
@@ -127,6 +150,7 @@ const struct sandbox_op sandbox_ops[] = {
     {"goal", goal},
     {"percent", percent},
     {"judge", judge},
+    {"middle", middle},
     {"put", put},
     {"throttle_stops", throttle_stops},
     {"throttle_goes", throttle_goes},

@@ -11,7 +11,7 @@ from math import ceil, floor
 
 PAGE = 4096  # bytes
 KINDS = {"file": 0, "exec": 1, "anon": 2}
-FRONT, BACK = "front", "back"
+FRONT, BACK, MIDDLE = "front", "back", "middle"
 HANDS = {FRONT: 0, BACK: 1}
 VERDICTS = ["skip", "clear", "keep", "free", "push"]
 SHARE = 8  # po_share
@@ -33,7 +33,7 @@ def in_words(numbers):
 
 # What a value of 0 becomes, and one that does not fit.  A rule sees what the rules above it have left.
 DEFAULTS = {
-    "lotsfree": lambda v: max(v["physmem"] // 64, 512 * 1024 // v["page_size"]),
+    "lotsfree": lambda v: max(v["physmem"] // v["lotsfree_part"], 512 * 1024 // v["page_size"]),
     "desfree": lambda v: v["lotsfree"] // 2,
     "minfree": lambda v: v["desfree"] // 2,
     "throttlefree": lambda v: v["minfree"],
@@ -77,16 +77,21 @@ def in_force(memory, given):
     return {name: v[name] for name in FIELDS}
 
 
+def machine(t, least, most, **others):
+    """A machine with `least` to `most` bytes of memory."""
+    page, part = t.random.choice([4096, 8192]), t.term["lotsfree_part"]
+    physmem = drawn(t, least // page, most // page)
+    return {"physmem": physmem, "page_size": page, "lotsfree_part": part, "priority_paging": 0, **others}
+
+
 def small_memory(t, **others):
-    """A machine on which 512 KiB are more than a 64th of memory."""
-    page = t.random.choice([4096, 8192])
-    return {"physmem": drawn(t, (12 << 20) // page, (31 << 20) // page), "page_size": page, "priority_paging": 0, **others}
+    """A machine on which 512 KiB are more than the part of memory that lotsfree is."""
+    return machine(t, 12 << 20, 31 << 20, **others)
 
 
 def large_memory(t, **others):
-    page = t.random.choice([4096, 8192])
-    most = t.random.choice([64, 512, 4096, 65536])
-    return {"physmem": drawn(t, (40 << 20) // page, (most << 20) // page), "page_size": page, "priority_paging": 0, **others}
+    least = t.term["lotsfree_part"] * (640 << 10)
+    return machine(t, least, least * t.random.choice([2, 12, 100, 1600]), **others)
 
 
 def send_values(t, values, policy, priority_paging, physmem):
@@ -203,9 +208,10 @@ class Clock:
 
     def __init__(self, t, policy=0, scale=1, **others):
         lotsfree = drawn(t, 300, 3000) * scale
-        self.policy = policy
+        self.policy, self.front_hand = policy, t.term["front_hand"]
         self.values = {
             "lotsfree": lotsfree,
+            "desfree": lotsfree // 2 - drawn(t, 0, 99),
             "cachefree": lotsfree * 2 + drawn(t, 1, 300),
             "fastscan": drawn(t, 2000, 20000) * scale,
             "slowscan": drawn(t, 50, 900) * scale,
@@ -215,15 +221,16 @@ class Clock:
         }
         # The scanner's speed and share follow from the marks and speeds alone: the others are as they were left.
         self.mark = self.values["cachefree" if policy == 1 else "lotsfree"]
+        self.full = self.mark * t.term["full_speed"] // 100  # with so many free pages or fewer, the speed is highest
         send_values(t, self.values, policy, int(policy == 1), 100 * lotsfree)
 
     def __str__(self):
         return f"policy {self.policy}, {in_words(self.values)}"
 
-    def part(self, free, at_mark, at_none):
-        """The value between `at_mark`, with `mark` pages free, and `at_none`, with none."""
-        free = min(max(free, 0), self.mark)
-        return at_none - Fraction(free * (at_none - at_mark), self.mark)
+    def part(self, free, at_mark, at_full):
+        """The value between `at_mark`, with `mark` pages free, and `at_full`, with `full` of them."""
+        free = min(max(free, self.full), self.mark)
+        return at_mark + Fraction((self.mark - free) * (at_full - at_mark), self.mark - self.full)
 
     def goal(self, free, deficit=0, waiting=False):
         speed = self.part(0 if waiting else free - deficit, self.values["slowscan"], self.values["fastscan"])
@@ -245,7 +252,8 @@ class Clock:
 
 def ends_of_the_scale(t):
     clock = Clock(t)
-    clock.expect_goals(t, [(clock.mark, 0, False), (0, 0, False), (drawn(t, clock.mark, 9 * clock.mark), 0, False)])
+    frees = [clock.mark, 0, clock.full, clock.full + clock.mark // 20, drawn(t, clock.mark, 9 * clock.mark)]
+    clock.expect_goals(t, [(free, 0, False) for free in frees])
 
 
 def speed_is_linear(t):
@@ -303,23 +311,38 @@ def spares(clock, kind, free):
     return clock.policy == 1 and kind != "file" and free >= clock.values["lotsfree"]
 
 
+# The untouched pages that the front hand leaves to the back hand: by the term's rule.
+LEFT_BY_FRONT = [
+    lambda page: False,
+    lambda page: page.dirty,
+    lambda page: page.kind != "file",
+    lambda page: True,
+]
+
+
 def verdict(clock, page, hand, free, share=SHARE):
     """What the rules say about a page."""
     if page.busy or page.spaces > share or spares(clock, page.kind, free):
         return "skip"
+    if hand == MIDDLE and page.kind != "file" and free >= clock.values["desfree"]:
+        return "keep"
     if page.referenced:
-        return {FRONT: "clear", BACK: "keep"}[hand]
+        return "keep" if hand == BACK else "clear"
+    if hand == FRONT and LEFT_BY_FRONT[clock.front_hand](page):
+        return "keep"
     return "push" if page.dirty else "free"
 
 
 def judged(t, cases):
-    """The student's verdicts; `cases`: (page, hand, free, share)."""
-    numbers = [
-        number
-        for page, hand, free, share in cases
-        for number in (KINDS[page.kind], *map(int, page[1:]), HANDS[hand], free, share)
-    ]
-    return [VERDICTS[v] if v < len(VERDICTS) else v for v in t.child.ask("judge", *numbers)]
+    """The student's verdicts; `cases`: (page, hand, free, share), all of the middle hand or none."""
+    middle = cases[0][1] == MIDDLE
+    numbers = []
+    for page, hand, free, share in cases:
+        numbers += [KINDS[page.kind], *map(int, page[1:]), *([] if middle else [HANDS[hand]]), free, share]
+    found = t.child.ask("middle" if middle else "judge", *numbers)
+    if middle:
+        t.expect("whether paging_judge_middle() is written", True, bool(found))
+    return [VERDICTS[v] if v < len(VERDICTS) else v for v in found]
 
 
 def expect_verdicts(t, clock, cases):
@@ -342,8 +365,8 @@ def touched_page_gets_a_turn(t):
 
 def untouched_page_is_taken(t):
     clock = Clock(t)
-    for hand in HANDS:
-        expect_verdicts(t, clock, [(any_page(t, referenced=False), hand, few_free(t, clock)) for _ in range(20)])
+    cases = every_kind(t, lambda: few_free(t, clock))
+    expect_verdicts(t, clock, [case for case in cases if not case[0].referenced])
 
 
 def busy_and_shared_pages_are_passed_over(t):
@@ -356,13 +379,14 @@ def busy_and_shared_pages_are_passed_over(t):
         expect_verdicts(t, clock, [(page, t.random.choice([FRONT, BACK]), few_free(t, clock), share) for page in pages])
 
 
-def every_kind(t, free):
-    """Pages of each kind, touched or not, under each hand."""
+def every_kind(t, free, hands=HANDS):
+    """Pages of each kind, touched or not, dirty or not, under each hand."""
     return [
-        (any_page(t, kind=kind, referenced=touched), hand, free())
+        (any_page(t, kind=kind, referenced=touched, dirty=dirty), hand, free())
         for kind in KINDS
         for touched in (False, True)
-        for hand in HANDS
+        for dirty in ((True,) if kind == "anon" else (False, True))
+        for hand in hands
     ]
 
 
@@ -395,11 +419,16 @@ def judge_of_the_student(t):
     return lambda page, hand, free: judged(t, [(page, hand, free, SHARE)])[0]
 
 
-class Circle:
-    """Frames that two hands pass, `spread` apart.  A page that is taken leaves a free frame."""
+def two_hands(spread):
+    """How far each hand is before the back hand, in frames."""
+    return {FRONT: spread, BACK: 0}
 
-    def __init__(self, pages, spread, free, judge):
-        self.frames, self.spread, self.free, self.judge = list(pages), spread, free, judge
+
+class Circle:
+    """Frames that hands pass.  A page that is taken leaves a free frame."""
+
+    def __init__(self, pages, hands, free, judge):
+        self.frames, self.hands, self.free, self.judge = list(pages), hands, free, judge
         self.back, self.taken, self.cleared = 0, dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0)
 
     def look(self, n, hand):
@@ -418,15 +447,14 @@ class Circle:
         return found != "skip"
 
     def step(self):
-        counts = self.look((self.back + self.spread) % len(self.frames), FRONT)
-        counts |= self.look(self.back, BACK)
+        counts = [self.look((self.back + before) % len(self.frames), hand) for hand, before in self.hands.items()]
         self.back = (self.back + 1) % len(self.frames)
-        return counts
+        return any(counts)
 
 
-def pages_that_stay(pages, spread, free, periods, judge):
+def pages_that_stay(pages, hands, free, periods, judge):
     """Two turns of the hands.  Page n is touched each `periods[n]` steps."""
-    circle = Circle(pages, spread, free, judge)
+    circle = Circle(pages, hands, free, judge)
     for step in range(2 * len(pages)):
         for n, page in enumerate(circle.frames):
             if page is not None and (step + n) % periods[n] == 0:
@@ -437,15 +465,18 @@ def pages_that_stay(pages, spread, free, periods, judge):
 
 def page_touched_between_the_hands_stays(t):
     clock = Clock(t)
-    frames, spread = drawn(t, 100, 150), drawn(t, 20, 40)
+    expect_pages_that_stay(t, clock, two_hands(drawn(t, 20, 40)), drawn(t, 0, clock.values["lotsfree"] // 2))
+
+
+def expect_pages_that_stay(t, clock, hands, free):
+    frames = drawn(t, 100, 150)
     pages = [any_page(t) for _ in range(frames)]
-    periods = [drawn(t, 1, 4 * spread) for _ in range(frames)]
-    free = drawn(t, 0, clock.values["lotsfree"] // 2)
-    expected = pages_that_stay(pages, spread, free, periods, judge_of_the_rules(clock))
-    found = pages_that_stay(pages, spread, free, periods, judge_of_the_student(t))
+    periods = [drawn(t, 1, 4 * hands[FRONT]) for _ in range(frames)]
+    expected = pages_that_stay(pages, hands, free, periods, judge_of_the_rules(clock))
+    found = pages_that_stay(pages, hands, free, periods, judge_of_the_student(t))
     for n in range(frames):
         t.expect(
-            f"two turns of {frames} frames, hands {spread} apart: page {n} is touched each {periods[n]} steps",
+            f"two turns of {frames} frames, hands {in_words(hands)}: {pages[n]}, page {n}, touched each {periods[n]} steps",
             "it stays" if n in expected else "it is taken",
             "it stays" if n in found else "it is taken",
         )
@@ -473,8 +504,8 @@ def long_read_with_and_without_priority_paging(t):
     for policy in t.random.sample([0, 1], 2):
         marks = {"lotsfree": 2 * lotsfree if policy == 0 else lotsfree, "cachefree": 2 * lotsfree}
         clock = Clock(t, policy, **marks, **speeds)
-        model = Circle(pages, frames // 3, free, judge_of_the_rules(clock))
-        student = Circle(pages, frames // 3, free, judge_of_the_student(t))
+        model = Circle(pages, two_hands(frames // 3), free, judge_of_the_rules(clock))
+        student = Circle(pages, two_hands(frames // 3), free, judge_of_the_student(t))
         t.expect(
             f"scan from {free} free pages on, of {frames}: {in_words({kind: kinds.count(kind) for kind in KINDS})}; {clock}",
             scanned(clock, model, clock.goal),
@@ -488,18 +519,26 @@ def long_read_with_and_without_priority_paging(t):
 class Gathered:
     """The pages that write-behind holds back."""
 
-    def __init__(self, cluster):
-        self.cluster, self.pages = cluster, []
+    def __init__(self, cluster, elsewhere):
+        self.cluster, self.elsewhere, self.pages = cluster, elsewhere, []
+
+    def continues(self, new):
+        """Whether a block continues what is gathered, by the term's rule."""
+        if new[0] == self.pages[-1] + 1:
+            return True
+        if self.elsewhere == 1:
+            return new[-1] + 1 == self.pages[0]
+        return self.elsewhere == 2 and new[0] in self.pages
 
     def put(self, first, n):
         """The pages to write now."""
         new = list(range(first, first + n))
         if set(new) <= set(self.pages):
             return []
-        if self.pages and first != self.pages[-1] + 1:
+        if self.pages and not self.continues(new):
             old, self.pages = self.pages, new
             return old
-        self.pages += new
+        self.pages = sorted({*self.pages, *new})
         if len(self.pages) < self.cluster:
             return []
         full, self.pages = self.pages, []
@@ -513,7 +552,7 @@ def run_in_words(first, n):
 def expect_runs(t, cluster, blocks):
     """`blocks`: (first, n), beginning with nothing gathered."""
     answers = t.child.ask("put", cluster, *(number for block in blocks for number in block))
-    gathered = Gathered(cluster)
+    gathered = Gathered(cluster, t.term["elsewhere"])
     for i, (block, found) in enumerate(zip(blocks, zip(answers[::2], answers[1::2], strict=True), strict=True)):
         held = f"{gathered.pages[0]} .. {gathered.pages[-1]}" if gathered.pages else "nothing"
         run = gathered.put(*block)
@@ -537,7 +576,8 @@ def block_elsewhere_writes_the_cluster(t):
         blocks += [(2 * (at + i), 2) for i in range(length)]
         at += length + t.random.choice([-1, 1]) * drawn(t, 10, 40)
         at = max(at, 0)
-    expect_runs(t, 16, blocks)
+    at += 50  # at last three blocks: the second ends directly before the first, the third overlaps with the second
+    expect_runs(t, 16, [*blocks, (2 * at, 2), (2 * at - 2, 2), (2 * at - 1, 6), (0, 2)])
 
 
 def block_written_again_changes_nothing(t):
@@ -572,12 +612,18 @@ def expect_stops(t, on, hw, lw, counts):
     expect_bools(t, "throttle_stops", words, [bool(on) and n > hw for n in counts], on, hw, lw, *counts)
 
 
+def low_mark(t, value):
+    """The mark of sleepers, if ufs_LW or minpout has this value."""
+    return value * t.term["low_mark"] // 100
+
+
 def expect_wakes(t, on, hw, lw, falls):
+    low = low_mark(t, lw)
     words = [
         f"whether sleepers wake when {a} bytes in flight become {b}; ufs_WRITES={on}, ufs_HW={hw}, ufs_LW={lw}"
         for a, b in falls
     ]
-    expected = [b == 0 or (bool(on) and b <= lw <= a) for a, b in falls]
+    expected = [b == 0 or (bool(on) and b <= low <= a) for a, b in falls]
     expect_bools(t, "throttle_goes", words, expected, on, hw, lw, *(number for fall in falls for number in fall))
 
 
@@ -602,13 +648,14 @@ def sleepers_wake_up_at_lw(t):
         hw, lw = marks(t)
         expect_wakes(t, 1, hw, lw, [(n, m) for n, m in falls_by_pages(hw + 9 * PAGE) if m > 0])
         odd = lw + drawn(t, 1, PAGE - 1)
-        expect_wakes(t, 1, hw, odd, [(lw + 2 * PAGE, lw + PAGE), (lw + PAGE, lw), (lw, lw - PAGE)])
+        page = low_mark(t, odd) // PAGE
+        expect_wakes(t, 1, hw, odd, [(PAGE * (page + n), PAGE * (page + n - 1)) for n in (2, 1, 0)])
 
 
 def no_sleeper_stays_asleep(t):
     """Not even one that went to sleep below ufs_LW, because the marks were changed."""
     for hw, lw in (marks(t), sorted(marks(t))):
-        expect_wakes(t, 1, hw, lw, falls_by_pages(PAGE * drawn(t, 2, lw // PAGE - 1)))
+        expect_wakes(t, 1, hw, lw, falls_by_pages(PAGE * drawn(t, 2, low_mark(t, lw) // PAGE - 1)))
 
 
 def throttle_that_is_off(t):
@@ -620,7 +667,7 @@ def throttle_that_is_off(t):
 def expect_pacing(t, maxpout, minpout, counts):
     for op, what, expected in (
         ("pacing_stops", "a writer must wait", [0 < maxpout <= n for n in counts]),
-        ("pacing_goes", "sleepers wake", [maxpout == 0 or n <= minpout for n in counts]),
+        ("pacing_goes", "sleepers wake", [maxpout == 0 or n <= low_mark(t, minpout) for n in counts]),
     ):
         words = [f"whether {what} with {n} pages in flight; maxpout={maxpout}, minpout={minpout}" for n in counts]
         expect_bools(t, op, words, expected, maxpout, minpout, *counts)
@@ -685,7 +732,7 @@ def writer_and_disk(t):
         hw, lw = high * PAGE, low * PAGE
         t.expect(
             f"pages in flight; ufs_HW={hw}, ufs_LW={lw}, {piece} pages in each write",
-            expected_stops_and_goes(high + 1, low, piece, 6),
+            expected_stops_and_goes(high + 1, low_mark(t, lw) // PAGE, piece, 6),
             stops_and_goes(
                 lambda n, hw=hw, lw=lw: t.child.ask("throttle_stops", 1, hw, lw, n * PAGE)[0],
                 lambda n, hw=hw, lw=lw: t.child.ask("throttle_goes", 1, hw, lw, (n + 1) * PAGE, n * PAGE)[0],
@@ -709,7 +756,7 @@ def marks_of_4n_plus_1(t):
         minpout = drawn(t, 1, maxpout - 2)
         t.expect(
             f"pages in flight with clusters of 4 pages; maxpout={maxpout}, minpout={minpout}",
-            expected_stops_and_goes(maxpout, minpout, 4, 6),
+            expected_stops_and_goes(maxpout, low_mark(t, minpout), 4, 6),
             stops_and_goes(
                 lambda n, high=maxpout, low=minpout: t.child.ask("pacing_stops", high, low, n)[0],
                 lambda n, high=maxpout, low=minpout: t.child.ask("pacing_goes", high, low, n)[0],
@@ -717,3 +764,39 @@ def marks_of_4n_plus_1(t):
                 6,
             ),
         )
+
+
+# ---- beyond: three hands -------------------------------------------------------------------------
+
+
+def middle_hand_is_harder_on_files(t):
+    clock = Clock(t)
+    desfree = clock.values["desfree"]
+    for free in (desfree, drawn(t, desfree + 1, clock.mark)):
+        expect_verdicts(t, clock, every_kind(t, lambda free=free: free, [MIDDLE]))
+
+
+def middle_hand_below_desfree(t):
+    for policy in (0, 1, 2):
+        clock = Clock(t, policy)
+        for free in (0, clock.values["desfree"] - 1):
+            expect_verdicts(t, clock, every_kind(t, lambda free=free: free, [MIDDLE]))
+
+
+def middle_hand_passes_over(t):
+    clock = Clock(t, policy=1)
+    lotsfree = clock.values["lotsfree"]
+    for free in (lotsfree - 1, lotsfree):
+        expect_verdicts(t, clock, every_kind(t, lambda free=free: free, [MIDDLE]))
+    pages = [any_page(t, busy=busy) for _ in range(10) for busy in (True, False)]
+    expect_verdicts(t, clock, [(page, MIDDLE, few_free(t, clock)) for page in pages])
+    share = SHARE << drawn(t, 0, 20)
+    pages = [any_page(t, spaces=share + more) for _ in range(10) for more in (0, 1)]
+    expect_verdicts(t, clock, [(page, MIDDLE, few_free(t, clock), share) for page in pages])
+
+
+def one_turn_with_three_hands(t):
+    clock = Clock(t)
+    half = drawn(t, 10, 20)
+    for free in (clock.values["desfree"], 0):
+        expect_pages_that_stay(t, clock, {FRONT: 2 * half, MIDDLE: half, BACK: 0}, free)
