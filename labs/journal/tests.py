@@ -3,15 +3,16 @@
 
 THEORY      Each test makes a disk with a journal, in the format of JBD, block by block: class Disk.  It keeps a list of what
             has happened: the transactions with their commit blocks, with the copies and the revoked blocks of each.  What
-            must be on the disk after the replay follows from this list alone (Disk.result()).  The student's code sees only
-            the blocks.
+            must be on the disk after the replay follows from this list alone (Disk.result()), and so do the writes
+            (Disk.replayed_blocks()).  The student's code sees only the blocks.
             For a commit it is the other way round: class Writer changes and frees blocks, has this committed, and reads what
-            is in the log (Writer.transactions()).
+            is in the log (Writer.transaction_at()).  After a power cut, both ends of the log work together (power_cuts()).
             Block numbers, sequence numbers, contents, and the places of the journal are drawn from `t.random`.
 """
 
 import struct
 from collections import namedtuple
+from dataclasses import dataclass
 
 MAGIC = 0xC03B3998
 DESCRIPTOR, COMMIT, SUPER, REVOKE = 1, 2, 4, 5
@@ -19,6 +20,7 @@ ESCAPE, SAME_UUID, LAST = 1, 2, 8
 EIO, ENOMEM, EUCLEAN = 5, 12, 117
 MAGIC_BYTES = struct.pack(">I", MAGIC)
 MOST = 0xFFFFFFFF
+AS_CHANGED, REVERSED, BY_NUMBER, BY_NUMBER_REVERSED = range(4)  # orders of copies
 
 Found = namedtuple("Found", "error replayed counted sequence reason lost writes")
 Copy = namedtuple("Copy", "block data")
@@ -147,12 +149,22 @@ class Disk:
 
     # ---- the replay, and what it must do ----
 
+    def replayed_copies(self):
+        """The copies that the replay writes, in this order."""
+        term, copies = self.t.term, []
+        for i, transaction in enumerate(self.happened):
+            later = self.happened[i + 1 :]
+            left_out = set().union(*(other.revoked for other in later))
+            if not term["own_revoke_ignored"]:
+                left_out |= transaction.revoked
+            if term["only_last_copy"]:
+                left_out |= {copy.block for other in later for copy in other.copies}
+            copies += [copy for copy in transaction.copies if copy.block not in left_out]
+        return copies
+
     def result(self):
         """By block: its bytes after the replay."""
-        after = dict(self.data)
-        for i, transaction in enumerate(self.happened):
-            later = set().union(*(other.revoked for other in self.happened[i:]))
-            after.update({copy.block: copy.data for copy in transaction.copies if copy.block not in later})
+        after = self.data | {copy.block: copy.data for copy in self.replayed_copies()}
         del after[self.places[0]]
         return after
 
@@ -160,11 +172,15 @@ class Disk:
         """The log in words."""
         return f"the log, from block {self.start} of {self.first}..{self.maxlen - 1} on: {' '.join(self.story)[:900]}"
 
-    def send(self):
+    def send(self, disk=None):
+        """Make the disk; `disk`: by block, its bytes."""
         pieces = [number for piece in self.pieces for number in piece]
         self.t.child.ask("disk", self.bsize, self.blocks, self.first_block, *pieces)
-        for block, data in self.data.items():
-            self.t.child.ask("write", block, *struct.unpack(f"<{self.bsize // 8}Q", data))
+        for block, data in (disk or self.data).items():
+            self.write_in_place(block, data)
+
+    def write_in_place(self, block, data):
+        self.t.child.ask("write", block, *struct.unpack(f"<{self.bsize // 8}Q", data))
 
     def recover(self, good_io=0, failing_memory=0):
         answer = self.t.child.ask("recover", good_io, failing_memory)
@@ -205,6 +221,8 @@ class Disk:
         found = self.recover()
         self.t.expect(f"the error of jnl_recover(), 0 for none; {self.log()}", 0, found.error)
         self.expect_blocks(self.result(), found.writes, "after the replay")
+        writes = [block for block in found.writes if block not in (None, self.places[0])]
+        self.t.expect(f"the blocks that were written; {self.log()}", [copy.block for copy in self.replayed_copies()], writes)
         numbers = (found.replayed, found.counted)
         self.t.expect(f"*replayed and fs->n_replayed; {self.log()}", (len(self.happened),) * 2, numbers)
         return found
@@ -522,7 +540,7 @@ def superblock_says_that_the_log_is_empty(t):
         for _ in range(n):
             d.transaction(blocks)
         found = d.expect_replay()
-        number = (d.next + 1) & MOST
+        number = (d.next + t.term["gap"]) & MOST
         t.expect(f"j->seq after the replay of {n} transactions from {d.sequence} on", number, found.sequence)
         start, sequence = struct.unpack_from(">8I", d.read(d.places[0]))[:5:-1]
         t.expect("the superblock's start and sequence", (0, number), (start, sequence))
@@ -607,7 +625,7 @@ class Writer(Disk):
     def change(self, blocks, head=b""):
         for block in blocks:
             data = head + self.t.random.randbytes(self.bsize - len(head))
-            self.names[data] = f"the new bytes of block {block}"
+            self.names[data] = f"the bytes of block {block} in transaction {self.next}"
             self.wanted[block] = data
             self.ok("a change", "change", block, *struct.unpack(f"<{self.bsize // 8}Q", data))
 
@@ -630,6 +648,10 @@ class Writer(Disk):
         self.next = (self.next + 1) & MOST
         what = f"blocks with copies in transaction {self.next - 1}, and revoked ones"
         self.t.expect(what, (sorted(self.wanted), sorted(self.gone)), (sorted(copies), sorted(revoked)))
+        order = self.order_of_copies()
+        self.t.expect(
+            f"the order of the copies in the log; the blocks were changed in the order {list(self.wanted)}", order, list(copies)
+        )
         for block, data in self.wanted.items():
             self.t.expect(f"the copy of block {block} in the log", self.name_of(data), self.name_of(copies[block]))
         self.t.expect("j->head, the block behind the commit block", self.pos, self.head)
@@ -637,6 +659,13 @@ class Writer(Disk):
         self.t.expect("blocks outside the log that the commit wrote", [], outside)
         self.wanted, self.gone = {}, set()
         return writes
+
+    def order_of_copies(self):
+        """The blocks in the order in which the log must have their copies."""
+        order = self.t.term["order"]
+        if order in (BY_NUMBER, BY_NUMBER_REVERSED):
+            return sorted(self.wanted, reverse=order == BY_NUMBER_REVERSED)
+        return list(self.wanted) if order == AS_CHANGED else list(self.wanted)[::-1]
 
     def next_block(self):
         data = self.read(self.places[self.pos])
@@ -656,11 +685,15 @@ class Writer(Disk):
 
     def transaction_at(self, sequence):
         """The transaction that begins at self.pos: the copies by block, and the revoked blocks."""
-        copies, revoked = {}, []
+        copies, revoked, kinds = {}, [], []
         while self.used < self.ring:
             kind, data = self.control_at(sequence, (DESCRIPTOR, REVOKE, COMMIT))
             if kind == COMMIT:
+                first, second = (DESCRIPTOR, REVOKE) if self.t.term["revokes_last"] else (REVOKE, DESCRIPTOR)
+                order = [first] * kinds.count(first) + [second] * kinds.count(second)
+                self.t.expect(f"types of the control blocks of transaction {sequence}, in their order", order, kinds)
                 return copies, revoked
+            kinds.append(kind)
             if kind == REVOKE:
                 (count,) = struct.unpack_from(">I", data, 12)
                 if not 16 < count <= self.bsize or count % 4:
@@ -750,6 +783,10 @@ def commit_block_stands_between_flushes(t):
     order = ["flush" if b is None else "commit block" if b == commit else "other blocks" for b in writes]
     steps = [step for i, step in enumerate(order) if i == 0 or order[i - 1] != step]
     t.expect("order of writes and flushes", ["other blocks", "flush", "commit block", "flush"], steps)
+    error, writes = w.commit_all()
+    t.expect("error and writes (None: a flush), if there is nothing to log", (0, [None]), (error, writes))
+    w.change(blocks[:2])
+    w.expect_commit()
 
 
 def failed_commit_has_not_happened(t):
@@ -786,3 +823,216 @@ def checkpoint_knows_the_transactions(t):
     w.ok("jnl_checkpoint()", "checkpoint")
     start, sequence = struct.unpack_from(">8I", w.read(w.places[0]))[:5:-1]
     t.expect("start and sequence in the superblock: of the second transaction", (pos, number), (start, sequence))
+
+
+# ---- power cuts ----------------------------------------------------------------------------------
+
+
+@dataclass
+class Cut:
+    """The power fails."""
+
+    when: str
+    disk: dict  # by block: the bytes that are certainly on the disk
+    cache: dict  # by block: what was written since the last flush, and may be lost
+    states: list  # what the next mount may find; each is the bytes by block
+
+
+class Recorder(Writer):
+    """A disk on which transactions change blocks.  It keeps a list of moments at which the power can fail."""
+
+    def __init__(self, t, blocks):
+        super().__init__(t, ring=drawn(t, 70, 90), start=0)
+        self.state = {block: self.data[block] for block in self.take(blocks)}  # after the last transaction
+        self.cuts = []
+        self.open()
+        self.disk = self.data | {self.places[0]: self.read(self.places[0])}
+
+    def batches(self, writes):
+        """What was written before each flush, and after the last one: by block, its bytes."""
+        batches = [{}]
+        for block in writes:
+            if block is None:
+                batches.append({})
+            else:
+                batches[-1][block] = self.read(block)
+        return batches
+
+    def record(self, when, writes, states, commit=None):
+        """Cuts during an operation and after it.  `commit`: the block of its commit block, with which the last state begins."""
+        *flushed, rest = self.batches(writes)
+        for cache in flushed:
+            self.cuts.append(Cut(f"during {when}", self.disk, cache, states))
+            self.disk = self.disk | cache
+            if commit in cache:
+                states = states[-1:]
+        self.cuts.append(Cut(f"after {when}", self.disk, rest, states[-1:]))
+        self.disk = self.disk | rest
+
+    def commit_changes(self):
+        when = f"the commit of transaction {self.next}"
+        error, writes = self.commit_all()
+        self.t.expect(f"the error of {when}", 0, error)
+        after = {block: data for block, data in self.state.items() if block not in self.gone} | self.wanted
+        last = self.maxlen - 1 if self.head == self.first else self.head - 1
+        self.record(when, writes, [self.state, after], self.places[last])
+        self.state, self.wanted, self.next = after, {}, (self.next + 1) & MOST
+
+    def use_freed_blocks(self):
+        """Freed blocks get bytes of a file, which no transaction has."""
+        for block in self.gone:
+            data = self.t.random.randbytes(self.bsize)
+            self.names[data] = f"bytes of a file in block {block}"
+            self.write_in_place(block, data)
+            self.disk, self.state = self.disk | {block: data}, self.state | {block: data}
+        self.gone = set()
+
+    def checkpoint(self):
+        error, *writes = self.t.child.ask("checkpoint")
+        self.t.expect("the error of jnl_checkpoint()", 0, error)
+        self.record("a checkpoint", [block - 1 if block else None for block in writes], [self.state])
+
+    def survivors(self, cache, all_but_one=False):
+        """Some of the writes: about half, or all but one that is not at their begin or end."""
+        lost = self.t.random.sample(sorted(cache), drawn(self.t, 0, len(cache)))
+        if all_but_one and len(cache) > 3:
+            lost = [self.t.random.choice(list(cache)[2:-1])]
+        return {block: data for block, data in cache.items() if block not in lost}
+
+    def expect_state(self, cut, disk, when):
+        """The replay of this disk brings it to one of the states.  Returns what it wrote, as batches."""
+        self.send(disk)
+        found = self.recover()
+        self.t.expect(f"the error of jnl_recover(), if the power fails {when}", 0, found.error)
+        now = {block: self.read(block) for block in {block for state in cut.states for block in state}}
+        right = [state for state in cut.states if all(now[block] == data for block, data in state.items())]
+        if not right:
+            wrong = sorted(block for block, data in cut.states[-1].items() if now[block] != data)[:4]
+            or_none = " (or nothing of this transaction, in all blocks)" if len(cut.states) > 1 else ""
+            expected = "; ".join(f"block {block}: {self.name_of(cut.states[-1][block])}" for block in wrong) + or_none
+            shown = "; ".join(f"block {block}: {self.name_of(now[block])}" for block in wrong)
+            self.t.expect(f"the disk after the replay, if the power fails {when}", expected, shown)
+        return self.batches(found.writes)
+
+
+def power_cuts(t):
+    """What the commit has written is replayed after power cuts, which lose any of the writes since the last flush."""
+    r = Recorder(t, 24)
+    unused = list(r.state)
+    changed, freed, changed_again = [], [], []  # in the last transaction, also those that it has changed after they were freed
+    for step in range(6):
+        new, unused = unused[:3], unused[3:]
+        files = changed_again[:1]
+        again, freed = freed, changed[: drawn(t, 1, 2)]
+        r.change([*new, *again], t.random.choice([b"", MAGIC_BYTES]))
+        r.forget([*freed, *files])
+        r.commit_changes()
+        r.gone = set(files)
+        r.use_freed_blocks()
+        if step == 2:
+            r.change(new[2:])
+            r.checkpoint()
+        changed, changed_again = new, again
+    for cut in r.cuts:
+        left = r.survivors(cut.cache, all_but_one=len(cut.states) > 1)
+        when = f"{cut.when}, and of its last {len(cut.cache)} writes these survive: {sorted(left)}"
+        disk = cut.disk | left
+        batches = r.expect_state(cut, disk, when)
+        if drawn(t, 0, 1):
+            *flushed, cache = batches[: drawn(t, 1, len(batches))]
+            for batch in flushed:
+                disk = disk | batch
+            left = r.survivors(cache)
+            again = f"then during the replay, and of its last {len(cache)} writes these survive: {sorted(left)}"
+            r.expect_state(cut, disk | left, f"{when}; {again}")
+
+
+# ---- the part beyond -----------------------------------------------------------------------------
+
+CRC32, CRC_BYTES, POLYNOMIAL = 1, 4, 0x04C11DB7
+
+
+def crc32(data, crc=MOST):
+    """The highest bit first, not inverted at the end."""
+    for byte in data:
+        crc ^= byte << 24
+        for _ in range(8):
+            crc = crc << 1 & MOST ^ (POLYNOMIAL if crc >> 31 else 0)
+    return crc
+
+
+class Checksummed(Writer):
+    """A disk on which the part beyond commits, once."""
+
+    def commit_all(self, good_io=0, good_blocks=0):
+        answer = self.t.child.ask("checksummed", good_io)
+        self.t.expect("whether there is a function write_log_with_checksum()", True, answer != [])
+        error, self.head, self.sequence_after, *writes = answer
+        return error, [block - 1 if block else None for block in writes]
+
+    def expect_checksum(self):
+        """A commit, with the right checksum.  Returns the writes."""
+        pos, number = self.pos, self.next
+        writes = self.expect_commit()
+        self.t.expect("j->seq after the commit", self.next, self.sequence_after)
+        blocks = []
+        while pos != self.pos:
+            blocks.append(self.read(self.places[pos]))
+            pos = pos + 1 if pos + 1 < self.maxlen else self.first
+        kind, size, _, found = struct.unpack_from(">BBHI", blocks.pop(), 12)
+        self.t.expect("chksum_type and chksum_size of the commit block", (CRC32, CRC_BYTES), (kind, size))
+        right = crc32(b"".join(blocks))
+        what = f"the checksum of transaction {number}, which has {len(blocks)} blocks and a commit block"
+        self.t.expect(what, f"{right:#010x}", f"{found:#010x}")
+        return writes
+
+
+def checksum_covers_the_transaction(t):
+    for bsize, start in ((1024, -drawn(t, 2, 4)), (4096, 0)):
+        w = Checksummed(t, bsize=bsize, start=start)
+        blocks = w.take(8)
+        w.open()
+        w.change(blocks[: drawn(t, 2, 5)])
+        w.change(blocks[5:], MAGIC_BYTES)
+        w.expect_checksum()
+
+
+def checksum_covers_revoke_records(t):
+    w = Checksummed(t)
+    blocks = w.take(8)
+    w.open()
+    w.change(blocks[: drawn(t, 2, 5)])
+    w.forget(blocks[5:])
+    w.expect_checksum()
+
+
+def one_flush_is_enough(t):
+    w = Checksummed(t)
+    blocks = w.take(8)
+    w.open()
+    w.change(blocks[: drawn(t, 2, 5)])
+    w.forget(blocks[5:])
+    order = ["flush" if block is None else "block" for block in w.expect_checksum()]
+    t.expect("order of writes and flushes", ["block"] * w.used + ["flush"], order)
+
+
+def failed_checksummed_commit(t):
+    n = drawn(t, 2, 5)
+    for good in range(1, n + 2):  # of a descriptor, n copies and a commit block
+        w = Checksummed(t)
+        blocks = w.take(n)
+        w.open()
+        w.change(blocks)
+        error, _ = w.commit_all(good)
+        t.expect(f"the error of the commit, if the disk fails after {good} writes", EIO, error)
+
+
+def nothing_to_log_beyond(t):
+    w = Checksummed(t)
+    w.open()
+    error, writes = w.commit_all()
+    t.expect(
+        "error, writes (None: a flush) and j->seq, if there is nothing to log",
+        (0, [None], w.next),
+        (error, writes, w.sequence_after),
+    )
