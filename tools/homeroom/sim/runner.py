@@ -24,7 +24,7 @@ from typing import ClassVar
 
 from homeroom.course import lab as labs
 from homeroom.course import solution
-from homeroom.course.build import Builder, Submission, skeleton_of, submitted
+from homeroom.course.build import Builder, in_place, skeleton_of, submitted
 from homeroom.course.lab import Lab, LabError
 from homeroom.course.regions import RegionError
 from homeroom.course.sandbox import Child, ChildError, SandboxError
@@ -174,13 +174,14 @@ def built(lab: Lab, term: int, folder: Path) -> Path:
     """The program with the regions of this tree, or the solution of a term.  Says which regions are still the skeleton's."""
     if term and not (TOP / "instructor").is_dir():
         raise CodeError("--term: a student's tree has no solution of a term; it runs your code")
-    submission = Submission(solution.of_term(lab, term), []) if term else submitted(lab, [])
+    submission = submitted(lab, in_place(lab))
+    texts = solution.of_term(lab, term) if term else submission.texts
     builder = Builder(lab, folder)
-    faults = submission.faults or builder.build(submission.texts)
+    faults = submission.faults or builder.build(texts)
     if faults:
         raise CodeError("\n".join([f"the lab {lab.name} cannot run:", *faults]))
     for region in lab.regions:
-        if submission.texts[region.name].strip() == skeleton_of(region).strip():
+        if texts[region.name].strip() == skeleton_of(region).strip():
             print(f"The region {region.name} of {region.file} is still that of {region.skeleton}.")
     return builder.program
 
