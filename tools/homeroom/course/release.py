@@ -38,6 +38,7 @@ WITHHELD = (
     "tests/test_grade.py",
     "tests/test_grade_boot.py",
     "tests/test_course_tools.py",
+    "tests/test_sim.py",
     "tests/synthetic.py",
     "tests/data/lab_cheats.toml",
 )
