@@ -57,7 +57,8 @@ class Machine:
         free = t.random.sample(range(sum(count)), sum(count))
         self.nodes = [sorted(free.pop() for _ in range(c)) for c in count]
         self.n, self.nnodes = len(count), sum(count)
-        self.bytes = [drawn(t, 1, 64) << 28 for _ in range(self.nnodes)]
+        self.bytes = [drawn(t, 1, 12) << 28 for _ in range(self.nnodes)]
+        self.same_lgroup = t.term["same_lgroup"]
         self.near = near or [[g, *t.random.sample([o for o in range(self.n) if o != g], self.n - 1)] for g in range(self.n)]
         sets = [members(nodes) for nodes in self.nodes]
         t.child.ask("topo", self.n, *sets, *(g for row in self.near for g in row), self.nnodes, *self.bytes)
@@ -72,11 +73,15 @@ class Machine:
         return sum(self.bytes[node] for g in lgrps for node in self.nodes[g])
 
     def by_distance(self, lgrp, nodes):
-        """These nodes, nearest first; nodes of one lgroup in ascending order."""
-        return [node for g in self.near[lgrp] for node in self.nodes[g] if node in nodes]
+        """These nodes, nearest first; nodes of one lgroup in the order of the term's rule."""
+        orders = [lambda node: node, lambda node: -node, lambda node: (-self.bytes[node], node)]
+        order = orders[self.same_lgroup]
+        return [node for g in self.near[lgrp] for node in sorted(self.nodes[g], key=order) if node in nodes]
 
     def __str__(self):
-        return "nodes of the lgroups: " + ", ".join(f"{g}: {nodes if nodes else 'none'}" for g, nodes in enumerate(self.nodes))
+        lgroups = ", ".join(f"{g}: {nodes if nodes else 'none'}" for g, nodes in enumerate(self.nodes))
+        memory = f"; bytes of the nodes, in units of 2^28: {[n >> 28 for n in self.bytes]}" if self.same_lgroup == 2 else ""
+        return f"nodes of the lgroups: {lgroups}{memory}"
 
 
 def boards(t, n, bare=0):
@@ -176,7 +181,15 @@ def random_uses_only_lgroups_with_memory(t):
 
 def thread_without_home_gets_random_pages(t):
     machine = boards(t, drawn(t, 4, 9), bare=1)
-    Choice(machine, NEXT, cpu=drawn(t, 0, 3)).expect_even(t, machine.with_memory(), RANDOM, "if the thread has no home")
+    lgrps = machine.with_memory()
+    proc = sample(t, lgrps, 2, len(lgrps) - 1)
+    choice = Choice(machine, NEXT, cpu=drawn(t, 0, 3), proc=proc)
+    charged = t.term["homeless"]
+    when = f"if the thread has no home, runs on a CPU of lgroup {choice.cpu}, and the homes of the process are {proc}"
+    if charged == NEXT_CPU:
+        choice.expect_always(t, choice.cpu, NEXT_CPU, when)
+    else:
+        choice.expect_even(t, lgrps if charged == RANDOM else proc, charged, when)
 
 
 def random_within_a_set_of_lgroups(t):
@@ -202,11 +215,13 @@ def set_without_memory_means_all_lgroups(t):
 
 
 def expect_turns(t, choice, order, when=""):
-    """Pages go to the lgroups of `order` in turn, for small and for large indices."""
+    """The lgroups of `order` have turns, for small and for large indices: the first and the last page of each turn."""
+    pages = t.term["turn"]
     first = [0, drawn(t, 1, 1000), drawn(t, 1 << 32, 1 << 33), drawn(t, 1 << 50, 1 << 51)]
-    for index in (start + i for start in first for i in range(len(order) + 1)):
-        ((lgrp, policy),) = choice.answers(t, [(index, t.random.getrandbits(32))])
-        choice.expect_charged(t, order[index % len(order)], ROUNDROBIN, lgrp, policy, f"for page {index}{when}")
+    for turn in (start + i for start in first for i in range(len(order) + 1)):
+        for index in {turn * pages, turn * pages + pages - 1}:
+            ((lgrp, policy),) = choice.answers(t, [(index, t.random.getrandbits(32))])
+            choice.expect_charged(t, order[turn % len(order)], ROUNDROBIN, lgrp, policy, f"for page {index}{when}")
 
 
 def round_robin_begins_at_the_home(t):
@@ -253,7 +268,11 @@ def pset_aware_leaves_other_policies(t):
     choice.policy = ROUNDROBIN
     expect_turns(t, choice, [(choice.home + i) % 6 for i in range(6)], " if lgrp_mem_pset_aware is 1")
     choice.policy, choice.home = NEXT, NONE
-    choice.expect_among(t, choice.pset, RANDOM_PSET, "if lgrp_mem_pset_aware is 1 and the set is [0, 4]")
+    when = "if lgrp_mem_pset_aware is 1 and the set is [0, 4]"
+    if t.term["homeless"] == NEXT_CPU:
+        choice.expect_always(t, choice.cpu, NEXT_CPU, when)
+    else:
+        choice.expect_among(t, choice.pset, RANDOM_PSET, when)
 
 
 def unknown_policy_is_random(t):
@@ -316,8 +335,9 @@ class Segment:
         addr = self.start + page * PAGE + drawn(t, 0, PAGE - 1)
         tunables = (self.default, self.privm, self.shm)
         found = t.child.ask("segment", *tunables, self.shared, self.policy, self.bytes, self.start, self.obj_first, addr)
-        what = f"policy, bytes, index and advised of page {page} of {self}"
-        t.expect(what, [name_of(policy), self.bytes, page, advised], [name_of(found[0]), *found[1:3], bool(found[3])])
+        index = {0: page, 1: page + self.obj_first * self.shared, 2: addr // PAGE}[t.term["index"]]
+        what = f"policy, bytes, index and advised of page {page} of {self}, address {addr:#x}"
+        t.expect(what, [name_of(policy), self.bytes, index, advised], [name_of(found[0]), *found[1:3], bool(found[3])])
 
 
 def private_segments_have_the_default_policy(t):
@@ -338,8 +358,9 @@ def large_private_segments_are_random(t):
 def shared_segments_are_random_above_their_own_threshold(t):
     for default in (NEXT, ROUNDROBIN):
         thresh = drawn(t, 16, 1 << 36)
-        Segment(1, thresh, default=default, privm=0, shm=thresh).expect(t, NEXT, False)
-        Segment(1, thresh + 1, default=default, shm=thresh).expect(t, RANDOM, False)
+        first = drawn(t, 1, 1000)
+        Segment(1, thresh, default=default, privm=0, shm=thresh, obj_first=first).expect(t, NEXT, False)
+        Segment(1, thresh + 1, default=default, shm=thresh, obj_first=first).expect(t, RANDOM, False)
 
 
 def advice_on_private_memory_decides(t):
@@ -351,16 +372,17 @@ def advice_on_private_memory_decides(t):
 
 
 def advice_on_shared_memory_is_that_of_the_object(t):
-    first = drawn(t, 1000, 2000)
-    advice = {first + 2: ROUNDROBIN, first + 3: RANDOM, first + 5: NEXT}
-    for page, policy in advice.items():
+    size = t.term["block"]
+    first = drawn(t, 1000, 2000) * size
+    advice = {2: ROUNDROBIN, 3: RANDOM, 5: NEXT}  # by block of the segment
+    for block, policy in advice.items():
+        page = first + block * size + drawn(t, 0, size - 1)
         t.expect(f"object_advise({page}, {page}, {name_of(policy)})", [0], t.child.ask("advise", page, page, policy))
     for thresh, default in ((UNLIMITED, NEXT), (0, RANDOM)):
-        for page in range(8):
+        for page in (page for block in range(8) for page in ends(block, size)):
             # The segment's own policy does not count: it is for private memory.
-            policy = advice.get(first + page, default)
-            segment = Segment(1, 8 * PAGE, policy=NEXT_CPU, default=ROUNDROBIN, shm=thresh, obj_first=first)
-            segment.expect(t, policy, first + page in advice, page)
+            segment = Segment(1, 8 * size * PAGE, policy=NEXT_CPU, default=ROUNDROBIN, shm=thresh, obj_first=first)
+            segment.expect(t, advice.get(page // size, default), page // size in advice, page)
 
 
 # ---- the policies of Linux ---------------------------------------------------------------------
@@ -467,7 +489,7 @@ def interleaved_pages_take_turns(t):
 
 def drawn_machine(t):
     """A machine of lgroups with none, one or several nodes."""
-    count = [1, 1, 0, 0, 2, 3, *(drawn(t, 0, 2) for _ in range(6))]
+    count = [1, 1, 0, 0, 2, 2, 3, 3, *(drawn(t, 0, 2) for _ in range(6))]
     t.random.shuffle(count)
     return Machine(t, count)
 
@@ -535,12 +557,21 @@ class State:
     taken: int
 
 
-class Advice:
-    """The student's object, beside a table with one policy for each page from `base` on."""
+def ends(block, size):
+    """The first and the last page of a block; one page, if it has no others."""
+    return sorted({block * size, block * size + size - 1})
 
-    def __init__(self, t, pages, base=None):
-        self.t, self.base = t, drawn(t, 1, 1 << 50) if base is None else base
-        self.table, self.calls = [0] * pages, []
+
+class Advice:
+    """The student's object, beside a table with one policy for each block from page `base` on.
+
+    A block has one page, or as many as the term says.
+    """
+
+    def __init__(self, t, blocks, base=None):
+        self.t, self.size = t, t.term["block"]
+        self.base = drawn(t, 1, (1 << 50) // self.size) * self.size if base is None else base
+        self.table, self.calls = [0] * blocks, []
 
     def state(self):
         return State(*self.t.child.ask("state"))
@@ -554,9 +585,13 @@ class Advice:
         return f"after {'... ' if len(shown) < len(self.calls) else ''}{', '.join(shown)}; pages count from {self.base}"
 
     def try_advise(self, first, last, policy):
-        """Give advice.  Changes the table if it is accepted; returns the error."""
-        (err,) = self.t.child.ask("advise", self.base + first, self.base + last, policy)
-        self.calls.append(f"advise({first}..{last}, {policy}){' refused' if err else ''}")
+        """Give advice for some page of block `first` to some of block `last`.  Changes the table if it is accepted.
+
+        Returns the error.
+        """
+        pages = sorted(block * self.size + drawn(self.t, 0, self.size - 1) for block in (first, last))
+        (err,) = self.t.child.ask("advise", *(self.base + page for page in pages), policy)
+        self.calls.append(f"advise({pages[0]}..{pages[1]}, {policy}){' refused' if err else ''}")
         if not err:
             self.table[first : last + 1] = [policy] * (last + 1 - first)
         return err
@@ -566,14 +601,14 @@ class Advice:
         self.t.expect(f"result of the last call {self.history()}", 0, -err)
 
     def check_pages(self):
-        """The policies of all pages, and of pages around them."""
-        n = len(self.table)
-        pages = [*range(n), n, n + 1, 1 << 51]
+        """The policies of all blocks, and of pages around them."""
+        n = len(self.table) * self.size
+        pages = [*(page for block in range(len(self.table)) for page in ends(block, self.size)), n, n + 1, 1 << 51]
         if self.base > 0:
             pages.append(-1)
         found = self.t.child.ask("policies", *(self.base + page for page in pages))
         for page, policy in zip(pages, found, strict=True):
-            expected = self.table[page] if 0 <= page < n else 0
+            expected = self.table[page // self.size] if 0 <= page < n else 0
             self.t.expect(f"policy of page {page} {self.history()}", expected, policy)
 
     def check_ranges(self):
