@@ -201,13 +201,13 @@ def whole(text: str) -> str:
     return regions.replaced((TOP / "kernel/lgrp/home.c").read_text(), "home", text, "home.c")
 
 
-BROKEN = {  # by student: the points, and the beginning of the sentence
-    "does-not-compile": (0, "home.c does not compile: home.c:"),
-    "empty": (0, "home.c has no region home: keep the lines"),
-    "other-name": (100, "mine.c is graded as kernel/lgrp/home.c"),
-    "large": (0, "home.c has more than 1 MiB: it is not read"),
-    "line-ends": (100, ""),
-    "outside": (100, "home.c differs from kernel/lgrp/home.c outside its regions; that is not graded"),
+BROKEN = {  # by student: whether it has all points, and the beginning of the sentence
+    "does-not-compile": (False, "home.c does not compile: home.c:"),
+    "empty": (False, "home.c has no region home: keep the lines"),
+    "other-name": (True, "mine.c is graded as kernel/lgrp/home.c"),
+    "large": (False, "home.c has more than 1 MiB: it is not read"),
+    "line-ends": (True, ""),
+    "outside": (True, "home.c differs from kernel/lgrp/home.c outside its regions; that is not graded"),
 }
 
 

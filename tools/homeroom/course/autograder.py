@@ -25,8 +25,13 @@ NEEDED = "tests/host/"  # all the same
 def archived(lab: Lab, seed: int, term_seed: int, folder: Path) -> None:
     """Write the files of the archive."""
     files = release.committed()
+    boots = any(test.boot for test in lab.tests)
+    marks = {"@LAB@": lab.name, "@SEED@": str(seed), "@GROUPS@": "grade run" if boots else "grade"}
+    marks["@BUILT@"] = "lab-objects" if boots else f"lab-recipe-{lab.host}"
     for name in [name for name in files if name.startswith(HOSTING)]:
-        text = files[name].data.decode().replace("@LAB@", lab.name).replace("@SEED@", str(seed))
+        text = files[name].data.decode()
+        for mark, value in marks.items():
+            text = text.replace(mark, value)
         path = folder / name.removeprefix(HOSTING)
         path.write_text(text)
         path.chmod(files[name].mode)

@@ -2,7 +2,7 @@
 """regrade.py - grade a folder of submissions: a table (CSV), and a feedback file for each student.
 
 THEORY      Each file or folder in the folder is the submission of a student, and its name that of the student.  As many
-            submissions are graded at a time as the host has CPUs, each by a process of its own (one.py).
+            submissions are graded at a time as this process has CPUs, each by a process of its own (one.py).
             Results are kept beside the table, in the folder that has its name without .csv: STUDENT.json, and STUDENT.txt to
             hand out.  STUDENT.json holds a digest of the submission and of all that it was graded with.  What has the
             digest still is not graded again, so that a run that was stopped goes on, and a change of the tests regrades.
@@ -139,11 +139,11 @@ def main(argv: list[str] | None = None) -> int:
     try:
         course = Course(labs.load(args.lab), table, args.seed, args.term)
         there = students(args.folder)
-    except (labs.LabError, OSError) as error:
+    except (labs.LabError, OSError, subprocess.SubprocessError) as error:
         print(f"course: {error}", file=sys.stderr)
         return EXIT_HARNESS
     found: dict[str, dict | str] = {}
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         try:
             jobs = {pool.submit(course.grade, student, path): student for student, path in there.items()}
             for job in as_completed(jobs):
