@@ -300,10 +300,12 @@ submit: deps ## LAB=name TIME=hours: the file that a student hands in, build/sub
 
 .PHONY: labs-proof
 labs-proof: deps ## LAB=name, or all: what skeletons, solutions and wrong answers of the labs get, in all terms
+	$(if $(findstring experiment,$(or $(LAB),experiment)),$(call build,$(ISO) $(FIREPLANE)))
 	$(Q)$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.course.proof "$$LAB"
 
 .PHONY: grade
 grade: deps ## LAB=name: points per test, logs in build/grade/name; FILE=: another file; TEST=: one test
+	$(if $(filter experiment,$(LAB)),$(call build,TEST= $(ISO) $(FIREPLANE)))
 	$(Q)$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.course.grade "$$LAB" $${FILE:+--file "$$FILE"} $(if $(TEST),--test '$(TEST)') $${SEED:+--seed "$$SEED"} $${TERM_SEED:+--term "$$TERM_SEED"}
 
 # A simulator runs the code of this tree in the grader's sandbox.  ARGS: its arguments.
@@ -312,6 +314,16 @@ SIMULATORS  := sim-home sim-clock sim-buddy sim-journal
 # sim-<name>: ## home clock buddy journal: a policy step by step; SEED=7 ARGS='--explain', '--exercise --answers', '--help'
 $(SIMULATORS): sim-%: deps
 	$(Q)$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.sim.$* $${SEED:+--seed "$$SEED"} $${TERM_SEED:+--term "$$TERM_SEED"} $$ARGS
+
+# The lab "experiment": labs/experiment/README.md.
+.PHONY: lab-predict lab-measure lab-report
+lab-predict: deps ## the lab "experiment": check hypothesis.toml, and record its prediction
+	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.course.experiment predict
+lab-measure: deps ## the lab "experiment": boot both columns with all seeds, and record the row
+	$(call build,$(ISO) $(FIREPLANE))
+	$(Q)$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.course.experiment measure
+lab-report: deps ## the lab "experiment": a draft of the report, with the row beside the prediction
+	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.course.experiment report
 
 .PHONY: size
 size: ## lines of code by folder for each PROFILE, and which parts could become optional

@@ -74,6 +74,7 @@ FOREIGN = {
         process_queued_cpu_work qemu_process_cpu_events_common register_vcpu_mem_cb tcg_kick_vcpu_thread
     """,
     "AIX": "max_coalesce",
+    "what students write": "report.md labs/experiment/answer/report.md",
     "examples": "SYS_locate other.c prog.c sys_locate test_boards trace_stop",
 }
 NOT_OURS = set(" ".join(FOREIGN.values()).split())
@@ -135,7 +136,8 @@ class Tree:
         self._ends: dict[str, list[str]] = defaultdict(list)  # files by each end of their path
         for name, text in texts.items():
             parts = PurePath(name).parts
-            for start in range(len(parts)):
+            # A student's file and its solution have one name, which is the student's.
+            for start in range(1 if "solution" in parts else len(parts)):
                 self._ends["/".join(parts[start:])].append(name)
             if split := splitter(name, text):
                 self.comments[name], code, strings = split(text)

@@ -52,6 +52,9 @@ def test_a_students_tree_is_graded(tree, name):
     for other in lab.names():
         if other != name:
             solve(lab.load(other))
+    if name == "experiment":
+        assert grade(tree, name) == "0 /40"
+        return  # its solution: tests/test_lab_experiment.py
     assert grade(tree, name) == "0 /100"
     solve(lab.load(name))
     assert grade(tree, name) == "100 /100"

@@ -6,10 +6,13 @@
  *             then lies on the board of the thread that uses it; with madvise(MADV_ACCESS_MANY) pages lie on random
  *             boards.  meminfo(2) returns the lgroup of each page, and the result is printed as in the paper's Table
  *             3-4.
+ *             With -o one thread initialises all slices, as in programs that were made parallel later.  First touch
+ *             then puts every page on this thread's board.  With -m it also gives the advice MADV_ACCESS_LWP, so each
+ *             page moves to the home of the thread that copies it.
  *             The copy is one 8-byte load and one 8-byte store for each element, unrolled to one line in each turn, as
  *             an optimising compiler translates the paper's loop.  `volatile` prevents a call of memcpy and wider
  *             moves.  Every byte of a line is stored.
- * INVARIANTS  I1  slices are whole pages, so each page has one initialising thread
+ * INVARIANTS  I1  slices are whole pages, so each page has one thread that initialises it and one that copies it
  *             I2  arrays are mapped anew for each placement, and madvise(2) comes before the first touch
  * OUTPUT      modelled_mbps is bytes read plus written divided by modelled time, in 10^6 bytes a second, as the paper's
  *             rates.  The other rate uses wall-clock time: under QEMU it says nothing about boards.
@@ -17,6 +20,7 @@
  */
 #include <sys/mman.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +39,7 @@ static size_t elements; /* doubles in each array */
 static size_t npages;   /* -P: pages of both arrays together; 0: not given */
 static size_t page_size = 4096;
 static int iterations = 10;
-static bool bind_threads, do_placement[BENCH_PLACEMENTS] = {true};
+static bool bind_threads, one_initialises, pages_move, do_placement[BENCH_PLACEMENTS] = {true};
 
 /* The run in progress. */
 static double *a, *b;
@@ -47,7 +51,7 @@ static const char help[] HR_MANUAL =
     "\n"
     "SYNOPSIS\n"
     "    memcopy [-t threads] [-n elements | -P pages] [-s 4k|2m] [-i iterations]\n"
-    "            [-p first|random|both|any] [-b]\n"
+    "            [-p first|random|both|any] [-b] [-o] [-m]\n"
     "\n"
     "DESCRIPTION\n"
     "    Each thread initialises and copies its own slice of two arrays of\n"
@@ -60,6 +64,9 @@ static const char help[] HR_MANUAL =
     "    -i iterations copies of the whole array (10)\n"
     "    -n elements   doubles in each array (" HR_NUMBER(
         DEFAULT_SLICE) " for each thread)\n"
+                       "    -m            like -o, and then MADV_ACCESS_LWP: each page moves to the thread\n"
+                       "                  that copies it\n"
+                       "    -o            one thread initialises all slices\n"
                        "    -p placement  first touch (default), random, both in turn, or any: none\n"
                        "                  is asked for\n"
                        "    -P pages      instead of -n: pages of both arrays together\n"
@@ -90,15 +97,38 @@ static void copy(volatile double *to, const volatile double *from, size_t count)
             to[i + k] = from[i + k];
 }
 
+/* Initialises the slices of a thread. */
+static void fill_slices(int thread)
+{
+    double *its_a = a + (size_t)thread * slice, *its_b = b + (size_t)thread * slice;
+
+    for (size_t i = 0; i < slice; i++) {
+        its_a[i] = 0.0;
+        its_b[i] = (double)i;
+    }
+}
+
+/* Initialises all slices, and lets their pages move if -m asks for it. */
+static void fill_all(void)
+{
+    size_t bytes = (size_t)nthreads * slice * sizeof(double);
+
+    for (int thread = 0; thread < nthreads; thread++)
+        fill_slices(thread);
+    if (pages_move &&
+        (madvise(a, bytes, MADV_ACCESS_LWP) != 0 || madvise(b, bytes, MADV_ACCESS_LWP) != 0))
+        bench_die("madvise(MADV_ACCESS_LWP): %s", strerror(errno));
+}
+
 static void work(int self)
 {
     double *mine_a = a + (size_t)self * slice, *mine_b = b + (size_t)self * slice;
 
     bench_barrier(); /* all threads exist now, so none is alone on a board when it begins */
-    for (size_t i = 0; i < slice; i++) {
-        mine_a[i] = 0.0;
-        mine_b[i] = (double)i;
-    }
+    if (!one_initialises)
+        fill_slices(self);
+    else if (self == 0)
+        fill_all();
     bench_start(self);
     for (int round = 0; round < iterations; round++) {
         copy(mine_a, mine_b, slice);
@@ -111,10 +141,11 @@ static void work(int self)
 static int report_pages(enum bench_placement placement)
 {
     static struct bench_census census;
+    int placers = one_initialises && !pages_move ? 1 : nthreads; /* whose homes have the pages */
 
     memset(&census, 0, sizeof census);
-    bench_census_add(&census, a, nthreads, nthreads, slice * sizeof(double), page_size);
-    bench_census_add(&census, b, nthreads, nthreads, slice * sizeof(double), page_size);
+    bench_census_add(&census, a, nthreads, placers, slice * sizeof(double), page_size);
+    bench_census_add(&census, b, nthreads, placers, slice * sizeof(double), page_size);
     return bench_census_report(&census, nthreads, placement);
 }
 
@@ -166,7 +197,7 @@ static void read_options(int argc, char **argv)
 {
     int opt;
 
-    while ((opt = getopt(argc, argv, "t:n:P:s:i:p:b")) != -1) {
+    while ((opt = getopt(argc, argv, "t:n:P:s:i:p:bom")) != -1) {
         switch (opt) {
         case 't':
             nthreads = bench_int(optarg, 1, BENCH_MAX, "threads");
@@ -190,6 +221,13 @@ static void read_options(int argc, char **argv)
             break;
         case 'b':
             bind_threads = true;
+            break;
+        case 'm':
+            pages_move = true;
+            one_initialises = true;
+            break;
+        case 'o':
+            one_initialises = true;
             break;
         default:
             usage();

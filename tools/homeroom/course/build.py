@@ -33,7 +33,10 @@ def limit_compiler() -> None:
 
 @dataclass
 class Submission:
-    """The text of each region that can be used.  As sentences: what is wrong with the others, and what is not graded."""
+    """The text of each region that can be used, or of each file of a lab without regions.
+
+    As sentences: what is wrong with the others, and what is not graded.
+    """
 
     texts: dict[str, str]
     faults: list[str]
@@ -66,12 +69,19 @@ def submitted(lab: Lab, files: list[Path]) -> Submission:
             break
         else:
             faults += missing or [f"there is no file {Path(region.file).name}, and no other one with the region {region.name}"]
+    for name in (Path(file).name for file in lab.files):
+        try:
+            texts[name] = regions.read(next(path for path in files if path.name == name))
+        except StopIteration:
+            faults.append(f"there is no file {name}")
+        except (OSError, regions.RegionError) as error:
+            faults.append(str(error))
     return Submission(texts, list(dict.fromkeys(faults)), list(dict.fromkeys(notes)))
 
 
 def in_place(lab: Lab) -> list[Path]:
-    """The files of this tree that have the regions."""
-    return [TOP / file for file in sorted({region.file for region in lab.regions})]
+    """The files of this tree that would be handed in."""
+    return [TOP / file for file in lab.sources if (TOP / file).exists()]
 
 
 class Builder:

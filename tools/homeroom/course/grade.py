@@ -56,6 +56,7 @@ class Grader:
         self.lab, self.submission, self.seed, self.term_seed, self.out = lab, submission, seed, term_seed, out
         self.faults: list[str] = []  # of the submission
         self._files = files
+        self._texts: dict[str, str] = {}  # of the regions, as the host tests have them
         self._kernel: Kernel | None = None  # made for the first boot test
         self._kernel_faults: list[str] = []
 
@@ -84,10 +85,20 @@ class Grader:
         """The seed of a test's numbers, and the lab's parameters."""
         return f"{self.seed} {test.name}", term.values(self.lab, self.term_seed)
 
-    def _run(self, test: labs.Test, function, program: Path) -> str | None:
+    def _begin(self) -> None:
+        """Build the program of the submission."""
+        builder = Builder(self.lab, self.out)
+        for name in builder.unsolved():
+            print(f"grade: this lab builds on the lab {name}, whose skeleton is still in place")
+        self.faults += builder.build(self.submission.texts)
+        replaced = {region.name for region in self.lab.regions if region.file in builder.replaced}
+        self._texts = {name: text for name, text in self.submission.texts.items() if name not in replaced}
+        self._program = builder.program
+
+    def _run(self, test: labs.Test, function) -> str | None:
         """What is wrong in a test; None if it passes."""
         try:
-            with Child(program, self.lab.cpu_seconds) as child:
+            with Child(self._program, self.lab.cpu_seconds) as child:
                 function(Trial(child, *self._drawn(test)))
         except (Wrong, ChildError) as wrong:
             return str(wrong)
@@ -95,13 +106,13 @@ class Grader:
             raise LabError(f"test {test.name} cannot go on: {error!r}") from error
         return None
 
-    def _boot(self, test: labs.Test, function, texts: dict[str, str]) -> str | None:
-        """What is wrong in a boot test; None if it passes.  `texts`: of the regions, as the host tests had them."""
+    def _boot(self, test: labs.Test, function) -> str | None:
+        """What is wrong in a boot test; None if it passes."""
         if self._kernel is None:
             builder = KernelBuilder(self.lab, self.out / "kernel")
             for name in builder.unsolved():
                 print(f"grade: the kernel that boots has the skeleton of the lab {name}")
-            self._kernel_faults = builder.build(texts)
+            self._kernel_faults = builder.build(self._texts)
             self._kernel = Kernel(builder.elf, self.lab.boot_minstr * 10**6)
         try:
             function(Trial(self._kernel, *self._drawn(test)))
@@ -115,12 +126,8 @@ class Grader:
         if not tests:
             raise LabError(f"lab {self.lab.name} has no test {only}; there are: {', '.join(t.name for t in self.lab.tests)}")
         functions = self.lab.functions()
-        builder = Builder(self.lab, self.out)
-        for name in builder.unsolved():
-            print(f"grade: this lab builds on the lab {name}, whose skeleton is still in place")
-        self.faults = [*self.submission.faults, *builder.build(self.submission.texts)]
-        replaced = {region.name for region in self.lab.regions if region.file in builder.replaced}
-        texts = {name: text for name, text in self.submission.texts.items() if name not in replaced}
+        self.faults = list(self.submission.faults)
+        self._begin()
         passed: set[str] = set()
         entries = []
         for test in tests:
@@ -128,9 +135,9 @@ class Grader:
             if only is None and lost:
                 wrong = f"it needs {lost[0]}, which failed"
             elif test.boot:
-                wrong = self._boot(test, getattr(functions, test.name), texts)
+                wrong = self._boot(test, getattr(functions, test.name))
             else:
-                wrong = self._run(test, getattr(functions, test.name), builder.program)
+                wrong = self._run(test, getattr(functions, test.name))
             if wrong is None:
                 passed.add(test.name)
             entries.append(self._entry(test, wrong and "\n".join([*self.faults, wrong])))
@@ -152,6 +159,15 @@ class Grader:
 def points(entries: list[dict]) -> tuple[int, int]:
     """The points of some tests, and the most that there can be without the part beyond."""
     return sum(entry["score"] for entry in entries), sum(entry["max_score"] for entry in entries)
+
+
+def grader_of(lab: Lab) -> type[Grader]:
+    """The grader of the lab's kind."""
+    if lab.files:
+        from homeroom.course.experiment_grader import ExperimentGrader
+
+        return ExperimentGrader
+    return Grader
 
 
 def print_table(entries: list[dict], out: Path) -> bool:
@@ -197,7 +213,8 @@ def main(argv: list[str] | None = None) -> int:
         term_seed = term.seed_in_place() if args.term is None else args.term
         files = [file.absolute() for file in files]
         submission = submitted(lab, files or in_place(lab))
-        grader = Grader(lab, submission, args.seed, term_seed, TOP / "build" / "grade" / lab.name, tuple(files))
+        out = TOP / "build" / "grade" / lab.name
+        grader = grader_of(lab)(lab, submission, args.seed, term_seed, out, tuple(files))
         results = grader.out / "results.json"
         grader.out.mkdir(parents=True, exist_ok=True)
         for old in [results, *grader.out.glob("*.log"), *grader.out.glob("*.o")]:
@@ -208,6 +225,8 @@ def main(argv: list[str] | None = None) -> int:
         return EXIT_HARNESS
     for note in submission.notes:
         print(f"grade: {note}")
+    if lab.rubric:
+        print(f"{lab.rubric:>4} more points are given by a person")
     results.write_text(json.dumps(grader.results(entries, time.monotonic() - began), indent=1) + "\n")
     return 0 if print_table(entries, grader.out) else EXIT_FAILED
 

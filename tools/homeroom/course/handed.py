@@ -72,7 +72,7 @@ def copied(lab: Lab, path: Path, folder: Path) -> tuple[list[Path], list[str]]:
     copies, notes = [], []
     try:
         there = members(path)
-        for i, file in enumerate(sorted({region.file for region in lab.regions})):
+        for i, file in enumerate(lab.sources):
             marks = [regions.BEGIN.format(region.name).encode() for region in lab.regions if region.file == file]
             name = chosen(file, marks, there)
             if name is None:

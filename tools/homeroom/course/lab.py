@@ -6,6 +6,9 @@ KEYS        title         of the lab
             cpu_seconds   of the processor, for each test
             leaderboard   title of the points on Gradescope's leaderboard, which shows them to all students
             spoilers      files and folders that retell the solution, or print it: a student's tree has none of them
+            files         of the lab "experiment", which the student writes in place of regions (experiment_grader.py); then
+                          there is no host, and no cpu_seconds
+            rubric        points that a person gives besides those of the tests: instructor/NAME/rubric.md
             [[region]]    name: of the marks in the file; file: with the region; skeleton: what a student begins with
             [[test]]      name: a function in labs/NAME/tests.py; points; title; part: of the lab (by default its name);
                           needs: a test, or a part (all host tests of it), or a list of these, without which it is lost;
@@ -61,6 +64,8 @@ class Lab:
     regions: tuple[Region, ...]
     tests: tuple[Test, ...]
     leaderboard: str = ""
+    files: tuple[str, ...] = ()
+    rubric: int = 0
     spoilers: tuple[str, ...] = ()
     parameters: tuple[term.Parameter, ...] = ()
     beyond: tuple[str, ...] = ()
@@ -71,6 +76,11 @@ class Lab:
         """The tests that a test needs."""
         parts = {one.name for one in self.tests if one.part in test.needs and not (one.boot or one.beyond)}
         return [one.name for one in self.tests if one.name in parts or one.name in test.needs]
+
+    @property
+    def sources(self) -> list[str]:
+        """The files that a student hands in."""
+        return sorted({region.file for region in self.regions} | set(self.files))
 
     @property
     def folder(self) -> Path:
@@ -113,10 +123,11 @@ def load(name: str) -> Lab:
     path = TOP / "labs" / name / "lab.toml"
     try:
         keys = tomllib.loads(path.read_text())
-        keys["regions"] = tuple(Region(**region) for region in keys.pop("region"))
+        keys = {"host": "", "cpu_seconds": 0} | keys
+        keys["regions"] = tuple(Region(**region) for region in keys.pop("region", ()))
         keys["tests"] = tuple(_test(path.parent.name, **test) for test in keys.pop("test"))
         keys["parameters"] = tuple(term.parameter(**one) for one in keys.pop("parameter", ()))
-        for name in ("spoilers", "beyond"):
+        for name in ("spoilers", "beyond", "files"):
             keys[name] = tuple(keys.get(name, ()))
         return Lab(name=path.parent.name, **keys)
     except (OSError, KeyError, TypeError, ValueError) as error:  # also tomllib's

@@ -16,7 +16,7 @@ from pathlib import Path
 from homeroom.course import handed, term
 from homeroom.course import lab as labs
 from homeroom.course.build import Submission, submitted
-from homeroom.course.grade import EXIT_HARNESS, EXIT_USAGE, Grader, points
+from homeroom.course.grade import EXIT_HARNESS, EXIT_USAGE, grader_of, points
 from homeroom.course.lab import Lab, LabError
 from homeroom.course.sandbox import SandboxError
 from homeroom.machine import TOP
@@ -28,7 +28,7 @@ def graded(lab: Lab, submission: Submission, seed: int, term_seed: int) -> dict:
     place = TOP / "build" / "grade"
     place.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place, prefix=f"{lab.name}.") as name:
-        grader = Grader(lab, submission, seed, term_seed, Path(name))
+        grader = grader_of(lab)(lab, submission, seed, term_seed, Path(name))
         return grader.results(grader.grade(None), time.monotonic() - began)
 
 

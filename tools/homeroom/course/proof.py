@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from homeroom.course import grade, solution, term
+from homeroom.course import experiment, grade, solution, term
 from homeroom.course import lab as labs
 from homeroom.course.build import skeleton_of
 from homeroom.course.lab import Lab, LabError
@@ -58,10 +58,11 @@ class Row:
 
 def rows(lab: Lab) -> Iterator[Row]:
     """All rows of a lab.  LabError if an edit of its instructor's files does not fit."""
-    skeleton = {region.name: skeleton_of(region) for region in lab.regions}
+    skeleton = {region.name: skeleton_of(region) for region in lab.regions} or experiment.skeleton()
+    all_points = 100 - lab.rubric
     tree = solution.tree(lab)
     yield Row(lab, "skeleton", skeleton, "0 points", lambda r: r.points == 0)
-    yield Row(lab, "solution", tree, "100 points", lambda r: r.points == 100)
+    yield Row(lab, "solution", tree, f"{all_points} points", lambda r: r.points == all_points)
     extra = sum(test.points for test in lab.tests if test.beyond)
     if extra:
         yield Row(lab, "beyond", solution.beyond(lab, tree), f"{100 + extra} points", lambda r: r.points == 100 + extra)

@@ -40,6 +40,7 @@ WITHHELD = (
     "tests/test_course_tools.py",
     "tests/test_sim.py",
     "tests/synthetic.py",
+    "tests/test_lab_experiment.py",
     "tests/data/lab_cheats.toml",
 )
 

@@ -19,6 +19,8 @@ def main() -> int:
         return 2
     try:
         lab = labs.load(name)
+        if lab.files:
+            print(f"skeleton: labs/{name}/ has the files that a student begins with; no file of the kernel changes")
         for file in sorted({region.file for region in lab.regions}):
             if subprocess.run(["git", "diff", "--quiet", "HEAD", "--", file], cwd=TOP).returncode != 0:
                 print(f"skeleton: {file} has changes: commit them, or type git checkout {file}", file=sys.stderr)

@@ -15,8 +15,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+from homeroom.course import experiment, regions, term
 from homeroom.course import lab as labs
-from homeroom.course import regions, term
 from homeroom.course.lab import Lab, LabError
 from homeroom.machine import TOP
 
@@ -24,7 +24,9 @@ Texts = dict[str, str]  # by region
 
 
 def tree(lab: Lab) -> Texts:
-    """The regions of this tree."""
+    """The regions of this tree; of a lab without regions the files of instructor/NAME/solution/."""
+    if lab.files:
+        return {path.name: path.read_text() for path in sorted((TOP / "instructor" / lab.name / "solution").iterdir())}
     return {r.name: regions.region_of((TOP / r.file).read_text(), r.name, r.file) for r in lab.regions}
 
 
@@ -60,15 +62,18 @@ def beyond(lab: Lab, texts: Texts) -> Texts:
 
 def mistakes(lab: Lab) -> dict[str, tuple[Texts, list[str]]]:
     """By title: the regions with a mistake, and the tests that it fails."""
-    return {
-        title: (edited(tree(lab), edit["old"], edit["new"], f"instructor/{lab.name}/mistakes.toml"), edit["fails"])
-        for title, edit in listed(lab, "mistakes.toml").items()
-    }
+    found = {}
+    for title, edit in listed(lab, "mistakes.toml").items():
+        texts = edited(tree(lab), edit["old"], edit["new"], f"instructor/{lab.name}/mistakes.toml")
+        if lab.files:
+            texts = experiment.recorded_again(texts, edit.get("log", ["predict", "measure"]))
+        found[title] = texts, edit["fails"]
+    return found
 
 
 def written(lab: Lab, texts: Texts, folder: Path) -> list[Path]:
     """Write the files of a lab with these texts in their regions, without folders.  Returns them."""
-    files: dict[str, str] = {}
+    files = dict(texts) if lab.files else {}
     for region in lab.regions:
         text = files.get(region.file) or (TOP / region.file).read_text()
         files[region.file] = regions.replaced(text, region.name, texts[region.name], region.file)
