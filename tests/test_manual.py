@@ -59,7 +59,7 @@ def test_wrong_command_line():
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.splitlines()[1:] == [
         "usage: memcopy [-t threads] [-n elements | -P pages] [-s 4k|2m] [-i iterations]",
-        "               [-p first|random|both|any] [-b]",
+        "               [-p first|random|both|any] [-b] [-o] [-m]",
         "       memcopy --help tells more",
     ]
 

@@ -94,6 +94,16 @@ def test_bound_threads_are_at_home(machine):
 
 
 @pytest.mark.machine("sf3800")
+def test_one_thread_initialises(machine):
+    """First touch puts all pages on its board; after the advice each page moves to the thread that copies it."""
+    (one,) = parse(machine.check("memcopy -t 8 -b -o"))
+    assert one.ok and one.local == one.total and list(one.pages.values()) == [one.total]
+    (moved,) = parse(machine.check("memcopy -t 8 -b -o -m"))
+    check_first_touch(moved, 8)
+    assert moved.homes == {0: 4, 1: 4}
+
+
+@pytest.mark.machine("sf3800")
 def test_large_pages(machine):
     first, random = parse(machine.check("memcopy -t 8 -s 2m -P 64 -i 1 -p both", timeout=120))
     check_first_touch(first, 8)

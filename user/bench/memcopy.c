@@ -64,8 +64,8 @@ static const char help[] HR_MANUAL =
     "    -i iterations copies of the whole array (10)\n"
     "    -n elements   doubles in each array (" HR_NUMBER(
         DEFAULT_SLICE) " for each thread)\n"
-                       "    -m            like -o, and then MADV_ACCESS_LWP: each page moves to the thread\n"
-                       "                  that copies it\n"
+                       "    -m            like -o, with advice MADV_ACCESS_LWP: each page moves to\n"
+                       "                  the thread that copies it\n"
                        "    -o            one thread initialises all slices\n"
                        "    -p placement  first touch (default), random, both in turn, or any: none\n"
                        "                  is asked for\n"
