@@ -300,12 +300,10 @@ submit: deps ## LAB=name TIME=hours: the file that a student hands in, build/sub
 
 .PHONY: labs-proof
 labs-proof: deps ## LAB=name, or all: what skeletons, solutions and wrong answers of the labs get, in all terms
-	$(if $(findstring experiment,$(or $(LAB),experiment)),$(call build,$(ISO) $(FIREPLANE)))
 	$(Q)$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.course.proof "$$LAB"
 
 .PHONY: grade
 grade: deps ## LAB=name: points per test, logs in build/grade/name; FILE=: another file; TEST=: one test
-	$(if $(filter experiment,$(LAB)),$(call build,TEST= $(ISO) $(FIREPLANE)))
 	$(Q)$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.course.grade "$$LAB" $${FILE:+--file "$$FILE"} $(if $(TEST),--test '$(TEST)') $${SEED:+--seed "$$SEED"} $${TERM_SEED:+--term "$$TERM_SEED"}
 
 # A simulator runs the code of this tree in the grader's sandbox.  ARGS: its arguments.
@@ -320,7 +318,6 @@ $(SIMULATORS): sim-%: deps
 lab-predict: deps ## the lab "experiment": check hypothesis.toml, and record its prediction
 	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.course.experiment predict
 lab-measure: deps ## the lab "experiment": boot both columns with all seeds, and record the row
-	$(call build,$(ISO) $(FIREPLANE))
 	$(Q)$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.course.experiment measure
 lab-report: deps ## the lab "experiment": a draft of the report, with the row beside the prediction
 	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.course.experiment report

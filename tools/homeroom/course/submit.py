@@ -65,7 +65,8 @@ def bundled(lab: Lab, hours: float, results: dict, archive: Path) -> None:
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as made:
         for path in in_place(lab):
             made.write(path, path.relative_to(TOP))
-        made.write(answers(lab), ANSWERS)
+        if not lab.files:
+            made.write(answers(lab), ANSWERS)
         made.writestr(
             "submission.toml",
             f'lab = "{lab.name}"\nhours = {hours:g}\npoints = {score}\nof = {most}\nterm_seed = {term.seed_in_place()}\n',
