@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """test_grade.py - the grader: points for the solution only, no way around the sandbox, and a broken grader grades nothing."""
 
+import fcntl
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 
 from harness import HOST_LIMIT
 from homeroom.course import build, lab, objects, proof, regions, sandbox, term
+from homeroom.course import grade as grader
 from homeroom.course.trial import Trial, Wrong
 from homeroom.machine import TOP
 
@@ -149,6 +151,22 @@ def test_a_file_that_is_no_submission(data, sentence, tmp_path):
     assert sentence in results["tests"][0]["output"] and "Traceback" not in out
 
 
+def test_a_link_is_no_submission(tmp_path):
+    """It may lead to a solution that only the grader's host has."""
+    (tmp_path / "home.c").symlink_to(FILE)
+    status, _, results = grade("home", "--file", tmp_path / "home.c", "--test", "candidates_only")
+    assert (status, points(results)[0]) == (1, 0)
+    assert "home.c is a symbolic link: hand in the file itself" in results["tests"][0]["output"]
+
+
+@pytest.mark.parametrize("text", ["\n", "/*/", '\\"', "[\n", "\\ ", "'\\\n", "/* LAB a{}: begin */\n/* LAB a{}: end */\n"])
+def test_a_large_region_is_read_in_its_length(text):
+    """Patterns that look at a text again and again would take hours for this."""
+    text = "".join(text.format(i, i) for i in range(regions.BYTES_MAX // len(text)))
+    list(regions.refusals(text))
+    regions.outside(text, "home.c")
+
+
 def test_line_ends_and_a_byte_order_mark_do_not_matter(tmp_path):
     file = tmp_path / "other-name.c"
     file.write_bytes(b"\xef\xbb\xbf" + FILE.read_bytes().replace(b"\n", b"\r\n"))
@@ -191,6 +209,8 @@ def test_a_host_without_a_sandbox_grades_nothing(tmp_path, monkeypatch):
         ("echo ready; read x; echo assertion failed >&2; echo '!'", "the kernel panicked: assertion failed"),
         ("echo ready; read x; yes x >&2", "killed by SIGXFSZ"),
         ("echo ready; read x; exit 7", "ended with status 7"),
+        ("echo ready; read x; echo '-1 1_0 '", "no list of numbers"),
+        ("echo ready; read x; printf '%05000d \\n' 1", "no list of numbers"),
         ("echo ready; read x; kill -SEGV $$", "killed by SIGSEGV"),
         ("echo ready; read x; yes 1 | tr -d '\\n'", "the answer has no end"),
         ("echo ready; read x; while :; do :; done", "no end after 1 s of the CPU"),
@@ -202,6 +222,49 @@ def test_what_a_child_may_do(script, reason, tmp_path):
     child.chmod(0o755)
     with sandbox.Child(child, 1) as run, pytest.raises(sandbox.ChildError, match=reason):
         run.ask("choose", 1)
+
+
+def test_a_child_that_does_not_read(tmp_path, monkeypatch):
+    """Neither a full pipe nor many slow answers let the grader wait for longer than the limit of the child."""
+    child = tmp_path / "child"
+    child.write_text("#!/bin/sh\necho ready; exec sleep 60\n")
+    child.chmod(0o755)
+    monkeypatch.setattr(sandbox, "WAITS", 1)
+    with sandbox.Child(child, 1) as run, pytest.raises(sandbox.ChildError, match="no answer after 1 s"):
+        run.ask("choose", *[1 << 63] * (1 << 14))
+
+
+def answers_of_nonsense(t):
+    return t.child.ask("x")[5]
+
+
+def answers_without_end(t):
+    while t.child.ask("x"):
+        pass
+
+
+@pytest.mark.parametrize("function, reason", [(answers_of_nonsense, "fit no state"), (answers_without_end, "lead to no end")])
+def test_answers_that_confuse_a_test(function, reason, tmp_path, monkeypatch):
+    """They fail that test; the others are graded."""
+    monkeypatch.setattr(grader, "JUDGE_CPU", 0.2)
+    child = tmp_path / "child"
+    child.write_text("#!/bin/sh\necho ready; while read x; do echo '1 '; done\n")
+    child.chmod(0o755)
+    home = lab.load("home")
+    assert reason in grader.Grader(home, [], 1, 0, tmp_path)._run(home.tests[0], function, child)
+
+
+def test_a_compiler_that_talks_without_end(tmp_path):
+    status, text = build.Builder(lab.load("home"), tmp_path)._run(["yes", "warning"])
+    assert status != 0 and len(text) == build.SAID_MAX
+
+
+def test_two_runs_do_not_share_a_folder():
+    with (RESULTS.parent / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        status, out, results = grade("home")
+    assert (status, results) == (3, None)
+    assert "another run grades lab home in this tree; nothing was graded" in out
 
 
 def test_unknown_lab_is_named():

@@ -11,24 +11,28 @@ import hashlib
 import os
 import resource
 import shlex
+import signal
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from homeroom.course import lab as labs
 from homeroom.course import objects, regions
 from homeroom.course.lab import Lab, LabError, Region
+from homeroom.course.sandbox import limit
 from homeroom.machine import TOP
 
 COMPILE_LIMIT = 120  # seconds
-COMPILER_CPU, COMPILER_MEMORY, COMPILER_FILE = 60, 4 << 30, 64 << 20  # seconds of the CPU, bytes, bytes of what it writes
+COMPILER_CPU, COMPILER_MEMORY, COMPILER_FILE = 20, 2 << 30, 64 << 20  # seconds of the CPU, bytes, bytes of what it writes
+SAID_MAX = 20000  # characters of what it says
 
 
 def limit_compiler() -> None:
     """What a compiler of a student's text may use."""
-    resource.setrlimit(resource.RLIMIT_CPU, (COMPILER_CPU, COMPILER_CPU))
-    resource.setrlimit(resource.RLIMIT_AS, (COMPILER_MEMORY, COMPILER_MEMORY))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (COMPILER_FILE, COMPILER_FILE))
+    limit(resource.RLIMIT_CPU, COMPILER_CPU)
+    limit(resource.RLIMIT_AS, COMPILER_MEMORY)
+    limit(resource.RLIMIT_FSIZE, COMPILER_FILE)
 
 
 @dataclass
@@ -115,21 +119,28 @@ class Builder:
         return region.file in self._sources and text == skeleton_of(region)
 
     def _run(self, command: list) -> tuple[int | None, str]:
-        try:
-            done = subprocess.run(
-                command,
-                cwd=TOP,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=COMPILE_LIMIT,
-                preexec_fn=limit_compiler,
-            )
-        except subprocess.TimeoutExpired:
-            return None, f"no end in {COMPILE_LIMIT} s\n"
-        except OSError as error:
-            raise LabError(f"cannot run {command[0]}: {error.strerror}") from error
-        return done.returncode, done.stdout + done.stderr
+        """Exit status of a tool, None if it does not end, and what it said.  A file takes that, whose size is limited."""
+        with tempfile.TemporaryFile() as said:
+            try:
+                process = subprocess.Popen(
+                    command,
+                    cwd=TOP,
+                    stdin=subprocess.DEVNULL,
+                    stdout=said,
+                    stderr=said,
+                    start_new_session=True,
+                    preexec_fn=limit_compiler,
+                )
+            except OSError as error:
+                raise LabError(f"cannot run {command[0]}: {error.strerror}") from error
+            try:
+                status, why = process.wait(COMPILE_LIMIT), ""
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                status, why = None, f"no end in {COMPILE_LIMIT} s\n"
+            said.seek(0)
+            return status, why + said.read(SAID_MAX).decode(errors="replace")
 
     def _compile(self, source: Path, name: str, *more: str) -> tuple[Path, int | None, str]:
         made = self._folder / f"{name}.o"

@@ -14,10 +14,15 @@ SEE ALSO    one.py (which grades what a student has handed in), regrade.py (all 
 """
 
 import argparse
+import contextlib
+import fcntl
 import json
 import shlex
+import signal
 import sys
 import time
+import traceback
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,6 +37,8 @@ from homeroom.machine import TOP
 
 EXIT_FAILED, EXIT_USAGE, EXIT_HARNESS = 1, 2, 3
 OUTPUT_MAX = 20000  # characters of a log in results.json
+LINE_MAX = 300  # characters of a line of a log that is printed
+JUDGE_CPU = 20  # seconds of the grader's own process for each test
 
 
 def shell_word(file: Path) -> str:
@@ -48,6 +55,22 @@ def files_of(text: str) -> list[Path]:
         return [Path(text)]
 
 
+@contextlib.contextmanager
+def limited_judge() -> Iterator[None]:
+    """A test that has no end in this process, because it follows the child's answers, is wrong."""
+
+    def stop(*_) -> None:
+        raise ChildError(f"the answers lead to no end: stopped after {JUDGE_CPU} s of the grader's own time")
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, JUDGE_CPU)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
 class Grader:
     """One run of the grader for a lab and a submission."""
 
@@ -59,6 +82,7 @@ class Grader:
         self._texts: dict[str, str] = {}  # of the regions, as the host tests have them
         self._kernel: Kernel | None = None  # made for the first boot test
         self._kernel_faults: list[str] = []
+        self._unsolved: list[str] = []  # other labs with their skeletons in place
 
     def _repeat_line(self, name: str) -> str:
         files = f" FILE={shlex.quote(' '.join(map(shell_word, self._files)))}" if self._files else ""
@@ -88,7 +112,8 @@ class Grader:
     def _begin(self) -> None:
         """Build the program of the submission."""
         builder = Builder(self.lab, self.out)
-        for name in builder.unsolved():
+        self._unsolved = builder.unsolved()
+        for name in self._unsolved:
             print(f"grade: this lab builds on the lab {name}, whose skeleton is still in place")
         self.faults += builder.build(self.submission.texts)
         replaced = {region.name for region in self.lab.regions if region.file in builder.replaced}
@@ -98,12 +123,17 @@ class Grader:
     def _run(self, test: labs.Test, function) -> str | None:
         """What is wrong in a test; None if it passes."""
         try:
-            with Child(self._program, self.lab.cpu_seconds) as child:
+            with Child(self._program, self.lab.cpu_seconds) as child, limited_judge():
                 function(Trial(child, *self._drawn(test)))
         except (Wrong, ChildError) as wrong:
             return str(wrong)
-        except (LookupError, TypeError, ValueError, ArithmeticError) as error:
-            raise LabError(f"test {test.name} cannot go on: {error!r}") from error
+        except (LabError, SandboxError, OSError):
+            raise
+        except Exception as error:  # labs-proof shows that the solution's answers cause none
+            if self._unsolved:
+                raise LabError(f"test {test.name} cannot go on: {error!r}") from error
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            return f"the answers fit no state that there can be: {error!r:.200} ({Path(where.filename).name}:{where.lineno})"
         return None
 
     def _boot(self, test: labs.Test, function) -> str | None:
@@ -177,7 +207,7 @@ def print_table(entries: list[dict], out: Path) -> bool:
         if entry["status"] == "failed":
             lines = entry["output"].splitlines()[1:]
             shown = lines if len(lines) <= 5 else [*lines[:4], lines[-1]]
-            print("".join(f"             {line.strip()}\n" for line in shown), end="")
+            print("".join(f"             {line.strip()[:LINE_MAX]}\n" for line in shown), end="")
     score, most = points(entries)
     print(f"{score:>4} /{most:>3}  points; logs in {out.relative_to(TOP)}/")
     return score >= most
@@ -206,6 +236,7 @@ def main(argv: list[str] | None = None) -> int:
             return EXIT_USAGE
 
     began = time.monotonic()
+    out = TOP / "build" / "grade" / args.lab
     try:
         lab = labs.load(args.lab)
         if args.cpu_seconds:
@@ -213,22 +244,26 @@ def main(argv: list[str] | None = None) -> int:
         term_seed = term.seed_in_place() if args.term is None else args.term
         files = [file.absolute() for file in files]
         submission = submitted(lab, files or in_place(lab))
-        out = TOP / "build" / "grade" / lab.name
         grader = grader_of(lab)(lab, submission, args.seed, term_seed, out, tuple(files))
-        results = grader.out / "results.json"
-        grader.out.mkdir(parents=True, exist_ok=True)
-        for old in [results, *grader.out.glob("*.log"), *grader.out.glob("*.o")]:
-            old.unlink(missing_ok=True)
-        entries = grader.grade(args.test)
-    except (LabError, SandboxError) as error:
+        out.mkdir(parents=True, exist_ok=True)
+        with (out / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            results = out / "results.json"
+            for old in [results, *out.glob("*.log"), *out.glob("*.o")]:
+                old.unlink(missing_ok=True)
+            entries = grader.grade(args.test)
+            results.write_text(json.dumps(grader.results(entries, time.monotonic() - began), indent=1) + "\n")
+    except BlockingIOError:
+        print(f"grade: another run grades lab {args.lab} in this tree; nothing was graded", file=sys.stderr)
+        return EXIT_HARNESS
+    except (LabError, SandboxError, OSError) as error:
         print(f"grade: the grader failed, nothing was graded: {error}", file=sys.stderr)
         return EXIT_HARNESS
     for note in submission.notes:
         print(f"grade: {note}")
     if lab.rubric:
         print(f"{lab.rubric:>4} more points are given by a person")
-    results.write_text(json.dumps(grader.results(entries, time.monotonic() - began), indent=1) + "\n")
-    return 0 if print_table(entries, grader.out) else EXIT_FAILED
+    return 0 if print_table(entries, out) else EXIT_FAILED
 
 
 if __name__ == "__main__":

@@ -10,8 +10,10 @@ THEORY      In the source a region lies between two lines
             The tree has the solution there, and labs/NAME/ the text that a student begins with.  The grader takes from a
             submission only the text of its regions and puts that into its own copy of the file, so that nothing else of
             the submission counts.
-            check() refuses what could run before the sandbox is closed, or differ between the test program and the
-            kernel: assembler, lines of the preprocessor, attributes.
+            refusals() names what could run before the sandbox is closed, or differ between the test program and the
+            kernel: assembler, lines of the preprocessor, attributes.  It also names what makes the compiler read another
+            text than this module (control characters, raw strings, digraphs), and brackets that would take trusted text
+            between two regions into a function of the student's.
 SEE ALSO    grade.py (which uses all of it), objects.py (what is checked after the compiler)
 """
 
@@ -22,12 +24,16 @@ from pathlib import Path
 BYTES_MAX = 1 << 20  # of a submitted file
 BEGIN, END = "/* LAB {}: begin */", "/* LAB {}: end */"
 MARK = re.compile(r"^[ \t]*/\* LAB ([\w-]+): (begin|end) \*/[ \t]*$", re.M)
-NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+# Comments, strings and characters.  The end of each may be missing, so that no text is scanned twice.
+NOT_CODE = re.compile(r'//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"?|\'(?:\\.|[^\'\\\n])*\'?', re.S)
 REFUSED = [
-    (r"^\s*(?:#|%:|\?\?=)", "a line of the preprocessor"),
+    (r"^[ \t]*(?:#|%:|\?\?=)", "a line of the preprocessor"),
+    (r"<%|%>|<:|:>|%:|\?\?[=/'()!<>-]", "a digraph or a trigraph"),
     (r"\b(?:asm|__asm|__asm__)\b", "assembler"),
     (r"\b(?:__attribute__|__attribute|_Pragma)\b|\[\s*\[", "an attribute"),
+    (r'\b(?:u8|[uUL])?R"', "a raw string"),
 ]
+BRACKETS = {")": "(", "]": "[", "}": "{"}
 
 
 class RegionError(Exception):
@@ -37,6 +43,8 @@ class RegionError(Exception):
 def read(path: Path) -> str:
     """The text of a submitted file, with line ends of Unix and without a byte order mark."""
     name = path.name
+    if path.is_symlink():  # perhaps to a solution that only the grader's host has
+        raise RegionError(f"{name} is a symbolic link: hand in the file itself")
     with path.open("rb") as file:
         data = file.read(BYTES_MAX + 1)
     if len(data) > BYTES_MAX:
@@ -51,15 +59,18 @@ def read(path: Path) -> str:
 def spans(text: str, name: str) -> dict[str, tuple[int, int]]:
     """By region: where its text begins and ends.  `name`: of the file, for the message."""
     found, open_region = {}, None
+
+    def wrong(what: str) -> RegionError:
+        return RegionError(f"{name}:{text.count(chr(10), 0, mark.start()) + 1}: region {region} {what}")
+
     for mark in MARK.finditer(text):
         region, what = mark.groups()
-        line = f"{name}:{text.count(chr(10), 0, mark.start()) + 1}"
         if what == "begin":
             if open_region is not None or region in found:
-                raise RegionError(f"{line}: region {region} begins twice, or inside another one")
+                raise wrong("begins twice, or inside another one")
             open_region, start = region, mark.end() + 1
         elif region != open_region:
-            raise RegionError(f"{line}: region {region} ends, but does not begin")
+            raise wrong("ends, but does not begin")
         else:
             found[region], open_region = (start, mark.start()), None
     if open_region is not None:
@@ -85,9 +96,20 @@ def replaced(text: str, region: str, new: str, name: str) -> str:
 
 def outside(text: str, name: str) -> str:
     """The text without its regions."""
-    for region in spans(text, name):
-        text = replaced(text, region, "", name)
-    return text
+    edges = [0, *(edge for span in spans(text, name).values() for edge in span), len(text)]
+    return "".join(text[begin:end] for begin, end in zip(edges[::2], edges[1::2], strict=True))
+
+
+def odd_bracket(code: str) -> str | None:
+    """A bracket without its partner."""
+    opened = []
+    for match in re.finditer(r"[][(){}]", code):
+        bracket = match[0]
+        if bracket not in BRACKETS:
+            opened.append(bracket)
+        elif not opened or opened.pop() != BRACKETS[bracket]:
+            return bracket
+    return opened[-1] if opened else None
 
 
 def lines(text: str, name: str) -> set[int]:
@@ -99,8 +121,14 @@ def lines(text: str, name: str) -> set[int]:
 def refusals(text: str) -> Iterator[str]:
     """What a region must not have, a sentence for each."""
     joined = re.sub(r"\\[ \t]*\n", "", text)
-    code = NOT_CODE.sub(lambda match: " " + "\n" * match[0].count("\n"), joined)
+    code = NOT_CODE.sub(lambda match: match[0][0].replace("/", " ") + "\n" * match[0].count("\n"), joined)
+    control = re.search(r"[\0-\x08\x0b-\x1f\x7f]", text)
+    if control:
+        yield f"a control character is not allowed in a region: {control[0]!r}"
     for pattern, what in REFUSED:
         match = re.search(pattern, code, re.M)
         if match:
             yield f"{what} is not allowed in a region: {code[match.start() :].strip().splitlines()[0][:60]}"
+    odd = odd_bracket(code)
+    if odd:
+        yield f"a region has {odd} without its partner"

@@ -8,8 +8,11 @@ THEORY      The grader knows inputs and expected results.  The child (labs/sandb
             A line to the child is a name and integers; its answer is a line of integers.  The answer "!" is a panic of the
             kernel's code; its text is in the child's standard error, a file of limited size.
 INVARIANTS  S1  a child that dies, hangs or talks nonsense fails the test that runs, and no other
+            S2  before the child is ready, no code of the student has run: what fails until then is a fault of this host
 """
 
+import os
+import re
 import resource
 import select
 import signal
@@ -22,6 +25,8 @@ MEMORY = 1 << 40  # bytes of address space: the kernel's memory is mapped sparse
 ERRORS_MAX = 1 << 16  # bytes of the standard error
 ANSWER_MAX = 1 << 20  # bytes
 SANDBOX_MISSING = 3  # exit status of the child
+WAITS = 20  # a child may take so many times its limit of CPU seconds
+NUMBERS = re.compile(r"(?:[0-9a-f]{1,16} )*")  # an answer
 
 
 class ChildError(Exception):
@@ -32,20 +37,26 @@ class SandboxError(Exception):
     """The host has no sandbox: nothing can be graded."""
 
 
+def limit(kind: int, soft: int, hard: int | None = None) -> None:
+    """Lower a limit of this process.  It stays as it is if it is lower already."""
+    most = resource.getrlimit(kind)[1]
+    hard = soft if hard is None else hard
+    if most != resource.RLIM_INFINITY:
+        soft, hard = min(soft, most), min(hard, most)
+    resource.setrlimit(kind, (soft, hard))
+
+
 def limits(cpu_seconds: int):
     """What the child does before it is a program."""
 
-    def limit() -> None:
-        for kind, most in (
-            (resource.RLIMIT_AS, MEMORY),
-            (resource.RLIMIT_FSIZE, ERRORS_MAX),
-            (resource.RLIMIT_CORE, 0),
-            (resource.RLIMIT_NOFILE, 16),
-        ):
-            resource.setrlimit(kind, (most, most))
-        resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))  # SIGXCPU, and not yet SIGKILL
+    def set_limits() -> None:
+        limit(resource.RLIMIT_AS, MEMORY)
+        limit(resource.RLIMIT_FSIZE, ERRORS_MAX)
+        limit(resource.RLIMIT_CORE, 0)
+        limit(resource.RLIMIT_NOFILE, 16)
+        limit(resource.RLIMIT_CPU, cpu_seconds, cpu_seconds + 1)  # SIGXCPU, and not yet SIGKILL
 
-    return limit
+    return set_limits
 
 
 class Child:
@@ -53,21 +64,32 @@ class Child:
 
     def __init__(self, program: Path, cpu_seconds: int) -> None:
         self._cpu, self._rest, self.calls = cpu_seconds, b"", 0
+        # The child's CPU time is limited; the limit here is for a child that only waits.
+        self._end = time.monotonic() + WAITS * cpu_seconds
         self._errors = tempfile.TemporaryFile()
-        self._process = subprocess.Popen(
-            [program],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            bufsize=0,
-            env={},
-            cwd="/",
-            start_new_session=True,
-            preexec_fn=limits(cpu_seconds),
-        )
-        if self._line() != "ready":
+        try:
+            self._process = subprocess.Popen(
+                [program],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                bufsize=0,
+                env={},
+                cwd="/",
+                start_new_session=True,
+                preexec_fn=limits(cpu_seconds),
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            raise SandboxError(f"the test program does not start: {error}") from None
+        os.set_blocking(self._process.stdin.fileno(), False)
+        try:
+            ready = self._line()
+        except ChildError as error:
+            ready = str(error)
+        if ready != "ready":
+            missing = self._process.poll() == SANDBOX_MISSING
             self.close()
-            raise SandboxError("the test program could not enter seccomp's strict mode")
+            raise SandboxError("this host has no seccomp" if missing else f"the test program is not ready: {ready}")
 
     def __enter__(self) -> "Child":
         return self
@@ -85,28 +107,30 @@ class Child:
     def ask(self, name: str, *numbers: int) -> list[int]:
         """The answer of the child to an operation; ChildError if it gives none."""
         self.calls += 1
-        line = " ".join([name, *(f"{number:x}" for number in numbers)]) + "\n"
+        line = (" ".join([name, *(f"{number:x}" for number in numbers)]) + "\n").encode()
         try:
-            self._process.stdin.write(line.encode())
+            while line:
+                self._wait([], [self._process.stdin])
+                line = line[self._process.stdin.write(line) or 0 :]
         except BrokenPipeError:
             raise ChildError(self._why_dead()) from None
         answer = self._line()
         if answer.startswith("!"):
             raise ChildError(f"the kernel panicked: {self._said()}")
-        try:
-            return [int(word, 16) for word in answer.split()]
-        except ValueError:
-            raise ChildError(f"the answer is no list of numbers: {answer[:60]!r}") from None
+        if not NUMBERS.fullmatch(answer):
+            raise ChildError(f"the answer is no list of numbers: {answer[:60]!r}")
+        return [int(word, 16) for word in answer.split()]
+
+    def _wait(self, readers: list, writers: list) -> None:
+        if not any(select.select(readers, writers, [], max(0.0, self._end - time.monotonic()))):
+            raise ChildError(f"no answer after {WAITS * self._cpu} s: grade again if this host was busy")
 
     def _line(self) -> str:
-        # The child's CPU time is limited; the limit here is for a child that only waits.
-        end = time.monotonic() + 20 * self._cpu
         while b"\n" not in self._rest:
-            if not select.select([self._process.stdout], [], [], max(0.0, end - time.monotonic()))[0]:
-                raise ChildError(f"no answer after {20 * self._cpu} s: grade again if this host was busy")
+            self._wait([self._process.stdout], [])
             data = self._process.stdout.read(1 << 16)
             if not data:
-                raise self._dead()
+                raise ChildError(self._why_dead())
             self._rest += data
             if len(self._rest) > ANSWER_MAX:
                 raise ChildError("the answer has no end")
@@ -118,11 +142,6 @@ class Child:
         self._process.wait()
         self._errors.seek(0)
         return " ".join(self._errors.read().decode(errors="replace").split())[-300:]
-
-    def _dead(self) -> Exception:
-        if self._process.wait() == SANDBOX_MISSING and self.calls == 0:
-            return SandboxError("this host has no seccomp, so nothing is graded")
-        return ChildError(self._why_dead())
 
     def _why_dead(self) -> str:
         status = self._process.wait()

@@ -33,7 +33,7 @@ class Trial:
         """Each of `values`, and no other one, is found about as often as any other."""
         values, counts = list(values), Counter(found)
         mean = len(found) / len(values)
-        if set(counts) - set(values) or any(abs(counts[value] - mean) > EVEN * mean for value in values):
+        if not found or set(counts) - set(values) or any(abs(counts[value] - mean) > EVEN * mean for value in values):
             raise Wrong(f"{what}\nexpected: about {mean:.0f} of each of {values}\nfound:    {dict(sorted(counts.items()))}")
 
     def expect_own_memory(self, what: str, run: Run) -> None:
