@@ -204,6 +204,15 @@ def affinity_decides_first(t):
     q.expect(t, [second], f"if {first} is no candidate")
     q.aff = [0] * 6
     q.expect(t, [0], "if all affinities are 0")
+    q.home, q.aff[second] = first, 1
+    q.aff[first] = 2
+    q.expect(t, [second], f"if the home {first}, with the greatest affinity, is no candidate")
+    q.cand = list(range(6))
+    for greatest in range(6):
+        q.home = (greatest + drawn(t, 1, 5)) % 6
+        q.aff = [drawn(t, 1, 0x7F) for _ in range(6)]
+        q.aff[greatest] = drawn(t, 0x80, 0xFF)
+        q.expect(t, [greatest], f"if the affinities are {q.aff}, and the home is {q.home}")
 
 
 def one_thread_per_cpu_fills_every_lgroup(t):
