@@ -23,6 +23,9 @@
 #include "tests/host/mktopo.h"
 #include "uapi/homeroom.h"
 
+/* The part beyond; NULL if the student has not written it. */
+__attribute__((weak)) int pset_share(int id, unsigned cpu, bool shared);
+
 enum { EACH_PROCESS = 5, DESTROYED = -2, UNKNOWN = -3 };
 
 static struct lgrp_proc proc[THREADS_MAX / EACH_PROCESS];
@@ -56,6 +59,7 @@ static void answer_set(const struct cpupart *p)
     answer(p->nrunnable + p->loadavg[0] + p->loadavg[1] + p->loadavg[2]);
     for (unsigned i = 0; i < ncpu; i++)
         answer(cpumask_test(&p->cpus, i));
+    answer((long)p->rng);
     for (unsigned g = 0; g < lgrp_topo.nlgrps; g++) {
         answer(p->lgrps.lpl[g].ncpus);
         answer(p->lgrps.lpl[g].homed);
@@ -177,6 +181,13 @@ static void op_destroy(const uint64_t *arg, size_t n)
 static void op_assign(const uint64_t *arg, size_t n)
 {
     answer_all(pset_assign((int)arg[0], (unsigned)arg[1], arg[2] != 0));
+}
+
+/* share: set, CPU, 1 if the set is to share it.  No answer: the part beyond is not written. */
+static void op_share(const uint64_t *arg, size_t n)
+{
+    if (pset_share != NULL)
+        answer_all(pset_share((int)arg[0], (unsigned)arg[1], arg[2] != 0));
 }
 
 /* The set with this number; the default set if there is none. */
@@ -354,10 +365,23 @@ void sandbox_prepare(void)
 }
 
 const struct sandbox_op sandbox_ops[] = {
-    {"machine", op_machine},     {"create", op_create},     {"destroy", op_destroy},
-    {"assign", op_assign},       {"bind", op_bind},         {"pbind", op_pbind},
-    {"affinity", op_affinity},   {"p_online", op_p_online}, {"follow", op_follow},
-    {"homeless", op_homeless},   {"wake", op_wake},         {"settle", op_settle},
-    {"meanwhile", op_meanwhile}, {"attr", op_attr},         {"load", op_load},
-    {"irqs", op_irqs},           {"route", op_route},       {NULL, NULL},
+    {"machine", op_machine},
+    {"create", op_create},
+    {"destroy", op_destroy},
+    {"assign", op_assign},
+    {"bind", op_bind},
+    {"pbind", op_pbind},
+    {"affinity", op_affinity},
+    {"p_online", op_p_online},
+    {"follow", op_follow},
+    {"homeless", op_homeless},
+    {"wake", op_wake},
+    {"settle", op_settle},
+    {"meanwhile", op_meanwhile},
+    {"attr", op_attr},
+    {"load", op_load},
+    {"irqs", op_irqs},
+    {"route", op_route},
+    {"share", op_share},
+    {NULL, NULL},
 };

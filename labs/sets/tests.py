@@ -19,6 +19,7 @@ NOESCAPE = 1
 TRIES = 5  # BOUND_TRIES
 ANYWHERE = 256  # CPU_MAX
 CPUS = 12
+TIE_AFTER, TIE_LOWEST, TIE_HIGHEST, TIE_BEFORE = range(4)
 BOARDS = [(2, 6), (3, 4), (4, 3), (6, 2)]  # boards, CPUs of each
 ERRORS = {EINVAL: "-EINVAL", EBUSY: "-EBUSY", ENOMEM: "-ENOMEM"}
 
@@ -40,6 +41,7 @@ class SetSeen:
     attr: int
     load: int
     mask: set[int]
+    rng: int  # changes when a home is chosen in the set
     cpus: list[int]  # by lgroup, in the load records
     homed: list[int]
 
@@ -79,8 +81,9 @@ class Seen:
         for _ in range(nsets):
             number, attr, load = take(3)
             mask = {cpu for cpu, inside in enumerate(take(ncpus)) if inside}
+            (rng,) = take(1)
             records = take(2 * nlgrps)
-            self.sets[number] = SetSeen(attr, load, mask, records[::2], records[1::2])
+            self.sets[number] = SetSeen(attr, load, mask, rng, records[::2], records[1::2])
         self.cpus = [CpuSeen(*take(5)) for _ in range(ncpus)]
         self.threads = [ThreadSeen(*take(6)) for _ in range(nthreads)]
 
@@ -107,6 +110,7 @@ class World:
         self.seen = Seen(t.child.ask("machine", boards, each, threads, awake, t.random.getrandbits(63)))
         self.lgrp = [cpu.lgrp for cpu in self.seen.cpus]
         self.part, self.state = [NONE] * CPUS, [ONLINE] * CPUS
+        self.shared = {}  # by CPU: the set that shares it with the default set
         self.changes = 0  # since the poked CPUs have looked
         self.sets = {NONE}
         self.threads = [Thread(thread.home) for thread in self.seen.threads]
@@ -115,11 +119,17 @@ class World:
     # -- what the model knows
 
     def cpus(self, number):
-        """The on-line CPUs of a set."""
-        return [cpu for cpu in range(CPUS) if self.part[cpu] == number and self.state[cpu] != OFFLINE]
+        """The on-line CPUs of a set, with shared ones."""
+        mine = [cpu for cpu in range(CPUS) if number in (self.part[cpu], self.shared.get(cpu))]
+        return [cpu for cpu in mine if self.state[cpu] != OFFLINE]
 
     def lgrps(self, number):
         return {self.lgrp[cpu] for cpu in self.cpus(number)}
+
+    def loses_home(self, i, cpus):
+        """Whether thread i loses its home in a set with these CPUs."""
+        home = self.threads[i].home
+        return home != HOMELESS and sum(self.lgrp[cpu] == home for cpu in cpus) < self.t.term["home_cpus"]
 
     def members(self, number):
         return [i for i, thread in enumerate(self.threads) if thread.part == number]
@@ -158,6 +168,7 @@ class World:
     def destroy(self, number):
         call = f"pset_destroy({number})"
         result = sleeps = 0
+        chosen = []
         if number not in self.sets or number == NONE:
             result = EINVAL
         elif any(self.threads[i].bound != NONE for i in self.members(number)):
@@ -166,11 +177,11 @@ class World:
         if result == 0:
             self.sets.remove(number)
             self.part = [NONE if part == number else part for part in self.part]
-            for thread in self.threads:
-                if thread.part == number:
-                    thread.part = NONE
+            for i in self.members(number):
+                self.threads[i].part = NONE
+                chosen += [i] * self.loses_home(i, self.cpus(NONE))
         self.expect_result(call, result, sleeps, takes_cpu_lock=self.cpu_lock)
-        self.check(call)
+        self.check(call, chosen)
 
     def assign(self, number, cpu, forced=False):
         call = f"pset_assign({number}, {cpu}, {'true' if forced else 'false'})"
@@ -178,7 +189,7 @@ class World:
         if number not in self.sets or not 0 <= cpu < CPUS or self.state[cpu] == OFFLINE:
             result = EINVAL
         elif self.part[cpu] != number:
-            last = self.cpus(self.part[cpu]) == [cpu]
+            last = len(self.cpus(self.part[cpu])) <= self.t.term["reserve"]
             if last and (self.part[cpu] == NONE or self.members(self.part[cpu])):
                 result = EBUSY
             elif self.bound_to(cpu) and not forced:
@@ -191,17 +202,47 @@ class World:
         self.expect_result(call, result, sleeps, takes_cpu_lock=self.cpu_lock)
         self.check(call)
 
+    def share(self, number, cpu, shared):
+        """The part beyond."""
+        call = f"pset_share({number}, {cpu}, {'true' if shared else 'false'})"
+        result = 0
+        if number not in self.sets - {NONE} or not 0 <= cpu < CPUS or self.state[cpu] == OFFLINE:
+            result = EINVAL
+        elif self.part[cpu] != NONE or self.shared.get(cpu, number) != number:
+            result = EBUSY
+        elif shared:
+            self.shared[cpu] = number
+        elif cpu in self.shared:
+            threads = self.members(number)
+            if threads and (self.cpus(number) == [cpu] or any(self.threads[i].bound == cpu for i in threads)):
+                result = EBUSY
+            else:
+                del self.shared[cpu]
+        answer = self.t.child.ask("share", number % (1 << 64), cpu % (1 << 32), int(shared))
+        self.t.expect("whether there is a function pset_share()", True, answer != [])
+        self.changes += 1
+        self.seen = Seen(answer)
+        self.expect_result(call, result, takes_cpu_lock=True)
+        self.check(call)
+
     def bind(self, i, number):
         thread = self.threads[i]
         call = f"pset_bind(thread {i}, set {named(number)})"
+        moves = thread.part != number
         result = 0
         if thread.bound != NONE and self.part[thread.bound] != number:
-            result = EBUSY
+            result, moves = EBUSY, False
         else:
             thread.part = number
+        chosen = [i] if moves and self.loses_home(i, self.cpus(number)) else []
+        rng = self.seen.sets[number].rng
         self.ask("bind", i, number)
         self.expect_result(call, result)
-        self.check(call)
+        if self.homes:
+            cpus = sum(self.lgrp[cpu] == thread.home for cpu in self.cpus(number))
+            what = f"whether a home is chosen in {call}; the home is {thread.home}, and the set has {cpus} CPUs there"
+            self.t.expect(what, chosen != [], self.seen.sets[number].rng != rng)
+        self.check(call, chosen)
 
     def pbind(self, i, cpu):
         """thread_bind() of the kernel.  Returns whether the thread is bound now."""
@@ -248,15 +289,15 @@ class World:
             doing = {RUNS: "runs", WAITS: "waits"}.get(seen.state)
             if doing and seen.place not in allowed:
                 self.t.expect(f"where thread {i} of set {named(thread.part)} {doing}", f"CPU of {allowed}", f"CPU {seen.place}")
-            idle = [cpu for cpu in allowed if self.seen.cpus[cpu].idle]
+            idle = [cpu for cpu in allowed if self.seen.cpus[cpu].idle and cpu not in self.shared]
             # an idle CPU that was called to steal may be in another set now: then no CPU comes for the thread
             if seen.state == WAITS and idle and thread.mask == NONE and not several:
                 self.t.expect(f"idle CPUs of the set in which thread {i} waits", [], idle)
 
     # -- comparing
 
-    def check(self, after):
-        """All that can be seen at once; `after`: what was called."""
+    def check(self, after, chosen=()):
+        """All that can be seen at once; `after`: what was called; `chosen`: threads that may have got another home."""
         t, seen = self.t, self.seen
         t.expect(f"sets after {after}", sorted(map(str, map(named, self.sets))), sorted(map(str, map(named, seen.sets))))
         t.expect(f"kstats of sets after {after}", len(self.sets), seen.kstats)
@@ -280,11 +321,11 @@ class World:
             lgrps = range(len(seen.sets[number].cpus))
             t.expect(f"CPUs by lgroup in the load records {where}", [cpus[g] for g in lgrps], seen.sets[number].cpus)
         if self.homes:
-            self._check_homes(after)
+            self._check_homes(after, chosen)
         for thread, found in zip(self.threads, seen.threads, strict=True):
             thread.home = found.home
 
-    def _check_homes(self, after):
+    def _check_homes(self, after, chosen):
         t = self.t
         for i, (thread, seen) in enumerate(zip(self.threads, self.seen.threads, strict=True)):
             if thread.home == HOMELESS:
@@ -293,7 +334,7 @@ class World:
                 continue
             t.expect(f"the set in whose load records thread {i} counts after {after}", named(thread.part), named(seen.counted))
             lgrps = self.lgrps(thread.part)
-            if thread.home in lgrps:
+            if thread.home in lgrps and i not in chosen:
                 t.expect(f"the home of thread {i} after {after}; its set has CPUs there", thread.home, seen.home)
             elif seen.home not in lgrps:
                 t.expect(f"the home of thread {i} after {after}", f"an lgroup of its set: {sorted(lgrps)}", seen.home)
@@ -321,6 +362,8 @@ def cpus_change_their_sets(t):
     sets = [NONE, world.create(), world.create(), world.create()]
     for _ in range(60):
         world.assign(t.random.choice(sets), drawn(t, 0, CPUS - 1), t.random.random() < 0.3)
+    for cpu in t.random.sample(range(CPUS), CPUS):
+        world.assign(sets[1], cpu)
 
 
 def what_does_not_exist_is_refused(t):
@@ -342,8 +385,10 @@ def what_does_not_exist_is_refused(t):
 def threads_leave_a_cpu_that_moves(t):
     world = World(t, 40, 40, places=True)
     number = world.create()
-    for cpu in t.random.sample(range(CPUS), 6):
+    for cpu in t.random.sample(range(CPUS), CPUS):
         world.assign(number, cpu)
+        if cpu not in world.cpus(number):
+            continue
         t.expect(f"threads that wait on CPU {cpu} when pset_assign() has returned", 0, world.seen.cpus[cpu].queue)
         if t.random.random() < 0.7:
             world.settle()
@@ -413,7 +458,7 @@ def threads_change_their_sets(t):
 
 def last_cpu_of_a_set_with_threads_stays(t):
     world = World(t, 20, drawn(t, 5, 20))
-    first, second = t.random.sample(range(CPUS), 2)
+    first, *others = t.random.sample(range(CPUS), t.term["reserve"] + 2)
     number = filled_set(world, [first])
     world.assign(NONE, first)  # the set has no threads
     world.assign(number, first)
@@ -421,16 +466,18 @@ def last_cpu_of_a_set_with_threads_stays(t):
     for forced in (False, True):
         world.assign(NONE, first, forced)
         world.settle()
-    world.assign(number, second)
-    world.assign(NONE, first)
-    world.assign(NONE, second)
+    for cpu in others:
+        world.assign(number, cpu)
+    for cpu in (first, *others):
+        world.assign(NONE, cpu)
     world.settle()
 
 
 def home_stays_if_it_can(t):
-    world = World(t, 30, 10, homes=True)
+    least = t.term["home_cpus"]
+    world = World(t, 30, 10, homes=True, shape=t.random.choice([shape for shape in BOARDS if shape[1] > least]))
     boards = t.random.sample(world.board, 2)
-    one, both = filled_set(world, boards[0][:1]), filled_set(world, [boards[0][1], boards[1][0]])
+    one, both = filled_set(world, boards[0][:least]), filled_set(world, [boards[0][least], boards[1][0]])
     for _ in range(2):
         for i in t.random.sample(range(30), 30):
             world.bind(i, t.random.choice([one, both, NONE]))
@@ -440,14 +487,15 @@ def home_stays_if_it_can(t):
 
 def home_follows_the_last_cpu_of_a_board(t):
     world = World(t, 30, 10, homes=True)
-    boards = t.random.sample(world.board, 2)
-    number = filled_set(world, [boards[0][0], boards[0][1], boards[1][0]])
+    board = t.random.choice(world.board)
+    others = t.random.sample([cpu for cpu in range(CPUS) if cpu not in board], t.term["reserve"])
+    number = filled_set(world, [board[0], board[1], *others])
     for i in t.random.sample(range(30), 15):
         world.bind(i, number)
-    world.assign(NONE, boards[0][0])
-    world.assign(NONE, boards[0][1])  # the board's last CPU of this set
+    world.assign(NONE, board[0])
+    world.assign(NONE, board[1])  # the board's last CPU of this set
     world.settle()
-    for cpu in boards[0]:
+    for cpu in board:
         world.assign(number, cpu)  # the default set loses the board
     world.settle()
 
@@ -463,9 +511,10 @@ def kernel_threads_have_no_home(t):
 
 
 def new_thread_follows_its_creator(t):
-    world = World(t, 10, 1, homes=True)
+    world = World(t, 10, 1, homes=True, shape=t.random.choice(BOARDS[1:]))
     creator, new = t.random.sample(range(1, 10), 2)
-    board = t.random.choice([board for board in world.board if world.lgrp[board[0]] != world.threads[new].home])
+    homes = [world.threads[i].home for i in (creator, new)]
+    board = t.random.choice([board for board in world.board if world.lgrp[board[0]] not in homes])
     cpus = t.random.sample(board, 2)
     number = filled_set(world, cpus)
     world.bind(creator, number)
@@ -679,24 +728,26 @@ def many_changes(t):
 # ---- interrupts --------------------------------------------------------------------------------
 
 
-def routed(each, in_pairs, wanted, takes, arrive):
+def routed(term, each, in_pairs, wanted, takes, arrive):
     """The CPU for an interrupt; `takes`: CPUs that take it; `arrive`: for each CPU, how many arrive there already."""
-    if not takes:
-        return ANYWHERE
     if wanted == ANYWHERE:
-        return min(takes, key=lambda cpu: (arrive[cpu], cpu))
-    if wanted in takes:
+        return min(takes, key=lambda cpu: (arrive[cpu], cpu), default=ANYWHERE)
+    if wanted in takes and (not term["limit"] or arrive[wanted] < term["limit"]):
         return wanted
 
     def distance(cpu):
         board, other = wanted // each, cpu // each
         return 0 if board == other else 1 if in_pairs and board // 2 == other // 2 else 2
 
-    nearest = min(map(distance, takes))
-    return min(
-        (cpu for cpu in takes if distance(cpu) == nearest),
-        key=lambda cpu: (arrive[cpu], (cpu - wanted - 1) % len(arrive)),
-    )
+    def rank(cpu):
+        after = (cpu - wanted - 1) % len(arrive)
+        return {TIE_AFTER: after, TIE_LOWEST: cpu, TIE_HIGHEST: -cpu, TIE_BEFORE: (wanted - cpu - 1) % len(arrive)}[term["tie"]]
+
+    near = []
+    for level in range(3):
+        if len(near) < term["spread"]:
+            near += [cpu for cpu in takes if distance(cpu) == level]
+    return min(near, key=lambda cpu: (arrive[cpu], rank(cpu)), default=ANYWHERE)
 
 
 class Routes:
@@ -715,7 +766,8 @@ class Routes:
         what.append("wanted on no CPU" if wanted == ANYWHERE else f"wanted on CPU {wanted}")
         what.append(f"taken by CPUs {sorted(self.takes)}")
         what.append(f"arriving already: { {cpu: n for cpu, n in enumerate(self.arrive) if n} }")
-        self.t.expect(", ".join(what), routed(self.each, self.in_pairs, wanted, self.takes, self.arrive), found)
+        right = routed(self.t.term, self.each, self.in_pairs, wanted, self.takes, self.arrive)
+        self.t.expect(", ".join(what), right, found)
         return found
 
     def fence(self, cpus):
@@ -727,10 +779,14 @@ def wanted_cpu_is_taken(t):
         r = Routes(t, drawn(t, 2, 18), 4)
         r.arrive = [drawn(t, 0, 9) for _ in range(r.ncpus)]
         wanted = drawn(t, 1, r.ncpus - 1)
-        r.arrive[wanted] = 20
+        limit = t.term["limit"]
+        r.arrive[wanted] = limit - 1 if limit else drawn(t, 20, 500)
         r.fence(cpu for cpu in range(r.ncpus) if cpu != wanted and t.random.random() < 0.3)
         r.takes.add(0)
         r.ask(wanted)
+        if limit:
+            r.arrive[wanted] = limit
+            r.ask(wanted)
 
 
 def no_wanted_cpu_fills_all_evenly(t):
@@ -768,6 +824,8 @@ def nearest_board_comes_next(t):
         for cpu in range(pair, pair + 8):
             r.arrive[cpu] += 100
         r.ask(wanted)
+        r.fence(t.random.sample([cpu for cpu in range(pair, pair + 8) if cpu in r.takes], 3))
+        r.ask(wanted)
         r.fence(range(pair, pair + 8))
         r.ask(wanted)
 
@@ -784,9 +842,9 @@ def fewest_and_then_the_next(t):
             r.ask(wanted)
             r.arrive = [0] * r.ncpus
             r.ask(wanted)
-    # with equal counts, the first CPU of the board is right only by chance: here it is not
+    # with equal counts, neither the first CPU of the board, nor its last, nor a neighbour is right by chance
     r = Routes(t, 2, 8)
-    wanted = drawn(t, 9, 14)
+    wanted = drawn(t, 10, 13)
     r.fence([wanted])
     r.ask(wanted)
 
@@ -806,7 +864,7 @@ class Interrupts:
         self.compare("registering them", t.child.ask("irqs", *wanted))
 
     def _route(self, wanted):
-        return routed(self.each, False, wanted, self.takes, self.arrive)
+        return routed(self.t.term, self.each, False, wanted, self.takes, self.arrive)
 
     def compare(self, after, found):
         self.t.expect(f"the CPU of each interrupt after {after}; wanted are {self.wanted}", self.cpu, found)
@@ -899,3 +957,98 @@ def disk_interrupts_leave_a_fenced_set(t):
     wanted = "before: several of the CPUs 4 to 7; fenced off: several of 0 to 3; after that: several of 4 to 7"
     good = len(found) == 3 and own[0] and away[1] and own[2]
     t.expect("interrupts of disks by CPU, as QEMU sends them", wanted, wanted if good else found)
+
+
+# ---- the part beyond ---------------------------------------------------------------------------
+
+
+def running(world, cpu):
+    """The sets of the threads that run or wait on a CPU."""
+    return {thread.part for thread in world.seen.threads if thread.state != ASLEEP and thread.place == cpu}
+
+
+def shared_set(t, threads, awake):
+    """A world in which a set of one CPU shares another CPU.  Returns the world, the set, and both CPUs."""
+    world = World(t, threads, awake, homes=True, places=True)
+    own, cpu = t.random.sample(range(1, CPUS), 2)
+    number = filled_set(world, [own])
+    world.share(number, cpu, True)
+    world.settle()
+    return world, number, own, cpu
+
+
+def shared_cpu_serves_both_sets(t):
+    world, number, own, cpu = shared_set(t, 40, 40)
+    world.share(number, cpu, True)
+    for i in t.random.sample(range(40), 20):
+        world.bind(i, number)
+    world.settle()
+    t.expect(
+        f"whether a thread of set {number} runs or waits on CPU {cpu}, which it shares", True, number in running(world, cpu)
+    )
+    for i in world.members(NONE):
+        world.bind(i, number)
+    world.settle()
+    t.expect("CPUs that are not idle, with all threads in the set", sorted([own, cpu]),
+             [cpu for cpu in range(CPUS) if not world.seen.cpus[cpu].idle])  # fmt: skip
+    for i in range(40):
+        world.bind(i, NONE)
+    world.settle()
+    t.expect(f"the sets of threads on CPU {cpu}, with all threads in the default set", {NONE}, running(world, cpu))
+
+
+def sharing_is_refused(t):
+    world, number, own, cpu = shared_set(t, 10, 10)
+    other, off, free = t.random.sample([c for c in range(1, CPUS) if c not in (own, cpu)], 3)
+    second = filled_set(world, [other])
+    world.p_online(off, OFFLINE)
+    for shared in (True, False):
+        for wrong in (NONE, 0, second + 1, -2):
+            world.share(wrong, free, shared)
+        for wrong in (off, CPUS, ANYWHERE, (1 << 32) - 1):
+            world.share(number, wrong, shared)
+        world.share(number, own, shared)  # is no CPU of the default set
+        world.share(number, other, shared)
+        world.share(second, cpu, shared)  # the first set shares it
+        world.share(number, free, False)
+
+
+def unshared_cpu_is_left(t):
+    world, number, _, cpu = shared_set(t, 40, 40)
+    for i in range(40):
+        world.bind(i, number)
+    world.settle()
+    world.share(number, cpu, False)
+    t.expect(f"threads that wait on CPU {cpu} when pset_share() has returned", 0, world.seen.cpus[cpu].queue)
+    world.settle()
+    t.expect(f"the sets of threads on CPU {cpu}, which is not shared any more", set(), running(world, cpu) - {NONE})
+    world.share(number, 0, True)
+    for i in range(40):
+        world.bind(i, NONE)
+        world.bind(i, number)
+    world.settle()
+    world.share(number, 0, False)  # the CPU of the caller
+    there = [i for i in world.awake(RUNS) if world.seen.threads[i].place == 0 and world.threads[i].part == number]
+    t.expect("threads of the set on CPU 0, which has just ended its sharing", [], there)
+
+
+def threads_keep_a_shared_cpu(t):
+    world, number, _, cpu = shared_set(t, 20, 10)
+    one, two = t.random.sample(range(20), 2)
+    world.bind(one, number)
+    world.pbind(one, cpu)
+    world.pbind(two, cpu)  # a thread of the default set does not matter
+    world.settle()
+    world.share(number, cpu, False)
+    world.settle()
+    world.pbind(one, NONE)
+    world.share(number, cpu, False)
+    world.settle()
+    # a set without a CPU of its own
+    second = world.create()
+    world.share(second, cpu, True)
+    world.bind(one, second)
+    world.share(second, cpu, False)
+    world.bind(one, NONE)
+    world.share(second, cpu, False)
+    world.settle()
