@@ -88,8 +88,7 @@ def test_a_boot_test_needs_the_host_tests_of_its_part(monkeypatch, tmp_path):
     monkeypatch.setattr(grader.Grader, "_run", lambda self, test, *_: "wrong" if test.name in ("two", "extra") else None)
     monkeypatch.setattr(grader.Grader, "_boot", lambda self, test, *_: run.append(test.name))
     monkeypatch.setattr(Lab, "functions", lambda self: type("", (), {test.name: None for test in tests}))
-    one = grader.Grader(made, [], 1, 0)
-    one.out = tmp_path
+    one = grader.Grader(made, build.Submission({}, [], []), 1, 0, tmp_path)
     scores = {entry["number"]: entry["score"] for entry in one.grade(None)}
     assert run == ["boot_b"] and scores["boot_b"] == 1 and scores["boot_a"] == 0
     assert "it needs two, which failed" in (tmp_path / "boot_a.log").read_text()
