@@ -299,11 +299,12 @@ def test_hours():
 
 
 def test_the_questions_of_each_handout_are_found():
-    for name in lab.names():
-        handout = (lab.load(name).folder / "README.md").read_text()
+    for one_lab in [lab.load(name) for name in lab.names()]:
+        handout = (one_lab.folder / "README.md").read_text()
         section = handout.partition("\n## Questions")[2].partition("\n## ")[0]
         asked = submit.questions(handout)
-        assert len(asked) == section.count("\n- ") >= 3 and all(asked), name
+        assert len(asked) == section.count("\n- ") and all(asked), one_lab.name
+        assert len(asked) >= 3 or one_lab.files, one_lab.name
 
 
 @pytest.mark.parametrize(

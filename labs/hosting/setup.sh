@@ -15,6 +15,6 @@ if ! python3 -c 'import tomllib'; then
     echo "setup.sh: Python 3.11 or later is needed: choose a newer base image (Ubuntu 24.04, Debian 12)" >&2
     exit 1
 fi
-make -s -C tree @BUILT@ >/dev/null
+make -s -C tree @GOALS@ >/dev/null
 mkdir -p trial
 sh run_autograder trial trial.json

@@ -22,12 +22,20 @@ NOT_NEEDED = ("docs/", "tests/")
 NEEDED = "tests/host/"  # all the same
 
 
+def prepared(lab: Lab) -> tuple[str, str]:
+    """What an image is made with: groups of tools/deps.txt, and goals of the Makefile."""
+    if lab.files:  # experiment.py
+        return "grade run", "iso fireplane"
+    if any(test.boot for test in lab.tests):
+        return "grade run", "lab-objects"
+    return "grade", f"lab-recipe-{lab.host}"
+
+
 def archived(lab: Lab, seed: int, term_seed: int, folder: Path) -> None:
     """Write the files of the archive."""
     files = release.committed()
-    boots = any(test.boot for test in lab.tests)
-    marks = {"@LAB@": lab.name, "@SEED@": str(seed), "@GROUPS@": "grade run" if boots else "grade"}
-    marks["@BUILT@"] = "lab-objects" if boots else f"lab-recipe-{lab.host}"
+    groups, goals = prepared(lab)
+    marks = {"@LAB@": lab.name, "@SEED@": str(seed), "@GROUPS@": groups, "@GOALS@": goals}
     for name in [name for name in files if name.startswith(HOSTING)]:
         text = files[name].data.decode()
         for mark, value in marks.items():
