@@ -279,7 +279,6 @@ def four_threads_on_each_of_six_boards(t):
     t.expect_own_memory("24 threads", run)
 
 
-def two_programs_share_the_boards(t):
-    one = "memcopy -t 12 -P 576 -i 60"
-    run = t.kernel.boot("sf6800", f"{one} & {one}; wait", drawn(t, 1, 1 << 30))
-    t.expect_own_memory("two programs of 12 threads each", run)
+def four_threads_on_each_of_18_boards(t):
+    run = t.kernel.boot("sf15k", "memcopy -t 72 -P 1728 -i 90", drawn(t, 1, 1 << 30))
+    t.expect_own_memory("72 threads", run)
