@@ -215,8 +215,9 @@ include tools/experiments/experiments.mk
 # missing, this takes some milliseconds.  DEPS: the groups of tools/deps.txt to check.
 # called GROUPS, GOALS: the groups, if one of the goals was given.
 called      = $(if $(filter $(2),$(MAKECMDGOALS)),$(1))
-DEPS        = $(if $(filter-out lint grade submit course labs-proof docs sim-%,$(MAKECMDGOALS)),run) $(call called,test dynamic experiments,test test-long test-images docs-record) \
-              $(call called,lint,lint) $(call called,docs,docs) $(call called,grade,grade submit course labs-proof sim-%) \
+GRADES      := grade submit course labs-proof sim-% lab-objects lab-kernel
+DEPS        = $(if $(filter-out lint $(GRADES) docs,$(MAKECMDGOALS)),run) $(call called,test dynamic experiments,test test-long test-images docs-record) \
+              $(call called,lint,lint) $(call called,docs,docs) $(call called,grade,$(GRADES)) \
               $(if $(filter SIMILAR,$(GIVEN)),similar) $(RUN_DEPS) $(EXPERIMENT_GROUPS)
 .PHONY: deps
 deps:

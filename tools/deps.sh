@@ -9,7 +9,7 @@
 #   dynamic      Debian's programs for images      (packages)
 #   test         run the tests                     (packages, and .venv with requirements.txt)
 #   experiments  make experiments, make watch      (.venv-experiments with requirements-experiments.txt)
-#   grade        grade labs                        (packages)
+#   grade        grade labs, and boot for them      (packages, and the sources of lwIP)
 #   lint         check style                       (packages, and .venv)
 #   gdb          debug the kernel                  (packages)
 #   refdisk      the reference disk                (packages)
@@ -95,10 +95,10 @@ venvs_missing() {
 files_missing() {
     for group in "$@"; do
         case $group in
-        run) [ -s build/lwip/lwip.tar.xz ] || echo build/lwip/lwip.tar.xz ;;
+        run | grade) [ -s build/lwip/lwip.tar.xz ] || echo build/lwip/lwip.tar.xz ;;
         peer) [ -s build/peer/vmlinux ] && [ -s build/peer/modules.cpio ] || echo build/peer/vmlinux ;;
         esac
-    done
+    done | sort -u
 }
 
 # type_as_root GROUPS: print one command that installs all missing packages, those of GROUPS included; exit 1.
