@@ -9,13 +9,14 @@ import re
 import signal
 import subprocess
 import sys
+import tomllib
 import zipfile
 
 import pytest
 
 import synthetic
 from harness import HOST_LIMIT
-from homeroom.course import autograder, build, handed, lab, one, regions, regrade, release, submit
+from homeroom.course import autograder, build, handed, lab, one, regions, regrade, release, submit, term
 from homeroom.machine import TOP
 
 pytestmark = pytest.mark.xdist_group("course_tools")  # not "grade": one.py works in a folder of its own
@@ -261,7 +262,9 @@ def test_the_archive_has_no_solution(tmp_path):
             assert not re.search(r"@[A-Z]+@", archive.read(name).decode()), name
         for name in ("setup.sh", "run_autograder", "tree/tools/deps.sh"):
             assert archive.getinfo(name).external_attr >> 16 & 0o111, name
-        assert archive.read("tree/labs/term.toml") == b"seed = 5\n"
+        assert tomllib.loads(archive.read("tree/labs/home/lab.toml").decode())["parameter"] == [
+            {"name": name, "tree": value} for name, value in term.values(lab.load("home"), 5).items()
+        ]
 
 
 def test_a_bundle_is_what_the_grader_takes(tree, tmp_path):

@@ -190,8 +190,11 @@ def test_harness_failure_is_not_a_zero():
     status, out, results = grade("home", HOSTCC="/nonexistent/cc", MAKEFLAGS="HOSTCC=/nonexistent/cc")
     assert (status, results) == (3, None), out
     assert "nothing was graded" in out
+
+
+def test_a_test_that_there_is_not():
     status, out, results = grade("home", "--test", "no_such_test")
-    assert (status, results) == (3, None)
+    assert (status, results) == (2, None) and "there are: candidates_only, " in out
 
 
 def test_a_host_without_a_sandbox_grades_nothing(tmp_path, monkeypatch):

@@ -45,8 +45,8 @@ def archived(lab: Lab, seed: int, term_seed: int, folder: Path) -> None:
         path.chmod(files[name].mode)
     needed = {name: files[name] for name in files if name.startswith(NEEDED) or not name.startswith(NOT_NEEDED)}
     release.written([lab], [lab], needed, folder / "tree")
-    if term_seed:
-        (folder / "tree" / term.FILE).write_text(f"seed = {term_seed}\n")
+    path = folder / "tree/labs" / lab.name / "lab.toml"
+    path.write_text(term.fixed(lab, path.read_text(), term_seed))
 
 
 def zipped(folder: Path, archive: Path) -> None:

@@ -86,7 +86,7 @@ class Grader:
 
     def _repeat_line(self, name: str) -> str:
         files = f" FILE={shlex.quote(' '.join(map(shell_word, self._files)))}" if self._files else ""
-        other = f" TERM_SEED={self.term_seed}" if self.term_seed != term.seed_in_place() else ""
+        other = f" TERM_SEED={self.term_seed}" if self.term_seed else ""
         return f"make grade LAB={self.lab.name} TEST={name} SEED={self.seed}{other}{files}"
 
     def _entry(self, test: labs.Test, wrong: str | None) -> dict:
@@ -153,8 +153,6 @@ class Grader:
     def grade(self, only: str | None) -> list[dict]:
         """Grade all tests, or the one that `only` names.  LabError or SandboxError if the harness has failed."""
         tests = [test for test in self.lab.tests if only in (None, test.name)]
-        if not tests:
-            raise LabError(f"lab {self.lab.name} has no test {only}; there are: {', '.join(t.name for t in self.lab.tests)}")
         functions = self.lab.functions()
         self.faults = list(self.submission.faults)
         self._begin()
@@ -200,17 +198,22 @@ def grader_of(lab: Lab) -> type[Grader]:
     return Grader
 
 
-def print_table(entries: list[dict], out: Path) -> bool:
-    """Print the points.  Returns whether there are full points."""
+def print_table(entries: list[dict], faults: list[str], out: Path) -> bool:
+    """Print the faults of the submission, and the points.  Returns whether there are full points without the part beyond."""
+    said = {line for fault in faults for line in fault.splitlines()}
+    for fault in faults:
+        print(f"grade: {fault.rstrip()}")
     for entry in entries:
         print(f"{entry['score']:>4} /{entry['max_score'] or '+':>3}  {entry['status']:<7} {entry['number']}: {entry['name']}")
         if entry["status"] == "failed":
-            lines = entry["output"].splitlines()[1:]
+            lines = [line for line in entry["output"].splitlines()[1:] if line not in said]
             shown = lines if len(lines) <= 5 else [*lines[:4], lines[-1]]
             print("".join(f"             {line.strip()[:LINE_MAX]}\n" for line in shown), end="")
     score, most = points(entries)
-    print(f"{score:>4} /{most:>3}  points; logs in {out.relative_to(TOP)}/")
-    return score >= most
+    beyond = sum(entry["score"] for entry in entries if not entry["max_score"])
+    more = f", and {beyond} beyond" if beyond else ""
+    print(f"{score - beyond:>4} /{most:>3}  points{more}; logs in {out.relative_to(TOP)}/")
+    return score - beyond == most
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -224,7 +227,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--seed", type=lambda text: int(text, 0), default=1, help="the numbers of the tests are drawn from it (1)"
     )
-    parser.add_argument("--term", type=lambda text: int(text, 0), help="the term's seed, if not that of this tree")
+    parser.add_argument("--term", type=lambda text: int(text, 0), default=0, help="the term's seed")
     args = parser.parse_args(argv)
     if args.lab not in labs.names():
         print(f"grade: LAB={args.lab}: there is no such lab; there are: {', '.join(labs.names())}", file=sys.stderr)
@@ -239,12 +242,14 @@ def main(argv: list[str] | None = None) -> int:
     out = TOP / "build" / "grade" / args.lab
     try:
         lab = labs.load(args.lab)
+        if args.test and args.test not in (known := [test.name for test in lab.tests]):
+            print(f"grade: TEST={args.test}: lab {lab.name} has no such test; there are: {', '.join(known)}", file=sys.stderr)
+            return EXIT_USAGE
         if args.cpu_seconds:
             lab = replace(lab, cpu_seconds=args.cpu_seconds)
-        term_seed = term.seed_in_place() if args.term is None else args.term
         files = [file.absolute() for file in files]
         submission = submitted(lab, files or in_place(lab))
-        grader = grader_of(lab)(lab, submission, args.seed, term_seed, out, tuple(files))
+        grader = grader_of(lab)(lab, submission, args.seed, args.term, out, tuple(files))
         out.mkdir(parents=True, exist_ok=True)
         with (out / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -256,14 +261,14 @@ def main(argv: list[str] | None = None) -> int:
     except BlockingIOError:
         print(f"grade: another run grades lab {args.lab} in this tree; nothing was graded", file=sys.stderr)
         return EXIT_HARNESS
-    except (LabError, SandboxError, OSError) as error:
+    except (LabError, SandboxError, OSError, ValueError) as error:
         print(f"grade: the grader failed, nothing was graded: {error}", file=sys.stderr)
         return EXIT_HARNESS
     for note in submission.notes:
         print(f"grade: {note}")
     if lab.rubric:
         print(f"{lab.rubric:>4} more points are given by a person")
-    return 0 if print_table(entries, out) else EXIT_FAILED
+    return 0 if print_table(entries, grader.faults, out) else EXIT_FAILED
 
 
 if __name__ == "__main__":

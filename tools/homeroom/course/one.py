@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from homeroom.course import handed, term
+from homeroom.course import handed
 from homeroom.course import lab as labs
 from homeroom.course.build import Submission, submitted
 from homeroom.course.grade import EXIT_HARNESS, EXIT_USAGE, grader_of, points
@@ -58,7 +58,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("submission", type=Path, help="a folder, a .zip, or a file with the regions")
     parser.add_argument("results", type=Path, help="the results.json to write")
     parser.add_argument("--seed", type=lambda text: int(text, 0), default=1, help="of the numbers in the tests")
-    parser.add_argument("--term", type=lambda text: int(text, 0), default=term.seed_in_place(), help="the term's seed")
+    parser.add_argument("--term", type=lambda text: int(text, 0), default=0, help="the term's seed")
     args = parser.parse_args(argv)
     if args.lab not in labs.names() or not args.submission.exists():
         print(f"one: there is no lab {args.lab}, or no {args.submission}", file=sys.stderr)

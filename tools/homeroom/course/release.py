@@ -134,11 +134,10 @@ def release(chosen: list[Lab], now: list[Lab], folder: Path, term_seed: int = 0)
         made = Path(name) / "tree"
         made.mkdir()
         written(chosen, now, files, made)
-        if term_seed:
-            (made / term.FILE).write_text(f"# The labs' rules this term (tools/homeroom/course/term.py)\nseed = {term_seed}\n")
-            for lab in now:
-                path = made / "labs" / lab.name / "README.md"
-                path.write_text(term.handout(lab, path.read_text(), term_seed))
+        for lab in now:
+            for file, of_term in (("README.md", term.handout), ("lab.toml", term.fixed)):
+                path = made / "labs" / lab.name / file
+                path.write_text(of_term(lab, path.read_text(), term_seed))
         git(made, "init", "-q", "-b", "main")
         git(made, "add", "-A", "-f")
         git(made, "commit", "-q", "-m", f"course: begin with {', '.join(lab.name for lab in chosen)}")

@@ -16,7 +16,7 @@ import zipfile
 from pathlib import Path
 
 from homeroom.course import lab as labs
-from homeroom.course import one, term
+from homeroom.course import one
 from homeroom.course.build import Builder, Submission, in_place, submitted
 from homeroom.course.grade import EXIT_FAILED, EXIT_HARNESS, EXIT_USAGE, points
 from homeroom.course.lab import Lab, LabError
@@ -69,7 +69,7 @@ def bundled(lab: Lab, hours: float, results: dict, archive: Path) -> None:
             made.write(answers(lab), ANSWERS)
         made.writestr(
             "submission.toml",
-            f'lab = "{lab.name}"\nhours = {hours:g}\npoints = {score}\nof = {most}\nterm_seed = {term.seed_in_place()}\n',
+            f'lab = "{lab.name}"\nhours = {hours:g}\npoints = {score}\nof = {most}\n',
         )
         made.writestr("grade.log", one.feedback(lab, results))
 
@@ -93,7 +93,7 @@ def main(argv: list[str] | None = None) -> int:
         if wrong := faults(lab, submission):
             print("submit: refused, nothing was written:", *wrong, sep="\n", file=sys.stderr)
             return EXIT_FAILED
-        results = one.graded(lab, submission, 1, term.seed_in_place())
+        results = one.graded(lab, submission, 1, 0)
         archive = TOP / "build" / "submit" / f"{lab.name}.zip"
         archive.parent.mkdir(parents=True, exist_ok=True)
         bundled(lab, hours, results, archive)

@@ -35,8 +35,9 @@ def made(chosen: list[Lab], solved: list[Lab], seed: int) -> dict[str, bytes]:
         for name, file in committed.items():
             if name.startswith(f"labs/{lab.name}/") and not name.startswith(absent):
                 files[name] = file.data
-        handout = f"labs/{lab.name}/README.md"
-        files[handout] = term.handout(lab, files[handout].decode(), seed).encode()
+        for file, of_term in (("README.md", term.handout), ("lab.toml", term.fixed)):
+            name = f"labs/{lab.name}/{file}"
+            files[name] = of_term(lab, files[name].decode(), seed).encode()
     secret = release.solution_lines([lab for lab in chosen if lab not in solved], committed)
     if leaked := secret.intersection(release.squeezed(b"\n".join(files.values()).decode(errors="replace"))):
         raise LabError(f"the update would have lines of a solution, the first is: {min(leaked)}")
