@@ -254,7 +254,9 @@ def test_answers_that_confuse_a_test(function, reason, tmp_path, monkeypatch):
     child.write_text("#!/bin/sh\necho ready; while read x; do echo '1 '; done\n")
     child.chmod(0o755)
     home = lab.load("home")
-    assert reason in grader.Grader(home, [], 1, 0, tmp_path)._run(home.tests[0], function, child)
+    run = grader.Grader(home, [], 1, 0, tmp_path)
+    run._program = child
+    assert reason in run._run(home.tests[0], function)
 
 
 def test_a_compiler_that_talks_without_end(tmp_path):

@@ -101,7 +101,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"submit: the grader failed, nothing was written: {error}", file=sys.stderr)
         return EXIT_HARNESS
     score, most = points(results["tests"])
-    print(f"{archive.relative_to(TOP)}: {score} of {most} points; hand in this file")
+    print(f"{archive.relative_to(TOP)}: {score} of {most} points")
     return 0
 
 

@@ -8,6 +8,7 @@ THEORY      A thread counts as load on its home at once, with LGRP_LOAD_FULL div
 SEE ALSO    labs/home/README.md (the rule), kernel/lgrp/homing.c (the caller in the kernel), docs/lgroups.md
 """
 
+import random
 import sys
 from collections import Counter, defaultdict
 
@@ -16,7 +17,7 @@ from homeroom.sim.runner import Simulator, Step, number, ranges
 
 FULL = 32767  # LGRP_LOAD_FULL
 NONE = 255
-STARTS = 256  # random numbers for an explanation, evenly spread
+STARTS = 1024  # random numbers for an explanation
 HIGH_END = 6  # machines with more boards have another default of expand_thresh
 MOST = (1 << 32) - 1
 
@@ -86,7 +87,8 @@ class Home(Simulator):
         return self.child.ask("choose", *fixed, n, 0, *all_loads, *[args.cpus] * n, *[0] * n, *starts)
 
     def possible(self, candidates):
-        return set(self.choose(candidates, [i << 24 for i in range(STARTS)]))
+        draw = random.Random(0)  # all bits are mixed: a rule may use the high or the low ones
+        return set(self.choose(candidates, [draw.getrandbits(32) for _ in range(STARTS)]))
 
     def classes(self):
         own = self.own() & self.online
