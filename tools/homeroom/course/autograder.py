@@ -27,7 +27,7 @@ def prepared(lab: Lab) -> tuple[str, str]:
     if lab.files:  # experiment.py
         return "grade run", "iso fireplane"
     if any(test.boot for test in lab.tests):
-        return "grade run", "lab-objects"
+        return "grade", "lab-objects"
     return "grade", f"lab-recipe-{lab.host}"
 
 
