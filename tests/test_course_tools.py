@@ -82,7 +82,7 @@ def submissions(tmp_path_factory):
 
 
 def regraded(tree, folder, file, **env):
-    return module(tree, "regrade", folder, "--lab", "home", "--csv", file, **env)
+    return module(tree, "regrade", folder, "--lab", "home", "--csv", file, "--seed", "1", **env)
 
 
 def kept(folder):
@@ -127,7 +127,18 @@ def test_a_run_that_was_stopped_goes_on(tree, tmp_path):
     for i in range(4):
         (tmp_path / "in" / f"s{i}.c").write_bytes(HOME.read_bytes())
     run = subprocess.Popen(
-        [sys.executable, "-m", "homeroom.course.regrade", tmp_path / "in", "--lab", "home", "--csv", tmp_path / "home.csv"],
+        [
+            sys.executable,
+            "-m",
+            "homeroom.course.regrade",
+            tmp_path / "in",
+            "--lab",
+            "home",
+            "--csv",
+            tmp_path / "home.csv",
+            "--seed",
+            "1",
+        ],
         cwd=tree,
         text=True,
         stdout=subprocess.PIPE,
@@ -154,6 +165,7 @@ def test_a_run_that_was_stopped_goes_on(tree, tmp_path):
         (["{tmp}/odd", "--lab", "home", "--csv", "{tmp}/a.csv"], "must be a folder"),
         (["{tmp}", "--lab", "home", "--csv", ""], "a file .csv"),
         (["{tmp}", "--lab", "home", "--csv", "{tmp}/odd/a.csv"], "a file .csv"),
+        (["{tmp}", "--lab", "home", "--csv", "{tmp}/a.csv"], "SEED= is missing"),
     ],
 )
 def test_what_regrade_refuses(words, said, tmp_path, capsys):
@@ -252,7 +264,7 @@ def test_the_archive_grades(tree, tmp_path):
 
 
 def test_the_archive_has_no_solution(tmp_path):
-    assert autograder.main([str(tmp_path / "home.zip"), "--lab", "home", "--term", "5"]) == 0
+    assert autograder.main([str(tmp_path / "home.zip"), "--lab", "home", "--seed", "9", "--term", "5"]) == 0
     secret = release.solution_lines([lab.load("home")], release.committed())
     assert len(secret) > 20
     with zipfile.ZipFile(tmp_path / "home.zip") as archive:
@@ -311,7 +323,12 @@ def test_the_questions_of_each_handout_are_found():
 
 
 @pytest.mark.parametrize(
-    "words, said", [(["{tmp}/a.zip", "--lab", "odd"], "no such lab"), (["{tmp}/a", "--lab", "home"], ".zip")]
+    "words, said",
+    [
+        (["{tmp}/a.zip", "--lab", "odd"], "no such lab"),
+        (["{tmp}/a", "--lab", "home"], ".zip"),
+        (["{tmp}/a.zip", "--lab", "home"], "SEED="),
+    ],
 )
 def test_what_the_archive_refuses(words, said, tmp_path, capsys):
     assert autograder.main([word.format(tmp=tmp_path) for word in words]) == 2

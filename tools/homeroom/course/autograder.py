@@ -63,7 +63,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="course", description="Make an archive that grades a lab.")
     parser.add_argument("archive", type=Path)
     parser.add_argument("--lab", required=True)
-    parser.add_argument("--seed", type=lambda text: int(text, 0), default=1, help="of the numbers in the tests")
+    parser.add_argument("--seed", type=lambda text: int(text, 0), help="of the tests' numbers: one that students do not know")
     parser.add_argument("--term", type=lambda text: int(text, 0), default=0, help="the term's seed; 0: the rules of this tree")
     args = parser.parse_args(argv)
     if args.lab not in labs.names():
@@ -71,6 +71,9 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     if args.archive.suffix != ".zip" or not args.archive.parent.is_dir():
         print(f"course: AUTOGRADER={args.archive} must be a file .zip in a folder that exists", file=sys.stderr)
+        return 2
+    if args.seed is None:
+        print("course: SEED= is missing, of the numbers in the tests: choose one that students do not know", file=sys.stderr)
         return 2
     try:
         with tempfile.TemporaryDirectory() as name:

@@ -126,7 +126,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--lab", required=True)
     parser.add_argument("--csv", required=True, help="the table to write")
-    parser.add_argument("--seed", type=lambda text: int(text, 0), default=1, help="of the numbers in the tests")
+    parser.add_argument("--seed", type=lambda text: int(text, 0), help="of the tests' numbers: one that students do not know")
     parser.add_argument("--term", type=lambda text: int(text, 0), default=0, help="the term's seed")
     args = parser.parse_args(argv)
     table = Path(args.csv)
@@ -136,6 +136,9 @@ def main(argv: list[str] | None = None) -> int:
     if not args.folder.is_dir() or table.suffix != ".csv" or not table.parent.is_dir():
         print(f"course: REGRADE={args.folder} must be a folder, and CSV={table} a file .csv in one", file=sys.stderr)
         return EXIT_USAGE
+    if args.seed is None:
+        print("course: SEED= is missing, of the numbers in the tests: choose one that students do not know", file=sys.stderr)
+        return 2
     try:
         course = Course(labs.load(args.lab), table, args.seed, args.term)
         there = students(args.folder)
