@@ -50,7 +50,9 @@ class Question:
 
     def expect(self, t, lgrps, when):
         """Each of `lgrps` is chosen for some random number, and no other one."""
-        t.expect(f"lgroups chosen {when}", sorted(set(lgrps)), sorted(set(self.answers(t))))
+        numbers = f"own {self.own}, loads {self.load}, CPUs {self.cpus}, expand_thresh {self.thresh}"
+        state = f"{numbers}, expand_diff {self.diff}, tolerance {self.tolerance}"
+        t.expect(f"lgroups chosen {when}\n{state}", sorted(set(lgrps)), sorted(set(self.answers(t))))
 
 
 def drawn(t, least, most):
@@ -126,7 +128,7 @@ def no_tolerance_among_its_own(t):
     least = t.random.choice(q.own)
     for g in q.own:
         q.load[g] = percent(50) - (g == least)
-    q.expect(t, [least], f"if the loads of its own differ by 1: {q.load}")
+    q.expect(t, [least], "if the loads of its own differ by 1")
     q.load = [0, FULL, FULL, percent(10), 0, FULL]
     q.expect(t, [0, 3, 4], "if all its own are full: the others are equal within the tolerance")
 
@@ -135,14 +137,14 @@ def threads_stay_below_the_threshold(t):
     for _ in range(DRAWS):
         q = Question(6, own=[drawn(t, 0, 5)], thresh=percent(drawn(t, 20, 80)))
         q.load[q.own[0]] = q.thresh + t.term["margin"]
-        q.expect(t, q.own, "if the load is not above expand_thresh")
+        q.expect(t, q.own, "if the load of its own is the highest with which it stays")
 
 
 def process_spreads_above_the_threshold(t):
     q = Question(6, own=[drawn(t, 0, 5)], thresh=percent(drawn(t, 30, 70)))
     q.load[q.own[0]] = q.thresh + t.term["margin"] + 1
     q.diff = drawn(t, 0, q.load[q.own[0]] * 100 // t.term["diff_percent"] - 1)
-    q.expect(t, set(range(6)) - set(q.own), "if the load is above expand_thresh")
+    q.expect(t, set(range(6)) - set(q.own), "if the load of its own is the lowest with which it spreads")
 
 
 def least_loaded_of_its_own_decides(t):
@@ -150,7 +152,7 @@ def least_loaded_of_its_own_decides(t):
         q = Question(6, own=sorted(t.random.sample(range(6), 2)))
         busy, idle = t.random.sample(q.own, 2)
         q.load[busy], q.load[idle] = percent(100), q.thresh + t.term["margin"] - drawn(t, 1, 50)
-        q.expect(t, [idle], "if one of its own is below expand_thresh")
+        q.expect(t, [idle], "if one of its own is not loaded enough to spread")
 
 
 def no_spreading_to_lgroups_as_busy(t):
@@ -159,9 +161,9 @@ def no_spreading_to_lgroups_as_busy(t):
     q.expect(t, q.own, "if all are full")
     other = t.random.choice([g for g in range(6) if g not in q.own])
     q.load[other] -= q.diff * t.term["diff_percent"] // 100
-    q.expect(t, q.own, "if one is less loaded by expand_diff")
+    q.expect(t, q.own, "if one is less loaded, but just not enough to spread")
     q.load[other] -= 1
-    q.expect(t, [other], "if one is less loaded by more than expand_diff")
+    q.expect(t, [other], "if one is less loaded, just enough to spread")
 
 
 def spreading_takes_the_least_loaded_other(t):

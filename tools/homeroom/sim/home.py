@@ -109,7 +109,7 @@ class Home(Simulator):
         if len(classes) == 2:
             own, other = (min(map(self.load, boards)) for boards in classes.values())
             lines.append(f"least of the own {own}, expand_thresh {self.thresh}")
-            lines.append(f"least of the others {other}, and with expand_diff {other + self.args.diff}")
+            lines.append(f"least of the others {other}, expand_diff {self.args.diff}")
             lines += [f"if only {name} boards were candidates: {ranges(self.possible(classes[name]))}" for name in classes]
         return [*lines, f"possible, by the random start: {ranges(self.possible(self.online))}"]
 
@@ -130,8 +130,8 @@ class Home(Simulator):
         args = self.args
         lines = [
             f"{args.boards} boards of {args.cpus} CPUs; a load of {FULL} is one thread on each CPU",
-            f"expand_thresh {loads(self.thresh)}, expand_diff {loads(args.diff)}, tolerance {args.tolerance:#x},"
-            f" per CPU of a board {args.tolerance // args.cpus}",
+            f"expand_thresh {loads(self.thresh)}, expand_diff {loads(args.diff)}, tolerance {args.tolerance:#x}",
+            "how the rule of your term uses these numbers is in labs/home/README.md",
         ]
         if args.busy:
             lines += runner.wrapped("other processes load the boards with", map(str, self.base))
