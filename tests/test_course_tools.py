@@ -121,6 +121,11 @@ def test_a_fault_of_the_harness_is_no_zero(tree, tmp_path):
     assert table(tmp_path / "home.csv")["s"]["points"] == str(MOST)
 
 
+def on_one_cpu():
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell makes the programs that it runs in the background ignore it
+
+
 def test_a_run_that_was_stopped_goes_on(tree, tmp_path):
     """On one CPU, the key for "stop" comes after the first of four: at least one has not begun."""
     (tmp_path / "in").mkdir()
@@ -144,7 +149,7 @@ def test_a_run_that_was_stopped_goes_on(tree, tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(tree / "tools")},
-        preexec_fn=lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}),
+        preexec_fn=on_one_cpu,
     )
     run.stdout.readline()
     run.send_signal(signal.SIGINT)
