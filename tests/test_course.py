@@ -38,9 +38,12 @@ def grade(tree, name, *words):
 QUICK = ("frames",)  # the others take longer, or boot
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.long) for n in lab.names()])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.long) for n in lab.names() if lab.load(n).regions]
+)
 def test_a_students_tree_is_graded(tree, name):
     """The skeleton has no points, the solution all; the grader of that tree is used.  The other labs are solved."""
+    subprocess.run(["git", "checkout", "-q", "."], cwd=tree, check=True)  # an earlier test may have failed
 
     def solve(one):
         for region in one.regions:
@@ -52,9 +55,6 @@ def test_a_students_tree_is_graded(tree, name):
     for other in lab.names():
         if other != name:
             solve(lab.load(other))
-    if name == "experiment":
-        assert grade(tree, name) == "0 /40"
-        return  # its solution: tests/test_lab_experiment.py
     assert grade(tree, name) == "0 /100"
     solve(lab.load(name))
     assert grade(tree, name) == "100 /100"
