@@ -299,6 +299,7 @@ def test_a_bundle_is_what_the_grader_takes(tree, tmp_path):
         file.write_bytes(HOME.read_bytes())
         done = module(tree, "submit", "home", "--hours", "7.5")
         assert done.returncode == 0, done.stderr
+        assert "answers.md: 3 of 3 questions have no answer" in done.stdout
     finally:
         file.write_text(skeleton)
     with zipfile.ZipFile(bundle) as made:
@@ -316,6 +317,17 @@ def test_hours():
     for text in ("", "odd", "-1", "nan", "inf"):
         with pytest.raises(ValueError):
             submit.hours_of(text)
+
+
+def test_a_question_without_an_answer_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(lab.Lab, "folder", tmp_path)
+    (tmp_path / submit.ANSWERS).write_text("# Answers\n\n## One\n\nyes\n\n## Two\n\n \n## Three\n")
+    home = lab.load("home")
+    submit.answers(home)
+    assert "labs/home/answers.md: 2 of 3 questions" in capsys.readouterr().out
+    (tmp_path / submit.ANSWERS).write_text("## One\nyes\n")
+    submit.answers(home)
+    assert capsys.readouterr().out == ""
 
 
 def test_the_questions_of_each_handout_are_found():

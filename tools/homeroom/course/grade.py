@@ -120,12 +120,12 @@ class Grader:
         self._texts = {name: text for name, text in self.submission.texts.items() if name not in replaced}
         self._program = builder.program
 
-    def _run(self, test: labs.Test, function) -> str | None:
-        """What is wrong in a test; None if it passes."""
+    def _judged(self, test: labs.Test, function, asked: Child | Kernel) -> str | None:
+        """What is wrong in a test that asks the student's program, or boots the student's kernel; None if it passes."""
         try:
-            with Child(self._program, self.lab.cpu_seconds) as child, limited_judge():
-                function(Trial(child, *self._drawn(test)))
-        except (Wrong, ChildError) as wrong:
+            with limited_judge():
+                function(Trial(asked, *self._drawn(test)))
+        except (Wrong, ChildError, BootError) as wrong:
             return str(wrong)
         except (LabError, SandboxError, OSError):
             raise
@@ -136,6 +136,11 @@ class Grader:
             return f"the answers fit no state that there can be: {error!r:.200} ({Path(where.filename).name}:{where.lineno})"
         return None
 
+    def _run(self, test: labs.Test, function) -> str | None:
+        """What is wrong in a host test; None if it passes."""
+        with Child(self._program, self.lab.cpu_seconds) as child:
+            return self._judged(test, function, child)
+
     def _boot(self, test: labs.Test, function) -> str | None:
         """What is wrong in a boot test; None if it passes."""
         if self._kernel is None:
@@ -144,11 +149,8 @@ class Grader:
                 print(f"grade: the kernel that boots has the skeleton of the lab {name}")
             self._kernel_faults = builder.build(self._texts)
             self._kernel = Kernel(builder.elf, self.lab.boot_minstr * 10**6)
-        try:
-            function(Trial(self._kernel, *self._drawn(test)))
-        except (Wrong, BootError) as wrong:
-            return "\n".join([*self._kernel_faults, str(wrong)])
-        return None
+        wrong = self._judged(test, function, self._kernel)
+        return wrong and "\n".join([*self._kernel_faults, wrong])
 
     def grade(self, only: str | None) -> list[dict]:
         """Grade all tests, or the one that `only` names.  LabError or SandboxError if the harness has failed."""

@@ -42,11 +42,14 @@ def questions(handout: str) -> list[str]:
 
 
 def answers(lab: Lab) -> Path:
+    """The file with the student's answers, made if it is missing.  Says how many questions have no text below them."""
     path = lab.folder / ANSWERS
     if not path.exists():
         asked = questions((lab.folder / "README.md").read_text())
         path.write_text(f"# {lab.title}: answers\n" + "".join(f"\n## {question}\n\n" for question in asked))
-        print(f"submit: labs/{lab.name}/{ANSWERS} has {len(asked)} questions of the handout: write below each, and repeat this")
+    below = re.split(r"^## .*$", path.read_text(errors="replace"), flags=re.M)[1:]
+    if empty := sum(not text.strip() for text in below):
+        print(f"submit: labs/{lab.name}/{ANSWERS}: {empty} of {len(below)} questions have no answer; write it, and repeat this")
     return path
 
 
