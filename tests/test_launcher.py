@@ -506,6 +506,14 @@ def test_each_kind_of_end(defines, status, says, tmp_path):
     assert ("to repeat it: make qemu-sf280r SEED=0x" in done.stderr) == bool(says)
 
 
+def test_an_end_is_told_right_to_a_caller_that_asks_too_late(tmp_path, speed):
+    """The first command of QMP comes after QEMU has ended."""
+    iso = build_exit_image(tmp_path, "EXIT_CODE=0x11", 'VERDICT="@panic I2 broken\\n"')
+    run = guest.Guest(machine.load("sf280r"), guest.Options(run="true", iso=iso, speed=speed)).start()
+    run.wait_until(lambda: not run.running, HOST_LIMIT)
+    assert run.qmp("stop") == {} and run.wait(HOST_LIMIT).kind == "panic"
+
+
 def test_a_hung_guest_gets_an_nmi(tmp_path, speed):
     """If the @alive lines stop, the guest counts as hung.  This guest ends at the NMI; the real kernel reports its CPUs."""
     iso = build_exit_image(tmp_path, "HANG", 'VERDICT="@alive 1\\n"')

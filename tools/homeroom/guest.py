@@ -592,11 +592,10 @@ class Guest:
         """Run a QMP command and return its answer; {} if QEMU has ended."""
         with self._qmp_lock:
             try:
-                if not getattr(self, "_qmp_ready", False):
-                    self._qmp_file.readline()
+                if not self._ran:
+                    self._ran = bool(self._qmp_file.readline())
                     self._qmp.sendall(b'{"execute": "qmp_capabilities"}\n')
                     self._qmp_file.readline()
-                    self._qmp_ready = True
                 request = {"execute": command, "arguments": arguments}
                 self._qmp.sendall(json.dumps(request).encode() + b"\n")
                 while answer := self._qmp_file.readline():
@@ -680,7 +679,7 @@ class Guest:
         self._stderr.seek(0)
         words = self._stderr.read().strip().splitlines()
         self._stderr.close()
-        self._ran = getattr(self, "_qmp_ready", False) or bool(self._qmp_file.readline())
+        self._ran = self._ran or bool(self._qmp_file.readline())
         self._qmp_file.close()
         for end in (self._console_in, self._console_out, self._verdict, self._qmp):
             end.close()
