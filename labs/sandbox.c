@@ -6,22 +6,34 @@
  *             kills it if it makes another system call than read, write, exit and sigreturn,
  *             whatever the student's code tries.  It reads operations from its input, a line each (a
  *             name, then hexadecimal numbers), runs them, and writes a line of numbers for each.
+ *             A crash, and the limit of CPU time, write a line that begins with "?": the signal, the
+ *             number of the exception, the address that was accessed, and as places in the program
+ *             the instruction and its callers.  cli and sti, which fault here, are skipped.
  * SEE ALSO    sandbox.h, tools/homeroom/course/sandbox.py (the other end)
  */
 #include "labs/sandbox.h"
 
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
-enum { NO_SANDBOX = 3 };
+enum { NO_SANDBOX = 3, PAGE_FAULT = 14, CALLERS_MAX = 8 };
+enum { CLI = 0xfa, STI = 0xfb };
+/* Places in gregs[], which the library names under _GNU_SOURCE only. */
+enum { RBP = 10, RSP = 15, RIP = 16, TRAPNO = 20 };
+
+extern const char __ehdr_start; /* the linker's: where the program begins */
 
 static char in[1 << 18], out[1 << 18];
 static size_t in_len, out_len;
 static uint64_t arg[1 << 14];
+static char crash_stack[1 << 14];
+static uintptr_t stack_end; /* of main() */
 
 /* exit(2), not exit_group(2), which strict mode does not allow */
 static _Noreturn void end(long status)
@@ -122,9 +134,64 @@ _Noreturn void abort(void)
     end(1);
 }
 
+/* Where the program has this address: not where the host has put the program. */
+static void put_place(uintptr_t address)
+{
+    sandbox_answer(address - (uintptr_t)&__ehdr_start);
+}
+
+/* The return addresses from a frame pointer on, while it points into the stack of main(), above `top`. */
+static void put_callers(uintptr_t frame, uintptr_t top)
+{
+    for (int n = 0; n < CALLERS_MAX && frame > top && frame < stack_end && frame % 8 == 0; n++) {
+        /* the caller's frame pointer, and the return address */
+        const uintptr_t *at = (const uintptr_t *)frame;
+
+        put_place(at[1] - 1); /* in the call */
+        top = frame;
+        frame = at[0];
+    }
+}
+
+static void on_fault(int sig, siginfo_t *info, void *context)
+{
+    ucontext_t *u = context;
+    greg_t *reg = u->uc_mcontext.gregs;
+    const uint8_t *ip = (const uint8_t *)reg[RIP];
+
+    if (sig == SIGSEGV && reg[TRAPNO] != PAGE_FAULT && (*ip == CLI || *ip == STI)) {
+        reg[RIP]++;
+        return;
+    }
+    out_len = 0;
+    put('?');
+    sandbox_answer((uint64_t)sig);
+    sandbox_answer((uint64_t)reg[TRAPNO]);
+    sandbox_answer((uintptr_t)info->si_addr);
+    put_place((uintptr_t)ip);
+    put_callers((uintptr_t)reg[RBP], (uintptr_t)reg[RSP]);
+    put('\n');
+    flush();
+    end(1);
+}
+
+static void catch_faults(void)
+{
+    static const int signals[] = {SIGSEGV, SIGILL, SIGBUS, SIGFPE, SIGXCPU};
+    stack_t stack = {.ss_sp = crash_stack, .ss_size = sizeof crash_stack};
+    struct sigaction sa = {.sa_sigaction = on_fault,
+                           .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+
+    stack_end = (uintptr_t)__builtin_frame_address(0);
+    sigaltstack(&stack, NULL);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        sigaction(signals[i], &sa, NULL);
+}
+
 int main(void)
 {
     sandbox_prepare();
+    catch_faults();
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0)
         return NO_SANDBOX;
     memcpy(out, "ready\n", out_len = 6);

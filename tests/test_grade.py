@@ -159,6 +159,16 @@ def test_a_link_is_no_submission(tmp_path):
     assert "home.c is a symbolic link: hand in the file itself" in results["tests"][0]["output"]
 
 
+def test_a_refused_line_is_named_with_its_region_and_once_more_at_the_end(tmp_path):
+    """What the tests found of the skeleton in its place is not shown: it would hide the reason."""
+    text = solution().replace("\nunsigned lgrp_choose_home", '\n  #include "x.h" /* y */\nunsigned lgrp_choose_home')
+    status, out, results = grade("home", "--file", submission(tmp_path, text), "--test", "candidates_only")
+    fault = 'home.c, region home: a line of the preprocessor is not allowed in a region: #include "x.h" /* y */'
+    assert status == 1 and out.splitlines()[0] == f"grade: {fault}"
+    assert out.rstrip().endswith(f"grade: a part of the submission was not graded: {fault}")
+    assert "expected:" not in out and "expected:" in results["tests"][0]["output"]
+
+
 @pytest.mark.parametrize("text", ["\n", "/*/", '\\"', "[\n", "\\ ", "'\\\n", "/* LAB a{}: begin */\n/* LAB a{}: end */\n"])
 def test_a_large_region_is_read_in_its_length(text):
     """Patterns that look at a text again and again would take hours for this."""

@@ -6,13 +6,9 @@
  *             ALLOC_WHOLE, so that the kernel does not write to the frames.  A block is the number of its
  *             first frame; NONE is no block.
  */
-#define _GNU_SOURCE
 #include "labs/frames/floor.h"
 #include "labs/sandbox.h"
 #include "tests/host/machine.h"
-
-#include <signal.h>
-#include <ucontext.h>
 
 #include "lib/cpu.h"
 #include "mem/buddy.h"
@@ -293,33 +289,11 @@ static void locks(const uint64_t *arg, size_t n)
 
 /* ---- the floor ---- */
 
-static void (*skip_instruction)(int, siginfo_t *, void *); /* of tests/host/machine.c */
-
-/*
- * The instructions that turn interrupts off and on fault, and are skipped.  Any other fault is one of the
- * student's code, and ends the process.
- */
-static void on_fault(int sig, siginfo_t *info, void *context)
-{
-    const ucontext_t *u = context;
-    const uint8_t *ip = (const uint8_t *)u->uc_mcontext.gregs[REG_RIP];
-
-    /* trap 14 is a page fault: then `ip` may be wild, too */
-    if (u->uc_mcontext.gregs[REG_TRAPNO] == 14 || (*ip != 0xfa && *ip != 0xfb))
-        __builtin_trap();
-    skip_instruction(sig, info, context);
-}
-
 void sandbox_prepare(void)
 {
     static const struct machine_ops none;
-    struct sigaction sa;
 
     machine_start(&running, &none);
-    sigaction(SIGSEGV, NULL, &sa);
-    skip_instruction = sa.sa_sigaction;
-    sa.sa_sigaction = on_fault;
-    sigaction(SIGSEGV, &sa, NULL);
     machine_map(VMEMMAP_BASE, FRAMES * sizeof(struct page));
     running.cpu.self = &running.cpu;
     for (unsigned i = 0; i < NODE_MAX; i++)

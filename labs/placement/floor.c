@@ -6,17 +6,14 @@
  *             are filled with a pattern, so that code that relies on old contents is found.  cli and sti fault in a
  *             program; the handler skips them.
  */
-#define _GNU_SOURCE
 #include "labs/placement/floor.h"
 
 #include <asm/prctl.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include "lgrp/lgrpstat.h"
@@ -131,23 +128,10 @@ struct page *place_page_colored(const struct placement *pl, unsigned order, unsi
 
 /* ---- the CPU ---- */
 
-static void floor_on_fault(int sig, siginfo_t *info, void *context)
-{
-    ucontext_t *u = context;
-    const uint8_t *ip = (const uint8_t *)u->uc_mcontext.gregs[REG_RIP];
-
-    (void)sig;
-    if (*ip != 0xfa && *ip != 0xfb) /* cli, sti */
-        panic("access to the bad address %p", info->si_addr);
-    u->uc_mcontext.gregs[REG_RIP]++;
-}
-
 void floor_prepare(void)
 {
-    struct sigaction sa = {.sa_sigaction = floor_on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
-
     cpu.cpu = (struct cpu){.self = &cpu.cpu, .stat = &cpu.stat};
-    if (sigaction(SIGSEGV, &sa, NULL) != 0 || syscall(SYS_arch_prctl, ARCH_SET_GS, &cpu) != 0) {
+    if (syscall(SYS_arch_prctl, ARCH_SET_GS, &cpu) != 0) {
         perror("floor_prepare");
         exit(2);
     }

@@ -217,9 +217,12 @@ static bool root_works(void)
             !has_room(id = shmget(IPC_PRIVATE, PAGE, 0600)))
             _exit(3);
         shmctl(id, IPC_RMID, NULL);
-        if (fd >= 0 && write(fd, p, 65536) == 65536 && unlink(path) == 0)
+        ssize_t written = fd >= 0 ? write(fd, p, 65536) : -1;
+
+        if (written == 65536 && unlink(path) == 0)
             _exit(0);
-        printf("  root's file: %s\n", error_name(errno));
+        printf("  root's file: %zd bytes written, the last error was %s\n", written,
+               error_name(errno));
         fflush(stdout);
         _exit(2);
     }

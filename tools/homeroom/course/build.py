@@ -64,7 +64,7 @@ def submitted(lab: Lab, files: list[Path]) -> Submission:
                 missing.append(str(error))
                 continue
             refused = list(regions.refusals(part))
-            faults += refused
+            faults += [f"{path.name}, region {region.name}: {why}" for why in refused]
             if not refused:
                 texts[region.name] = part
             trusted = (TOP / region.file).read_text()

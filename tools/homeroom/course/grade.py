@@ -201,20 +201,24 @@ def grader_of(lab: Lab) -> type[Grader]:
 
 
 def print_table(entries: list[dict], faults: list[str], out: Path) -> bool:
-    """Print the faults of the submission, and the points.  Returns whether there are full points without the part beyond."""
-    said = {line for fault in faults for line in fault.splitlines()}
+    """Print the faults of the submission, and the points.  Returns whether there are full points without the part beyond.
+
+    With a fault a part was not graded, but its skeleton: then what the tests found is in their logs only.
+    """
     for fault in faults:
         print(f"grade: {fault.rstrip()}")
     for entry in entries:
         print(f"{entry['score']:>4} /{entry['max_score'] or '+':>3}  {entry['status']:<7} {entry['number']}: {entry['name']}")
-        if entry["status"] == "failed":
-            lines = [line for line in entry["output"].splitlines()[1:] if line not in said]
+        if entry["status"] == "failed" and not faults:
+            lines = entry["output"].splitlines()[1:]
             shown = lines if len(lines) <= 5 else [*lines[:4], lines[-1]]
             print("".join(f"             {line.strip()[:LINE_MAX]}\n" for line in shown), end="")
     score, most = points(entries)
     beyond = sum(entry["score"] for entry in entries if not entry["max_score"])
     more = f", and {beyond} beyond" if beyond else ""
     print(f"{score - beyond:>4} /{most:>3}  points{more}; logs in {out.relative_to(TOP)}/")
+    for fault in faults:
+        print(f"grade: a part of the submission was not graded: {fault.splitlines()[0].rstrip(':')}")
     return score - beyond == most
 
 

@@ -128,7 +128,9 @@ def refusals(text: str) -> Iterator[str]:
     for pattern, what in REFUSED:
         match = re.search(pattern, code, re.M)
         if match:
-            yield f"{what} is not allowed in a region: {code[match.start() :].strip().splitlines()[0][:60]}"
+            start = match.start() + len(match[0]) - len(match[0].lstrip())
+            line = joined.split("\n")[code.count("\n", 0, start)]
+            yield f"{what} is not allowed in a region: {line.strip()[:60]}"
     odd = odd_bracket(code)
     if odd:
         yield f"a region has {odd} without its partner"

@@ -6,7 +6,7 @@ THEORY      The grader knows inputs and expected results.  The child (labs/sandb
             grader sends operations and gets numbers back, never a verdict, so that a child that lies has to know the
             right answer.
             A line to the child is a name and integers; its answer is a line of integers.  The answer "!" is a panic of the
-            kernel's code; its text is in the child's standard error, a file of limited size.
+            kernel's code; its text is in the child's standard error, a file of limited size.  "?" is a crash (Crash).
 INVARIANTS  S1  a child that dies, hangs or talks nonsense fails the test that runs, and no other
             S2  before the child is ready, no code of the student has run: what fails until then is a fault of this host
 """
@@ -27,6 +27,10 @@ ANSWER_MAX = 1 << 20  # bytes
 SANDBOX_MISSING = 3  # exit status of the child
 WAITS = 20  # a child may take so many times its limit of CPU seconds
 NUMBERS = re.compile(r"(?:[0-9a-f]{1,16} )*")  # an answer
+PAGE_FAULT = 14  # x86's number of the exception
+PLACES_MAX = 4  # of a crash that are shown: the instruction, and callers
+ENDED_BY_LIMIT = "no end after {} s of the CPU: stopped"
+UNDEFINED = "undefined behaviour: an index out of bounds, an overflow, or a null pointer"
 
 
 class ChildError(Exception):
@@ -59,11 +63,20 @@ def limits(cpu_seconds: int):
     return set_limits
 
 
+def where(program: Path, places: tuple[int, ...]) -> list[str]:
+    """The functions and lines of some places in a program, which needs debug information."""
+    words = [f"{place & (1 << 64) - 1:#x}" for place in places]
+    said = subprocess.run(["addr2line", "-f", "-i", "-s", "-e", program, *words], capture_output=True, text=True).stdout
+    lines = said.splitlines()
+    found = [(function, line.split(" ")[0]) for function, line in zip(lines[::2], lines[1::2], strict=False)]
+    return [f"{function}() ({line})" for function, line in found if function != "??"][:PLACES_MAX]
+
+
 class Child:
     """One run of the program with the student's code."""
 
     def __init__(self, program: Path, cpu_seconds: int) -> None:
-        self._cpu, self._rest, self.calls = cpu_seconds, b"", 0
+        self._program, self._cpu, self._rest, self.calls = program, cpu_seconds, b"", 0
         # The child's CPU time is limited; the limit here is for a child that only waits.
         self._left = WAITS * cpu_seconds
         self._errors = tempfile.TemporaryFile()
@@ -117,6 +130,8 @@ class Child:
         answer = self._line()
         if answer.startswith("!"):
             raise ChildError(f"the kernel panicked: {self._said()}")
+        if answer.startswith("?") and NUMBERS.fullmatch(answer[1:]) and len(numbers := answer[1:].split()) > 3:
+            raise ChildError(self._crash(*(int(word, 16) for word in numbers)))
         if not NUMBERS.fullmatch(answer):
             raise ChildError(f"the answer is no list of numbers: {answer[:60]!r}")
         return [int(word, 16) for word in answer.split()]
@@ -145,14 +160,25 @@ class Child:
         self._errors.seek(0)
         return " ".join(self._errors.read().decode(errors="replace").split())[-300:]
 
+    def _crash(self, number: int, exception: int, address: int, *places: int) -> str:
+        """What a crash was, and where."""
+        if number == signal.SIGXCPU:
+            what = ENDED_BY_LIMIT.format(self._cpu)
+        elif number == signal.SIGSEGV:
+            at = f" ({address:#x})" if exception == PAGE_FAULT else ""
+            what = f"access to a bad address{at}: a null or wild pointer, or a full stack"
+        else:
+            what = UNDEFINED
+        return f"{what}: in {', called by '.join(where(self._program, places)) or 'no function of the program'}"
+
     def _why_dead(self) -> str:
         status = self._process.wait()
         if status == -signal.SIGXCPU:
-            return f"no end after {self._cpu} s of the CPU: stopped"
+            return ENDED_BY_LIMIT.format(self._cpu)
         if status == -signal.SIGKILL:
             return "killed by the sandbox: the code made a system call"
         if status == -signal.SIGILL:
-            return "undefined behaviour: an index out of bounds, an overflow, or a null pointer (SIGILL)"
+            return UNDEFINED
         if status < 0:
             return f"killed by {signal.Signals(-status).name}"
         return f"the process ended with status {status} instead of an answer"
