@@ -7,6 +7,7 @@ THEORY      The model of a board is the set of its free frames.  That is enough 
 Each function is a test of lab.toml.  It draws its numbers from `t.random`, and asks the student's code through `t.child`.
 """
 
+from homeroom import acpi
 from homeroom.course.trial import Wrong
 
 MAX_ORDER, BLOCK = 10, 1 << 10  # a block of 4 MiB has 1024 frames
@@ -775,3 +776,41 @@ def a_whole_machine(t):
         m.free(first)
     m.drain_all()
     m.expect_all_free("after all blocks were freed and all magazines drained")
+
+
+# ---- booted ----
+
+SPILLS = 0.1  # the least share of a program's accesses that is to a board on which it has spilled
+STRAY = 0.02  # the greatest share that is where it should not be
+
+
+def freed_frames_become_large_pages_again(t):
+    """Two boards of 48 MiB.  One after the other, programs use more frames than there are, and a CPU frees those of both
+    boards.  Then each of eight threads needs two pages of 2 MiB, and finds them on its board."""
+    pages = 8 * drawn(t, 600, 700)
+    small = f"for i in 1 2 3 4 5; do memcopy -b -t 8 -P {pages} -i 1 || exit 1; done"
+    run = t.kernel.boot("sf3800", f"{small}; memcopy -b -t 8 -s 2m -n 2m -i 20", drawn(t, 1, 1 << 30), memory="48M")
+    t.expect_own_memory("8 threads with large pages", run)
+
+
+def full_board_falls_back_on_the_nearest(t):
+    """18 boards of 64 MiB; a program needs 160 MiB.  The three nearest boards are none of those that come first by number."""
+    n = 18
+    full, *near = t.random.sample(range(n // 2, n), 4)
+    distances = [[10 if i == j else 150 for j in range(n)] for i in range(n)]
+    for k, g in enumerate(near):
+        distances[full][g] = distances[g][full] = 20 + 10 * k
+    command = f"sh -c 'pbind -b {4 * full} $$; exec memcopy -t 1 -i 1 -n 10m'; true"
+    run = t.kernel.boot("sf15k", command, drawn(t, 1, 1 << 30), memory="64M", acpi=acpi.slit(distances))
+    used = run.by_domain()[full]
+    shares = [used[g] / max(1, sum(used)) for g in range(n)]
+    first, second, third = (shares[g] for g in near)
+    good = shares[full] > SPILLS and first > second > SPILLS and third <= STRAY and shares[full] + first + second >= 1 - STRAY
+    wanted = f"a part in the memory of {full}, as much as there is in that of {near[0]}, the rest in that of {near[1]}"
+    found = ", ".join(f"{100 * share:.0f} % in that of {g}" for g, share in enumerate(shares) if share > STRAY / n)
+    t.expect(
+        f"accesses of a program on board {full} that needs more memory than the board has, as QEMU counts them; the nearest "
+        f"boards are {', '.join(map(str, near))}",
+        wanted,
+        wanted if good else found,
+    )
