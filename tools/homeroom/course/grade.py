@@ -152,14 +152,16 @@ class Grader:
         wrong = self._judged(test, function, self._kernel)
         return wrong and "\n".join([*self._kernel_faults, wrong])
 
-    def grade(self, only: str | None) -> list[dict]:
-        """Grade all tests, or the one that `only` names.  LabError or SandboxError if the harness has failed."""
+    def grade(self, only: str | None) -> Iterator[dict]:
+        """The entries of all tests, or of the one that `only` names, as they are graded.
+
+        `faults` is complete before the first one.  LabError or SandboxError if the harness has failed.
+        """
         tests = [test for test in self.lab.tests if only in (None, test.name)]
         functions = self.lab.functions()
         self.faults = list(self.submission.faults)
         self._begin()
         passed: set[str] = set()
-        entries = []
         for test in tests:
             lost = [name for name in self.lab.needed(test) if name not in passed]
             if only is None and lost:
@@ -170,8 +172,7 @@ class Grader:
                 wrong = self._run(test, getattr(functions, test.name))
             if wrong is None:
                 passed.add(test.name)
-            entries.append(self._entry(test, wrong and "\n".join([*self.faults, wrong])))
-        return entries
+            yield self._entry(test, wrong and "\n".join([*self.faults, wrong]))
 
     def results(self, entries: list[dict], seconds: float) -> dict:
         """What results.json has."""
@@ -200,19 +201,32 @@ def grader_of(lab: Lab) -> type[Grader]:
     return Grader
 
 
-def print_table(entries: list[dict], faults: list[str], out: Path) -> bool:
-    """Print the faults of the submission, and the points.  Returns whether there are full points without the part beyond.
+def print_entry(entry: dict, details: bool) -> None:
+    """Print the points of a test, and with `details` what was wrong."""
+    print(f"{entry['score']:>4} /{entry['max_score'] or '+':>3}  {entry['status']:<7} {entry['number']}: {entry['name']}")
+    if entry["status"] == "failed" and details:
+        lines = entry["output"].splitlines()[1:]
+        shown = lines if len(lines) <= 5 else [*lines[:4], lines[-1]]
+        print("".join(f"             {line.strip()[:LINE_MAX]}\n" for line in shown), end="")
+    sys.stdout.flush()
+
+
+def graded_aloud(grader: Grader, only: str | None) -> list[dict]:
+    """The entries of the tests, which are printed as they come.
 
     With a fault a part was not graded, but its skeleton: then what the tests found is in their logs only.
     """
-    for fault in faults:
-        print(f"grade: {fault.rstrip()}")
-    for entry in entries:
-        print(f"{entry['score']:>4} /{entry['max_score'] or '+':>3}  {entry['status']:<7} {entry['number']}: {entry['name']}")
-        if entry["status"] == "failed" and not faults:
-            lines = entry["output"].splitlines()[1:]
-            shown = lines if len(lines) <= 5 else [*lines[:4], lines[-1]]
-            print("".join(f"             {line.strip()[:LINE_MAX]}\n" for line in shown), end="")
+    entries = []
+    for entry in grader.grade(only):
+        if not entries:
+            print("".join(f"grade: {fault.rstrip()}\n" for fault in grader.faults), end="")
+        print_entry(entry, not grader.faults)
+        entries.append(entry)
+    return entries
+
+
+def print_sum(entries: list[dict], faults: list[str], out: Path) -> bool:
+    """Print the points.  Returns whether there are full points without the part beyond."""
     score, most = points(entries)
     beyond = sum(entry["score"] for entry in entries if not entry["max_score"])
     more = f", and {beyond} beyond" if beyond else ""
@@ -262,7 +276,11 @@ def main(argv: list[str] | None = None) -> int:
             results = out / "results.json"
             for old in [results, *out.glob("*.log"), *out.glob("*.o")]:
                 old.unlink(missing_ok=True)
-            entries = grader.grade(args.test)
+            for note in submission.notes:
+                print(f"grade: {note}")
+            if lab.rubric:
+                print(f"{lab.rubric:>4} more points are given by a person")
+            entries = graded_aloud(grader, args.test)
             results.write_text(json.dumps(grader.results(entries, time.monotonic() - began), indent=1) + "\n")
     except BlockingIOError:
         print(f"grade: another run grades lab {args.lab} in this tree; nothing was graded", file=sys.stderr)
@@ -270,11 +288,10 @@ def main(argv: list[str] | None = None) -> int:
     except (LabError, SandboxError, OSError, ValueError) as error:
         print(f"grade: the grader failed, nothing was graded: {error}", file=sys.stderr)
         return EXIT_HARNESS
-    for note in submission.notes:
-        print(f"grade: {note}")
-    if lab.rubric:
-        print(f"{lab.rubric:>4} more points are given by a person")
-    return 0 if print_table(entries, grader.faults, out) else EXIT_FAILED
+    except KeyboardInterrupt:
+        print("grade: stopped", file=sys.stderr)
+        return EXIT_HARNESS
+    return 0 if print_sum(entries, grader.faults, out) else EXIT_FAILED
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ def graded(lab: Lab, submission: Submission, seed: int, term_seed: int) -> dict:
     place.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place, prefix=f"{lab.name}.") as name:
         grader = grader_of(lab)(lab, submission, seed, term_seed, Path(name))
-        return grader.results(grader.grade(None), time.monotonic() - began)
+        return grader.results(list(grader.grade(None)), time.monotonic() - began)
 
 
 def handed_in(lab: Lab, path: Path) -> Submission:
