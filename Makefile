@@ -198,7 +198,7 @@ $(B)/kernel.elf: $(KOBJS) boot/kernel.ld tools/ksyms.py
 # LAB_OBJECTS, what was compiled in place of them, and LAB_OUT, the folder for the kernel.
 LAB_TREE    = $(filter-out $(LAB_FILES:%.c=$(B)/obj/%.o),$(KOBJS))
 .PHONY: lab-objects lab-kernel
-lab-objects: $(LAB_TREE) $(B)/flags $(B)/initramfs.cpio build/witness.so
+lab-objects: $(LAB_TREE) $(B)/flags $(B)/initramfs.cpio build/witness.so build/user/test/placed
 	@echo '$(LAB_TREE)'
 lab-kernel: $(LAB_TREE)
 	$(call link_kernel,$(LAB_OUT),$(LAB_TREE) $(LAB_OBJECTS))

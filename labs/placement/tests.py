@@ -7,6 +7,9 @@ the student's code through `t.child`.
 
 from dataclasses import dataclass, field
 
+from homeroom.cpio import Archive
+from homeroom.machine import TOP
+
 NONE = 255
 DEFAULT, NEXT, RANDOM_PROC, RANDOM_PSET, RANDOM, ROUNDROBIN, NEXT_CPU = range(7)
 POLICIES = ["DEFAULT", "NEXT", "RANDOM_PROC", "RANDOM_PSET", "RANDOM", "ROUNDROBIN", "NEXT_CPU"]
@@ -813,3 +816,84 @@ def all_advice_is_forgotten(t):
         advice.check_pages()
         advice.check_ranges()
         advice.check_memory()
+
+
+# ---- booted: a Sun Fire 6800, six boards of four CPUs ------------------------------------------
+
+BOARDS = 6
+SPREAD = 0.04  # how far a board's share of accesses may be from that of its pages
+RAN = 100_000  # the least number of accesses of a program that has run
+
+
+def expect_programs(t, programs, **options):
+    """Boot, and run programs at the same time, each bound to a CPU of a board of its own.
+
+    `programs`: (command, share), where share(home) is the share of its pages that each board must have, by board."""
+    boards = t.random.sample(range(BOARDS), len(programs))
+    archive = Archive()
+    archive.directory("bin")
+    archive.file("bin/placed", (TOP / "build/user/test/placed").read_bytes(), 0o755)
+    run = t.kernel.boot(
+        "sf6800",
+        " & ".join(
+            f"sh -c 'pbind -b {4 * home} $$; exec {command}'" for home, (command, _) in zip(boards, programs, strict=True)
+        )
+        + " & wait",
+        drawn(t, 1, 1 << 30),
+        overlay=archive.pack(),
+        **options,
+    )
+    for home, (command, share) in zip(boards, programs, strict=True):
+        used = run.by_domain()[home]
+        found = [n / max(1, sum(used)) for n in used]
+        good = sum(used) >= RAN and all(abs(a - b) <= SPREAD for a, b in zip(found, share(home), strict=True))
+        wanted = shares(share(home))
+        t.expect(
+            f"accesses of `{command}` on board {home} to the memory of each board, as QEMU counts them",
+            wanted,
+            wanted if good else f"{shares(found)} (of {sum(used)})",
+        )
+
+
+def shares(parts):
+    return ", ".join(f"{100 * part:.0f} %" for part in parts)
+
+
+def spread(pages_at_home=0.0, boards=range(BOARDS)):
+    """A part of the pages is at home, and the others are evenly on some boards."""
+    return lambda home: [(1 - pages_at_home) * (b in boards) / len(boards) + pages_at_home * (b == home) for b in range(BOARDS)]
+
+
+def programs_get_pages_as_they_ask(t):
+    """The default is round robin.  All pages of the program with -m are there before they move to its home."""
+    turn = t.term["turn"]
+    whole = BOARDS * turn * (drawn(t, 600, 900) // (BOARDS * turn) + 1)  # pages of whole rounds
+    few = drawn(t, 1000, 1500)  # below lgrp_shm_random_thresh, 8 MiB
+    programs = [
+        (f"memcopy -t 1 -i 8 -P {2 * whole} -p any", spread()),
+        ("memcopy -t 1 -i 8 -P 4000 -p random", spread()),
+        (f"memcopy -t 1 -i 40 -P {few} -p any -m", spread(0.97)),
+        (f"placed {few} shared", spread(1)),
+        (f"placed {few + 3000} shared", spread()),
+    ]
+    t.random.shuffle(programs)
+    expect_programs(t, programs, system=f"set lgrp_mem_default_policy={ROUNDROBIN}")
+
+
+def nodes_that_programs_name(t):
+    three, others = t.random.sample(range(BOARDS), 3), t.random.sample(range(BOARDS), 2)
+    one = drawn(t, 0, BOARDS - 1)
+    pages = 3 * drawn(t, 300, 400)
+    programs = [
+        (f"placed {pages} {INTERLEAVE} {members(three)}", spread(boards=three)),
+        (f"placed {pages} {PREFERRED} {members(others)}", spread(boards=[min(others)])),
+        (f"placed {pages} {BIND} {members([one])}", spread(boards=[one])),
+        (f"placed {pages} {PREFERRED_MANY} {members(range(BOARDS))}", spread(1)),
+    ]
+    expect_programs(t, programs)
+
+
+def advice_holds_for_a_part_of_shared_memory(t):
+    """The half in the middle has no advice: it was removed."""
+    pages = 128 * drawn(t, 12, 15)  # below lgrp_shm_random_thresh, 8 MiB
+    expect_programs(t, [(f"placed {pages} advised", spread(0.5)), (f"placed {pages} shared", spread(1))])
