@@ -1,60 +1,28 @@
 # SPDX-License-Identifier: MIT
-"""crash.py - rebuild disks as they may be after a power cut, and check the files on them.
+"""crash.py - check the files on disks as they may be after a power cut (tools/homeroom/powercut.py).
 
-THEORY      A disk has a cache: a write that has ended may still be only in the cache, until a flush.  QEMU's blklogwrites
-            records each write with its data, and each flush, when it has ended.  After a power cut behind entry k of
-            the record, the disk has all writes before the last flush.  Of the writes after it the disk may have any
-            sectors.  `Cuts` rebuilds such disks.
-            The workload writes files and calls fsync: user/test/crashwork.c, crashcrowd.c (with threads) and
+THEORY      The workload writes files and calls fsync: user/test/crashwork.c, crashcrowd.c (with threads) and
             crashfiles.c (small files and sync).  When an fsync has returned, it writes a mark with its number into
             another partition of the same disk.  So the last mark before the cut tells which data must be there;
             check_promises(), check_crowd() and check_files() check that.
             Before the workload every free block contains a pattern.  If a file shows the pattern, it contains data that
             were never written to it.
-FORMAT      a sector with magic, version, number of entries and sector size; then for each entry one sector with the
-            first sector, the number of sectors, flags and length, and after it the data.
 """
 
 import functools
 import random
 import struct
-from dataclasses import dataclass
 from pathlib import Path
 
-SECTOR = 512
-MAGIC = 0x6A736677736872
-FLUSH, FUA, DISCARD = 1, 2, 4
+from homeroom import powercut
+from homeroom.powercut import SECTOR, Entry
+
 MARK = 0x6B72616D
 SLOTS, SLOT = 16, 4096
 
 FS_START, FS_SECTORS = 64, 16 * 2048
 MARKER_START, MARKER_SECTORS = FS_START + FS_SECTORS, 8
 DISK_SECTORS = MARKER_START + MARKER_SECTORS
-
-
-@dataclass
-class Entry:
-    """A write in the record, or a flush (without data)."""
-
-    sector: int
-    data: bytes
-    flush: bool
-
-
-def read_log(path: Path) -> list[Entry]:
-    """Read a record of QEMU's blklogwrites."""
-    raw = path.read_bytes()
-    magic, version, count, size = struct.unpack_from("<QQQI", raw)
-    assert magic == MAGIC and version == 1, "no record of writes"
-    entries, at = [], size
-    for _ in range(count):
-        sector, sectors, flags, _ = struct.unpack_from("<QQQQ", raw, at)
-        at += size
-        data = b"" if flags & DISCARD else raw[at : at + sectors * size]
-        at += len(data)
-        assert not flags & DISCARD, "nothing of ours discards"
-        entries.append(Entry(sector * size // SECTOR, data, bool(flags & (FLUSH | FUA))))
-    return entries
 
 
 def table(*parts: tuple[int, int]) -> bytes:
@@ -67,42 +35,16 @@ def partition_table() -> bytes:
     return table((FS_START, FS_SECTORS), (MARKER_START, MARKER_SECTORS))
 
 
-class Cuts:
-    """Rebuilds the disk after a power cut.  `base`: the disk when the record began."""
+class Cuts(powercut.Cuts):
+    """Rebuilds disks, and finds the marks."""
 
     def __init__(self, base: bytes, entries: list[Entry], marker: int = MARKER_START) -> None:
-        self.entries, self.marker = entries, marker
-        self.image = bytearray(base)  # with all entries before `done`
-        self.done = 0
+        super().__init__(base, entries)
+        self.marker = marker
 
     def rebuild(self, cut: int, rng: random.Random | None) -> tuple[bytearray, int]:
-        """The disk after the first `cut` entries, and the last mark; `cut` must not decrease from call to call.
-
-        With `rng`, writes after the last flush are kept, lost or written in part, at random; without it all are kept.
-        """
-        flushed = max((k for k in range(cut) if self.entries[k].flush), default=-1) + 1
-        for entry in self.entries[self.done : flushed]:
-            self._apply(self.image, entry)
-        self.done = max(self.done, flushed)
-        image = bytearray(self.image)
-        for entry in self.entries[self.done : cut]:
-            if rng is None or rng.random() < 0.4:
-                self._apply(image, entry)
-            elif rng.random() < 0.5:
-                self._tear(image, entry, rng)
-        return image, self.mark(cut)
-
-    @staticmethod
-    def _tear(image: bytearray, entry: Entry, rng: random.Random) -> None:
-        """Apply some sectors of a write, chosen at random."""
-        for off in range(0, len(entry.data), SECTOR):
-            if rng.random() < 0.5:
-                at = entry.sector * SECTOR + off
-                image[at : at + SECTOR] = entry.data[off : off + SECTOR]
-
-    @staticmethod
-    def _apply(image: bytearray, entry: Entry) -> None:
-        image[entry.sector * SECTOR : entry.sector * SECTOR + len(entry.data)] = entry.data
+        """The disk, as powercut.Cuts makes it, and the last mark."""
+        return super().rebuild(cut, rng), self.mark(cut)
 
     def mark(self, cut: int, slot: int = 0) -> int:
         """The number of the last mark in a slot before the cut, 0 if there is none.

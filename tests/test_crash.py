@@ -25,6 +25,7 @@ from pathlib import Path
 import pytest
 
 import crash
+from homeroom import powercut
 from homeroom.machine import TOP
 
 CUTS, BOOTS, STEPS, SEED = 200, 10, 50, 4
@@ -67,7 +68,7 @@ def recorded(disk: Path, log: Path, speed, command: str):
 
     base, kept = disk.read_bytes(), Path(os.environ.get("CRASH_LOG", ""))
     if kept.name == log.name:
-        return base, crash.read_log(kept)
+        return base, powercut.read_log(kept)
     log.unlink(missing_ok=True)
     one = harness.make_guest(
         "sf280r",
@@ -82,7 +83,7 @@ def recorded(disk: Path, log: Path, speed, command: str):
     finally:
         one.close()
     assert outcome.kind == "clean" and outcome.status == 0, one.tail(30)
-    return base, crash.read_log(log)
+    return base, powercut.read_log(log)
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import crash
+from homeroom import powercut
 from homeroom.machine import TOP
 
 os.environ["PATH"] += ":/usr/sbin:/sbin"  # mke2fs is there, and an ordinary user has no such folder in PATH
@@ -122,7 +123,7 @@ def test_database(tools_disk, boot_once):
     log.unlink(missing_ok=True)
     loop = f'for i in $(seq {COMMITS}); do $S t.db "{CHANGE}" && /usr/test/crashwork -m /dev/vda2 $i || exit 1; done'
     run_once(boot_once, (f"{disk},blklogwrites={log}", tools_disk), loop)
-    entries = crash.read_log(log)
+    entries = powercut.read_log(log)
     cuts, rng = crash.Cuts(base, entries, marker=crash.FS_START + PART_MIB * 2048), random.Random(SEED)
     assert cuts.mark(len(entries)) == COMMITS
     unfinished = 0

@@ -7,12 +7,24 @@ THEORY      Each test makes a disk with a journal, in the format of JBD, block b
             (Disk.replayed_blocks()).  The student's code sees only the blocks.
             For a commit it is the other way round: class Writer changes and frees blocks, has this committed, and reads what
             is in the log (Writer.transaction_at()).  After a power cut, both ends of the log work together (power_cuts()).
+            Booted machines work on a file system (class Work).  Which files it must have after a power cut follows from
+            the marks that the machine has left on the disk.
             Block numbers, sequence numbers, contents, and the places of the journal are drawn from `t.random`.
 """
 
+import contextlib
+import os
+import shutil
 import struct
+import subprocess
+import tempfile
 from collections import namedtuple
 from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from homeroom import powercut
+from homeroom.course.lab import LabError
 
 MAGIC = 0xC03B3998
 DESCRIPTOR, COMMIT, SUPER, REVOKE = 1, 2, 4, 5
@@ -945,6 +957,146 @@ def power_cuts(t):
             left = r.survivors(cache)
             again = f"then during the replay, and of its last {len(cache)} writes these survive: {sorted(left)}"
             r.expect_state(cut, disk | left, f"{when}; {again}")
+
+
+# ---- booted: power cuts of a machine -----------------------------------------------------------
+
+STEPS, DIRECTORIES = 12, 115  # steps of the work, and the directories that each of them makes
+BLOCK, FS_BYTES, MARKS = 1024, 9 << 18, 64 << 10  # a block, the file system, and the room for marks behind it
+FILLER = 750  # blocks
+LOG_CUTS, REPLAY_CUTS = 12, 8
+SECTOR = 512
+HOST_SECONDS, FILE_MAX = 20, 4 << 20  # for each program on the host: of a CPU; bytes of a file
+LATER = "4000000000"  # what e2fsck takes for the time now: a guest's clock may be ahead of the host's
+
+
+def on_host(*command):
+    """Run a program of e2fsprogs, which may not trust its disk.  Returns its exit status and what it says."""
+    path = f"{os.environ['PATH']}:/usr/sbin:/sbin"  # an ordinary user has no such folder in PATH
+    env = os.environ | {"PATH": path, "LC_ALL": "C", "E2FSCK_TIME": LATER}
+    if shutil.which(command[0], path=path) is None:
+        raise LabError(f"{command[0]} is missing: tools/deps.sh grade")
+    limited = ["sh", "-c", f'ulimit -t {HOST_SECONDS} && ulimit -f {FILE_MAX // SECTOR} && exec "$@"', "sh", *command]
+    done = subprocess.run(limited, capture_output=True, env=env)
+    return done.returncode, (done.stdout + done.stderr).decode(errors="replace")
+
+
+class Work:
+    """What a machine does on a disk: each step changes files and directories, calls sync, and leaves a mark behind the file
+    system.  One transaction has all of a step, because no other commit comes."""
+
+    def __init__(self, t, folder):
+        self.t, self.image = t, folder / "image"
+        self.image.write_bytes(bytes(FS_BYTES))
+        sizes = ["-b", BLOCK, "-N", 512, "-J", "size=1"]
+        uuid = UUID(int=t.random.getrandbits(128))
+        words = ["mke2fs", "-q", "-F", "-t", "ext3", *sizes, "-U", uuid, "-E", f"nodiscard,hash_seed={uuid}", self.image]
+        status, said = on_host(*map(str, words))
+        if status != 0:
+            raise LabError(f"mke2fs has failed: {said}")
+        self.base = self.image.read_bytes() + bytes(MARKS)
+        self.states = [{"lost+found": None}]  # after each step; by path: the bytes of a file, None for a directory
+        self.commands = [self._step(number) for number in range(1, STEPS + 1)]
+
+    def _step(self, n):
+        """Draw a step, add the state after it, and return its command.  Each second one frees what is still in the log, and the
+        files of the next one get these blocks."""
+        state = dict(self.states[-1])
+        if n % 2 == 1:
+            commands = [f"mkdir d{n} && (cd d{n} && mkdir $(seq {DIRECTORIES}))"]
+            state |= {f"d{n}": None} | {f"d{n}/{i}": None for i in range(1, DIRECTORIES + 1)}
+            for name in ("a", "b", "c"):
+                first = drawn(self.t, 1, 100000)
+                last = first + drawn(self.t, 1000, 3000)
+                commands.append(f"seq {first} {last} > d{n}/{name}")
+                state[f"d{n}/{name}"] = "".join(f"{i}\n" for i in range(first, last + 1)).encode()
+            if n == 1:  # with a file that leaves little room, blocks are soon used again
+                commands.append(f"dd if=/dev/zero of=filler bs={BLOCK} count={FILLER} 2>/dev/null")
+                state["filler"] = bytes(FILLER * BLOCK)
+        else:
+            commands = [f"mv d{n - 1}/a moved{n} && rm -rf d{n - 1}"]
+            state[f"moved{n}"] = state.pop(f"d{n - 1}/a")
+            state = {path: data for path, data in state.items() if not f"{path}/".startswith(f"d{n - 1}/")}
+        self.states.append(state)
+        mark = f"echo {n} | dd of=/dev/vda bs={SECTOR} seek={FS_BYTES // SECTOR} conv=sync oflag=direct 2>/dev/null"
+        return " && ".join([*commands, "sync", mark])
+
+    def cuts(self, count):
+        """The work is done, and the power fails at some moments.  For each: when, the disk, and the number of the last mark."""
+        command = (
+            f"mkdir -p /mnt && mount -t ext3 -o commit=100000 /dev/vda /mnt && cd /mnt && {' && '.join(self.commands)} && sync"
+        )
+        options = {"disks": [self.base], "system": "set doiflush=0"}
+        run = self.t.kernel.boot("sf280r", command, drawn(self.t, 1, 1 << 30), **options)
+        record = run.disks[0].record
+        marks = [k for k, entry in enumerate(record) if entry.sector == FS_BYTES // SECTOR and entry.data]
+        self.t.expect("the number of marks on the disk", STEPS, len(marks))
+        flushes = [k for k in range(1, len(record)) if record[k].flush and record[k - 1].data]
+        others = [k for k in range(1, len(record)) if not record[k].flush and record[k - 1].data]
+        chosen = self.t.random.sample(flushes, min(len(flushes), 2 * count // 3))
+        chosen += self.t.random.sample(others, min(len(others), count - len(chosen)))
+        cuts = powercut.Cuts(self.base, record)
+        for cut in sorted(chosen):
+            disk = cuts.rebuild(cut, None if cut in flushes else self.t.random)
+            if cut in flushes:  # only one sector is lost
+                pending = [entry.sector + i for entry in record[cuts.done : cut] for i in range(len(entry.data) // SECTOR)]
+                lost = slice(at := self.t.random.choice(pending) * SECTOR, at + SECTOR)
+                disk[lost] = cuts.image[lost]
+            last = sum(mark < cut for mark in marks)
+            yield f"after {cut} of {len(record)} writes and flushes, when {last} of {STEPS} steps are done", bytes(disk), last
+
+    def expect_files(self, disk, when, last):
+        """A disk after its replay has no fault, and the files of the last step that is done, or of the next one."""
+        self.image.write_bytes(disk)
+        self.t.expect(f"e2fsck -fn, if the power fails {when}", (0, ""), self._faults())
+        found = self._files()
+        wrong = [self._differences(found, state) for state in self.states[last : last + 2]]
+        if all(wrong):
+            least = min(wrong, key=len)
+            what = f"files that are not all as after step {last}, or all as after step {last + 1}, if the power fails {when}"
+            self.t.expect(what, "none", f"{len(least)}: {' '.join(least[:8])}")
+
+    @staticmethod
+    def _differences(one, other):
+        """The paths that two states do not have in common, or with other bytes."""
+        return sorted(path for path in {*one, *other} if one.get(path, 0) != other.get(path, 0))
+
+    def _faults(self):
+        status, said = on_host("e2fsck", "-fn", str(self.image))
+        return status, "" if status == 0 else said
+
+    def _files(self):
+        """By path: the bytes of a file, None for a directory."""
+        with tempfile.TemporaryDirectory() as name:
+            on_host("debugfs", "-R", f"rdump / {name}", str(self.image))
+            paths = sorted(Path(name).rglob("*"))
+            return {str(path.relative_to(name)): path.read_bytes() if path.is_file() else None for path in paths}
+
+
+@contextlib.contextmanager
+def work(t):
+    with tempfile.TemporaryDirectory(prefix="homeroom.journal.") as name:
+        yield Work(t, Path(name))
+
+
+def log_of_a_machine_is_replayed_by_linux(t):
+    """The kernel commits; e2fsck, which has Linux's code for the journal, replays."""
+    with work(t) as one:
+        for when, disk, last in one.cuts(LOG_CUTS):
+            one.image.write_bytes(disk)
+            on_host("e2fsck", "-y", "-E", "journal_only", str(one.image))
+            one.expect_files(one.image.read_bytes(), f"{when}, and e2fsck replays the log", last)
+
+
+def machine_replays_its_log(t):
+    """The kernel commits; then it mounts the disks of several power cuts."""
+    with work(t) as one:
+        cuts = list(one.cuts(REPLAY_CUTS))
+        names = " ".join(f"vd{chr(ord('a') + i)}" for i in range(len(cuts)))
+        command = f"mkdir -p /mnt; for d in {names}; do mount -t ext3 /dev/$d /mnt && umount /mnt || exit 1; done"
+        run = t.kernel.boot("sf280r", command, drawn(t, 1, 1 << 30), disks=[disk for _, disk, _ in cuts])
+        for (when, _, last), disk in zip(cuts, run.disks, strict=True):
+            one.expect_files(disk.after, when, last)
 
 
 # ---- the part beyond -----------------------------------------------------------------------------

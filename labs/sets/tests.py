@@ -949,7 +949,7 @@ def disk_interrupts_leave_a_fenced_set(t):
         "psrset -n 1",
         read("vda", "psrset -e 1", 256),
     ]
-    run = t.kernel.boot("sf3800", " && ".join(steps), drawn(t, 1, 1 << 30), disks=2)
+    run = t.kernel.boot("sf3800", " && ".join(steps), drawn(t, 1, 1 << 30), disks=[b"", b""])
     phases = [[cpu for _, cpu in group] for _, group in groupby(run.interrupts, lambda interrupt: interrupt[0])]
     found = [dict(sorted(Counter(phase).items())) for phase in phases if len(phase) >= PHASE]
     own = [phase.keys() <= {4, 5, 6, 7} and len(phase) > 1 for phase in found]

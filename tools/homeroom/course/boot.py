@@ -5,6 +5,7 @@ THEORY      A student's code runs in ring 0 here, so it can forge everything ins
             kernel statistics, the page of the interconnect model.  A boot test's verdict rests on what QEMU sees:
               - instructions, and accesses of user programs by CPU and board (qemu/witness/witness.c, a plugin)
               - interrupts of disks, at the interrupt controller (QEMU's trace events)
+              - what is on a disk afterwards, and the record of its writes (powercut.py)
               - QEMU's exit code: a panic ends QEMU with its own
             The guest names phases only: a line of its verdict port says that the command has ended.  A line that comes too
             early gains nothing, because the accesses are missing then.
@@ -30,11 +31,11 @@ import shlex
 import struct
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from homeroom import guest, machine
+from homeroom import guest, machine, powercut
 from homeroom.course import lab as labs
 from homeroom.course import regions
 from homeroom.course.build import Builder
@@ -47,6 +48,7 @@ HOST_SECONDS = 1200  # of host time for one run; on a busy host more (patience.p
 POLL_SECONDS = 0.3
 DISK_BYTES = 64 << 20
 TRACE_MAX = 64 << 20  # bytes of QEMU's trace
+RECORD_MAX = 256 << 20  # bytes of the record of a disk's writes
 CONSOLE_LINES = 40  # of the console in a log
 ELSEWHERE = 0.02  # share of accesses that may be to no board's memory (devices' memory)
 COUNTED = ["-icount", "shift=0,sleep=off", "-rtc", "clock=vm"]
@@ -181,6 +183,14 @@ def function_at(elf: Path, address: int) -> str:
 
 
 @dataclass
+class Written:
+    """What a run has written to a disk."""
+
+    after: bytes  # the contents at the end
+    record: list[powercut.Entry]  # its writes, up to its last flush
+
+
+@dataclass
 class Run:
     """What was seen of a run from outside."""
 
@@ -189,6 +199,7 @@ class Run:
     instructions: int
     interrupts: list[tuple[str, int]]  # of disks, in order: the address of the device in QEMU, and the CPU's APIC id
     console: str
+    disks: list[Written]  # those that had contents
 
     def by_domain(self) -> list[list[int]]:
         """The accesses by the domain of the CPU and the domain of the memory."""
@@ -212,19 +223,26 @@ class Kernel:
         self._elf, self._folder, self._most = elf, elf.parent, most_instructions
         self._segments = trusted_segments(elf.read_bytes())
 
-    def boot(self, name: str, command: str, seed: int, *, memory: str | None = None, disks: int = 0, **options) -> Run:
+    def boot(
+        self, name: str, command: str, seed: int, *, memory: str | None = None, disks: Sequence[bytes] = (), **options
+    ) -> Run:
         """Boot a machine, run the command, and look at it; BootError if it does not come to the command's end.
 
-        `disks`: the number of empty disks (/dev/vda, ...); `options`: more of guest.Options.
+        `disks`: the contents of /dev/vda, ...; with b"" the disk is empty, and its writes are not recorded.
+        `options`: more of guest.Options.
         """
         try:
             chosen = machine.load(name, None, memory)
             with tempfile.TemporaryDirectory(prefix="homeroom.boot.") as folder:
-                options["disks"] = [str(Path(folder) / f"disk{i}") for i in range(disks)]
-                for disk in options["disks"]:
-                    with open(disk, "wb") as file:
-                        file.truncate(DISK_BYTES)
-                return self._boot(chosen, command, seed, Path(folder), options)
+                files = [Path(folder) / f"disk{i}" for i in range(len(disks))]
+                for file, contents in zip(files, disks, strict=True):
+                    file.write_bytes(contents)
+                    os.truncate(file, len(contents) or DISK_BYTES)
+                kept = [file for file, contents in zip(files, disks, strict=True) if contents]
+                options["disks"] = [f"{file},blklogwrites={file}.log" if file in kept else str(file) for file in files]
+                run = self._boot(chosen, command, seed, Path(folder), options)
+                run.disks = [Written(file.read_bytes(), powercut.read_log(Path(f"{file}.log"))) for file in kept]
+                return run
         except (MachineError, OSError) as error:
             raise LabError(f"{name} cannot boot: {error}") from error
 
@@ -265,6 +283,8 @@ class Kernel:
             raise BootError(f"no end after {self._most // 10**6} million instructions: stopped\n{one.tail(CONSOLE_LINES)}")
         if (folder / TRACE).exists() and (folder / TRACE).stat().st_size > TRACE_MAX:
             raise BootError("the kernel sends interrupts without end: stopped")
+        if any(record.stat().st_size > RECORD_MAX for record in folder.glob("*.log")):
+            raise BootError("the kernel writes to a disk without end: stopped")
         if counts.foreign:
             raise BootError(f"the kernel was to run code that is not in its image: {function_at(self._elf, counts.foreign)}")
         for segment in self._segments:
@@ -296,7 +316,7 @@ class Kernel:
         access = [list(row)[: one.machine.domains] for row in counts.access[: one.machine.cpus]]
         if counts.elsewhere > ELSEWHERE * sum(map(sum, access)):
             raise LabError(f"this QEMU ({guest.qemu_version()}) names the memory of boards in a way unknown here")
-        return Run(one.machine, access, counts.instructions, list(disk_interrupts(trace)), one.text())
+        return Run(one.machine, access, counts.instructions, list(disk_interrupts(trace)), one.text(), [])
 
 
 def disk_interrupts(trace: Path) -> Iterator[tuple[str, int]]:
