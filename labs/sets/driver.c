@@ -75,10 +75,20 @@ static int place_of(const struct thread *th)
     return q != NULL && q->cpu != NULL ? (int)q->cpu->id : UNKNOWN;
 }
 
+/* Whether threads are still created in a destroyed set: lgrp_part_end() was not called for it. */
+static bool creations_go_on(void)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < cpupart_end; i++)
+        any |= !cpuparts[i]->live && cpuparts[i]->lgrps.creating != NULL;
+    return any;
+}
+
 /*
  * The numbers of sets, CPUs, lgroups and threads; then each live set, each CPU (its set, its state, whether it is idle,
- * its queue's length, its lgroup), and each thread (its set, where it is counted, its home, its binding, its state, its
- * place).
+ * its queue's length, its lgroup, its pokes by two reasons), and each thread (its set, where it is counted, its home, its binding, its
+ * state, its place).
  */
 static void answer_state(void)
 {
@@ -99,6 +109,8 @@ static void answer_state(void)
         answer(CPU(i)->thread == &idle[i]);
         answer(disp[i].q.nrun);
         answer(CPU(i)->lgrp);
+        answer((long)intr_counts[i].poked[POKE_STEAL]);
+        answer((long)intr_counts[i].poked[POKE_MOVE]);
     }
     for (unsigned i = 0; i < nthreads; i++) {
         answer(number_of_set(t[i].part));
@@ -112,21 +124,29 @@ static void answer_state(void)
 
 /*
  * Ends each operation: its result; how often it slept; spin locks held, cpu_lock held, and uses of locks that would
- * hang the kernel or make it panic; how often it took cpu_lock; the result of `meanwhile`; kstats; and the state.
+ * hang the kernel or make it panic, against the order, and changes without a lock; a thread whose set had no CPU;
+ * how often it took cpu_lock; the result of `meanwhile`; kstats; and the state.
  */
 static void answer_all(int result)
 {
+    locks_compare();
     answer(result);
     answer(calls.sleeps);
     answer(this_cpu()->nlock);
     answer(calls.has_cpu_lock);
     answer(calls.bad_locks);
+    answer(calls.bad_order);
+    answer(calls.unguarded);
+    answer((long)calls.stranded - 1);
+    answer(creations_go_on());
     answer(calls.enters);
     answer(calls.meanwhile.result);
     answer(calls.kstats);
     answer_state();
     calls.meanwhile.at = 0;
-    calls.sleeps = calls.enters = 0;
+    calls.sleeps = calls.enters = calls.bad_order = calls.unguarded = calls.stranded = 0;
+    for (unsigned i = 0; i < ncpu; i++)
+        memset(intr_counts[i].poked, 0, sizeof intr_counts[i].poked);
 }
 
 /* ---- operations ---- */
@@ -159,7 +179,7 @@ static void op_machine(const uint64_t *arg, size_t n)
             wake(&t[i], 0);
         settle(0);
     }
-    calls.sleeps = calls.enters = calls.bad_locks = 0;
+    calls.sleeps = calls.enters = calls.bad_locks = calls.stranded = 0;
     answer_all(0);
 }
 
@@ -236,11 +256,29 @@ static void op_follow(const uint64_t *arg, size_t n)
     answer_all(0);
 }
 
-/* homeless: a sleeping thread, which is a kernel thread from now on: no load record counts it. */
+/*
+ * homeless: a sleeping thread that no load record counts from now on, as a kernel thread; 1 if it is a zombie from now
+ * on
+ */
 static void op_homeless(const uint64_t *arg, size_t n)
 {
-    lgrp_thread_leave(&t[arg[0]].lg, clock_mono_ns());
+    thread_unhome(&t[arg[0]]);
     t[arg[0]].lg.home = t[arg[0]].lg.touch = LGRP_NONE;
+    if (arg[1] != 0)
+        t[arg[0]].state = TS_ZOMBIE;
+    answer_all(0);
+}
+
+/* creates: an unbound sleeping thread, which the other thread has just created in its set */
+static void op_creates(const uint64_t *arg, size_t n)
+{
+    struct thread *new = &t[arg[0]], *creator = &t[arg[1]];
+
+    thread_unhome(new);
+    spin_lock(&new->lock);
+    new->part = creator->part;
+    spin_unlock(&new->lock);
+    (void)thread_home_new(new, creator->lg.proc, creator);
     answer_all(0);
 }
 
@@ -258,7 +296,7 @@ static void op_settle(const uint64_t *arg, size_t n)
     answer_all(0);
 }
 
-/* meanwhile: at which sleep of the next operation, thread, CPU or -1 */
+/* meanwhile: at which sleep of the next operation, thread, CPU or -1 or WAKES */
 static void op_meanwhile(const uint64_t *arg, size_t n)
 {
     calls.meanwhile.at = (unsigned)arg[0];
@@ -345,23 +383,14 @@ void sandbox_prepare(void)
 }
 
 const struct sandbox_op sandbox_ops[] = {
-    {"machine", op_machine},
-    {"create", op_create},
-    {"destroy", op_destroy},
-    {"assign", op_assign},
-    {"bind", op_bind},
-    {"pbind", op_pbind},
-    {"affinity", op_affinity},
-    {"p_online", op_p_online},
-    {"follow", op_follow},
-    {"homeless", op_homeless},
-    {"wake", op_wake},
-    {"settle", op_settle},
-    {"meanwhile", op_meanwhile},
-    {"attr", op_attr},
-    {"load", op_load},
-    {"irqs", op_irqs},
-    {"route", op_route},
-    {"share", op_share},
-    {NULL, NULL},
+    {"machine", op_machine},   {"create", op_create},
+    {"destroy", op_destroy},   {"assign", op_assign},
+    {"bind", op_bind},         {"pbind", op_pbind},
+    {"affinity", op_affinity}, {"p_online", op_p_online},
+    {"follow", op_follow},     {"homeless", op_homeless},
+    {"creates", op_creates},   {"wake", op_wake},
+    {"settle", op_settle},     {"meanwhile", op_meanwhile},
+    {"attr", op_attr},         {"load", op_load},
+    {"irqs", op_irqs},         {"route", op_route},
+    {"share", op_share},       {NULL, NULL},
 };

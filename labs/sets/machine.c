@@ -10,7 +10,7 @@
 #include "tests/host/machine.h"
 #include "x86/apic.h"
 
-enum { ROUNDS = 1000 };
+enum { ROUNDS = 1000, SETS = 2 * CPUS + 1 };
 
 struct calls calls;
 struct intr_cpu intr_counts[CPUS];
@@ -18,6 +18,107 @@ struct intr_cpu intr_counts[CPUS];
 static uint64_t now_ns;
 
 struct lgrp_counters lgrp_counters[LGRP_MAX];
+
+/* ---- spin locks: the kernel's checks (HR_TEST) ---- */
+
+/* What its lock guarded when it was last released: a sum of load records and `live`, and the set of each thread. */
+static uint64_t records_before;
+static struct cpupart *parts_before[THREADS_MAX];
+
+static uint64_t sum_of_records(void)
+{
+    uint64_t sum = 0;
+
+    for (uint64_t i = 0; i < SETS; i++) {
+        const struct cpupart *p = cpuparts[i];
+
+        if (p == NULL)
+            continue;
+        sum += p->live ? i + 1 : 0;
+        for (uint64_t g = 0; g < lgrp_topo.nlgrps; g++)
+            sum += (i * LGRP_MAX + g + 1) *
+                   (p->lgrps.lpl[g].ncpus * 1000003ul + p->lgrps.lpl[g].homed * 1000000007ul);
+    }
+    return sum;
+}
+
+static void compare_records(void)
+{
+    uint64_t now = sum_of_records();
+
+    calls.unguarded += now != records_before;
+    records_before = now;
+}
+
+static void compare_thread(unsigned i)
+{
+    calls.unguarded += t[i].part != parts_before[i];
+    parts_before[i] = t[i].part;
+}
+
+void locks_compare(void)
+{
+    compare_records();
+    for (unsigned i = 0; i < THREADS_MAX; i++)
+        compare_thread(i);
+}
+
+/* The thread that a lock belongs to; THREADS_MAX: none. */
+static unsigned thread_of(const struct spinlock *l)
+{
+    for (unsigned i = 0; i < THREADS_MAX; i++)
+        if (l == &t[i].lock)
+            return i;
+    return THREADS_MAX;
+}
+
+/* Another CPU could look now: each thread's set must have a CPU. */
+static void look_for_stranded(void)
+{
+    for (unsigned i = 0; i < THREADS_MAX && calls.stranded == 0; i++)
+        if (t[i].state != TS_ZOMBIE && cpumask_empty(&t[i].part->cpus))
+            calls.stranded = i + 1;
+}
+
+void spin_check_acquire(struct spinlock *l, enum spin_how how)
+{
+    struct cpu *c = this_cpu();
+    unsigned i = thread_of(l), slot = CPU_HELD_MAX;
+
+    if (l->cpu == c->id + 1)
+        panic("a CPU takes a spin lock that it holds, and waits for ever");
+    for (unsigned k = 0; k < CPU_HELD_MAX; k++) {
+        const struct spinlock *h = c->held[k];
+
+        if (h == NULL)
+            slot = k;
+        else if (how == SPIN_PLAIN && h->rank >= l->rank)
+            calls.bad_order++;
+    }
+    if (slot == CPU_HELD_MAX)
+        panic("too many spin locks held");
+    c->held[slot] = l;
+    if (l == &cpupart_lock)
+        compare_records();
+    if (i < THREADS_MAX)
+        compare_thread(i);
+    look_for_stranded();
+}
+
+void spin_check_release(struct spinlock *l)
+{
+    struct cpu *c = this_cpu();
+    unsigned i = thread_of(l);
+
+    for (unsigned k = 0; k < CPU_HELD_MAX; k++)
+        if (c->held[k] == l)
+            c->held[k] = NULL;
+    if (l == &cpupart_lock)
+        records_before = sum_of_records();
+    if (i < THREADS_MAX)
+        parts_before[i] = t[i].part;
+    look_for_stranded();
+}
 
 /* ---- functions that the kernel's files call ---- */
 
@@ -59,8 +160,13 @@ void thread_sleep_ns(uint64_t ns)
 {
     calls.bad_locks += this_cpu()->nlock != 0;
     calls.sleeps++;
-    if (calls.sleeps == calls.meanwhile.at)
-        calls.meanwhile.result = thread_bind(calls.meanwhile.t, calls.meanwhile.cpu);
+    look_for_stranded();
+    if (calls.sleeps == calls.meanwhile.at) {
+        if (calls.meanwhile.cpu == WAKES)
+            wake(calls.meanwhile.t, 0);
+        else
+            calls.meanwhile.result = thread_bind(calls.meanwhile.t, calls.meanwhile.cpu);
+    }
     settle(0);
 }
 
@@ -129,6 +235,7 @@ void ioapic_retarget(unsigned irq, uint32_t apic_id)
 
 void x86_send_ipi(unsigned cpu, unsigned vector)
 {
+    look_for_stranded();
     if (vector == IPI_RESCHED)
         poked[cpu] = true;
     else if (vector == IPI_SETTLE)

@@ -12,17 +12,22 @@
 
 #include "tests/host/dispmachine.h"
 
+enum { WAKES = -2 };
+
 extern struct calls {
     unsigned kstats;    /* kstats that are registered */
     unsigned sleeps;    /* calls of thread_sleep_ns() */
     unsigned enters;    /* calls of mutex_enter() */
     unsigned bad_locks; /* uses of locks that would hang the kernel or make it panic */
+    unsigned bad_order; /* spin locks taken against their ranks */
+    unsigned unguarded; /* changes of load records, `live` or a thread's set without the lock */
+    unsigned stranded;  /* 1 + a thread whose set had no CPU when another CPU could look; 0: none */
     bool has_cpu_lock;
     /* at the sleep with number `at`, `t` is bound to `cpu` (-1: its binding ends), with this result; 0: at none */
     struct {
         unsigned at;
         struct thread *t;
-        int cpu, result;
+        int cpu, result; /* `cpu` is WAKES: t wakes up */
     } meanwhile;
 } calls;
 
@@ -30,5 +35,7 @@ extern struct intr_cpu intr_counts[CPUS];
 
 /* settle - poked CPUs look at their threads and queues, beginning with CPU `first`, until none is poked any more. */
 void settle(unsigned first);
+/* locks_compare - counts changes without the lock since the last call, or since the lock was released (calls.unguarded). */
+void locks_compare(void);
 
 #endif

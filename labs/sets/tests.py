@@ -18,6 +18,7 @@ ASLEEP, WAITS, RUNS = 0, 1, 2
 NOESCAPE = 1
 TRIES = 5  # BOUND_TRIES
 ANYWHERE = 256  # CPU_MAX
+WAKES = -2  # `meanwhile`: the thread wakes up
 CPUS = 12
 TIE_AFTER, TIE_LOWEST, TIE_HIGHEST, TIE_BEFORE = range(4)
 BOARDS = [(2, 6), (3, 4), (4, 3), (6, 2)]  # boards, CPUs of each
@@ -53,6 +54,8 @@ class CpuSeen:
     idle: bool
     queue: int
     lgrp: int
+    steal: int  # pokes in this operation, by reason
+    move: int
 
 
 @dataclass
@@ -75,7 +78,8 @@ class Seen:
         def take(n):
             return [next(numbers) for _ in range(n)]
 
-        self.result, self.sleeps, self.spin_locks, self.has_cpu_lock, self.bad_locks, self.enters = take(6)
+        self.result, self.sleeps, self.spin_locks, self.has_cpu_lock, self.bad_locks = take(5)
+        self.bad_order, self.unguarded, self.stranded, self.creations, self.enters = take(5)
         self.meanwhile, self.kstats, nsets, ncpus, nlgrps, nthreads = take(6)
         self.sets = {}
         for _ in range(nsets):
@@ -84,7 +88,7 @@ class Seen:
             (rng,) = take(1)
             records = take(2 * nlgrps)
             self.sets[number] = SetSeen(attr, load, mask, rng, records[::2], records[1::2])
-        self.cpus = [CpuSeen(*take(5)) for _ in range(ncpus)]
+        self.cpus = [CpuSeen(*take(7)) for _ in range(ncpus)]
         self.threads = [ThreadSeen(*take(6)) for _ in range(nthreads)]
 
 
@@ -97,21 +101,23 @@ class Thread:
     part: int = NONE
     bound: int = NONE
     mask: int = NONE  # the only CPU of its affinity mask; NONE: all CPUs
+    zombie: bool = False
 
 
 class World:
     """A machine, in the student's code and as a model of the rules."""
 
-    def __init__(self, t, threads=0, awake=0, shape=None, homes=False, places=False, cpu_lock=False):
+    def __init__(self, t, threads=0, awake=0, shape=None, homes=False, places=False, locks=False):
         """What only some tests compare, so that one mistake does not fail all: the homes of threads and the load records;
-        where threads run and wait, once the poked CPUs have looked; whether each call takes cpu_lock."""
-        self.t, self.homes, self.places, self.cpu_lock = t, homes, places, cpu_lock
+        where threads run and wait, once the poked CPUs have looked; the use of locks, and what other CPUs could see."""
+        self.t, self.homes, self.places, self.locks = t, homes, places, locks
         boards, each = shape or t.random.choice(BOARDS)
         self.seen = Seen(t.child.ask("machine", boards, each, threads, awake, t.random.getrandbits(63)))
         self.lgrp = [cpu.lgrp for cpu in self.seen.cpus]
         self.part, self.state = [NONE] * CPUS, [ONLINE] * CPUS
         self.shared = {}  # by CPU: the set that shares it with the default set
         self.changes = 0  # since the poked CPUs have looked
+        self.last = "the start"  # the last call
         self.sets = {NONE}
         self.threads = [Thread(thread.home) for thread in self.seen.threads]
         self.board = [range(b * each, (b + 1) * each) for b in range(boards)]
@@ -132,10 +138,10 @@ class World:
         return home != HOMELESS and sum(self.lgrp[cpu] == home for cpu in cpus) < self.t.term["home_cpus"]
 
     def members(self, number):
-        return [i for i, thread in enumerate(self.threads) if thread.part == number]
+        return [i for i, thread in enumerate(self.threads) if thread.part == number and not thread.zombie]
 
     def bound_to(self, cpu):
-        return [i for i, thread in enumerate(self.threads) if thread.bound == cpu]
+        return [i for i, thread in enumerate(self.threads) if thread.bound == cpu and not thread.zombie]
 
     def awake(self, state):
         """The threads that run, or wait, or sleep."""
@@ -149,6 +155,7 @@ class World:
 
     def expect_result(self, call, result, sleeps=0, takes_cpu_lock=False):
         t, seen = self.t, self.seen
+        self.last = call
         t.expect(f"the result of {call}", ERRORS.get(result, result), ERRORS.get(seen.result, seen.result))
         t.expect(f"waits of BOUND_WAIT_NS in {call}", sleeps, seen.sleeps)
         t.expect(f"spin locks that are still held after {call}", 0, seen.spin_locks)
@@ -156,12 +163,22 @@ class World:
         t.expect(f"uses of locks in {call} that hang the kernel or make it panic", 0, seen.bad_locks)
         if takes_cpu_lock:
             t.expect(f"whether {call} takes cpu_lock", True, seen.enters > 0)
+        if self.locks:
+            t.expect(f"spin locks that {call} takes against their order", 0, seen.bad_order)
+            t.expect(f"changes of load records, `live` or a thread's set in {call} without the lock", 0, seen.unguarded)
+            stranded = f"thread {seen.stranded}" if seen.stranded >= 0 else "none"
+            t.expect(f"a thread whose set has no CPU in its mask, at some moment of {call}", "none", stranded)
+
+    def expect_poke(self, cpu, reason):
+        """The last operation has poked a CPU, which is not that of the caller."""
+        found = getattr(self.seen.cpus[cpu], reason) > 0
+        self.t.expect(f"whether {self.last} pokes CPU {cpu} with POKE_{reason.upper()}", True, found)
 
     def create(self):
         number = min(set(range(1, len(self.sets) + 1)) - self.sets)
         self.ask("create")
         self.sets.add(number)
-        self.expect_result("pset_create()", number, takes_cpu_lock=self.cpu_lock)
+        self.expect_result("pset_create()", number, takes_cpu_lock=self.locks)
         self.check("pset_create()")
         return number
 
@@ -177,10 +194,11 @@ class World:
         if result == 0:
             self.sets.remove(number)
             self.part = [NONE if part == number else part for part in self.part]
-            for i in self.members(number):
-                self.threads[i].part = NONE
-                chosen += [i] * self.loses_home(i, self.cpus(NONE))
-        self.expect_result(call, result, sleeps, takes_cpu_lock=self.cpu_lock)
+            for i, thread in enumerate(self.threads):
+                if thread.part == number:
+                    thread.part = NONE
+                    chosen += [i] * self.loses_home(i, self.cpus(NONE))
+        self.expect_result(call, result, sleeps, takes_cpu_lock=self.locks)
         self.check(call, chosen)
 
     def assign(self, number, cpu, forced=False):
@@ -199,7 +217,7 @@ class World:
                     self.threads[i].bound = NONE
                 self.part[cpu] = number
         self.ask("assign", number, cpu % (1 << 32), int(forced))
-        self.expect_result(call, result, sleeps, takes_cpu_lock=self.cpu_lock)
+        self.expect_result(call, result, sleeps, takes_cpu_lock=self.locks)
         self.check(call)
 
     def share(self, number, cpu, shared):
@@ -243,6 +261,11 @@ class World:
             what = f"whether a home is chosen in {call}; the home is {thread.home}, and the set has {cpus} CPUs there"
             self.t.expect(what, chosen != [], self.seen.sets[number].rng != rng)
         self.check(call, chosen)
+
+    def homeless(self, i, zombie=False):
+        """No load record counts a sleeping thread any more: it is a kernel thread, or it ends."""
+        self.ask("homeless", i, int(zombie))
+        self.threads[i].home, self.threads[i].zombie = HOMELESS, zombie
 
     def pbind(self, i, cpu):
         """thread_bind() of the kernel.  Returns whether the thread is bound now."""
@@ -288,11 +311,14 @@ class World:
             allowed = self.cpus(thread.part) if thread.bound == NONE else [thread.bound]
             doing = {RUNS: "runs", WAITS: "waits"}.get(seen.state)
             if doing and seen.place not in allowed:
-                self.t.expect(f"where thread {i} of set {named(thread.part)} {doing}", f"CPU of {allowed}", f"CPU {seen.place}")
+                place = "no CPU, and on no queue of a CPU" if seen.place == UNKNOWN else f"CPU {seen.place}"
+                what = f"where thread {i} of set {named(thread.part)} {doing}, once the poked CPUs have looked"
+                self.t.expect(f"{what}; the last call was {self.last}", f"CPU of {allowed}", place)
             idle = [cpu for cpu in allowed if self.seen.cpus[cpu].idle and cpu not in self.shared]
             # an idle CPU that was called to steal may be in another set now: then no CPU comes for the thread
             if seen.state == WAITS and idle and thread.mask == NONE and not several:
-                self.t.expect(f"idle CPUs of the set in which thread {i} waits", [], idle)
+                what = f"idle CPUs of the set in which thread {i} waits, once the poked CPUs have looked"
+                self.t.expect(f"{what}; the last call was {self.last}", [], idle)
 
     # -- comparing
 
@@ -348,10 +374,13 @@ class World:
 
 
 def new_sets_are_numbered(t):
-    world = World(t, cpu_lock=True)
+    world = World(t, locks=True)
+    rng = world.seen.sets[NONE].rng
     for _ in range(2 * CPUS):
         number = world.create()
         t.expect("attributes of a new set", 0, world.seen.sets[number].attr)
+        t.expect("`rng` of the default set after pset_create()", rng, world.seen.sets[NONE].rng)
+    t.expect("sets that begin with different numbers `rng`", 2 * CPUS + 1, len({one.rng for one in world.seen.sets.values()}))
     world.ask("create")
     world.expect_result("pset_create(), with all numbers in use,", ENOMEM)
     world.check("pset_create()")
@@ -367,7 +396,7 @@ def cpus_change_their_sets(t):
 
 
 def what_does_not_exist_is_refused(t):
-    world = World(t, cpu_lock=True)
+    world = World(t, locks=True)
     number, other = world.create(), world.create()
     cpu, off = t.random.sample(range(1, CPUS), 2)
     world.assign(number, cpu)
@@ -389,6 +418,8 @@ def threads_leave_a_cpu_that_moves(t):
         world.assign(number, cpu)
         if cpu not in world.cpus(number):
             continue
+        if cpu != 0:
+            world.expect_poke(cpu, "move")
         t.expect(f"threads that wait on CPU {cpu} when pset_assign() has returned", 0, world.seen.cpus[cpu].queue)
         if t.random.random() < 0.7:
             world.settle()
@@ -412,7 +443,7 @@ def default_set_keeps_a_cpu(t):
 
 
 def affinity_masks_count_again(t):
-    world = World(t, 4, 4)
+    world = World(t, 4, 3)
     number = world.create()
     cpu = drawn(t, 1, CPUS - 1)
     world.ask("affinity", 0, cpu)
@@ -425,6 +456,20 @@ def affinity_masks_count_again(t):
         world.assign(NONE, cpu)
         world.settle()
         t.expect("the CPU of this thread, after the CPU was in another set", cpu, world.seen.threads[0].place)
+    world.assign(number, cpu)
+    world.settle()
+    world.destroy(number)
+    world.settle()
+    t.expect("the CPU of this thread, after the other set was destroyed", cpu, world.seen.threads[0].place)
+    number = world.create()
+    world.ask("affinity", 3, cpu)
+    world.threads[3].mask = cpu
+    world.pbind(1, cpu)
+    t.child.ask("meanwhile", drawn(t, 1, TRIES), 3, WAKES % (1 << 64))
+    world.assign(number, cpu)
+    world.settle()
+    what = f"the CPU of a thread whose affinity mask has only this CPU, and which woke up while {world.last} waited in vain"
+    t.expect(what, cpu, world.seen.threads[3].place)
 
 
 # ---- threads change their sets -----------------------------------------------------------------
@@ -457,12 +502,13 @@ def threads_change_their_sets(t):
 
 
 def last_cpu_of_a_set_with_threads_stays(t):
-    world = World(t, 20, drawn(t, 5, 20))
+    world = World(t, 20, drawn(t, 5, 19))
     first, *others = t.random.sample(range(CPUS), t.term["reserve"] + 2)
     number = filled_set(world, [first])
     world.assign(NONE, first)  # the set has no threads
     world.assign(number, first)
-    world.bind(drawn(t, 0, 19), number)
+    i = t.random.choice(world.awake(ASLEEP))
+    world.bind(i, number)
     for forced in (False, True):
         world.assign(NONE, first, forced)
         world.settle()
@@ -471,11 +517,16 @@ def last_cpu_of_a_set_with_threads_stays(t):
     for cpu in (first, *others):
         world.assign(NONE, cpu)
     world.settle()
+    world.homeless(i, zombie=True)
+    for cpu in (first, *others):
+        world.assign(NONE, cpu)
+    world.settle()
 
 
 def home_stays_if_it_can(t):
     least = t.term["home_cpus"]
-    world = World(t, 30, 10, homes=True, shape=t.random.choice([shape for shape in BOARDS if shape[1] > least]))
+    shape = t.random.choice([shape for shape in BOARDS if shape[1] > least])
+    world = World(t, 30, 10, homes=True, locks=True, shape=shape)
     boards = t.random.sample(world.board, 2)
     one, both = filled_set(world, boards[0][:least]), filled_set(world, [boards[0][least], boards[1][0]])
     for _ in range(2):
@@ -486,7 +537,7 @@ def home_stays_if_it_can(t):
 
 
 def home_follows_the_last_cpu_of_a_board(t):
-    world = World(t, 30, 10, homes=True)
+    world = World(t, 30, 10, homes=True, locks=True)
     board = t.random.choice(world.board)
     others = t.random.sample([cpu for cpu in range(CPUS) if cpu not in board], t.term["reserve"])
     number = filled_set(world, [board[0], board[1], *others])
@@ -504,8 +555,7 @@ def kernel_threads_have_no_home(t):
     world = World(t, 10, 0, homes=True)
     number = filled_set(world, t.random.sample(range(CPUS), 2))
     for i in t.random.sample(range(10), 4):
-        world.ask("homeless", i)
-        world.threads[i].home = HOMELESS
+        world.homeless(i)
         world.bind(i, number)
         world.bind(i, NONE)
 
@@ -550,6 +600,7 @@ def bound_thread_holds_its_cpu(t):
     world.pbind(i, cpu)
     world.settle()
     world.assign(number, cpu)
+    world.expect_poke(cpu, "steal")
     world.settle()
     tries = drawn(t, 1, TRIES)
     t.child.ask("meanwhile", tries, i, (1 << 64) - 1)
@@ -615,7 +666,13 @@ def destroyed_set_gives_back_all(t):
     world.settle()
     world.p_online(some[4], OFFLINE)
     world.settle()
+    creator, new = world.members(number)[0], t.random.choice(world.awake(ASLEEP))
+    world.ask("creates", new, creator)
+    world.threads[new].part = number
     world.destroy(number)
+    t.expect("whether the creations of threads in the destroyed set go on", 0, world.seen.creations)
+    for cpu in set(some[2:]) - {some[4]}:
+        world.expect_poke(cpu, "steal")
     world.settle()
     world.p_online(some[4], ONLINE)
     world.settle()
@@ -623,8 +680,8 @@ def destroyed_set_gives_back_all(t):
     world.settle()
 
 
-def no_home_changes_at_the_end(t):
-    world = World(t, 30, 20, homes=True)
+def homes_of_a_destroyed_set(t):
+    world = World(t, 30, 20, homes=True, locks=True)
     boards = t.random.sample(world.board, len(world.board) - 1)
     number = filled_set(world, [cpu for board in boards for cpu in board])
     for i in t.random.sample(range(30), 20):
@@ -644,13 +701,18 @@ def bound_thread_keeps_its_set(t):
     world.settle()
     world.destroy(number)
     world.settle()
+    zombie = t.random.choice([j for j in world.awake(ASLEEP) if j != i])
+    world.bind(zombie, number)
+    world.pbind(zombie, t.random.choice(cpus))
+    world.homeless(zombie, zombie=True)
     tries = drawn(t, 1, TRIES)
     t.child.ask("meanwhile", tries, i, (1 << 64) - 1)
     world.ask("destroy", number)
     world.sets.remove(number)
     world.part = [NONE] * CPUS
+    world.threads[i].bound = NONE
     for thread in world.threads:
-        thread.part = thread.bound = NONE
+        thread.part = NONE
     call = "pset_destroy(), while the bound thread ends its binding,"
     world.expect_result(call, 0, sleeps=tries)
     world.check(call)
@@ -658,7 +720,7 @@ def bound_thread_keeps_its_set(t):
 
 
 def numbers_are_used_again(t):
-    world = World(t, 10, 5, cpu_lock=True)
+    world = World(t, 10, 5, locks=True)
     for _ in range(6):
         world.create()
     for wrong in (0, 7, 2 * CPUS, 1 << 20, NONE, -2, -drawn(t, 3, 1000)):
@@ -699,7 +761,7 @@ def change(t, world):
 
 
 def many_changes(t):
-    world = World(t, 40, 25, homes=True, places=True)
+    world = World(t, 40, 25, homes=True, places=True, locks=True)
     for _ in range(250):
         change(t, world)
         if t.random.random() < 0.4:
@@ -765,8 +827,12 @@ class Routes:
         what = [f"the CPU of an interrupt on {self.boards} boards of {self.each} CPUs"]
         what.append("wanted on no CPU" if wanted == ANYWHERE else f"wanted on CPU {wanted}")
         what.append(f"taken by CPUs {sorted(self.takes)}")
-        what.append(f"arriving already: { {cpu: n for cpu, n in enumerate(self.arrive) if n} }")
         right = routed(self.t.term, self.each, self.in_pairs, wanted, self.takes, self.arrive)
+        board = [cpu for cpu in self.takes if right < self.ncpus and cpu // self.each == right // self.each]
+        shown = {cpu: self.arrive[cpu] for cpu in {*board, found, wanted} if cpu < self.ncpus}
+        what.append(
+            f"arriving already on this CPU, on the one found, and on the right one's board: {dict(sorted(shown.items()))}"
+        )
         self.t.expect(", ".join(what), right, found)
         return found
 
@@ -786,6 +852,8 @@ def wanted_cpu_is_taken(t):
         r.ask(wanted)
         if limit:
             r.arrive[wanted] = limit
+            r.ask(wanted)
+            r.arrive = [limit] * r.ncpus
             r.ask(wanted)
 
 
@@ -830,7 +898,7 @@ def nearest_board_comes_next(t):
         r.ask(wanted)
 
 
-def fewest_and_then_the_next(t):
+def fewest_and_then_the_tie(t):
     for _ in range(20):
         r = Routes(t, drawn(t, 1, 3), drawn(t, 6, 20))
         r.fence(t.random.sample(range(r.ncpus), r.ncpus // 3))

@@ -58,6 +58,7 @@ HOST_runq   := $(DISP_SRCS)
 HOST_pset   := $(DISP_SRCS) $(addprefix kernel/disp/,pset.c pset_kstats.c cpu.c thread_home.c) $(LOAD_SRCS)
 # The lab "sets".  Its machine.c takes the place of tests/host/machine.c, and the interrupts are those of the kernel.
 HOST_sets   := $(filter-out tests/host/machine.c,$(HOST_pset)) $(addprefix kernel/intr/,intr.c route.c) labs/sets/machine.c
+lab-recipe-sets: HOST_FLAGS += -DHR_TEST
 HOST_cpio   := kernel/fs/initramfs/cpio.c
 HOST_fs     := $(addprefix kernel/vfs/,vnode.c rdwr.c name.c nameop.c vfs.c file.c fdtable.c filelock.c) kernel/ipc/pipe.c \
                $(addprefix kernel/fs/,root.c tmpfs/tmpfs.c tmpfs/tmpfs_dir.c devfs/devfs.c initramfs/cpio.c initramfs/initramfs.c) \
