@@ -87,8 +87,8 @@ static bool creations_go_on(void)
 
 /*
  * The numbers of sets, CPUs, lgroups and threads; then each live set, each CPU (its set, its state, whether it is idle,
- * its queue's length, its lgroup, its pokes by two reasons), and each thread (its set, where it is counted, its home, its binding, its
- * state, its place).
+ * its queue's length, its lgroup, its pokes by two reasons), and each thread (its set, where it is counted, its home,
+ * its binding, its state, its place).
  */
 static void answer_state(void)
 {

@@ -35,7 +35,10 @@ extern struct intr_cpu intr_counts[CPUS];
 
 /* settle - poked CPUs look at their threads and queues, beginning with CPU `first`, until none is poked any more. */
 void settle(unsigned first);
-/* locks_compare - counts changes without the lock since the last call, or since the lock was released (calls.unguarded). */
+/*
+ * locks_compare - counts changes without the lock since the last call, or since the lock was released
+ * (calls.unguarded).
+ */
 void locks_compare(void);
 
 #endif
