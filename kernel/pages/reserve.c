@@ -83,14 +83,16 @@ bool reserve_spares(uint64_t pages)
 
 int reserve_pages(uint64_t pages)
 {
+    int64_t before = atomic_load_explicit(&promised, memory_order_relaxed);
+
     if (pages > INT64_MAX / 2)
         return -ENOMEM;
-    if (likely(fits_commit_limit(
-            atomic_fetch_add_explicit(&promised, (int64_t)pages, memory_order_relaxed) +
-            (int64_t)pages)))
-        return 0;
-    reserve_return(pages);
-    return -ENOMEM;
+    /* `promised` never counts what is refused: other threads would be refused because of it */
+    do
+        if (unlikely(!fits_commit_limit(before + (int64_t)pages)))
+            return -ENOMEM;
+    while (!atomic_compare_exchange_weak(&promised, &before, before + (int64_t)pages));
+    return 0;
 }
 
 int reserve_space(struct reservation *r)

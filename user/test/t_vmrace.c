@@ -292,6 +292,33 @@ static void map_side_by_side(void)
         pthread_join(thread[i], NULL);
 }
 
+/* While other processes ask for more memory than there is, nobody else is refused a little. */
+static void refused_processes_refuse_no_others(void)
+{
+    pid_t child[2];
+
+    for (unsigned i = 0; i < 2; i++) {
+        child[i] = fork();
+        if (child[i] != 0)
+            continue;
+        alarm(CHECK_SECONDS); /* the end, if the test fails */
+        bind_round(i);
+        for (;;) {
+            char *p = mmap(NULL, (size_t)1 << 45, RW, ANON, -1, 0);
+
+            if (p != MAP_FAILED)
+                munmap(p, (size_t)1 << 45);
+        }
+    }
+    processor_bind(P_LWPID, (id_t)P_MYID, 0, NULL);
+    for (unsigned round = 0; round < 10000; round++)
+        EXPECT_EQ(munmap(map((1 + round % 2) << 22, ANON), (1 + round % 2) << 22), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        kill(child[i], SIGKILL);
+        waitpid(child[i], NULL, 0);
+    }
+}
+
 /* Two processes and a file: stores through both mappings, while it shrinks and grows. */
 static void truncate_under_mappings(void)
 {
@@ -403,6 +430,7 @@ static const struct check list[] = {
     {"migrate_between_relatives", migrate_between_relatives},
     {"rights_go_at_once", rights_go_at_once},
     {"map_side_by_side", map_side_by_side},
+    {"refused_processes_refuse_no_others", refused_processes_refuse_no_others},
     {"truncate_under_mappings", truncate_under_mappings},
 };
 CHECK_MAIN(list)
