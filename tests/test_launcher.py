@@ -194,6 +194,7 @@ def test_what_is_no_qemu(tmp_path, text, says, model):
         (["sf3800", "--disk", "Makefile,bus=ide,readonly"], "an IDE disk has one queue and can be written"),
         (["sf3800", "--disk", "nbd:/nonexistent"], "/nonexistent is not a socket"),
         (["sf3800", "--disk", "Makefile,queues=65"], "queues=65: write a number from 1 to 64"),
+        (["sf3800", "--disk", "Makefile,bps=999"], "bps=999: write a number from 1000 to 999999999999"),
         (["sf3800", "--disk", "Makefile,blklogwrites=/nonexistent/log"], "DISK=/nonexistent/log: it cannot be written"),
         (["sf3800", *["--disk", "Makefile"] * 17], "there may be 4 IDE and 16 virtio disks"),
         (["sf3800", "--qemu-args", "-d '"], "QEMU_ARGS=-d ': No closing quotation"),

@@ -2,7 +2,8 @@
 """tests.py - what the policy of pageout and the throttles must do: the cases of the lab "paging".
 
 Each function is a test of labs/paging/lab.toml.  It draws its numbers from `t.random`, so that nothing can be learnt by
-heart, and asks the student's code through `t.child`.  The models below are the rules of labs/paging/README.md.
+heart, and asks the student's code through `t.child`, or boots machines.  The models below are the rules of
+labs/paging/README.md.
 """
 
 from collections import namedtuple
@@ -763,6 +764,94 @@ def marks_of_4n_plus_1(t):
                 clusters(),
                 6,
             ),
+        )
+
+
+# ---- booted --------------------------------------------------------------------------------------
+
+KIB, MIB = 1 << 10, 1 << 20
+DISK = 64 * MIB  # bytes of an empty disk
+HELD = 12 * MIB  # memory of a program that sleeps
+CLUSTER = 128 * KIB  # maxphys, by default
+BYTES_A_SECOND = 4_000_000  # of a disk that is slower than any writer
+ONE_BY_ONE = "set disk_sched=0; set disk_coalesce=0; set doiflush=0"  # so that the disk gets what pageout and writers give it
+
+
+def sizes(run, disk, kind):
+    return [request.bytes for request in run.requests if (request.disk, request.kind, request.end) == (disk, kind, False)]
+
+
+def long_read_of_a_machine(t):
+    """A program sleeps with 12 MiB, while another one reads a disk of 64 MiB twice, 4 MiB in a second."""
+    piece = "sleep 1; dd bs=64k count=64 <&3 > /dev/null 2>&1 || exit 1"
+    once = f"exec 3< /dev/vdb; for i in $(seq {DISK // (4 * MIB)}); do {piece}; done"
+    command = f"dd if=/dev/zero bs={HELD} count=1 2>/dev/null | ({once}; {once}; cat > /dev/null)"
+    spared = f"set pageout_policy=1; set priority_paging=1; set cachefree={drawn(t, 3700, 4300)}"
+    alike = f"set pageout_policy=0; set lotsfree={drawn(t, 3700, 4300)}"
+    for rules, what in ((spared, "with priority paging"), (alike, "without priority paging")):
+        options = {"memory": "64M", "disks": [b"", b""], "swap": "/dev/vda", "system": f"{rules}; set ufs:freebehind=0"}
+        run = t.kernel.boot("sf280r", command, drawn(t, 1, 1 << 30), **options)
+        read, swapped = sum(sizes(run, 1, "read")), [sum(sizes(run, 0, kind)) for kind in ("write", "read")]
+        t.expect(f"whether most of {2 * DISK // MIB} MiB were read from the disk {what}", True, read > 2 * DISK * 3 // 4)
+        wanted = "nearly none" if rules is spared else f"most of {HELD // KIB} KiB out, and in again"
+        good = max(swapped) < MIB if rules is spared else min(swapped) > HELD // 2
+        found = " and ".join(f"{n // KIB} KiB {way}" for n, way in zip(swapped, ("out", "in"), strict=True))
+        t.expect(f"what the disk for swap gets during a long read {what}", wanted, wanted if good else found)
+
+
+def in_flight(run, disk, most):
+    """The most bytes that were on their way to a disk, and the most with which a write began after more than `most` were."""
+    flying = greatest = resumed = 0
+    stopped = False
+    for request in run.requests:
+        if (request.disk, request.kind) != (disk, "write"):
+            continue
+        if request.end:
+            flying -= request.bytes
+            continue
+        resumed = max(resumed, flying if stopped else 0)
+        flying += request.bytes
+        greatest, stopped = max(greatest, flying), flying > most
+    return greatest, resumed
+
+
+def writers_of_a_machine(t):
+    """A writer of single pages; one that ufs_HW stops, and one that maxpout stops."""
+    high, clusters = CLUSTER * drawn(t, 2, 4), drawn(t, 2, 4)
+    maxpout = CLUSTER // PAGE * clusters + 1
+    low, minpout = drawn(t, CLUSTER, high - 1), drawn(t, CLUSTER // PAGE, maxpout - 2)
+
+    def write(disk, size, count):
+        return f"dd if=/dev/zero of=/dev/{disk} bs={size} count={count} 2>/dev/null && sync"
+
+    pages = CLUSTER // PAGE * drawn(t, 5, 9)
+    pacing = f"echo ufs_WRITES/W 0 | mdb -kw && chdev -l sys0 -a maxpout={maxpout} -a minpout={minpout}"
+    command = " && ".join([write("vda", "4k", pages), write("vdb", "64k", 64), pacing, write("vdc", "64k", 64)])
+    run = t.kernel.boot(
+        "sf280r",
+        command,
+        drawn(t, 1, 1 << 30),
+        disks=[b""] * 3,
+        disk_options=f",bps={BYTES_A_SECOND}",
+        system=f"{ONE_BY_ONE}; set ufs:ufs_LW={low}; set ufs:ufs_HW={high}",
+    )
+    what = f"bytes of each write to the disk, if {pages} pages are written one by one"
+    t.expect(what, [CLUSTER] * (pages * PAGE // CLUSTER), sizes(run, 0, "write"))
+    part = t.term["low_mark"]
+    marks = {1: (high, low * part // 100, f"ufs_HW={high}, ufs_LW={low}")}
+    marks[2] = (PAGE * maxpout - 1, PAGE * (minpout * part // 100), f"maxpout={maxpout}, minpout={minpout}")
+    for disk, (most, least, names) in marks.items():
+        t.expect(f"bytes that were written with {names}", 4 * MIB, sum(sizes(run, disk, "write")))
+        greatest, resumed = in_flight(run, disk, most)
+        right = CLUSTER * (most // CLUSTER + 1)
+        wanted = f"at most {right}, and more than {right - 2 * CLUSTER}"
+        good = right - 2 * CLUSTER < greatest <= right
+        t.expect(f"the most bytes on their way to the disk, with {names}", wanted, wanted if good else greatest)
+        wanted = f"at most {least}"
+        t.expect(
+            f"bytes on their way when a writer goes on that was stopped, with {names}",
+            wanted,
+            wanted if resumed <= least else resumed,
         )
 
 

@@ -12,6 +12,7 @@ and the options are
     bus=virtio|ide      the controller (virtio); at most four disks are IDE
     readonly            the guest cannot write (virtio only)
     queues=N            number of queues of a virtio disk; by default one for each CPU, at most four
+    bps=N               transfer at most N bytes in a second of the host's time
     blkdebug=FILE       inject the errors that FILE describes (QEMU's blkdebug)
     blklogwrites=FILE   record all writes and flushes in FILE (format of Linux's dm-log-writes)
 
@@ -42,7 +43,7 @@ BUSES = ("virtio", "ide")
 IDE_LIMIT, VIRTIO_LIMIT, QUEUES_USUAL, QUEUES_LIMIT = 4, 16, 4, 64
 PLUGIN = TOP / "build/refdisk.so"
 SERVER_SECONDS = 20  # nbdkit must be ready after this time
-USAGE = "DISK='FILE[,bus=ide][,readonly][,queues=N][,blkdebug=FILE][,blklogwrites=FILE]'"
+USAGE = "DISK='FILE[,bus=ide][,readonly][,queues=N][,bps=N][,blkdebug=FILE][,blklogwrites=FILE]'"
 
 
 @dataclass
@@ -51,6 +52,7 @@ class Disk:
     bus: str = "virtio"
     readonly: bool = False
     queues: int | None = None
+    bps: int | None = None
     blkdebug: str | None = None
     blklogwrites: str | None = None
     scale: str | None = None
@@ -77,6 +79,10 @@ def parse(text: str) -> Disk:
             disk.queues = int(value)
         elif key == "queues":
             raise MachineError(f"DISK={text}: queues={value}: write a number from 1 to {QUEUES_LIMIT}")
+        elif key == "bps" and re.fullmatch("[1-9][0-9]{3,11}", value):
+            disk.bps = int(value)
+        elif key == "bps":
+            raise MachineError(f"DISK={text}: bps={value}: write a number from 1000 to 999999999999")
         elif value and (key in ("blkdebug", "blklogwrites") or (disk.reference and key in ("scale", "model", "log"))):
             setattr(disk, key, value)
         else:
@@ -236,6 +242,8 @@ def _node(disk: Disk, name: str, socket: Path) -> dict:
         node = {"driver": "raw", "file": {"driver": "file", "filename": disk.source}}
         if disk.readonly:
             node["file"]["read-only"] = True
+    if disk.bps:
+        node = {"driver": "throttle", "throttle-group": f"{name}-bps", "file": node}
     if disk.blkdebug:
         node = {"driver": "blkdebug", "config": disk.blkdebug, "image": node}
     if disk.blklogwrites:
@@ -256,6 +264,9 @@ def qemu_args(disks: list[str], cpus: int, folder: Path) -> list[str]:
         disk = parse(text)
         i, name = counts[disk.bus], f"disk{number}"
         counts[disk.bus] += 1
+        if disk.bps:
+            group = {"qom-type": "throttle-group", "id": f"{name}-bps", "limits": {"bps-total": disk.bps}}
+            args += ["-object", json.dumps(group)]
         args += ["-blockdev", json.dumps(_node(disk, name, _socket(folder, number)))]
         if disk.bus == "ide":
             device = f"ide-hd,drive={name},bus=ide.{i // 2},unit={i % 2}"

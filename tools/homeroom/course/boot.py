@@ -5,7 +5,7 @@ THEORY      A student's code runs in ring 0 here, so it can forge everything ins
             kernel statistics, the page of the interconnect model.  A boot test's verdict rests on what QEMU sees:
               - instructions, and accesses of user programs by CPU and board (qemu/witness/witness.c, a plugin)
               - interrupts of disks, at the interrupt controller (QEMU's trace events)
-              - what is on a disk afterwards, and the record of its writes (powercut.py)
+              - requests of virtio disks (trace events), the contents of a disk, and the record of its writes (powercut.py)
               - QEMU's exit code: a panic ends QEMU with its own
             The guest names phases only: a line of its verdict port says that the command has ended.  A line that comes too
             early gains nothing, because the accesses are missing then.
@@ -34,6 +34,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from homeroom import guest, machine, powercut
 from homeroom.course import lab as labs
@@ -43,6 +44,7 @@ from homeroom.course.lab import Lab, LabError
 from homeroom.course.witness import Counts, Witness
 from homeroom.machine import TOP, Machine, MachineError
 from homeroom.patience import Limit
+from homeroom.powercut import SECTOR
 
 HOST_SECONDS = 1200  # of host time for one run; on a busy host more (patience.py)
 POLL_SECONDS = 0.3
@@ -52,7 +54,9 @@ RECORD_MAX = 256 << 20  # bytes of the record of a disk's writes
 CONSOLE_LINES = 40  # of the console in a log
 ELSEWHERE = 0.02  # share of accesses that may be to no board's memory (devices' memory)
 COUNTED = ["-icount", "shift=0,sleep=off", "-rtc", "clock=vm"]
-TRACE, EVENTS = "trace", ["virtio_notify", "virtio_notify_irqfd", "apic_deliver_irq"]
+TRACE = "trace"
+EVENTS = ["virtio_notify", "virtio_notify_irqfd", "apic_deliver_irq"]
+EVENTS += ["virtio_blk_handle_read", "virtio_blk_handle_write", "virtio_blk_req_complete"]
 IN_DUMP = re.compile(r"^\s*\[(?P<file>[^]]*?):(?P<line>\d+):\d+\] (?P<code>.*)")
 # In GCC's tree: a cast to a pointer, where casts of pointers are not written, or an address; the result of an atomic operation.
 TO_POINTER = re.compile(r"= (?:\([^;]*\*[^;]*\) (?P<of>[\w.]+);|-?[1-9]\d*B;)")
@@ -182,6 +186,15 @@ def function_at(elf: Path, address: int) -> str:
 # ---- running -----------------------------------------------------------------------------------
 
 
+class Request(NamedTuple):
+    """That a request of a virtio disk begins or ends."""
+
+    disk: int  # 0 is /dev/vda
+    kind: str  # read or write
+    bytes: int
+    end: bool
+
+
 @dataclass
 class Written:
     """What a run has written to a disk."""
@@ -199,6 +212,7 @@ class Run:
     instructions: int
     interrupts: list[tuple[str, int]]  # of disks, in order: the address of the device in QEMU, and the CPU's APIC id
     console: str
+    requests: list[Request]  # of disks, in order
     disks: list[Written]  # those that had contents
 
     def by_domain(self) -> list[list[int]]:
@@ -224,12 +238,20 @@ class Kernel:
         self._segments = trusted_segments(elf.read_bytes())
 
     def boot(
-        self, name: str, command: str, seed: int, *, memory: str | None = None, disks: Sequence[bytes] = (), **options
+        self,
+        name: str,
+        command: str,
+        seed: int,
+        *,
+        memory: str | None = None,
+        disks: Sequence[bytes] = (),
+        disk_options: str = "",
+        **options,
     ) -> Run:
         """Boot a machine, run the command, and look at it; BootError if it does not come to the command's end.
 
         `disks`: the contents of /dev/vda, ...; with b"" the disk is empty, and its writes are not recorded.
-        `options`: more of guest.Options.
+        `disk_options`: as in disk.py, for each of them, with a comma before each; `options`: more of guest.Options.
         """
         try:
             chosen = machine.load(name, None, memory)
@@ -239,7 +261,8 @@ class Kernel:
                     file.write_bytes(contents)
                     os.truncate(file, len(contents) or DISK_BYTES)
                 kept = [file for file, contents in zip(files, disks, strict=True) if contents]
-                options["disks"] = [f"{file},blklogwrites={file}.log" if file in kept else str(file) for file in files]
+                recorded = [f",blklogwrites={file}.log" if file in kept else "" for file in files]
+                options["disks"] = [f"{file}{disk_options}{log}" for file, log in zip(files, recorded, strict=True)]
                 run = self._boot(chosen, command, seed, Path(folder), options)
                 run.disks = [Written(file.read_bytes(), powercut.read_log(Path(f"{file}.log"))) for file in kept]
                 return run
@@ -316,7 +339,9 @@ class Kernel:
         access = [list(row)[: one.machine.domains] for row in counts.access[: one.machine.cpus]]
         if counts.elsewhere > ELSEWHERE * sum(map(sum, access)):
             raise LabError(f"this QEMU ({guest.qemu_version()}) names the memory of boards in a way unknown here")
-        return Run(one.machine, access, counts.instructions, list(disk_interrupts(trace)), one.text(), [])
+        return Run(
+            one.machine, access, counts.instructions, list(disk_interrupts(trace)), one.text(), list(disk_requests(trace)), []
+        )
 
 
 def disk_interrupts(trace: Path) -> Iterator[tuple[str, int]]:
@@ -328,3 +353,17 @@ def disk_interrupts(trace: Path) -> Iterator[tuple[str, int]]:
         elif (found := re.search(r"\bapic_deliver_irq dest (\d+)", line)) and device:
             yield device, int(found[1])
             device = ""
+
+
+def disk_requests(trace: Path) -> Iterator[Request]:
+    """The requests of virtio disks in QEMU's trace.  The kernel reads each disk when it finds it, one after the other."""
+    disks: list[str] = []
+    running: dict[str, Request] = {}  # by address
+    for line in trace.read_text(errors="replace").splitlines():
+        if found := re.search(r"\bvirtio_blk_handle_(read|write) vdev (\S+) req (\S+) sector \d+ nsectors (\d+)", line):
+            if found[2] not in disks:
+                disks.append(found[2])
+            running[found[3]] = Request(disks.index(found[2]), found[1], SECTOR * int(found[4]), False)
+            yield running[found[3]]
+        elif (found := re.search(r"\bvirtio_blk_req_complete vdev \S+ req (\S+)", line)) and found[1] in running:
+            yield running.pop(found[1])._replace(end=True)
