@@ -88,6 +88,7 @@ def test_there_are_enough_tests_and_mistakes():
         (changed(boards=99), "file_is_valid", "machine: BOARDS=99: sf15k takes 1 to 18"),
         (changed(boards=1), "file_is_valid", "machine: sf15k has memory on one board only"),
         (changed(model="x=1"), "file_is_valid", "machine: MODEL_SET: no parameter 'x'"),
+        (changed(model="ecache_kib=256 skew_ps=1000"), "file_is_valid", "parameters are separated by ;"),
         (changed(metric="speed"), "file_is_valid", "metric: there is no 'speed'; there are: modelled_mbps"),
         (changed(seeds=[1, 1, 2]), "file_is_valid", "seeds must be different whole numbers"),
         (changed(seeds=[1, "2", 3]), "file_is_valid", "seeds must be different whole numbers"),
@@ -245,6 +246,7 @@ def test_a_busy_computer_grades_nothing(tmp_path, monkeypatch, capsys):
     "old, new, test",
     [
         ("## Noise", "## Noises", "report_has_its_sections"),
+        (f"## Question\n\n{RAW['question']}\n", "## Question\n\n", "report_has_its_sections"),
         ("The three seeds differ", "(Write here: The three seeds differ", "report_has_its_sections"),
         ("## Result", "## Result\n\nIt is 2.9 times.", "report_numbers_are_of_the_row"),
         ("| first touch | 26690.3 | 26690.6 | 26697.5 | 26690.6 |", "| first touch | good |", "report_has_a_base"),
@@ -304,12 +306,22 @@ def test_predict_measure_report(answer, recorded, capsys):
     first = (answer / experiment.LOG).read_text()
     assert len(first.splitlines()) == 1 and experiment.sha256(first.strip()) in capsys.readouterr().out
     assert experiment.main(["report"]) == 1 and "has no row" in capsys.readouterr().err
-    assert experiment.main(["measure"]) == 0 and "predicted 2.15, measured 2.482: it did not hold" in capsys.readouterr().out
+    assert experiment.main(["measure"]) == 0
+    said = capsys.readouterr().out
+    assert "predicted 2.15, measured 2.482: it did not hold" in said and "is no effect" not in said
     assert (answer / experiment.LOG).read_text().startswith(first)
     assert experiment.main(["report"]) == 0 and experiment.main(["report"]) == 1
     assert "report.md exists: move it away" in capsys.readouterr().err
     texts = {name: (answer / name).read_text() for name in SOLUTION}
     assert set(graded(texts, answer)) == {"report_has_its_sections"}
+
+
+def test_a_row_without_an_effect_is_named(answer, monkeypatch, capsys):
+    monkeypatch.setattr(experiment.Hypothesis, "boot", lambda h, column, seed: 100 + seed % 3 + (column == "new"))
+    monkeypatch.setattr(experiment, "inputs_digest", lambda h, column: "of no file")
+    (answer / experiment.FILE).write_text(SOLUTION[experiment.FILE])
+    assert experiment.main(["predict"]) == 0 and experiment.main(["measure"]) == 0
+    assert "an effect that is not larger than the spread is no effect" in capsys.readouterr().out
 
 
 def test_a_run_that_fails_records_nothing(answer, monkeypatch, capsys):

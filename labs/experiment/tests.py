@@ -74,6 +74,8 @@ def report_has_its_sections(t):
     t.expect("the sections of the report", list(experiment.SECTIONS), list(experiment.sections(report)))
     for title, to_write in experiment.SECTIONS.items():
         words = len(t.section(title).split())
+        if not words:
+            raise Wrong(f"section {title} is empty")
         if to_write and (words < experiment.SECTION_WORDS or experiment.WRITE_HERE in t.section(title)):
             raise Wrong(f"section {title} has {words} words, or the draft's: write {experiment.SECTION_WORDS} of your own")
 

@@ -85,6 +85,8 @@ def _settings(text: str) -> dict:
         key, equals, value = (p.strip() for p in part.partition("="))
         if not equals:
             raise MachineError(f"MODEL_SET: write '{part}' as name=value")
+        if "=" in value:
+            raise MachineError(f"MODEL_SET: '{part}': parameters are separated by ;")
         out[key] = int(value) if re.fullmatch("[0-9]{1,18}", value) else value.strip("\"'")
     return out
 

@@ -134,12 +134,13 @@ class Hypothesis:
         one = self.run(column, seed)
         result, log = run.paths(one, 1)
         where = f"[{column}], seed {seed}"
-        if run.execute(one, 1) != 0:
+        if run.execute(one, 1, lambda: where) != 0:
             why = run.failure(log) or "no log"
             if "host is too busy" in why:
                 raise HostError(f"{where}: {why}; try again")
             why = run.refused(log.read_text(errors="replace")) or why
             raise ExperimentError(f"{where}: {why}; its log is {run.shown(log)}")
+        print(f"{where}: its log is {run.shown(log)}", flush=True)
         try:
             found = metrics.select(results.measurements(json.loads(result.read_text())), None, self.select)
             return metrics.METRICS[self.metric].value(found[0])
@@ -170,6 +171,11 @@ class Row:
         """The largest minus the smallest value, in percent of the median."""
         numbers = self.values[column].values()
         return 100 * (max(numbers) - min(numbers)) / self.median(column)
+
+    @property
+    def has_effect(self) -> bool:
+        """Whether the medians differ by more than the seeds do."""
+        return 100 * abs(self.ratio - 1) > max(map(self.spread, COLUMNS))
 
     def numbers(self) -> list[float]:
         """All numbers that follow from the row."""
@@ -503,6 +509,8 @@ def _measure(h: Hypothesis, text: str) -> None:
     row = measured(h)
     (ANSWER / LOG).write_text(appended(text, row_entry(h, row)))
     print(f"{result_table(h, row)}predicted {h.prediction['ratio']:g}, measured {row.ratio:.3f}: it {verdict(h, row)}")
+    if not row.has_effect:
+        print("the columns differ by no more than the seeds do: an effect that is not larger than the spread is no effect")
 
 
 def _report(h: Hypothesis, text: str) -> None:

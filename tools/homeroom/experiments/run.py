@@ -37,6 +37,7 @@ RUNS = OUT / "runs"
 ISO = TOP / "build/homeroom.iso"
 PLUGIN = TOP / "build/fireplane.so"
 FAMILIES = TOP / "qemu/fireplane.toml"
+REPORTS = ":!labs/experiment/answer"  # for git: all other files
 PEER = (TOP / "build/peer/vmlinux", TOP / "build/peer/initramfs.cpio")
 
 
@@ -117,11 +118,13 @@ def describe(run: Run) -> str:
 
 
 def revision() -> str:
-    """The commit that is checked out, with + if files differ from it."""
+    """The commit that is checked out, with + if files differ from it, other than a student's report."""
     git = ["git", "-C", str(TOP)]
     with contextlib.suppress(OSError, subprocess.CalledProcessError):
         rev = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
-        changed = subprocess.run([*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=True)
+        changed = subprocess.run(
+            [*git, "status", "--porcelain", "-uno", "--", ".", REPORTS], capture_output=True, text=True, check=True
+        )
         return rev.stdout.strip() + ("+" if changed.stdout.strip() else "")
     return "unknown"
 
