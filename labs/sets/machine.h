@@ -35,10 +35,7 @@ extern struct intr_cpu intr_counts[CPUS];
 
 /* settle - poked CPUs look at their threads and queues, beginning with CPU `first`, until none is poked any more. */
 void settle(unsigned first);
-/*
- * locks_compare - counts changes without the lock since the last call, or since the lock was released
- * (calls.unguarded).
- */
+/* locks_compare - adds to calls.unguarded: has a thing changed since its lock was released, or since the last call? */
 void locks_compare(void);
 
 #endif
