@@ -8,7 +8,8 @@
  *             name, then hexadecimal numbers), runs them, and writes a line of numbers for each.
  *             A crash, and the limit of CPU time, write a line that begins with "?": the signal, the
  *             number of the exception, the address that was accessed, and as places in the program
- *             the instruction and its callers.  cli and sti, which fault here, are skipped.
+ *             the instruction and its callers.  A panic writes "!" and its callers.  cli and sti, which
+ *             fault here, are skipped.
  * SEE ALSO    sandbox.h, tools/homeroom/course/sandbox.py (the other end)
  */
 #include "labs/sandbox.h"
@@ -124,16 +125,6 @@ static void run(char *line)
     end(2);
 }
 
-/* In place of the C library's: a panic ends here, after its text went to the standard error. */
-_Noreturn void abort(void)
-{
-    out_len = 0;
-    put('!');
-    put('\n');
-    flush();
-    end(1);
-}
-
 /* Where the program has this address: not where the host has put the program. */
 static void put_place(uintptr_t address)
 {
@@ -151,6 +142,19 @@ static void put_callers(uintptr_t frame, uintptr_t top)
         top = frame;
         frame = at[0];
     }
+}
+
+/* In place of the C library's: a panic ends here, after its text went to the standard error. */
+_Noreturn void abort(void)
+{
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+
+    out_len = 0;
+    put('!');
+    put_callers(frame, frame - 1);
+    put('\n');
+    flush();
+    end(1);
 }
 
 static void on_fault(int sig, siginfo_t *info, void *context)

@@ -126,7 +126,19 @@ struct page *place_page_colored(const struct placement *pl, unsigned order, unsi
     panic("place_page_colored: not in this test");
 }
 
-/* ---- the CPU ---- */
+/* ---- the CPU, and the kernel's checks of spin locks (HR_TEST) ---- */
+
+void spin_check_acquire(struct spinlock *l, enum spin_how how)
+{
+    if (l->cpu != 0)
+        panic("a CPU takes a spin lock that it holds, and waits for ever");
+}
+
+void spin_check_release(struct spinlock *l)
+{
+    if (l->cpu == 0)
+        panic("a spin lock is released that is not held");
+}
 
 void floor_prepare(void)
 {

@@ -41,6 +41,7 @@ HOST_buddy  := $(addprefix kernel/mem/,page.c buddy.c magazine.c count.c page_bo
 HOST_advice := kernel/pages/advice.c tests/host/machine.c
 # The lab "placement".  Its floor.c takes the place of tests/host/machine.c.
 HOST_placement := $(TOPO_SRCS) $(addprefix kernel/lgrp/,place.c mempolicy.c) kernel/pages/advice.c kernel/vm/segplace.c labs/placement/floor.c
+lab-recipe-placement: HOST_FLAGS += -DHR_TEST
 HOST_magazine := kernel/mem/magazine.c tests/host/machine.c
 HOST_page_boot := kernel/mem/page_boot.c tests/host/machine.c
 HOST_timerq := kernel/disp/timerq.c

@@ -5,8 +5,8 @@ THEORY      The grader knows inputs and expected results.  The child (labs/sandb
             seccomp's strict mode before it calls any of it: read, write and exit are all that the process can do.  The
             grader sends operations and gets numbers back, never a verdict, so that a child that lies has to know the
             right answer.
-            A line to the child is a name and integers; its answer is a line of integers.  The answer "!" is a panic of the
-            kernel's code; its text is in the child's standard error, a file of limited size.  "?" is a crash (Crash).
+            A line to the child is a name and integers; its answer is a line of integers.  "!" and places in the program are a
+            panic of the kernel's code; its text is in the child's standard error, a file of limited size.  "?" is a crash.
 INVARIANTS  S1  a child that dies, hangs or talks nonsense fails the test that runs, and no other
             S2  before the child is ready, no code of the student has run: what fails until then is a fault of this host
 """
@@ -66,10 +66,15 @@ def limits(cpu_seconds: int):
 def where(program: Path, places: tuple[int, ...]) -> list[str]:
     """The functions and lines of some places in a program, which needs debug information."""
     words = [f"{place & (1 << 64) - 1:#x}" for place in places]
-    said = subprocess.run(["addr2line", "-f", "-i", "-s", "-e", program, *words], capture_output=True, text=True).stdout
+    command = ["addr2line", "-f", "-i", "-s", "-e", program, *words]
+    said = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
     lines = said.splitlines()
     found = [(function, line.split(" ")[0]) for function, line in zip(lines[::2], lines[1::2], strict=False)]
-    return [f"{function}() ({line})" for function, line in found if function != "??"][:PLACES_MAX]
+    return [f"{function}() ({line})" for function, line in found if function not in ("??", "panic")][:PLACES_MAX]
+
+
+def called_by(places: list[str]) -> str:
+    return f": in {', called by '.join(places)}" if places else ""
 
 
 class Child:
@@ -128,8 +133,9 @@ class Child:
         except BrokenPipeError:
             raise ChildError(self._why_dead()) from None
         answer = self._line()
-        if answer.startswith("!"):
-            raise ChildError(f"the kernel panicked: {self._said()}")
+        if answer.startswith("!") and NUMBERS.fullmatch(answer[1:]):
+            places = where(self._program, tuple(int(word, 16) for word in answer[1:].split()))
+            raise ChildError(f"the kernel panicked: {self._said()}{called_by(places)}")
         if answer.startswith("?") and NUMBERS.fullmatch(answer[1:]) and len(numbers := answer[1:].split()) > 3:
             raise ChildError(self._crash(*(int(word, 16) for word in numbers)))
         if not NUMBERS.fullmatch(answer):
@@ -169,7 +175,7 @@ class Child:
             what = f"access to a bad address{at}: a null or wild pointer, or a full stack"
         else:
             what = UNDEFINED
-        return f"{what}: in {', called by '.join(where(self._program, places)) or 'no function of the program'}"
+        return f"{what}{called_by(where(self._program, places)) or ': in no function of the program'}"
 
     def _why_dead(self) -> str:
         status = self._process.wait()
