@@ -23,12 +23,18 @@ def main() -> int:
             print(f"skeleton: labs/{name}/ has the files that a student begins with; no file of the kernel changes")
         for file in sorted({region.file for region in lab.regions}):
             if subprocess.run(["git", "diff", "--quiet", "HEAD", "--", file], cwd=TOP).returncode != 0:
-                print(f"skeleton: {file} has changes: commit them, or type git checkout {file}", file=sys.stderr)
+                print(f"skeleton: {file} has changes: commit them; git checkout {file} throws them away", file=sys.stderr)
                 return 1
+        changed = set()
         for region in lab.regions:
             path = TOP / region.file
-            path.write_text(regions.replaced(path.read_text(), region.name, (TOP / region.skeleton).read_text(), region.file))
+            old = path.read_text()
+            new = regions.replaced(old, region.name, (TOP / region.skeleton).read_text(), region.file)
+            path.write_text(new)
+            changed |= {region.file} if new != old else set()
             print(f"{region.file}: region {region.name} is now {region.skeleton}")
+        if changed:
+            print(f"git checkout {' '.join(sorted(changed))} brings back what stood there")
     except (labs.LabError, regions.RegionError) as error:
         print(f"skeleton: {error}", file=sys.stderr)
         return 1
