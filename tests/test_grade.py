@@ -4,6 +4,7 @@
 import fcntl
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -13,6 +14,7 @@ import pytest
 from harness import HOST_LIMIT
 from homeroom.course import build, lab, objects, proof, regions, sandbox, term
 from homeroom.course import grade as grader
+from homeroom.course import solution as course_solution
 from homeroom.course.trial import Trial, Wrong
 from homeroom.machine import TOP
 
@@ -125,6 +127,25 @@ def test_an_answer_without_the_work_gets_nothing(choice, tmp_path):
     text = SIGNATURE + f"{{\n    static unsigned n;\n    n++;\n    return in->cand == 0 ? NONE : {choice};\n}}\n"
     _, _, results = grade("home", "--file", submission(tmp_path, text))
     assert points(results) == (0, 100)
+
+
+@pytest.mark.parametrize(
+    "name, test, place",
+    [
+        ("frames", "the_asked_board_first", "called by alloc_from_node() (page.c:"),
+        ("placement", "several_ranges_in_any_order", "called by object_advise() (advice.c:"),
+        ("sets", "new_sets_are_numbered", "called by pset_create() (pset.c:"),
+    ],
+)
+def test_a_spin_lock_that_is_taken_twice_is_named(name, test, place, tmp_path):
+    """Without the check the CPU would wait for it until its time is used up."""
+    file = tmp_path / "all.c"
+    for region, text in course_solution.tree(lab.load(name)).items():
+        twice = re.sub(r"\bspin_lock\(.*?\);", r"{ \g<0> \g<0> }", text)
+        with file.open("a") as out:
+            out.write(f"{regions.BEGIN.format(region)}\n{twice}{regions.END.format(region)}\n")
+    _, out, _ = grade(name, "--file", file, "--test", test)
+    assert "the kernel panicked: " in out and place in out, out
 
 
 # ---- files that cannot be graded ---------------------------------------------------------------

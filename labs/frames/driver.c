@@ -273,13 +273,15 @@ static void magazine(const uint64_t *arg, size_t n)
 }
 
 /*
- * locks: of the last operation.  Answers irq_push() calls without irq_pop(), the most locks held at once, then for each
- * node: how often its lock was taken; the changes under it: of nfree_pages, of the counts.
+ * locks: of the last operation.  Answers irq_push() calls without irq_pop(), the most locks held at once, how many were
+ * taken while interrupts were on, then for each node: how often its lock was taken; the changes under it: of
+ * nfree_pages, of the counts.
  */
 static void locks(const uint64_t *arg, size_t n)
 {
     sandbox_answer(running.cpu.nlock);
     sandbox_answer(floor_record.held_most);
+    sandbox_answer(floor_record.uncovered);
     for (unsigned i = 0; i < nnodes; i++) {
         sandbox_answer(floor_record.node[i].holds);
         sandbox_answer(floor_record.node[i].frames);

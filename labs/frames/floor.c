@@ -3,7 +3,8 @@
  * floor.c - the ground below the frame allocator in the lab "frames".
  *
  * THEORY      The kernel's checks of spin locks (HR_TEST) call two functions here.  They record which
- *             nodes' locks were taken, and how much of a node changed while its lock was held.
+ *             nodes' locks were taken, and how much of a node changed while its lock was held.  The CPUs
+ *             run in turn, so a lock that is not free when it is taken was never released.
  */
 #include "labs/frames/floor.h"
 
@@ -45,6 +46,9 @@ void spin_check_acquire(struct spinlock *l, enum spin_how how)
     struct floor_node *r = record_of(l, &n);
 
     (void)how;
+    if (l->cpu != 0)
+        panic("a spin lock is taken that CPU %u holds already", l->cpu - 1u);
+    floor_record.uncovered += this_cpu()->nlock == 1; /* spin_lock() has turned interrupts off */
     floor_record.held++;
     floor_record.held_most = max_of(floor_record.held_most, floor_record.held);
     if (r == NULL)
@@ -59,6 +63,8 @@ void spin_check_release(struct spinlock *l)
     const struct mem_node *n;
     struct floor_node *r = record_of(l, &n);
 
+    if (l->cpu != this_cpu()->id + 1)
+        panic("a spin lock is released that CPU %u does not hold", this_cpu()->id);
     floor_record.held--;
     if (r == NULL)
         return;

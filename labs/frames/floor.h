@@ -10,6 +10,7 @@
 /* What happened under the nodes' locks since floor_forget(). */
 struct floor_record {
     unsigned held, held_most; /* locks held now; the most that were held at the same time */
+    unsigned uncovered;       /* locks that were taken while interrupts were on */
     struct floor_node {
         uint64_t holds; /* how often the lock was taken */
         uint64_t frames,

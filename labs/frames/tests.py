@@ -452,11 +452,11 @@ def heads_mask_and_count(t):
 
 
 def fresh_blocks_of_the_boot(t):
-    m = Machine(t, 2)
-    for node, first in enumerate(places(t, 2)):
+    m = Machine(t, 3)
+    for node, first in enumerate(places(t, 3)):
         m.ask("add_fresh", node, first, *shuffled(t, range(MAX_ORDER)))
         m.own(node, set(range(first, first + BLOCK)))
-        for order in shuffled(t, range(9)):
+        for order in shuffled(t, range(9)) if node else [MAX_ORDER]:
             taken = m.take(node, order)
             dirty = m.ask("dirty", order, taken)
             m.expect(
@@ -575,7 +575,7 @@ def a_magazine_is_drained(t):
 
 def locks(m):
     """The locks of the last operation: by board with one that was taken, (times, free frames, allocations) changed under it."""
-    unbalanced, most, *numbers = m.ask("locks")
+    unbalanced, most, _, *numbers = m.ask("locks")
     m.expect("irq_push() and spin_lock() without their counterpart", 0, unbalanced)
     signed = [n - (1 << 64) if n >> 63 else n for n in numbers]
     each = {i // 3: tuple(signed[i : i + 3]) for i in range(0, len(signed), 3)}
@@ -625,6 +625,8 @@ def the_nearest_board_next(t):
     for _ in range(2):
         m.alloc(boards, drawn(t, 0, 3))
     asked = drawn(t, 0, boards - 1)
+    m.run(m.boards[asked].near[1])
+    m.alloc(m.cpu)  # its magazine has frames now, which it must not use when another board is asked
     for node in m.boards[asked].near:
         for order in (7, 0):  # a board may have frames and no block
             while m.source(asked, order, NEAR) is m.boards[node]:
@@ -703,28 +705,29 @@ def freed_frames_of_a_scarce_board(t):
 
 
 def bins_give_way(t):
-    for node, first in enumerate(places(t, 2)):
-        if node == 0:
-            m = Machine(t, 3)
+    """Board 0 is asked by another board's CPU, board 1 by its own, and board 2 helps board 3, which has no memory."""
+    m, splits = Machine(t, 4), 2 + t.term["reserve"] // 31
+    for node, first in enumerate(places(t, 3)):
         m.add(node, [(MAX_ORDER, first)])
-        m.ask("colors")
-    m.run(2)
-    for node in range(2):
+    m.ask("colors")
+    for node, cpu in enumerate((3, 1, 3)):
         board = m.boards[node]
-        for _ in range(4):  # each splits a block; frames of other colours go to the bins
+        m.run(3)
+        for _ in range(splits):  # each splits a block; frames of other colours go to the bins
             first, found = m.ask("colored", node, 7)
             m.expect("board of a frame by colour", node, found)
             board.remove({first})
-        binned = m.state(node)["binned"]
-        m.expect("frames in the bins", 4 * 31, binned)
-        if node == 0:
-            for _ in range(len(board.free)):
-                m.alloc(0, 0, STRICT)
-            m.alloc(0, 0, STRICT)  # none
-        else:
-            m.run(1)
-            while board.free:
-                m.alloc(1, 0, STRICT)
+        m.expect("frames in the bins", splits * 31, m.state(node)["binned"])
+        if node == 2:
+            for order, blocks in enumerate(m.lists(2)):
+                for _ in blocks:
+                    m.alloc(2, order, STRICT)
+            m.expect("frames in the bins, after all blocks on the lists were allocated", splits * 31, m.state(2)["binned"])
+            m.alloc(3)
+        m.run(cpu)
+        while board.free:
+            m.alloc(node, 0, STRICT)
+        m.alloc(node, 0, STRICT)  # none
         m.expect(f"frames in the bins of board {node}, all of whose frames were allocated", 0, m.state(node)["binned"])
 
 
@@ -744,7 +747,23 @@ def locks_guard_the_lists(t):
         if first != NONE and right.node != cpu:
             m.free(first)
             expect_locks(m, right.node, order, 1 << order, 0)
-    m.expect_all_lists("at the end")
+    m.free_all()
+    m.expect_all_lists("after all blocks were freed")
+    cpu = t.random.choice([node for node in range(4) if node != m.cpu])  # its magazine is empty
+    m.run(cpu)
+    frames = [m.alloc(cpu)]
+    expect_covered(m, f"page_alloc(), which fills the magazine of CPU {cpu}")
+    while len(frames) + len(m.magazines[cpu]) <= MAGAZINE:
+        frames.append(m.alloc(cpu))
+    while len(m.magazines[cpu]) < MAGAZINE:
+        m.free(frames.pop())
+    m.free(frames.pop())
+    expect_covered(m, f"page_free(), which drains the magazine of CPU {cpu}")
+
+
+def expect_covered(m, what):
+    _, _, uncovered, *_ = m.ask("locks")
+    m.expect(f"locks taken while interrupts were on in {what}", 0, uncovered)
 
 
 def expect_locks(m, node, order, frames, allocs):

@@ -33,7 +33,7 @@ class Buddy(Simulator):
 
     @staticmethod
     def draw(rng):
-        numbers = {"boards": rng.randrange(2, 4), "order": rng.randrange(4, 6), "steps": rng.randrange(8, 24)}
+        numbers = {"boards": rng.randrange(2, 4), "order": 8, "steps": rng.randrange(16, 40)}
         return [word for name, value in numbers.items() for word in (f"--{name}", str(value))]
 
     def __init__(self, *words):
