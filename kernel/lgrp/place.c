@@ -3,9 +3,9 @@
  * place.c - chooses the lgroup and the memory node of a new page.
  *
  * THEORY      Each policy chooses one lgroup.  A random policy chooses from a set of lgroups with memory; each
- *             is equally likely.  If a policy cannot be used, RANDOM over the whole machine takes its place.
- *             This happens for first touch by a thread without a home, and for RANDOM_PROC and RANDOM_PSET if
- *             their set of lgroups is empty or has no memory.
+ *             is equally likely.  If a policy cannot be used, another takes its place.  This happens for first
+ *             touch by a thread without a home, and for RANDOM_PROC and RANDOM_PSET if their set of lgroups is
+ *             empty or has no memory.
  *             The node of the lgroup is a second, separate choice: each of its nodes is equally likely.
  * LOCKING     The functions take no locks.
  * SEE ALSO    place.h, docs/lgroups.md, tests/host/test_place.c
@@ -57,7 +57,8 @@ static unsigned round_robin_lgrp(const struct lgrp_topo *t, unsigned home, uint6
 {
     uint64_t set = t->mem_lgrps;
     uint64_t below = home < LGRP_MAX ? set & ((1ull << home) - 1) : 0;
-    uint64_t skip = (bit_count(below) + steps) % bit_count(set);
+    unsigned n = bit_count(set);
+    uint64_t skip = (bit_count(below) + steps % n) % n;
 
     while (skip-- > 0)
         set &= set - 1;

@@ -26,7 +26,7 @@ enum lgrp_mem_policy {
     LGRP_MEM_POLICY_RANDOM_PROC, /* random among the lgroups where the process has homes */
     LGRP_MEM_POLICY_RANDOM_PSET, /* random among the lgroups of the thread's processor set */
     LGRP_MEM_POLICY_RANDOM,      /* random among all lgroups */
-    LGRP_MEM_POLICY_ROUNDROBIN,  /* home + page index, counted among the lgroups with memory */
+    LGRP_MEM_POLICY_ROUNDROBIN,  /* the lgroups with memory in turn, beginning at the home */
     LGRP_MEM_POLICY_NEXT_CPU,    /* lgroup of the CPU that faults */
     LGRP_MEM_POLICY_COUNT
 };
@@ -38,14 +38,14 @@ struct lgrp_mem_in {
     uint64_t proc_lgrps; /* lgroups that are homes of threads of the process; 0: none */
     uint64_t pset_lgrps; /* lgroups of the thread's processor set; 0: it is the default set */
     uint64_t seg_bytes;  /* size of the segment, for lgrp_mem_pset_aware */
-    uint64_t index;      /* page index in the segment, for ROUNDROBIN */
+    uint64_t index;      /* number of the page, for ROUNDROBIN */
     uint32_t rnd;        /* 32 random bits, for the random policies */
 };
 
 /*
  * lgrp_mem_choose - choose the lgroup for a page under *policy (not DEFAULT).  *policy is changed to the policy
- * that was really used, for the kstats.  For example, RANDOM replaces NEXT for a thread without a home.  The
- * lgroup may have no memory (a board with CPUs only): see lgrp_mem_node().
+ * that was really used, for the kstats: another one replaces NEXT for a thread without a home.  The lgroup may
+ * have no memory (a board with CPUs only): see lgrp_mem_node().
  */
 unsigned lgrp_mem_choose(enum lgrp_mem_policy *policy, const struct lgrp_mem_in *in);
 

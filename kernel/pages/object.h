@@ -209,7 +209,7 @@ void object_punch(struct vm_object *o, uint64_t first, uint64_t last);
 struct placement {
     unsigned policy; /* LGRP_MEM_POLICY_*, not DEFAULT                                     */
     uint64_t bytes;  /* size of the segment                                                */
-    uint64_t index;  /* page of the segment, for round robin                               */
+    uint64_t index;  /* number of the page, for round robin: see segplace.c                */
     bool advised;    /* set by madvise(): overrides the thread's policy (lgrp/mempolicy.h) */
 };
 /*

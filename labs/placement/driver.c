@@ -107,7 +107,8 @@ static void nearest(const uint64_t *arg, size_t n)
 
 /*
  * segment: lgrp_mem_default_policy, lgrp_privm_random_thresh, lgrp_shm_random_thresh; 1 if the segment is shared, its
- * policy, size, first address, first page of the object; an address.  Answers all fields of the placement.
+ * policy, size, first address, 1 if it has an object, the first page of that; an address.  Answers all fields of the
+ * placement.
  */
 static void segment(const uint64_t *arg, size_t n)
 {
@@ -121,10 +122,10 @@ static void segment(const uint64_t *arg, size_t n)
     s.policy = (uint8_t)arg[4];
     s.size = arg[5];
     s.n.start = arg[6];
-    s.n.end = arg[8] + PAGE_SIZE;
-    s.obj_first = arg[7];
-    s.obj = arg[3] != 0 ? &floor_object : NULL;
-    pl = place_of_seg(&s, arg[8]);
+    s.n.end = arg[9] + PAGE_SIZE;
+    s.obj = arg[7] != 0 ? &floor_object : NULL;
+    s.obj_first = arg[8];
+    pl = place_of_seg(&s, arg[9]);
     sandbox_answer(pl.policy);
     sandbox_answer(pl.bytes);
     sandbox_answer(pl.index);
@@ -151,7 +152,7 @@ static void forget(const uint64_t *arg, size_t n)
 
 /*
  * state: answers the length of the list (at most 9999), nadvised, the blocks and bytes of memory that are held, the
- * bytes charged, misuses (floor.h), 1 if the lock is held, and how often it was taken.
+ * bytes charged to each user, misuses (floor.h), 1 if the lock is held, and how often it was taken.
  */
 static void state(const uint64_t *arg, size_t n)
 {
@@ -164,7 +165,8 @@ static void state(const uint64_t *arg, size_t n)
     sandbox_answer(floor_object.nadvised);
     sandbox_answer(floor_state.nblocks);
     sandbox_answer(floor_state.bytes);
-    sandbox_answer(floor_charged());
+    sandbox_answer(floor_charged(0));
+    sandbox_answer(floor_charged(1));
     sandbox_answer(floor_state.misuses);
     sandbox_answer(floor_object.lock.owner != floor_object.lock.next);
     sandbox_answer(floor_object.lock.next);
@@ -177,6 +179,12 @@ static void memory(const uint64_t *arg, size_t n)
     floor_state.fails = arg[1];
 }
 
+/* user: which user calls from now on, 0 or 1 */
+static void user(const uint64_t *arg, size_t n)
+{
+    floor_state.user = arg[0] & 1;
+}
+
 void sandbox_prepare(void)
 {
     floor_prepare();
@@ -186,5 +194,5 @@ const struct sandbox_op sandbox_ops[] = {
     {"topo", make_topo}, {"choose", choose},     {"node", node},       {"make", make},
     {"pages", pages},    {"local", local},       {"nearest", nearest}, {"segment", segment},
     {"advise", advise},  {"policies", policies}, {"forget", forget},   {"state", state},
-    {"memory", memory},  {NULL, NULL},
+    {"memory", memory},  {"user", user},         {NULL, NULL},
 };

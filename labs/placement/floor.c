@@ -30,7 +30,7 @@ static union block {
     max_align_t align;
 } block[BLOCKS];
 static size_t block_bytes[BLOCKS]; /* 0: the block is free */
-static struct usermem user;
+static struct usermem account[2];  /* of user 0 and user 1 */
 static struct cpu_counted cpu;
 
 struct floor floor_state = {.charge_max = UINT64_MAX};
@@ -99,16 +99,18 @@ void kmem_free(void *p)
 
 struct usermem *usermem_charge(size_t bytes)
 {
+    struct usermem *payer = &account[floor_state.user];
+
     floor_check_unlocked();
-    if (user.bytes + bytes > floor_state.charge_max)
+    if (payer->bytes + bytes > floor_state.charge_max)
         return NULL;
-    user.bytes += bytes;
-    return &user;
+    payer->bytes += bytes;
+    return payer;
 }
 
-uint64_t floor_charged(void)
+uint64_t floor_charged(unsigned user)
 {
-    return user.bytes;
+    return account[user].bytes;
 }
 
 /* ---- functions that other code of segplace.c calls, which no test runs ---- */

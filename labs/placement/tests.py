@@ -60,7 +60,7 @@ class Machine:
         free = t.random.sample(range(sum(count)), sum(count))
         self.nodes = [sorted(free.pop() for _ in range(c)) for c in count]
         self.n, self.nnodes = len(count), sum(count)
-        self.bytes = [drawn(t, 1, 12) << 28 for _ in range(self.nnodes)]
+        self.bytes = [drawn(t, 1, 3) << 28 for _ in range(self.nnodes)]  # some nodes have equally much
         self.same_lgroup = t.term["same_lgroup"]
         self.near = near or [[g, *t.random.sample([o for o in range(self.n) if o != g], self.n - 1)] for g in range(self.n)]
         sets = [members(nodes) for nodes in self.nodes]
@@ -141,10 +141,10 @@ class Choice:
         t.expect(f"lgroups chosen{when} ({self})", sorted(lgrps), sorted({g for g, _ in found}))
         t.expect(f"*policy{when} ({self})", [name_of(charged)], sorted({name_of(p) for _, p in found}))
 
-    def expect_even(self, t, lgrps, charged, when=""):
-        """Each of `lgrps` is chosen equally often, and the random number alone decides."""
+    def expect_even(self, t, lgrps, charged, when="", same=0):
+        """Each of `lgrps` is chosen equally often, and the random number alone decides; its low `same` bits do not differ."""
         when = when and " " + when
-        drawn_numbers = numbers(t, EACH * len(lgrps))
+        drawn_numbers = [rnd >> same << same for rnd in numbers(t, EACH * len(lgrps))]
         found = self.answers(t, [(0, rnd) for rnd in drawn_numbers])
         t.expect(f"*policy{when} ({self})", [name_of(charged)], sorted({name_of(p) for _, p in found}))
         t.expect_even(f"pages on each lgroup{when} ({self})", lgrps, [g for g, _ in found])
@@ -163,7 +163,7 @@ def first_touch_is_the_home(t):
 
 
 def next_cpu_is_the_lgroup_of_the_cpu(t):
-    machine = boards(t, drawn(t, 4, 18))
+    machine = boards(t, drawn(t, 4, 18), bare=drawn(t, 1, 2))
     for cpu in range(machine.n):
         home = t.random.choice([NONE, *(g for g in range(machine.n) if g != cpu)])
         when = f"if the thread runs on a CPU of lgroup {cpu}"
@@ -174,6 +174,8 @@ def random_is_even_and_repeatable(t):
     for n in (2, drawn(t, 3, 7), 18):
         machine = boards(t, n)
         Choice(machine, RANDOM, home=drawn(t, 0, n - 1)).expect_even(t, range(n), RANDOM)
+    n = t.random.choice([3, 5, 7])
+    Choice(boards(t, n), RANDOM, home=0).expect_even(t, range(n), RANDOM, "for random numbers whose low 16 bits are 0", 16)
 
 
 def random_uses_only_lgroups_with_memory(t):
@@ -182,7 +184,7 @@ def random_uses_only_lgroups_with_memory(t):
         Choice(machine, RANDOM, home=0).expect_even(t, machine.with_memory(), RANDOM)
 
 
-def thread_without_home_gets_random_pages(t):
+def first_touch_without_a_home(t):
     machine = boards(t, drawn(t, 4, 9), bare=1)
     lgrps = machine.with_memory()
     proc = sample(t, lgrps, 2, len(lgrps) - 1)
@@ -220,7 +222,8 @@ def set_without_memory_means_all_lgroups(t):
 def expect_turns(t, choice, order, when=""):
     """The lgroups of `order` have turns, for small and for large indices: the first and the last page of each turn."""
     pages = t.term["turn"]
-    first = [0, drawn(t, 1, 1000), drawn(t, 1 << 32, 1 << 33), drawn(t, 1 << 50, 1 << 51)]
+    last = (1 << 64) // pages - len(order) - 1  # near the end of 64 bits
+    first = [0, drawn(t, 1, 1000), drawn(t, 1 << 32, 1 << 33), drawn(t, 1 << 50, 1 << 51), last]
     for turn in (start + i for start in first for i in range(len(order) + 1)):
         for index in {turn * pages, turn * pages + pages - 1}:
             ((lgrp, policy),) = choice.answers(t, [(index, t.random.getrandbits(32))])
@@ -250,16 +253,18 @@ def pset_aware_narrows_random_placement(t):
     with_memory = [g for g in inside if machine.nodes[g]]
     memory = machine.memory(inside)
     proc = [7, 8]
-    for policy, own in ((RANDOM, machine.with_memory()), (RANDOM_PROC, proc)):
-        choice = Choice(machine, policy, home=8, proc=proc, pset=inside, bytes=memory - 1, aware=1)
+    for policy, homes, charged in ((RANDOM, proc, RANDOM), (RANDOM_PROC, proc, RANDOM_PROC), (RANDOM_PROC, [], RANDOM)):
+        own = proc if charged == RANDOM_PROC else machine.with_memory()
+        choice = Choice(machine, policy, home=8, proc=homes, pset=inside, aware=1)
         for choice.bytes in (PAGE, memory - 1):
-            choice.expect_among(t, with_memory, RANDOM_PSET, f"for {choice.bytes} bytes, if the set {inside} has {memory}")
+            when = f"for {choice.bytes} bytes, if the set {inside} has {memory}, and the homes of the process are {homes}"
+            choice.expect_among(t, with_memory, RANDOM_PSET, when)
         choice.bytes = memory
-        choice.expect_among(t, own, policy, f"for as many bytes as the set {inside} has")
+        choice.expect_among(t, own, charged, f"for as many bytes as the set {inside} has")
         choice.bytes, choice.aware = PAGE, 0
-        choice.expect_among(t, own, policy, "if lgrp_mem_pset_aware is 0")
+        choice.expect_among(t, own, charged, "if lgrp_mem_pset_aware is 0")
         choice.pset, choice.aware = [], 1
-        choice.expect_among(t, own, policy, "in the default set")
+        choice.expect_among(t, own, charged, "in the default set")
 
 
 def pset_aware_leaves_other_policies(t):
@@ -337,10 +342,14 @@ class Segment:
         page = drawn(t, 1, self.bytes // PAGE + 5) if page is None else page
         addr = self.start + page * PAGE + drawn(t, 0, PAGE - 1)
         tunables = (self.default, self.privm, self.shm)
-        found = t.child.ask("segment", *tunables, self.shared, self.policy, self.bytes, self.start, self.obj_first, addr)
-        index = {0: page, 1: page + self.obj_first * self.shared, 2: addr // PAGE}[t.term["index"]]
-        what = f"policy, bytes, index and advised of page {page} of {self}, address {addr:#x}"
-        t.expect(what, [name_of(policy), self.bytes, index, advised], [name_of(found[0]), *found[1:3], bool(found[3])])
+        first = self.obj_first or drawn(t, 1, 1000)
+        for maps, of_object in [(1, first)] if self.shared else [(0, 0), (1, first)]:
+            asked = (self.shared, self.policy, self.bytes, self.start, maps, of_object, addr)
+            found = t.child.ask("segment", *tunables, *asked)
+            index = {0: page, 1: page + of_object * self.shared, 2: addr // PAGE}[t.term["index"]]
+            of_file = f" that maps a file from its page {first} on" if maps and not self.shared else ""
+            what = f"policy, bytes, index and advised of page {page} of {self}{of_file}, address {addr:#x}"
+            t.expect(what, [name_of(policy), self.bytes, index, advised], [name_of(found[0]), *found[1:3], bool(found[3])])
 
 
 def private_segments_have_the_default_policy(t):
@@ -386,6 +395,9 @@ def advice_on_shared_memory_is_that_of_the_object(t):
             # The segment's own policy does not count: it is for private memory.
             segment = Segment(1, 8 * size * PAGE, policy=NEXT_CPU, default=ROUNDROBIN, shm=thresh, obj_first=first)
             segment.expect(t, advice.get(page // size, default), page // size in advice, page)
+    for block in advice:
+        # Advice for a file does not count for private memory.
+        Segment(0, 8 * size * PAGE, default=NEXT_CPU, obj_first=first).expect(t, NEXT_CPU, False, block * size)
 
 
 # ---- the policies of Linux ---------------------------------------------------------------------
@@ -500,8 +512,8 @@ def drawn_machine(t):
 def nearest_node_of_a_set(t):
     machine = drawn_machine(t)
     for lgrp in range(machine.n):
-        for _ in range(4):
-            nodes = sample(t, range(machine.nnodes), 1, 5)
+        own = machine.nodes[machine.near[lgrp][drawn(t, 0, 2)]]
+        for nodes in (own or range(3), *(sample(t, range(machine.nnodes), 1, 5) for _ in range(4))):
             what = f"mempolicy_nearest(lgroup {lgrp}, nodes {nodes}); near[{lgrp}] is {machine.near[lgrp]} ({machine})"
             expected = machine.by_distance(lgrp, nodes)[0]
             t.expect(what, [expected], t.child.ask("nearest", lgrp, members(nodes)))
@@ -554,7 +566,7 @@ class State:
     nadvised: int
     blocks: int
     bytes: int
-    charged: int
+    charged: list[int]  # to each of two users
     misuses: int
     held: int
     taken: int
@@ -572,12 +584,16 @@ class Advice:
     """
 
     def __init__(self, t, blocks, base=None):
+        """`base` -1: the last page is 2^64 - 1."""
         self.t, self.size = t, t.term["block"]
         self.base = drawn(t, 1, (1 << 50) // self.size) * self.size if base is None else base
+        if base == -1:
+            self.base = (1 << 64) - blocks * self.size
         self.table, self.calls = [0] * blocks, []
 
     def state(self):
-        return State(*self.t.child.ask("state"))
+        found = self.t.child.ask("state")
+        return State(*found[:4], found[4:6], *found[6:])
 
     def runs(self):
         """The ranges that the table needs."""
@@ -599,6 +615,11 @@ class Advice:
             self.table[first : last + 1] = [policy] * (last + 1 - first)
         return err
 
+    def call_as(self, user):
+        """The next calls are those of user 0 or 1; before, they are those of user 0."""
+        self.t.child.ask("user", user)
+        self.calls.append(f"as user {user}")
+
     def advise(self, first, last, policy):
         err = self.try_advise(first, last, policy)
         self.t.expect(f"result of the last call {self.history()}", 0, -err)
@@ -606,10 +627,8 @@ class Advice:
     def check_pages(self):
         """The policies of all blocks, and of pages around them."""
         n = len(self.table) * self.size
-        pages = [*(page for block in range(len(self.table)) for page in ends(block, self.size)), n, n + 1, 1 << 51]
-        if self.base > 0:
-            pages.append(-1)
-        found = self.t.child.ask("policies", *(self.base + page for page in pages))
+        pages = [*(page for block in range(len(self.table)) for page in ends(block, self.size)), n, n + 1, 1 << 51, -1]
+        found = self.t.child.ask("policies", *((self.base + page) % (1 << 64) for page in pages))
         for page, policy in zip(pages, found, strict=True):
             expected = self.table[page // self.size] if 0 <= page < n else 0
             self.t.expect(f"policy of page {page} {self.history()}", expected, policy)
@@ -623,7 +642,7 @@ class Advice:
         """One block of memory for each range, charged to the user."""
         state = self.state()
         self.t.expect(f"blocks of memory that are held, one for each range, {self.history()}", state.nadvised, state.blocks)
-        self.t.expect(f"bytes that are charged to the user {self.history()}", state.bytes, state.charged)
+        self.t.expect(f"bytes that are charged to the users {self.history()}", state.bytes, sum(state.charged))
 
     def advise_any(self, policies=4):
         """Draw a range and a policy: many small ranges, some large ones."""
@@ -639,14 +658,14 @@ def policies(t, n):
 
 
 def advice_for_one_range(t):
-    for base in (0, None):
+    for base in (0, None, -1):
         advice = Advice(t, 40, base)
-        first = drawn(t, 1, 20)
         advice.check_pages()
-        advice.advise(first, first + drawn(t, 0, 10), drawn(t, 1, 6))
-        advice.check_pages()
-        advice.advise(0, 39, 0)
-        advice.check_pages()
+        for last in (drawn(t, 11, 38), 39):
+            advice.advise(last - drawn(t, 0, 10), last, drawn(t, 1, 6))
+            advice.check_pages()
+            advice.advise(0, 39, 0)
+            advice.check_pages()
 
 
 def several_ranges_in_any_order(t):
@@ -705,7 +724,7 @@ def neighbours_with_the_same_policy_are_joined(t):
 
 
 def drawn_advice_is_that_of_the_table(t):
-    for base in (0, None):
+    for base in (0, None, -1):
         advice = Advice(t, 100, base)
         for _ in range(120):
             t.expect(f"result of the last call {advice.history()}", 0, -advice.advise_any())
@@ -734,6 +753,7 @@ def ranges_are_limited(t):
         err = advice.try_advise(first, last, policy)
         t.expect(f"result of the last call: {why} ({advice.history()})", -ENOMEM, -err)
         advice.check_pages()
+        advice.check_memory()
     advice.advise(some + 2, some + 2, 0)
     advice.advise(some, some, 0)
     advice.advise(some + 1, some + 1, 0)
@@ -753,7 +773,18 @@ def memory_of_ranges_is_charged_and_returned(t):
         advice.check_memory()
     advice.advise(0, 99, 0)
     state = advice.state()
-    t.expect("blocks and charged bytes without advice", (0, 0), (state.blocks, state.charged))
+    t.expect("blocks and charged bytes without advice", (0, [0, 0]), (state.blocks, state.charged))
+    one, two = policies(t, 2)
+    advice.advise(10, 60, one)
+    first = advice.state().charged[0]
+    advice.call_as(1)
+    advice.advise(20, 29, two)  # cuts the range of the first user
+    state = advice.state()
+    t.expect(f"bytes that are charged to each user {advice.history()}", [first, state.bytes - first], state.charged)
+    for _ in range(60):
+        advice.call_as(drawn(t, 0, 1))
+        t.expect(f"result of the last call {advice.history()}", 0, -advice.advise_any())
+        advice.check_memory()
 
 
 def without_memory_nothing_changes(t):
@@ -762,14 +793,16 @@ def without_memory_nothing_changes(t):
         advice.advise(20 * i, 20 * i + 10, 1 + i)
     advice.check_memory()
     state = advice.state()
-    for most, fails, why in ((state.charged, 0, "if the user may hold no more"), (UNLIMITED, UNLIMITED, "without memory")):
-        t.child.ask("memory", most, fails)
-        t.expect(f"result of advise {why}", -ENOMEM, -advice.try_advise(13, 14, 6))
-        advice.check_memory()
-        advice.check_pages()
+    for most, fails, why in ((state.bytes, 0, "if the user may hold no more"), (UNLIMITED, UNLIMITED, "without memory")):
+        for first, last, policy in ((13, 14, 6), (13, 14, 0), (20, 30, 0)):
+            t.child.ask("memory", most, fails)
+            err = advice.try_advise(first, last, policy)
+            t.expect(f"result of the last call {why}, {advice.history()}", -ENOMEM, -err)
+            advice.check_memory()
+            advice.check_pages()
     for _ in range(150):
         state = advice.state()
-        most = UNLIMITED if drawn(t, 0, 2) else state.charged + drawn(t, 0, 3) * state.bytes // max(1, state.blocks)
+        most = UNLIMITED if drawn(t, 0, 2) else state.bytes + drawn(t, 0, 3) * state.bytes // max(1, state.blocks)
         t.child.ask("memory", most, drawn(t, 0, 3))
         err = advice.advise_any()
         if err not in (0, ENOMEM):
@@ -803,6 +836,7 @@ def lock_is_held_only_for_the_list(t):
     t.child.ask("forget")
     state = advice.state()
     t.expect("whether object_forget_advice() took o->lock, and holds it", (True, 0), (state.taken > before, state.held))
+    t.expect("calls of the allocator by object_forget_advice() that held o->lock", 0, state.misuses)
 
 
 def all_advice_is_forgotten(t):

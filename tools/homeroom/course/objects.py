@@ -55,7 +55,7 @@ def refusals(student: Path, skeleton: Path, others: Iterable[Path], beyond: Iter
         yield f"{name} is a global name: write static before it"
     kernel = COMPILERS | names_of(skeleton, *others)[0]
     for name in sorted(used - kernel - defined):
-        yield f"{name} is used, but it is no function or variable of this part of the kernel"
+        yield f"{name} is used, but this part of the kernel does not have it, even if a header names it"
     if bytes_of_variables(student) - bytes_of_variables(skeleton) > VARIABLES_MAX:
         yield f"the variables of the regions take more than {VARIABLES_MAX >> 20} MiB"
     for name in indirect_functions(student):

@@ -30,7 +30,7 @@ NUMBERS = re.compile(r"(?:[0-9a-f]{1,16} )*")  # an answer
 PAGE_FAULT = 14  # x86's number of the exception
 PLACES_MAX = 4  # of a crash that are shown: the instruction, and callers
 ENDED_BY_LIMIT = "no end after {} s of the CPU: stopped"
-UNDEFINED = "undefined behaviour: an index out of bounds, an overflow, or a null pointer"
+UNDEFINED = "undefined behaviour: an index out of bounds, an overflow, a shift by the width or more, or a null pointer"
 
 
 class ChildError(Exception):
