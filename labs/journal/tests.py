@@ -1026,7 +1026,7 @@ class Work:
         command = (
             f"mkdir -p /mnt && mount -t ext3 -o commit=100000 /dev/vda /mnt && cd /mnt && {' && '.join(self.commands)} && sync"
         )
-        options = {"disks": [self.base], "system": "set doiflush=0"}
+        options = {"disks": [self.base], "system": "set dopageflush=0; set doiflush=0"}
         run = self.t.kernel.boot("sf280r", command, drawn(self.t, 1, 1 << 30), **options)
         record = run.disks[0].record
         marks = [k for k, entry in enumerate(record) if entry.sector == FS_BYTES // SECTOR and entry.data]

@@ -774,7 +774,8 @@ DISK = 64 * MIB  # bytes of an empty disk
 HELD = 12 * MIB  # memory of a program that sleeps
 CLUSTER = 128 * KIB  # maxphys, by default
 BYTES_A_SECOND = 4_000_000  # of a disk that is slower than any writer
-ONE_BY_ONE = "set disk_sched=0; set disk_coalesce=0; set doiflush=0"  # so that the disk gets what pageout and writers give it
+# So that the disk gets what pageout and the writers give it.
+ONE_BY_ONE = "set disk_sched=0; set disk_coalesce=0; set dopageflush=0; set doiflush=0"
 
 
 def sizes(run, disk, kind):

@@ -13,6 +13,7 @@ and the options are
     readonly            the guest cannot write (virtio only)
     queues=N            number of queues of a virtio disk; by default one for each CPU, at most four
     bps=N               transfer at most N bytes in a second of the host's time
+    unsafe              flushes do not reach the host's disk: a crash of the host may lose what the guest has written
     blkdebug=FILE       inject the errors that FILE describes (QEMU's blkdebug)
     blklogwrites=FILE   record all writes and flushes in FILE (format of Linux's dm-log-writes)
 
@@ -43,7 +44,7 @@ BUSES = ("virtio", "ide")
 IDE_LIMIT, VIRTIO_LIMIT, QUEUES_USUAL, QUEUES_LIMIT = 4, 16, 4, 64
 PLUGIN = TOP / "build/refdisk.so"
 SERVER_SECONDS = 20  # nbdkit must be ready after this time
-USAGE = "DISK='FILE[,bus=ide][,readonly][,queues=N][,bps=N][,blkdebug=FILE][,blklogwrites=FILE]'"
+USAGE = "DISK='FILE[,bus=ide][,readonly][,queues=N][,bps=N][,unsafe][,blkdebug=FILE][,blklogwrites=FILE]'"
 
 
 @dataclass
@@ -53,6 +54,7 @@ class Disk:
     readonly: bool = False
     queues: int | None = None
     bps: int | None = None
+    unsafe: bool = False
     blkdebug: str | None = None
     blklogwrites: str | None = None
     scale: str | None = None
@@ -73,6 +75,8 @@ def parse(text: str) -> Disk:
         key, equals, value = option.partition("=")
         if key == "readonly" and not equals:
             disk.readonly = True
+        elif key == "unsafe" and not equals:
+            disk.unsafe = True
         elif key == "bus" and value in BUSES:
             disk.bus = value
         elif key == "queues" and re.fullmatch("[0-9]{1,3}", value) and 1 <= int(value) <= QUEUES_LIMIT:
@@ -242,6 +246,8 @@ def _node(disk: Disk, name: str, socket: Path) -> dict:
         node = {"driver": "raw", "file": {"driver": "file", "filename": disk.source}}
         if disk.readonly:
             node["file"]["read-only"] = True
+    if disk.unsafe:
+        node["cache"] = {"no-flush": True}
     if disk.bps:
         node = {"driver": "throttle", "throttle-group": f"{name}-bps", "file": node}
     if disk.blkdebug:

@@ -262,7 +262,7 @@ class Kernel:
                     os.truncate(file, len(contents) or DISK_BYTES)
                 kept = [file for file, contents in zip(files, disks, strict=True) if contents]
                 recorded = [f",blklogwrites={file}.log" if file in kept else "" for file in files]
-                options["disks"] = [f"{file}{disk_options}{log}" for file, log in zip(files, recorded, strict=True)]
+                options["disks"] = [f"{file},unsafe{disk_options}{log}" for file, log in zip(files, recorded, strict=True)]
                 run = self._boot(chosen, command, seed, Path(folder), options)
                 run.disks = [Written(file.read_bytes(), powercut.read_log(Path(f"{file}.log"))) for file in kept]
                 return run
