@@ -19,8 +19,9 @@ THEORY      A student's code runs in ring 0 here, so it can forge everything ins
             and changes the kernel's variables there.  Boot tests need the host tests of their part.  So a forger reaches
             at most the boot points of a part that is solved on the host: `forgeable` in labs/NAME/lab.toml.
             Time in the guest is counted in instructions, all CPUs run in one host thread, and the boot seed is fixed: a
-            run does not depend on how busy this host is.  A run ends at the latest after so many instructions
-            as labs/NAME/lab.toml allows.  The limit of host time is a fault of the harness.
+            run without disks does not depend on how busy this host is.  A disk answers in the time of this host: tests
+            of disks must hold for any moment.  A run ends at the latest after so many instructions as
+            labs/NAME/lab.toml allows.  The limit of host time is a fault of the harness.
 FILES       build/grade/NAME/kernel/: the kernel, and what was compiled for it
 SEE ALSO    grade.py, build.py, witness.py, tests/test_grade_boot.py
 """
