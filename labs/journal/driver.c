@@ -41,14 +41,12 @@ static uint8_t *blocks_at(uint64_t block, uint64_t n)
 
 /*
  * disk: bytes of a block, blocks of the file system, its first block; then first block and length of each piece of the
- * journal.  All blocks are zero.
+ * journal.  All blocks are zero.  Of a large file system the disk has only the first DISK_BYTES.
  */
 static void make_disk(const uint64_t *arg, size_t n)
 {
-    if (arg[0] * arg[1] > DISK_BYTES)
-        panic("the disk is too large");
     memset(disk.mem, 0, disk.sectors * SECTOR_SIZE);
-    disk.sectors = arg[0] * arg[1] / SECTOR_SIZE;
+    disk.sectors = min_of(arg[0] * arg[1], (uint64_t)DISK_BYTES) / SECTOR_SIZE;
     bufs_destroy(&fs);
     memset(&fs, 0, sizeof fs);
     fs.disk = &disk;
@@ -119,6 +117,13 @@ static void answer_writes(void)
     disk.nlog = 0;
     disk.record = false;
     disk.fail_after = -1;
+    disk.fail_flush = 0;
+}
+
+/* fail_flush: which flush of the next operation fails, from 1 on. */
+static void fail_flush(const uint64_t *arg, size_t n)
+{
+    disk.fail_flush = (unsigned)arg[0];
 }
 
 /*
@@ -283,6 +288,7 @@ const struct sandbox_op sandbox_ops[] = {
     {"disk", make_disk},
     {"write", write_block},
     {"read", read_blocks},
+    {"fail_flush", fail_flush},
     {"recover", recover},
     {"open", open_journal},
     {"change", change_block},

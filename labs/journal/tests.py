@@ -33,16 +33,23 @@ EIO, ENOMEM, EUCLEAN = 5, 12, 117
 MAGIC_BYTES = struct.pack(">I", MAGIC)
 MOST = 0xFFFFFFFF
 AS_CHANGED, REVERSED, BY_NUMBER, BY_NUMBER_REVERSED = range(4)  # orders of copies
+COUNTS, IGNORED, FOR_COPIES_BEFORE = range(3)  # a revoke record in the transaction of the copy
+CLOCK = 10**9  # seconds: clock_real_ns() in tests/host/floor.c begins there, and goes on by 1 us with each call
 
 Found = namedtuple("Found", "error replayed counted sequence reason lost writes")
 Copy = namedtuple("Copy", "block data")
 
 
 class Happened:
-    """A transaction with its commit block: the copies in it, and the blocks that it revokes."""
+    """A transaction with its commit block: the copies in it, and by revoked block: how many copies are before its revoke."""
 
     def __init__(self, sequence):
-        self.sequence, self.copies, self.revoked = sequence, [], set()
+        self.sequence, self.copies, self.revoked = sequence, [], {}
+
+    def revokes(self, index, rule):
+        """Whether this copy is revoked here."""
+        before = self.revoked.get(self.copies[index].block)
+        return before is not None and (rule == COUNTS or (rule == FOR_COPIES_BEFORE and index < before))
 
 
 class Disk:
@@ -56,10 +63,11 @@ class Disk:
         ring = ring or rng.randrange(60, 90)
         self.first = rng.randrange(1, 4)
         self.maxlen = ring + self.first
+        self.spare = rng.randrange(1, 5)  # blocks of the journal's file behind those that the journal uses
         self.pieces = self._draw_pieces()
         if mixed:
             rng.shuffle(self.pieces)
-        self.places = [at + i for at, n in self.pieces for i in range(n)]  # of the journal's blocks on the disk
+        self.places = [at + i for at, n in self.pieces for i in range(n)]  # of the file's blocks on the disk
         journal = set(self.places)
         self.free = [b for b in range(self.first_block, min(self.blocks, 4000)) if b not in journal]  # not of the journal
         rng.shuffle(self.free)
@@ -77,8 +85,9 @@ class Disk:
         """The journal in three pieces, with free blocks before, between and behind them."""
         rng = self.t.random
         cuts = sorted(rng.sample(range(self.maxlen // 2, self.maxlen - 4), 2))
-        lengths = [cuts[0], cuts[1] - cuts[0], self.maxlen - cuts[1]]
-        gaps = sorted(rng.sample(range(2, min(self.blocks, 4000) - self.maxlen - 2), 3))
+        length = self.maxlen + self.spare
+        lengths = [cuts[0], cuts[1] - cuts[0], length - cuts[1]]
+        gaps = sorted(rng.sample(range(2, min(self.blocks, 4000) - length - 2), 3))
         at = [gap + sum(lengths[:i]) for i, gap in enumerate(gaps)]
         return list(zip(at, lengths, strict=True))
 
@@ -122,16 +131,18 @@ class Disk:
         return Copy(block, data)
 
     def write(self, blocks, *, uuids="first", head=b"", escape=True):
-        """A descriptor and copies of these blocks.  `uuids`: behind the first tag, or behind some of them."""
+        """A descriptor and copies of these blocks.  `uuids`: behind the "first" tag, the "first and last", or "some" of them.
+        There may be no room for that of the last."""
         rng = self.t.random
         copies = [self.copy_of(block, head) for block in blocks]
         escaped = escape and head.startswith(MAGIC_BYTES)
         tags = b""
         for i, copy in enumerate(copies):
-            has_uuid = i == 0 if uuids == "first" else rng.random() < 0.5
+            last = uuids == "first and last" and i == len(copies) - 1
+            has_uuid = rng.random() < 0.5 if uuids == "some" else i == 0 or last
             flags = (0 if has_uuid else SAME_UUID) | (LAST if i == len(copies) - 1 else 0) | (ESCAPE if escaped else 0)
             tags += struct.pack(">IHH", copy.block, rng.getrandbits(16), flags) + (rng.randbytes(16) if has_uuid else b"")
-        self.control(DESCRIPTOR, self.running.sequence, tags)
+        self.control(DESCRIPTOR, self.running.sequence, tags[: self.bsize - 12])
         self.story.append(f"descriptor of {' '.join(map(str, blocks))}, {len(blocks)} copies,")
         for copy in copies:
             self.put(bytes(4) + copy.data[4:] if escaped else copy.data, f"the bytes in the log for block {copy.block}")
@@ -139,11 +150,13 @@ class Disk:
 
     def revoke(self, blocks, count=None):
         """A revoke record."""
-        rest = struct.pack(f">I{len(blocks)}I", 16 + 4 * len(blocks) if count is None else count, *blocks)
+        count = 16 + 4 * len(blocks) if count is None else count
+        rest = struct.pack(f">I{len(blocks)}I", count, *blocks)
         self.control(REVOKE, self.running.sequence, rest + self.t.random.randbytes(self.bsize - 12 - len(rest)))
         shown = " ".join(map(str, blocks[:10])) + (" ..." if len(blocks) > 10 else "")
         self.story.append(f"revoke record of {shown},")
-        self.running.revoked.update(blocks)
+        counted = blocks[: max(count - 16, 0) // 4]
+        self.running.revoked |= dict.fromkeys(counted, len(self.running.copies))
 
     def commit(self):
         self.control(COMMIT, self.running.sequence, bytes(36) + self.t.random.randbytes(12))
@@ -167,11 +180,13 @@ class Disk:
         for i, transaction in enumerate(self.happened):
             later = self.happened[i + 1 :]
             left_out = set().union(*(other.revoked for other in later))
-            if not term["own_revoke_ignored"]:
-                left_out |= transaction.revoked
             if term["only_last_copy"]:
                 left_out |= {copy.block for other in later for copy in other.copies}
-            copies += [copy for copy in transaction.copies if copy.block not in left_out]
+            copies += [
+                copy
+                for n, copy in enumerate(transaction.copies)
+                if copy.block not in left_out and not transaction.revokes(n, term["own_revoke"])
+            ]
         return copies
 
     def result(self):
@@ -194,7 +209,8 @@ class Disk:
     def write_in_place(self, block, data):
         self.t.child.ask("write", block, *struct.unpack(f"<{self.bsize // 8}Q", data))
 
-    def recover(self, good_io=0, failing_memory=0):
+    def recover(self, good_io=0, failing_memory=0, failing_flush=0):
+        self.t.child.ask("fail_flush", failing_flush)
         answer = self.t.child.ask("recover", good_io, failing_memory)
         return Found(*answer[:6], [block - 1 if block else None for block in answer[6:]])
 
@@ -271,7 +287,7 @@ def transactions_in_their_order(t):
         d.expect_replay()
     d = Disk(t)
     blocks = d.take(2)
-    d.transaction(blocks)
+    d.transaction([*blocks, blocks[0]])  # two copies of a block in one transaction
     d.transaction([])
     d.transaction(blocks[1:])
     d.expect_replay()
@@ -306,6 +322,11 @@ def tags_have_a_uuid_or_not(t):
         d.write(blocks[i : i + 10], uuids="some")
         d.commit()
     d.expect_replay()
+    d = Disk(t, ring=300, blocks=900)
+    d.begin()
+    d.write(d.take(124), uuids="first and last")  # as many as a descriptor can have: no room for the UUID of the last
+    d.commit()
+    d.expect_replay()
 
 
 def escaped_blocks_are_restored(t):
@@ -323,7 +344,9 @@ def escaped_blocks_are_restored(t):
 
 
 def unfinished_transaction_has_not_happened(t):
-    for end in ("no commit block", "another magic number", "another sequence number", "another type"):
+    other = "another sequence number in a"
+    kinds = {f"{other} commit block": COMMIT, f"{other} revoke record": REVOKE, f"{other} descriptor": DESCRIPTOR}
+    for end in ("no commit block", "another magic number", "another type", *kinds):
         d = Disk(t)
         blocks = d.take(8)
         d.transaction(blocks[:3])
@@ -332,10 +355,16 @@ def unfinished_transaction_has_not_happened(t):
         d.story.append(f"{end};")
         if end == "another magic number":
             d.control(COMMIT, d.next, magic=MAGIC ^ 1 << drawn(t, 0, 31))
-        elif end == "another sequence number":
-            d.control(COMMIT, d.next + t.random.choice([-1, 1]))
         elif end == "another type":
             d.control(t.random.choice([3, 4, 6]), d.next)
+        elif end in kinds:
+            tag, count = struct.pack(">IHH", blocks[6], 0, SAME_UUID | LAST), struct.pack(">I", 16)
+            d.control(kinds[end], d.next + t.random.choice([-1, 1]), tag if kinds[end] == DESCRIPTOR else count)
+            if kinds[end] == DESCRIPTOR:
+                d.put(t.random.randbytes(d.bsize), "bytes of the log")
+        if end != "no commit block":
+            d.control(COMMIT, d.next)
+            d.story.append("commit;")
         # what follows is whole, but it is behind the end
         d.running = Happened(d.next + 1)
         d.write(blocks[5:])
@@ -418,7 +447,7 @@ def revoked_block_is_not_replayed(t):
         d.expect_replay()
 
 
-def revoke_counts_for_its_own_transaction(t):
+def revoke_in_its_own_transaction(t):
     for first in (True, False):
         d = Disk(t)
         blocks = d.take(6)
@@ -467,11 +496,11 @@ def revoke_of_an_unfinished_transaction(t):
 
 
 def thousands_of_revokes(t):
-    d = Disk(t, blocks=60000)
+    d = Disk(t, blocks=1 << 31)  # a table with an entry for each block is more than kmem_alloc() gives
     blocks = d.take(12)
     for i in range(0, 12, 3):
         d.transaction(blocks[i : i + 3])
-    numbers = t.random.sample(range(5000, 60000), 3000) + t.random.sample(blocks[2:], 7)
+    numbers = t.random.sample(range(5000, d.blocks), 3000) + t.random.sample(blocks[2:], 7)
     t.random.shuffle(numbers)
     d.begin()
     for i in range(0, len(numbers), 252):
@@ -485,14 +514,15 @@ def thousands_of_revokes(t):
 
 
 def block_that_must_not_be_written(t):
-    for kind in ("above", "far above", "below", "in the journal", "the journal's superblock"):
+    for kind in ("above", "far above", "below", "in the journal", "in its file, but not used", "the journal's superblock"):
         d = Disk(t)
         blocks = d.take(6)
         bad = {
             "above": d.blocks,
             "far above": t.random.randrange(1 << 31, 1 << 32),
             "below": 0,
-            "in the journal": t.random.choice(d.places[1:]),
+            "in the journal": t.random.choice(d.places[1 : d.maxlen]),
+            "in its file, but not used": t.random.choice(d.places[d.maxlen :]),
             "the journal's superblock": d.places[0],
         }[kind]
         d.transaction(blocks[:3])
@@ -518,6 +548,14 @@ def revoke_record_of_a_wrong_length(t):
         d.revoke(blocks[:1], count)
         d.commit()
         d.expect_refusal(f"a revoke record says that it has {count} bytes")
+    for rest in (1, 2, 3):
+        d = Disk(t)
+        blocks = d.take(4)
+        d.transaction(blocks)
+        d.begin()
+        d.revoke(blocks[:3], 16 + 2 * 4 + rest)
+        d.commit()
+        d.expect_replay()
 
 
 def unfinished_transaction_may_hold_anything(t):
@@ -565,7 +603,7 @@ def superblock_says_that_the_log_is_empty(t):
 
 
 def replay_can_be_repeated(t):
-    """The disk fails during the replay, at each of its reads and writes; then it works again."""
+    """The disk fails during the replay, at each of its reads and writes, or at a flush; then it works again."""
     d = Disk(t, ring=drawn(t, 24, 30), start=0)
     blocks = d.take(5)
     d.transaction(blocks[:3])
@@ -582,6 +620,12 @@ def replay_can_be_repeated(t):
         d.expect_replay(send=False)
     t.expect("whether the replay needs fewer than 4 reads and writes", False, good < 4)
     d.expect_blocks(d.result(), [], "after the replay")
+    for flush in (2, 1):
+        d.send()
+        found = d.recover(failing_flush=flush)
+        t.expect(f"the error if flush {flush} of the replay fails", EIO, found.error)
+    t.expect("whether the superblock is written although the flush before it fails", False, d.places[0] in found.writes)
+    d.expect_replay(send=False)
 
 
 def memory_is_given_back(t):
@@ -647,8 +691,9 @@ class Writer(Disk):
         for block in blocks:
             self.wanted.pop(block, None)
 
-    def commit_all(self, good_io=0, good_blocks=0):
-        """Commit.  Returns the error, and the writes.  The disk fails after so many writes, or from this block on."""
+    def commit_all(self, good_io=0, good_blocks=0, failing_flush=0):
+        """Commit.  Returns the error, and the writes.  The disk fails after so many writes, from a block on, or at a flush."""
+        self.t.child.ask("fail_flush", failing_flush)
         error, self.head, *writes = self.t.child.ask("commit", good_io, good_blocks)
         return error, [block - 1 if block else None for block in writes]
 
@@ -667,7 +712,7 @@ class Writer(Disk):
         for block, data in self.wanted.items():
             self.t.expect(f"the copy of block {block} in the log", self.name_of(data), self.name_of(copies[block]))
         self.t.expect("j->head, the block behind the commit block", self.pos, self.head)
-        outside = sorted({block for block in writes if block is not None} - set(self.places[self.first :]))
+        outside = sorted({block for block in writes if block is not None} - set(self.places[self.first : self.maxlen]))
         self.t.expect("blocks outside the log that the commit wrote", [], outside)
         self.wanted, self.gone = {}, set()
         return writes
@@ -678,6 +723,12 @@ class Writer(Disk):
         if order in (BY_NUMBER, BY_NUMBER_REVERSED):
             return sorted(self.wanted, reverse=order == BY_NUMBER_REVERSED)
         return list(self.wanted) if order == AS_CHANGED else list(self.wanted)[::-1]
+
+    def expect_time(self):
+        """The commit block that was read last has the time."""
+        seconds, ns = self.time
+        what = f"whether the commit block has the time; it is after {CLOCK} s and 0 ns, and there are {seconds} s and {ns} ns"
+        self.t.expect(what, True, seconds == CLOCK and 0 < ns < 10**9)
 
     def next_block(self):
         data = self.read(self.places[self.pos])
@@ -701,8 +752,10 @@ class Writer(Disk):
         while self.used < self.ring:
             kind, data = self.control_at(sequence, (DESCRIPTOR, REVOKE, COMMIT))
             if kind == COMMIT:
-                first, second = (DESCRIPTOR, REVOKE) if self.t.term["revokes_last"] else (REVOKE, DESCRIPTOR)
-                order = [first] * kinds.count(first) + [second] * kinds.count(second)
+                n = kinds.count(DESCRIPTOR)
+                before = (0, n, min(n, 1))[self.t.term["revokes"]]  # descriptors before the revoke records
+                order = [DESCRIPTOR] * before + [REVOKE] * kinds.count(REVOKE) + [DESCRIPTOR] * (n - before)
+                self.time = struct.unpack_from(">QI", data, 48)
                 self.t.expect(f"types of the control blocks of transaction {sequence}, in their order", order, kinds)
                 return copies, revoked
             kinds.append(kind)
@@ -773,8 +826,8 @@ def commit_fills_descriptors(t):
 
 
 def commit_revokes_freed_blocks(t):
-    w = Writer(t, ring=900, blocks=1600)
-    blocks = w.take(600)
+    w = Writer(t, ring=900, blocks=2000)
+    blocks = w.take(800)
     w.open()
     w.change(blocks[:6])
     w.expect_commit()
@@ -782,6 +835,9 @@ def commit_revokes_freed_blocks(t):
     w.forget([*blocks[:2], *blocks[5:7]])  # some are in the log, one is only in this transaction
     w.expect_commit()
     w.forget(blocks[20 : 20 + drawn(t, 260, 500)])
+    w.expect_commit()
+    w.change(blocks[520 : 520 + drawn(t, 130, 200)])  # two descriptors
+    w.forget(blocks[720 : 720 + drawn(t, 2, 20)])
     w.expect_commit()
 
 
@@ -791,6 +847,7 @@ def commit_block_stands_between_flushes(t):
     w.open()
     w.change(blocks)
     writes = w.expect_commit()
+    w.expect_time()
     commit = w.places[w.pos - 1 if w.pos > w.first else w.maxlen - 1]
     order = ["flush" if b is None else "commit block" if b == commit else "other blocks" for b in writes]
     steps = [step for i, step in enumerate(order) if i == 0 or order[i - 1] != step]
@@ -810,14 +867,22 @@ def failed_commit_has_not_happened(t):
         w.change(blocks)
         error, _ = w.commit_all(good)
         t.expect(f"the error of the commit, if the disk fails after {good} writes", EIO, error)
+    log = set(w.places[w.first : w.maxlen])
+    for flush, changed, logged in ((1, blocks, n + 1), (2, blocks, n + 2), (1, [], 0)):
+        w.open()
+        w.change(changed)
+        error, writes = w.commit_all(failing_flush=flush)
+        what = f"if {len(changed)} blocks are changed, and flush {flush} of the commit fails"
+        t.expect(f"the error of the commit, {what}", EIO, error)
+        t.expect(f"the number of blocks written into the log, {what}", logged, sum(block in log for block in writes))
     # the end of the ring, which lies at the end of the disk, cannot be written, but its begin can, where the commit block is
     w = Writer(t, start=-drawn(t, 2, 3), mixed=False)
     blocks = w.take(6)
     w.open()
     w.change(blocks)
-    error, _ = w.commit_all(good_blocks=w.places[-1])
+    error, _ = w.commit_all(good_blocks=w.places[w.maxlen - 1])
     t.expect("the error of the commit, if one copy cannot be written", EIO, error)
-    heads = [struct.unpack_from(">3I", w.read(place)) for place in w.places[w.first :]]
+    heads = [struct.unpack_from(">3I", w.read(place)) for place in w.places[w.first : w.maxlen]]
     t.expect("whether there is a commit block, if one copy cannot be written", False, (MAGIC, COMMIT, w.next) in heads)
 
 
@@ -1116,7 +1181,8 @@ def crc32(data, crc=MOST):
 class Checksummed(Writer):
     """A disk on which the part beyond commits, once."""
 
-    def commit_all(self, good_io=0, good_blocks=0):
+    def commit_all(self, good_io=0, good_blocks=0, failing_flush=0):
+        self.t.child.ask("fail_flush", failing_flush)
         answer = self.t.child.ask("checksummed", good_io)
         self.t.expect("whether there is a function write_log_with_checksum()", True, answer != [])
         error, self.head, self.sequence_after, *writes = answer
@@ -1147,6 +1213,7 @@ def checksum_covers_the_transaction(t):
         w.change(blocks[: drawn(t, 2, 5)])
         w.change(blocks[5:], MAGIC_BYTES)
         w.expect_checksum()
+        w.expect_time()
 
 
 def checksum_covers_revoke_records(t):
@@ -1177,6 +1244,11 @@ def failed_checksummed_commit(t):
         w.change(blocks)
         error, _ = w.commit_all(good)
         t.expect(f"the error of the commit, if the disk fails after {good} writes", EIO, error)
+    w = Checksummed(t)
+    w.open()
+    w.change(w.take(n))
+    error, _ = w.commit_all(failing_flush=1)
+    t.expect("the error of the commit, if the flush fails", EIO, error)
 
 
 def nothing_to_log_beyond(t):

@@ -199,6 +199,8 @@ bool blk_use_kernel_pri(bool on)
 int blk_flush(struct disk *d)
 {
     d->flushes++;
+    if (d->fail_flush != 0 && --d->fail_flush == 0)
+        return -EIO;
     record(d, 0, NULL, 0);
     return 0;
 }

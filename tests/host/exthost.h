@@ -32,7 +32,8 @@ struct disk {
     bool record;
     struct host_write *log;
     size_t nlog;
-    long fail_after; /* reads and writes that still succeed; -1: all */
+    long fail_after;     /* reads and writes that still succeed; -1: all */
+    unsigned fail_flush; /* the flush that fails: 1 is the next one; 0: none */
     uint64_t reads, writes, flushes;
 };
 
