@@ -7,8 +7,8 @@
  *             number in the journal's superblock:
  *               SCAN    finds the last transaction that has its commit block
  *               REVOKE  notes which blocks were revoked, and in which transaction
- *               REPLAY  writes every block of every transaction to its place, unless the block was revoked in
- *                       the same transaction or a later one
+ *               REPLAY  writes every block of every transaction to its place, unless a revoke record forbids it
+ *                       (docs/ext.md: in which transactions)
  *             A revoked block was freed as metadata.  Now it can hold data of a file, which a replay must not
  *             overwrite.
  *             A transaction without its commit block has not happened.
