@@ -343,6 +343,7 @@ def test_a_release_has_no_solution(tmp_path):
     assert release.main([str(tmp_path / "tree"), "--labs", "experiment"]) == 0
     tree = tmp_path / "tree"
     assert not (tree / "instructor").exists()
+    assert "LAB=experiment" in (text := (tree / "README.md").read_text()) and "LAB=home" not in text
     assert (tree / "labs/experiment/answer" / experiment.FILE).read_text() == experiment.skeleton()[experiment.FILE]
     assert not release.leaks(tree, set(release.squeezed("\n".join(SOLUTION.values()).partition("## Noise")[2])))
 

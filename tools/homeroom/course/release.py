@@ -5,7 +5,7 @@ THEORY      All files of the last commit are copied but for WITHHELD.  In the re
             the result is searched for lines of the solutions: a line of LINE_MIN or more characters, blanks removed, that the
             tree has only inside the regions must be nowhere in it, nor in an object of its repository.  Files that retell a
             solution are left out, if the lab's `spoilers` list them.
-            The handouts have the rules of the term (term.py).
+            The handouts have the rules of the term (term.py).  The commands of the front page name a lab that the tree has.
 USAGE       make course RELEASE=folder LABS=home,frames [NOW=home] [TERM_SEED=7]
 EXIT STATUS 0 the folder is there   1 nothing was written, one line says why   2 wrong usage
 """
@@ -138,6 +138,9 @@ def release(chosen: list[Lab], now: list[Lab], folder: Path, term_seed: int = 0)
             for file, of_term in (("README.md", term.handout), ("lab.toml", term.fixed)):
                 path = made / "labs" / lab.name / file
                 path.write_text(of_term(lab, path.read_text(), term_seed))
+        if "home" not in [lab.name for lab in now]:
+            readme = made / "README.md"
+            readme.write_text(readme.read_text().replace("LAB=home", f"LAB={now[0].name}"))
         git(made, "init", "-q", "-b", "main")
         git(made, "add", "-A", "-f")
         git(made, "commit", "-q", "-m", f"course: begin with {', '.join(lab.name for lab in chosen)}")
