@@ -463,6 +463,36 @@ static void no_space(void)
     EXPECT_EQ(rmdir("m"), 0);
 }
 
+/* A process that asks for more than the file system has takes no room from others, not even for a moment. */
+static void refused_space_stays_free(void)
+{
+    static char page[4096];
+    int fd;
+    pid_t pid;
+
+    if (!on_homeroom())
+        SKIP("Linux allocates what there is, and frees it");
+    enter_directory();
+    EXPECT_EQ(mkdir("m", 0755), 0);
+    EXPECT_EQ(mount("none", "m", "tmpfs", 0, "size=64k"), 0);
+    fd = open("m/f", O_CREAT | O_RDWR, 0644);
+    pid = fork();
+    if (pid == 0) {
+        fd = open("m/g", O_CREAT | O_RDWR, 0644);
+        for (;;)
+            if (fallocate(fd, 0, 0, 1 << 20) == 0 || errno != ENOSPC)
+                _exit(1);
+    }
+    for (int round = 0; round < 20000; round++) {
+        EXPECT_EQ(pwrite(fd, page, sizeof page, 0), sizeof page);
+        EXPECT_EQ(ftruncate(fd, 0), 0);
+    }
+    EXPECT_EQ(kill(pid, SIGKILL), 0);
+    EXPECT_EQ(waitpid(pid, NULL, 0), pid);
+    close(fd);
+    EXPECT_EQ(umount("m"), 0);
+}
+
 static void other_users(void)
 {
     struct stat st;
@@ -508,6 +538,7 @@ static const struct check list[] = {
     {"poll_loses_nothing", poll_loses_nothing},
     {"fifos_meet", fifos_meet},
     {"no_space", no_space},
+    {"refused_space_stays_free", refused_space_stays_free},
     {"other_users", other_users},
 };
 CHECK_MAIN(list)

@@ -65,13 +65,16 @@ bool tmount_node_fits(const struct tmount *tm)
 /* Adds n pages to the count.  0; -ENOSPC: the mount would exceed its limit, or the memory is reserved for programs. */
 static int charge_mount_pages(struct tmount *tm, uint64_t n)
 {
+    uint64_t before = atomic_load_explicit(&tm->pages, memory_order_relaxed);
+
     if (!reserve_spares(n))
         return -ENOSPC;
-    if (fits_in_mount(tm, atomic_fetch_add_explicit(&tm->pages, n, memory_order_relaxed) + n,
-                      tm->max_pages))
-        return 0;
-    atomic_fetch_sub_explicit(&tm->pages, n, memory_order_relaxed);
-    return -ENOSPC;
+    /* the count never has what is refused: other threads would be refused because of it */
+    do
+        if (unlikely(!fits_in_mount(tm, before + n, tm->max_pages)))
+            return -ENOSPC;
+    while (!atomic_compare_exchange_weak(&tm->pages, &before, before + n));
+    return 0;
 }
 
 /*
