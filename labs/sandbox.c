@@ -16,6 +16,7 @@
 
 #include <linux/seccomp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -23,7 +24,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { NO_SANDBOX = 3, PAGE_FAULT = 14, CALLERS_MAX = 8 };
+enum { NO_SANDBOX = 3, PAGE_FAULT = 14, CALLERS_MAX = 8, STACK_MAX = 8 << 20 };
 enum { CLI = 0xfa, STI = 0xfb };
 /* Places in gregs[], which the library names under _GNU_SOURCE only. */
 enum { RBP = 10, RSP = 15, RIP = 16, TRAPNO = 20 };
@@ -131,10 +132,15 @@ static void put_place(uintptr_t address)
     sandbox_answer(address - (uintptr_t)&__ehdr_start);
 }
 
+static bool in_stack(uintptr_t address, uintptr_t top)
+{
+    return address >= top && address < stack_end && stack_end - top < STACK_MAX && address % 8 == 0;
+}
+
 /* The return addresses from a frame pointer on, while it points into the stack of main(), above `top`. */
 static void put_callers(uintptr_t frame, uintptr_t top)
 {
-    for (int n = 0; n < CALLERS_MAX && frame > top && frame < stack_end && frame % 8 == 0; n++) {
+    for (int n = 0; n < CALLERS_MAX && frame > top && in_stack(frame, top); n++) {
         /* the caller's frame pointer, and the return address */
         const uintptr_t *at = (const uintptr_t *)frame;
 
@@ -162,6 +168,7 @@ static void on_fault(int sig, siginfo_t *info, void *context)
     ucontext_t *u = context;
     greg_t *reg = u->uc_mcontext.gregs;
     const uint8_t *ip = (const uint8_t *)reg[RIP];
+    uintptr_t top = (uintptr_t)reg[RSP];
 
     if (sig == SIGSEGV && reg[TRAPNO] != PAGE_FAULT && (*ip == CLI || *ip == STI)) {
         reg[RIP]++;
@@ -173,7 +180,9 @@ static void on_fault(int sig, siginfo_t *info, void *context)
     sandbox_answer((uint64_t)reg[TRAPNO]);
     sandbox_answer((uintptr_t)info->si_addr);
     put_place((uintptr_t)ip);
-    put_callers((uintptr_t)reg[RBP], (uintptr_t)reg[RSP]);
+    if (info->si_addr == (const void *)ip && in_stack(top, top)) /* a call of what is no function */
+        put_place(*(const uintptr_t *)top - 1);
+    put_callers((uintptr_t)reg[RBP], top);
     put('\n');
     flush();
     end(1);

@@ -113,6 +113,12 @@ def test_what_is_refused(words, status, said, tmp_path, capsys):
     assert not list(tmp_path.iterdir())
 
 
+def test_labs_that_are_there_now_are_of_the_term(tmp_path, capsys):
+    """The tree would have the solution of another one."""
+    assert release.main([str(tmp_path / "tree"), "--labs", "home", "--now", "paging"]) == 1
+    assert "NOW=paging: paging is not in LABS=home" in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
 # ---- a term, and labs that come later ----------------------------------------------------------
 
 TERM = 3

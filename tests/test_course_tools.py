@@ -212,6 +212,17 @@ def test_a_link_is_not_followed(tmp_path):
     os.mkfifo(tmp_path / "s" / "b.c")
     text, said = found(tmp_path / "s")
     assert text is None and said == ["there is no file home.c, and no other one with the region home"]
+    (tmp_path / "eve.c").symlink_to(HOME)
+    text, said = found(tmp_path / "eve.c")
+    assert text is None and said[-1] == "eve.c is a symbolic link: hand in the file itself"
+
+
+def test_no_submission_hides_another_one(tmp_path):
+    (tmp_path / "jane.doe").mkdir()
+    (tmp_path / "bob.zip").touch()
+    assert set(regrade.students(tmp_path)) == {"jane.doe", "bob"}
+    (tmp_path / "jane.doe.zip").touch()
+    assert set(regrade.students(tmp_path)) == {"jane.doe", "jane.doe.zip", "bob.zip"}
 
 
 def test_archives_that_cannot_be_read(tmp_path, monkeypatch):
@@ -224,7 +235,13 @@ def test_archives_that_cannot_be_read(tmp_path, monkeypatch):
     data[6] |= 1
     data[data.index(b"PK\1\2") + 8] |= 1
     locked.write_bytes(data)
-    for file in (damaged, locked):
+    odd = tmp_path / "odd.zip"  # damaged LZMA
+    with zipfile.ZipFile(odd, "w", zipfile.ZIP_LZMA) as made:
+        made.writestr("home.c", HOME.read_bytes())
+    data = bytearray(odd.read_bytes())
+    data[48:60] = b"\xff" * 12
+    odd.write_bytes(data)
+    for file in (damaged, locked, odd):
         assert found(file)[1][-1].startswith(f"{file.name} cannot be read: "), file
     monkeypatch.setattr(handed, "FILES_MAX", 2)
     many = zipped(tmp_path / "many.zip", {"a": b"", "b": b"", "c": b""})

@@ -228,6 +228,15 @@ def test_a_test_that_there_is_not():
     assert (status, results) == (2, None) and "there are: candidates_only, " in out
 
 
+def test_a_compiler_that_fails_for_the_skeleton_grades_nothing(tmp_path, monkeypatch):
+    """As on a full disk: no fault of the student's."""
+    builder = build.Builder(lab.load("home"), tmp_path)
+    assert builder.build({"home": solution()}) == []
+    monkeypatch.setattr(build.Builder, "_compile", lambda self, source, name, *_: (tmp_path / name, 1, "no space left"))
+    with pytest.raises(lab.LabError, match=r"fails for the skeleton of home\.c, too: grade again"):
+        builder.build({"home": solution()})
+
+
 def test_a_host_without_a_sandbox_grades_nothing(tmp_path, monkeypatch):
     child = tmp_path / "child"
     child.write_text("#!/bin/sh\nexit 3\n")
@@ -241,6 +250,7 @@ def test_a_host_without_a_sandbox_grades_nothing(tmp_path, monkeypatch):
     [
         ("echo ready; read x; echo one two", "no list of numbers"),
         ("echo ready; read x; echo assertion failed >&2; echo '!'", "the kernel panicked: assertion failed"),
+        ("echo ready; read x; echo '!'; exec sleep 1000", "the kernel panicked: "),
         ("echo ready; read x; yes x >&2", "killed by SIGXFSZ"),
         ("echo ready; read x; exit 7", "ended with status 7"),
         ("echo ready; read x; echo '-1 1_0 '", "no list of numbers"),
@@ -250,7 +260,8 @@ def test_a_host_without_a_sandbox_grades_nothing(tmp_path, monkeypatch):
         ("echo ready; read x; while :; do :; done", "no end after 1 s of the CPU"),
     ],
 )
-def test_what_a_child_may_do(script, reason, tmp_path):
+def test_what_a_child_may_do(script, reason, tmp_path, monkeypatch):
+    monkeypatch.setattr(sandbox, "END_SECONDS", 1)
     child = tmp_path / "child"
     child.write_text(f"#!/bin/sh\n{script}\n")
     child.chmod(0o755)

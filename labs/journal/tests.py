@@ -1033,17 +1033,20 @@ FILLER = 750  # blocks
 LOG_CUTS, REPLAY_CUTS = 12, 8
 SECTOR = 512
 HOST_SECONDS, FILE_MAX = 20, 4 << 20  # for each program on the host: of a CPU; bytes of a file
-NAMES_MAX = 1000  # of a disk whose files are copied to the host; the work has fewer
+# Of a disk whose files are copied to the host: names, and bytes of a file.  The work has fewer.
+NAMES_MAX, COPY_MAX = 200, 1 << 20
 LATER = "4000000000"  # what e2fsck takes for the time now: a guest's clock may be ahead of the host's
 
 
-def on_host(*command):
-    """Run a program of e2fsprogs, which may not trust its disk.  Returns its exit status and what it says."""
+def on_host(*command, most=FILE_MAX):
+    """Run a program of e2fsprogs, which may not trust its disk.  Returns its exit status and what it says.
+
+    `most`: bytes of a file that it writes."""
     path = f"{os.environ['PATH']}:/usr/sbin:/sbin"  # an ordinary user has no such folder in PATH
     env = os.environ | {"PATH": path, "LC_ALL": "C", "E2FSCK_TIME": LATER}
     if shutil.which(command[0], path=path) is None:
         raise LabError(f"{command[0]} is missing: tools/deps.sh grade")
-    limited = ["sh", "-c", f'ulimit -t {HOST_SECONDS} && ulimit -f {FILE_MAX // SECTOR} && exec "$@"', "sh", *command]
+    limited = ["sh", "-c", f'ulimit -t {HOST_SECONDS} && ulimit -f {most // SECTOR} && exec "$@"', "sh", *command]
     done = subprocess.run(limited, capture_output=True, env=env)
     return done.returncode, (done.stdout + done.stderr).decode(errors="replace")
 
@@ -1129,16 +1132,19 @@ class Work:
         return sorted(path for path in {*one, *other} if one.get(path, 0) != other.get(path, 0))
 
     def _faults(self):
+        """The status of e2fsck, and what it says if there is a fault.  Only files and directories may be copied to the host."""
         status, said = on_host("e2fsck", "-fnv", str(self.image))
-        names = sum(map(int, re.findall(r"^ *(\d+) (?:regular file|director|link|symbolic link)", said, re.M)))
-        if status == 0 and names > NAMES_MAX:
-            return 1, f"{names} files and directories"
+        counts = re.findall(r"^ *(\d+) (regular|director|link|symbolic|character|block device|fifo|socket)", said, re.M)
+        names = {kind: int(number) for number, kind in counts}
+        files = sum(names.pop(kind, 0) for kind in ("regular", "director", "link"))
+        if status == 0 and (files > NAMES_MAX or any(names.values())):
+            return 1, f"{files} files and directories, and {sum(names.values())} links and devices"
         return status, "" if status == 0 else said
 
     def _files(self):
         """By path: the bytes of a file, None for a directory."""
         with tempfile.TemporaryDirectory() as name:
-            on_host("debugfs", "-R", f"rdump / {name}", str(self.image))
+            on_host("debugfs", "-R", f"rdump / {name}", str(self.image), most=COPY_MAX)
             paths = sorted(Path(name).rglob("*"))
             return {str(path.relative_to(name)): path.read_bytes() if path.is_file() else None for path in paths}
 

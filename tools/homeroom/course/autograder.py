@@ -63,8 +63,8 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="course", description="Make an archive that grades a lab.")
     parser.add_argument("archive", type=Path)
     parser.add_argument("--lab", required=True)
-    parser.add_argument("--seed", type=lambda text: int(text, 0), help="of the tests' numbers: one that students do not know")
-    parser.add_argument("--term", type=lambda text: int(text, 0), default=0, help="the term's seed; 0: the rules of this tree")
+    parser.add_argument("--seed", type=labs.number, help="of the tests' numbers: one that students do not know")
+    parser.add_argument("--term", type=labs.number, default=0, help="the term's seed; 0: the rules of this tree")
     args = parser.parse_args(argv)
     if args.lab not in labs.names():
         print(f"course: LAB={args.lab}: there is no such lab; there are: {', '.join(labs.names())}", file=sys.stderr)
@@ -87,4 +87,4 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    labs.command("course", main)

@@ -49,6 +49,7 @@ from homeroom.powercut import SECTOR
 
 HOST_SECONDS = 1200  # of host time for one run; on a busy host more (patience.py)
 POLL_SECONDS = 0.3
+END_SECONDS = 120  # of this host, for the end of a QEMU that ends
 DISK_BYTES = 64 << 20
 TRACE_MAX = 64 << 20  # bytes of QEMU's trace
 RECORD_MAX = 256 << 20  # bytes of the record of a disk's writes
@@ -111,7 +112,7 @@ class KernelBuilder(Builder):
             raise LabError(f"make {goal} failed:\n{done.stdout}{done.stderr}")
         return done.stdout.splitlines()[-1] if done.stdout else ""
 
-    def _compile(self, source: Path, name: str) -> tuple[Path, int | None, str]:
+    def _compile(self, source: Path, name: str) -> tuple[Path, int, str]:
         return super()._compile(source, name, f"-fdump-tree-gimple-lineno={self._folder / name}.tree")
 
     def _student(
@@ -324,8 +325,8 @@ class Kernel:
     def _asked(self, one: guest.Guest, command: str, **arguments) -> bool:
         """Run a command of QEMU.  False if QEMU has ended; LabError if it does not answer, or refuses."""
         answer = one.qmp(command, **arguments)
-        if not answer:
-            one.wait_until(lambda: False, POLL_SECONDS)
+        if not answer:  # QEMU has closed its end: it is about to end
+            one.wait_until(lambda: False, END_SECONDS)
         if "return" not in answer and one.running:
             raise LabError(f"QEMU does not answer {command}: grade again: {answer}")
         return "return" in answer

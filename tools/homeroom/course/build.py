@@ -118,8 +118,8 @@ class Builder:
         text = regions.region_of((TOP / region.file).read_text(), region.name, region.file)
         return region.file in self._sources and text == skeleton_of(region)
 
-    def _run(self, command: list) -> tuple[int | None, str]:
-        """Exit status of a tool, None if it does not end, and what it said.  A file takes that, whose size is limited."""
+    def _run(self, command: list) -> tuple[int, str]:
+        """Exit status of a tool, and what it said.  A file takes that, whose size is limited.  LabError if it has no end."""
         with tempfile.TemporaryFile() as said:
             try:
                 process = subprocess.Popen(
@@ -134,15 +134,15 @@ class Builder:
             except OSError as error:
                 raise LabError(f"cannot run {command[0]}: {error.strerror}") from error
             try:
-                status, why = process.wait(COMPILE_LIMIT), ""
+                status = process.wait(COMPILE_LIMIT)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-                status, why = None, f"no end in {COMPILE_LIMIT} s\n"
+                raise LabError(f"{command[0]} has not ended after {COMPILE_LIMIT} s: grade again") from None
             said.seek(0)
-            return status, why + said.read(SAID_MAX).decode(errors="replace")
+            return status, said.read(SAID_MAX).decode(errors="replace")
 
-    def _compile(self, source: Path, name: str, *more: str) -> tuple[Path, int | None, str]:
+    def _compile(self, source: Path, name: str, *more: str) -> tuple[Path, int, str]:
         made = self._folder / f"{name}.o"
         return made, *self._run([*self._compiler, *self._flags, *more, "-fmax-errors=10", "-c", str(source), "-o", str(made)])
 
@@ -157,6 +157,13 @@ class Builder:
             kept.parent.mkdir(parents=True, exist_ok=True)
             made.rename(kept)
         return kept
+
+    def _check_compiler(self, name: str) -> None:
+        """LabError if the compiler fails for the skeleton of a file, too: a full disk, a busy host."""
+        made, status, text = self._compile(self._folder / "skeleton" / name, f"skeleton_{name}")
+        made.unlink(missing_ok=True)
+        if status != 0:
+            raise LabError(f"the compiler fails for the skeleton of {name}, too: grade again\n{text}")
 
     def _written(self, file: str, texts: dict[str, str], kind: str) -> Path:
         """A copy of a file of the tree with these texts in its regions."""
@@ -177,6 +184,7 @@ class Builder:
         source = self._written(file, texts, "student")
         made, status, text = self._compile(source, f"student_{name}")
         if status != 0:
+            self._check_compiler(name)
             text = text.replace(f"{source.parent}/", "")
             return skeletons[file], [f"{name} does not compile:\n{text}"]
         others = [*kernel, *(skeleton for other, skeleton in skeletons.items() if other != file)]
@@ -210,5 +218,5 @@ class Builder:
             raise LabError(f"the program does not link with the skeleton:\n{text}")
         return faults
 
-    def _link(self, objs: list[Path]) -> tuple[int | None, str]:
+    def _link(self, objs: list[Path]) -> tuple[int, str]:
         return self._run([*self._compiler, *self._flags, *map(str, objs), "-o", str(self.program)])

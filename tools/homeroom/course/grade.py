@@ -244,10 +244,8 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--test", help="only this test")
     parser.add_argument("--cpu-seconds", type=int, help="another limit for each test than that of lab.toml")
-    parser.add_argument(
-        "--seed", type=lambda text: int(text, 0), default=1, help="the numbers of the tests are drawn from it (1)"
-    )
-    parser.add_argument("--term", type=lambda text: int(text, 0), default=0, help="the term's seed")
+    parser.add_argument("--seed", type=labs.number, default=1, help="the numbers of the tests are drawn from it (1)")
+    parser.add_argument("--term", type=labs.number, default=0, help="the term's seed")
     args = parser.parse_args(argv)
     if args.lab not in labs.names():
         print(f"grade: LAB={args.lab}: there is no such lab; there are: {', '.join(labs.names())}", file=sys.stderr)
@@ -288,11 +286,8 @@ def main(argv: list[str] | None = None) -> int:
     except (LabError, SandboxError, OSError, ValueError) as error:
         print(f"grade: the grader failed, nothing was graded: {error}", file=sys.stderr)
         return EXIT_HARNESS
-    except KeyboardInterrupt:
-        print("grade: stopped", file=sys.stderr)
-        return EXIT_HARNESS
     return 0 if print_sum(entries, grader.faults, out) else EXIT_FAILED
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    labs.command("grade", main)

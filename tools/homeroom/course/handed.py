@@ -8,7 +8,6 @@ THEORY      A lab's file is searched by its path, then by its name, then by the 
 
 import os
 import zipfile
-import zlib
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
@@ -18,7 +17,6 @@ from homeroom.course.lab import Lab
 
 FILES_MAX = 100000  # in a folder or .zip
 SEARCHED_MAX = 1000  # for marks
-NOT_READ = (OSError, RuntimeError, zipfile.BadZipFile, zlib.error, EOFError)  # what a damaged or encrypted .zip raises
 Members = dict[str, Callable[[], BinaryIO]]  # by path: what opens it
 
 
@@ -31,8 +29,10 @@ def hidden(name: str) -> bool:
 
 
 def members(path: Path) -> Members:
-    """The files in what was handed in."""
+    """The files in what was handed in.  HandedError, or for a damaged .zip any other error, if it cannot be read."""
     found: Members = {}
+    if path.is_symlink():
+        raise HandedError(f"{path.name} is a symbolic link: hand in the file itself")
     if path.is_dir():
         there = [file for file in path.iterdir() if not hidden(file.name)]
         if len(there) == 1 and there[0].suffix == ".zip" and there[0].is_file() and not there[0].is_symlink():
@@ -69,7 +69,7 @@ def chosen(file: str, marks: list[bytes], there: Members) -> str | None:
 
 def copied(lab: Lab, path: Path, folder: Path) -> tuple[list[Path], list[str]]:
     """Copy the lab's files from what was handed in.  Returns the copies, and sentences on what is odd."""
-    copies, notes = [], []
+    found, copies, notes = [], [], []
     try:
         there = members(path)
         for i, file in enumerate(lab.sources):
@@ -77,14 +77,16 @@ def copied(lab: Lab, path: Path, folder: Path) -> tuple[list[Path], list[str]]:
             name = chosen(file, marks, there)
             if name is None:
                 continue
-            copy = folder / str(i) / PurePosixPath(name).name
-            copy.parent.mkdir(parents=True)
-            copy.write_bytes(beginning(there[name]))
-            copies.append(copy)
-            if copy.name != PurePosixPath(file).name:
-                notes.append(f"{copy.name} is graded as {file}")
+            found.append((i, file, PurePosixPath(name).name, beginning(there[name])))
     except HandedError as error:
         notes.append(str(error))
-    except NOT_READ as error:
+    except Exception as error:  # a damaged .zip raises errors of many kinds
         notes.append(f"{path.name} cannot be read: {error}")
+    for i, file, name, data in found:
+        copy = folder / str(i) / name
+        copy.parent.mkdir(parents=True)
+        copy.write_bytes(data)
+        copies.append(copy)
+        if name != PurePosixPath(file).name:
+            notes.append(f"{name} is graded as {file}")
     return copies, notes

@@ -23,10 +23,13 @@ KEYS        title         of the lab
 """
 
 import importlib.util
+import sys
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import NoReturn
 
 from homeroom.course import term
 from homeroom.machine import TOP
@@ -109,9 +112,25 @@ def names() -> list[str]:
     return sorted(path.parent.name for path in TOP.glob("labs/*/lab.toml"))
 
 
+def number(text: str) -> int:
+    """A number of the command line."""
+    return int(text, 0)
+
+
+def command(name: str, main: Callable[[], int]) -> NoReturn:
+    """End this process with the status of `main`; 3, after a line, if a key stops it or the host has an error."""
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print(f"{name}: stopped", file=sys.stderr)
+    except OSError as error:
+        print(f"{name}: {error}", file=sys.stderr)
+    sys.exit(3)
+
+
 def chosen(text: str) -> list[Lab]:
     """The labs that a list with commas names; LabError if there is no lab of a name."""
-    asked = [name.strip() for name in text.split(",")]
+    asked = list(dict.fromkeys(name.strip() for name in text.split(",")))
     for name in asked:
         if name not in names():
             raise LabError(f"LABS={text}: there is no lab {name}; there are: {', '.join(names())}")

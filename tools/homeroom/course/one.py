@@ -57,8 +57,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("lab")
     parser.add_argument("submission", type=Path, help="a folder, a .zip, or a file with the regions")
     parser.add_argument("results", type=Path, help="the results.json to write")
-    parser.add_argument("--seed", type=lambda text: int(text, 0), default=1, help="of the numbers in the tests")
-    parser.add_argument("--term", type=lambda text: int(text, 0), default=0, help="the term's seed")
+    parser.add_argument("--seed", type=labs.number, default=1, help="of the numbers in the tests")
+    parser.add_argument("--term", type=labs.number, default=0, help="the term's seed")
     args = parser.parse_args(argv)
     if args.lab not in labs.names() or not args.submission.exists():
         print(f"one: there is no lab {args.lab}, or no {args.submission}", file=sys.stderr)
@@ -78,4 +78,4 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    labs.command("grade", main)

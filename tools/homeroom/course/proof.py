@@ -105,7 +105,7 @@ def tree_hash() -> str:
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="labs-proof", description="Grade what each lab must give.")
     parser.add_argument("labs", help="names with commas between them; empty: all")
-    parser.add_argument("--seed", type=lambda text: int(text, 0), default=1, help="of the tests' numbers (1)")
+    parser.add_argument("--seed", type=labs.number, default=1, help="of the tests' numbers (1)")
     args = parser.parse_args(argv)
     kept = KEPT / f"{tree_hash()}.{args.seed}"
     try:
@@ -134,4 +134,4 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    labs.command("labs-proof", main)

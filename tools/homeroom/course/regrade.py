@@ -12,6 +12,7 @@ EXIT STATUS 0 all are graded   1 stopped   2 wrong usage   3 the harness failed 
 """
 
 import argparse
+import contextlib
 import csv
 import hashlib
 import json
@@ -19,7 +20,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
@@ -33,10 +33,10 @@ WALL_LIMIT = 3600  # seconds for one submission; all that it does has lower limi
 
 
 def students(folder: Path) -> dict[str, Path]:
-    """By the name of the student: what was handed in."""
+    """By the name of the student, without a suffix if all are different then: what was handed in."""
     there = [path for path in sorted(folder.iterdir()) if not handed.hidden(path.name)]
-    stems = Counter(path.stem for path in there)
-    return {path.stem if path.is_file() and stems[path.stem] == 1 else path.name: path for path in there}
+    students = {path.stem if path.is_file() else path.name: path for path in there}
+    return students if len(students) == len(there) else {path.name: path for path in there}
 
 
 def digest_of(lab: Lab, path: Path, rest: str) -> str:
@@ -78,9 +78,10 @@ class Course:
         file = self._kept / f"{student}.json"
         digest = digest_of(self._lab, path, self._with)
         if file.exists():
-            results = json.loads(file.read_text())
-            if results["extra_data"]["digest"] == digest:
-                return results
+            with contextlib.suppress(ValueError, KeyError, TypeError):  # damaged
+                results = json.loads(file.read_text())
+                if results["extra_data"]["digest"] == digest:
+                    return results
             file.unlink()
         made = self._kept / f"{student}.results"
         command = [sys.executable, "-m", "homeroom.course.one", self._lab.name, path.absolute(), made.absolute(), *self._words]
@@ -126,14 +127,14 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--lab", required=True)
     parser.add_argument("--csv", required=True, help="the table to write")
-    parser.add_argument("--seed", type=lambda text: int(text, 0), help="of the tests' numbers: one that students do not know")
-    parser.add_argument("--term", type=lambda text: int(text, 0), default=0, help="the term's seed")
+    parser.add_argument("--seed", type=labs.number, help="of the tests' numbers: one that students do not know")
+    parser.add_argument("--term", type=labs.number, default=0, help="the term's seed")
     args = parser.parse_args(argv)
     table = Path(args.csv)
     if args.lab not in labs.names():
         print(f"course: LAB={args.lab}: there is no such lab; there are: {', '.join(labs.names())}", file=sys.stderr)
         return EXIT_USAGE
-    if not args.folder.is_dir() or table.suffix != ".csv" or not table.parent.is_dir():
+    if not args.folder.is_dir() or table.suffix != ".csv" or table.is_dir() or not table.parent.is_dir():
         print(f"course: REGRADE={args.folder} must be a folder, and CSV={table} a file .csv in one", file=sys.stderr)
         return EXIT_USAGE
     if args.seed is None:
@@ -165,4 +166,4 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    labs.command("course", main)

@@ -154,7 +154,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("folder", help="where to make it; must not exist")
     parser.add_argument("--labs", required=True, help="the labs of the term, with commas between them")
     parser.add_argument("--now", help="the labs whose folders it has; the others come later, with an update (update.py)")
-    parser.add_argument("--term", type=lambda text: int(text, 0), default=0, help="the term's seed; 0: the rules of this tree")
+    parser.add_argument("--term", type=labs.number, default=0, help="the term's seed; 0: the rules of this tree")
     args = parser.parse_args(argv)
     if not args.folder:
         print("course: RELEASE=folder says where to make the student's tree", file=sys.stderr)
@@ -162,6 +162,8 @@ def main(argv: list[str] | None = None) -> int:
     try:
         chosen = labs.chosen(args.labs)
         now = labs.chosen(args.now) if args.now else chosen
+        if other := [lab.name for lab in now if lab not in chosen]:
+            raise LabError(f"NOW={args.now}: {other[0]} is not in LABS={args.labs}, so the tree would have its solution")
         release(chosen, now, Path(args.folder).absolute(), args.term)
     except (LabError, regions.RegionError, ValueError) as error:
         print(f"course: {error}", file=sys.stderr)
@@ -172,4 +174,4 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    labs.command("course", main)

@@ -25,6 +25,7 @@ MEMORY = 1 << 40  # bytes of address space: the kernel's memory is mapped sparse
 ERRORS_MAX = 1 << 16  # bytes of the standard error
 ANSWER_MAX = 1 << 20  # bytes
 SANDBOX_MISSING = 3  # exit status of the child
+END_SECONDS = 10  # of this host, for a child that has said that it ends
 WAITS = 20  # a child may take so many times its limit of CPU seconds
 NUMBERS = re.compile(r"(?:[0-9a-f]{1,16} )*")  # an answer
 PAGE_FAULT = 14  # x86's number of the exception
@@ -160,9 +161,17 @@ class Child:
         line, _, self._rest = self._rest.partition(b"\n")
         return line.decode(errors="replace")
 
+    def _ended(self) -> int:
+        """The status of a child that ends, or has closed its pipe.  It is killed if it stays."""
+        try:
+            return self._process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self._process.wait()
+
     def _said(self) -> str:
         """The end of the child's standard error, as one line."""
-        self._process.wait()
+        self._ended()
         self._errors.seek(0)
         return " ".join(self._errors.read().decode(errors="replace").split())[-300:]
 
@@ -178,7 +187,7 @@ class Child:
         return f"{what}{called_by(where(self._program, places)) or ': in no function of the program'}"
 
     def _why_dead(self) -> str:
-        status = self._process.wait()
+        status = self._ended()
         if status == -signal.SIGXCPU:
             return ENDED_BY_LIMIT.format(self._cpu)
         if status == -signal.SIGKILL:

@@ -86,7 +86,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="course", description="Write the solution of a term.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--labs", required=True)
-    parser.add_argument("--term", type=lambda text: int(text, 0), default=0)
+    parser.add_argument("--term", type=labs.number, default=0)
     args = parser.parse_args(argv)
     try:
         for lab in labs.chosen(args.labs):
@@ -101,4 +101,4 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    labs.command("course", main)

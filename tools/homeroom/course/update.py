@@ -16,6 +16,7 @@ import io
 import re
 import sys
 import tarfile
+import zlib
 from pathlib import Path
 
 from homeroom.course import lab as labs
@@ -65,7 +66,7 @@ def read(path: Path) -> dict[str, bytes]:
     try:
         with tarfile.open(path) as tar:
             files = {member.name: tar.extractfile(member).read() for member in tar if member.isfile()}
-    except (OSError, tarfile.TarError, EOFError) as error:
+    except (OSError, tarfile.TarError, EOFError, zlib.error) as error:
         raise LabError(f"{path} is no update: {error}") from None
     for name in files:
         if not MEMBER.fullmatch(name):
@@ -113,7 +114,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("file", type=Path)
     parser.add_argument("--labs", help="make an update with these labs")
     parser.add_argument("--solved", help="and with the solutions of these")
-    parser.add_argument("--term", type=lambda text: int(text, 0), default=0, help="the term's seed")
+    parser.add_argument("--term", type=labs.number, default=0, help="the term's seed")
     args = parser.parse_args(argv)
     try:
         if args.labs is None:
@@ -129,4 +130,4 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    labs.command("update", main)
