@@ -253,17 +253,21 @@ def pset_aware_narrows_random_placement(t):
     with_memory = [g for g in inside if machine.nodes[g]]
     memory = machine.memory(inside)
     proc = [7, 8]
-    for policy, homes, charged in ((RANDOM, proc, RANDOM), (RANDOM_PROC, proc, RANDOM_PROC), (RANDOM_PROC, [], RANDOM)):
+    for policy, homes, charged, on in (
+        (RANDOM, proc, RANDOM, 1),
+        (RANDOM_PROC, proc, RANDOM_PROC, 2),
+        (RANDOM_PROC, [], RANDOM, 1 << drawn(t, 8, 31)),
+    ):
         own = proc if charged == RANDOM_PROC else machine.with_memory()
-        choice = Choice(machine, policy, home=8, proc=homes, pset=inside, aware=1)
+        choice = Choice(machine, policy, home=8, proc=homes, pset=inside, aware=on)
         for choice.bytes in (PAGE, memory - 1):
             when = f"for {choice.bytes} bytes, if the set {inside} has {memory}, and the homes of the process are {homes}"
-            choice.expect_among(t, with_memory, RANDOM_PSET, when)
+            choice.expect_among(t, with_memory, RANDOM_PSET, f"{when}; lgrp_mem_pset_aware is {on}")
         choice.bytes = memory
         choice.expect_among(t, own, charged, f"for as many bytes as the set {inside} has")
         choice.bytes, choice.aware = PAGE, 0
         choice.expect_among(t, own, charged, "if lgrp_mem_pset_aware is 0")
-        choice.pset, choice.aware = [], 1
+        choice.pset, choice.aware = [], on
         choice.expect_among(t, own, charged, "in the default set")
 
 
@@ -625,9 +629,10 @@ class Advice:
         self.t.expect(f"result of the last call {self.history()}", 0, -err)
 
     def check_pages(self):
-        """The policies of all blocks, and of pages around them."""
+        """The policies of all blocks, of pages around them, and of one whose number differs from theirs in a high bit."""
         n = len(self.table) * self.size
-        pages = [*(page for block in range(len(self.table)) for page in ends(block, self.size)), n, n + 1, 1 << 51, -1]
+        far = drawn(self.t, 0, n - 1) + (1 << drawn(self.t, 32, 63))
+        pages = [*(page for block in range(len(self.table)) for page in ends(block, self.size)), n, n + 1, far, -1]
         found = self.t.child.ask("policies", *((self.base + page) % (1 << 64) for page in pages))
         for page, policy in zip(pages, found, strict=True):
             expected = self.table[page // self.size] if 0 <= page < n else 0
@@ -785,6 +790,8 @@ def memory_of_ranges_is_charged_and_returned(t):
         advice.call_as(drawn(t, 0, 1))
         t.expect(f"result of the last call {advice.history()}", 0, -advice.advise_any())
         advice.check_memory()
+    advice.advise(0, 99, 0)
+    t.expect(f"bytes that are charged to each user {advice.history()}", [0, 0], advice.state().charged)
 
 
 def without_memory_nothing_changes(t):
