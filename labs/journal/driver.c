@@ -118,12 +118,20 @@ static void answer_writes(void)
     disk.record = false;
     disk.fail_after = -1;
     disk.fail_flush = 0;
+    disk.nbad = 0;
 }
 
 /* fail_flush: which flush of the next operation fails, from 1 on. */
 static void fail_flush(const uint64_t *arg, size_t n)
 {
     disk.fail_flush = (unsigned)arg[0];
+}
+
+/* bad_block: which block cannot be read or written in the next operation. */
+static void bad_block(const uint64_t *arg, size_t n)
+{
+    disk.bad = arg[0] * fs.spb;
+    disk.nbad = fs.spb;
 }
 
 /*
@@ -211,22 +219,12 @@ static void begin_transaction(void)
         jnl_stop(&h);
 }
 
-/*
- * commit: reads and writes that succeed, blocks of the disk that can be written; 0: all.  Answers the error, the next
- * block of the log, and the writes.
- */
+/* commit: reads and writes that succeed; 0: all.  Answers the error, the next block of the log, and the writes. */
 static void commit(const uint64_t *arg, size_t n)
 {
-    uint64_t sectors = disk.sectors;
-    int err;
-
     begin_transaction();
     record_writes(arg[0]);
-    if (arg[1] != 0)
-        disk.sectors = arg[1] * fs.spb;
-    err = jnl_commit_all(&fs);
-    disk.sectors = sectors;
-    sandbox_answer((uint64_t)-err);
+    sandbox_answer((uint64_t)-jnl_commit_all(&fs));
     sandbox_answer(j.head);
     answer_writes();
 }
@@ -289,6 +287,7 @@ const struct sandbox_op sandbox_ops[] = {
     {"write", write_block},
     {"read", read_blocks},
     {"fail_flush", fail_flush},
+    {"bad_block", bad_block},
     {"recover", recover},
     {"open", open_journal},
     {"change", change_block},

@@ -56,7 +56,7 @@ class Happened:
 class Disk:
     """A disk with a journal in pieces, an empty log, and random numbers for everything that a test does not set."""
 
-    def __init__(self, t, *, bsize=1024, blocks=None, ring=None, start=None, sequence=None, mixed=True):
+    def __init__(self, t, *, bsize=1024, blocks=None, ring=None, start=None, sequence=None):
         self.t, rng = t, t.random
         self.bsize, self.uuid = bsize, rng.randbytes(16)
         self.blocks = blocks or rng.randrange(260, 400)
@@ -66,8 +66,7 @@ class Disk:
         self.maxlen = ring + self.first
         self.spare = rng.randrange(1, 5)  # blocks of the journal's file behind those that the journal uses
         self.pieces = self._draw_pieces()
-        if mixed:
-            rng.shuffle(self.pieces)
+        rng.shuffle(self.pieces)
         self.places = [at + i for at, n in self.pieces for i in range(n)]  # of the file's blocks on the disk
         journal = set(self.places)
         self.free = [b for b in range(self.first_block, min(self.blocks, 4000)) if b not in journal]  # not of the journal
@@ -210,8 +209,10 @@ class Disk:
     def write_in_place(self, block, data):
         self.t.child.ask("write", block, *struct.unpack(f"<{self.bsize // 8}Q", data))
 
-    def recover(self, good_io=0, failing_memory=0, failing_flush=0):
+    def recover(self, good_io=0, failing_memory=0, failing_flush=0, bad_block=None):
         self.t.child.ask("fail_flush", failing_flush)
+        if bad_block is not None:
+            self.t.child.ask("bad_block", bad_block)
         answer = self.t.child.ask("recover", good_io, failing_memory)
         return Found(*answer[:6], [block - 1 if block else None for block in answer[6:]])
 
@@ -627,6 +628,17 @@ def replay_can_be_repeated(t):
         t.expect(f"the error if flush {flush} of the replay fails", EIO, found.error)
     t.expect("whether the superblock is written although the flush before it fails", False, d.places[0] in found.writes)
     d.expect_replay(send=False)
+    # one block is bad: a control block, the end of the log, a copy that is replayed, or its place
+    copies = d.replayed_copies()
+    left_out = {copy.data for done in d.happened for copy in done.copies} - {copy.data for copy in copies}
+    log = [place for place in d.places[d.start : d.pos + 1] if d.data[place] not in left_out]
+    for block in [*log, *(copy.block for copy in copies)]:
+        d.send()
+        found = d.recover(bad_block=block)
+        bad = f"if block {block} of the disk is bad ({d.name_of(d.data[block])}); {d.log()}"
+        found = (found.error, d.places[0] in found.writes)
+        t.expect(f"the error, and whether the superblock is written, {bad}", (EIO, False), found)
+        d.expect_replay(send=False)
 
 
 def memory_is_given_back(t):
@@ -692,10 +704,12 @@ class Writer(Disk):
         for block in blocks:
             self.wanted.pop(block, None)
 
-    def commit_all(self, good_io=0, good_blocks=0, failing_flush=0):
-        """Commit.  Returns the error, and the writes.  The disk fails after so many writes, from a block on, or at a flush."""
+    def commit_all(self, good_io=0, bad_block=None, failing_flush=0):
+        """Commit.  Returns the error, and the writes.  The disk fails after so many writes, at a block, or at a flush."""
         self.t.child.ask("fail_flush", failing_flush)
-        error, self.head, *writes = self.t.child.ask("commit", good_io, good_blocks)
+        if bad_block is not None:
+            self.t.child.ask("bad_block", bad_block)
+        error, self.head, *writes = self.t.child.ask("commit", good_io)
         return error, [block - 1 if block else None for block in writes]
 
     def expect_commit(self):
@@ -876,15 +890,17 @@ def failed_commit_has_not_happened(t):
         what = f"if {len(changed)} blocks are changed, and flush {flush} of the commit fails"
         t.expect(f"the error of the commit, {what}", EIO, error)
         t.expect(f"the number of blocks written into the log, {what}", logged, sum(block in log for block in writes))
-    # the end of the ring, which lies at the end of the disk, cannot be written, but its begin can, where the commit block is
-    w = Writer(t, start=-drawn(t, 2, 3), mixed=False)
+    # one block of the log cannot be written, but that of the commit block can
+    w = Writer(t)
     blocks = w.take(6)
     w.open()
     w.change(blocks)
-    error, _ = w.commit_all(good_blocks=w.places[w.maxlen - 1])
-    t.expect("the error of the commit, if one copy cannot be written", EIO, error)
+    error, _ = w.commit_all(bad_block=w.places[w.start + drawn(t, 0, 6)])
+    t.expect("the error of the commit, if one block of the log cannot be written", EIO, error)
     heads = [struct.unpack_from(">3I", w.read(place)) for place in w.places[w.first : w.maxlen]]
-    t.expect("whether there is a commit block, if one copy cannot be written", False, (MAGIC, COMMIT, w.next) in heads)
+    t.expect(
+        "whether there is a commit block, if one block of the log cannot be written", False, (MAGIC, COMMIT, w.next) in heads
+    )
 
 
 def checkpoint_knows_the_transactions(t):
@@ -1192,7 +1208,7 @@ def crc32(data, crc=MOST):
 class Checksummed(Writer):
     """A disk on which the part beyond commits, once."""
 
-    def commit_all(self, good_io=0, good_blocks=0, failing_flush=0):
+    def commit_all(self, good_io=0, failing_flush=0):
         self.t.child.ask("fail_flush", failing_flush)
         answer = self.t.child.ask("checksummed", good_io)
         self.t.expect("whether there is a function write_log_with_checksum()", True, answer != [])

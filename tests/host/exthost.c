@@ -177,6 +177,8 @@ int blk_rw(struct disk *d, enum blk_op op, uint64_t sector, void *buf, size_t le
         return -EIO;
     if (d->fail_after == 0)
         return -EIO;
+    if (sector < d->bad + d->nbad && d->bad < sector + len / SECTOR_SIZE)
+        return -EIO;
     if (d->fail_after > 0)
         d->fail_after--;
     if (op == BLK_READ) {

@@ -34,6 +34,8 @@ struct disk {
     size_t nlog;
     long fail_after;     /* reads and writes that still succeed; -1: all */
     unsigned fail_flush; /* the flush that fails: 1 is the next one; 0: none */
+    uint64_t bad,
+        nbad; /* the first of the sectors that cannot be read or written, and their number */
     uint64_t reads, writes, flushes;
 };
 

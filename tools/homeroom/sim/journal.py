@@ -198,7 +198,7 @@ class Journal(Simulator):
             before = self.read(self.child)
             title, freed = self.transaction(n)
             step = Step(title, self.picture(before))
-            head, *numbers = self.ask("commit", 0, 0)
+            head, *numbers = self.ask("commit", 0)
             writes = [number - 1 if number else None for number in numbers]
             after = self.read(self.child)
             self.states.append(dict(self.state))
