@@ -149,6 +149,7 @@ static void recover(const uint64_t *arg, size_t n)
     fs.n_replayed = 0;
     fs.reason[0] = 0;
     record_writes(arg[0]);
+    host_allocs = 0;
     host_alloc_fails = (unsigned)arg[1];
     err = jnl_recover(&fs, &replayed);
     host_alloc_fails = 0;

@@ -642,20 +642,24 @@ def replay_can_be_repeated(t):
 
 
 def memory_is_given_back(t):
-    d = Disk(t, blocks=60000)
-    blocks = d.take(5)
-    d.transaction(blocks[:3])
+    d = Disk(t, ring=270, blocks=60000, start=0)
+    blocks = d.take(250)
     d.begin()
-    for _ in range(4):
+    d.write(blocks[:124])
+    d.write(blocks[124:248])
+    d.commit()
+    d.begin()
+    d.revoke(blocks[:248])  # a replay that goes on without one of them is wrong
+    for _ in range(3):
         d.revoke(t.random.sample(range(5000, 60000), 252))
-    d.write(blocks[3:])
+    d.write(blocks[248:])
     d.commit()
     d.send()
     for one_in in range(1, 12):
         found = d.recover(failing_memory=one_in)
         t.expect(f"pieces of memory that are kept, if one allocation in {one_in} fails", 0, found.lost)
         if found.error == 0:
-            d.expect_blocks(d.result(), [], "after the replay")
+            d.expect_blocks(d.result(), [], f"after a replay without an error, when one allocation in {one_in} fails")
             d.send()
         else:
             t.expect("the error if there is no memory", ENOMEM, found.error)

@@ -12,16 +12,14 @@
 int host_spins_held;
 void (*host_before_write)(void);
 long host_kmem;
-unsigned host_alloc_fails;
+unsigned host_alloc_fails, host_allocs;
 bool host_quiet;
 char host_warning[256];
 
 /* ---- memory ---- */
 bool host_no_memory(void)
 {
-    static unsigned n;
-
-    return host_alloc_fails != 0 && ++n % host_alloc_fails == 0;
+    return host_alloc_fails != 0 && ++host_allocs % host_alloc_fails == 0;
 }
 
 struct kmem_cache {

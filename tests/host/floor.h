@@ -62,9 +62,9 @@ static inline void spin_unlock(struct spinlock *l)
 extern void (*host_before_write)(void);
 /* Called whenever a mutex is about to be taken; NULL: nothing is called. */
 extern void (*host_before_mutex)(void);
-/* Pieces of kmem in use; one of `host_fail_one_in` allocations fails (0: none). */
+/* Pieces of kmem in use; one in `host_alloc_fails` allocations fails (0: none), as `host_allocs` counts them. */
 extern long host_kmem;
-extern unsigned host_alloc_fails;
+extern unsigned host_alloc_fails, host_allocs;
 bool host_no_memory(void); /* whether this allocation fails */
 
 extern bool host_quiet;        /* suppresses warnings */
