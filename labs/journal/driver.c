@@ -211,6 +211,12 @@ static void forget_blocks(const uint64_t *arg, size_t n)
     sandbox_answer((uint64_t)-err);
 }
 
+/* unrevoke: the running transaction has no blocks to revoke. */
+static void drop_revoked_blocks(const uint64_t *arg, size_t n)
+{
+    j.running->nrevoked = 0;
+}
+
 /* Begins a transaction if none runs, which then has nothing to log. */
 static void begin_transaction(void)
 {
@@ -293,6 +299,7 @@ const struct sandbox_op sandbox_ops[] = {
     {"open", open_journal},
     {"change", change_block},
     {"forget", forget_blocks},
+    {"unrevoke", drop_revoked_blocks},
     {"commit", commit},
     {"checkpoint", checkpoint},
     {"checksummed", commit_checksummed},

@@ -871,8 +871,14 @@ def commit_block_stands_between_flushes(t):
     order = ["flush" if b is None else "commit block" if b == commit else "other blocks" for b in writes]
     steps = [step for i, step in enumerate(order) if i == 0 or order[i - 1] != step]
     t.expect("order of writes and flushes", ["other blocks", "flush", "commit block", "flush"], steps)
-    error, writes = w.commit_all()
-    t.expect("error and writes (None: a flush), if there is nothing to log", (0, [None]), (error, writes))
+    for freed in ([], blocks[:3]):
+        if freed:  # what the transaction has is freed, and nothing is to be revoked
+            w.forget(freed)
+            t.child.ask("unrevoke")
+        error, writes = w.commit_all()
+        what = f"error and writes (None: a flush), if there is nothing to log; {len(freed)} blocks are freed"
+        t.expect(what, (0, [None]), (error, writes))
+        w.gone = set()
     w.change(blocks[:2])
     w.expect_commit()
 
