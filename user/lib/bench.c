@@ -125,6 +125,8 @@ void bench_threads(int n, bench_work *work, bool bind)
     if (fp_arm() != 0)
         bench_die("nothing was measured");
     fp_disarm();
+    if (bind)
+        bind_self(0);
 #pragma omp parallel num_threads(n)
     {
         if (omp_get_num_threads() != n)
