@@ -505,6 +505,8 @@ static bool changed(int cpu)
     fpw_begin(cpu);
     fpw_write_lines(shared);
     fpw_end(cpu);
+    /* at the end, the last lines may still be in the write cache: the CPU has not asked for them yet */
+    own -= WRITE_CACHE;
     if (!fpw_about("stores", cpu, fpw_added.stores, FPW_LINES) ||
         !fpw_about("misses", cpu, misses(), 0) ||
         !fpw_waited(cpu, (own / fpw_given.stores - 1) * least - 4 * FPW_LINES * fpw_given.clock_ps,
