@@ -91,7 +91,7 @@ def test_ids_in_files(machine):
 def test_programs_at_once(machine, again):
     """user/test/t_fsrace.c: names, data, descriptors, pipes and polling, with 24 CPUs."""
     out = machine.check("/usr/test/t_fsrace", timeout=120)
-    assert "FAIL" not in out and out.count("PASS") == 11, out
+    assert "FAIL" not in out and out.count("PASS") == 12, out
 
 
 @TWO
