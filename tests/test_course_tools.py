@@ -200,6 +200,8 @@ def test_where_the_file_is_found(tmp_path):
         solution,
         ["b.c is graded as kernel/lgrp/home.c"],
     )
+    long = zipped(tmp_path / "e.zip", {"b" * 300 + ".c": right})
+    assert found(long) == (solution, [])
     (tmp_path / "d").mkdir()
     zipped(tmp_path / "d" / "home.zip", {"__MACOSX/home.c": other, "kernel/lgrp/home.c": right})
     assert found(tmp_path / "d") == (solution, [])

@@ -292,7 +292,7 @@ static void map_side_by_side(void)
         pthread_join(thread[i], NULL);
 }
 
-/* While other processes ask for more memory than there is, nobody else is refused a little. */
+/* A small request succeeds while other processes ask for more memory than there is. */
 static void refused_processes_refuse_no_others(void)
 {
     pid_t child[2];

@@ -17,6 +17,7 @@ from homeroom.course.lab import Lab
 
 FILES_MAX = 100000  # in a folder or .zip
 SEARCHED_MAX = 1000  # for marks
+NAME_MAX = 255  # bytes of a name on this host; a .zip may have longer ones
 Members = dict[str, Callable[[], BinaryIO]]  # by path: what opens it
 
 
@@ -77,7 +78,9 @@ def copied(lab: Lab, path: Path, folder: Path) -> tuple[list[Path], list[str]]:
             name = chosen(file, marks, there)
             if name is None:
                 continue
-            found.append((i, file, PurePosixPath(name).name, beginning(there[name])))
+            short = PurePosixPath(name).name
+            short = short if len(os.fsencode(short)) <= NAME_MAX else PurePosixPath(file).name
+            found.append((i, file, short, beginning(there[name])))
     except HandedError as error:
         notes.append(str(error))
     except Exception as error:  # a damaged .zip raises errors of many kinds

@@ -33,7 +33,7 @@ WALL_LIMIT = 3600  # seconds for one submission; all that it does has lower limi
 
 
 def students(folder: Path) -> dict[str, Path]:
-    """By the name of the student, without a suffix if all are different then: what was handed in."""
+    """By the name of the student: what was handed in.  The name has no suffix, unless two names would be equal."""
     there = [path for path in sorted(folder.iterdir()) if not handed.hidden(path.name)]
     students = {path.stem if path.is_file() else path.name: path for path in there}
     return students if len(students) == len(there) else {path.name: path for path in there}

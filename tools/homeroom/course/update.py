@@ -8,7 +8,7 @@ THEORY      A release has the skeletons of all labs of the term in the kernel, b
             The archive is a tar file with labs/NAME/... and solved/REGION.
 USAGE       make course UPDATE=placement.tar.gz LABS=placement [SOLVED=home] TERM_SEED=7
             make update FILE=placement.tar.gz, in a student's tree
-EXIT STATUS 0 done   1 nothing was written, one line says why
+EXIT STATUS 0 done   1 nothing was written, one line says why   3 stopped by a key, or an error of this host
 """
 
 import argparse
