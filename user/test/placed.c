@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, PASSES = 8, LGROUPS = 64 };
+enum { PAGE = 4096, PASSES = 32, LGROUPS = 64 };
 
 static void show_lgroups(char *p, size_t pages)
 {
