@@ -738,12 +738,12 @@ STRAY = 0.02  # the greatest share that is where it should not be
 def programs_use_the_memory_of_their_boards(t):
     seed = drawn(t, 1, 1 << 30)
     for machine, cpus in (("v880", 8), ("sf3800", 8), ("sf6800", 24)):
-        run = t.kernel.boot(machine, f"memcopy -t {cpus} -P {24 * cpus} -i 60", seed)
+        run = t.kernel.boot(machine, f"memcopy -t {cpus} -P {24 * cpus} -i 180", seed)
         t.expect_own_memory(f"{cpus} threads on the machine {machine}", run)
 
 
 def so_they_do_on_18_boards(t):
-    run = t.kernel.boot("sf15k", "memcopy -t 72 -P 1728 -i 90", drawn(t, 1, 1 << 30))
+    run = t.kernel.boot("sf15k", "memcopy -t 72 -P 1728 -i 240", drawn(t, 1, 1 << 30))
     t.expect_own_memory("72 threads on the machine sf15k", run)
 
 
