@@ -277,10 +277,10 @@ def affinity_beats_hysteresis(t):
 
 
 def four_threads_on_each_of_six_boards(t):
-    run = t.kernel.boot("sf6800", "memcopy -t 24 -P 576 -i 60", drawn(t, 1, 1 << 30))
+    run = t.kernel.boot("sf6800", "memcopy -t 24 -P 576 -i 180", drawn(t, 1, 1 << 30))
     t.expect_own_memory("24 threads", run)
 
 
 def four_threads_on_each_of_18_boards(t):
-    run = t.kernel.boot("sf15k", "memcopy -t 72 -P 1728 -i 90", drawn(t, 1, 1 << 30))
+    run = t.kernel.boot("sf15k", "memcopy -t 72 -P 1728 -i 180", drawn(t, 1, 1 << 30))
     t.expect_own_memory("72 threads", run)

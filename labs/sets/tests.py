@@ -993,7 +993,7 @@ PHASE = 10  # the least number of interrupts of a disk one after the other: fewe
 
 def programs_stay_in_their_set(t):
     cpus = sorted(t.random.sample(range(1, 8), 3))
-    command = f"psrset -c {' '.join(map(str, cpus))} && psrset -e 1 memcopy -t 8 -P 192 -i 60"
+    command = f"psrset -c {' '.join(map(str, cpus))} && psrset -e 1 memcopy -t 8 -P 192 -i 180"
     run = t.kernel.boot("sf3800", command, drawn(t, 1, 1 << 30))
     work = [sum(row) for row in run.access]
     inside = sum(work[cpu] for cpu in cpus)
