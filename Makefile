@@ -278,7 +278,8 @@ skeleton: ## LAB=name: put what a student begins with into the kernel's files
 	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.course.skeleton "$$LAB"
 
 # The tools of make course with their options, by the variable that is given.
-COURSE_DOES  = $(or $(firstword $(filter SOLUTION UPDATE AUTOGRADER REGRADE SIMILAR,$(GIVEN))),RELEASE)
+COURSE_GIVEN = $(filter RELEASE SOLUTION UPDATE AUTOGRADER REGRADE SIMILAR,$(GIVEN))
+COURSE_DOES  = $(if $(word 2,$(COURSE_GIVEN)),$(error make course does one thing: give one of $(COURSE_GIVEN)),$(or $(COURSE_GIVEN),RELEASE))
 OF_TERM      = $${TERM_SEED:+--term "$$TERM_SEED"}
 OF_SEED      = $${SEED:+--seed "$$SEED"}
 course_RELEASE    = release "$$RELEASE" --labs "$$LABS" $${NOW:+--now "$$NOW"} $(OF_TERM)

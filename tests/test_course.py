@@ -192,6 +192,18 @@ def test_a_file_that_is_no_update(data, said, tmp_path, capsys):
     assert said in capsys.readouterr().err
 
 
+def test_update_without_a_file(capsys):
+    assert update.main([""]) == 2
+    assert "FILE=archive says which" in capsys.readouterr().err
+
+
+def test_make_course_does_one_thing(tmp_path):
+    command = ["make", "course", f"RELEASE={tmp_path}/a", f"SOLUTION={tmp_path}/b", "LABS=home"]
+    done = subprocess.run(command, cwd=TOP, capture_output=True, text=True)
+    assert done.returncode == 2 and "give one of RELEASE SOLUTION" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_an_update_with_names_outside_labs_is_refused(tmp_path, capsys):
     path = tmp_path / "odd.tar.gz"
     for name in ("labs/../kernel/main.c", "/etc/passwd", "kernel/lgrp/home.c", "labs/home"):

@@ -360,11 +360,15 @@ def test_the_questions_of_each_handout_are_found():
         (["{tmp}/a.zip", "--lab", "odd"], "no such lab"),
         (["{tmp}/a", "--lab", "home"], ".zip"),
         (["{tmp}/a.zip", "--lab", "home"], "SEED="),
+        (["{tmp}/old.zip", "--lab", "home", "--seed", "9"], "a new file"),
     ],
 )
 def test_what_the_archive_refuses(words, said, tmp_path, capsys):
+    kept = tmp_path / "old.zip"
+    kept.write_text("kept")
     assert autograder.main([word.format(tmp=tmp_path) for word in words]) == 2
-    assert said in capsys.readouterr().err and not list(tmp_path.iterdir())
+    assert said in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == [kept] and kept.read_text() == "kept"
 
 
 # ---- a class -----------------------------------------------------------------------------------

@@ -69,8 +69,8 @@ def main(argv: list[str] | None = None) -> int:
     if args.lab not in labs.names():
         print(f"course: LAB={args.lab}: there is no such lab; there are: {', '.join(labs.names())}", file=sys.stderr)
         return 2
-    if args.archive.suffix != ".zip" or not args.archive.parent.is_dir():
-        print(f"course: AUTOGRADER={args.archive} must be a file .zip in a folder that exists", file=sys.stderr)
+    if args.archive.suffix != ".zip" or not args.archive.parent.is_dir() or args.archive.exists():
+        print(f"course: AUTOGRADER={args.archive} must be a new file .zip in a folder that exists", file=sys.stderr)
         return 2
     if args.seed is None:
         print("course: SEED= is missing, of the numbers in the tests: choose one that students do not know", file=sys.stderr)

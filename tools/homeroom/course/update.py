@@ -8,7 +8,7 @@ THEORY      A release has the skeletons of all labs of the term in the kernel, b
             The archive is a tar file with labs/NAME/... and solved/REGION.
 USAGE       make course UPDATE=placement.tar.gz LABS=placement [SOLVED=home] TERM_SEED=7
             make update FILE=placement.tar.gz, in a student's tree
-EXIT STATUS 0 done   1 nothing was written, one line says why   3 stopped by a key, or an error of this host
+EXIT STATUS 0 done   1 nothing was written, one line says why   2 wrong usage   3 stopped by a key, or an error of this host
 """
 
 import argparse
@@ -111,17 +111,20 @@ def applied(files: dict[str, bytes]) -> None:
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="update", description="Make an update of a student's tree, or add one to this tree.")
-    parser.add_argument("file", type=Path)
+    parser.add_argument("file")
     parser.add_argument("--labs", help="make an update with these labs")
     parser.add_argument("--solved", help="and with the solutions of these")
     parser.add_argument("--term", type=labs.number, default=0, help="the term's seed")
     args = parser.parse_args(argv)
+    if not args.file:
+        print("update: FILE=archive says which update", file=sys.stderr)
+        return 2
     try:
         if args.labs is None:
-            applied(read(args.file))
+            applied(read(Path(args.file)))
         else:
             solved = labs.chosen(args.solved) if args.solved else []
-            written(args.file, made(labs.chosen(args.labs), solved, args.term))
+            written(Path(args.file), made(labs.chosen(args.labs), solved, args.term))
             print(f"{args.file}: {args.labs}" + (f", and the solutions of {args.solved}" if solved else ""))
     except (LabError, regions.RegionError, ValueError) as error:
         print(f"update: {error}", file=sys.stderr)
