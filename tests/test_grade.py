@@ -102,7 +102,7 @@ def sampled_rows():
 @pytest.mark.parametrize("row", sampled_rows())
 def test_a_row_of_the_proof_holds(row):
     result = proof.graded(row, 1)
-    assert row.holds(result), f"wanted: {row.wanted}; found: {result}"
+    assert row.holds(result), f"wanted: {row.wanted}; found: {result}\n{result.said}"
 
 
 # ---- cheats ------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from homeroom.course import experiment, grade, solution, term
@@ -41,6 +41,7 @@ KEPT = TOP / "build/labs-proof"
 class Result:
     points: int
     failed: frozenset[str]  # tests; without those beyond, which count as open
+    said: str = field(default="", compare=False)  # what the grader said of these
 
     def __str__(self) -> str:
         return f"{self.points} points" + (f", fails {', '.join(sorted(self.failed))}" if self.failed else "")
@@ -91,8 +92,9 @@ def graded(row: Row, seed: int) -> Result:
     if status > 1:
         raise LabError(f"{row.lab.name}, {row.name}: not graded")
     tests = json.loads((TOP / "build/grade" / row.lab.name / "results.json").read_text())["tests"]
-    failed = frozenset(test["number"] for test in tests if test["status"] == "failed" and test["max_score"])
-    return Result(sum(test["score"] for test in tests), failed)
+    failed = [test for test in tests if test["status"] == "failed" and test["max_score"]]
+    said = "".join(f"  {test['number']}:\n{test['output']}\n" for test in failed)
+    return Result(sum(test["score"] for test in tests), frozenset(test["number"] for test in failed), said)
 
 
 def tree_hash() -> str:
@@ -123,7 +125,7 @@ def main(argv: list[str] | None = None) -> int:
                             file.write(f"{key}\n")
                     else:
                         deviations += 1
-                        print(f"{key}: wanted {row.wanted}; found {result}", flush=True)
+                        print(f"{key}: wanted {row.wanted}; found {result}\n{result.said}", flush=True)
                         continue
                 print(f"{key}: {row.wanted}", flush=True)
     except LabError as error:
