@@ -132,6 +132,19 @@ class Booted:
             name: int(value, 0) for name, value in rows if name.startswith(prefix) and re.fullmatch(r"-?(0x)?[0-9a-f]+", value)
         }
 
+    def free_kib(self) -> int:
+        """The free memory of the machine."""
+        return int(re.search(r"MemFree: +(\d+)", self.check("cat /proc/meminfo"))[1])
+
+    def expect_free(self, before: int, margin: int) -> None:
+        """Wait until memory is free as before, but for `margin` KiB; fail if it is not after 10 seconds of the guest."""
+        for _ in range(100):
+            if self.free_kib() > before - margin:
+                return
+            self.check("sleep 0.1")
+        seen = self.check("cat /proc/meminfo; kstat -p -m mem; ps -o pid,user,stat,comm; df /tmp")
+        raise AssertionError(f"less memory is free than {before} - {margin} KiB:\n{seen}")
+
     def type(self, text: str) -> None:
         """Type on the console; \\n is Enter, \\x03 Ctrl-C."""
         self.guest.send(text.replace("\n", "\r").encode())

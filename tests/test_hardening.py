@@ -14,26 +14,13 @@ pytestmark = pytest.mark.core
 MARGIN_KIB = 4096  # caches may have grown by so much
 
 
-def free_kib(machine):
-    return int(re.search(r"MemFree: +(\d+)", machine.check("cat /proc/meminfo"))[1])
-
-
-def comes_back(machine, before):
-    """Whether memory is free as before, within 10 seconds after the end of the last process; caches may have grown."""
-    for _ in range(100):
-        if free_kib(machine) > before - MARGIN_KIB:
-            return True
-        machine.check("sleep 0.1")
-    return False
-
-
 def fuzz(machine, calls, jobs, timeout):
     fill = f"/usr/test/sysfuzz -s 1 -n {calls // 2} -j {jobs} && rm -rf /tmp/sysfuzz.* && sleep 1"
     machine.check(fill, timeout=timeout)  # caches grow when more objects are in use than ever before
-    before = free_kib(machine)
+    before = machine.free_kib()
     text = machine.check(f"/usr/test/sysfuzz -n {calls} -j {jobs} && rm -rf /tmp/sysfuzz.* && sleep 1", timeout=timeout)
     assert int(re.search(r"(\d+) calls made", text)[1]) >= calls
-    assert comes_back(machine, before), text
+    machine.expect_free(before, MARGIN_KIB)
     assert machine.check("echo alive") == "alive\n"
 
 
@@ -55,7 +42,7 @@ def test_fork_bomb(machine):
         exec 3< /tmp/said; read many <&3; echo $many\n"""  # it has met the limit
     end = "kill $bomb; wait; cat <&3; exec 3<&-; rm /tmp/said; sleep 1\n"
     machine.check(start + end, timeout=90)  # once before the measurement, to fill caches
-    before = free_kib(machine)
+    before = machine.free_kib()
     text = machine.check(
         start
         + """sh -c 'echo root works; ls / | wc -l >/dev/null; su nobody -s /bin/sh -c "echo others too"'\n"""
@@ -67,7 +54,7 @@ def test_fork_bomb(machine):
         assert words in text
     forks, refused, other = map(int, re.search(r"(\d+) forks, (\d+) refused, (\d+) other", text).groups())
     assert forks > 10 and refused > 0 and other == 0
-    assert comes_back(machine, before), text
+    machine.expect_free(before, MARGIN_KIB)
 
 
 @pytest.mark.long

@@ -19,10 +19,6 @@ ROOT_WORKS = """sh -c 'ls / | wc -l > /dev/null' && dd if=/dev/zero of=/tmp/root
     test $(wc -c < /tmp/roots) = 65536 && rm /tmp/roots && echo root works"""
 
 
-def free_kib(machine):
-    return int(re.search(r"MemFree: +(\d+)", machine.check("cat /proc/meminfo"))[1])
-
-
 def test_root_may_have_a_password(boot, tmp_path):
     """Without a password for root, su asks for none (docs/userland.md); with one in /etc/shadow it does."""
     (tmp_path / "etc").mkdir()
@@ -38,7 +34,7 @@ def test_root_may_have_a_password(boot, tmp_path):
 @pytest.mark.parametrize("processes", [KINDS, 100])
 def test_one_user_cannot_take_everything(machine, processes):
     """First one process for each kind of object, then many for all kinds at the same time."""
-    before = free_kib(machine)
+    before = machine.free_kib()
     text = machine.check(
         f"""mkfifo /root/said; su student -c 'exec /usr/test/hoard {processes}' > /root/said & hoard=$!
         while read line; do echo "$line"; test "$line" = full && break; done < /root/said
@@ -49,4 +45,4 @@ def test_one_user_cannot_take_everything(machine, processes):
     assert len(took) == processes
     assert "root works" in text
     assert sum(map(int, took)) > 1000, text
-    assert free_kib(machine) > before - MARGIN_KIB
+    machine.expect_free(before, MARGIN_KIB)  # the processes that it has left end one after the other
