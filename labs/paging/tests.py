@@ -773,7 +773,7 @@ KIB, MIB = 1 << 10, 1 << 20
 DISK = 64 * MIB  # bytes of an empty disk
 HELD = 12 * MIB  # memory of a program that sleeps
 CLUSTER = 128 * KIB  # maxphys, by default
-BYTES_A_SECOND = 4_000_000  # of a disk that is slower than any writer
+BYTES_A_SECOND = 1_000_000  # of a disk that is slower than any writer, also on a busy host
 # So that the disk gets what pageout and the writers give it.
 ONE_BY_ONE = "set disk_sched=0; set disk_coalesce=0; set dopageflush=0; set doiflush=0"
 
@@ -827,7 +827,7 @@ def writers_of_a_machine(t):
 
     pages = CLUSTER // PAGE * drawn(t, 5, 9)
     pacing = f"echo ufs_WRITES/W 0 | mdb -kw && chdev -l sys0 -a maxpout={maxpout} -a minpout={minpout}"
-    command = " && ".join([write("vda", "4k", pages), write("vdb", "64k", 64), pacing, write("vdc", "64k", 64)])
+    command = " && ".join([write("vda", "4k", pages), write("vdb", "64k", 32), pacing, write("vdc", "64k", 32)])
     run = t.kernel.boot(
         "sf280r",
         command,
@@ -842,7 +842,7 @@ def writers_of_a_machine(t):
     marks = {1: (high, low * part // 100, f"ufs_HW={high}, ufs_LW={low}")}
     marks[2] = (PAGE * maxpout - 1, PAGE * (minpout * part // 100), f"maxpout={maxpout}, minpout={minpout}")
     for disk, (most, least, names) in marks.items():
-        t.expect(f"bytes that were written with {names}", 4 * MIB, sum(sizes(run, disk, "write")))
+        t.expect(f"bytes that were written with {names}", 2 * MIB, sum(sizes(run, disk, "write")))
         greatest, resumed = in_flight(run, disk, most)
         right = CLUSTER * (most // CLUSTER + 1)
         wanted = f"at most {right}, and more than {right - 2 * CLUSTER}"
