@@ -743,7 +743,7 @@ def programs_use_the_memory_of_their_boards(t):
 
 
 def so_they_do_on_18_boards(t):
-    run = t.kernel.boot("sf15k", "memcopy -t 72 -P 1728 -i 240", drawn(t, 1, 1 << 30))
+    run = t.kernel.boot("sf15k", "memcopy -t 72 -P 1728 -i 180", drawn(t, 1, 1 << 30))
     t.expect_own_memory("72 threads on the machine sf15k", run)
 
 
