@@ -14,6 +14,7 @@
 #                         times of computing, and with 64 MiB of memory
 #             SET='disk_sched=2'  more /etc/system settings, for these three
 #             SEEDS=3 ROWS='stream ddt' STORE=1  experiment-beside; STORE=1 stores Linux's figures in the project
+#             ROWS='map protect'  contention: these rows, and no page
 #             WINDOW=10  experiment-psrset: seconds that are counted in each step
 # SEE ALSO    docs/experiments.md, tools/experiments/paper.toml (the rows), tools/experiments/Snakefile
 
@@ -56,6 +57,11 @@ experiment-beside: deps ## the same work on Homeroom and on Linux: writes docs/r
 	+@[ ! -s build/peer/modules.cpio ] || $(MAKE) $(QUIET) peer
 	$(call build,$(ISO) $(UONDISK) $(REFDISK))
 	@$(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.experiments.beside
+# Only the standard library of Python is needed.
+.PHONY: contention
+contention: deps ## threads that contend in the kernel, on Homeroom and on Linux: writes docs/results/contention.md
+	$(call build,$(ISO) peer)
+	@$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.experiments.contention
 .PHONY: experiment-fabric
 experiment-fabric: deps ## measure each latency and rate of the model, and compare with its parameters: docs/fireplane.md
 	$(call build,$(ISO) $(FIREPLANE))

@@ -17,6 +17,7 @@ THEORY      Both systems boot in QEMU and run the same static programs.  tools/e
             exist.  Without Linux's kernel, the page shows the figures of tools/experiments/beside-linux.json (written
             with STORE=1), and marks them.
             Times are those of the guest.  A disk with scale=N is N times as fast as its model.
+            A line of each row says which share of its time the host gave QEMU a processor (patience.py): host.ROW.got.
             A kernel that calibrates its clock on a busy host may get a wrong result, and then all its times are wrong.
             So each run prints its uptime before and after its command, and fails if the difference does not agree
             with the host's clock.
@@ -28,6 +29,7 @@ SEE ALSO    docs/experiments.md, docs/peer.md, user/bench/beside.c, fsio.c, late
 
 import datetime
 import hashlib
+import itertools
 import json
 import os
 import random
@@ -43,6 +45,7 @@ from pathlib import Path
 from homeroom import guest, machine, peer
 from homeroom.experiments import ddt, run, storage
 from homeroom.machine import TOP, MachineError
+from homeroom.patience import kept_waiting
 
 DEFINITION = TOP / "tools/experiments/beside.toml"
 STORED = TOP / "tools/experiments/beside-linux.json"
@@ -233,19 +236,32 @@ def boot(one: Run, system: str, seed: int, disks: dict, folder: Path) -> tuple[g
     else:
         options.system = "; ".join(filter(None, ("set disk_depth=1" if described else "", one.system))) or None
         started = guest.Guest(chosen, options)
-    seen: list[float] = []  # the host's time at which each of the two lines came
+    samples: list[tuple[float, float]] = []  # for each result line: the host's time, and how long QEMU has been kept waiting
 
     def watch(_: bytes) -> None:
-        seen.extend([time.monotonic()] * (started.console.count(b"bench=system ") - len(seen)))
+        if new := len(re.findall(rb"^result: ", started.console, re.M)) - len(samples):
+            samples.extend([(time.monotonic(), kept_waiting(started.pid))] * new)
 
     started.on_console = watch
     try:
         outcome = started.start().wait(one.timeout)
     finally:
         started.close()
+    text = started.text()
     if outcome.status == 0:
-        check_clock(parse(started.text()), seen)
-    return outcome, started.text()
+        seen = list(zip(re.findall(r"^result: .*", text, re.M), samples, strict=True))
+        check_clock(parse(text), [when for line, (when, _) in seen if " bench=system " in line])
+        text += "".join(host_lines(seen))
+    return outcome, text
+
+
+def host_lines(seen: list[tuple[str, tuple[float, float]]]) -> list[str]:
+    """A result line of the host for each row: the share of the time since the last line that QEMU was not kept waiting."""
+    lines = []
+    for (_, (began, before)), (line, (ended, after)) in itertools.pairwise(seen):
+        if (row := re.search(r" row=(\S+)", line)) and ended - began > after - before >= 0:
+            lines.append(f"result: bench=host row={row[1]} got={1 - (after - before) / (ended - began):.3f}\n")
+    return lines
 
 
 def check_clock(values: dict[str, str], seen: list[float]) -> None:
@@ -434,6 +450,20 @@ def plot(part: Part, results: dict, folder: Path) -> Path | None:
     return path
 
 
+def sources(systems: dict[str, list[Result]]) -> list[str]:
+    """A line for each system that was measured: kernel, date, load of the host."""
+    lines = []
+    for system, found in systems.items():
+        if found:
+            dates = sorted({d for r in found for d in r.dates})
+            kernels = ", ".join(sorted({k for r in found for k in r.kernels}))
+            when = f"{dates[0]}{f' to {dates[-1]}' if len(dates) > 1 else ''}"
+            loads = [load for r in found for load in r.loads]
+            busy = f"{min(loads):.1f} to {max(loads):.1f}" if loads else "not recorded"
+            lines.append(f"- {SYSTEMS[system]}: {kernels}, measured on {when}; load of the host: {busy}.")
+    return lines
+
+
 def page(parts: list[Part], results: dict, quick: bool, seeds: int, faults: list[str], figures: dict[str, str]) -> str:
     """The text of the page.  `faults`: sentences about failed runs; `figures`: the name of each part's plot."""
     measured = [r for r in results.values() if r is not None]
@@ -449,14 +479,7 @@ def page(parts: list[Part], results: dict, quick: bool, seeds: int, faults: list
         "",
     ]
     lines += [f"Seeds: {seeds}. Each figure is the median; brackets show the smallest and the largest of several.", ""]
-    for system, found in systems.items():
-        if found:
-            dates = sorted({d for r in found for d in r.dates})
-            kernels = ", ".join(sorted({k for r in found for k in r.kernels}))
-            when = f"{dates[0]}{f' to {dates[-1]}' if len(dates) > 1 else ''}"
-            loads = [load for r in found for load in r.loads]
-            busy = f"{min(loads):.1f} to {max(loads):.1f}" if loads else "not recorded"
-            lines.append(f"- {SYSTEMS[system]}: {kernels}, measured on {when}; load of the host: {busy}.")
+    lines += sources(systems)
     if any(r.stored for r in measured):
         lines.append("- A figure with * is stored: it was measured on the date of Linux's line, not in this run.")
     lines.append("")
