@@ -25,9 +25,9 @@
 #include "stat/panic.h"
 #include "uapi/homeroom.h"
 
-struct mutex cpu_lock = {.lock = SPINLOCK_INIT(RANK_CV),
-                         .waiters = LIST_INIT(cpu_lock.waiters),
-                         .rank = SLEEP_CPU_STATE};
+struct mutex cpu_lock = {{.lock = SPINLOCK_INIT(RANK_CV),
+                          .waiters = LIST_INIT(cpu_lock.l.waiters),
+                          .rank = SLEEP_CPU_STATE}};
 
 bool disp_cpu_online(const struct cpu *c)
 {

@@ -21,8 +21,8 @@ enum { AT_RBP = 4, AT_RIP = 6, MOST = 2000 /* threads: the list may be broken */
 static void print_sleeping_thread(const struct thread *t)
 {
     const uint64_t *saved = (const uint64_t *)t->ksp;
-    const struct mutex *m = t->blocked_on;
-    const struct thread *owner = m != NULL ? (const struct thread *)(m->owner & ~1ul) : NULL;
+    const struct sleeplock *l = t->blocked_on;
+    const struct thread *owner = l != NULL ? lock_writer(l->word) : NULL;
 
     kprintf("thread %u %s waits for %s%s%s", t->tid, t->name,
             t->wait_what != NULL ? t->wait_what : "its start", owner != NULL ? "; held by " : "",

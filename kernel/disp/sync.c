@@ -3,15 +3,24 @@
  * sync.c - mutexes, reader-writer locks and condition variables: see sync.h.
  *
  * THEORY      A thread that must wait puts a struct waiter, on its own stack, on the list of the object and
- *             sleeps.  Locks are handed over: the thread that releases a lock makes the first waiter the
- *             owner before it wakes the waiter up.  So no other thread can take the lock in between, and a
- *             thread that wakes up always has the lock.
+ *             sleeps.
+ *             A mutex is a reader-writer lock that is only taken for writing.  One word (struct sleeplock) has the
+ *             writer or the number of readers, and flags.
+ *             Whoever releases a lock wakes up the first waiter, but does not give it the lock: until the waiter
+ *             runs, any running thread may take the lock.  A lock that is handed over stays unused for the
+ *             thousands of instructions until the waiter runs.  Then all threads that need the lock often queue,
+ *             and each use of it costs a switch of threads (a *convoy*).
+ *             The first waiter, once awake, spins as long as the holder runs.  So the others need not wake it
+ *             again (LOCK_AWAKE), and use the lock at full speed meanwhile.  After PASSED_NS it asks for the lock
+ *             (LOCK_HAND): the next release hands it over.  So no waiter waits for ever.
  *             A wake-up sets `woken`, under the lock of the list, before it calls thread_wake().  The sleeper
  *             reads `woken` under its own thread lock before it sleeps, so a wake-up that comes early is not
  *             lost.
- * INVARIANTS  I1  a waiter is on a list iff it is not woken
- *             I2  the owner word of a mutex has bit 0 set iff its list is not empty (under m->lock)
- *             I3  the word of a rwlock has RW_WAIT set iff its list is not empty (under rw->lock)
+ * INVARIANTS  I1  a waiter for a condition is on a list iff it is not woken; a waiter for a lock is on the list
+ *                 until it holds the lock
+ *             I2  the word of a lock has LOCK_WAIT set iff its list is not empty (under l->lock)
+ *             I3  a free lock has no LOCK_HAND, and its first waiters are awake: woken, and about to claim it
+ *             I4  t->n_contended is the number of locks that t holds for writing whose word has LOCK_WAIT
  * LOCKING     each object's own lock (RANK_CV), then thread locks
  */
 #include "disp/sync.h"
@@ -21,7 +30,10 @@
 #include "stat/cpustat.h"
 #include "stat/panic.h"
 
-enum { SPIN_MAX = 64, RW_WRITER = 1, RW_WAIT = 2, RW_READER = 4 };
+enum {
+    SPIN_NS = 10000,    /* about the cost of a sleep and a wake-up */
+    PASSED_NS = 4000000 /* how long others may pass a waiter that is awake, as in Linux's rwsems */
+};
 enum lock_kind { LOCK_MUTEX, LOCK_READER, LOCK_WRITER }; /* values in the trace */
 
 struct waiter {
@@ -29,7 +41,8 @@ struct waiter {
     struct thread *t;
     _Atomic bool woken;
     _Atomic bool timed_out;
-    bool write; /* rwlock: the thread waits to write */
+    bool write;         /* a lock: the thread waits to write */
+    _Atomic bool given; /* a lock: the waiter holds it, and is off the list */
     struct timer timer;
 };
 
@@ -38,12 +51,13 @@ static void waiter_init(struct waiter *w)
     w->t = curthread;
     w->woken = false;
     w->timed_out = false;
+    w->given = false;
     w->timer = (struct timer){0};
 }
 
 /*
- * Marks `w`, which is already off its list, as woken, and wakes up its thread.  The caller holds the lock of
- * the list: see wait_for_waker().
+ * Marks `w` as woken, and wakes up its thread.  The caller holds the lock of the list.  The waiter takes that lock
+ * before it returns: so `w`, which is on its stack, and the object exist until then.
  */
 static void waiter_wake(struct waiter *w)
 {
@@ -70,27 +84,6 @@ static void waiter_sleep(struct waiter *w, bool sig)
         t->state = TS_SLEEP;
         swtch();
     }
-}
-
-/* waiter_sleep() for lock `lock` named `name`, with trace events before and after. */
-static void sleep_for_lock(struct waiter *w, enum lock_kind kind, void *lock, const char *name)
-{
-    uint64_t begin;
-
-    TRACE(LOCK, kind, (uintptr_t)lock, trace_name(name));
-    begin = rdtsc();
-    waiter_sleep(w, false);
-    TRACE(LOCKED, kind, (uintptr_t)lock, tsc_to_ns(rdtsc() - begin));
-}
-
-/*
- * The waker uses the waiter, which is on our stack, and the object until it releases the list's lock `l`.  So
- * this thread must not return before that: the return destroys the waiter, and the caller may free the object.
- */
-static void wait_for_waker(struct spinlock *l)
-{
-    spin_lock(l);
-    spin_unlock(l);
 }
 
 static void waiter_timeout(struct timer *tm)
@@ -172,270 +165,363 @@ static inline void record_held_lock(const void *what, enum sleeprank rank)
 }
 #endif
 
-/* ---- mutex ---- */
+/* ---- locks ---- */
 
-void mutex_init(struct mutex *m, enum sleeprank rank)
+static void lock_init(struct sleeplock *l, enum sleeprank rank)
 {
-    m->owner = 0;
-    spin_init(&m->lock, RANK_CV);
-    list_init(&m->waiters);
-    m->rank = rank;
+    l->word = 0;
+    spin_init(&l->lock, RANK_CV);
+    list_init(&l->waiters);
+    l->rank = rank;
+}
+
+static inline bool is_free(uintptr_t word)
+{
+    return word < LOCK_READ;
 }
 
 /*
- * Lends priority `pri` to the owner of `m`, whose lock is held.  If the owner sleeps for another
- * mutex, lends the priority to the owner of that mutex, too, and so on along the chain.
- * While m->lock is held and the list of waiters of m is not empty, the owner cannot release m.
- * While the owner's thread lock is held, the owner cannot wake up, so the mutex that it sleeps for
- * exists.  The lock of that mutex is only tried (spin_trylock), because that lock comes before
- * thread locks in the lock order.  If the lock is taken, its holder is about to change the chain.
+ * May a lock with this word be free soon?  A writer that does not run on a CPU keeps it for long.  Nothing is known
+ * of readers: a waiter has patience with them until it asks for the lock.
  */
-static void lend_priority(struct mutex *m, int pri)
+static inline bool worth_spinning(uintptr_t word)
 {
-    struct mutex *first = m;
+    const struct thread *o = lock_writer(word);
 
-    for (int depth = 0; depth < 8 && m != NULL; depth++) {
-        struct thread *o = (struct thread *)(m->owner & ~1ul);
-        struct mutex *next;
-
-        spin_lock(&o->lock);
-        if (o->pri >= pri) {
-            next = NULL;
-        } else {
-            thread_inherit(o, pri);
-            next = o->state == TS_SLEEP ? o->blocked_on : NULL;
-            if (next != NULL && !spin_trylock(&next->lock))
-                next = NULL;
-        }
-        spin_unlock(&o->lock);
-        if (m != first)
-            spin_unlock(&m->lock);
-        m = next;
-    }
-    if (m != NULL && m != first)
-        spin_unlock(&m->lock);
+    return o != NULL ? o->state == TS_ONPROC : (word & LOCK_HAND) == 0;
 }
 
-/* Takes `m` if it is free by now; otherwise sleeps until curthread owns it. */
-static void mutex_sleep(struct mutex *m)
+/*
+ * May a thread enter a lock with this word?  @awake: it is one of the first waiters.  Others must not join
+ * readers for which a thread waits, else a writer could wait for ever; nor enter if a waiter has asked for the lock.
+ */
+static inline bool may_enter(uintptr_t word, bool write, bool awake)
 {
-    struct thread *t = curthread, *o;
-    struct waiter w;
-    uintptr_t v;
+    if (is_free(word))
+        return true;
+    return !write && (word & LOCK_READ) != 0 && (awake || (word & (LOCK_WAIT | LOCK_HAND)) == 0);
+}
 
-    waiter_init(&w);
-    spin_lock(&m->lock);
-    for (v = m->owner;;) {
-        if (v == 0) {
-            if (atomic_compare_exchange_strong(&m->owner, &v, (uintptr_t)t)) {
-                spin_unlock(&m->lock);
-                return;
+/* The word after `t`, or one more reader, has entered. */
+static inline uintptr_t add_holder(uintptr_t word, bool write, const struct thread *t)
+{
+    return write ? word | (uintptr_t)t : (word | LOCK_READ) + LOCK_ONE;
+}
+
+/* The word after curthread, or one reader, has left. */
+static inline uintptr_t remove_holder(uintptr_t word, bool write)
+{
+    word -= write ? (uintptr_t)curthread : LOCK_ONE;
+    return word < LOCK_READ + LOCK_ONE ? word & ~(uintptr_t)LOCK_READ : word;
+}
+
+/* One attempt to enter. */
+static inline bool lock_try(struct sleeplock *l, bool write)
+{
+    uintptr_t v = atomic_load_explicit(&l->word, memory_order_relaxed);
+
+    while (likely(may_enter(v, write, false)))
+        if (likely(atomic_compare_exchange_weak_explicit(
+                &l->word, &v, add_holder(v, write, curthread), memory_order_acquire,
+                memory_order_relaxed))) {
+            if (unlikely(v != 0) && write)
+                curthread
+                    ->n_contended++; /* I4: a free lock has no other flags than those of waiters */
+            return true;
+        }
+    return false;
+}
+
+/* Tries to enter for SPIN_NS, unless the holder does not run or a waiter has asked for the lock. */
+static bool lock_spin(struct sleeplock *l, bool write)
+{
+    uint64_t begin = rdtsc();
+
+    do {
+        uintptr_t v = atomic_load_explicit(&l->word, memory_order_relaxed);
+
+        if ((v & LOCK_HAND) != 0 || !worth_spinning(v))
+            return false;
+        cpu_pause();
+        if (lock_try(l, write))
+            return true;
+    } while (tsc_to_ns(rdtsc() - begin) < SPIN_NS);
+    return false;
+}
+
+/*
+ * Lends priority `pri` to the writer that holds `l`, if any; l->lock is held.  If that thread sleeps for another
+ * lock, lends the priority to the writer that holds that lock, too, and so on along the chain.
+ * While l->lock is held and the list of waiters of l is not empty, the holder cannot release l.
+ * While the holder's thread lock is held, the holder cannot wake up, so the lock that it sleeps for
+ * exists.  The spin lock of that lock is only tried (spin_trylock), because it comes before
+ * thread locks in the lock order.  If it is taken, its holder is about to change the chain.
+ */
+static void lend_priority(struct sleeplock *l, int pri)
+{
+    struct sleeplock *first = l;
+
+    for (int depth = 0; depth < 8 && l != NULL; depth++) {
+        struct thread *o = lock_writer(l->word);
+        struct sleeplock *next = NULL;
+
+        if (o != NULL) {
+            spin_lock(&o->lock);
+            if (o->pri < pri) {
+                thread_inherit(o, pri);
+                next = o->state == TS_SLEEP ? o->blocked_on : NULL;
+                if (next != NULL && !spin_trylock(&next->lock))
+                    next = NULL;
             }
-        } else if (atomic_compare_exchange_strong(&m->owner, &v, v | 1)) {
+            spin_unlock(&o->lock);
+        }
+        if (l != first)
+            spin_unlock(&l->lock);
+        l = next;
+    }
+    if (l != NULL && l != first)
+        spin_unlock(&l->lock);
+}
+
+/* Takes back what waiters have lent to curthread, if no thread waits for a lock that it holds. */
+static __attribute__((noinline)) void return_priority(void)
+{
+    struct thread *t = curthread;
+
+    spin_lock(&t->lock);
+    if (t->n_contended == 0)
+        thread_inherit(t, -1);
+    spin_unlock(&t->lock);
+}
+
+/*
+ * Takes `l` for waiter `w` of curthread, which then leaves the list, if that is possible.  Otherwise tells the
+ * holder that there are waiters, and with `hand` asks for the lock.  The caller holds l->lock.
+ */
+static bool lock_claim(struct sleeplock *l, struct waiter *w, bool hand)
+{
+    uintptr_t v = l->word, next, asked = hand ? LOCK_WAIT | LOCK_HAND : LOCK_WAIT;
+    uintptr_t others = list_is_only(&l->waiters, &w->link) ? 0 : LOCK_WAIT;
+    struct thread *o;
+    bool enter;
+
+    do {
+        enter = may_enter(v, w->write, w->woken);
+        next = v | asked;
+        if (enter)
+            next = add_holder(v & ~(uintptr_t)LOCK_FLAGS, w->write, w->t) | others;
+    } while (!atomic_compare_exchange_strong(&l->word, &v, next));
+    o = lock_writer(v);
+    if (enter) {
+        list_remove(&w->link);
+        w->t->n_contended += w->write && others != 0;
+    } else if (o != NULL) {
+        ASSERT(o != w->t, "a lock is not entered twice by its holder");
+        o->n_contended += (v & LOCK_WAIT) == 0;
+        if (o->pri < w->t->pri)
+            lend_priority(l, w->t->pri);
+    }
+    return enter;
+}
+
+/*
+ * Waits, awake since `since`, until `w` may claim the lock, or was given it, or the wait may be long.  Returns
+ * whether the waiter has been passed over for PASSED_NS.
+ */
+static bool spin_as_first(struct sleeplock *l, const struct waiter *w, uint64_t since)
+{
+    uintptr_t v;
+    bool passed;
+
+    do {
+        cpu_pause();
+        v = atomic_load_explicit(&l->word, memory_order_relaxed);
+        passed = tsc_to_ns(rdtsc() - since) >= PASSED_NS;
+    } while (!w->given && !may_enter(v, w->write, true) && worth_spinning(v) &&
+             passed == ((v & LOCK_HAND) != 0));
+    return passed;
+}
+
+/* lock_wait() with waiter `w`, which is on the list.  The caller holds l->lock. */
+static void lock_wait_as(struct sleeplock *l, struct waiter *w, enum lock_kind kind)
+{
+    uint64_t begin, since = 0;
+    bool hand = false;
+
+    while (!w->given && !lock_claim(l, w, hand)) {
+        if (w->woken && worth_spinning(l->word)) {
+            spin_unlock(&l->lock);
+            hand = spin_as_first(l, w, since);
+        } else {
+            w->woken = false;
+            atomic_fetch_and(&l->word, ~(uintptr_t)LOCK_AWAKE);
+            spin_unlock(&l->lock);
+            TRACE(LOCK, kind, (uintptr_t)l, trace_name(rank_name[l->rank]));
+            begin = rdtsc();
+            waiter_sleep(w, false);
+            since = rdtsc();
+            TRACE(LOCKED, kind, (uintptr_t)l, tsc_to_ns(since - begin));
+        }
+        spin_lock(&l->lock);
+    }
+}
+
+/* Waits until curthread holds `l`. */
+static __attribute__((noinline)) void lock_wait(struct sleeplock *l, enum lock_kind kind)
+{
+    struct thread *t = curthread;
+    struct waiter w;
+
+    if (lock_spin(l, kind != LOCK_READER))
+        return;
+    waiter_init(&w);
+    w.write = kind != LOCK_READER;
+    spin_lock(&l->lock);
+    list_push_back(&l->waiters, &w.link);
+    t->blocked_on = l;
+    t->wait_what = rank_name[l->rank];
+    t->wait_chan = l;
+    lock_wait_as(l, &w, kind);
+    t->blocked_on = NULL;
+    spin_unlock(&l->lock);
+}
+
+/*
+ * Wakes up the first waiter, and with a reader all readers before the first writer.  The caller holds l->lock.
+ * @hand  makes them holders, instead of curthread, which was the last
+ */
+static void wake_first(struct sleeplock *l, bool hand)
+{
+    struct waiter *w, *tmp;
+    uintptr_t word = 0;
+
+    LIST_FOREACH_SAFE (w, tmp, &l->waiters, link) {
+        if (!may_enter(word, w->write, true))
+            break;
+        word = add_holder(word, w->write, w->t);
+        if (hand) {
+            list_remove(&w->link);
+            w->t->n_contended += w->write && !list_empty(&l->waiters);
+            w->given = true;
+        }
+        if (!w->woken)
+            waiter_wake(w);
+    }
+    if (hand)
+        l->word = word | (list_empty(&l->waiters) ? 0 : LOCK_WAIT);
+}
+
+/* Releases `l`, for which threads wait. */
+static __attribute__((noinline)) void release_to_waiter(struct sleeplock *l, bool write)
+{
+    uintptr_t v, next;
+    bool hand, wake;
+
+    spin_lock(&l->lock);
+    v = l->word;
+    do {
+        next = remove_holder(v, write);
+        wake = is_free(next) && (next & LOCK_WAIT) != 0;
+        hand = wake && (v & LOCK_HAND) != 0;
+        next |= wake ? LOCK_AWAKE : 0;
+    } while (!hand && !atomic_compare_exchange_strong(&l->word, &v, next));
+    if (wake)
+        wake_first(l, hand);
+    spin_unlock(&l->lock);
+}
+
+static inline void lock_leave(struct sleeplock *l, bool write)
+{
+    uintptr_t v = atomic_load_explicit(&l->word, memory_order_relaxed), next;
+
+    ASSERT(write ? lock_writer(v) == curthread : (v & LOCK_READ) != 0,
+           "a lock is left by its holder");
+    do {
+        next = remove_holder(v, write);
+        if (unlikely(is_free(next) && (next & LOCK_WAIT) != 0 &&
+                     (next & (LOCK_HAND | LOCK_AWAKE)) != LOCK_AWAKE)) {
+            release_to_waiter(l, write);
             break;
         }
-    }
-    o = (struct thread *)(v & ~1ul);
-    ASSERT(o != t, "a mutex is not entered twice by its owner");
-    list_push_back(&m->waiters, &w.link);
-    o->n_contended += (v & 1) == 0;
-    t->blocked_on = m;
-    t->wait_what = rank_name[m->rank];
-    t->wait_chan = m;
-    if (o->pri < t->pri)
-        lend_priority(m, t->pri);
-    spin_unlock(&m->lock);
-    sleep_for_lock(&w, LOCK_MUTEX, m, rank_name[m->rank]);
-    wait_for_waker(&m->lock);
+    } while (unlikely(!atomic_compare_exchange_weak_explicit(
+        &l->word, &v, next, memory_order_release, memory_order_relaxed)));
+    if (unlikely((next & LOCK_WAIT) != 0) && write && --curthread->n_contended == 0 &&
+        curthread->inherit_pri >= 0)
+        return_priority();
+}
+
+void mutex_init(struct mutex *m, enum sleeprank rank)
+{
+    lock_init(&m->l, rank);
 }
 
 void mutex_enter(struct mutex *m)
 {
-    uintptr_t free = 0;
-
     spin_check_sleep(0);
-    sleeprank_enter(m, m->rank);
-    if (likely(atomic_compare_exchange_strong_explicit(&m->owner, &free, (uintptr_t)curthread,
-                                                       memory_order_acquire, memory_order_relaxed)))
+    sleeprank_enter(m, m->l.rank);
+    if (likely(lock_try(&m->l, true)))
         return;
     CPUSTAT_INC(smtx);
-    for (unsigned i = 0; i < SPIN_MAX; i++) {
-        struct thread *o = (struct thread *)(free & ~1ul);
-
-        if (free & 1 || (o != NULL && o->state != TS_ONPROC))
-            break;
-        cpu_pause();
-        free = 0;
-        if (atomic_compare_exchange_strong(&m->owner, &free, (uintptr_t)curthread))
-            return;
-    }
-    mutex_sleep(m);
+    lock_wait(&m->l, LOCK_MUTEX);
 }
 
 bool mutex_tryenter(struct mutex *m)
 {
-    uintptr_t free = 0;
-
-    if (!atomic_compare_exchange_strong(&m->owner, &free, (uintptr_t)curthread))
+    if (!lock_try(&m->l, true))
         return false;
-    record_held_lock(m, m->rank);
+    record_held_lock(m, m->l.rank);
     return true;
 }
 
 void mutex_exit(struct mutex *m)
 {
-    struct thread *t = curthread;
-    uintptr_t mine = (uintptr_t)t;
-    struct waiter *w;
-
     sleeprank_exit(m);
-    if (likely(atomic_compare_exchange_strong_explicit(&m->owner, &mine, 0, memory_order_release,
-                                                       memory_order_relaxed)))
-        return;
-    ASSERT((mine & ~1ul) == (uintptr_t)t, "a mutex is left by its owner");
-    spin_lock(&m->lock);
-    w = list_pop(&m->waiters, struct waiter, link);
-    ASSERT(w != NULL, "I2");
-    if (--t->n_contended == 0 && t->inherit_pri >= 0) {
-        spin_lock(&t->lock);
-        if (t->n_contended == 0) /* still no thread waits for another mutex of t */
-            thread_inherit(t, -1);
-        spin_unlock(&t->lock);
-    }
-    w->t->blocked_on = NULL;
-    if (!list_empty(&m->waiters)) {
-        w->t->n_contended++;
-        m->owner = (uintptr_t)w->t | 1;
-    } else {
-        m->owner = (uintptr_t)w->t;
-    }
-    waiter_wake(w);
-    spin_unlock(&m->lock);
+    lock_leave(&m->l, true);
 }
-
-/* ---- reader-writer lock ---- */
 
 void rw_init(struct rwlock *rw, enum sleeprank rank)
 {
-    rw->word = 0;
-    spin_init(&rw->lock, RANK_CV);
-    list_init(&rw->waiters);
-    rw->rank = rank;
-}
-
-/* One attempt to enter: a writer needs a free lock, a reader a lock without writer and without waiters. */
-static bool rw_try(struct rwlock *rw, bool write)
-{
-    int64_t v = atomic_load_explicit(&rw->word, memory_order_relaxed);
-
-    while (write ? v == 0 : (v & (RW_WRITER | RW_WAIT)) == 0)
-        if (atomic_compare_exchange_weak_explicit(&rw->word, &v,
-                                                  v + (write ? RW_WRITER : RW_READER),
-                                                  memory_order_acquire, memory_order_relaxed))
-            return true;
-    return false;
-}
-
-/* Takes `rw` if it is free by now; otherwise sleeps until curthread holds it. */
-static void rw_sleep(struct rwlock *rw, bool write)
-{
-    struct waiter w;
-
-    CPUSTAT_INC(srw);
-    waiter_init(&w);
-    w.write = write;
-    spin_lock(&rw->lock);
-    atomic_fetch_or(&rw->word, RW_WAIT); /* now all threads need rw->lock to enter or leave */
-    if ((rw->word & ~(int64_t)RW_WAIT) == 0 && list_empty(&rw->waiters)) {
-        /* The lock has become free. */
-        rw->word = write ? RW_WRITER : RW_READER;
-        spin_unlock(&rw->lock);
-        return;
-    }
-    list_push_back(&rw->waiters, &w.link);
-    curthread->wait_what = rank_name[rw->rank];
-    curthread->wait_chan = rw;
-    spin_unlock(&rw->lock);
-    sleep_for_lock(&w, write ? LOCK_WRITER : LOCK_READER, rw, rank_name[rw->rank]);
-    wait_for_waker(&rw->lock);
-}
-
-/*
- * Hands over a free lock for which threads wait.  If the first waiter is a writer, this writer gets
- * the lock; otherwise all readers before the first writer get it.  The caller holds rw->lock.
- */
-static void rw_hand_over(struct rwlock *rw)
-{
-    struct waiter *w, *tmp;
-    struct list go = LIST_INIT(go);
-    int64_t word = 0;
-
-    LIST_FOREACH_SAFE (w, tmp, &rw->waiters, link) {
-        if (word != 0 && w->write)
-            break;
-        list_remove(&w->link);
-        list_push_back(&go, &w->link);
-        word += w->write ? RW_WRITER : RW_READER;
-        if (w->write)
-            break;
-    }
-    rw->word = word | (list_empty(&rw->waiters) ? 0 : RW_WAIT);
-    while ((w = list_pop(&go, struct waiter, link)) != NULL)
-        waiter_wake(w);
+    lock_init(&rw->l, rank);
 }
 
 void rw_enter_read(struct rwlock *rw)
 {
     spin_check_sleep(0);
-    sleeprank_enter(rw, rw->rank);
-    if (unlikely(!rw_try(rw, false)))
-        rw_sleep(rw, false);
+    sleeprank_enter(rw, rw->l.rank);
+    if (likely(lock_try(&rw->l, false)))
+        return;
+    CPUSTAT_INC(srw);
+    lock_wait(&rw->l, LOCK_READER);
 }
 
 void rw_enter_write(struct rwlock *rw)
 {
     spin_check_sleep(0);
-    sleeprank_enter(rw, rw->rank);
-    if (unlikely(!rw_try(rw, true)))
-        rw_sleep(rw, true);
+    sleeprank_enter(rw, rw->l.rank);
+    if (likely(lock_try(&rw->l, true)))
+        return;
+    CPUSTAT_INC(srw);
+    lock_wait(&rw->l, LOCK_WRITER);
 }
 
 bool rw_tryenter_read(struct rwlock *rw)
 {
-    if (!rw_try(rw, false))
+    if (!lock_try(&rw->l, false))
         return false;
-    record_held_lock(rw, rw->rank);
+    record_held_lock(rw, rw->l.rank);
     return true;
 }
 
 void rw_exit_read(struct rwlock *rw)
 {
-    int64_t v = atomic_load_explicit(&rw->word, memory_order_relaxed);
-
     sleeprank_exit(rw);
-    while (!(v & RW_WAIT))
-        if (atomic_compare_exchange_weak_explicit(&rw->word, &v, v - RW_READER,
-                                                  memory_order_release, memory_order_relaxed))
-            return;
-    spin_lock(&rw->lock);
-    if (atomic_fetch_sub(&rw->word, RW_READER) - RW_READER == RW_WAIT)
-        rw_hand_over(rw);
-    spin_unlock(&rw->lock);
+    lock_leave(&rw->l, false);
 }
 
 void rw_exit_write(struct rwlock *rw)
 {
-    int64_t v = RW_WRITER;
-
     sleeprank_exit(rw);
-    if (atomic_compare_exchange_strong_explicit(&rw->word, &v, 0, memory_order_release,
-                                                memory_order_relaxed))
-        return;
-    ASSERT(v & RW_WRITER, "a rwlock is left by its writer");
-    spin_lock(&rw->lock);
-    rw->word = RW_WAIT;
-    rw_hand_over(rw);
-    spin_unlock(&rw->lock);
+    lock_leave(&rw->l, true);
 }
 
 /* ---- condition variable ---- */
@@ -474,7 +560,7 @@ static int cv_sleep(struct cv *cv, struct mutex *m, struct spinlock *l, bool sig
     waiter_sleep(&w, sig);
     if (deadline != NO_DEADLINE)
         timer_cancel(&w.timer);
-    spin_lock(&cv->lock); /* as in wait_for_waker(): the waker may still use `w` */
+    spin_lock(&cv->lock); /* the waker may still use `w` and the list */
     if (!w.woken) {
         list_remove(&w.link);
         err = w.timed_out ? -ETIMEDOUT : -EINTR;

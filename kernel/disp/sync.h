@@ -8,9 +8,9 @@
  *             A mutex has one owner.  A thread that finds the mutex taken spins for a moment while the owner
  *             runs on a CPU, and sleeps otherwise.  A sleeper lends its priority to the owner (priority
  *             inheritance).
- *             A reader-writer lock is held by one writer or by many readers.  On a condition variable, threads
- *             sleep until another thread signals that a condition may be true now; they are woken up in the
- *             order in which they came.
+ *             A reader-writer lock is held by one writer or by many readers.  It works like a mutex in all else.
+ *             On a condition variable, threads sleep until another thread signals that a condition may be true
+ *             now; they are woken up in the order in which they came.
  *             The caller must hold no spin lock, except the one that cv_wait_spin(), cv_wait_sig_spin() or
  *             cv_wait_disk() releases.  Each function that can sleep checks this on every call, even on calls
  *             that do not sleep (lib/spinlock.h, I3).
@@ -25,18 +25,30 @@
 
 struct thread;
 
-struct mutex {
-    _Atomic uintptr_t owner; /* thread that holds the mutex; 0: free; bit 0: threads sleep */
+/* A lock that sleeps: the common part of mutexes and rwlocks. */
+struct sleeplock {
+    /* 0: free; the thread that holds it for writing; or LOCK_READ + LOCK_ONE * readers.  Low bits: flags. */
+    _Atomic uintptr_t word;
     struct spinlock lock;
-    struct list waiters;
+    struct list waiters; /* under `lock`, in the order in which they came */
     enum sleeprank rank;
 };
 
+enum {
+    LOCK_WAIT = 1,  /* threads wait */
+    LOCK_AWAKE = 2, /* the first of them is awake: it needs no wake-up */
+    LOCK_HAND = 4,  /* the first of them has asked for the lock: it must get it next */
+    LOCK_FLAGS = 7,
+    LOCK_READ = 8,
+    LOCK_ONE = 16
+};
+
+struct mutex {
+    struct sleeplock l;
+};
+
 struct rwlock {
-    _Atomic int64_t word; /* readers * 4 | WRITER 1 | WAITERS 2 */
-    struct spinlock lock;
-    struct list waiters;
-    enum sleeprank rank;
+    struct sleeplock l;
 };
 
 struct cv {
@@ -48,12 +60,18 @@ struct cv {
  * mutex_enter - take `m`; sleep until it is free, even if a signal arrives.  The caller does not own m and
  * holds no spin lock.
  * mutex_tryenter - take `m` if it is free; returns whether the caller now owns it.
- * mutex_exit - release `m`, which the caller owns; the first waiter becomes the owner.
+ * mutex_exit - release `m`, which the caller owns, and wake up the first waiter.
  */
 void mutex_init(struct mutex *m, enum sleeprank rank);
 void mutex_enter(struct mutex *m);
 bool mutex_tryenter(struct mutex *m);
 void mutex_exit(struct mutex *m);
+
+/* lock_writer - the thread that holds a lock with this word for writing; NULL: none. */
+static inline struct thread *lock_writer(uintptr_t word)
+{
+    return (word & LOCK_READ) != 0 ? NULL : (struct thread *)(word & ~(uintptr_t)LOCK_FLAGS);
+}
 
 /*
  * rw_enter_read, rw_enter_write - take `rw` for reading (together with other readers) or for writing (alone).

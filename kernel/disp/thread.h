@@ -63,7 +63,7 @@ struct fss {
 enum { FSS_SHARES = 1 }; /* default shares of a user */
 
 struct thread {
-    struct spinlock lock;
+    _Alignas(16) struct spinlock lock; /* the low bits of the address: struct sleeplock */
     _Atomic uint32_t ast; /* [a] AST_* bits; entry.S knows the offsets of ast and ksp */
     uint32_t tid;         /* [c] machine-wide id */
     uint64_t ksp;         /* [o] saved stack pointer while not ONPROC */
@@ -86,7 +86,8 @@ struct thread {
     int16_t inherit_pri;
     int16_t upri;     /* [t] user priority or nice within the class; RT: 0 .. RT_LEVELS-1 */
     int16_t ts_level; /* [t] TS/IA: level in the dispatch table */
-    _Atomic uint32_t n_contended; /* [a] mutexes that this thread holds and others wait for */
+    _Atomic uint32_t
+        n_contended; /* [a] locks that this thread holds for writing and others wait for */
     /* [t] FSS record of the thread's user; NULL: kernel thread, or exiting */
     struct fss *fss;
     struct list runq_link; /* [q] */
@@ -133,8 +134,8 @@ struct thread {
     void *wait_chan;
     uint64_t disk_waits;     /* [o] number of sleeps in cv_wait_disk() */
     uint64_t minflt, majflt; /* [o] page faults without and with a sleep in cv_wait_disk() */
-    /* [lock of that mutex] mutex for which the thread waits (priority inheritance); NULL: none */
-    struct mutex *blocked_on;
+    /* [lock of that lock] mutex or rwlock for which the thread waits (priority inheritance); NULL: none */
+    struct sleeplock *blocked_on;
     struct modelled
         *modelled;          /* [t] modelled time of the thread; NULL: kernel thread, or no model */
     struct lwp *lwp;        /* [c] NULL for kernel threads */

@@ -37,6 +37,12 @@ static inline void cpumask_set_atomic(struct cpumask *m, unsigned cpu)
     __atomic_fetch_or(&m->w[cpu / 64], 1ull << (cpu % 64), __ATOMIC_SEQ_CST);
 }
 
+/* Like cpumask_set_atomic(); returns what the word of the mask that has this bit was before. */
+static inline uint64_t cpumask_set_word(struct cpumask *m, unsigned cpu)
+{
+    return __atomic_fetch_or(&m->w[cpu / 64], 1ull << (cpu % 64), __ATOMIC_SEQ_CST);
+}
+
 static inline void cpumask_clear_atomic(struct cpumask *m, unsigned cpu)
 {
     __atomic_fetch_and(&m->w[cpu / 64], ~(1ull << (cpu % 64)), __ATOMIC_SEQ_CST);

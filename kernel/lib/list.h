@@ -29,6 +29,11 @@ static inline bool list_empty(const struct list *l)
     return l->next == l;
 }
 
+static inline bool list_is_only(const struct list *l, const struct list *e)
+{
+    return l->next == e && l->prev == e;
+}
+
 static inline void list_link_between(struct list *e, struct list *a, struct list *b)
 {
     e->prev = a;
@@ -70,14 +75,19 @@ static inline void list_remove(struct list *e)
         _r;                                                                                        \
     })
 
+/* The link of `var`.  At the end of a loop `var` is not an entry, and may not be aligned as one. */
+#define list_link(var, member)                                                                     \
+    ((struct list *)(void *)((char *)(var) + offsetof(typeof(*(var)), member)))
+
 #define LIST_FOREACH(var, l, member)                                                               \
-    for (var = list_entry((l)->next, typeof(*var), member); &var->member != (l);                   \
-         var = list_entry(var->member.next, typeof(*var), member))
+    for (var = list_entry((l)->next, typeof(*var), member); list_link(var, member) != (l);         \
+         var = list_entry(list_link(var, member)->next, typeof(*var), member))
 
 /* Like LIST_FOREACH, but the loop is allowed to remove `var` from the list. */
 #define LIST_FOREACH_SAFE(var, tmp, l, member)                                                     \
     for (var = list_entry((l)->next, typeof(*var), member),                                        \
-        tmp = list_entry(var->member.next, typeof(*var), member);                                  \
-         &var->member != (l); var = tmp, tmp = list_entry(tmp->member.next, typeof(*tmp), member))
+        tmp = list_entry(list_link(var, member)->next, typeof(*var), member);                      \
+         list_link(var, member) != (l);                                                            \
+         var = tmp, tmp = list_entry(list_link(tmp, member)->next, typeof(*tmp), member))
 
 #endif

@@ -139,16 +139,18 @@ static uint32_t choose_tlb_targets(const struct tlb_request *r, unsigned me, str
 static void shoot_down_others(struct vm_cpu *v, struct cpu *me)
 {
     struct tlb_request *r = &v->request;
-    struct cpumask ask = {{0}};
+    struct cpumask ask = {{0}}, interrupt;
     uint32_t n = choose_tlb_targets(r, me->id, &ask);
 
     if (n == 0)
         return;
     atomic_store(&r->waiting, n);
-    CPUMASK_FOREACH (i, &ask)
-        cpumask_set_atomic(&cpus[i]->vm->senders, me->id);
     TRACE(XCALL, n, r->start, r->end);
-    x86_send_ipi_mask(&ask, IPI_TLB);
+    interrupt = ask;
+    CPUMASK_FOREACH (i, &ask)
+        if (cpumask_set_word(&cpus[i]->vm->senders, me->id) != 0)
+            cpumask_clear(&interrupt, i); /* the interrupt of another sender is on its way */
+    x86_send_ipi_mask(&interrupt, IPI_TLB);
     if (park_on)
         CPUMASK_FOREACH (i, &ask) /* the target may itself wait here, with interrupts off */
             park_wake(park_key(&cpus[i]->vm->request, 0));

@@ -87,8 +87,8 @@ static const char *const rank_name[] = {
 
 void mutex_init(struct mutex *m, enum sleeprank rank)
 {
-    m->owner = 0;
-    m->rank = rank;
+    m->l.word = 0;
+    m->l.rank = rank;
 }
 
 void (*host_before_mutex)(void);
@@ -97,13 +97,13 @@ void mutex_enter(struct mutex *m)
 {
     if (host_before_mutex != NULL)
         host_before_mutex();
-    host_check(host_spins_held == 0 && m->owner == 0, rank_name[m->rank]);
-    m->owner = 1;
+    host_check(host_spins_held == 0 && m->l.word == 0, rank_name[m->l.rank]);
+    m->l.word = 1;
 }
 
 bool mutex_tryenter(struct mutex *m)
 {
-    if (m->owner != 0)
+    if (m->l.word != 0)
         return false;
     mutex_enter(m);
     return true;
@@ -111,26 +111,26 @@ bool mutex_tryenter(struct mutex *m)
 
 void mutex_exit(struct mutex *m)
 {
-    host_check(m->owner == 1, rank_name[m->rank]);
-    m->owner = 0;
+    host_check(m->l.word == 1, rank_name[m->l.rank]);
+    m->l.word = 0;
 }
 
 void rw_init(struct rwlock *rw, enum sleeprank rank)
 {
-    rw->word = 0;
-    rw->rank = rank;
+    rw->l.word = 0;
+    rw->l.rank = rank;
 }
 
 void rw_enter_read(struct rwlock *rw)
 {
-    host_check(host_spins_held == 0 && (rw->word & 1) == 0, rank_name[rw->rank]);
-    rw->word += 4;
+    host_check(host_spins_held == 0 && (rw->l.word & 1) == 0, rank_name[rw->l.rank]);
+    rw->l.word += 4;
 }
 
 void rw_exit_read(struct rwlock *rw)
 {
-    host_check(rw->word >= 4, rank_name[rw->rank]);
-    rw->word -= 4;
+    host_check(rw->l.word >= 4, rank_name[rw->l.rank]);
+    rw->l.word -= 4;
 }
 
 void rw_enter_write(struct rwlock *rw)
@@ -140,14 +140,14 @@ void rw_enter_write(struct rwlock *rw)
     host_before_write = NULL;
     if (before != NULL)
         before();
-    host_check(host_spins_held == 0 && rw->word == 0, rank_name[rw->rank]);
-    rw->word = 1;
+    host_check(host_spins_held == 0 && rw->l.word == 0, rank_name[rw->l.rank]);
+    rw->l.word = 1;
 }
 
 void rw_exit_write(struct rwlock *rw)
 {
-    host_check(rw->word == 1, rank_name[rw->rank]);
-    rw->word = 0;
+    host_check(rw->l.word == 1, rank_name[rw->l.rank]);
+    rw->l.word = 0;
 }
 
 void cv_init(struct cv *cv)

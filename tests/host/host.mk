@@ -45,6 +45,8 @@ lab-recipe-placement: HOST_FLAGS += -DHR_TEST
 HOST_magazine := kernel/mem/magazine.c tests/host/machine.c
 HOST_page_boot := kernel/mem/page_boot.c tests/host/machine.c
 HOST_timerq := kernel/disp/timerq.c
+HOST_sync   := kernel/disp/sync.c tests/host/machine.c
+build/host/test_sync: HOST_FLAGS += -include tests/host/synchost.h -D_GNU_SOURCE=
 HOST_route  := $(TOPO_SRCS) kernel/intr/route.c tests/host/mktopo.c
 HOST_class  := kernel/disp/class.c kernel/disp/ts_dptbl.c tests/host/machine.c
 HOST_sched  := kernel/blk/iosched.c

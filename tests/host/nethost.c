@@ -184,27 +184,27 @@ unsigned cv_broadcast(struct cv *cv)
 
 void mutex_init(struct mutex *m, enum sleeprank rank)
 {
-    m->owner = 0;
+    m->l.word = 0;
 }
 
 void mutex_enter(struct mutex *m)
 {
-    host_check(host_spins_held == 0 && m->owner == 0, "a mutex under a spin lock, or twice");
-    m->owner = 1;
+    host_check(host_spins_held == 0 && m->l.word == 0, "a mutex under a spin lock, or twice");
+    m->l.word = 1;
 }
 
 bool mutex_tryenter(struct mutex *m)
 {
-    bool free = m->owner == 0;
+    bool free = m->l.word == 0;
 
     if (free)
-        m->owner = 1;
+        m->l.word = 1;
     return free;
 }
 
 void mutex_exit(struct mutex *m)
 {
-    m->owner = 0;
+    m->l.word = 0;
 }
 
 /* ---- files, text, counters ---- */

@@ -276,7 +276,7 @@ void kmem_cache_free(struct kmem_cache *c, void *p)
 /* There is one thread: locks that sleep are only checked for balance. */
 void mutex_init(struct mutex *m, enum sleeprank rank)
 {
-    m->rank = rank;
+    m->l.rank = rank;
 }
 void mutex_enter(struct mutex *m)
 {
@@ -288,8 +288,8 @@ void mutex_exit(struct mutex *m)
 }
 void rw_init(struct rwlock *rw, enum sleeprank rank)
 {
-    rw->word = 0;
-    rw->rank = rank;
+    rw->l.word = 0;
+    rw->l.rank = rank;
 }
 bool rw_tryenter_read(struct rwlock *rw)
 {
@@ -299,23 +299,23 @@ bool rw_tryenter_read(struct rwlock *rw)
 
 void rw_enter_read(struct rwlock *rw)
 {
-    if (rw->word < 0 || cpu0.cpu.nlock != 0)
+    if ((intptr_t)rw->l.word < 0 || cpu0.cpu.nlock != 0)
         panic("rwlock %s taken for reading", "sleeping lock");
-    rw->word++;
+    rw->l.word++;
 }
 void rw_enter_write(struct rwlock *rw)
 {
-    if (rw->word != 0 || cpu0.cpu.nlock != 0)
+    if (rw->l.word != 0 || cpu0.cpu.nlock != 0)
         panic("rwlock %s taken for writing", "sleeping lock");
-    rw->word = -1;
+    rw->l.word = (uintptr_t)-1;
 }
 void rw_exit_read(struct rwlock *rw)
 {
-    rw->word--;
+    rw->l.word--;
 }
 void rw_exit_write(struct rwlock *rw)
 {
-    rw->word = 0;
+    rw->l.word = 0;
 }
 void cv_init(struct cv *cv)
 {

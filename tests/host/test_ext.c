@@ -805,7 +805,7 @@ static struct ext_inode *cut_file;
 /* Called when the blocks of the file that is being cut are free, and it is about to leave the orphan list. */
 static void unlink_cut_file(void)
 {
-    if (!cut_file->orphaned || cut_file->nsectors != 0 || cut_file->map_lock.owner != 0)
+    if (!cut_file->orphaned || cut_file->nsectors != 0 || cut_file->map_lock.l.word != 0)
         return;
     host_before_mutex = NULL;
     CHECK_EQ(rm(cut_file->fs, "/f"), 0);
