@@ -185,10 +185,14 @@ void segtree_resize(struct seg_tree *t, struct seg_node *n, uint64_t start, uint
 {
     struct seg_node *next = segtree_next(t, n);
 
-    n->start = start;
+    if (n->start != start) {
+        n->start = start;
+        set_gap_below(t, n);
+        refresh_path(t->root, n);
+    }
+    if (n->end == end)
+        return;
     n->end = end;
-    set_gap_below(t, n);
-    refresh_path(t->root, n);
     if (next != NULL) {
         set_gap_below(t, next);
         refresh_path(t->root, next);
