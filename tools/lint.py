@@ -59,7 +59,7 @@ PUBLIC = {
     "lgrp": "lgrp.h lgrpstat.h load.h place.h mempolicy.h",
     "mem": "page.h kmem.h usermem.h kstack.h percpu.h mem_init.h",
     "pages": "object.h owner.h mapping.h placement.h busy.h deferred_release.h filecache.h pcache.h pageout.h swap.h "
-    "reserve.h cachelist.h around.h scan.h victims.h advice.h",
+    "reserve.h cachelist.h around.h scan.h victims.h advice.h rangepolicy.h",
     "proc": "proc.h proc_impl.h itimer.h vdso.h uts.h",  # proc_impl.h: sys/ carries out what a call asks of a process
     "vfs": "vnode.h name.h file.h filepriv.h pseudo.h",
     "vm": "vm.h",

@@ -24,6 +24,7 @@
 #include "pages/pcache.h"
 #include "pages/advice.h"
 #include "pages/placement.h"
+#include "pages/rangepolicy.h"
 #include "pages/reserve.h"
 
 /* a page with one of these flags cannot be removed */
@@ -134,6 +135,7 @@ void object_release(struct vm_object *o)
     radix_destroy(&pages, release_unmapped_page, NULL);
     pageout_quiesce(); /* no page names the object any more */
     object_forget_advice(o);
+    object_forget_nodes(o);
     reserve_return(atomic_load_explicit(&o->size_pages, memory_order_relaxed));
     kmem_cache_free(object_cache, o);
 }

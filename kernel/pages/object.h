@@ -104,6 +104,7 @@ struct vm_object {
     uint64_t npages;       /* [o] pages in the tree, in units of 4 KiB                     */
     struct list advised;   /* [o] ranges with their own policy (pages/advice.c), sorted       */
     unsigned nadvised;     /* [o] length of the list `advised`                             */
+    struct range_policy *policies; /* [o] the policies with nodes of these ranges (rangepolicy.h) */
     /* [a] a fault at or beyond this index is SIGBUS; ANON: promised pages */
     _Atomic uint64_t size_pages;
     struct list segs; /* [o] segments that map the object (not for private ANON)      */
@@ -207,10 +208,10 @@ void object_punch(struct vm_object *o, uint64_t first, uint64_t last);
 
 /* Data to choose the board of a new page of a segment. */
 struct placement {
-    unsigned policy; /* LGRP_MEM_POLICY_*, not DEFAULT                                     */
+    unsigned policy; /* LGRP_MEM_POLICY_*, not DEFAULT; or as in rangepolicy.h             */
     uint64_t bytes;  /* size of the segment                                                */
     uint64_t index;  /* number of the page, for round robin: see segplace.c                */
-    bool advised;    /* set by madvise(): overrides the thread's policy (lgrp/mempolicy.h) */
+    bool advised;    /* set by madvise() or mbind(): overrides the thread's (lgrp/mempolicy.h) */
 };
 /*
  * Objects on a disk: pcache.c.

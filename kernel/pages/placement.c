@@ -10,7 +10,7 @@
  *             that it holds for all mappings (advice.h).  First touch is decided here; lgrp/place.c decides the
  *             other policies.
  *             If a thread has requested nodes itself (lgrp/mempolicy.h), its pages come from them, except
- *             where advice was given.
+ *             where advice was given, or where mbind() has set nodes for the range (rangepolicy.h).
  *             Where frames have colours (mem/page.h), the page's number chooses one, so that consecutive
  *             pages use different places of the external cache.  The tunable consistent_coloring selects one
  *             of two ways to choose, as in Solaris (Solaris Tunable Parameters Reference Manual, "sun4u
@@ -28,6 +28,7 @@
 #include "pages/cachelist.h"
 #include "stat/tunable.h"
 #include "pages/advice.h"
+#include "pages/rangepolicy.h"
 
 enum { RECLAIM_BATCH = 64 }; /* pages of the cache list that are freed at once */
 
@@ -69,8 +70,11 @@ static unsigned place_by_policy(const struct placement *pl)
         .index = pl->index,
         .rnd = (uint32_t)rng_next(),
     };
-    unsigned lgrp = lgrp_mem_choose(&policy, &in);
+    unsigned lgrp;
 
+    if (is_range_policy(pl->policy))
+        return lgrp_topo.node_lgrp[range_policy_node(pl->policy, pl->index, &lgrp)];
+    lgrp = lgrp_mem_choose(&policy, &in);
     lgrp_count(lgrp, policy_stat[policy], 1);
     return lgrp;
 }
@@ -105,13 +109,12 @@ static struct page *alloc_on_node(unsigned node, unsigned order, unsigned flags,
 }
 
 /*
- * Allocates a block from the nodes of MPOL_BIND: from `node` first, then from the nodes nearest to lgroup
- * `near`.  NULL: no node has a free block.
+ * Allocates a block from the nodes `left` of MPOL_BIND: from `node` first, then from the nodes nearest to
+ * lgroup `near`.  NULL: no node has a free block.
  */
-static struct page *alloc_bound_once(unsigned node, unsigned near, unsigned order, unsigned flags,
-                                     uint64_t index, unsigned start)
+static struct page *alloc_bound_once(uint64_t left, unsigned node, unsigned near, unsigned order,
+                                     unsigned flags, uint64_t index, unsigned start)
 {
-    uint64_t left = curthread->mempolicy.nodes;
     struct page *pg;
 
     flags = (flags & ~(unsigned)ALLOC_WAIT) | ALLOC_STRICT;
@@ -128,22 +131,31 @@ static struct page *alloc_bound_once(unsigned node, unsigned near, unsigned orde
     }
 }
 
-/* Like place_page_colored(), but from the nodes that the thread has requested (set_mempolicy(2)). */
-static struct page *alloc_by_mempolicy(unsigned order, unsigned flags, uint64_t index,
-                                       unsigned start)
+/*
+ * Like place_page_colored(), but from the nodes that the range (mbind(2)) or the thread (set_mempolicy(2))
+ * has requested.
+ */
+static struct page *alloc_by_mempolicy(const struct placement *pl, unsigned order, unsigned flags,
+                                       uint64_t index, unsigned start)
 {
     struct thread *t = curthread;
-    struct mempolicy *mp = &t->mempolicy;
-    unsigned near = t->lg.home != LGRP_NONE ? t->lg.home : this_cpu()->lgrp;
-    unsigned node = mempolicy_node(mp, &lgrp_topo, near), lgrp = lgrp_topo.node_lgrp[node];
+    const struct mempolicy *mp = &t->mempolicy;
+    unsigned near = t->lg.home != LGRP_NONE ? t->lg.home : this_cpu()->lgrp, node, lgrp;
     struct mem_need need = mem_need();
     struct page *pg;
 
+    if (is_range_policy(pl->policy)) {
+        mp = &range_policy_of(pl->policy)->mp;
+        node = range_policy_node(pl->policy, index >> order, &near);
+    } else {
+        node = mempolicy_node(&t->mempolicy, &lgrp_topo, near);
+    }
+    lgrp = lgrp_topo.node_lgrp[node];
     lgrp_count(lgrp, mp->mode == MPOL_INTERLEAVE ? LGRP_STAT_ROUNDROBIN : LGRP_STAT_NEXT, 1);
     if (mp->mode != MPOL_BIND)
         return place_count_missed(alloc_on_node(node, order, flags, index, start), lgrp);
     do
-        pg = alloc_bound_once(node, near, order, flags, index, start);
+        pg = alloc_bound_once(mp->nodes, node, near, order, flags, index, start);
     while (pg == NULL && order == 0 && (flags & ALLOC_WAIT) != 0 && mem_wait(&need) == MEM_FREED);
     return place_count_missed(pg, lgrp);
 }
@@ -153,8 +165,8 @@ struct page *place_page_colored(const struct placement *pl, unsigned order, unsi
 {
     unsigned lgrp, node;
 
-    if (unlikely(curthread->lg.has_mempolicy) && !pl->advised)
-        return alloc_by_mempolicy(order, flags, index, start);
+    if (unlikely(is_range_policy(pl->policy) || (curthread->lg.has_mempolicy && !pl->advised)))
+        return alloc_by_mempolicy(pl, order, flags, index, start);
     lgrp = place_lgrp(pl);
     node = lgrp_topo.sole_node[lgrp];
     if (unlikely(node == LGRP_NONE))
@@ -167,19 +179,21 @@ struct page *place_page(const struct placement *pl, unsigned order, unsigned fla
     return place_page_colored(pl, order, flags, index, 0);
 }
 
-struct page *place_strict(unsigned lgrp, const struct page *like)
+struct page *place_on_node(unsigned node, const struct page *like)
 {
     unsigned flags =
         ALLOC_STRICT | ALLOC_WHOLE | (like->flags & PG_UNPAGEABLE ? ALLOC_UNPAGEABLE : 0);
-    struct page *pg;
 
-    for (uint64_t nodes = lgrp_topo.lgrp_nodes[lgrp]; nodes != 0; nodes &= nodes - 1) {
-        if (page_colors > 1 && like->order == 0)
-            pg = page_alloc_colored(bit_first(nodes), page_color(like), flags);
-        else
-            pg = page_alloc(bit_first(nodes), like->order, flags);
-        if (pg != NULL)
-            return pg;
-    }
-    return NULL;
+    if (page_colors > 1 && like->order == 0)
+        return page_alloc_colored(node, page_color(like), flags);
+    return page_alloc(node, like->order, flags);
+}
+
+struct page *place_strict(unsigned lgrp, const struct page *like)
+{
+    struct page *pg = NULL;
+
+    for (uint64_t nodes = lgrp_topo.lgrp_nodes[lgrp]; nodes != 0 && pg == NULL; nodes &= nodes - 1)
+        pg = place_on_node(bit_first(nodes), like);
+    return pg;
 }

@@ -35,9 +35,10 @@ static inline struct page *place_count_missed(struct page *pg, unsigned lgrp)
 }
 /*
  * place_strict - allocate a block in lgroup `lgrp` with the size and colour of `like`; NULL: none is free.
- * Does not sleep.
+ * place_on_node - the same, of one node.  Neither sleeps.
  */
 struct page *place_strict(unsigned lgrp, const struct page *like);
+struct page *place_on_node(unsigned node, const struct page *like);
 
 /* place_of_object - the placement of a page that read() or write() makes: first touch, unless there is advice. */
 struct placement place_of_object(struct vm_object *o, uint64_t index);

@@ -132,14 +132,10 @@ static int advise_access(struct seg *s, uint64_t start, uint64_t end, int advice
             return err;
     } else {
         old = s->policy;
-        if (old != policy) {
-            err = seg_isolate(as, start, end);
-            if (err != 0)
-                return err;
-            s = seg_find(as, start);
-            s->policy = (uint8_t)policy;
-            s = seg_join(s);
-        }
+        err = seg_set_policy(s, start, end, policy);
+        if (err != 0)
+            return err;
+        s = seg_find(as, start);
     }
     if (policy != LGRP_MEM_POLICY_DEFAULT && (policy == LGRP_MEM_POLICY_NEXT || policy != old))
         migrate_mark(s, start, end);

@@ -27,6 +27,7 @@
 #include "vm/pt.h"
 #include "vm/rmap.h"
 #include "pages/busy.h"
+#include "pages/rangepolicy.h"
 #include "pages/swap.h"
 
 #define STACK_ROOM   (256ul << 20) /* bytes below USER_TOP that mappings avoid */
@@ -48,6 +49,7 @@ void vm_init(void)
     radix_boot();
     object_boot();
     seg_boot();
+    range_policy_boot();
     busy_boot();
     swap_boot();
 }

@@ -45,11 +45,12 @@ struct seg {
     struct as *as;     /* [c] */
     uint8_t prot;      /* [r] PROT_* */
     uint8_t max_prot;  /* [r] PROT_* that mprotect may set */
-    uint8_t policy;    /* [r] LGRP_MEM_POLICY_* set by madvise; 0: by kind and size */
     uint8_t what;      /* [r] SEG_HEAP, ... */
     bool locked;       /* [r] the pages of the segment stay in memory (mlock.c) */
     uint8_t advice;    /* [r] enum read_advice set by madvise; 0: none */
     uint32_t flags;    /* [c] MAP_SHARED or MAP_PRIVATE, MAP_ANONYMOUS, ... */
+    /* [r] LGRP_MEM_POLICY_* set by madvise, or a policy with nodes set by mbind; 0: by kind and size */
+    uint32_t policy;
     /* [r] bytes when the segment was made or last grown; the default policy depends on this size */
     uint64_t size;
     /* [c] the file or shared memory that the segment maps; NULL: anonymous memory */
@@ -169,6 +170,11 @@ struct seg *seg_join(struct seg *s);
 /* seg_set_prot, seg_set_locked - change `prot` or `locked` of a segment, and the counts of its space. */
 void seg_set_prot(struct seg *s, int prot);
 void seg_set_locked(struct seg *s, bool locked);
+/*
+ * seg_set_policy - set the policy of [start, end), inside `s`; takes a reference (pages/rangepolicy.h).  Splits
+ * and joins segments.  0 or -ENOMEM.
+ */
+int seg_set_policy(struct seg *s, uint64_t start, uint64_t end, unsigned policy);
 /* seg_resize - move the ends, and adjust the counts.  The lower end moves only if `s` has no object. */
 void seg_resize(struct seg *s, uint64_t start, uint64_t end);
 /*
@@ -192,6 +198,9 @@ static inline struct seg *seg_next(struct seg *s)
 {
     return seg_of(segtree_next(&s->as->segs, &s->n));
 }
+
+/* seg_skip_absent - as_skip_absent() for [addr, end) inside one segment.  The caller holds as->lock. (query.c) */
+uint64_t seg_skip_absent(struct seg *s, uint64_t addr, uint64_t end);
 
 /* anon.c: private pages. */
 /* anon_init - make the private object of `as`, a member of `family` (NULL: a new family).  0 or -ENOMEM. */

@@ -10,6 +10,7 @@
  * SEE ALSO    docs/memory.md
  */
 #include "lib/errno.h"
+#include "pages/rangepolicy.h"
 #include "vm/pt.h"
 
 /* Adds `by` to as->zaps, and to obj->zaps of each segment in [start, end) (as.h I8). */
@@ -200,10 +201,10 @@ static bool heap_grow(struct as *as, uint64_t old, uint64_t end)
 {
     uint64_t pages = (end - old) >> PAGE_SHIFT;
     struct seg *s = old > 0 ? seg_find(as, old - 1) : NULL;
-    bool extends =
-        s != NULL && s->what == SEG_HEAP && s->n.end == old &&
-        s->prot == (PROT_READ | PROT_WRITE) &&
-        s->locked == as->lock_future; /* mlock() of the old part does not lock the new part */
+    bool extends = s != NULL && s->what == SEG_HEAP && s->n.end == old &&
+                   s->prot == (PROT_READ | PROT_WRITE) &&
+                   /* mlock() or mbind() of the old part does not hold for the new part */
+                   s->locked == as->lock_future && !is_range_policy(s->policy);
 
     if (end > USER_TOP || as->virt_pages + pages > as->limits.as_bytes >> PAGE_SHIFT ||
         (as->lock_future && !as_may_lock(as, pages)) ||

@@ -89,6 +89,7 @@ static int move_mapping(struct remap *m)
             anon_move(m->as, m->to, m->old, keep);
             to->obj = NULL;
             to->vn = NULL;
+            to->policy = 0;
             seg_free(to);
             return err;
         }

@@ -17,6 +17,7 @@
  */
 #include "vm/as.h"
 #include "pages/pcache.h"
+#include "pages/rangepolicy.h"
 #include "lib/errno.h"
 #include "mem/kmem.h"
 #include "mem/usermem.h"
@@ -95,6 +96,7 @@ static void hold_backing(struct seg *s)
         vnode_hold(s->vn);
     if (writes_file(s))
         vn_count_write(s->vn, 1);
+    range_policy_hold(s->policy);
 }
 
 /* A copy of `from` for a space that has `count` segments.  NULL: no memory, or the user's account is full. */
@@ -138,6 +140,7 @@ void seg_insert(struct seg *s)
 
 void seg_free(struct seg *s)
 {
+    range_policy_drop(s->policy);
     if (s->obj != NULL)
         object_release(s->obj);
     if (writes_file(s))
@@ -265,7 +268,7 @@ int seg_isolate(struct as *as, uint64_t start, uint64_t end)
 static bool can_join_segments(const struct seg *low, const struct seg *high)
 {
     return low->n.end == high->n.start && low->prot == high->prot &&
-           low->max_prot == high->max_prot && low->policy == high->policy &&
+           low->max_prot == high->max_prot && range_policy_equal(low->policy, high->policy) &&
            low->advice == high->advice && low->flags == high->flags && low->what == high->what &&
            low->locked == high->locked && low->vn == high->vn && low->obj == high->obj &&
            (low->obj == NULL || seg_index(low, low->n.end) == high->obj_first);
@@ -299,6 +302,20 @@ struct seg *seg_join(struct seg *s)
         s = prev;
     }
     return s;
+}
+
+int seg_set_policy(struct seg *s, uint64_t start, uint64_t end, unsigned policy)
+{
+    if (range_policy_equal(s->policy, policy))
+        return 0;
+    if (seg_isolate(s->as, start, end) != 0)
+        return -ENOMEM;
+    s = seg_find(s->as, start);
+    range_policy_hold(policy);
+    range_policy_drop(s->policy);
+    s->policy = policy;
+    seg_join(s);
+    return 0;
 }
 
 /*

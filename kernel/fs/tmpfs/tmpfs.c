@@ -27,6 +27,7 @@
 #include "lib/string.h"
 #include "mem/kmem.h"
 #include "stat/tunable.h"
+#include "pages/rangepolicy.h"
 #include "pages/reserve.h"
 #include "mem/usermem.h"
 
@@ -169,6 +170,7 @@ static void tmpfs_inactive(struct vnode *vn)
 
     if (vn->type == VREG) {
         object_truncate(&vn->obj, 0);
+        object_forget_nodes(&vn->obj);
         update_charged_pages(t, 0);
     } else if (vn->type == VLNK) {
         if (t->link.target != NULL && t->link.len >= LONG_TARGET)
