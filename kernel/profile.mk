@@ -16,7 +16,9 @@ PART_disk   := kernel/blk/% kernel/fs/ext/% kernel/vfs/bdev.c kernel/procfs/proc
                drivers/ide.c drivers/pci.c drivers/virtio.c drivers/virtio_blk.c
 PART_paging := $(addprefix kernel/pages/,around.c cachelist.c pageout.c paging.c pcache_read.c scan.c slots.c \
                swap.c swap_area.c victims.c) kernel/vm/cold.c kernel/sys/sys_swap.c
-PARTS       := net pty model disk paging
+PART_numa   := kernel/pages/rangepolicy.c kernel/vm/mbind.c kernel/vm/movepages.c kernel/sys/sys_mbind.c \
+               kernel/procfs/procfs_numa.c
+PARTS       := net pty model disk paging numa
 
 ABSENT_full :=
 ABSENT_disk := net pty model

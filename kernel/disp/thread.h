@@ -264,6 +264,8 @@ int thread_set_lgrp_affinity(struct thread *t, unsigned lgrp, unsigned level);
 unsigned thread_lgrp_affinity(struct thread *t, unsigned lgrp);
 /* thread_set_mempolicy - set curthread's memory policy.  Takes cpupart_lock. */
 void thread_set_mempolicy(const struct mempolicy *mp);
+/* thread_get_mempolicy - copy the memory policy of a thread, which cannot end meanwhile.  Takes cpupart_lock. */
+void thread_get_mempolicy(struct thread *t, struct mempolicy *out);
 /*
  * thread_home_new - choose the home of a new thread by lgroup load (lgrp/load.h) and charge it there.
  * @p        the process's record (struct lgrp_proc embedded in struct proc; bitmap p->bitmap)

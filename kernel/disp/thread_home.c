@@ -126,3 +126,10 @@ void thread_set_mempolicy(const struct mempolicy *mp)
     t->lg.touch = t->lg.has_mempolicy ? LGRP_NONE : t->lg.home;
     spin_unlock(&cpupart_lock);
 }
+
+void thread_get_mempolicy(struct thread *t, struct mempolicy *out)
+{
+    spin_lock(&cpupart_lock);
+    *out = t->mempolicy;
+    spin_unlock(&cpupart_lock);
+}

@@ -17,20 +17,7 @@
 #include "lib/printf.h"
 #include "lib/string.h"
 #include "mem/kmem.h"
-#include "procfs/procfs.h"
-
-enum { PATH_SIZE = 4096, BATCH = 32 };
-
-/*
- * The state of one walk over an address space.  It is allocated, because it is too large for the
- * stack.
- */
-struct walk {
-    struct seg_info seg;
-    uint64_t addr[BATCH];
-    struct as_page_info page[BATCH];
-    char path[PATH_SIZE];
-};
+#include "procfs/segments.h"
 
 static void format_segment_perms(const struct seg_info *s, char out[5])
 {
@@ -42,7 +29,7 @@ static void format_segment_perms(const struct seg_info *s, char out[5])
 }
 
 /* Set w->path to the segment's name. */
-static void name_segment(struct walk *w)
+static void name_segment(struct segment_walk *w)
 {
     static const char *const special[] = {
         [SEG_OTHER] = "",
@@ -69,14 +56,13 @@ static bool wants_more_text(const struct text *out)
     return !out->failed && !proc_is_ending();
 }
 
-/* Call fn for each segment of process `pid`; struct walk has its data.  0, -ESRCH, -EACCES, -ENOMEM. */
-static int each_segment(uint64_t pid, void (*fn)(struct as *, struct walk *, struct text *),
+int procfs_each_segment(uint64_t pid, void (*fn)(struct as *, struct segment_walk *, struct text *),
                         struct text *out)
 {
     int err = procfs_check_inspect(pid);
     bool gone;
     struct as *as;
-    struct walk *w;
+    struct segment_walk *w;
 
     if (err != 0)
         return err;
@@ -88,6 +74,7 @@ static int each_segment(uint64_t pid, void (*fn)(struct as *, struct walk *, str
         as_release(as);
         return -ENOMEM;
     }
+    w->pid = pid;
     for (uint64_t addr = 0; wants_more_text(out) && as_next_seg(as, addr, &w->seg) == 0;
          addr = w->seg.end) {
         name_segment(w);
@@ -100,7 +87,7 @@ static int each_segment(uint64_t pid, void (*fn)(struct as *, struct walk *, str
     return 0;
 }
 
-static void show_segment_map(struct as *as, struct walk *w, struct text *out)
+static void show_segment_map(struct as *as, struct segment_walk *w, struct text *out)
 {
     const struct seg_info *s = &w->seg;
     struct vattr va = {0};
@@ -128,7 +115,7 @@ struct run {
     uint64_t pagesize;
 };
 
-static void show_lgrp_run(const struct run *r, struct walk *w, struct text *out)
+static void show_lgrp_run(const struct run *r, struct segment_walk *w, struct text *out)
 {
     char perms[5], lgrp[12] = "-";
 
@@ -148,7 +135,7 @@ static void show_lgrp_run(const struct run *r, struct walk *w, struct text *out)
  * the page or hole.
  */
 static uint64_t extend_lgrp_run(struct run *r, const struct as_page_info *pg, uint64_t va,
-                                struct walk *w, struct text *out)
+                                struct segment_walk *w, struct text *out)
 {
     uint64_t size = pg->present ? pg->pagesize : PAGE_SIZE;
     uint64_t next = min_of(round_down(va, size) + size, w->seg.end);
@@ -163,7 +150,7 @@ static uint64_t extend_lgrp_run(struct run *r, const struct as_page_info *pg, ui
     return next;
 }
 
-static void show_segment_lgrps(struct as *as, struct walk *w, struct text *out)
+static void show_segment_lgrps(struct as *as, struct segment_walk *w, struct text *out)
 {
     uint64_t va = w->seg.start;
     struct run r = {.start = va, .end = va, .pagesize = PAGE_SIZE};
@@ -174,7 +161,7 @@ static void show_segment_lgrps(struct as *as, struct walk *w, struct text *out)
     while (va < w->seg.end && wants_more_text(out)) {
         static const struct as_page_info none;
         uint64_t base = as_skip_absent(as, va, w->seg.end);
-        unsigned n = (unsigned)min_of((w->seg.end - base) >> PAGE_SHIFT, (uint64_t)BATCH);
+        unsigned n = (unsigned)min_of((w->seg.end - base) >> PAGE_SHIFT, (uint64_t)SEGMENT_BATCH);
 
         if (base > va) {
             extend_lgrp_run(&r, &none, va, w, out);
@@ -192,10 +179,10 @@ static void show_segment_lgrps(struct as *as, struct walk *w, struct text *out)
 
 PROCFS_SHOW(procfs_show_maps)
 {
-    return each_segment(arg.a, show_segment_map, out);
+    return procfs_each_segment(arg.a, show_segment_map, out);
 }
 
 PROCFS_SHOW(procfs_show_lgrpmap)
 {
-    return each_segment(arg.a, show_segment_lgrps, out);
+    return procfs_each_segment(arg.a, show_segment_lgrps, out);
 }

@@ -5,19 +5,19 @@
  * THEORY      A memory policy determines on which node a new page is placed.  Homeroom has Solaris's policies
  *             (docs/lgroups.md): each segment or object has a policy, which madvise(MADV_ACCESS_*) or memcntl()
  *             sets.  If no advice was given, the policy of the thread that first touches the page is used.
- *             set_mempolicy() sets the policy of a thread.  A segment cannot store a set of nodes.  So
- *             mbind(2) does not exist, and the policy of an address is always MPOL_DEFAULT.  A thread can use
- *             all nodes (there are no cpusets).
- * SEE ALSO    lgrp/mempolicy.h, fs/sysfs/sysfs_node.c, docs/lgroups.md, t_sys's memory_policy,
+ *             set_mempolicy() sets the policy of a thread, mbind() that of a range (sys_mbind.c).  For a range with
+ *             Solaris's advice, get_mempolicy() returns MPOL_DEFAULT.  A thread can use all nodes (there are no
+ *             cpusets).
+ * SEE ALSO    lgrp/mempolicy.h, fs/sysfs/sysfs_node.c, docs/lgroups.md, t_sys's memory_policy, t_numa,
  *             tests/test_dynamic.py
  */
 #include "lgrp/lgrp.h"
 #include "lib/errno.h"
 #include "proc/proc.h"
+#include "sys/nodemask.h"
 #include "sys/sys.h"
 #include "x86/uaccess.h"
 
-enum { MPOL_MODE_FLAGS = MPOL_F_NUMA_BALANCING | MPOL_F_RELATIVE_NODES | MPOL_F_STATIC_NODES };
 enum { MPOL_F_NODE = 1, MPOL_F_ADDR = 2, MPOL_F_MEMS_ALLOWED = 4 };
 
 /*
@@ -39,8 +39,7 @@ static int copy_out_nodes(uint64_t uaddr, uint64_t maxnode, uint64_t set)
     return 0;
 }
 
-/* Reads a program's mask of `maxnode` - 1 bits.  -EINVAL: too long, or a bit above 63 is set; -EFAULT. */
-static int copy_in_nodes(uint64_t uaddr, uint64_t maxnode, uint64_t *set)
+int copy_in_nodes(uint64_t uaddr, uint64_t maxnode, uint64_t *set)
 {
     uint64_t bits = maxnode - 1, word;
 
@@ -99,6 +98,13 @@ static int node_of_user_page(uint64_t addr)
     return node >= 0 ? node : -EFAULT;
 }
 
+/* The nodes of a policy, and in *mode its mode and flags, as the program that has set it sees them. */
+static uint64_t mempolicy_reported(const struct mempolicy *mp, int *mode)
+{
+    *mode = mp->mode | mp->flags;
+    return mp->flags != 0 ? mp->asked : mp->nodes;
+}
+
 /* get_mempolicy(int *mode, unsigned long *nodes, maxnode, addr, flags) */
 long sys_get_mempolicy(struct regs *r)
 {
@@ -111,13 +117,14 @@ long sys_get_mempolicy(struct regs *r)
     if (flags & MPOL_F_MEMS_ALLOWED) {
         if (flags != MPOL_F_MEMS_ALLOWED)
             return -EINVAL;
-        nodes = (2ull << (lgrp_topo.nmem - 1)) - 1; /* nodes with memory have the lowest numbers */
+        nodes = nodes_with_memory();
     } else if (flags & MPOL_F_ADDR) {
-        struct as_page_info pi;
+        struct mempolicy of_range;
 
-        as_query(curproc()->as, &addr, 1, &pi);
-        if (!pi.mapped)
-            return -EFAULT;
+        err = as_policy_at(curproc()->as, addr, &of_range);
+        if (err != 0)
+            return err;
+        nodes = mempolicy_reported(&of_range, &mode);
         if (flags & MPOL_F_NODE)
             mode = node_of_user_page(addr);
         if (mode < 0)
@@ -125,8 +132,9 @@ long sys_get_mempolicy(struct regs *r)
     } else if (addr != 0 || ((flags & MPOL_F_NODE) && mp->mode != MPOL_INTERLEAVE)) {
         return -EINVAL; /* only a thread whose policy is MPOL_INTERLEAVE has a next node */
     } else {
-        mode = (flags & MPOL_F_NODE) ? (int)mempolicy_next(mp) : mp->mode | mp->flags;
-        nodes = mp->flags != 0 ? mp->asked : mp->nodes;
+        nodes = mempolicy_reported(mp, &mode);
+        if (flags & MPOL_F_NODE)
+            mode = (int)mempolicy_next(mp);
     }
     if (umode != 0)
         err = copy_out(umode, &mode, sizeof mode);

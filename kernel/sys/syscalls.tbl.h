@@ -51,6 +51,7 @@
     X(218, set_tid_address) X(219, restart_syscall) X(221, fadvise64) X(227, clock_settime)    \
     X(228, clock_gettime) X(229, clock_getres) X(230, clock_nanosleep) X(231, exit_group)      \
     X(234, tgkill) X(235, utimes) X(238, set_mempolicy) X(239, get_mempolicy) X(247, waitid)  \
+    X(237, mbind) X(256, migrate_pages) X(279, move_pages) X(450, set_mempolicy_home_node)     \
     X(251, ioprio_set) X(252, ioprio_get)                                                     \
     X(257, openat)                                                                             \
     X(258, mkdirat)                                                                            \
@@ -89,12 +90,12 @@
     X(210, io_cancel) X(211, get_thread_area) X(216, remap_file_pages)    \
     X(220, semtimedop) X(222, timer_create) X(223, timer_settime) X(224, timer_gettime)        \
     X(225, timer_getoverrun) X(226, timer_delete)         \
-    X(237, mbind) X(240, mq_open)                                                             \
+    X(240, mq_open)                                                             \
     X(241, mq_unlink) X(242, mq_timedsend) X(243, mq_timedreceive) X(244, mq_notify)           \
     X(245, mq_getsetattr) X(246, kexec_load) X(248, add_key) X(249, request_key)               \
     X(250, keyctl) X(253, inotify_init)                  \
-    X(254, inotify_add_watch) X(255, inotify_rm_watch) X(256, migrate_pages)                   \
-    X(272, unshare) X(275, splice) X(276, tee) X(278, vmsplice) X(279, move_pages)             \
+    X(254, inotify_add_watch) X(255, inotify_rm_watch)                   \
+    X(272, unshare) X(275, splice) X(276, tee) X(278, vmsplice)             \
     X(282, signalfd) X(283, timerfd_create) X(284, eventfd)                \
     X(286, timerfd_settime) X(287, timerfd_gettime) X(289, signalfd4)          \
     X(290, eventfd2) X(294, inotify_init1) X(298, perf_event_open)       \
@@ -110,8 +111,7 @@
     X(433, fspick) X(434, pidfd_open) X(437, openat2) X(438, pidfd_getfd)                      \
     X(440, process_madvise) X(441, epoll_pwait2) X(442, mount_setattr)                         \
     X(444, landlock_create_ruleset) X(445, landlock_add_rule) X(446, landlock_restrict_self)   \
-    X(447, memfd_secret) X(448, process_mrelease) X(449, futex_waitv)                          \
-    X(450, set_mempolicy_home_node)
+    X(447, memfd_secret) X(448, process_mrelease) X(449, futex_waitv)
 
 #define SYSCALL_PATHS(X)                                                                       \
     X(2, 0) X(4, 0) X(6, 0) X(21, 0) X(59, 0) X(76, 0) X(80, 0) X(82, 0) X(83, 0) X(84, 0)     \

@@ -121,11 +121,31 @@ static bool unmap_busy_page(struct vm_object *o, struct page *pg)
     return idle;
 }
 
+bool migrate_busy(struct vm_object *o, struct page *pg, struct page *fresh)
+{
+    unsigned from = lgrp_of_page(pg), to = lgrp_of_page(fresh), order = pg->order;
+    uint32_t flags;
+
+    if (!unmap_busy_page(o, pg)) {
+        lgrp_count(from, LGRP_STAT_MIGR_FAIL_FROM, 1ul << order);
+        page_release(fresh);
+        page_unlock(pg);
+        page_release(pg);
+        return false;
+    }
+    page_copy(fresh, pg, order);
+    flags = atomic_load(&pg->flags) & ~(uint32_t)(PG_LOCKED | PG_MARKED | PG_HEAD | PG_SLOT);
+    TRACE(PAGE, pg->node, pg->index << PAGE_SHIFT, fresh->node);
+    page_replace_unlock(page_owner_of(o), pg, fresh, flags);
+    lgrp_count(from, LGRP_STAT_MIGR_FROM, 1ul << order);
+    lgrp_count(to, LGRP_STAT_MIGR_TO, 1ul << order);
+    return true;
+}
+
 bool migrate_touch(struct vm_object *o, struct page *pg, const struct placement *pl)
 {
-    unsigned from = lgrp_of_page(pg), to = place_lgrp(pl), order = pg->order;
+    unsigned from = lgrp_of_page(pg), to = place_lgrp(pl);
     struct page *fresh;
-    uint32_t flags;
 
     if (from == to) {
         atomic_fetch_and(&pg->flags, ~(uint32_t)PG_MARKED);
@@ -142,22 +162,10 @@ bool migrate_touch(struct vm_object *o, struct page *pg, const struct placement 
     page_hold(pg);
     spin_unlock(&o->lock);
     fresh = place_strict(to, pg);
-    if (fresh == NULL || !unmap_busy_page(o, pg)) {
-        if (fresh != NULL) {
-            lgrp_count(from, LGRP_STAT_MIGR_FAIL_FROM, 1ul << order);
-            page_release(fresh);
-        } else {
-            lgrp_count(to, LGRP_STAT_MIGR_FAIL_TO, 1ul << order);
-        }
-        page_unlock(pg);
-        page_release(pg);
-        return false;
-    }
-    page_copy(fresh, pg, order);
-    flags = atomic_load(&pg->flags) & ~(uint32_t)(PG_LOCKED | PG_MARKED | PG_HEAD | PG_SLOT);
-    TRACE(PAGE, pg->node, pg->index << PAGE_SHIFT, fresh->node);
-    page_replace_unlock(page_owner_of(o), pg, fresh, flags);
-    lgrp_count(from, LGRP_STAT_MIGR_FROM, 1ul << order);
-    lgrp_count(to, LGRP_STAT_MIGR_TO, 1ul << order);
-    return true;
+    if (fresh != NULL)
+        return migrate_busy(o, pg, fresh);
+    lgrp_count(to, LGRP_STAT_MIGR_FAIL_TO, 1ul << pg->order);
+    page_unlock(pg);
+    page_release(pg);
+    return false;
 }

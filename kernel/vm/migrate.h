@@ -24,4 +24,11 @@ void migrate_mark(struct seg *s, uint64_t start, uint64_t end);
  */
 bool migrate_touch(struct vm_object *o, struct page *pg, const struct placement *pl);
 
+/*
+ * migrate_busy - move a page of `o` to the frame `fresh`.  The caller has made the page PG_LOCKED, taken it from
+ * the cache list, and holds a reference to each frame; the function drops all of these.  The caller holds no
+ * spin lock.  Returns whether the page has moved; if not, it is in use or locked in memory, and stays.
+ */
+bool migrate_busy(struct vm_object *o, struct page *pg, struct page *fresh);
+
 #endif

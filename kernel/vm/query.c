@@ -64,8 +64,7 @@ void as_query(struct as *as, const uint64_t *addr, unsigned n, struct as_page_in
     rw_exit_read(&as->lock);
 }
 
-/* Like as_skip_absent(), for [addr, end) inside one segment. */
-static uint64_t next_present_page(struct seg *s, uint64_t addr, uint64_t end)
+uint64_t seg_skip_absent(struct seg *s, uint64_t addr, uint64_t end)
 {
     struct vm_object *o = seg_shared(s) ? s->obj : &s->as->anon;
     uint64_t *pd, next = pt_next_present(s->as, addr, end, &pd);
@@ -89,7 +88,7 @@ uint64_t as_skip_absent(struct as *as, uint64_t addr, uint64_t end)
     rw_enter_read(&as->lock);
     s = seg_after(as, addr);
     if (s != NULL && s->n.start < end)
-        next = next_present_page(s, max_of(addr, s->n.start), min_of(end, s->n.end));
+        next = seg_skip_absent(s, max_of(addr, s->n.start), min_of(end, s->n.end));
     rw_exit_read(&as->lock);
     return next;
 }

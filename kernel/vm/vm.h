@@ -141,6 +141,48 @@ void as_query(struct as *as, const uint64_t *addr, unsigned n, struct as_page_in
  */
 uint64_t as_skip_absent(struct as *as, uint64_t addr, uint64_t end);
 
+/*
+ * Moving pages between nodes at once, for Linux's calls: movepages.c, and mbind.c for the policies of ranges.
+ * as_page_node - the node of the page at `addr`; -EFAULT: no segment; -ENOENT: no page in memory.
+ * as_move_page - move the page at `addr` to `node`, and return `node`.  -EFAULT: no segment, or none that can
+ * move; -ENOENT: no page in memory; -EACCES: other processes use the page, and not `all`; -ENOMEM: no free frame
+ * there; -EBUSY: the page is in use, or locked in memory.
+ * as_move_pages - move the pages of the space that lie on a node n to node to[n]; *failed counts the pages that
+ * did not move.  0, or -EINTR: the process of the caller is ending.
+ * All take as->lock for reading, and sleep.
+ */
+int as_page_node(struct as *as, uint64_t addr);
+int as_move_page(struct as *as, uint64_t addr, unsigned node, bool all);
+int as_move_pages(struct as *as, const uint8_t *to, bool all, uint64_t *failed);
+
+/* Flags of as_mbind(). */
+enum { MPOL_MF_STRICT = 1, MPOL_MF_MOVE = 2, MPOL_MF_MOVE_ALL = 4 };
+struct mempolicy;
+/*
+ * as_mbind - mbind(2): set the policy of a range (MPOL_DEFAULT: no policy).  0; -EINVAL: the range is not a range
+ * of pages, or would cut a 2 MiB page; -EFAULT: a hole; -EACCES: shared memory that the caller, not the superuser,
+ * cannot write; -EIO: with MPOL_MF_STRICT, a page is on another node, or did not move; -ENOMEM; -EINTR: the process
+ * is ending.  Errors leave the policy as it was, with three exceptions: it is set after -EIO for a page that did not
+ * move, and after -EINTR, and for a part of the range after -ENOMEM.  Takes as->lock for writing, then for reading
+ * while pages move.  Sleeps.
+ * as_set_home_node - set_mempolicy_home_node(2): set the node from which the policies of a range count distances.
+ * 0, -EINVAL, -ENOENT (no policy in the range), -EOPNOTSUPP (neither MPOL_BIND nor MPOL_PREFERRED_MANY), -ENOMEM.
+ * as_policy_at - the policy that as_mbind() has set for an address (MPOL_DEFAULT: none).  0, or -EFAULT: no segment.
+ */
+int as_mbind(struct as *as, uint64_t addr, uint64_t len, const struct mempolicy *mp,
+             unsigned flags);
+int as_set_home_node(struct as *as, uint64_t addr, uint64_t len, unsigned node);
+int as_policy_at(struct as *as, uint64_t addr, struct mempolicy *out);
+
+/* The pages of a range that are in memory, by node, for /proc/PID/numa_maps.  Each counts 1, also one of 2 MiB. */
+struct as_node_usage {
+    uint64_t pages, anon, dirty;
+    uint64_t max_users; /* most mappings or sharers of a page */
+    uint64_t on_node[NODE_MAX];
+};
+/* as_count_nodes - fill *out for [start, end).  Takes as->lock for reading. */
+void as_count_nodes(struct as *as, uint64_t start, uint64_t end, struct as_node_usage *out);
+
 /* One segment, for /proc/PID/maps and pmap. */
 struct seg_info {
     uint64_t start, end, off;
