@@ -16,17 +16,18 @@ from harness import HOST_LIMIT, default_signals
 ROOT = Path(__file__).resolve().parent.parent
 HRCC = ROOT / "tools/hrcc"
 LINUX_TOO = ["t_mem", "t_mlock", "t_proc", "t_perm", "t_signal", "t_race", "t_thread", "t_file", "t_time", "t_sys", "t_net"]
-LINUX_TOO += ["t_epoll"]
+LINUX_TOO += ["t_epoll", "t_numa"]
 ALL = [*LINUX_TOO, "t_lgrp", "t_pset", "t_vmrace"]
 SOCKETS = ["t_perm", "t_race", "t_sys", "t_net", "t_epoll"]
 LONG = ["t_race", "t_vmrace"]  # two CPUs race less than eight
-SIX_BOARDS = ["t_race", "t_lgrp", "t_mem"]  # their results depend on the number of boards
+SIX_BOARDS = ["t_race", "t_lgrp", "t_mem", "t_numa"]  # their results depend on the number of boards
 
 
 def programs(names, long=()):
     """Test parameters for these programs, with marks for those in `long` and for those that need a part of the kernel."""
     for name in [*names, *long]:
         marks = [pytest.mark.long] * (name in long) + [pytest.mark.part("net")] * (name in SOCKETS)
+        marks += [pytest.mark.part("numa")] * (name == "t_numa")
         yield pytest.param(name, marks=marks)
 
 
@@ -90,11 +91,19 @@ def test_on_two_boards(machine, program):
 
 @pytest.mark.machine("sf6800")
 @pytest.mark.core
-@pytest.mark.parametrize(
-    "program", programs(SIX_BOARDS, [p for p in ALL if p not in (*SIX_BOARDS, "t_vmrace", "t_time")])
-)
+@pytest.mark.parametrize("program", programs(SIX_BOARDS, [p for p in ALL if p not in (*SIX_BOARDS, "t_vmrace", "t_time")]))
 def test_on_six_boards(machine, program):
     check_on(machine, program)
+
+
+@pytest.mark.machine("sf6800")
+@pytest.mark.part("numa")
+def test_moved_pages_leave_the_tables_whole(machine):
+    """Threads that touch, unmap, fork, bind and move the same pages: nothing is lost, and no page has a right too many."""
+    checks = "for i in 1 2 3; do echo vmcheck > /dev/selftest; sleep 1; done"
+    assert "PASS races" in machine.check(
+        f"/usr/test/t_numa races & {checks}; wait $!; echo vmcheck > /dev/selftest", timeout=300
+    )
 
 
 @pytest.mark.machine("sf3800", threads="multi")

@@ -30,6 +30,10 @@ DEBIAN = {
     "usr/bin/sqlite3": "sqlite3",
     "usr/bin/lua5.4": "lua5.4",
     "usr/bin/numactl": "numactl",
+    "usr/bin/numastat": "numastat",
+    "usr/bin/migratepages": "migratepages",
+    "usr/bin/migspeed": "migspeed",
+    "usr/bin/memhog": "memhog",
     "usr/bin/lstopo": "lstopo-no-graphics",
 }
 TERMINFO = ("/lib/terminfo/v/vt100", "/usr/share/terminfo/v/vt100")  # the console's terminal, in Debian 12 and in 13
