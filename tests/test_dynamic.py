@@ -75,7 +75,7 @@ def even(counts: dict[int, int], lgroups: int) -> bool:
 
 def test_unmodified(machine):
     """The programs on the disk are the same files as on this host."""
-    for name in ("iperf", "iperf3", "sqlite3", "lua5.4", "numactl", "lstopo-no-graphics"):
+    for name in ("iperf", "iperf3", "sqlite3", "lua5.4", "numactl", "migratepages", "lstopo-no-graphics"):
         here = subprocess.run(["md5sum", shutil.which(name)], capture_output=True, text=True, check=True).stdout.split()[0]
         assert machine.check(f"md5sum /usr/bin/{name.removesuffix('-no-graphics')}").split()[0] == here
 
@@ -161,6 +161,71 @@ def test_numactl_policies(machine):
     machine.check("echo '*:heap=access_many' > /tmp/c")
     advised = machine.check("LD_PRELOAD=madv.so.1 MADVCFGFILE=/tmp/c numactl --membind=2 lua5.4 /tmp/heap.lua")
     assert even(heap_pages(advised), 6)
+
+
+def pages_by_node(maps: str) -> dict[int, int]:
+    """The private pages in the text of a numa_maps, by node: those of lines without a file."""
+    pages = {}
+    for line in maps.splitlines():
+        if " anon=" in line and " file=" not in line:
+            for node, count in re.findall(r" N(\d+)=(\d+)", line):
+                pages[int(node)] = pages.get(int(node), 0) + int(count)
+    return pages
+
+
+def test_numa_maps(machine):
+    """Each line has the policy that numactl has set, and the nodes of the pages."""
+    for options, policy, nodes in (
+        ("--membind=1", "bind:1", {1}),
+        ("--preferred=3", "prefer:3", {3}),
+        ("--interleave=2,4-5", "interleave:2,4-5", {2, 4, 5}),
+        ("--localalloc", "local", None),  # the home, which is not known here
+        ("--cpunodebind=4", "default", None),
+    ):
+        maps = machine.check(f"numactl {options} cat /proc/self/numa_maps")
+        assert {line.split()[1] for line in maps.splitlines()} == {policy}
+        pages = pages_by_node(maps)
+        assert pages.keys() <= nodes if nodes else len(pages) == 1, (options, maps)
+        assert sum(pages.values()) > 3
+        assert re.search(r"^[0-9a-f]+ \S+ heap anon=\d+ dirty=\d+ (N\d=\d+ )+kernelpagesize_kB=4$", maps, re.M), maps
+        assert re.search(r"^[0-9a-f]+ \S+ file=/\S+ .*kernelpagesize_kB=4$", maps, re.M), maps
+    machine.check("lua5.4 -e 'os.execute(\"sleep 60\")' > /dev/null & echo $! > /tmp/pid", uid=1234)
+    for uid, status in (0, 0), (1234, 0), (1235, 1):
+        result = machine.run("cat /proc/$(cat /tmp/pid)/numa_maps", uid=uid)
+        assert result.status == status, (uid, result.out)
+    machine.check("kill $(cat /tmp/pid)")
+
+
+def test_migratepages(machine):
+    """The pages of a running program move; only root and the program's own user can do that."""
+    script = 't = {} for i = 1, 120000 do t[i] = {i} end io.open("/tmp/ready", "w") os.execute("sleep 60")'
+    start = f"numactl --membind=1,2 lua5.4 -e '{script}' & echo $! > /tmp/pid"
+    machine.check(f"rm -f /tmp/ready; {start}; until [ -e /tmp/ready ]; do :; done", uid=1234)
+    maps = "cat /proc/$(cat /tmp/pid)/numa_maps"
+    before = pages_by_node(machine.check(maps))
+    assert before.keys() <= {1, 2} and sum(before.values()) > 1000
+    assert machine.run("migratepages $(cat /tmp/pid) 1,2 5", uid=1235).status != 0
+    assert pages_by_node(machine.check(maps)) == before
+    machine.check("migratepages $(cat /tmp/pid) 1,2 4,5", uid=1234)
+    after = pages_by_node(machine.check(maps))
+    assert after.keys() <= {4, 5} and sum(after.values()) == sum(before.values())
+    machine.check("migratepages $(cat /tmp/pid) all 0")
+    assert pages_by_node(machine.check(maps)) == {0: sum(before.values())}
+    table = machine.check("numastat -p $(cat /tmp/pid)")
+    heap = [float(word) for word in re.search(r"^Heap +(.*)", table, re.M)[1].split()]
+    assert heap[0] == heap[-1] > 4 and sum(heap[1:-1]) == 0
+    machine.check("kill $(cat /tmp/pid)")
+
+
+def test_numactl_others(machine):
+    """memhog and migspeed, and numactl with shared memory, all use mbind(2)."""
+    assert machine.check("memhog -r1 20m membind 3").strip(".\n") == ""
+    text = machine.check("migspeed -p 500 1 4")
+    assert "anon=500 dirty=500 N1=500 " in text and " N4=500 " in text and " Mbyte migrated " in text
+    machine.check("touch /tmp/shared; numactl --length=240k --shm /tmp/shared --interleave=0,3 --touch --dump > /tmp/dump")
+    text = machine.check("cat /tmp/dump")
+    assert "interleave" in text and " 0 3" in text, text
+    machine.check("numactl --length=240k --shm /tmp/shared --interleave=0,3 --verify")
 
 
 def test_lstopo(machine):

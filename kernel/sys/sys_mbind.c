@@ -52,7 +52,7 @@ long sys_set_mempolicy_home_node(struct regs *r)
     return as_set_home_node(curproc()->as, r->arg[0], r->arg[1], (unsigned)node);
 }
 
-/* Whether the caller has the ids that Linux demands of it (ptrace(2), PTRACE_MODE_READ_REALCREDS). */
+/* Whether the caller has the ids that Linux demands of it (ptrace(2), "access mode checking"). */
 static bool may_move_pages_of(const struct lwp *l)
 {
     const struct cred *me = curcred(), *c = l->cred;
