@@ -106,6 +106,21 @@ def test_moved_pages_leave_the_tables_whole(machine):
     )
 
 
+@pytest.mark.machine("sf6800")
+@pytest.mark.part("numa")
+def test_policies_of_ranges_are_freed(machine):
+    """They end with the segment, the shared memory or the file that has them."""
+
+    def objects():
+        return int(machine.check("grep objects /dev/selftest").split()[1])
+
+    tests = "private_pages shared_pages policy_of_an_object ranges_split_and_join fork_keeps_policies home_node many_policies"
+    machine.check(f"/usr/test/t_numa {tests}")
+    before = objects()
+    machine.check(f"for i in 1 2 3 4 5 6 7 8 9 10; do /usr/test/t_numa {tests} || exit; done", timeout=300)
+    assert objects() < before + 10
+
+
 @pytest.mark.machine("sf3800", threads="multi")
 def test_with_a_host_thread_for_each_cpu(machine):
     """A CPU halts while it waits for a CPU that has no core of the host.  Without that, this took seven times as long on two
