@@ -40,10 +40,12 @@
 #include "mem/kstack.h"
 #include "net/net.h"
 #include "fireplane/fpdev.h"
+#include "ipc/ctimer.h"
 #include "ipc/futex.h"
 #include "proc/proc.h"
 #include "procfs/procfs.h"
 #include "proc/itimer.h"
+#include "proc/signalfd.h"
 #include "tty/tty.h"
 #include "proc/vdso.h"
 #include "stat/cpustat.h"
@@ -517,6 +519,8 @@ static void boot_thread(void *arg)
     fs_init();
     pipe_init();
     epoll_init();
+    ctimer_init();
+    signalfd_init();
     tty_init();
     pty_init();
     futex_init();

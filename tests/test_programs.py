@@ -16,9 +16,9 @@ from harness import HOST_LIMIT, default_signals
 ROOT = Path(__file__).resolve().parent.parent
 HRCC = ROOT / "tools/hrcc"
 LINUX_TOO = ["t_mem", "t_mlock", "t_proc", "t_perm", "t_signal", "t_race", "t_thread", "t_file", "t_time", "t_sys", "t_net"]
-LINUX_TOO += ["t_epoll", "t_numa"]
+LINUX_TOO += ["t_epoll", "t_numa", "t_event"]
 ALL = [*LINUX_TOO, "t_lgrp", "t_pset", "t_vmrace"]
-SOCKETS = ["t_perm", "t_race", "t_sys", "t_net", "t_epoll"]
+PARTS = {"net": ["t_perm", "t_race", "t_sys", "t_net", "t_epoll"], "numa": ["t_numa"], "compat": ["t_event"]}  # of the kernel
 LONG = ["t_race", "t_vmrace"]  # two CPUs race less than eight
 SIX_BOARDS = ["t_race", "t_lgrp", "t_mem", "t_numa"]  # their results depend on the number of boards
 
@@ -26,8 +26,7 @@ SIX_BOARDS = ["t_race", "t_lgrp", "t_mem", "t_numa"]  # their results depend on 
 def programs(names, long=()):
     """Test parameters for these programs, with marks for those in `long` and for those that need a part of the kernel."""
     for name in [*names, *long]:
-        marks = [pytest.mark.long] * (name in long) + [pytest.mark.part("net")] * (name in SOCKETS)
-        marks += [pytest.mark.part("numa")] * (name == "t_numa")
+        marks = [pytest.mark.long] * (name in long) + [pytest.mark.part(part) for part in PARTS if name in PARTS[part]]
         yield pytest.param(name, marks=marks)
 
 

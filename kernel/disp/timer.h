@@ -57,6 +57,10 @@ static inline bool timer_armed(const struct timer *t)
     return t->link != NULL;
 }
 
+/* ---- implemented by ipc/ ---- */
+/* clock_was_set - clock_set_real() was called: move the timers that wait for a time of day.  May sleep. */
+void clock_was_set(void);
+
 /* ---- implemented by proc/ ---- */
 /* vdso_update - the wall clock was set: copy clock_params to the vDSO, if there is one yet. */
 void vdso_update(void);

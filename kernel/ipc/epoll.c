@@ -409,7 +409,7 @@ static void epoll_close(struct file *f)
 static const struct fileops epoll_ops = {
     .poll = epoll_poll,
     .close = epoll_close,
-    .kind = "anon_inode",
+    .kind = "anon_inode:[eventpoll]",
     .type = VREG,
 };
 

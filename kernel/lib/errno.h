@@ -82,6 +82,7 @@
 #define EHOSTUNREACH    113
 #define EALREADY        114
 #define EINPROGRESS     115
+#define ECANCELED       125
 #endif
 
 /*

@@ -36,6 +36,8 @@
     X(SLEEP_LOCK_WAITS, "lock waits", "who waits for record locks")                                \
     X(SLEEP_FIFO, "fifo", "opening named pipes")                                                   \
     X(SLEEP_PIPE, "pipe", "one pipe")                                                              \
+    X(SLEEP_EVENT, "event", "one eventfd or timerfd")                                              \
+    X(SLEEP_CLOCK_WATCH, "clock watch", "the timers that depend on the time of day")               \
     X(SLEEP_SOCKET_READ, "socket read", "one socket's readers")                                    \
     X(SLEEP_SOCKET_WRITE, "socket write", "one socket's writers")                                  \
     X(SLEEP_EPOLL_FILES, "epoll files", "which epolls watch a file")                               \
@@ -71,7 +73,7 @@ enum lockrank {
     RANK_FD = 18,         /* one descriptor table */
     RANK_VNODE = 22,      /* one vnode's fields, one directory's hash */
     RANK_TTY = 26,
-    RANK_PIPE = 28,
+    RANK_EVENT = 28,     /* one timerfd */
     RANK_FUTEX = 30,     /* one hash bucket */
     RANK_NET = 32,       /* lwIP and all sockets */
     RANK_VM_FAMILY = 34, /* the anonymous objects of one fork family */

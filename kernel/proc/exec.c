@@ -27,6 +27,7 @@
 #include "disp/context.h"
 #include "lib/errno.h"
 #include "lib/string.h"
+#include "proc/ptimer.h"
 #include "stat/cpustat.h"
 #include "stat/trace.h"
 #include "x86/trap.h"
@@ -296,6 +297,7 @@ static void commit_exec(struct exec *x, struct proc *p, struct lwp *l, struct re
     struct proc *child;
     struct program old = {.vn = NULL};
 
+    ptimer_delete_all();
     lwp_leave_memory(l);
     l->clear_tid = l->robust_list = 0;
     mutex_enter(&p->mutex);

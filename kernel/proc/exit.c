@@ -21,6 +21,7 @@
 
 #include "lib/errno.h"
 #include "proc/itimer.h"
+#include "proc/ptimer.h"
 #include "stat/panic.h"
 #include "x86/uaccess.h"
 
@@ -270,6 +271,7 @@ static noreturn void process_end(struct lwp *l, int status)
     if (unlikely(p->truss != NULL))
         truss_lwp(l, LWP_PROC_ENDS);
     itimer_cancel_all(p);
+    ptimer_delete_all();
     if (led != NULL)
         tty_leader_exit(led); /* the session exists while its leader is in one of its groups */
     release_proc_parts(p);

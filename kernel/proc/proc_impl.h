@@ -39,6 +39,13 @@ struct sigentry {
     struct list link;
     struct ucount *ucount; /* the user that is charged */
     struct siginfo info;
+    struct sigqueue *queue; /* the last queue in which sig_send_entry() has put the entry */
+    /*
+     * NULL: the entry is freed when it leaves the queue.  Otherwise it belongs to its sender, for which taken() is
+     * called: an LWP takes the signal, and gets `info`, which taken() may change; or, if info is NULL, the signal was
+     * discarded [S].
+     */
+    void (*taken)(struct sigentry *e, struct siginfo *info);
 };
 
 /* ids.c: one space of numbers for processes, LWPs, groups and sessions; all [P]. */
@@ -151,6 +158,21 @@ bool sig_default_ignored(int sig);
 bool sig_is_stop(int sig);
 /* sig_take - dequeue the next signal in `set` for l.  Returns its number and fills *info, or 0 [S]. */
 int sig_take(struct lwp *l, sigset_t set, struct siginfo *info);
+/*
+ * sig_wait - wait until the caller can take a signal in `set`, although it blocks the signal.  Returns the signal's
+ * number and fills *info; -ETIMEDOUT: `deadline` has passed (0: do not wait); -EINTR: the caller must handle another
+ * signal.  Takes p->sig->lock, and proc_lock.
+ */
+int sig_wait(sigset_t set, uint64_t deadline, struct siginfo *info);
+/*
+ * sig_send_entry - send the signal of *e, an entry with e->taken that is in no queue, to process p; or, if tid is not
+ * 0, to LWP `tid` of p.  -ESRCH: there is no such LWP.  If the signal is ignored, e->taken(e, NULL) is called.  Takes
+ * proc_lock.
+ * sig_unsend_entry - take *e out of its queue, if it is in one, without a call of e->taken.  If no other entry has the
+ * same signal, the signal is no longer pending; this is what Linux's exec does with the signals of timers [S].
+ */
+int sig_send_entry(struct proc *p, int tid, struct sigentry *e);
+void sig_unsend_entry(struct sigentry *e);
 /* sig_retarget - find pending signals that l can no longer take, and wake other LWPs of p that can [P] [S]. */
 void sig_retarget(struct proc *p, struct lwp *l);
 /*

@@ -28,6 +28,7 @@
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "proc/itimer.h"
+#include "proc/signalfd.h"
 #include "stat/panic.h"
 #include "x86/trap.h"
 
@@ -51,8 +52,13 @@ void sigqueue_init(struct sigqueue *q)
     list_init(&q->infos);
 }
 
-static void free_sigentry(struct sigentry *e)
+/* The end of an entry that has left its queue; `info` as in sigentry.taken [S]. */
+static void end_sigentry(struct sigentry *e, struct siginfo *info)
 {
+    if (unlikely(e->taken != NULL)) {
+        e->taken(e, info);
+        return;
+    }
     atomic_fetch_sub_explicit(&e->ucount->nsignals, 1, memory_order_relaxed);
     kmem_cache_free(entry_cache, e);
 }
@@ -67,7 +73,7 @@ void sigqueue_flush(struct sigqueue *q, sigset_t set)
     LIST_FOREACH_SAFE (e, tmp, &q->infos, link)
         if (set & SIGBIT(e->info.signo)) {
             list_remove(&e->link);
-            free_sigentry(e);
+            end_sigentry(e, NULL);
         }
 }
 
@@ -157,7 +163,7 @@ void sig_retarget(struct proc *p, struct lwp *l)
     struct lwp *o;
 
     LIST_FOREACH (o, &p->lwps, proc_link)
-        if (o != l && (p->pending.set & ~o->sigmask) != 0)
+        if (o != l && (p->pending.set & ~(o->sigmask & ~o->sigwait)) != 0)
             thread_interrupt(&o->t);
 }
 
@@ -198,6 +204,12 @@ static bool is_signal_ignored(const struct proc *p, const struct lwp *l, int sig
     return h == SIG_IGN || (h == SIG_DFL && sig_default_ignored(sig));
 }
 
+static void make_signal_pending(struct sigqueue *q, struct proc *p, int sig)
+{
+    q->set |= SIGBIT(sig);
+    signalfd_wake(p);
+}
+
 /*
  * Make `sig` pending in q and charge `uc` for its sigentry [S].  0, -EAGAIN: a real-time signal exceeds the limit.
  */
@@ -220,9 +232,10 @@ static int queue_signal(struct sigqueue *q, struct proc *p, struct ucount *uc, i
         e->ucount = uc;
         e->info = *info;
         e->info.signo = sig;
+        e->taken = NULL;
         list_push_back(&q->infos, &e->link);
     }
-    q->set |= SIGBIT(sig);
+    make_signal_pending(q, p, sig);
     return 0;
 }
 
@@ -254,10 +267,11 @@ void sig_end_process(struct proc *p, int status)
 }
 
 /*
- * Send `sig` to process p or, if l is not NULL, only to LWP l of p [P].  0, -EAGAIN as in
- * queue_signal().
+ * Send `sig` to process p or, if l is not NULL, only to LWP l of p [P].  `own`: an entry for sig_send_entry(), instead
+ * of `info`, or NULL.  0, -EAGAIN as in queue_signal().
  */
-static int send_signal_locked(struct proc *p, struct lwp *l, int sig, const struct siginfo *info)
+static int send_signal_locked(struct proc *p, struct lwp *l, int sig, const struct siginfo *info,
+                              struct sigentry *own)
 {
     struct lwp *to = l;
     int err = 0;
@@ -291,7 +305,16 @@ static int send_signal_locked(struct proc *p, struct lwp *l, int sig, const stru
         if (p != proc_initial)
             sig_end_process(p, SIGKILL);
     } else if (!is_signal_ignored(p, to, sig)) {
-        err = queue_signal(l != NULL ? &l->pending : &p->pending, p, to->ucount, sig, info);
+        struct sigqueue *q = l != NULL ? &l->pending : &p->pending;
+
+        if (own == NULL) {
+            err = queue_signal(q, p, to->ucount, sig, info);
+        } else {
+            own->queue = q;
+            list_push_back(&q->infos, &own->link);
+            make_signal_pending(q, p, sig);
+            own = NULL;
+        }
         if (err == 0 && l == NULL && !lwp_may_take(to, sig))
             LIST_FOREACH (to, &p->lwps, proc_link)
                 if (lwp_may_take(to, sig))
@@ -299,6 +322,8 @@ static int send_signal_locked(struct proc *p, struct lwp *l, int sig, const stru
         if (err == 0 && &to->proc_link != &p->lwps && lwp_may_take(to, sig))
             thread_interrupt(&to->t);
     }
+    if (own != NULL)
+        own->taken(own, NULL); /* the signal is ignored */
     spin_unlock(&p->sig->lock);
     if (cont)
         notify_parent(p, CLD_CONTINUED, SIGCONT);
@@ -344,14 +369,50 @@ static int send_signal(struct proc *p, struct lwp *l, int sig, const struct sigi
     int err;
 
     if (proc_lock_held())
-        return send_signal_locked(p, l, sig, info);
+        return send_signal_locked(p, l, sig, info, NULL);
     if (me != NULL && me->proc == p && (l == NULL || l == me) &&
         try_send_to_self(me, l == NULL ? &p->pending : &l->pending, sig, info, &err))
         return err;
     spin_lock(&proc_lock);
-    err = send_signal_locked(p, l, sig, info);
+    err = send_signal_locked(p, l, sig, info, NULL);
     spin_unlock(&proc_lock);
     return err;
+}
+
+int sig_send_entry(struct proc *p, int tid, struct sigentry *e)
+{
+    struct lwp *l = NULL;
+    int err = 0;
+
+    spin_lock(&proc_lock);
+    if (tid != 0) {
+        l = lwp_find(tid);
+        err = l == NULL || l->proc != p ? -ESRCH : 0;
+    }
+    if (err == 0)
+        (void)send_signal_locked(p, l, e->info.signo, NULL, e);
+    spin_unlock(&proc_lock);
+    return err;
+}
+
+/* Whether q has an entry for `sig` [S]. */
+static bool has_sigentry(const struct sigqueue *q, int sig)
+{
+    const struct sigentry *e;
+
+    LIST_FOREACH (e, &q->infos, link)
+        if (e->info.signo == sig)
+            return true;
+    return false;
+}
+
+void sig_unsend_entry(struct sigentry *e)
+{
+    if (list_empty(&e->link))
+        return;
+    list_remove(&e->link);
+    if (!has_sigentry(e->queue, e->info.signo))
+        e->queue->set &= ~SIGBIT(e->info.signo);
 }
 
 int sig_send_proc(struct proc *p, int sig, const struct siginfo *info)
@@ -394,26 +455,25 @@ bool sig_permitted(const struct cred *cr, struct proc *p, int sig)
  */
 static bool take_queued_signal(struct sigqueue *q, int sig, struct siginfo *info)
 {
-    struct sigentry *e, *tmp;
-    bool found = false, more = false;
+    struct sigentry *e, *tmp, *first = NULL;
+    bool more = false;
 
     LIST_FOREACH_SAFE (e, tmp, &q->infos, link) {
         if (e->info.signo != sig)
             continue;
-        if (found) {
+        if (first != NULL) {
             more = true;
             break;
         }
-        found = true;
+        first = e;
         *info = e->info;
         list_remove(&e->link);
-        free_sigentry(e);
-        if (sig < SIGRTMIN)
-            break;
     }
     if (!more)
         q->set &= ~SIGBIT(sig);
-    return found;
+    if (first != NULL)
+        end_sigentry(first, info);
+    return first != NULL;
 }
 
 int sig_take(struct lwp *l, sigset_t set, struct siginfo *info)
@@ -429,6 +489,39 @@ int sig_take(struct lwp *l, sigset_t set, struct siginfo *info)
     if (sig == SIGALRM)
         itimer_real_rearm(l->proc);
     return sig;
+}
+
+int sig_wait(sigset_t set, uint64_t deadline, struct siginfo *info)
+{
+    struct lwp *l = curlwp();
+    struct proc *p = l->proc;
+    int sig, err = deadline == 0 ? -ETIMEDOUT : 0;
+    bool more;
+    struct cv never;
+
+    cv_init(&never);
+    spin_lock(&p->sig->lock);
+    l->sigwait = set;
+    while ((sig = sig_take(l, set, info)) == 0 && err == 0) {
+        err = cv_wait_sig_spin(&never, &p->sig->lock, deadline, "signal");
+        /* the signal can be in `set`, or another LWP can have taken the signal */
+        if (err == -EINTR) {
+            sig_recalc_locked(l);
+            err = signal_pending() ? -EINTR : 0;
+        }
+    }
+    l->sigwait = 0;
+    sig_recalc_locked(l);
+    more = p->nlwps > 1 && (p->pending.set & set) != 0;
+    spin_unlock(&p->sig->lock);
+    if (more) { /* they were offered to this LWP, which takes no more: others may wait for them */
+        spin_lock(&proc_lock);
+        spin_lock(&p->sig->lock);
+        sig_retarget(p, l);
+        spin_unlock(&p->sig->lock);
+        spin_unlock(&proc_lock);
+    }
+    return sig != 0 ? sig : err;
 }
 
 void proc_signal_self(int sig)

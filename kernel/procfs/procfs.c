@@ -179,6 +179,7 @@ static int read_fd_link(const struct pseudo_node *n, struct pseudo_arg arg, char
 {
     struct file *f;
     int r = hold_process_file(arg, &f);
+    const char *kind;
     char name[40];
 
     if (r != 0)
@@ -187,8 +188,11 @@ static int read_fd_link(const struct pseudo_node *n, struct pseudo_arg arg, char
         file_release(f);
         return read_process_link(n, arg, buf, size);
     }
-    snprintf(name, sizeof name, "%s:[%lu]", f->ops->kind != NULL ? f->ops->kind : "pipe",
-             file_ino(f));
+    kind = f->ops->kind != NULL ? f->ops->kind : "pipe";
+    if (strchr(kind, ':') != NULL)
+        str_copy(name, kind, sizeof name);
+    else
+        snprintf(name, sizeof name, "%s:[%lu]", kind, file_ino(f));
     file_release(f);
     return (int)min_of(str_copy(buf, name, size), size);
 }

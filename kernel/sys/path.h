@@ -60,6 +60,12 @@ static inline struct file *fd_file_or_path(uint64_t fd)
     return fd_get(curproc()->files, (int)fd);
 }
 
+/*
+ * fd_give - give the new open file `f` the lowest free descriptor.  Takes over the reference to f, also after an error.
+ * The descriptor; -EMFILE: RLIMIT_NOFILE; -ENOMEM.
+ */
+int fd_give(struct file *f, bool cloexec);
+
 static inline struct file *fd_file(uint64_t fd)
 {
     struct file *f = fd_file_or_path(fd);

@@ -31,6 +31,15 @@ static unsigned fd_limit(void)
     return (unsigned)min_of(limit(RLIMIT_NOFILE), (uint64_t)INT32_MAX);
 }
 
+int fd_give(struct file *f, bool cloexec)
+{
+    int fd = fd_install(curproc()->files, f, 0, cloexec ? FD_CLOEXEC : 0, fd_limit());
+
+    if (fd < 0)
+        file_release(f);
+    return fd;
+}
+
 static long do_open(int dirfd, uint64_t upath, int oflags, uint64_t mode)
 {
     struct at_path ap;
@@ -48,10 +57,7 @@ static long do_open(int dirfd, uint64_t upath, int oflags, uint64_t mode)
     if (err != 0)
         /* EINTR: a signal came while the open of a FIFO waited for the other end */
         return err == -EINTR ? -ERESTARTSYS : err;
-    err = fd_install(curproc()->files, f, 0, oflags & O_CLOEXEC ? FD_CLOEXEC : 0, fd_limit());
-    if (err < 0)
-        file_release(f);
-    return err;
+    return fd_give(f, (oflags & O_CLOEXEC) != 0);
 }
 
 long sys_open(struct regs *r)

@@ -277,18 +277,12 @@ long sys_pselect6(struct regs *r)
 static long do_epoll_create(unsigned flags)
 {
     struct file *f;
-    int fd, err;
+    int err;
 
     if (flags & ~(unsigned)O_CLOEXEC)
         return -EINVAL;
     err = epoll_create(&f);
-    if (err != 0)
-        return err;
-    fd = fd_install(curproc()->files, f, 0, flags & O_CLOEXEC ? FD_CLOEXEC : 0,
-                    (unsigned)limit(RLIMIT_NOFILE));
-    if (fd < 0)
-        file_release(f);
-    return fd;
+    return err != 0 ? err : fd_give(f, (flags & O_CLOEXEC) != 0);
 }
 
 long sys_epoll_create(struct regs *r)

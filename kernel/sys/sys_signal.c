@@ -153,15 +153,12 @@ long sys_rt_sigsuspend(struct regs *r)
 
 long sys_rt_sigtimedwait(struct regs *r)
 {
-    struct lwp *l = curlwp();
-    struct spinlock *lock = &l->proc->sig->lock;
     uint64_t deadline = NO_DEADLINE;
     struct siginfo info;
     struct user_siginfo out;
     struct user_timespec ts;
-    struct cv never;
     sigset_t set;
-    int sig, err = 0;
+    int sig;
 
     if (r->arg[3] != SIGSET_BYTES)
         return -EINVAL;
@@ -174,23 +171,9 @@ long sys_rt_sigtimedwait(struct regs *r)
         if (ts.sec < INT32_MAX)
             deadline = clock_mono_ns() + (uint64_t)ts.sec * 1000000000 + (uint64_t)ts.nsec;
     }
-    set &= ~UNBLOCKABLE;
-    cv_init(&never);
-    spin_lock(lock);
-    l->sigwait = set;
-    while ((sig = sig_take(l, set, &info)) == 0 && err == 0) {
-        err = cv_wait_sig_spin(&never, lock, deadline, "sigtimedwait");
-        /* the signal can be in `set`, or another LWP can have taken the signal */
-        if (err == -EINTR) {
-            sig_recalc_locked(l);
-            err = signal_pending() ? -EINTR : 0;
-        }
-    }
-    l->sigwait = 0;
-    sig_recalc_locked(l);
-    spin_unlock(lock);
-    if (sig == 0)
-        return err == -ETIMEDOUT ? -EAGAIN : -EINTR;
+    sig = sig_wait(set & ~UNBLOCKABLE, deadline, &info);
+    if (sig < 0)
+        return sig == -ETIMEDOUT ? -EAGAIN : -EINTR;
     siginfo_to_user(&out, &info);
     return r->arg[1] != 0 && copy_out(r->arg[1], &out, sizeof out) != 0 ? -EFAULT : sig;
 }

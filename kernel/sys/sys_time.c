@@ -118,6 +118,7 @@ static long set_time_of_day(int64_t ns)
     if ((uint64_t)ns < clock_mono_ns())
         return -EINVAL; /* the time of boot would be before 1970 */
     clock_set_real((uint64_t)ns);
+    clock_was_set();
     return 0;
 }
 

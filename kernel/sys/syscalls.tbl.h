@@ -69,6 +69,9 @@
     X(55, getsockopt) X(213, epoll_create) X(232, epoll_wait) X(233, epoll_ctl)                \
     X(281, epoll_pwait) X(288, accept4) X(291, epoll_create1) X(299, recvmmsg)                 \
     X(307, sendmmsg)                                                                           \
+    X(222, timer_create) X(223, timer_settime) X(224, timer_gettime) X(225, timer_getoverrun)  \
+    X(226, timer_delete) X(282, signalfd) X(283, timerfd_create) X(284, eventfd)               \
+    X(286, timerfd_settime) X(287, timerfd_gettime) X(289, signalfd4) X(290, eventfd2)         \
     X(1024, meminfo) X(1025, gethomelgroup) X(1026, getcpuid) X(1027, p_online)                \
     X(1028, processor_info) X(1029, processor_bind) X(1030, pset_create)                       \
     X(1031, pset_destroy) X(1032, pset_assign) X(1033, pset_bind) X(1034, pset_info)           \
@@ -88,17 +91,11 @@
     X(197, removexattr) X(198, lremovexattr) X(199, fremovexattr) X(205, set_thread_area)      \
     X(206, io_setup) X(207, io_destroy) X(208, io_getevents) X(209, io_submit)                 \
     X(210, io_cancel) X(211, get_thread_area) X(216, remap_file_pages)    \
-    X(220, semtimedop) X(222, timer_create) X(223, timer_settime) X(224, timer_gettime)        \
-    X(225, timer_getoverrun) X(226, timer_delete)         \
-    X(240, mq_open)                                                             \
-    X(241, mq_unlink) X(242, mq_timedsend) X(243, mq_timedreceive) X(244, mq_notify)           \
-    X(245, mq_getsetattr) X(246, kexec_load) X(248, add_key) X(249, request_key)               \
-    X(250, keyctl) X(253, inotify_init)                  \
-    X(254, inotify_add_watch) X(255, inotify_rm_watch)                   \
-    X(272, unshare) X(275, splice) X(276, tee) X(278, vmsplice)             \
-    X(282, signalfd) X(283, timerfd_create) X(284, eventfd)                \
-    X(286, timerfd_settime) X(287, timerfd_gettime) X(289, signalfd4)          \
-    X(290, eventfd2) X(294, inotify_init1) X(298, perf_event_open)       \
+    X(220, semtimedop) X(240, mq_open) X(241, mq_unlink) X(242, mq_timedsend)                  \
+    X(243, mq_timedreceive) X(244, mq_notify) X(245, mq_getsetattr) X(246, kexec_load)         \
+    X(248, add_key) X(249, request_key) X(250, keyctl) X(253, inotify_init)                    \
+    X(254, inotify_add_watch) X(255, inotify_rm_watch) X(272, unshare) X(275, splice)          \
+    X(276, tee) X(278, vmsplice) X(294, inotify_init1) X(298, perf_event_open)                 \
     X(300, fanotify_init) X(301, fanotify_mark) X(303, name_to_handle_at)     \
     X(304, open_by_handle_at) X(305, clock_adjtime) X(308, setns)             \
     X(310, process_vm_readv) X(311, process_vm_writev) X(312, kcmp) X(313, finit_module)       \

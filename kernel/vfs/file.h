@@ -71,8 +71,9 @@ struct fileops {
     int (*readdir)(struct file *f, dirent_fn fn, void *arg);
     void (*close)(struct file *f); /* called when the last reference is dropped */
     struct vm_object *object;      /* the pages that mmap of a device maps; NULL: not mappable */
-    const char *kind;              /* kind of a file without a vnode: "socket"; NULL: "pipe" */
-    uint8_t type;                  /* type of a file without a vnode, enum vtype; 0: VFIFO    */
+    /* Name of a file without a vnode in /proc/PID/fd, with a colon; or its kind, "socket".  NULL: "pipe". */
+    const char *kind;
+    uint8_t type; /* type of a file without a vnode, enum vtype; 0: VFIFO    */
 };
 
 struct file {

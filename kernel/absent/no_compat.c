@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+/*
+ * no_compat.c - a kernel without the calls of Linux that the programs of this system do not need.
+ *
+ * SEE ALSO    kernel/profile.mk
+ */
+#include "absent/absent.h"
+#include "ipc/ctimer.h"
+#include "proc/ptimer.h"
+#include "proc/signalfd.h"
+
+/* ---- events and timers ---- */
+
+ABSENT_CALL(eventfd)
+ABSENT_CALL(eventfd2)
+ABSENT_CALL(timerfd_create)
+ABSENT_CALL(timerfd_settime)
+ABSENT_CALL(timerfd_gettime)
+ABSENT_CALL(signalfd)
+ABSENT_CALL(signalfd4)
+ABSENT_CALL(timer_create)
+ABSENT_CALL(timer_settime)
+ABSENT_CALL(timer_gettime)
+ABSENT_CALL(timer_getoverrun)
+ABSENT_CALL(timer_delete)
+
+void ctimer_init(void)
+{
+}
+
+void clock_was_set(void)
+{
+}
+
+void signalfd_init(void)
+{
+}
+
+void signalfd_wake(struct proc *p)
+{
+    (void)p;
+}
+
+void ptimer_delete_all(void)
+{
+}
