@@ -22,6 +22,7 @@
 #include "disp/thread.h"
 #include "lib/errno.h"
 #include "mem/kmem.h"
+#include "stat/iocount.h"
 #include "stat/panic.h"
 #include "stat/trace.h"
 #include "stat/tunable.h"
@@ -300,6 +301,8 @@ void blk_submit(struct blk_req *r)
         r->done(r);
         return;
     }
+    if (r->op == BLK_READ)
+        io_count_disk((uint64_t)r->nsect * SECTOR_SIZE, 0, 0);
     r->submitted_ns = clock_mono_ns();
     spin_lock(&d->lock);
     io_waitq_enter(&d->stats, r->submitted_ns);

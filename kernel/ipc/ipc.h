@@ -26,8 +26,7 @@ int epoll_create(struct file **out);
 int epoll_change(struct file *epf, int op, struct file *f, int fd, const struct epoll_event *ev);
 long epoll_take(struct file *epf, struct epoll_event *out, unsigned n, uint64_t deadline);
 
-/* pipe_buffered - bytes in a pipe (FIONREAD).  pipe_size - its capacity in bytes.  -ENOTTY: f is no pipe. */
-long pipe_buffered(struct file *f);
+/* pipe_size - the capacity of a pipe in bytes.  -ENOTTY: f is no pipe. */
 long pipe_size(struct file *f);
 
 /* pipe_init, epoll_init - at boot, after vfs_init(). */

@@ -34,6 +34,7 @@
 #include "mem/kmem.h"
 #include "mem/page.h"
 #include "mem/usermem.h"
+#include "x86/uaccess.h"
 
 #define PIPE_PAGES 16u
 #define FEW_PAGES  2u /* pages of a pipe whose user already holds much memory */
@@ -294,11 +295,24 @@ static void pipe_close(struct file *f)
     pipe_drop(p);
 }
 
-static const struct fileops read_ops = {.read = pipe_read, .poll = pipe_poll, .close = pipe_close};
+/* FIONREAD: the number of bytes that can be read. */
+static long pipe_ioctl(struct file *f, unsigned cmd, uint64_t arg)
+{
+    enum { FIONREAD = 0x541b };
+    int n = (int)bytes_in_pipe(f->data);
+
+    return cmd == FIONREAD ? copy_out(arg, &n, sizeof n) : -ENOTTY;
+}
+
+static const struct fileops read_ops = {
+    .read = pipe_read, .poll = pipe_poll, .ioctl = pipe_ioctl, .close = pipe_close};
 static const struct fileops write_ops = {
-    .write = pipe_write, .poll = pipe_poll, .close = pipe_close};
-static const struct fileops rdwr_ops = {
-    .read = pipe_read, .write = pipe_write, .poll = pipe_poll, .close = pipe_close};
+    .write = pipe_write, .poll = pipe_poll, .ioctl = pipe_ioctl, .close = pipe_close};
+static const struct fileops rdwr_ops = {.read = pipe_read,
+                                        .write = pipe_write,
+                                        .poll = pipe_poll,
+                                        .ioctl = pipe_ioctl,
+                                        .close = pipe_close};
 
 int pipe_create(struct file **rd, struct file **wr, unsigned flags)
 {
@@ -332,13 +346,6 @@ int pipe_create(struct file **rd, struct file **wr, unsigned flags)
 static struct pipe *pipe_of(struct file *f)
 {
     return f->ops == &read_ops || f->ops == &write_ops || f->ops == &rdwr_ops ? f->data : NULL;
-}
-
-long pipe_buffered(struct file *f)
-{
-    struct pipe *p = pipe_of(f);
-
-    return p != NULL ? (long)bytes_in_pipe(p) : -ENOTTY;
 }
 
 long pipe_size(struct file *f)

@@ -33,6 +33,7 @@
 #include "pages/pcache.h"
 
 #include "lib/errno.h"
+#include "stat/iocount.h"
 #include "stat/panic.h"
 #include "stat/tunable.h"
 #include "pages/busy.h"
@@ -144,6 +145,7 @@ static void set_page_dirty(struct vm_object *o, struct page *pg)
     atomic_fetch_or_explicit(&pg->flags, PG_DIRTY, memory_order_relaxed);
     if (io == NULL)
         return;
+    io_count_disk(0, PAGE_SIZE, 0);
     radix_tag(&o->tree, pg->index, RADIX_DIRTY);
     if (io->ndirty++ == 0) {
         struct dirty_set *set = dirty_set_of(o);
@@ -174,8 +176,10 @@ static void set_page_clean(struct vm_object *o, struct page *pg)
 void pcache_forget(struct vm_object *o, struct page *pg)
 {
     cachelist_take(pg);
-    if ((pcache_page_flags(pg) & PG_DIRTY) != 0)
-        set_page_clean(o, pg);
+    if ((pcache_page_flags(pg) & PG_DIRTY) == 0)
+        return;
+    set_page_clean(o, pg);
+    io_count_disk(0, 0, PAGE_SIZE);
 }
 
 #define UNMAPPED_BATCH 64 /* most pages that are looked at while the lock is held */

@@ -226,6 +226,35 @@ void times_add_dead(struct proc *p, struct lwp *l)
     p->nvcsw_dead += l->t.nvcsw;
     p->nivcsw_dead += l->t.nivcsw;
     p->runtime_dead_ns += thread_runtime_ns(&l->t);
+    io_counts_add(&p->io_dead, &l->io);
+}
+
+void io_counts_add(struct io_counts *to, const struct io_counts *add)
+{
+#define X(name) to->name += add->name;
+    IO_COUNTS(X)
+#undef X
+}
+
+void io_collect(struct proc *p, struct io_counts *out)
+{
+    struct lwp *l;
+
+    *out = p->io_dead;
+    if (p->state == PROC_LIVE)
+        LIST_FOREACH (l, &p->lwps, proc_link)
+            io_counts_add(out, &l->io);
+}
+
+void io_count_disk(uint64_t read, uint64_t write, uint64_t cancelled)
+{
+    struct lwp *l = curthread->lwp;
+
+    if (l == NULL)
+        return;
+    l->io.read_bytes += read;
+    l->io.write_bytes += write;
+    l->io.cancelled_write_bytes += cancelled;
 }
 
 void rusage_collect(struct proc *p, struct rusage_kernel *ru)

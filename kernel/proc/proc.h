@@ -30,6 +30,7 @@
 #include "lib/list.h"
 #include "lib/signo.h"
 #include "mem/usermem.h"
+#include "stat/iocount.h"
 #include "vm/vm.h"
 #include "x86/regs.h"
 
@@ -203,6 +204,7 @@ struct lwp {
     struct cputime told;      /* [p] */
     unsigned starved;         /* [o] out-of-memory faults in succession (oom.c) */
     uint16_t ioprio;          /* [p] set by ioprio_set(2), 0: never set; kept by exec */
+    struct io_counts io;      /* [o] */
     uint8_t sched_policy, sched_prio; /* [p] SCHED_*, 0..99; changed by priocntl(2) too */
 };
 
@@ -261,6 +263,8 @@ struct proc {
     /* [p] totals of the LWPs that have exited */
     uint64_t utime_dead, stime_dead, minflt_dead, majflt_dead;
     uint64_t nvcsw_dead, nivcsw_dead;
+    /* [p] of the LWPs that have exited, and of children that were waited for */
+    struct io_counts io_dead;
     /* [o] largest resident size of the address spaces that the process has left, KiB */
     uint64_t maxrss_kb;
     uint64_t runtime_dead_ns;
@@ -331,6 +335,12 @@ uint32_t proc_uid(struct proc *p);
  */
 void rusage_collect(struct proc *p, struct rusage_kernel *ru);
 void rusage_lwp(struct lwp *l, struct rusage_kernel *ru);
+/*
+ * io_collect - what p has read and written, with the children that it has waited for.  The caller holds proc_lock.
+ * io_counts_add - add all counts of *add to *to.
+ */
+void io_collect(struct proc *p, struct io_counts *out);
+void io_counts_add(struct io_counts *to, const struct io_counts *add);
 /*
  * lwp_ioprio - the priority of the disk requests of l, an IOPRIO() of blk.h.  The result is the
  * priority that was set; if no priority was set, best effort at the level that follows from nice.

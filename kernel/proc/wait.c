@@ -73,6 +73,7 @@ static bool take_news(struct proc *c, unsigned options, struct wait_result *res)
 long proc_wait(int pid, unsigned options, struct wait_result *res)
 {
     struct proc *me = curproc(), *c;
+    struct io_counts io;
     bool any;
 
     spin_lock(&proc_lock);
@@ -90,6 +91,8 @@ long proc_wait(int pid, unsigned options, struct wait_result *res)
                 return pid;
             }
             rusage_add(&me->waited, &res->ru);
+            io_collect(c, &io);
+            io_counts_add(&me->io_dead, &io);
             proc_unlink(c);
             spin_unlock(&proc_lock);
             proc_release(c);

@@ -236,6 +236,14 @@ int procfs_self_link(const struct pseudo_node *n, struct pseudo_arg arg, char *b
 
 /* ---- the tree ----------------------------------------------------------------------------------------- */
 
+/*
+ * The open function of files that need procfs_check_inspect().  Each read makes this check again.
+ */
+static int open_if_inspectable(const struct pseudo_node *n, struct pseudo_arg arg)
+{
+    return procfs_check_inspect(arg.a);
+}
+
 static const struct pseudo_node task_files[] = {
     {.name = "stat", .type = VREG, .mode = 0444, .tag = TAG_THREAD, .show = procfs_show_stat},
     {.name = "status", .type = VREG, .mode = 0444, .tag = TAG_THREAD, .show = procfs_show_status},
@@ -246,6 +254,12 @@ static const struct pseudo_node task_files[] = {
      .show = procfs_show_comm,
      .store = procfs_store_comm},
     {.name = "statm", .type = VREG, .mode = 0444, .show = procfs_show_statm},
+    {.name = "io",
+     .type = VREG,
+     .mode = 0400,
+     .tag = TAG_THREAD,
+     .show = procfs_show_io,
+     .open = open_if_inspectable},
     {.name = "cmdline",
      .type = VREG,
      .mode = 0444,
@@ -280,14 +294,6 @@ static int task_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint6
     *e = (struct pseudo_entry){.key = best, .node = &task_dir, .arg = {arg.a, best}};
     snprintf(e->name, sizeof e->name, "%lu", best);
     return 0;
-}
-
-/*
- * The open function of files that need procfs_check_inspect().  Each read makes this check again.
- */
-static int open_if_inspectable(const struct pseudo_node *n, struct pseudo_arg arg)
-{
-    return procfs_check_inspect(arg.a);
 }
 
 static const struct pseudo_node pid_files[] = {
@@ -327,7 +333,14 @@ static const struct pseudo_node pid_files[] = {
      .show = procfs_show_numa_maps,
      .open = open_if_inspectable},
     {.name = "limits", .type = VREG, .mode = 0444, .show = procfs_show_limits},
+    {.name = "io",
+     .type = VREG,
+     .mode = 0400,
+     .tag = TAG_WHOLE,
+     .show = procfs_show_io,
+     .open = open_if_inspectable},
     {.name = "mounts", .type = VREG, .mode = 0444, .show = procfs_show_mounts},
+    {.name = "mountinfo", .type = VREG, .mode = 0444, .show = procfs_show_mountinfo},
     {.name = "exe",
      .type = VLNK,
      .mode = 0777,

@@ -45,6 +45,8 @@ PROCFS_SHOW(procfs_show_lgrpmap);
 PROCFS_SHOW(procfs_show_numa_maps);
 PROCFS_SHOW(procfs_show_strings);
 PROCFS_SHOW(procfs_show_mounts);
+PROCFS_SHOW(procfs_show_mountinfo);
+PROCFS_SHOW(procfs_show_io);
 PROCFS_SHOW(procfs_show_interrupts);
 PROCFS_SHOW(procfs_show_partitions);
 PROCFS_SHOW(procfs_show_diskstats);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * procfs_pid.c - /proc/N/{stat,status,comm,cmdline,environ,limits}: the files that ps and top read.
+ * procfs_pid.c - /proc/N/{stat,status,comm,cmdline,environ,io,limits}: the files that ps and top read.
  *
  * THEORY      The fields that proc_lock guards are copied into a struct view under the lock; the text is made
  *             from that copy.  A view shows a whole process or one thread.  Times are in ticks of 1/100 s,
@@ -360,6 +360,34 @@ PROCFS_SHOW(procfs_show_strings)
     }
     as_release(as);
     return 0;
+}
+
+PROCFS_SHOW(procfs_show_io)
+{
+    int err = procfs_check_inspect(arg.a);
+    struct io_counts io = {0};
+    struct proc *p;
+    struct lwp *l = NULL;
+
+    if (err != 0)
+        return err;
+    spin_lock(&proc_lock);
+    p = proc_find((int)arg.a);
+    if (p != NULL && n->tag == TAG_THREAD)
+        l = pick_lwp(p, arg.b);
+    if (l != NULL)
+        io = l->io;
+    else if (p != NULL && n->tag == TAG_WHOLE)
+        io_collect(p, &io);
+    else
+        err = -ESRCH;
+    spin_unlock(&proc_lock);
+#define X(name) text_add(out, #name ": %lu\n", io.name);
+    if (err == 0) {
+        IO_COUNTS(X)
+    }
+#undef X
+    return err;
 }
 
 PROCFS_SHOW(procfs_show_limits)

@@ -214,27 +214,6 @@ static PROCFS_SHOW(show_cpuinfo)
     return 0;
 }
 
-static int show_mount_line(struct vfs *vfs, const char *path, void *arg)
-{
-    struct text *out = arg;
-    unsigned flags = vfs->flags;
-
-    text_add(out, "%s ", vfs->source[0] != '\0' ? vfs->source : vfs->type);
-    text_str(out, path);
-    text_add(out, " %s %s%s%s%s%s,%s 0 0\n", vfs->type, vfs->readonly ? "ro" : "rw",
-             (flags & MS_SYNCHRONOUS) != 0 ? ",sync" : "",
-             (flags & MS_NOSUID) != 0 ? ",nosuid" : "", (flags & MS_NODEV) != 0 ? ",nodev" : "",
-             (flags & MS_NOEXEC) != 0 ? ",noexec" : "",
-             (flags & MS_NOATIME) != 0 ? "noatime" : "relatime");
-    return 0;
-}
-
-PROCFS_SHOW(procfs_show_mounts)
-{
-    vfs_each(show_mount_line, out);
-    return 0;
-}
-
 static PROCFS_SHOW(show_filesystems)
 {
     const struct vfs_type *t = NULL;
@@ -297,13 +276,21 @@ static const struct pseudo_node sys_kernel_files[] = {
      .tag = SYS_DOMAINNAME,
      .show = show_uts,
      .store = store_uts},
+    {.name = "tainted", .type = VREG, .mode = 0444, .tag = 0, .show = show_tag},
     {.name = "pid_max", .type = VREG, .mode = 0444, .tag = 32768, .show = show_tag},
     {.name = "ngroups_max", .type = VREG, .mode = 0444, .tag = NGROUPS_MAX, .show = show_tag},
     {.name = NULL},
 };
 
+/* 2: memory is promised only if there is enough, and nothing changes that (pages/reserve.c). */
+static const struct pseudo_node sys_vm_files[] = {
+    {.name = "overcommit_memory", .type = VREG, .mode = 0444, .tag = 2, .show = show_tag},
+    {.name = NULL},
+};
+
 static const struct pseudo_node sys_dirs[] = {
     {.name = "kernel", .type = VDIR, .mode = 0555, .children = sys_kernel_files},
+    {.name = "vm", .type = VDIR, .mode = 0555, .children = sys_vm_files},
     {.name = NULL},
 };
 

@@ -66,6 +66,14 @@ static inline struct file *fd_file_or_path(uint64_t fd)
  */
 int fd_give(struct file *f, bool cloexec);
 
+/*
+ * copy_between_files - copy up to `count` bytes from position *pos of `in` to *out_pos of `out`, and advance both; if
+ * out_pos is NULL, write at out's position.  The caller has checked the access modes.  The bytes copied; 0 at the end
+ * of `in`; -ENOMEM; or an error of the read or write if no byte was copied.
+ */
+long copy_between_files(struct file *in, loff_t *pos, struct file *out, loff_t *out_pos,
+                        size_t count);
+
 static inline struct file *fd_file(uint64_t fd)
 {
     struct file *f = fd_file_or_path(fd);

@@ -26,6 +26,22 @@ static inline long read_or_write_file(struct file *f, struct uio *uio, loff_t of
     return uio->dir == UIO_READ ? file_read(f, uio, off) : file_write(f, uio, off);
 }
 
+/* Counts a call that has moved n bytes, or has failed.  Returns n. */
+static inline long count_rw(enum uio_dir dir, long n)
+{
+    struct io_counts *io = &curlwp()->io;
+    uint64_t moved = n > 0 ? (uint64_t)n : 0;
+
+    if (dir == UIO_READ) {
+        io->syscr++;
+        io->rchar += moved;
+    } else {
+        io->syscw++;
+        io->wchar += moved;
+    }
+    return n;
+}
+
 static inline long move_one_buffer(struct regs *r, enum uio_dir dir, loff_t off)
 {
     struct iovec v = {.base = r->arg[1], .len = r->arg[2]};
@@ -42,7 +58,7 @@ static inline long move_one_buffer(struct regs *r, enum uio_dir dir, loff_t off)
     f = fd_file_or_path(r->arg[0]);
     if (unlikely(f == NULL))
         return -EBADF;
-    n = read_or_write_file(f, &uio, off);
+    n = count_rw(dir, read_or_write_file(f, &uio, off));
     file_release(f);
     return n;
 }
@@ -111,7 +127,7 @@ static long move_vec(struct regs *r, enum uio_dir dir, loff_t off)
     uio.niov = (unsigned)n;
     ret = copy_in_iovec(v, r->arg[1], n, &uio.resid);
     if (ret == 0)
-        ret = read_or_write_file(f, &uio, off);
+        ret = count_rw(dir, read_or_write_file(f, &uio, off));
     if (v != few)
         kmem_free(v);
     file_release(f);
@@ -157,15 +173,15 @@ long sys_pwritev2(struct regs *r)
     return move_vec2(r, UIO_WRITE);
 }
 
-/*
- * Copies up to `count` bytes from position *pos of `in` to `out`, and advances *pos.  Returns the bytes
- * copied, or an error if there are none.
- */
-static long copy_file(struct file *in, loff_t *pos, struct file *out, size_t count, char *buf)
+long copy_between_files(struct file *in, loff_t *pos, struct file *out, loff_t *out_pos,
+                        size_t count)
 {
+    char *buf = kmem_alloc(SENDFILE_CHUNK);
     size_t done = 0;
     long n = 0;
 
+    if (buf == NULL)
+        return -ENOMEM;
     while (done < count && !proc_is_ending()) {
         struct iovec v;
         struct uio uio;
@@ -178,16 +194,21 @@ static long copy_file(struct file *in, loff_t *pos, struct file *out, size_t cou
         got = (size_t)n;
         while (put < got) {
             uio_init_kernel(&uio, &v, buf + put, got - put, UIO_WRITE);
-            n = read_or_write_file(out, &uio, -1);
+            n = file_write(out, &uio, out_pos != NULL ? *out_pos + (loff_t)put : -1);
             if (n <= 0)
                 break;
             put += (size_t)n;
         }
         *pos += (loff_t)put;
+        if (out_pos != NULL)
+            *out_pos += (loff_t)put;
         done += put;
         if (put < got)
             break;
     }
+    kmem_free(buf);
+    (void)count_rw(UIO_READ, (long)done);
+    (void)count_rw(UIO_WRITE, (long)done);
     /* can be 0 if the process is being killed; then no program sees the result */
     return done > 0 ? (long)done : n;
 }
@@ -197,7 +218,6 @@ long sys_sendfile(struct regs *r)
 {
     struct file *out = fd_file(r->arg[0]), *in = fd_file(r->arg[1]);
     size_t count = min_of(r->arg[3], MAX_RW);
-    char *buf = NULL;
     loff_t pos = 0;
     long n = 0;
 
@@ -212,12 +232,8 @@ long sys_sendfile(struct regs *r)
         pos = in->off;
     if (n == 0 && pos < 0)
         n = -EINVAL;
-    if (n == 0)
-        buf = kmem_alloc(SENDFILE_CHUNK);
-    if (n == 0 && buf == NULL)
-        n = -ENOMEM;
     if (n == 0) {
-        n = copy_file(in, &pos, out, count, buf);
+        n = copy_between_files(in, &pos, out, NULL, count);
         if (r->arg[2] == 0) {
             mutex_enter(&in->off_lock);
             in->off = pos;
@@ -226,7 +242,6 @@ long sys_sendfile(struct regs *r)
             n = -EFAULT;
         }
     }
-    kmem_free(buf);
     if (in != NULL)
         file_release(in);
     if (out != NULL)

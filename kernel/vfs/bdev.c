@@ -24,6 +24,7 @@
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "mem/kmem.h"
+#include "stat/iocount.h"
 
 enum { PIECE_ORDER = 4 };
 #define PIECE (PAGE_SIZE << PIECE_ORDER)
@@ -229,6 +230,8 @@ static long move_direct_piece(struct bdev *b, uint8_t *buf, struct uio *uio, uin
         err = uio_move(buf + head, n, uio);
     if (err == 0 && uio->dir == UIO_WRITE)
         err = blk_rw(b->disk, BLK_WRITE, first, buf, sectors * SECTOR_SIZE);
+    if (err == 0 && uio->dir == UIO_WRITE)
+        io_count_disk(0, sectors * SECTOR_SIZE, 0);
     return err != 0 ? err : (long)(before - uio->resid);
 }
 

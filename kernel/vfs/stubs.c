@@ -5,6 +5,7 @@
  *
  * The functions are weak symbols, so that a test can define its own.
  */
+#include "stat/iocount.h"
 #include "vfs/file.h"
 
 __attribute__((weak)) const struct cred *proc_cred(void)
@@ -22,6 +23,11 @@ __attribute__((weak)) uint64_t proc_fsize_limit(void)
 __attribute__((weak)) void proc_signal_self(int sig)
 {
     (void)sig;
+}
+
+__attribute__((weak)) void io_count_disk(uint64_t read, uint64_t write, uint64_t cancelled)
+{
+    (void)read, (void)write, (void)cancelled;
 }
 
 __attribute__((weak)) bool proc_is_ending(void)

@@ -63,7 +63,8 @@ struct vfs *vfs_alloc(const char *type, const struct vfs_ops *op, const char *so
     vfs->type = type;
     vfs->op = op;
     vfs->magic = magic;
-    vfs->dev = atomic_fetch_add(&dev, 1);
+    vfs->dev = atomic_fetch_add(&dev, 1); /* a disk has its own number */
+    vfs->id = (unsigned)vfs->dev;
     str_copy(vfs->source, source, sizeof vfs->source);
     mutex_init(&vfs->rename_lock, SLEEP_RENAME);
     list_init(&vfs->link);

@@ -212,6 +212,7 @@ struct vfs {
     const char *type; /* "tmpfs" */
     char source[32];
     uint64_t dev; /* st_dev */
+    unsigned id;  /* [c] number of the mount: /proc/PID/mountinfo */
     _Atomic bool readonly;
     _Atomic uint32_t writers; /* files open for writing, and writable mappings; 0 if read-only */
     _Atomic unsigned flags;   /* MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_SYNCHRONOUS, MS_NOATIME */

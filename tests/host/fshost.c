@@ -254,6 +254,12 @@ int uio_move(void *kbuf, size_t n, struct uio *uio)
     return err;
 }
 
+int copy_out(uint64_t uaddr, const void *src, size_t n)
+{
+    memcpy((void *)(uintptr_t)uaddr, src, n);
+    return 0;
+}
+
 /* Parts of the folder that are not built here. */
 void devmem_init(void)
 {
