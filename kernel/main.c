@@ -45,6 +45,7 @@
 #include "proc/proc.h"
 #include "procfs/procfs.h"
 #include "proc/itimer.h"
+#include "proc/sigio.h"
 #include "proc/signalfd.h"
 #include "tty/tty.h"
 #include "proc/vdso.h"
@@ -521,6 +522,7 @@ static void boot_thread(void *arg)
     epoll_init();
     ctimer_init();
     signalfd_init();
+    sigio_init();
     tty_init();
     pty_init();
     futex_init();

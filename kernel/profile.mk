@@ -18,7 +18,7 @@ PART_paging := $(addprefix kernel/pages/,around.c cachelist.c pageout.c paging.c
                swap.c swap_area.c victims.c) kernel/vm/cold.c kernel/sys/sys_swap.c
 PART_numa   := kernel/pages/rangepolicy.c kernel/vm/mbind.c kernel/vm/movepages.c kernel/sys/sys_mbind.c \
                kernel/procfs/procfs_numa.c
-PART_compat := $(addprefix kernel/ipc/,ctimer.c eventfd.c timerfd.c) $(addprefix kernel/proc/,ptimer.c signalfd.c) \
+PART_compat := $(addprefix kernel/ipc/,ctimer.c eventfd.c timerfd.c) $(addprefix kernel/proc/,ptimer.c sigio.c signalfd.c) \
                $(addprefix kernel/sys/,sys_event.c sys_timer.c)
 PARTS       := net pty model disk paging numa compat
 

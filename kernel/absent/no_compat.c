@@ -6,8 +6,12 @@
  */
 #include "absent/absent.h"
 #include "ipc/ctimer.h"
+#include "lib/errno.h"
 #include "proc/ptimer.h"
+#include "proc/sigio.h"
 #include "proc/signalfd.h"
+#include "stat/panic.h"
+#include "vfs/filepriv.h"
 
 /* ---- events and timers ---- */
 
@@ -39,6 +43,33 @@ void signalfd_init(void)
 void signalfd_wake(struct proc *p)
 {
     (void)p;
+}
+
+void sigio_init(void)
+{
+}
+
+int sigio_set(struct file *f, bool on)
+{
+    (void)f;
+    return on ? -ENOTTY : 0;
+}
+
+int sigio_set_owner(struct file *f, int id)
+{
+    (void)f, (void)id;
+    return -EINVAL;
+}
+
+int sigio_owner(struct file *f, int *id)
+{
+    (void)f, (void)id;
+    return -EINVAL;
+}
+
+void sigio_file_gone(struct file *f)
+{
+    panic("file %p sends SIGIO, which this kernel lacks", f);
 }
 
 void ptimer_delete_all(void)

@@ -40,6 +40,7 @@
     X(SLEEP_CLOCK_WATCH, "clock watch", "the timers that depend on the time of day")               \
     X(SLEEP_SOCKET_READ, "socket read", "one socket's readers")                                    \
     X(SLEEP_SOCKET_WRITE, "socket write", "one socket's writers")                                  \
+    X(SLEEP_SIGIO, "sigio", "which files send SIGIO")                                              \
     X(SLEEP_EPOLL_FILES, "epoll files", "which epolls watch a file")                               \
     X(SLEEP_EPOLL, "epoll", "one epoll's table")                                                   \
     X(SLEEP_STATDEV, "statdev", "one reader of statistics")                                        \

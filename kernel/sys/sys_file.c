@@ -6,6 +6,7 @@
  */
 #include "ipc/ipc.h"
 #include "lib/errno.h"
+#include "proc/sigio.h"
 #include "sys/path.h"
 #include "sys/sys.h"
 
@@ -18,6 +19,9 @@ enum {
     F_GETLK = 5,
     F_SETLK = 6,
     F_SETLKW = 7,
+    F_SETOWN = 8,
+    F_GETOWN = 9,
+    F_GETOWN_EX = 16,
     F_DUPFD_CLOEXEC = 1030,
     F_SETPIPE_SZ = 1031,
     F_GETPIPE_SZ = 1032,
@@ -200,7 +204,7 @@ long sys_pipe2(struct regs *r)
  * F_SETFL: changes only the flags in `may`.  The other flags are set once, by open(2).  0, -EINVAL,
  * -EPERM.
  */
-static long set_status_flags(struct file *f, unsigned flags)
+static int set_status_flags(struct file *f, unsigned flags)
 {
     const unsigned may = O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME;
     unsigned old = atomic_load(&f->flags);
@@ -285,11 +289,27 @@ static long fcntl_lock(struct file *f, int fd, int cmd, uint64_t uarg)
     return err == -EINTR ? -ERESTARTSYS : err;
 }
 
+/* F_GETOWN_EX: stores type and id of the owner, so that a group is not taken for an error. */
+static long get_owner_ex(struct file *f, uint64_t uaddr)
+{
+    enum { F_OWNER_PID = 1, F_OWNER_PGRP = 2 };
+    struct {
+        int32_t type, id;
+    } u;
+    int id, err = sigio_owner(f, &id);
+
+    if (err != 0)
+        return err;
+    u.type = id < 0 ? F_OWNER_PGRP : F_OWNER_PID;
+    u.id = id < 0 ? -id : id;
+    return copy_out(uaddr, &u, sizeof u);
+}
+
 static long do_fcntl(struct file *f, int fd, int cmd, uint64_t arg)
 {
     struct fdtable *t = curproc()->files;
+    int err, id;
     long size;
-    int err;
 
     if ((atomic_load(&f->flags) & O_PATH) && cmd != F_DUPFD && cmd != F_DUPFD_CLOEXEC &&
         cmd != F_GETFD && cmd != F_SETFD && cmd != F_GETFL)
@@ -308,7 +328,18 @@ static long do_fcntl(struct file *f, int fd, int cmd, uint64_t arg)
     case F_GETFL:
         return (long)(atomic_load(&f->flags) | O_LARGEFILE);
     case F_SETFL:
-        return set_status_flags(f, (unsigned)arg);
+        err = set_status_flags(f, (unsigned)arg);
+        if (err == 0)
+            err = sigio_set(f, (arg & O_ASYNC) != 0);
+        /* as on Linux, O_ASYNC has no effect on a file that never waits */
+        return err == -ENOTTY ? 0 : err;
+    case F_SETOWN:
+        return sigio_set_owner(f, (int)arg);
+    case F_GETOWN:
+        err = sigio_owner(f, &id);
+        return err != 0 ? err : id;
+    case F_GETOWN_EX:
+        return get_owner_ex(f, arg);
     case F_GETLK:
     case F_SETLK:
     case F_SETLKW:
@@ -378,7 +409,7 @@ long sys_lseek(struct regs *r)
 /* ioctl(2): only the file's own operation knows the meaning of most requests and of their argument. */
 long sys_ioctl(struct regs *r)
 {
-    enum { FIONBIO = 0x5421, FIONCLEX = 0x5450, FIOCLEX = 0x5451 };
+    enum { FIONBIO = 0x5421, FIONCLEX = 0x5450, FIOCLEX = 0x5451, FIOASYNC = 0x5452 };
     struct file *f = fd_file(r->arg[0]);
     unsigned cmd = (unsigned)r->arg[1];
     int on;
@@ -398,6 +429,11 @@ long sys_ioctl(struct regs *r)
 
             n = set_status_flags(f, flags | (on ? O_NONBLOCK : 0));
         }
+        break;
+    case FIOASYNC:
+        n = copy_in(&on, r->arg[2], sizeof on);
+        if (n == 0)
+            n = sigio_set(f, on != 0);
         break;
     default:
         n = f->ops->ioctl != NULL ? f->ops->ioctl(f, cmd, r->arg[2]) : -ENOTTY;

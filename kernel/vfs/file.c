@@ -67,6 +67,7 @@ struct file *file_alloc(const struct fileops *ops, struct vnode *vn, unsigned fl
     f->advice = 0;
     f->ra = (struct readahead){0};
     f->watched = NULL;
+    f->sigio = NULL;
     f->ino = 0;
     return f;
 }
@@ -79,6 +80,8 @@ void file_release(struct file *f)
         return;
     if (unlikely(f->watched != NULL))
         epoll_file_gone(f);
+    if (unlikely(f->sigio != NULL))
+        sigio_file_gone(f);
     if (f->ops->close != NULL)
         f->ops->close(f);
     if (vn != NULL) {

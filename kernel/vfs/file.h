@@ -32,6 +32,7 @@ enum {
     O_APPEND = 02000,
     O_NONBLOCK = 04000,
     O_DSYNC = 010000,
+    O_ASYNC = 020000,
     O_DIRECT = 040000,
     O_LARGEFILE = 0100000,
     O_DIRECTORY = 0200000,
@@ -89,6 +90,7 @@ struct file {
     _Atomic uint8_t advice; /* [a] enum read_advice: posix_fadvise      */
     struct readahead ra;    /* no lock: a race only makes read-ahead less useful */
     struct epitem *watched; /* list of the epoll items that watch the file (epoll.c) */
+    struct sigio *sigio;    /* the record of F_SETOWN and O_ASYNC, or NULL (proc/sigio.c) */
     struct usermem *payer;  /* [c] account of the user that opened the file */
     _Atomic uint64_t ino;   /* [a] result of file_ino(); 0: no number was assigned yet */
 };

@@ -60,6 +60,10 @@ void file_init(void);
 void fdtable_init(void);
 void lock_init(void);
 
+/* ---- implemented by proc/ ---- */
+/* sigio_file_gone - the last reference to f is gone, which has f->sigio: free it. */
+void sigio_file_gone(struct file *f);
+
 /* ---- implemented by ipc/ ---- */
 /*
  * fifo_open - open a named pipe, and wait until the other end is open.  -ENXIO -ERESTARTSYS -ENFILE -ENOMEM.

@@ -209,6 +209,10 @@ void epoll_init(void)
 {
 }
 
+void sigio_file_gone(struct file *f)
+{
+}
+
 void epoll_file_gone(struct file *f)
 {
 }
