@@ -22,6 +22,7 @@
 #include "drivers/rtc.h"
 #include "drivers/uart.h"
 #include "fs/root.h"
+#include "fs/tmpfs/tmpfs.h"
 #include "ipc/ipc.h"
 #include "fs/initramfs/initramfs.h"
 #include "vfs/pseudo.h"
@@ -520,6 +521,7 @@ static void boot_thread(void *arg)
     fs_init();
     pipe_init();
     epoll_init();
+    memfd_init();
     ctimer_init();
     signalfd_init();
     sigio_init();

@@ -19,7 +19,7 @@ PART_paging := $(addprefix kernel/pages/,around.c cachelist.c pageout.c paging.c
 PART_numa   := kernel/pages/rangepolicy.c kernel/vm/mbind.c kernel/vm/movepages.c kernel/sys/sys_mbind.c \
                kernel/procfs/procfs_numa.c
 PART_compat := $(addprefix kernel/ipc/,ctimer.c eventfd.c timerfd.c) $(addprefix kernel/proc/,ptimer.c sigio.c signalfd.c) \
-               $(addprefix kernel/sys/,sys_event.c sys_timer.c)
+               $(addprefix kernel/sys/,sys_event.c sys_timer.c sys_memfd.c sys_xattr.c) kernel/fs/tmpfs/memfd.c
 PARTS       := net pty model disk paging numa compat
 
 ABSENT_full :=

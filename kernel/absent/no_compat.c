@@ -5,6 +5,7 @@
  * SEE ALSO    kernel/profile.mk
  */
 #include "absent/absent.h"
+#include "fs/tmpfs/tmpfs.h"
 #include "ipc/ctimer.h"
 #include "lib/errno.h"
 #include "proc/ptimer.h"
@@ -27,6 +28,30 @@ ABSENT_CALL(timer_settime)
 ABSENT_CALL(timer_gettime)
 ABSENT_CALL(timer_getoverrun)
 ABSENT_CALL(timer_delete)
+
+/* ---- files ---- */
+
+ABSENT_CALL(memfd_create)
+ABSENT_CALL(copy_file_range)
+
+void memfd_init(void)
+{
+}
+
+/* ---- extended attributes ---- */
+
+ABSENT_CALL(setxattr)
+ABSENT_CALL(lsetxattr)
+ABSENT_CALL(fsetxattr)
+ABSENT_CALL(getxattr)
+ABSENT_CALL(lgetxattr)
+ABSENT_CALL(fgetxattr)
+ABSENT_CALL(listxattr)
+ABSENT_CALL(llistxattr)
+ABSENT_CALL(flistxattr)
+ABSENT_CALL(removexattr)
+ABSENT_CALL(lremovexattr)
+ABSENT_CALL(fremovexattr)
 
 void ctimer_init(void)
 {

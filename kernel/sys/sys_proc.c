@@ -76,13 +76,6 @@ long sys_clone(struct regs *r)
     return proc_clone(&ca, r);
 }
 
-/* clone3(2) is not implemented: C libraries then use clone(2). */
-long sys_clone3(struct regs *r)
-{
-    (void)r;
-    return -ENOSYS;
-}
-
 long sys_exit(struct regs *r)
 {
     lwp_exit((int)(r->arg[0] & 0xff) << 8);

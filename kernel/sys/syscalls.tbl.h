@@ -61,7 +61,7 @@
     X(274, get_robust_list) X(277, sync_file_range) X(280, utimensat) X(285, fallocate)        \
     X(292, dup3) X(293, pipe2) X(295, preadv) X(296, pwritev) X(297, rt_tgsigqueueinfo)        \
     X(302, prlimit64) X(306, syncfs) X(309, getcpu) X(316, renameat2) X(318, getrandom)        \
-    X(322, execveat) X(327, preadv2) X(328, pwritev2) X(332, statx) X(435, clone3)             \
+    X(322, execveat) X(327, preadv2) X(328, pwritev2) X(332, statx)                            \
     X(436, close_range) X(439, faccessat2)                                                     \
     X(41, socket) X(42, connect) X(43, accept) X(44, sendto) X(45, recvfrom)                   \
     X(46, sendmsg) X(47, recvmsg) X(48, shutdown) X(49, bind) X(50, listen)                    \
@@ -72,6 +72,10 @@
     X(222, timer_create) X(223, timer_settime) X(224, timer_gettime) X(225, timer_getoverrun)  \
     X(226, timer_delete) X(282, signalfd) X(283, timerfd_create) X(284, eventfd)               \
     X(286, timerfd_settime) X(287, timerfd_gettime) X(289, signalfd4) X(290, eventfd2)         \
+    X(319, memfd_create) X(326, copy_file_range)                                               \
+    X(188, setxattr) X(189, lsetxattr) X(190, fsetxattr) X(191, getxattr) X(192, lgetxattr)    \
+    X(193, fgetxattr) X(194, listxattr) X(195, llistxattr) X(196, flistxattr)                  \
+    X(197, removexattr) X(198, lremovexattr) X(199, fremovexattr)                              \
     X(1024, meminfo) X(1025, gethomelgroup) X(1026, getcpuid) X(1027, p_online)                \
     X(1028, processor_info) X(1029, processor_bind) X(1030, pset_create)                       \
     X(1031, pset_destroy) X(1032, pset_assign) X(1033, pset_bind) X(1034, pset_info)           \
@@ -80,42 +84,38 @@
     X(1042, tunable) X(1043, priocntl) X(1044, truss) X(1045, track)
 
 #define SYSCALLS_ABSENT(X)                                                                     \
-    X(64, semget) X(65, semop) X(66, semctl) X(68, msgget)      \
-    X(69, msgsnd) X(70, msgrcv) X(71, msgctl) X(78, getdents) X(101, ptrace) X(125, capget)    \
-    X(126, capset) X(134, uselib) X(135, personality) X(136, ustat) X(139, sysfs)              \
-    X(153, vhangup) X(154, modify_ldt) X(155, pivot_root) X(156, _sysctl) X(159, adjtimex)     \
-    X(163, acct) X(172, iopl) X(173, ioperm)                    \
-    X(175, init_module) X(176, delete_module) X(179, quotactl) X(187, readahead)               \
-    X(188, setxattr) X(189, lsetxattr) X(190, fsetxattr) X(191, getxattr) X(192, lgetxattr)    \
-    X(193, fgetxattr) X(194, listxattr) X(195, llistxattr) X(196, flistxattr)                  \
-    X(197, removexattr) X(198, lremovexattr) X(199, fremovexattr) X(205, set_thread_area)      \
-    X(206, io_setup) X(207, io_destroy) X(208, io_getevents) X(209, io_submit)                 \
-    X(210, io_cancel) X(211, get_thread_area) X(216, remap_file_pages)    \
-    X(220, semtimedop) X(240, mq_open) X(241, mq_unlink) X(242, mq_timedsend)                  \
-    X(243, mq_timedreceive) X(244, mq_notify) X(245, mq_getsetattr) X(246, kexec_load)         \
-    X(248, add_key) X(249, request_key) X(250, keyctl) X(253, inotify_init)                    \
+    X(64, semget) X(65, semop) X(66, semctl) X(68, msgget) X(69, msgsnd) X(70, msgrcv)         \
+    X(71, msgctl) X(78, getdents) X(101, ptrace) X(125, capget) X(126, capset) X(134, uselib)  \
+    X(135, personality) X(136, ustat) X(139, sysfs) X(153, vhangup) X(154, modify_ldt)         \
+    X(155, pivot_root) X(156, _sysctl) X(159, adjtimex) X(163, acct) X(172, iopl)              \
+    X(173, ioperm) X(175, init_module) X(176, delete_module) X(179, quotactl)                  \
+    X(187, readahead) X(205, set_thread_area) X(206, io_setup) X(207, io_destroy)              \
+    X(208, io_getevents) X(209, io_submit) X(210, io_cancel) X(211, get_thread_area)           \
+    X(216, remap_file_pages) X(220, semtimedop) X(240, mq_open) X(241, mq_unlink)              \
+    X(242, mq_timedsend) X(243, mq_timedreceive) X(244, mq_notify) X(245, mq_getsetattr)       \
+    X(246, kexec_load) X(248, add_key) X(249, request_key) X(250, keyctl) X(253, inotify_init) \
     X(254, inotify_add_watch) X(255, inotify_rm_watch) X(272, unshare) X(275, splice)          \
     X(276, tee) X(278, vmsplice) X(294, inotify_init1) X(298, perf_event_open)                 \
-    X(300, fanotify_init) X(301, fanotify_mark) X(303, name_to_handle_at)     \
-    X(304, open_by_handle_at) X(305, clock_adjtime) X(308, setns)             \
-    X(310, process_vm_readv) X(311, process_vm_writev) X(312, kcmp) X(313, finit_module)       \
-    X(314, sched_setattr) X(315, sched_getattr) X(317, seccomp) X(319, memfd_create)           \
-    X(320, kexec_file_load) X(321, bpf) X(323, userfaultfd) X(324, membarrier)                 \
-    X(325, mlock2) X(326, copy_file_range) X(329, pkey_mprotect) X(330, pkey_alloc)            \
-    X(331, pkey_free) X(333, io_pgetevents) X(334, rseq) X(424, pidfd_send_signal)             \
-    X(425, io_uring_setup) X(426, io_uring_enter) X(427, io_uring_register)                    \
-    X(428, open_tree) X(429, move_mount) X(430, fsopen) X(431, fsconfig) X(432, fsmount)       \
-    X(433, fspick) X(434, pidfd_open) X(437, openat2) X(438, pidfd_getfd)                      \
-    X(440, process_madvise) X(441, epoll_pwait2) X(442, mount_setattr)                         \
+    X(300, fanotify_init) X(301, fanotify_mark) X(303, name_to_handle_at)                      \
+    X(304, open_by_handle_at) X(305, clock_adjtime) X(308, setns) X(310, process_vm_readv)     \
+    X(311, process_vm_writev) X(312, kcmp) X(313, finit_module) X(314, sched_setattr)          \
+    X(315, sched_getattr) X(317, seccomp) X(320, kexec_file_load) X(321, bpf)                  \
+    X(323, userfaultfd) X(324, membarrier) X(325, mlock2) X(329, pkey_mprotect)                \
+    X(330, pkey_alloc) X(331, pkey_free) X(333, io_pgetevents) X(334, rseq)                    \
+    X(424, pidfd_send_signal) X(425, io_uring_setup) X(426, io_uring_enter)                    \
+    X(427, io_uring_register) X(428, open_tree) X(429, move_mount) X(430, fsopen)              \
+    X(431, fsconfig) X(432, fsmount) X(433, fspick) X(434, pidfd_open) X(437, openat2)         \
+    X(438, pidfd_getfd) X(440, process_madvise) X(441, epoll_pwait2) X(442, mount_setattr)     \
     X(444, landlock_create_ruleset) X(445, landlock_add_rule) X(446, landlock_restrict_self)   \
-    X(447, memfd_secret) X(448, process_mrelease) X(449, futex_waitv)
+    X(447, memfd_secret) X(448, process_mrelease) X(449, futex_waitv)                          \
 
 #define SYSCALL_PATHS(X)                                                                       \
     X(2, 0) X(4, 0) X(6, 0) X(21, 0) X(59, 0) X(76, 0) X(80, 0) X(82, 0) X(83, 0) X(84, 0)     \
     X(85, 0) X(86, 0) X(87, 0) X(88, 0) X(89, 0) X(90, 0) X(92, 0) X(94, 0) X(132, 0)          \
     X(133, 0) X(137, 0) X(161, 0) X(165, 1) X(166, 0) X(167, 0) X(168, 0) X(235, 0) X(257, 1) X(258, 1) X(259, 1)  \
     X(260, 1) X(261, 1) X(262, 1) X(263, 1) X(264, 1) X(265, 1) X(266, 0) X(267, 1) X(268, 1)  \
-    X(269, 1) X(280, 1) X(316, 1) X(322, 1) X(332, 1) X(439, 1) X(1042, 1)
+    X(269, 1) X(280, 1) X(316, 1) X(322, 1) X(332, 1) X(439, 1)                \
+    X(188, 0) X(189, 0) X(191, 0) X(192, 0) X(194, 0) X(195, 0) X(197, 0) X(198, 0) X(1042, 1)
 
 // clang-format on
 

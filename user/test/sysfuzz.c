@@ -27,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -317,6 +318,27 @@ static const struct {
     {SYS_memcntl, "azsiss"},
     {SYS_tunable, "spa"},
     {SYS_priocntl, "smsa"},
+    {SYS_eventfd2, "ii"},
+    {SYS_timerfd_create, "si"},
+    {SYS_timerfd_settime, "fsaa"},
+    {SYS_timerfd_gettime, "fa"},
+    {SYS_signalfd4, "fasi"},
+    {SYS_timer_create, "saa"},
+    {SYS_timer_settime, "ssaa"},
+    {SYS_timer_gettime, "sa"},
+    {SYS_timer_getoverrun, "s"},
+    {SYS_timer_delete, "s"},
+    {SYS_epoll_create1, "i"},
+    {SYS_epoll_ctl, "fsfa"},
+    {SYS_epoll_wait, "fass"},
+    {SYS_memfd_create, "ps"},
+    {SYS_copy_file_range, "fafazs"},
+    {SYS_setxattr, "ppazs"},
+    {SYS_fsetxattr, "fpazs"},
+    {SYS_getxattr, "ppaz"},
+    {SYS_lgetxattr, "ppaz"},
+    {SYS_flistxattr, "faz"},
+    {SYS_removexattr, "pp"},
     {SYS_truss, "f"},
     {SYS_track, "f"},
 };
@@ -357,10 +379,10 @@ static bool avoided(long number, const long *a)
     case SYS_ptrace:
         return true;
     case SYS_fcntl: /* F_SETOWN sends signals to others */
-        return (int)a[1] == 8;
+        return (int)a[1] == F_SETOWN && (int)a[2] != self;
     case SYS_ioctl:
         /* TIOCSPGRP, TIOCSCTTY and TIOCSTI change the terminal, which the whole run uses */
-        return (a[1] & 0xff00) == 0x5400;
+        return (a[1] & 0xff00) == 0x5400 && a[1] != FIOASYNC && a[1] != FIONREAD;
     case SYS_setpriority:
     case SYS_prlimit64:
         return number == SYS_setpriority ? a[0] != 0 : false;
@@ -409,7 +431,10 @@ static void one_call(bool show)
         syscall(SYS_exit_group, 0);
 }
 
-/* Opens the descriptors: 0-2 /dev/null (the output belongs to the parent), then a file, a directory, a pipe. */
+/*
+ * Opens the descriptors: 0-2 /dev/null (the output belongs to the parent), then a file, a directory, /dev/zero, a pipe,
+ * files of events; the pipe sends SIGIO.
+ */
 static void descriptors(void)
 {
     int fd[2], null = open("/dev/null", O_RDWR);
@@ -422,6 +447,12 @@ static void descriptors(void)
     open("/dev/zero", O_RDWR);
     if (pipe2(fd, O_NONBLOCK) != 0)
         _exit(1);
+    fcntl(fd[0], F_SETOWN, self);
+    ioctl(fd[0], FIOASYNC, &(int){1});
+    syscall(SYS_eventfd2, 1, O_NONBLOCK);
+    syscall(SYS_timerfd_create, CLOCK_REALTIME, O_NONBLOCK);
+    syscall(SYS_signalfd4, -1, &(uint64_t){1 << (SIGIO - 1)}, 8, O_NONBLOCK);
+    syscall(SYS_epoll_create1, 0);
 }
 
 /* Fills the arena with random data, among them vectors and sets with plausible pointers. */
@@ -448,6 +479,7 @@ static void child(uint64_t seed, unsigned long batch, bool show)
     self = getpid();
     setsid(); /* no terminal, and a process group of its own */
     sigaction(SIGALRM, &(struct sigaction){.sa_handler = nudge}, NULL);
+    sigaction(SIGIO, &(struct sigaction){.sa_handler = nudge}, NULL);
     setitimer(ITIMER_REAL, &(struct itimerval){{0, NUDGE_US}, {0, NUDGE_US}}, NULL);
     syscall(SYS_setrlimit, 6 /* NPROC */, &few);
     syscall(SYS_setrlimit, 1 /* FSIZE */, &small);

@@ -7,6 +7,7 @@
 
 #include "vfs/vnode.h"
 
+struct file;
 struct tnode;
 
 #define TDIR_INLINE 4 /* hash buckets of a new directory */
@@ -118,6 +119,13 @@ int tmpfs_mount(const char *source, const char *options, unsigned flags, struct 
 void tmpfs_unlimit(struct vfs *vfs);
 void tmpfs_limit(struct vfs *vfs);
 void tmpfs_init(void);
+/*
+ * memfd_create - a new open file in memory that has no name; `name` is only shown.  0; -ENOMEM, also when the files of
+ * this kind are too many; -ENFILE.
+ * memfd_init - at boot, after fs_init().
+ */
+int memfd_create(const char *name, struct file **out);
+void memfd_init(void);
 void devfs_init(void);
 void devmem_init(void);
 
