@@ -199,6 +199,11 @@ bool cache_has_blocks(struct vm_object *o, uint64_t index)
 }
 #endif
 
+void object_forget_nodes(struct vm_object *o)
+{
+    host_check(o->policies == NULL, "a file has policies for nodes");
+}
+
 /* ---- waiting ---- */
 int cv_wait_sig(struct cv *cv, struct mutex *m, uint64_t deadline, const char *what)
 {
