@@ -102,7 +102,7 @@ static void show_segment_map(struct as *as, struct segment_walk *w, struct text 
     text_bytes(out, line, (size_t)len);
     if (w->path[0] != '\0') {
         text_add(out, "%*s", len < 73 ? 73 - len : 0, "");
-        text_str(out, w->path);
+        text_escaped(out, w->path, "\n");
     }
     text_str(out, "\n");
 }
@@ -126,7 +126,7 @@ static void show_lgrp_run(const struct run *r, struct segment_walk *w, struct te
     format_segment_perms(&w->seg, perms);
     text_add(out, "%08lx-%08lx %s %s %lu %lu ", r->start, r->end, perms, lgrp, r->pages,
              r->pagesize);
-    text_str(out, w->path);
+    text_escaped(out, w->path, "\n");
     text_str(out, "\n");
 }
 

@@ -7,18 +7,12 @@
  * LOCKING     this file has no lock of its own
  * SEE ALSO    vfs/vfs.c, proc(5)
  */
-#include "lib/string.h"
 #include "procfs/procfs.h"
 
-/* Appends a path; characters that would end the field are written in octal, as on Linux. */
-static void add_mount_path(struct text *out, const char *path)
+/* Appends a field; the bytes that would end it are written in octal. */
+static void add_mount_field(struct text *out, const char *s)
 {
-    for (; *path != '\0'; path++) {
-        if (strchr(" \t\n\\", *path) != NULL)
-            text_add(out, "\\%03o", (unsigned)*path);
-        else
-            text_bytes(out, path, 1);
-    }
+    text_escaped(out, s, " \t\n\\");
 }
 
 static const char *mount_source(const struct vfs *vfs)
@@ -50,9 +44,9 @@ static int show_mount_line(struct vfs *vfs, const char *path, void *arg)
 {
     struct text *out = arg;
 
-    add_mount_path(out, mount_source(vfs));
+    add_mount_field(out, mount_source(vfs));
     text_str(out, " ");
-    add_mount_path(out, path);
+    add_mount_field(out, path);
     text_add(out, " %s %s%s", vfs->type, mount_access(vfs), mount_sync(vfs));
     add_mount_flags(out, vfs);
     text_str(out, " 0 0\n");
@@ -72,11 +66,11 @@ static int show_mountinfo_line(struct vfs *vfs, const char *path, void *arg)
     struct text *out = arg;
 
     text_add(out, "%u %u %lu:%lu / ", vfs->id, parent->id, vfs->dev >> 8, vfs->dev & 0xff);
-    add_mount_path(out, path);
+    add_mount_field(out, path);
     text_add(out, " %s", mount_access(vfs));
     add_mount_flags(out, vfs);
     text_add(out, " - %s ", vfs->type);
-    add_mount_path(out, mount_source(vfs));
+    add_mount_field(out, mount_source(vfs));
     text_add(out, " %s%s\n", mount_access(vfs), mount_sync(vfs));
     return 0;
 }

@@ -45,7 +45,7 @@ static void show_segment_name(const struct segment_walk *w, struct text *out)
 {
     if (w->seg.vn != NULL) {
         text_str(out, " file=");
-        text_str(out, w->path);
+        text_escaped(out, w->path, "\n\t= ");
     } else if (w->seg.what == SEG_HEAP) {
         text_str(out, " heap");
     } else if (w->seg.what == SEG_STACK) {

@@ -36,6 +36,8 @@ struct text {
 void text_add(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void text_bytes(struct text *t, const void *p, size_t n);
 void text_str(struct text *t, const char *s);
+/* text_escaped - append s, with each byte that is in `special` as in Linux's files of /proc: a newline as \012. */
+void text_escaped(struct text *t, const char *s, const char *special);
 /*
  * text_mask, text_list - append a set of numbers below nbits in Linux's formats: "00000000,000000ff" and
  * "0-7,12".  words[0] has the lowest numbers.  They append no newline.

@@ -74,6 +74,16 @@ void text_str(struct text *t, const char *s)
     text_bytes(t, s, strlen(s));
 }
 
+void text_escaped(struct text *t, const char *s, const char *special)
+{
+    for (; *s != '\0'; s++) {
+        if (strchr(special, *s) != NULL)
+            text_add(t, "\\%03o", (uint8_t)*s);
+        else
+            text_bytes(t, s, 1);
+    }
+}
+
 void text_add(struct text *t, const char *fmt, ...)
 {
     char line[LINE];

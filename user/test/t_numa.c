@@ -727,6 +727,22 @@ static void numa_maps(void)
     EXPECT_EQ(strncmp(line, "30000000 default anon=5", 23), 0);
 }
 
+/* Blanks, newlines and equals signs in the name of a file are written in octal. */
+static void names_in_numa_maps(void)
+{
+    char line[8192];
+    int fd = open("numa x=1\n2", O_RDWR | O_CREAT, 0600);
+
+    need_nodes(1);
+    EXPECT(fd >= 0);
+    EXPECT_EQ(ftruncate(fd, PAGE), 0);
+    numa_line(mmap((void *)0x32000000, PAGE, RW, MAP_SHARED | MAP_FIXED, fd, 0), line, sizeof line);
+    EXPECT_EQ(strncmp(line, "32000000 default file=/", 23), 0);
+    EXPECT(strstr(line, "/numa\\040x\\0751\\0122\n") != NULL);
+    close(fd);
+    EXPECT_EQ(unlink("numa x=1\n2"), 0);
+}
+
 static void huge_pages(void)
 {
     char *p;
@@ -1010,6 +1026,7 @@ static const struct check list[] = {
     {"other_processes", other_processes},
     {"migrate_all_pages", migrate_all_pages},
     {"numa_maps", numa_maps},
+    {"names_in_numa_maps", names_in_numa_maps},
     {"huge_pages", huge_pages},
     {"home_node", home_node},
     {"many_policies", many_policies},
