@@ -43,7 +43,7 @@
 #define CHILD_MS        2000  /* after this time the parent kills the child */
 #define NUDGE_US        20000 /* the period of a signal that ends waiting calls */
 #define MAX_CHILDREN    64
-#define LINUX_CALLS     450  /* numbers 0 .. 449 */
+#define LINUX_CALLS     463  /* numbers 0 .. 462 */
 #define SHOW_FD         1000 /* -b prints the calls here; arguments do not reach this number */
 #define ARENA           (64 * 4096)
 
@@ -339,6 +339,12 @@ static const struct {
     {SYS_lgetxattr, "ppaz"},
     {SYS_flistxattr, "faz"},
     {SYS_removexattr, "pp"},
+    {SYS_mbind, "azsazs"},
+    {SYS_set_mempolicy, "saz"},
+    {SYS_get_mempolicy, "aazas"},
+    {450, "azss"}, /* set_mempolicy_home_node, which musl does not know */
+    {SYS_move_pages, "mzaaas"},
+    {SYS_migrate_pages, "msaa"},
     {SYS_truss, "f"},
     {SYS_track, "f"},
 };
