@@ -301,6 +301,8 @@ static void commit_exec(struct exec *x, struct proc *p, struct lwp *l, struct re
     lwp_leave_memory(l);
     l->clear_tid = l->robust_list = 0;
     mutex_enter(&p->mutex);
+    if (x->cred != NULL)
+        p->dumpable = false; /* the old credentials must not let others inspect the new memory */
     old_as = p->as;
     p->as = x->as;
     x->as = NULL;

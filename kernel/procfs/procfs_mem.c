@@ -59,20 +59,18 @@ static bool wants_more_text(const struct text *out)
 int procfs_each_segment(uint64_t pid, void (*fn)(struct as *, struct segment_walk *, struct text *),
                         struct text *out)
 {
-    int err = procfs_check_inspect(pid);
     bool gone;
-    struct as *as;
+    struct as *as = procfs_as(pid, &gone);
+    int err =
+        procfs_check_inspect(pid); /* after procfs_as(), so that it is right for this memory */
     struct segment_walk *w;
 
-    if (err != 0)
-        return err;
-    as = procfs_as(pid, &gone);
     if (as == NULL)
-        return gone ? -ESRCH : 0;
-    w = kmem_alloc(sizeof *w);
+        return err == 0 && gone ? -ESRCH : err;
+    w = err == 0 ? kmem_alloc(sizeof *w) : NULL;
     if (w == NULL) {
         as_release(as);
-        return -ENOMEM;
+        return err != 0 ? err : -ENOMEM;
     }
     w->pid = pid;
     for (uint64_t addr = 0; wants_more_text(out) && as_next_seg(as, addr, &w->seg) == 0;

@@ -337,17 +337,19 @@ PROCFS_SHOW(procfs_show_strings)
     struct view v;
     char buf[256];
     bool gone;
-    struct as *as;
+    struct as *as = procfs_as(arg.a, &gone);
+    /* after procfs_as(), so that it is right for this memory */
     int err = n->tag == TAG_ENVIRON ? procfs_check_inspect(arg.a) : 0;
     static const struct pseudo_node whole = {.tag = TAG_WHOLE};
 
     if (err == 0)
         err = take_process_view(&whole, arg, &v);
-    if (err != 0)
-        return err;
-    as = procfs_as(arg.a, &gone);
     if (as == NULL)
-        return gone ? -ESRCH : 0;
+        return err == 0 && gone ? -ESRCH : err;
+    if (err != 0) {
+        as_release(as);
+        return err;
+    }
     for (uint64_t at = n->tag == TAG_ENVIRON ? v.env_start : v.arg_start,
                   end = n->tag == TAG_ENVIRON ? v.env_end : v.arg_end;
          at < end;) {

@@ -64,12 +64,11 @@ static bool may_move_pages_of(const struct lwp *l)
 }
 
 /*
- * The address space of the process of thread `tid` (0: the caller's), with a reference.  0, -ESRCH, -EPERM, or
- * -EINVAL: it has none.
+ * The process of thread `tid` (0: the caller's), with a reference.  0, -ESRCH, -EPERM, or -EINVAL: it has ended, and
+ * its parent has not waited for it.
  */
-static int hold_space_of(int tid, struct as **as)
+static int hold_moved_proc(int tid, struct proc **p)
 {
-    struct proc *p = NULL;
     struct lwp *l;
     int err = -ESRCH;
 
@@ -78,17 +77,34 @@ static int hold_space_of(int tid, struct as **as)
     if (l != NULL)
         err = may_move_pages_of(l) ? 0 : -EPERM;
     else if (tid > 0 && proc_find(tid) != NULL)
-        err = -EINVAL; /* it has ended, and its parent has not waited for it */
+        err = -EINVAL;
     if (err == 0) {
-        p = l->proc;
-        proc_hold(p);
+        *p = l->proc;
+        proc_hold(*p);
     }
     spin_unlock(&proc_lock);
+    return err;
+}
+
+/* The address space of that process, with a reference.  The errors of hold_moved_proc(); -EINVAL: it has none. */
+static int hold_space_of(int tid, struct as **as)
+{
+    struct proc *p;
+    int err = hold_moved_proc(tid, &p);
+
     if (err != 0)
         return err;
     *as = proc_as_hold(p);
     proc_release(p);
-    return *as != NULL ? 0 : -EINVAL;
+    if (*as == NULL)
+        return -EINVAL;
+    err = hold_moved_proc(tid,
+                          &p); /* again, because a set-user-id program can have begun meanwhile */
+    if (err == 0)
+        proc_release(p);
+    else
+        as_release(*as);
+    return err;
 }
 
 /* The arrays of move_pages(): user addresses. */
