@@ -109,19 +109,35 @@ def test_moved_pages_leave_the_tables_whole(machine):
     )
 
 
-@pytest.mark.machine("sf6800")
-@pytest.mark.part("numa")
-def test_policies_of_ranges_are_freed(machine):
-    """They end with the segment, the shared memory or the file that has them."""
+def check_freed(machine, command):
+    """The command leaves no objects of the kernel behind."""
 
     def objects():
         return int(machine.check("grep objects /dev/selftest").split()[1])
 
-    tests = "private_pages shared_pages policy_of_an_object ranges_split_and_join fork_keeps_policies home_node many_policies"
-    machine.check(f"/usr/test/t_numa {tests}")
+    machine.check(command, timeout=300)
     before = objects()
-    machine.check(f"for i in 1 2 3 4 5 6 7 8 9 10; do /usr/test/t_numa {tests} || exit; done", timeout=300)
+    machine.check(f"for i in 1 2 3 4 5 6 7 8 9 10; do {command} || exit; done", timeout=300)
     assert objects() < before + 10
+
+
+@pytest.mark.machine("sf6800")
+@pytest.mark.part("numa")
+def test_policies_of_ranges_are_freed(machine):
+    """They end with the segment, the shared memory or the file that has them."""
+    tests = "private_pages shared_pages policy_of_an_object ranges_split_and_join fork_keeps_policies home_node many_policies"
+    check_freed(machine, f"/usr/test/t_numa {tests}")
+
+
+@pytest.mark.machine("sf6800")
+@pytest.mark.part("compat")
+def test_events_are_freed(machine):
+    """Files of events, timers, records of SIGIO and files of memfd_create end with their descriptors and processes."""
+    check_freed(
+        machine,
+        "/usr/test/t_event eventfd_counts timerfd_errors signalfd_siginfos timer_errors timer_fork_exec timer_limit file_limit"
+        " && /usr/test/t_linux memfds copies sigio_of_files sigio_permission sigio_race",
+    )
 
 
 @pytest.mark.machine("sf3800", threads="multi")

@@ -49,6 +49,18 @@ static void enter_dir(void)
     EXPECT_EQ(chmod(dir, 0755), 0);
 }
 
+/* Removes the directory, and these files in it. */
+static void leave_dir(const char *a, const char *b)
+{
+    int at = open(dir, O_RDONLY);
+
+    EXPECT_EQ(unlinkat(at, a, 0), 0);
+    if (b != NULL)
+        EXPECT_EQ(unlinkat(at, b, 0), 0);
+    EXPECT_EQ(rmdir(dir), 0);
+    close(at);
+}
+
 /* ---- memfd_create ---- */
 
 static int make_memfd(const char *name, unsigned flags)
@@ -202,6 +214,7 @@ static void copies(void)
     }
     EXPECT(wait(&status) > 0);
     EXPECT_EQ(status, 0);
+    leave_dir("in", "out");
 }
 
 /* ---- FIONREAD, SIGIO ---- */
@@ -447,8 +460,10 @@ static void attributes(void)
     EXPECT_ERR(setxattr("/none/x", "user.x", buf, 65537, 0), E2BIG);
     EXPECT_ERR(setxattr("/none/x", "user.x", BAD_ADDRESS, 10, 0), EFAULT);
     EXPECT_ERR(removexattr("/none/x", "user.x"), ENOENT);
-    if (geteuid() != 0)
+    if (geteuid() != 0) {
+        leave_dir("f", NULL);
         return;
+    }
     EXPECT_EQ(fchmod(fd, 0600), 0);
     snprintf(name, sizeof name, "%s/f", dir);
     EXPECT_EQ(seteuid(54325), 0);
@@ -456,6 +471,8 @@ static void attributes(void)
     EXPECT_ERR(setxattr(name, "user.x", buf, 1, 0), EACCES);
     EXPECT_ERR(getxattr(name, "trusted.x", buf, sizeof buf), ENODATA);
     EXPECT_ERR(setxattr(name, "trusted.x", buf, 1, 0), EPERM);
+    EXPECT_EQ(seteuid(0), 0);
+    leave_dir("f", NULL);
 }
 
 /* ---- /proc ---- */
