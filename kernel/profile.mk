@@ -3,7 +3,8 @@
 # profile.mk - the optional parts of the kernel, and the profiles that leave some of them out.
 #
 #   PROFILE=core    lgroups, dispatcher, frames, address spaces, processes, signals, pipes, terminal, files in memory
-#   PROFILE=disk    core and disks, the journalled file system, the page cache of disk files, pageout and swap
+#   PROFILE=disk    core and disks, the journalled file system, the page cache of disk files, pageout and swap,
+#                   System V semaphores
 #   PROFILE=full    everything (the default)
 #
 # A part is a list of files (PART_NAME).  A kernel without the part contains kernel/absent/no_NAME.c instead: short
@@ -20,7 +21,8 @@ PART_numa   := kernel/pages/rangepolicy.c kernel/vm/mbind.c kernel/vm/movepages.
                kernel/procfs/procfs_numa.c
 PART_compat := $(addprefix kernel/ipc/,ctimer.c eventfd.c timerfd.c) $(addprefix kernel/proc/,ptimer.c sigio.c signalfd.c) \
                $(addprefix kernel/sys/,sys_event.c sys_timer.c sys_memfd.c sys_xattr.c) kernel/fs/tmpfs/memfd.c
-PARTS       := net pty model disk paging numa compat
+PART_sem    := kernel/sys/sys_sem.c
+PARTS       := net pty model disk paging numa compat sem
 
 ABSENT_full :=
 ABSENT_disk := net pty model compat

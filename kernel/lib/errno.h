@@ -50,6 +50,7 @@
 #define ENOSYS          38
 #define ENOTEMPTY       39
 #define ELOOP           40
+#define EIDRM           43
 #define ENODATA         61
 #define ETIME           62
 #define ENONET          64
@@ -76,6 +77,7 @@
 #define ENOBUFS         105
 #define EISCONN         106
 #define ENOTCONN        107
+#define ETOOMANYREFS    109
 #define ETIMEDOUT       110
 #define ECONNREFUSED    111
 #define EHOSTDOWN       112

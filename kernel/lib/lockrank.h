@@ -46,6 +46,9 @@
     X(SLEEP_STATDEV, "statdev", "one reader of statistics")                                        \
     X(SLEEP_TRACE, "trace", "the trace rings")                                                     \
     X(SLEEP_SHM, "shm", "System V shared memory")                                                  \
+    X(SLEEP_SEM_TABLE, "semaphore sets", "the table of System V semaphore sets")                   \
+    X(SLEEP_SEM, "semaphores", "one set of System V semaphores")                                   \
+    X(SLEEP_SEM_UNDO, "semaphore undo", "one process's list of adjustments")                       \
     X(SLEEP_SWAP, "swap", "swap areas, while one is added or removed")                             \
     X(SLEEP_SYNC, "sync", "the list of objects with a disk")                                       \
     X(SLEEP_AS, "as", "one address space's segments")                                              \

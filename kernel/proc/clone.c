@@ -68,7 +68,7 @@ static int share_or_copy_parts(struct proc *p, struct lwp *l, uint64_t flags)
         return -ENOMEM;
     if (flags & CLONE_SIGHAND)
         atomic_fetch_add(&p->sig->refs, 1);
-    return 0;
+    return flags & CLONE_SYSVSEM ? sem_undo_share(me, p) : 0;
 }
 
 /* Free a process that has not been published, with the parts that it has. */
@@ -82,6 +82,7 @@ static void proc_discard(struct proc *p)
         fsinfo_release(p->fs);
     if (p->sig != NULL)
         sighand_release(p->sig);
+    sem_undo_release(p);
     if (p->exe != NULL) {
         vn_allow_write(p->exe);
         vn_release(p->exe);
@@ -258,8 +259,8 @@ static int check_clone_flags(const struct clone_args *ca, const struct proc *me)
     uint64_t f = ca->flags;
     uint64_t known = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_VFORK |
                      CLONE_PARENT | CLONE_THREAD | CLONE_SETTLS | CLONE_PARENT_SETTID |
-                     CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID;
-    uint64_t without = CLONE_PTRACE | CLONE_SYSVSEM | CLONE_DETACHED | CLONE_UNTRACED |
+                     CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID | CLONE_SYSVSEM;
+    uint64_t without = CLONE_PTRACE | CLONE_DETACHED | CLONE_UNTRACED |
                        CLONE_IO; /* flags that have no effect in this kernel */
 
     if ((f & ~(known | without)) != 0 || ca->exit_signal < 0 || ca->exit_signal > NSIG)

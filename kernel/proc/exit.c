@@ -147,6 +147,7 @@ static void release_proc_parts(struct proc *p)
     exe = p->exe, p->exe = NULL;
     truss = p->truss, p->truss = NULL;
     mutex_exit(&p->mutex);
+    sem_undo_release(p);
     fdtable_release(files);
     if (truss != NULL)
         file_release(truss);

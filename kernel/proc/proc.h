@@ -274,8 +274,9 @@ struct proc {
     struct ptimer *ptimers; /* [m] timers of timer_create(2) (ptimer.c) */
     int next_ptimer;        /* [m] where the search for a free id begins */
     int nice;
-    struct file *truss; /* [m] file for the trace of system calls, or NULL */
-    bool track;         /* [m] trace the LWPs' counters, not the calls (SYS_track) */
+    struct file *truss;        /* [m] file for the trace of system calls, or NULL */
+    bool track;                /* [m] trace the LWPs' counters, not the calls (SYS_track) */
+    struct sem_undo *sem_undo; /* [m] what the semaphores get back at the end; NULL: nothing */
     bool dumpable;
     bool no_new_privs; /* exec always ignores set-id bits (PR_SET_NO_NEW_PRIVS) */
 };
@@ -484,5 +485,12 @@ void tty_leader_exit(struct session *s);
 /* ---- implemented by sys/ ---- */
 /* truss_lwp - report that the running LWP of a process with p->truss set begins, ends, or ends as the last.  Sleeps. */
 void truss_lwp(struct lwp *l, enum lwp_event what);
+/*
+ * sem_undo_share - let the new process `to` share the SEM_UNDO adjustments of `from`, the calling process.  -ENOMEM.
+ * sem_undo_release - p ends: the last process that shares its adjustments carries them out.  Called by the last LWP of
+ * p, or for a process that never ran.  Sleeps.
+ */
+int sem_undo_share(struct proc *from, struct proc *to);
+void sem_undo_release(struct proc *p);
 
 #endif

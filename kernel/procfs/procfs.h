@@ -51,6 +51,8 @@ PROCFS_SHOW(procfs_show_interrupts);
 PROCFS_SHOW(procfs_show_partitions);
 PROCFS_SHOW(procfs_show_diskstats);
 PROCFS_SHOW(procfs_show_limits);
+/* Tags of the files about System V objects. */
+enum { SHOW_LIST, SHOW_SHMMAX, SHOW_SHMALL, SHOW_SHMMNI, SHOW_SEM_LIMITS };
 /* procfs_irq_next - pseudo_node.next of /proc/irq. */
 int procfs_irq_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from,
                     struct pseudo_entry *e);
@@ -61,5 +63,10 @@ int procfs_store_comm(const struct pseudo_node *n, struct pseudo_arg arg, char *
 enum { TAG_WHOLE, TAG_THREAD };      /* stat, status, comm           */
 enum { TAG_CMDLINE, TAG_ENVIRON };   /* procfs_show_strings          */
 enum { TAG_EXE, TAG_CWD, TAG_ROOT }; /* links                        */
+
+/* ---- implemented by sys/ ---- */
+/* procfs_show_shm, procfs_show_sem - /proc/sysvipc/shm and sem, and the limits in /proc/sys/kernel. */
+PROCFS_SHOW(procfs_show_shm);
+PROCFS_SHOW(procfs_show_sem);
 
 #endif

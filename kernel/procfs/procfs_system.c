@@ -279,6 +279,10 @@ static const struct pseudo_node sys_kernel_files[] = {
     {.name = "tainted", .type = VREG, .mode = 0444, .tag = 0, .show = show_tag},
     {.name = "pid_max", .type = VREG, .mode = 0444, .tag = 32768, .show = show_tag},
     {.name = "ngroups_max", .type = VREG, .mode = 0444, .tag = NGROUPS_MAX, .show = show_tag},
+    {.name = "shmmax", .type = VREG, .mode = 0444, .tag = SHOW_SHMMAX, .show = procfs_show_shm},
+    {.name = "shmall", .type = VREG, .mode = 0444, .tag = SHOW_SHMALL, .show = procfs_show_shm},
+    {.name = "shmmni", .type = VREG, .mode = 0444, .tag = SHOW_SHMMNI, .show = procfs_show_shm},
+    {.name = "sem", .type = VREG, .mode = 0444, .tag = SHOW_SEM_LIMITS, .show = procfs_show_sem},
     {.name = NULL},
 };
 
@@ -291,6 +295,12 @@ static const struct pseudo_node sys_vm_files[] = {
 static const struct pseudo_node sys_dirs[] = {
     {.name = "kernel", .type = VDIR, .mode = 0555, .children = sys_kernel_files},
     {.name = "vm", .type = VDIR, .mode = 0555, .children = sys_vm_files},
+    {.name = NULL},
+};
+
+static const struct pseudo_node sysvipc_files[] = {
+    {.name = "shm", .type = VREG, .mode = 0444, .tag = SHOW_LIST, .show = procfs_show_shm},
+    {.name = "sem", .type = VREG, .mode = 0444, .tag = SHOW_LIST, .show = procfs_show_sem},
     {.name = NULL},
 };
 
@@ -331,5 +341,6 @@ const struct pseudo_node procfs_system_files[] = {
      .link = procfs_self_link},
     {.name = "irq", .type = VDIR, .mode = 0555, .prefix = "", .next = procfs_irq_next},
     {.name = "sys", .type = VDIR, .mode = 0555, .children = sys_dirs},
+    {.name = "sysvipc", .type = VDIR, .mode = 0555, .children = sysvipc_files},
     {.name = NULL},
 };

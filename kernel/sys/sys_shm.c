@@ -8,24 +8,20 @@
  *             mapping.  So the number of attachments follows from the reference count; fork, exec and exit
  *             need no code for this.  (If mprotect() splits a mapping into two, it counts twice, as on Linux.)
  *             IPC_RMID removes a segment from the table immediately; the last unmapping frees the memory.
- *             A segment's number consists of its place in the table and a count of how often the place was
- *             used.  So the number of a removed segment is not used again soon.
  * LOCKING     shm_lock guards the table.  Order: shm_lock -> address space, object
- * SEE ALSO    pages/object.h, user/preload/madv.c; semantics: Linux's manual pages shmget(2), shmat(2),
+ * SEE ALSO    sysv.h, pages/object.h, user/preload/madv.c; semantics: Linux's manual pages shmget(2), shmat(2),
  *             shmctl(2)
  */
-#include "disp/timer.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "mem/kmem.h"
 #include "proc/proc.h"
+#include "procfs/procfs.h"
 #include "sys/sys.h"
+#include "sys/sysv.h"
 #include "pages/object.h"
 #include "x86/uaccess.h"
 
-/* places in the table; the last SHM_ROOT of them are only for root */
-enum { SHM_PLACES = 1024, SHM_ROOT = 64 };
-enum { IPC_PRIVATE = 0, IPC_CREAT = 01000, IPC_EXCL = 02000 };
 enum { SHM_HUGETLB = 04000 }; /* flag of shmget */
 enum {
     SHM_RDONLY = 010000,
@@ -34,15 +30,19 @@ enum {
     SHM_EXEC = 0100000
 }; /* flags of shmat */
 enum { SHM_LOCKED = 02000 }; /* bit of shmid_ds.mode */
-enum { IPC_RMID = 0, IPC_SET = 1, IPC_STAT = 2, SHM_LOCK = 11, SHM_UNLOCK = 12 };
-enum { MAY_WRITE = 2, MAY_READ = 4 };
+enum {
+    SHM_LOCK = 11,
+    SHM_UNLOCK = 12,
+    SHM_STAT = 13,
+    SHM_INFO = 14,
+    SHM_STAT_ANY = 15
+}; /* commands of shmctl, as IPC_* */
+/* Linux's default for the limit of all segments together, in pages: there is none. */
+#define SHM_ALL (UINT64_MAX - (1ul << 24))
 
 /* Linux's struct shmid_ds on x86-64. */
 struct shmid_ds {
-    int32_t key;
-    uint32_t uid, gid, cuid, cgid, mode;
-    uint16_t seq, pad;
-    uint64_t unused[2];
+    struct sysv_perm perm;
     uint64_t segsz;
     int64_t atime, dtime, ctime;
     int32_t cpid, lpid;
@@ -50,17 +50,24 @@ struct shmid_ds {
 };
 _Static_assert(sizeof(struct shmid_ds) == 112, "struct shmid_ds");
 
+/* Linux's struct shminfo and struct shm_info. */
+struct shm_limits {
+    uint64_t max, min, mni, seg, all, unused[4];
+};
+struct shm_usage {
+    int32_t used, pad;
+    uint64_t total, resident, swapped, attempts, successes; /* pages; the last two are always 0 */
+};
+
 struct shm {
+    struct shmid_ds ds;    /* under shm_lock; nattch is not used; begins with the perm */
     struct vm_object *obj; /* [c] with one reference */
-    struct shmid_ds ds;    /* under shm_lock; nattch is not used */
     bool huge;             /* [c] the segment is made of huge pages */
     /* under shm_lock: id of the user that locked the segment; 0: not locked by an ordinary user */
     uint32_t locker;
 };
 
-static struct shm *table[SHM_PLACES];
-/* how often each place was used; the low 15 bits are a part of the segment's number */
-static uint16_t used_before[SHM_PLACES];
+static struct sysv_table shm_table;
 static struct mutex shm_lock;
 
 void shm_init(void)
@@ -68,44 +75,16 @@ void shm_init(void)
     mutex_init(&shm_lock, SLEEP_SHM);
 }
 
-static int64_t now_in_seconds(void)
+/* The segment that begins with p; NULL: p is NULL. */
+static struct shm *shm_of_perm(struct sysv_perm *p)
 {
-    return (int64_t)(clock_real_ns() / 1000000000);
-}
-
-static int shm_id_of_place(unsigned place)
-{
-    return (int)((used_before[place] & 0x7fffu) * SHM_PLACES + place);
+    return p != NULL ? container_of(p, struct shm, ds.perm) : NULL;
 }
 
 /* The segment with this number, or NULL.  The table is locked. */
 static struct shm *find_shm_segment(int id)
 {
-    unsigned place = (unsigned)id % SHM_PLACES;
-
-    return id >= 0 && table[place] != NULL && shm_id_of_place(place) == id ? table[place] : NULL;
-}
-
-static bool in_group(const struct cred *cr, uint32_t gid)
-{
-    bool in = cr->egid == gid;
-
-    for (unsigned i = 0; i < cr->ngroups; i++)
-        in |= cr->groups[i] == gid;
-    return in;
-}
-
-/* Returns 0 if the caller has all permissions in `want` (MAY_*), else -EACCES.  The creator counts as owner. */
-static int check_shm_access(const struct shm *s, unsigned want)
-{
-    const struct cred *cr = curcred();
-    unsigned mode = s->ds.mode;
-
-    if (cr->euid == s->ds.uid || cr->euid == s->ds.cuid)
-        mode >>= 6;
-    else if (in_group(cr, s->ds.gid) || in_group(cr, s->ds.cgid))
-        mode >>= 3;
-    return (mode & want) == want || cred_superuser(cr) ? 0 : -EACCES;
+    return shm_of_perm(sysv_find(&shm_table, id));
 }
 
 /*
@@ -114,18 +93,13 @@ static int check_shm_access(const struct shm *s, unsigned want)
  */
 static int create_shm_segment(int key, uint64_t size, int flags)
 {
-    const struct cred *cr = curcred();
     bool huge = (flags & SHM_HUGETLB) != 0;
     uint64_t bytes = round_up(size, huge ? HUGE_SIZE : PAGE_SIZE);
-    unsigned place = 0, end = cred_superuser(cr) ? SHM_PLACES : SHM_PLACES - SHM_ROOT;
     struct shm *s;
+    int id;
 
     if (size == 0 || size > USER_TOP)
         return -EINVAL;
-    while (place < end && table[place] != NULL)
-        place++;
-    if (place == end)
-        return -ENOSPC;
     s = kmem_zalloc(sizeof *s);
     if (s == NULL)
         return -ENOMEM;
@@ -135,56 +109,32 @@ static int create_shm_segment(int key, uint64_t size, int flags)
         return -ENOMEM;
     }
     s->huge = huge;
-    s->ds = (struct shmid_ds){.key = key,
-                              .uid = cr->euid,
-                              .gid = cr->egid,
-                              .cuid = cr->euid,
-                              .cgid = cr->egid,
-                              .mode = (uint32_t)flags & 0777,
-                              .segsz = size,
-                              .ctime = now_in_seconds(),
-                              .cpid = curproc()->pid};
-    used_before[place]++;
-    s->ds.seq = used_before[place];
-    table[place] = s;
-    return shm_id_of_place(place);
-}
-
-/*
- * shmget() for a segment that exists.  Returns its id, -EEXIST, -EACCES; -EINVAL: the segment is
- * smaller than `size`.
- */
-static int get_old_segment(unsigned place, uint64_t size, int flags, unsigned want)
-{
-    int err;
-
-    if ((flags & (IPC_CREAT | IPC_EXCL)) == (IPC_CREAT | IPC_EXCL))
-        return -EEXIST;
-    if (size > table[place]->ds.segsz)
-        return -EINVAL;
-    err = check_shm_access(table[place], want);
-    return err != 0 ? err : shm_id_of_place(place);
+    s->ds.segsz = size;
+    s->ds.ctime = sysv_now();
+    s->ds.cpid = curproc()->pid;
+    id = sysv_add(&shm_table, &s->ds.perm, key, flags);
+    if (id < 0) {
+        object_release(s->obj);
+        kmem_free(s);
+    }
+    return id;
 }
 
 /* shmget(key, size, flags) */
 long sys_shmget(struct regs *r)
 {
-    int key = (int)r->arg[0], flags = (int)r->arg[2], err;
+    int key = (int)r->arg[0], flags = (int)r->arg[2], id = 0, err;
     uint64_t size = r->arg[1];
-    unsigned want = (unsigned)((flags | flags >> 3 | flags >> 6) & 7) & (MAY_READ | MAY_WRITE);
+    struct sysv_perm *p;
 
     mutex_enter(&shm_lock);
-    err = key == IPC_PRIVATE || (flags & IPC_CREAT) ? 0 : -ENOENT;
-    for (unsigned i = 0; i < SHM_PLACES && key != IPC_PRIVATE; i++)
-        if (table[i] != NULL && table[i]->ds.key == key) {
-            err = get_old_segment(i, size, flags, want);
-            mutex_exit(&shm_lock);
-            return err;
-        }
-    if (err == 0)
-        err = create_shm_segment(key, size, flags);
+    err = sysv_lookup(&shm_table, key, flags, &p, &id);
+    if (err == 0 && p == NULL)
+        id = create_shm_segment(key, size, flags);
+    else if (err == 0)
+        err = size > shm_of_perm(p)->ds.segsz ? -EINVAL : sysv_check(p, sysv_wanted(flags));
     mutex_exit(&shm_lock);
-    return err;
+    return err != 0 ? err : id;
 }
 
 /* Maps the segment at *addr (0: any address) and stores the address there.  The table is locked. */
@@ -193,7 +143,7 @@ static int attach_shm_segment(struct shm *s, uint64_t *addr, int flags)
     int prot =
         PROT_READ | (flags & SHM_RDONLY ? 0 : PROT_WRITE) | (flags & SHM_EXEC ? PROT_EXEC : 0);
     int map = MAP_SHARED | MAP_ANONYMOUS | (s->huge ? MAP_HUGETLB : 0);
-    int err = check_shm_access(s, MAY_READ | (flags & SHM_RDONLY ? 0 : MAY_WRITE));
+    int err = sysv_check(&s->ds.perm, SYSV_READ | (flags & SHM_RDONLY ? 0 : SYSV_WRITE));
 
     if (err != 0)
         return err;
@@ -203,7 +153,7 @@ static int attach_shm_segment(struct shm *s, uint64_t *addr, int flags)
                  flags & SHM_RDONLY ? PROT_WRITE : 0);
     if (err != 0)
         return err == -EEXIST ? -EINVAL : err;
-    s->ds.atime = now_in_seconds();
+    s->ds.atime = sysv_now();
     s->ds.lpid = curproc()->pid;
     return 0;
 }
@@ -236,26 +186,28 @@ long sys_shmdt(struct regs *r)
     if (err != 0)
         return err;
     mutex_enter(&shm_lock);
-    for (unsigned i = 0; i < SHM_PLACES; i++)
-        if (table[i] != NULL && table[i]->obj == obj) {
-            table[i]->ds.dtime = now_in_seconds();
-            table[i]->ds.lpid = curproc()->pid;
+    for (int i = 0, id; i < SYSV_PLACES; i++) {
+        struct shm *s = shm_of_perm(sysv_at(&shm_table, i, &id));
+
+        if (s != NULL && s->obj == obj) {
+            s->ds.dtime = sysv_now();
+            s->ds.lpid = curproc()->pid;
         }
+    }
     mutex_exit(&shm_lock);
     return 0;
 }
 
 /* IPC_SET: sets owner and mode from the user's shmid_ds.  IPC_RMID: removes s.  The table is locked. */
-static int set_or_remove_shm(struct shm *s, unsigned place, int cmd, uint64_t udata)
+static int set_or_remove_shm(struct shm *s, int id, int cmd, uint64_t udata)
 {
-    const struct cred *cr = curcred();
     struct shmid_ds ds;
-    int err;
+    int err = sysv_check_owner(&s->ds.perm);
 
-    if (cr->euid != s->ds.uid && cr->euid != s->ds.cuid && !cred_superuser(cr))
-        return -EPERM;
+    if (err != 0)
+        return err;
     if (cmd == IPC_RMID) {
-        table[place] = NULL;
+        sysv_remove(&shm_table, id);
         if (s->locker != 0)
             /*
              * the user's lock count no longer includes the segment, so its pages must not stay
@@ -269,10 +221,8 @@ static int set_or_remove_shm(struct shm *s, unsigned place, int cmd, uint64_t ud
     err = copy_in(&ds, udata, sizeof ds);
     if (err != 0)
         return err;
-    s->ds.uid = ds.uid;
-    s->ds.gid = ds.gid;
-    s->ds.mode = ds.mode & 0777;
-    s->ds.ctime = now_in_seconds();
+    sysv_set(&s->ds.perm, &ds.perm);
+    s->ds.ctime = sysv_now();
     return 0;
 }
 
@@ -285,15 +235,17 @@ static int lock_shm_segment(struct shm *s, bool on)
     const struct cred *cr = curcred();
     uint64_t bytes = on ? s->ds.segsz : 0;
 
-    if (cr->euid != s->ds.uid && cr->euid != s->ds.cuid && !cred_superuser(cr))
+    if (sysv_check_owner(&s->ds.perm) != 0)
         return -EPERM;
     if (on && !cred_superuser(cr)) {
         if (limit(RLIMIT_MEMLOCK) == 0)
             return -EPERM;
-        for (unsigned i = 0; i < SHM_PLACES; i++)
-            if (table[i] != NULL && table[i] != s && table[i]->obj->locked &&
-                table[i]->locker == cr->euid)
-                bytes += table[i]->ds.segsz;
+        for (int i = 0, id; i < SYSV_PLACES; i++) {
+            struct shm *o = shm_of_perm(sysv_at(&shm_table, i, &id));
+
+            if (o != NULL && o != s && o->obj->locked && o->locker == cr->euid)
+                bytes += o->ds.segsz;
+        }
         if (bytes > limit(RLIMIT_MEMLOCK))
             return -ENOMEM;
     }
@@ -302,29 +254,115 @@ static int lock_shm_segment(struct shm *s, bool on)
     return 0;
 }
 
-/* shmctl(id, cmd, struct shmid_ds *).  What ipcs uses (IPC_INFO, SHM_INFO, SHM_STAT) is not implemented. */
+/* What IPC_STAT returns about s.  The table is locked. */
+static struct shmid_ds shm_state(struct shm *s)
+{
+    struct shmid_ds ds = s->ds;
+
+    ds.perm.mode |= s->obj->locked ? SHM_LOCKED : 0;
+    ds.nattch = atomic_load(&s->obj->refs) - 1;
+    return ds;
+}
+
+/* IPC_STAT, SHM_STAT (`id` is a place in the table), SHM_STAT_ANY (the same without permission).  0, the id, or error. */
+static int stat_shm_segment(int id, int cmd, uint64_t udata)
+{
+    struct shmid_ds ds;
+    struct shm *s;
+    int err = -EINVAL, result = 0;
+
+    mutex_enter(&shm_lock);
+    if (cmd == IPC_STAT)
+        s = find_shm_segment(id);
+    else
+        s = shm_of_perm(sysv_at(&shm_table, id, &result));
+    if (s != NULL) {
+        ds = shm_state(s);
+        err = cmd == SHM_STAT_ANY ? 0 : sysv_check(&s->ds.perm, SYSV_READ);
+    }
+    mutex_exit(&shm_lock);
+    if (err == 0)
+        err = copy_out(udata, &ds, sizeof ds);
+    return err != 0 ? err : result;
+}
+
+/* IPC_INFO: the limits; SHM_INFO: what is in use.  Returns the highest place in use, or -EFAULT. */
+static int tell_shm_info(int cmd, uint64_t udata)
+{
+    struct shm_limits l = {
+        .max = USER_TOP, .min = 1, .mni = SYSV_PLACES, .seg = SYSV_PLACES, .all = SHM_ALL};
+    struct shm_usage u = {0};
+    int top, err;
+
+    mutex_enter(&shm_lock);
+    top = sysv_top(&shm_table);
+    for (int i = 0, id; i <= top; i++) {
+        struct shm *s = shm_of_perm(sysv_at(&shm_table, i, &id));
+
+        if (s == NULL)
+            continue;
+        u.used++;
+        u.total += (s->ds.segsz + PAGE_SIZE - 1) / PAGE_SIZE;
+        u.resident += s->obj->npages;
+    }
+    mutex_exit(&shm_lock);
+    err = cmd == IPC_INFO ? copy_out(udata, &l, sizeof l) : copy_out(udata, &u, sizeof u);
+    return err != 0 ? err : top;
+}
+
+/* shmctl(id, cmd, argument) */
 long sys_shmctl(struct regs *r)
 {
     int id = (int)r->arg[0], cmd = (int)r->arg[1], err = -EINVAL;
-    struct shmid_ds ds;
     struct shm *s;
 
+    if (cmd == IPC_STAT || cmd == SHM_STAT || cmd == SHM_STAT_ANY)
+        return stat_shm_segment(id, cmd, r->arg[2]);
+    if (cmd == IPC_INFO || cmd == SHM_INFO)
+        return tell_shm_info(cmd, r->arg[2]);
     mutex_enter(&shm_lock);
     s = find_shm_segment(id);
-    if (s == NULL) {
-        err = -EINVAL;
-    } else if (cmd == IPC_STAT) {
-        ds = s->ds;
-        ds.mode |= s->obj->locked ? SHM_LOCKED : 0;
-        ds.nattch = atomic_load(&s->obj->refs) - 1;
-        err = check_shm_access(s, MAY_READ);
-        if (err == 0)
-            err = copy_out(r->arg[2], &ds, sizeof ds);
-    } else if (cmd == IPC_SET || cmd == IPC_RMID) {
-        err = set_or_remove_shm(s, (unsigned)id % SHM_PLACES, cmd, r->arg[2]);
-    } else if (cmd == SHM_LOCK || cmd == SHM_UNLOCK) {
+    if (s != NULL && (cmd == IPC_SET || cmd == IPC_RMID))
+        err = set_or_remove_shm(s, id, cmd, r->arg[2]);
+    else if (s != NULL && (cmd == SHM_LOCK || cmd == SHM_UNLOCK))
         err = lock_shm_segment(s, cmd == SHM_LOCK);
-    }
     mutex_exit(&shm_lock);
     return err;
+}
+
+/* /proc/sysvipc/shm, and the limits in /proc/sys/kernel, in Linux's format. */
+PROCFS_SHOW(procfs_show_shm)
+{
+    if (n->tag == SHOW_SHMMAX)
+        text_add(out, "%lu\n", (uint64_t)USER_TOP);
+    if (n->tag == SHOW_SHMALL)
+        text_add(out, "%lu\n", SHM_ALL);
+    if (n->tag == SHOW_SHMMNI)
+        text_add(out, "%d\n", SYSV_PLACES);
+    if (n->tag != SHOW_LIST)
+        return 0;
+    text_str(out,
+             "       key      shmid perms                  size  cpid  lpid nattch   uid   gid  "
+             "cuid  cgid      atime      dtime      ctime                   rss                  "
+             "swap\n");
+    for (int i = 0, id; i < SYSV_PLACES; i++) {
+        struct shmid_ds ds;
+        uint64_t resident = 0;
+        struct shm *s;
+
+        mutex_enter(&shm_lock);
+        s = shm_of_perm(sysv_at(&shm_table, i, &id));
+        if (s != NULL) {
+            ds = shm_state(s);
+            resident = s->obj->npages * PAGE_SIZE;
+        }
+        mutex_exit(&shm_lock);
+        if (s == NULL)
+            continue;
+        text_add(out, "%10d %10d  %4o %21lu %5d %5d  %5lu ", ds.perm.key, id, ds.perm.mode,
+                 ds.segsz, ds.cpid, ds.lpid, ds.nattch);
+        text_add(out, "%5u %5u %5u %5u %10ld %10ld %10ld %21lu %21u\n", ds.perm.uid, ds.perm.gid,
+                 ds.perm.cuid, ds.perm.cgid, ds.atime, ds.dtime, ds.ctime, resident, 0);
+    }
+    return 0;
 }

@@ -114,5 +114,6 @@ void syscall_init(void)
 {
     path_init();
     shm_init();
+    sem_init();
     kstat_register(&enosys_kstat);
 }
