@@ -88,6 +88,7 @@ struct socket {
     bool rx_eof, rx_shut, tx_shut; /* [n] the peer has ended; shutdown() of receiving, of sending */
     bool starved;                  /* [n] a writer waits for memory                    */
     uint8_t lent;                  /* [n] TCP: bytes by which rcv_wnd is now enlarged */
+    bool rx_small;                 /* [n] TCP: the last data did not fill its segments */
     bool reuse, broadcast, keepalive, linger; /* [n] SO_* options that are on                     */
     int linger_s;                             /* [n] seconds                                      */
     uint32_t rcvbuf, sndbuf;                  /* [n] bytes                                        */

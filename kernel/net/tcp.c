@@ -53,6 +53,7 @@ static err_t on_tcp_data(void *arg, struct tcp_pcb *pcb, struct pbuf *p, err_t e
         pbuf_free(p);
         return ERR_OK;
     }
+    s->rx_small = p->tot_len % pcb->mss != 0;
     stream_add(s, p);
     return ERR_OK;
 }
@@ -361,12 +362,27 @@ static void tcp_consumed(struct socket *s, size_t n)
         tcp_recved(tcp_pcb_of(s), (u16_t)min_of(n, 0x8000ul));
 }
 
+/*
+ * Acknowledges the last data now, if it did not fill its segments: the program asks for more data, so it has nothing
+ * to send with which the acknowledgement could travel.  And the peer perhaps holds the rest of a request back until
+ * it gets the acknowledgement (net_tcp_may_send()).  lwIP would wait for the next tick of the network, up to 250 ms.
+ * Linux acknowledges at once at the beginning of a connection, and when a program has read everything and has not
+ * answered; after an answer it waits 40 ms.  This rule needs no time.
+ */
+static void acknowledge_early(struct socket *s)
+{
+    if (s->rx_small && s->pcb != NULL && (tcp_pcb_of(s)->flags & TF_ACK_DELAY))
+        (void)tcp_send_empty_ack(tcp_pcb_of(s));
+}
+
 static int tcp_read_end(struct socket *s)
 {
     if (s->err != 0 && s->state == SS_CLOSED)
         return socket_error(s);
     if (s->rx_eof || s->rx_shut)
         return 1;
+    if (s->state == SS_CONNECTED)
+        acknowledge_early(s);
     return s->state == SS_CONNECTED || s->state == SS_CONNECTING ? 0 : -ENOTCONN;
 }
 
@@ -380,6 +396,8 @@ static unsigned tcp_poll_socket(struct socket *s)
         r |= POLLERR;
     if (s->rx_bytes != 0 || s->rx_eof || s->rx_shut)
         r |= POLLIN | POLLRDNORM;
+    else if (s->state == SS_CONNECTED)
+        acknowledge_early(s);
     if (s->rx_eof || s->rx_shut)
         r |= POLLRDHUP;
     if (s->state == SS_NEW || s->state == SS_CLOSED || ((s->rx_eof || s->rx_shut) && s->tx_shut))

@@ -8,8 +8,11 @@
  *             bytes, or fewer if SO_SNDBUF is smaller.
  *             A writer that finds no space waits until the peer has acknowledged data.  A writer that finds
  *             no memory is also woken twice a second (on_tcp_poll), because other connections can free memory.
+ *             A program that writes single bytes must not send a packet for each.  So a small segment waits while
+ *             data is in flight (Nagle).  As on Linux, only another small segment makes it wait (Minshall), so the
+ *             rest of a long write is sent at once.  The receiver's part is acknowledge_early() of tcp.c.
  * LOCKING     See netpriv.h.  A writer holds wlock from its first byte to its last, also while it waits.
- * SEE ALSO    tcp.c
+ * SEE ALSO    tcp.c; RFC 896 (Nagle); draft-minshall-nagle-01
  */
 #include "net/netpriv.h"
 
@@ -18,6 +21,7 @@
 
 #include "lwip/priv/tcp_priv.h"
 #include "lwip/tcp.h"
+#include "net/port/hooks.h"
 
 enum { PIECE = 8192, SMALL = 256, LEAST = 64 };
 
@@ -53,6 +57,25 @@ static int check_tcp_writable(struct socket *s)
     if (s->state == SS_CONNECTING)
         return -EAGAIN;
     return s->state == SS_CONNECTED ? 0 : -ENOTCONN;
+}
+
+/*
+ * If the answer is "no", lwIP's tcp_output() sends nothing at all.  So an acknowledgement that is due is sent here:
+ * otherwise two sides that both wait for each other's acknowledgement would wait for a retransmission.
+ */
+int net_tcp_may_send(struct tcp_pcb *pcb)
+{
+    const struct tcp_seg *first = pcb->unsent;
+    bool small = false;
+
+    if ((pcb->flags & (TF_NODELAY | TF_INFR)) || first->next != NULL || first->len >= pcb->mss ||
+        pcb->snd_buf == 0 || pcb->snd_queuelen >= TCP_SND_QUEUELEN)
+        return 1;
+    for (const struct tcp_seg *s = pcb->unacked; s != NULL && !small; s = s->next)
+        small = s->len > 0 && s->len < pcb->mss;
+    if (small && (pcb->flags & (TF_ACK_NOW | TF_NAGLEMEMERR | TF_FIN)) == TF_ACK_NOW)
+        (void)tcp_send_empty_ack(pcb);
+    return !small;
 }
 
 /*

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lwip/opt.h"
 #include "tests/host/check.h"
 
 enum { FRAMES = 60000, OPERATIONS = 40000, PORT = 5001, PEER_PORT = 4000, ASKING = 5100 };
@@ -280,6 +281,82 @@ TEST(a_connection_from_outside)
     file_release(l);
     host_advance(DAYS);
     CHECK_EQ(host_kmem, before);
+    CHECK_EQ(net_bytes_used, at_rest);
+}
+
+/* Bytes that wait in the queue of f. */
+static int waiting(struct file *f)
+{
+    int n = -1;
+
+    CHECK_EQ(f->ops->ioctl(f, 0x541b /* FIONREAD */, (uintptr_t)&n), 0);
+    return n;
+}
+
+/* A connection over the loopback; to[] gets its ends. */
+static void connect_loopback(unsigned port, struct file *to[2])
+{
+    struct sock_addr a = address(0x0100007f, port), from;
+    struct file *l = listening(port);
+
+    to[0] = make(SOCK_STREAM, 0);
+    CHECK(to[0] != NULL);
+    CHECK_EQ(socket_connect(to[0], &a), -EINPROGRESS);
+    CHECK_EQ(socket_accept(l, O_NONBLOCK, &from, &to[1]), 0);
+    file_release(l);
+}
+
+/*
+ * Small writes never wait for the network's timer: a request in two writes arrives while time stands still, and so
+ * does the end of a write that is longer than a segment.
+ */
+TEST(small_writes_need_no_timer)
+{
+    struct file *to[2];
+    static char buf[TCP_MSS + 10];
+
+    start();
+    connect_loopback(5200, to);
+    for (unsigned round = 0; round < 40; round++) {
+        long got = 0;
+
+        CHECK_EQ(transmit(to[0], "ab", 2, NULL), 2);
+        CHECK_EQ(transmit(to[0], "cd", 2, NULL), 2);
+        for (unsigned tries = 0; tries < 4 && got < 4; tries++) {
+            long n = receive(to[1], buf + got, 4 - (size_t)got);
+
+            CHECK(n > 0 || n == -EAGAIN);
+            got += max_of(n, 0l);
+        }
+        CHECK_EQ(got, 4);
+        CHECK_EQ(transmit(to[1], "r", 1, NULL), 1);
+        CHECK_EQ(receive(to[0], buf, 1), 1);
+    }
+    CHECK_EQ(receive(to[1], buf, 1), -EAGAIN);
+    CHECK_EQ(transmit(to[0], buf, sizeof buf, NULL), (long)sizeof buf);
+    CHECK_EQ(waiting(to[1]), (int)sizeof buf);
+    file_release(to[0]);
+    file_release(to[1]);
+    host_advance(DAYS);
+    CHECK_EQ(net_bytes_used, at_rest);
+}
+
+/* Both sides hold a small segment back: each acknowledges the other's at the next tick, not after a retransmission. */
+TEST(both_sides_hold_back)
+{
+    struct file *to[2];
+
+    start();
+    connect_loopback(5201, to);
+    for (unsigned i = 0; i < 2; i++)
+        for (unsigned n = 0; n < 2; n++)
+            CHECK_EQ(transmit(to[i], "ab", 2, NULL), 2);
+    host_advance(300);
+    CHECK_EQ(waiting(to[0]), 4);
+    CHECK_EQ(waiting(to[1]), 4);
+    file_release(to[0]);
+    file_release(to[1]);
+    host_advance(DAYS);
     CHECK_EQ(net_bytes_used, at_rest);
 }
 
