@@ -4,7 +4,7 @@
 #
 #   PROFILE=core    lgroups, dispatcher, frames, address spaces, processes, signals, pipes, terminal, files in memory
 #   PROFILE=disk    core and disks, the journalled file system, the page cache of disk files, pageout and swap,
-#                   System V semaphores
+#                   System V semaphores, ptrace
 #   PROFILE=full    everything (the default)
 #
 # A part is a list of files (PART_NAME).  A kernel without the part contains kernel/absent/no_NAME.c instead: short
@@ -22,7 +22,8 @@ PART_numa   := kernel/pages/rangepolicy.c kernel/vm/mbind.c kernel/vm/movepages.
 PART_compat := $(addprefix kernel/ipc/,ctimer.c eventfd.c timerfd.c) $(addprefix kernel/proc/,ptimer.c sigio.c signalfd.c) \
                $(addprefix kernel/sys/,sys_event.c sys_timer.c sys_memfd.c sys_xattr.c) kernel/fs/tmpfs/memfd.c
 PART_sem    := kernel/sys/sys_sem.c
-PARTS       := net pty model disk paging numa compat sem
+PART_ptrace := $(addprefix kernel/proc/,ptrace.c ptrace_regs.c coredump.c) kernel/sys/sys_ptrace.c kernel/procfs/procfs_access.c
+PARTS       := net pty model disk paging numa compat sem ptrace
 
 ABSENT_full :=
 ABSENT_disk := net pty model compat

@@ -75,7 +75,7 @@ def even(counts: dict[int, int], lgroups: int) -> bool:
 
 def test_unmodified(machine):
     """The programs on the disk are the same files as on this host."""
-    for name in ("iperf", "iperf3", "sqlite3", "lua5.4", "numactl", "migratepages", "lstopo-no-graphics"):
+    for name in ("iperf", "iperf3", "sqlite3", "lua5.4", "numactl", "strace", "migratepages", "lstopo-no-graphics"):
         here = subprocess.run(["md5sum", shutil.which(name)], capture_output=True, text=True, check=True).stdout.split()[0]
         assert machine.check(f"md5sum /usr/bin/{name.removesuffix('-no-graphics')}").split()[0] == here
 
@@ -88,6 +88,18 @@ def test_they_run(machine):
     assert machine.check(f"X=y lua5.4 -e '{script}'").split() == ["488895", "1.4142135623731", "y"]
     assert "loadlib" in machine.check('lua5.4 -e \'print(package.loadlib("libm.so.6", "*") and "loadlib")\'')
     assert machine.run("lua5.4 -e 'os.exit(7)'").status == 7
+
+
+def test_strace(machine):
+    """Debian's strace shows the calls of a program and its children, and can attach to a program that runs."""
+    text = machine.check("strace -f -o /tmp/calls sh -c 'lua5.4 -e \"print(6*7)\"; exit 3' || cat /tmp/calls")
+    assert text.startswith("42\n")
+    assert re.search(r'execve\("/usr/bin/lua5.4", \["lua5.4", "-e", "print\(6\*7\)"\], .*\) = 0', text)
+    assert re.search(r'write\(1, "42\\n", 3\) += 3', text) and "+++ exited with 3 +++" in text
+    assert re.search(r"--- SIGCHLD {si_signo=SIGCHLD, si_code=CLD_EXITED, si_pid=\d+, si_uid=0, si_status=0", text)
+    attached = machine.check("sleep 1 & strace -p $! 2>&1; wait")
+    assert "attached" in attached and "+++ exited with 0 +++" in attached
+    assert "killed by SIGSEGV" in machine.run("strace sh -c 'kill -SEGV $$' 2>&1").out
 
 
 def test_loaders(machine):

@@ -16,13 +16,14 @@ from harness import HOST_LIMIT, default_signals
 ROOT = Path(__file__).resolve().parent.parent
 HRCC = ROOT / "tools/hrcc"
 LINUX_TOO = ["t_mem", "t_mlock", "t_proc", "t_perm", "t_signal", "t_race", "t_thread", "t_file", "t_time", "t_sys", "t_net"]
-LINUX_TOO += ["t_epoll", "t_numa", "t_event", "t_linux", "t_sysv"]
+LINUX_TOO += ["t_epoll", "t_numa", "t_event", "t_linux", "t_sysv", "t_ptrace"]
 ALL = [*LINUX_TOO, "t_lgrp", "t_pset", "t_vmrace"]
 PARTS = {  # of the kernel
     "net": ["t_perm", "t_race", "t_sys", "t_net", "t_epoll"],
     "numa": ["t_numa"],
     "compat": ["t_event", "t_linux"],
     "sem": ["t_sysv"],
+    "ptrace": ["t_ptrace"],
 }
 LONG = ["t_race", "t_vmrace"]  # two CPUs race less than eight
 SIX_BOARDS = ["t_race", "t_lgrp", "t_mem", "t_numa"]  # their results depend on the number of boards

@@ -61,7 +61,7 @@ PUBLIC = {
     "pages": "object.h owner.h mapping.h placement.h busy.h deferred_release.h filecache.h pcache.h pageout.h swap.h "
     "reserve.h cachelist.h around.h scan.h victims.h advice.h rangepolicy.h",
     # proc_impl.h: sys/ carries out what a call asks of a process
-    "proc": "proc.h proc_impl.h itimer.h ptimer.h sigio.h signalfd.h vdso.h uts.h",
+    "proc": "proc.h proc_impl.h ptrace.h itimer.h ptimer.h sigio.h signalfd.h vdso.h uts.h",
     "vfs": "vnode.h name.h file.h filepriv.h pseudo.h",
     "vm": "vm.h",
     # Small things of the language and of the processor, a header each:

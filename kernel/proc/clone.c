@@ -23,6 +23,7 @@
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "stat/cpustat.h"
+#include "proc/ptrace.h"
 #include "stat/panic.h"
 #include "pages/reserve.h"
 #include "x86/trap.h"
@@ -116,6 +117,8 @@ static int proc_copy(struct lwp *l, uint64_t flags, int exit_signal, struct proc
     p->arg_end = me->arg_end;
     p->env_start = me->env_start;
     p->env_end = me->env_end;
+    p->auxv_start = me->auxv_start;
+    p->auxv_end = me->auxv_end;
     p->truss = me->truss;
     if (p->truss != NULL)
         file_hold(p->truss);
@@ -193,6 +196,8 @@ static int publish_lwp(struct lwp *l, struct lwp *me, uint64_t flags)
     list_push_back(&p->lwps, &l->proc_link);
     lwp_hash_add(l);
     limit_cpu_inherit(l, !thread);
+    if (unlikely(l->pt != NULL))
+        ptrace_adopt(l, me);
     if (thread) {
         if (p->stopped)
             atomic_fetch_or(&l->t.ast, AST_SIGNAL);
@@ -276,12 +281,26 @@ static int check_clone_flags(const struct clone_args *ca, const struct proc *me)
     return 0;
 }
 
+/*
+ * If the new LWP l will have the tracer of `me`, give it a record.  *event: the event to report.  0, -ENOMEM.
+ */
+static int give_tracer_record(struct lwp *l, struct lwp *me, const struct clone_args *ca,
+                              unsigned *event)
+{
+    *event = ptrace_clone_event(me, ca->flags, (ca->flags & CLONE_THREAD) ? 0 : ca->exit_signal);
+    if (*event == 0 && !(ca->flags & CLONE_PTRACE))
+        return 0;
+    l->pt = ptrace_new();
+    return l->pt != NULL ? 0 : -ENOMEM;
+}
+
 long proc_clone(const struct clone_args *ca, struct regs *r)
 {
     struct lwp *me = curlwp(), *l;
     struct proc *p = me->proc;
     struct list dead;
     bool thread = (ca->flags & CLONE_THREAD) != 0;
+    unsigned event = 0;
     int err = check_clone_flags(ca, p), id;
 
     if (err == 0 && !thread)
@@ -297,9 +316,12 @@ long proc_clone(const struct clone_args *ca, struct regs *r)
         return err;
     }
     lwp_copy(l, me, ca, r);
+    if (unlikely(me->pt != NULL))
+        err = give_tracer_record(l, me, ca, &event);
     list_init(&dead);
     spin_lock(&proc_lock);
-    err = publish_lwp(l, me, ca->flags);
+    if (err == 0)
+        err = publish_lwp(l, me, ca->flags);
     if (err == 0 && thread)
         lwps_take_dead(p, &dead);
     id = (int)l->t.tid;
@@ -315,7 +337,12 @@ long proc_clone(const struct clone_args *ca, struct regs *r)
         user_store32(ca->parent_tid, (uint32_t)id);
     thread_start(&l->t);
     lwp_free_list(&dead);
-    if (ca->flags & CLONE_VFORK)
+    if (unlikely(event != 0))
+        ptrace_event(event, (uint64_t)id);
+    if (ca->flags & CLONE_VFORK) {
         vfork_sleep(me, l);
+        if (unlikely(me->pt != NULL))
+            ptrace_event(PT_VFORK_DONE, (uint64_t)id);
+    }
     return id;
 }

@@ -28,6 +28,7 @@
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "proc/ptimer.h"
+#include "proc/ptrace.h"
 #include "stat/cpustat.h"
 #include "stat/trace.h"
 #include "x86/trap.h"
@@ -163,14 +164,20 @@ static int find_program(struct exec *x)
 
 /*
  * Make new credentials if the file is set-uid or set-gid.  For a script, the set-id bits of its interpreter are
- * used, not the bits of the script.  A program that an ordinary user traces with truss gets no new credentials.
+ * used, not the bits of the script.  A program that an ordinary user traces gets no new credentials.  Also notes in x
+ * whether the caller may read the file.
  * 0, -ENOMEM.
  */
 static int make_setid_cred(struct exec *x)
 {
     struct vnode *vn = x->main.vn;
     uint32_t mode, owner, group;
+    bool traced;
 
+    spin_lock(&proc_lock);
+    traced = ptrace_blocks_setid(curlwp());
+    spin_unlock(&proc_lock);
+    x->readable = vn_access(vn, 4, curcred()) == 0;
     rw_enter_read(&vn->lock); /* so that mode, owner and group are consistent */
     mode = vn->mode;
     owner = vn->uid;
@@ -179,7 +186,7 @@ static int make_setid_cred(struct exec *x)
     if ((mode & 02010) != 02010)
         mode &= ~02000u;
     if ((mode & 06000) == 0 || (vn->vfs->flags & MS_NOSUID) != 0 || curproc()->no_new_privs ||
-        (curproc()->truss != NULL && !cred_superuser(curcred())))
+        traced || (curproc()->truss != NULL && !cred_superuser(curcred())))
         return 0;
     x->cred = cred_dup(curcred());
     if (x->cred == NULL)
@@ -225,11 +232,12 @@ static int end_other_lwps(struct lwp *l)
 
     spin_lock(&proc_lock);
     spin_lock(&p->sig->lock);
-    if (p->exiting || p->execing != NULL) {
+    if (p->exiting || p->execing != NULL || p->dumper != NULL) {
         err = -EINTR;
     } else {
         p->execing = l;
         lwps_interrupt(p, l);
+        cv_broadcast(&p->stop_cv); /* for stopped tracees */
     }
     spin_unlock(&p->sig->lock);
     while (err == 0 && p->nlwps > 1)
@@ -246,6 +254,8 @@ static int end_other_lwps(struct lwp *l)
         list_remove(&l->hash_link);
         l->t.tid = (uint32_t)p->pid;
         lwp_hash_add(l);
+        if (l->pt != NULL)
+            ptrace_new_tid(l);
     }
     lwps_take_dead(p, &dead);
     spin_unlock(&proc_lock);
@@ -300,6 +310,8 @@ static void commit_exec(struct exec *x, struct proc *p, struct lwp *l, struct re
     ptimer_delete_all();
     lwp_leave_memory(l);
     l->clear_tid = l->robust_list = 0;
+    if (!x->readable)
+        p->dumpable = false; /* before others can see the new memory */
     mutex_enter(&p->mutex);
     if (x->cred != NULL)
         p->dumpable = false; /* the old credentials must not let others inspect the new memory */
@@ -313,6 +325,9 @@ static void commit_exec(struct exec *x, struct proc *p, struct lwp *l, struct re
     p->arg_end = x->arg_end;
     p->env_start = x->env_start;
     p->env_end = x->env_end;
+    p->auxv_start = x->auxv_start;
+    p->auxv_end = x->auxv_end;
+    p->image = 0;
     p->as_shared = false;
     p->files_shared = false;
     if (x->files != NULL) {
@@ -350,7 +365,7 @@ static void commit_exec(struct exec *x, struct proc *p, struct lwp *l, struct re
     fdtable_close_on_exec(p->files);
     reset_signal_handlers(x, p, l);
     spin_lock(&proc_lock);
-    if (x->cred != NULL) {
+    if (x->cred != NULL && !ptrace_blocks_setid(l)) { /* tracing may have begun meanwhile */
         old_cred = l->cred;
         l->cred = x->cred;
         x->cred = NULL;
@@ -359,7 +374,7 @@ static void commit_exec(struct exec *x, struct proc *p, struct lwp *l, struct re
         child->exit_signal = SIGCHLD;
     spin_unlock(&proc_lock);
     cred_release(old_cred);
-    p->dumpable = l->cred->euid == l->cred->uid && l->cred->egid == l->cred->gid;
+    p->dumpable = x->readable && l->cred->euid == l->cred->uid && l->cred->egid == l->cred->gid;
     l->lwpid = p->next_lwpid = 1;
     p->exit_signal = SIGCHLD;
     p->has_execed = true;
@@ -404,7 +419,7 @@ int proc_exec(const char *path, struct exec_args *ea, struct regs *r)
     struct lwp *l = curlwp();
     struct proc *p = l->proc;
     struct exec *x = kmem_alloc(sizeof *x);
-    int err;
+    int err, old_tid = (int)l->t.tid;
 
     if (x == NULL)
         return -ENOMEM;
@@ -434,5 +449,7 @@ int proc_exec(const char *path, struct exec_args *ea, struct regs *r)
         fsinfo_release(x->fs);
     cred_release(x->cred);
     kmem_free(x);
+    if (err == 0 && unlikely(l->pt != NULL))
+        ptrace_exec(old_tid);
     return err;
 }

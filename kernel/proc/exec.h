@@ -30,7 +30,8 @@ struct exec {
     struct fsinfo *fs;     /* unshared directories and umask; NULL: unchanged */
     uint64_t entry, sp;
     uint64_t vdso;
-    uint64_t arg_start, arg_end, env_start, env_end;
+    uint64_t arg_start, arg_end, env_start, env_end, auxv_start, auxv_end;
+    bool readable; /* the caller may read the program's file, so others may see its memory */
 };
 
 /*

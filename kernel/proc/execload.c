@@ -63,7 +63,8 @@ static int map_segment(struct as *as, struct program *pr, const struct elf_segme
             return err;
         tail = mapped - file_end;
         if (tail > 0 && s->memsz > s->filesz && (s->prot & PROT_WRITE) &&
-            as_access_remote(as, file_end, (void *)(uintptr_t)zeros, tail, true) != (long)tail)
+            as_access_remote(as, file_end, (void *)(uintptr_t)zeros, tail, ACCESS_WRITE) !=
+                (long)tail)
             return -ENOMEM;
     }
     if (end <= mapped)

@@ -115,7 +115,9 @@ static void build_stack_image(struct exec *x, uint8_t *buf, uint64_t sp, size_t 
     x->arg_end = x->env_start = ustr + (uint64_t)(s - ea->strings);
     v = put_string_pointers(v, &s, ea->strings, ustr, ea->nenvs);
     x->env_end = execfn;
-    put_auxv(v, x, x->cred != NULL ? x->cred : curcred(), random, plat, execfn);
+    x->auxv_start = sp + (uint64_t)((uint8_t *)v - buf);
+    v = put_auxv(v, x, x->cred != NULL ? x->cred : curcred(), random, plat, execfn);
+    x->auxv_end = sp + (uint64_t)((uint8_t *)v - buf);
     memcpy(buf + vec_bytes, seed, sizeof seed);
     memcpy(buf + vec_bytes + 16, platform, sizeof platform);
     memcpy(buf + vec_bytes + 24, ea->strings, ea->len);
@@ -147,7 +149,7 @@ int exec_stack(struct exec *x)
     if (buf == NULL)
         return -ENOMEM;
     build_stack_image(x, buf, sp, vec_bytes);
-    err = as_access_remote(x->as, sp, buf, len, true) == (long)len ? 0 : -ENOMEM;
+    err = as_access_remote(x->as, sp, buf, len, ACCESS_WRITE) == (long)len ? 0 : -ENOMEM;
     kmem_free(buf);
     x->sp = sp;
     return err;

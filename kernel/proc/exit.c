@@ -22,6 +22,7 @@
 #include "lib/errno.h"
 #include "proc/itimer.h"
 #include "proc/ptimer.h"
+#include "proc/ptrace.h"
 #include "stat/panic.h"
 #include "x86/uaccess.h"
 
@@ -103,12 +104,14 @@ void lwps_interrupt(struct proc *p, struct lwp *except)
             thread_interrupt(&l->t);
 }
 
-/* Take l, which ends, off the tables, and add the times of l to those of the process [P]. */
-static void lwp_detach(struct lwp *l)
+/* Take l, which ends with `status`, off the tables, and add the times of l to those of the process [P]. */
+static void lwp_detach(struct lwp *l, int status)
 {
     struct proc *p = l->proc;
 
     list_remove(&l->hash_link);
+    if (unlikely(l->pt != NULL || p->leader_pt != NULL))
+        ptrace_lwp_ended(l, p->exiting ? p->exit_status : status, p->nlwps == 1);
     if ((int)l->t.tid != p->pid)
         id_drop((int)l->t.tid);
     times_add_dead(p, l);
@@ -220,16 +223,12 @@ void notify_parent(struct proc *p, int code, int status)
     cv_broadcast(&parent->child_cv);
 }
 
-/*
- * Inform the parent of p, or hand p to the reaper.  Called when p has become a zombie, or is a zombie and gets a new
- * parent [P].
- */
-static void zombie_announce(struct proc *p)
+void proc_announce_zombie(struct proc *p)
 {
     int killed = p->exit_status & 0x7f;
     struct sigaction act = p->parent->sig->act[SIGCHLD - 1];
 
-    notify_parent(p, killed ? CLD_KILLED : CLD_EXITED, killed ? killed : p->exit_status >> 8);
+    notify_parent(p, wait_code(p->exit_status), killed ? killed : p->exit_status >> 8);
     if (p->exit_signal == SIGCHLD && (act.handler == SIG_IGN || (act.flags & SA_NOCLDWAIT))) {
         proc_unlink(p);
         list_push_back(&reaper_list, &p->all_link);
@@ -247,8 +246,8 @@ static void orphan_children(struct proc *p)
         c->ppid = 1;
         c->exit_signal = SIGCHLD;
         list_push_back(&proc_initial->children, &c->sibling);
-        if (c->state == PROC_ZOMBIE)
-            zombie_announce(c);
+        if (c->state == PROC_ZOMBIE && !c->withheld)
+            proc_announce_zombie(c);
     }
 }
 
@@ -279,7 +278,7 @@ static noreturn void process_end(struct lwp *l, int status)
 
     irq_disable(); /* until this LWP has left its CPU (I10) */
     spin_lock(&proc_lock);
-    lwp_detach(l);
+    lwp_detach(l, status);
     spin_lock(&p->sig->lock);
     sigqueue_flush(&p->pending, ~0ul);
     spin_unlock(&p->sig->lock);
@@ -287,9 +286,12 @@ static noreturn void process_end(struct lwp *l, int status)
     if (led != NULL)
         led->leader = NULL;
     orphan_children(p);
+    if (unlikely(!list_empty(&p->tracees)))
+        ptrace_tracer_ended(p);
     p->stopped = p->cont_pending = false;
     p->state = PROC_ZOMBIE;
-    zombie_announce(p);
+    if (likely(!p->withheld))
+        proc_announce_zombie(p);
     spin_unlock(&proc_lock);
     thread_exit_switch();
 }
@@ -300,6 +302,8 @@ noreturn void lwp_exit(int status)
     struct proc *p = l->proc;
     struct list dead;
 
+    if (unlikely(l->pt != NULL))
+        ptrace_event(PT_EXIT, (uint64_t)status);
     if (unlikely(p->truss != NULL))
         truss_lwp(l, LWP_ENDS);
     lwp_leave_memory(l);
@@ -321,10 +325,10 @@ noreturn void lwp_exit(int status)
         irq_enable();
         process_end(l, status);
     }
-    lwp_detach(l);
+    lwp_detach(l, status);
     list_remove(&l->proc_link);
     list_push_back(&p->dead, &l->proc_link);
-    if (p->nlwps == 1 && p->execing != NULL)
+    if ((p->nlwps == 1 && p->execing != NULL) || p->dumper != NULL)
         cv_broadcast(&p->child_cv);
     spin_unlock(&proc_lock);
     thread_exit_switch();
@@ -335,6 +339,9 @@ noreturn void proc_exit_group(int status)
     struct lwp *l = curlwp();
     struct proc *p = l->proc;
 
+    if (unlikely(l->pt != NULL))
+        ptrace_event(PT_EXIT,
+                     (uint64_t)status); /* here, because no LWP of an exiting process stops */
     spin_lock(&proc_lock);
     spin_lock(&p->sig->lock);
     if (!p->exiting && (p->execing == NULL || p->execing == l))

@@ -117,6 +117,20 @@ void ucount_put(struct ucount *uc)
     }
 }
 
+void ucount_charge(struct ucount *uc)
+{
+    uc->nlwps++;
+    uc->refs++;
+    total_lwps++;
+}
+
+void ucount_uncharge(struct ucount *uc)
+{
+    uc->nlwps--;
+    total_lwps--;
+    ucount_put(uc);
+}
+
 int lwp_charge(struct lwp *l, struct ucount *uc, const struct cred *cr, uint64_t limit)
 {
     bool root = cred_superuser(cr);
@@ -125,9 +139,7 @@ int lwp_charge(struct lwp *l, struct ucount *uc, const struct cred *cr, uint64_t
         return -EAGAIN;
     if (uc->nlwps >= limit && !root)
         return -EAGAIN;
-    uc->nlwps++;
-    uc->refs++;
-    total_lwps++;
+    ucount_charge(uc);
     l->ucount = uc;
     thread_set_fss(&l->t, &uc->fss);
     return 0;
@@ -136,9 +148,7 @@ int lwp_charge(struct lwp *l, struct ucount *uc, const struct cred *cr, uint64_t
 void lwp_uncharge(struct lwp *l)
 {
     thread_set_fss(&l->t, NULL); /* because l can still run for a moment */
-    l->ucount->nlwps--;
-    total_lwps--;
-    ucount_put(l->ucount);
+    ucount_uncharge(l->ucount);
     l->ucount = NULL;
 }
 

@@ -24,6 +24,7 @@
 #include "blk/blk.h"
 #include "lib/errno.h"
 #include "lib/string.h"
+#include "proc/ptrace.h"
 #include "stat/panic.h"
 #include "x86/trap.h"
 
@@ -112,6 +113,7 @@ struct proc *proc_new(void)
     list_init(&p->pgrp_link);
     list_init(&p->lwps);
     list_init(&p->dead);
+    list_init(&p->tracees);
     sigqueue_init(&p->pending);
     mutex_init(&p->mutex, SLEEP_PROC);
     cv_init(&p->child_cv);
@@ -156,6 +158,8 @@ void lwp_free(struct lwp *l)
     if (!l->t.exiting) /* the LWP has never run */
         thread_unhome(&l->t);
     thread_destroy(&l->t);
+    if (unlikely(l->pt != NULL))
+        ptrace_release(l->pt);
     cred_release(l->cred);
     kmem_free(l->t.lgrp_aff);
     kmem_cache_free(lwp_cache, l);
@@ -180,6 +184,7 @@ void proc_release(struct proc *p)
         return;
     ASSERT(p->as == NULL && p->files == NULL && p->fs == NULL && p->exe == NULL, "I6");
     ASSERT(p->nlwps == 0 && list_empty(&p->pending.infos) && list_empty(&p->children), "I6");
+    ASSERT(list_empty(&p->tracees) && p->leader_pt == NULL && !p->withheld, "ptrace.h T1, T3");
     ASSERT(p->lgrp.bitmap == 0 && p->lgrp.creating_in == NULL, "I3");
     lwp_free_list(&p->lwps);
     lwp_free_list(&p->dead);

@@ -66,7 +66,14 @@ struct siginfo {
     };
 };
 enum { SI_USER = 0, SI_KERNEL = 0x80, SI_TKILL = -6, SI_TIMER = -2 };
-enum { CLD_EXITED = 1, CLD_KILLED = 2, CLD_DUMPED = 3, CLD_STOPPED = 5, CLD_CONTINUED = 6 };
+enum {
+    CLD_EXITED = 1,
+    CLD_KILLED = 2,
+    CLD_DUMPED = 3,
+    CLD_TRAPPED = 4,
+    CLD_STOPPED = 5,
+    CLD_CONTINUED = 6
+};
 
 struct sigaction { /* kernel copy of Linux's struct kernel_sigaction */
     uint64_t handler, flags, restorer;
@@ -168,6 +175,8 @@ struct cputime {
     uint64_t user_us, sys_us;
 };
 
+struct ptrace;
+
 /* Linux's policies, as sched_setscheduler(2) takes them. */
 enum { SCHED_OTHER = 0, SCHED_FIFO = 1, SCHED_RR = 2, SCHED_BATCH = 3, SCHED_IDLE = 5 };
 
@@ -203,6 +212,8 @@ struct lwp {
     bool vfork_wait;          /* [p] this LWP waits for its vfork child */
     struct cputime told;      /* [p] */
     unsigned starved;         /* [o] out-of-memory faults in succession (oom.c) */
+    /* record of the tracer (ptrace.h); set once, under [p]; NULL: the LWP was never traced */
+    struct ptrace *pt;
     uint16_t ioprio;          /* [p] set by ioprio_set(2), 0: never set; kept by exec */
     struct io_counts io;      /* [o] */
     uint8_t sched_policy, sched_prio; /* [p] SCHED_*, 0..99; changed by priocntl(2) too */
@@ -245,7 +256,13 @@ struct proc {
     bool stopped; /* [s] job control */
     /* [s] an LWP handles a stop signal; SIGCONT and SIGKILL clear this flag */
     bool stop_taken;
-    struct cv stop_cv; /* LWPs of a stopped process sleep here; with [s] */
+    struct cv stop_cv;   /* LWPs of a stopped process, and stopped tracees, sleep here; with [s] */
+    struct list tracees; /* [p] ptrace.link: what this process traces */
+    struct ptrace *
+        leader_pt; /* [p] record of the first LWP, traced, if it has ended before others; or NULL */
+    bool withheld; /* [p] a zombie that the parent does not see yet (ptrace.h T3) */
+    struct lwp *dumper; /* [p] and [s] the LWP that writes a core file; NULL: none */
+    unsigned nparked;   /* [p] LWPs that wait for it */
     /* [p] wait4() has reported the stop; wait4() must report a continuation */
     bool stop_reported, cont_pending;
     int stop_sig;
@@ -257,6 +274,9 @@ struct proc {
     struct vnode *exe; /* [m] /proc/PID/exe */
     /* [m] user addresses of arguments and environment, for /proc/PID/cmdline */
     uint64_t arg_start, arg_end, env_start, env_end;
+    uint64_t auxv_start, auxv_end; /* [m] user addresses of the auxiliary vector */
+    _Atomic uint64_t
+        image; /* [m] number of the program that runs, for /proc/PID/mem; 0: none yet */
     uint64_t start_ns;
     /* [p] usage of children that were waited for, and of their children */
     struct rusage_kernel waited;

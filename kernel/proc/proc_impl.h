@@ -34,6 +34,11 @@ enum {
 };
 #define CLONE_IO 0x80000000u
 
+/* Flags that a program is allowed to set: CF PF AF ZF SF TF DF OF RF AC. */
+#define USER_FLAGS 0x50dd5ul
+#define FLAG_FIXED 0x202ul /* the reserved bit 1, and IF */
+#define FLAG_TF    0x100ul
+
 /* The siginfo of one pending signal: an entry of a struct sigqueue. */
 struct sigentry {
     struct list link;
@@ -105,6 +110,9 @@ void ucount_put(struct ucount *uc);      /* [P] */
  */
 int lwp_charge(struct lwp *l, struct ucount *uc, const struct cred *cr, uint64_t limit);
 void lwp_uncharge(struct lwp *l);
+/* ucount_charge, ucount_uncharge - count one LWP more, or less, for a user, without a check of limits [P]. */
+void ucount_charge(struct ucount *uc);
+void ucount_uncharge(struct ucount *uc);
 void limits_setup(void);
 /*
  * limit_cpu_inherit - arm the alarm of the new LWP l if its process has RLIMIT_CPU.  `first`: the process is new,
@@ -146,12 +154,29 @@ void notify_parent(struct proc *p, int code, int status);
 void lwps_interrupt(struct proc *p, struct lwp *except);
 /* proc_unlink - take a zombie out of all tables; the tables' reference passes to the caller [P]. */
 void proc_unlink(struct proc *p);
+/* proc_announce_zombie - inform the parent of the zombie p, or hand p to the reaper [P]. */
+void proc_announce_zombie(struct proc *p);
+/* wait_code - CLD_* for wait4()'s status of a process that has ended. */
+static inline int wait_code(int status)
+{
+    if ((status & 0x7f) == 0)
+        return CLD_EXITED;
+    return status & 0x80 ? CLD_DUMPED : CLD_KILLED;
+}
 void reaper_start(void);
 
 /* signal.c */
 void signal_init(void);
 void sigqueue_init(struct sigqueue *q);
 void sigqueue_flush(struct sigqueue *q, sigset_t set); /* [S] */
+/* lwp_must_end - whether l must not continue in user mode: its process ends, or it must wait for a core file [S]. */
+static inline bool lwp_must_end(const struct lwp *l)
+{
+    const struct proc *p = l->proc;
+
+    return p->exiting || (p->execing != NULL && p->execing != l) ||
+           (p->dumper != NULL && p->dumper != l);
+}
 sigset_t sig_pending_set(struct lwp *l); /* [S] pending in l or its process, not blocked by l */
 void sig_recalc_locked(struct lwp *l);   /* [S] l is the caller */
 bool sig_default_ignored(int sig);
@@ -182,6 +207,8 @@ void sig_retarget(struct proc *p, struct lwp *l);
 void sig_offer_blocked(struct lwp *l);
 /* sig_end_process - end p with `status` (as in wait4): interrupt every LWP except the caller [P] [S]. */
 void sig_end_process(struct proc *p, int status);
+/* sig_requeue - make `sig`, which l blocks, pending for l again [S]. */
+void sig_requeue(struct lwp *l, int sig, const struct siginfo *info);
 /* sig_flush_ignored - discard `sig`, which is now ignored, from all queues where it is pending [P] [S]. */
 void sig_flush_ignored(struct proc *p, int sig);
 

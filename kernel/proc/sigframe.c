@@ -26,12 +26,8 @@
 enum { RED_ZONE = 128 };
 enum { UC_SIGCONTEXT_SS = 2, UC_STRICT_RESTORE_SS = 4 };
 
-/* Flags that a program is allowed to set: CF PF AF ZF SF TF DF OF RF AC. */
-#define USER_FLAGS 0x50dd5ul
-#define FLAG_FIXED 0x202ul /* the reserved bit 1, and IF */
-#define FLAG_TF    0x100ul
-#define FLAG_DF    0x400ul
-#define FLAG_RF    0x10000ul
+#define FLAG_DF 0x400ul
+#define FLAG_RF 0x10000ul
 
 struct sigcontext {
     uint64_t r8, r9, r10, r11, r12, r13, r14, r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip,

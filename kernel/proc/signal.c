@@ -28,6 +28,7 @@
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "proc/itimer.h"
+#include "proc/ptrace.h"
 #include "proc/signalfd.h"
 #include "stat/panic.h"
 #include "x86/trap.h"
@@ -95,8 +96,9 @@ sigset_t sig_pending_set(struct lwp *l)
 void sig_recalc_locked(struct lwp *l)
 {
     struct proc *p = l->proc;
-    bool on = sig_pending_set(l) != 0 || l->fault_sig != 0 || p->exiting ||
-              (p->stopped && !l->vfork_wait) || (p->execing != NULL && p->execing != l);
+    bool on = sig_pending_set(l) != 0 || l->fault_sig != 0 || lwp_must_end(l) ||
+              (p->stopped && !l->vfork_wait && !lwp_is_traced(l)) ||
+              (lwp_has_trap(l) && !l->vfork_wait);
 
     if (on)
         atomic_fetch_or(&l->t.ast, AST_SIGNAL);
@@ -191,13 +193,14 @@ static bool lwp_may_take(const struct lwp *l, int sig)
 
 /*
  * Whether `sig` would have no effect, because the signal is ignored and l does not block it.  (A
- * blocked signal stays pending, because the action can change before the signal is unblocked.) [S]
+ * blocked signal stays pending, because the action can change before the signal is unblocked.  A tracer is told of
+ * ignored signals, too.) [S]
  */
 static bool is_signal_ignored(const struct proc *p, const struct lwp *l, int sig)
 {
     uint64_t h = p->sig->act[sig - 1].handler;
 
-    if (l != NULL && (l->sigmask & SIGBIT(sig)))
+    if (l != NULL && ((l->sigmask & SIGBIT(sig)) || lwp_is_traced(l)))
         return false;
     if (h == SIG_DFL && p == proc_initial && (!sig_default_ignored(sig)))
         return true; /* process 1 gets only signals for which it has a handler */
@@ -239,6 +242,11 @@ static int queue_signal(struct sigqueue *q, struct proc *p, struct ucount *uc, i
     return 0;
 }
 
+void sig_requeue(struct lwp *l, int sig, const struct siginfo *info)
+{
+    queue_signal(&l->pending, l->proc, l->ucount, sig, info);
+}
+
 /* Discard the signals in `set` of the process and of all its LWPs [P] [S]. */
 static void flush_pending_signals(struct proc *p, sigset_t set)
 {
@@ -264,6 +272,16 @@ void sig_end_process(struct proc *p, int status)
     lwps_interrupt(p, curthread->lwp);
     if (curthread->lwp != NULL && curproc() == p)
         atomic_fetch_or(&curthread->ast, AST_SIGNAL);
+}
+
+/* SIGCONT was sent to p: seized tracees stop again, to tell their tracer [P] [S]. */
+static void trap_seized_lwps(struct proc *p)
+{
+    struct lwp *l;
+
+    LIST_FOREACH (l, &p->lwps, proc_link)
+        if (l->pt != NULL)
+            ptrace_want_trap(l, true);
 }
 
 /*
@@ -295,6 +313,7 @@ static int send_signal_locked(struct proc *p, struct lwp *l, int sig, const stru
             p->cont_pending = true;
             cv_broadcast(&p->stop_cv);
         }
+        trap_seized_lwps(p);
     }
     if (to == NULL) {
         to = list_first(&p->lwps, struct lwp, proc_link);

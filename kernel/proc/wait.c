@@ -5,13 +5,14 @@
  * THEORY      A child has at most one event of each kind to report: it has ended (until a wait takes it), it
  *             has stopped, or it continues.  The parent scans its children.  If none has an event, the parent
  *             sleeps on its child_cv, which notify_parent() wakes.  Every LWP of a process waits for all
- *             children of the process.
+ *             children of the process, and for the LWPs that it traces (ptrace.h).
  * LOCKING     A waiting LWP holds proc_lock from the scan until it has taken a zombie, so two waiting LWPs
  *             never get the same zombie.
  */
 #include "proc/proc_impl.h"
 
 #include "lib/errno.h"
+#include "proc/ptrace.h"
 
 /* Whether argument `pid` of a wait4(2) by process `me` includes child c of `me` [P]. */
 static bool wait_pid_covers(const struct proc *c, const struct proc *me, int pid)
@@ -43,6 +44,17 @@ static void rusage_add(struct rusage_kernel *to, const struct rusage_kernel *add
     to->maxrss_kb = max_of(to->maxrss_kb, add->maxrss_kb);
 }
 
+/* Whether `me` traces c, so that stops are reported as events of the tracee and not of the child [P]. */
+static bool traces_child(const struct proc *c, const struct proc *me)
+{
+    const struct lwp *l;
+
+    if (list_empty(&c->lwps))
+        return false;
+    l = list_first(&c->lwps, struct lwp, proc_link);
+    return l->pt != NULL && l->pt->tracer == me;
+}
+
 /*
  * Whether c has an event of a kind in `options`.  If so, fills *res and clears the event, unless WNOWAIT [P].
  */
@@ -50,10 +62,11 @@ static bool take_news(struct proc *c, unsigned options, struct wait_result *res)
 {
     bool take = !(options & WNOWAIT);
 
-    if (c->state == PROC_ZOMBIE && (options & WEXITED)) {
+    if (c->state == PROC_ZOMBIE && !c->withheld && (options & WEXITED)) {
         res->status = c->exit_status;
-        res->code = c->exit_status & 0x7f ? CLD_KILLED : CLD_EXITED;
-    } else if (c->stopped && !c->stop_reported && (options & WSTOPPED)) {
+        res->code = wait_code(c->exit_status);
+    } else if (c->stopped && !c->stop_reported && (options & WSTOPPED) &&
+               !traces_child(c, c->parent)) {
         res->status = c->stop_sig << 8 | 0x7f;
         res->code = CLD_STOPPED;
         c->stop_reported = take;
@@ -97,6 +110,14 @@ long proc_wait(int pid, unsigned options, struct wait_result *res)
             spin_unlock(&proc_lock);
             proc_release(c);
             return pid;
+        }
+        if (!list_empty(&me->tracees)) {
+            int tid = ptrace_take_news(me, pid, options, res, &any);
+
+            if (tid != 0) {
+                spin_unlock(&proc_lock);
+                return tid;
+            }
         }
         if (!any || (options & WNOHANG)) {
             spin_unlock(&proc_lock);

@@ -265,6 +265,7 @@ static const struct pseudo_node task_files[] = {
      .mode = 0444,
      .tag = TAG_CMDLINE,
      .show = procfs_show_strings},
+    {.name = "mem", .type = VREG, .mode = 0600, .open_file = procfs_open_mem},
     {.name = NULL},
 };
 
@@ -317,6 +318,13 @@ static const struct pseudo_node pid_files[] = {
      .tag = TAG_ENVIRON,
      .show = procfs_show_strings,
      .open = open_if_inspectable},
+    {.name = "auxv",
+     .type = VREG,
+     .mode = 0400,
+     .tag = TAG_AUXV,
+     .show = procfs_show_strings,
+     .open = open_if_inspectable},
+    {.name = "mem", .type = VREG, .mode = 0600, .open_file = procfs_open_mem},
     {.name = "maps",
      .type = VREG,
      .mode = 0444,

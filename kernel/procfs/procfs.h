@@ -57,12 +57,14 @@ enum { SHOW_LIST, SHOW_SHMMAX, SHOW_SHMALL, SHOW_SHMMNI, SHOW_SEM_LIMITS };
 int procfs_irq_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from,
                     struct pseudo_entry *e);
 int procfs_self_link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t size);
+/* procfs_open_mem - pseudo_node.open_file of /proc/N/mem.  0; -ENOMEM -ESRCH -EACCES, as for ptrace(2). */
+int procfs_open_mem(const struct pseudo_node *n, struct pseudo_arg arg, struct file *f);
 int procfs_store_comm(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t len);
 
 /* Tags of nodes that share functions. */
-enum { TAG_WHOLE, TAG_THREAD };      /* stat, status, comm           */
-enum { TAG_CMDLINE, TAG_ENVIRON };   /* procfs_show_strings          */
-enum { TAG_EXE, TAG_CWD, TAG_ROOT }; /* links                        */
+enum { TAG_WHOLE, TAG_THREAD };              /* stat, status, comm           */
+enum { TAG_CMDLINE, TAG_ENVIRON, TAG_AUXV }; /* procfs_show_strings  */
+enum { TAG_EXE, TAG_CWD, TAG_ROOT };         /* links                        */
 
 /* ---- implemented by sys/ ---- */
 /* procfs_show_shm, procfs_show_sem - /proc/sysvipc/shm and sem, and the limits in /proc/sys/kernel. */

@@ -11,6 +11,7 @@
 #include "lgrp/lgrp.h"
 #include "lib/errno.h"
 #include "lib/string.h"
+#include "proc/ptrace.h"
 #include "procfs/procfs.h"
 #include "tty/tty.h"
 
@@ -28,14 +29,17 @@ struct view {
     sigset_t pending, shared_pending, blocked, ignored, caught;
     struct cpumask allowed;
     int exit_signal, exit_status;
-    uint64_t arg_start, arg_end, env_start, env_end;
+    uint64_t arg_start, arg_end, env_start, env_end, auxv_start, auxv_end;
     uint64_t rss_limit;
+    int tracer; /* pid; 0: none */
 };
 
 static char state_letter(const struct proc *p, const struct lwp *l)
 {
     if (p->state != PROC_LIVE || l == NULL)
         return 'Z';
+    if (l->pt != NULL && (l->pt->state == PT_STOPPED || l->pt->state == PT_LISTENING))
+        return 't';
     if (p->stopped)
         return 'T';
     switch (l->t.state) {
@@ -77,6 +81,7 @@ static void view_signals(struct proc *p, struct lwp *l, struct view *v)
 static void view_lwp(struct proc *p, struct lwp *l, struct view *v)
 {
     v->tid = l->t.tid;
+    v->tracer = lwp_is_traced(l) ? l->pt->tracer->pid : 0;
     v->cred = *l->cred;
     v->cpu = l->t.cpu != NULL ? (int)l->t.cpu->id : 0;
     v->nice = p->nice;
@@ -156,6 +161,7 @@ static int take_process_view(const struct pseudo_node *n, struct pseudo_arg arg,
     v->exit_status = p->exit_status;
     v->arg_start = p->arg_start, v->arg_end = p->arg_end;
     v->env_start = p->env_start, v->env_end = p->env_end;
+    v->auxv_start = p->auxv_start, v->auxv_end = p->auxv_end;
     v->rss_limit = p->rlim[RLIMIT_RSS].cur;
     v->home = -1;
     view_session(p, v);
@@ -234,6 +240,8 @@ static const char *process_state_name(char state)
         return "disk sleep";
     case 'T':
         return "stopped";
+    case 't':
+        return "tracing stop";
     default:
         return "zombie";
     }
@@ -278,8 +286,8 @@ PROCFS_SHOW(procfs_show_status)
     if (err != 0)
         return err;
     get_memory_usage(arg, &u);
-    text_add(out, "Name:\t%s\nState:\t%c (%s)\nTgid:\t%d\nPid:\t%d\nPPid:\t%d\nTracerPid:\t0\n",
-             v.name, v.state, process_state_name(v.state), v.pid, v.tid, v.ppid);
+    text_add(out, "Name:\t%s\nState:\t%c (%s)\nTgid:\t%d\nPid:\t%d\nPPid:\t%d\nTracerPid:\t%d\n",
+             v.name, v.state, process_state_name(v.state), v.pid, v.tid, v.ppid, v.tracer);
     text_add(out, "Uid:\t%u\t%u\t%u\t%u\n", v.cred.uid, v.cred.euid, v.cred.suid, v.cred.fsuid);
     text_add(out, "Gid:\t%u\t%u\t%u\t%u\nGroups:\t", v.cred.gid, v.cred.egid, v.cred.sgid,
              v.cred.fsgid);
@@ -331,7 +339,7 @@ int procfs_store_comm(const struct pseudo_node *n, struct pseudo_arg arg, char *
     return err;
 }
 
-/* cmdline and environ: bytes of the process's own memory, between two addresses that exec has recorded. */
+/* cmdline, environ and auxv: bytes of the process's own memory, between two addresses that exec has recorded. */
 PROCFS_SHOW(procfs_show_strings)
 {
     struct view v;
@@ -339,7 +347,8 @@ PROCFS_SHOW(procfs_show_strings)
     bool gone;
     struct as *as = procfs_as(arg.a, &gone);
     /* after procfs_as(), so that it is right for this memory */
-    int err = n->tag == TAG_ENVIRON ? procfs_check_inspect(arg.a) : 0;
+    int err = n->tag != TAG_CMDLINE ? procfs_check_inspect(arg.a) : 0;
+    uint64_t at, end;
     static const struct pseudo_node whole = {.tag = TAG_WHOLE};
 
     if (err == 0)
@@ -350,10 +359,13 @@ PROCFS_SHOW(procfs_show_strings)
         as_release(as);
         return err;
     }
-    for (uint64_t at = n->tag == TAG_ENVIRON ? v.env_start : v.arg_start,
-                  end = n->tag == TAG_ENVIRON ? v.env_end : v.arg_end;
-         at < end;) {
-        long got = as_access_remote(as, at, buf, min_of(end - at, sizeof buf), false);
+    at = v.arg_start, end = v.arg_end;
+    if (n->tag == TAG_ENVIRON)
+        at = v.env_start, end = v.env_end;
+    else if (n->tag == TAG_AUXV)
+        at = v.auxv_start, end = v.auxv_end;
+    while (at < end) {
+        long got = as_access_remote(as, at, buf, min_of(end - at, sizeof buf), ACCESS_READ);
 
         if (got <= 0)
             break;

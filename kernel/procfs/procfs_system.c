@@ -18,6 +18,7 @@
 #include "mem/page.h"
 #include "net/net.h"
 #include "procfs/procfs.h"
+#include "proc/ptrace.h"
 #include "proc/uts.h"
 #include "stat/cpustat.h"
 #include "pages/cachelist.h"
@@ -253,6 +254,23 @@ static int store_uts(const struct pseudo_node *n, struct pseudo_arg arg, char *b
     return n->tag == SYS_HOSTNAME ? uts_set_nodename(buf, len) : uts_set_domainname(buf, len);
 }
 
+static PROCFS_SHOW(show_core_pattern)
+{
+    char pattern[CORE_PATTERN_MAX];
+
+    core_pattern_get(pattern);
+    text_add(out, "%s\n", pattern);
+    return 0;
+}
+
+static int store_core_pattern(const struct pseudo_node *n, struct pseudo_arg arg, char *buf,
+                              size_t len)
+{
+    if (len > 0 && buf[len - 1] == '\n')
+        len--;
+    return core_pattern_set(buf, len);
+}
+
 /* A file that shows a constant number: the tag of its node. */
 static PROCFS_SHOW(show_tag)
 {
@@ -277,6 +295,11 @@ static const struct pseudo_node sys_kernel_files[] = {
      .show = show_uts,
      .store = store_uts},
     {.name = "tainted", .type = VREG, .mode = 0444, .tag = 0, .show = show_tag},
+    {.name = "core_pattern",
+     .type = VREG,
+     .mode = 0644,
+     .show = show_core_pattern,
+     .store = store_core_pattern},
     {.name = "pid_max", .type = VREG, .mode = 0444, .tag = 32768, .show = show_tag},
     {.name = "ngroups_max", .type = VREG, .mode = 0444, .tag = NGROUPS_MAX, .show = show_tag},
     {.name = "shmmax", .type = VREG, .mode = 0444, .tag = SHOW_SHMMAX, .show = procfs_show_shm},

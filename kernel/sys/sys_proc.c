@@ -285,7 +285,7 @@ long sys_wait4(struct regs *r)
 /* si_status of waitid(2): the exit status, or the signal that ended, stopped or continued the child. */
 static int siginfo_status(const struct wait_result *res)
 {
-    if (res->code == CLD_KILLED)
+    if (res->code == CLD_KILLED || res->code == CLD_DUMPED)
         return res->status & 0x7f;
     return res->code == CLD_CONTINUED ? SIGCONT : res->status >> 8;
 }

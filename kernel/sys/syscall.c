@@ -20,6 +20,7 @@
 #include "lib/spinlock.h"
 #include "proc/proc.h"
 #include "proc/itimer.h"
+#include "proc/ptrace.h"
 #include "stat/cpustat.h"
 #include "stat/kstat.h"
 #include "x86/trap.h"
@@ -90,12 +91,12 @@ long syscall_absent(struct regs *r)
     return -ENOSYS;
 }
 
-void syscall_dispatch(struct regs *r)
+/* Calls the handler of the call in r->orig_rax, and leaves its result in r->rax. */
+static inline void call_handler(struct regs *r)
 {
     uint32_t n = (uint32_t)r->orig_rax;
     handler_fn fn;
 
-    CPUSTAT_INC(syscl);
     if (unlikely(n >= SYSCALL_LINUX_MAX)) {
         n -= SYSCALL_PRIVATE;
         n = n < SYSCALL_PRIVATE_MAX ? n + SYSCALL_LINUX_MAX : SYSCALL_LINUX_MAX - 1;
@@ -107,6 +108,23 @@ void syscall_dispatch(struct regs *r)
         r->rax = (uint64_t)truss_call(r, fn);
     else
         r->rax = (uint64_t)fn(r);
+}
+
+/* The same for an LWP that is or was traced with ptrace(2), whose tracer can change the call or skip it. */
+static __attribute__((noinline)) void dispatch_traced(struct regs *r)
+{
+    if (ptrace_call_begins(r))
+        call_handler(r);
+    ptrace_call_ends(r);
+}
+
+void syscall_dispatch(struct regs *r)
+{
+    CPUSTAT_INC(syscl);
+    if (unlikely(curlwp()->pt != NULL))
+        dispatch_traced(r);
+    else
+        call_handler(r);
     sleeprank_none();
 }
 

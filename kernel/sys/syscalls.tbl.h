@@ -32,8 +32,8 @@
     X(79, getcwd) X(80, chdir) X(81, fchdir) X(82, rename) X(83, mkdir) X(84, rmdir)           \
     X(85, creat) X(86, link) X(87, unlink) X(88, symlink) X(89, readlink) X(90, chmod)         \
     X(91, fchmod) X(92, chown) X(93, fchown) X(94, lchown) X(95, umask) X(96, gettimeofday)    \
-    X(97, getrlimit) X(98, getrusage) X(99, sysinfo) X(100, times) X(102, getuid)              \
-    X(103, syslog) X(104, getgid) X(105, setuid) X(106, setgid) X(107, geteuid)                \
+    X(97, getrlimit) X(98, getrusage) X(99, sysinfo) X(100, times) X(101, ptrace)              \
+    X(102, getuid) X(103, syslog) X(104, getgid) X(105, setuid) X(106, setgid) X(107, geteuid) \
     X(108, getegid) X(109, setpgid) X(110, getppid) X(111, getpgrp) X(112, setsid)             \
     X(113, setreuid) X(114, setregid) X(115, getgroups) X(116, setgroups) X(117, setresuid)    \
     X(118, getresuid) X(119, setresgid) X(120, getresgid) X(121, getpgid) X(122, setfsuid)     \
@@ -84,22 +84,22 @@
     X(1042, tunable) X(1043, priocntl) X(1044, truss) X(1045, track)
 
 #define SYSCALLS_ABSENT(X)                                                                     \
-    X(68, msgget) X(69, msgsnd) X(70, msgrcv) X(71, msgctl) X(78, getdents) X(101, ptrace)     \
-    X(125, capget) X(126, capset) X(134, uselib) X(135, personality) X(136, ustat)             \
-    X(139, sysfs) X(153, vhangup) X(154, modify_ldt) X(155, pivot_root) X(156, _sysctl)        \
-    X(159, adjtimex) X(163, acct) X(172, iopl) X(173, ioperm) X(175, init_module)              \
-    X(176, delete_module) X(179, quotactl) X(187, readahead) X(205, set_thread_area)           \
-    X(206, io_setup) X(207, io_destroy) X(208, io_getevents) X(209, io_submit)                 \
-    X(210, io_cancel) X(211, get_thread_area) X(216, remap_file_pages) X(240, mq_open)         \
-    X(241, mq_unlink) X(242, mq_timedsend) X(243, mq_timedreceive) X(244, mq_notify)           \
-    X(245, mq_getsetattr) X(246, kexec_load) X(248, add_key) X(249, request_key)               \
-    X(250, keyctl) X(253, inotify_init) X(254, inotify_add_watch) X(255, inotify_rm_watch)     \
-    X(272, unshare) X(275, splice) X(276, tee) X(278, vmsplice) X(294, inotify_init1)          \
-    X(298, perf_event_open) X(300, fanotify_init) X(301, fanotify_mark)                        \
-    X(303, name_to_handle_at) X(304, open_by_handle_at) X(305, clock_adjtime) X(308, setns)    \
-    X(310, process_vm_readv) X(311, process_vm_writev) X(312, kcmp) X(313, finit_module)       \
-    X(314, sched_setattr) X(315, sched_getattr) X(317, seccomp) X(320, kexec_file_load)        \
-    X(321, bpf) X(323, userfaultfd) X(324, membarrier) X(325, mlock2) X(329, pkey_mprotect)    \
+    X(68, msgget) X(69, msgsnd) X(70, msgrcv) X(71, msgctl) X(78, getdents) X(125, capget)     \
+    X(126, capset) X(134, uselib) X(135, personality) X(136, ustat) X(139, sysfs)              \
+    X(153, vhangup) X(154, modify_ldt) X(155, pivot_root) X(156, _sysctl) X(159, adjtimex)     \
+    X(163, acct) X(172, iopl) X(173, ioperm) X(175, init_module) X(176, delete_module)         \
+    X(179, quotactl) X(187, readahead) X(205, set_thread_area) X(206, io_setup)                \
+    X(207, io_destroy) X(208, io_getevents) X(209, io_submit) X(210, io_cancel)                \
+    X(211, get_thread_area) X(216, remap_file_pages) X(240, mq_open) X(241, mq_unlink)         \
+    X(242, mq_timedsend) X(243, mq_timedreceive) X(244, mq_notify) X(245, mq_getsetattr)       \
+    X(246, kexec_load) X(248, add_key) X(249, request_key) X(250, keyctl) X(253, inotify_init) \
+    X(254, inotify_add_watch) X(255, inotify_rm_watch) X(272, unshare) X(275, splice)          \
+    X(276, tee) X(278, vmsplice) X(294, inotify_init1) X(298, perf_event_open)                 \
+    X(300, fanotify_init) X(301, fanotify_mark) X(303, name_to_handle_at)                      \
+    X(304, open_by_handle_at) X(305, clock_adjtime) X(308, setns) X(310, process_vm_readv)     \
+    X(311, process_vm_writev) X(312, kcmp) X(313, finit_module) X(314, sched_setattr)          \
+    X(315, sched_getattr) X(317, seccomp) X(320, kexec_file_load) X(321, bpf)                  \
+    X(323, userfaultfd) X(324, membarrier) X(325, mlock2) X(329, pkey_mprotect)                \
     X(330, pkey_alloc) X(331, pkey_free) X(333, io_pgetevents) X(334, rseq)                    \
     X(424, pidfd_send_signal) X(425, io_uring_setup) X(426, io_uring_enter)                    \
     X(427, io_uring_register) X(428, open_tree) X(429, move_mount) X(430, fsopen)              \

@@ -262,6 +262,8 @@ static int pseudo_open(struct vnode *vn, int oflags, struct file *f)
 
     if (err != 0)
         return err;
+    if (pv->node->open_file != NULL)
+        return pv->node->open_file(pv->node, pv->arg, f);
     if (vn->type != VREG || pv->node->show == NULL)
         return 0;
     ot = kmem_zalloc(sizeof *ot);

@@ -87,6 +87,8 @@ struct pseudo_node {
      * VREG: check whether the caller may open it, in addition to the mode.  0 or an error.  NULL: no check.
      */
     int (*open)(const struct pseudo_node *n, struct pseudo_arg arg);
+    /* VREG, instead of the functions below: open the file with its own operations.  0 or an error. */
+    int (*open_file)(const struct pseudo_node *n, struct pseudo_arg arg, struct file *f);
     /* VREG: accept the bytes of one write, followed by a NUL.  0 or an error. */
     int (*store)(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t len);
     /* VREG, instead of show: move bytes directly. */

@@ -628,6 +628,7 @@ static const uint8_t needs[] = {
     [FAULT_READ] = PROT_READ | PROT_WRITE | PROT_EXEC,
     [FAULT_WRITE] = PROT_WRITE,
     [FAULT_EXEC] = PROT_EXEC,
+    [FAULT_FORCE] = PROT_READ | PROT_WRITE | PROT_EXEC,
 };
 
 /*
@@ -643,7 +644,8 @@ static __attribute__((noinline)) int fault_once(struct fault *f, uint64_t addr,
         f->code = CODE_MAPERR;
         return SIG_SEGV;
     }
-    if (unlikely((s->prot & needs[access]) == 0)) {
+    if (unlikely((s->prot & needs[access]) == 0 ||
+                 (access == FAULT_FORCE && seg_shared(s) && (s->prot & PROT_WRITE) == 0))) {
         f->code = CODE_ACCERR;
         return SIG_SEGV;
     }
@@ -680,7 +682,7 @@ int fault_resolve(struct as *as, uint64_t addr, enum fault_access access, int *c
     int r = SIG_SEGV;
 
     f.as = as;
-    f.write = access == FAULT_WRITE;
+    f.write = access == FAULT_WRITE || access == FAULT_FORCE;
     f.keep_marked = false;
     f.tries = MEM_TRIES;
     f.code = CODE_MAPERR;
@@ -693,7 +695,7 @@ int fault_resolve(struct as *as, uint64_t addr, enum fault_access access, int *c
     }
     *code = f.code;
     if (TRACE_ON(FAULT))
-        trace_fault(as, addr, access, r);
+        trace_fault(as, addr, f.write ? FAULT_WRITE : access, r);
     if (unlikely(t->disk_waits != waits)) {
         CPUSTAT_INC(mjf);
         t->majflt++;

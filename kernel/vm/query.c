@@ -227,12 +227,22 @@ static struct page *hold_mapped_page(struct vm_object *o, uint64_t index, uint64
 }
 
 /*
- * Copies `n` bytes, all in one page, from `addr` to `buf`, or with `write` from `buf` to `addr`.  Returns false
+ * Whether the mapped page may be changed, although its entry is not writable: it is a private page that only this
+ * space has, and there is no copy on swap.  That stays so while the page and as->lock are held.
+ */
+static bool may_force_write(const struct page *pg)
+{
+    return atomic_load(&pg->nsharers) == 1 && (atomic_load(&pg->flags) & PG_SLOT) == 0;
+}
+
+/*
+ * Copies `n` bytes, all in one page, from `addr` to `buf` or, for a write, from `buf` to `addr`.  Returns false
  * if `addr` is not mapped now, or not writable; then nothing was copied.  The caller holds as->lock for
  * reading.
  */
-static bool copy_mapped_bytes(struct as *as, uint64_t addr, char *buf, size_t n, bool write)
+static bool copy_mapped_bytes(struct as *as, uint64_t addr, char *buf, size_t n, enum as_access how)
 {
+    bool write = how != ACCESS_READ, force;
     struct seg *s = seg_find(as, addr);
     bool huge;
     uint64_t e = s != NULL ? pt_find(as, addr, &huge) : 0, base;
@@ -240,7 +250,8 @@ static bool copy_mapped_bytes(struct as *as, uint64_t addr, char *buf, size_t n,
     struct page *pg = NULL;
     char *at;
 
-    if (e == 0 || (write && (e & PTE_W) == 0))
+    force = s != NULL && how == ACCESS_FORCE && !seg_shared(s);
+    if (e == 0 || (write && !force && (e & PTE_W) == 0))
         return false;
     base = round_down(addr, huge ? HUGE_SIZE : PAGE_SIZE);
     o = seg_shared(s) ? s->obj : &as->anon;
@@ -251,8 +262,9 @@ static bool copy_mapped_bytes(struct as *as, uint64_t addr, char *buf, size_t n,
     }
     if (pg == NULL)
         return false;
-    if (write && ((pt_find(as, addr, &huge) ^ e) & (PTE_ADDR | PTE_W)) !=
-                     0) { /* the page was swapped out and in meanwhile */
+    if ((write && ((pt_find(as, addr, &huge) ^ e) & (PTE_ADDR | PTE_W)) !=
+                      0) || /* the page was swapped out and in meanwhile */
+        (force && !may_force_write(pg))) {
         page_release(pg);
         return false;
     }
@@ -268,8 +280,10 @@ static bool copy_mapped_bytes(struct as *as, uint64_t addr, char *buf, size_t n,
     return true;
 }
 
-long as_access_remote(struct as *as, uint64_t addr, void *buf, size_t n, bool write)
+long as_access_remote(struct as *as, uint64_t addr, void *buf, size_t n, enum as_access how)
 {
+    static const enum fault_access fault[] = {
+        [ACCESS_READ] = FAULT_READ, [ACCESS_WRITE] = FAULT_WRITE, [ACCESS_FORCE] = FAULT_FORCE};
     size_t done = 0;
 
     while (done < n && addr < USER_TOP) {
@@ -278,16 +292,37 @@ long as_access_remote(struct as *as, uint64_t addr, void *buf, size_t n, bool wr
         int code;
 
         while (!copied) {
-            if (fault_resolve(as, addr, write ? FAULT_WRITE : FAULT_READ, &code) != 0)
+            if (fault_resolve(as, addr, fault[how], &code) != 0)
                 return (long)done;
             rw_enter_read(&as->lock);
-            copied = copy_mapped_bytes(as, addr, (char *)buf + done, piece, write);
+            copied = copy_mapped_bytes(as, addr, (char *)buf + done, piece, how);
             rw_exit_read(&as->lock);
         }
         done += piece;
         addr += piece;
     }
     return (long)done;
+}
+
+bool as_is_untouched(struct as *as, uint64_t addr)
+{
+    struct vm_object *o;
+    struct seg *s;
+    uint64_t base;
+    bool untouched = false;
+
+    rw_enter_read(&as->lock);
+    s = seg_find(as, addr);
+    if (s != NULL && s->vn == NULL) {
+        o = seg_shared(s) ? s->obj : &as->anon;
+        base = round_down(addr, seg_huge(s) ? HUGE_SIZE : PAGE_SIZE);
+        spin_lock(&o->lock);
+        untouched =
+            radix_lookup(&o->tree, seg_shared(s) ? seg_index(s, base) : base >> PAGE_SHIFT) == NULL;
+        spin_unlock(&o->lock);
+    }
+    rw_exit_read(&as->lock);
+    return untouched;
 }
 
 /*

@@ -45,7 +45,8 @@ enum {
     MAP_HUGETLB = 0x40000,
     MAP_FIXED_NOREPLACE = 0x100000,
 };
-enum fault_access { FAULT_READ, FAULT_WRITE, FAULT_EXEC };
+/* FAULT_FORCE: a debugger writes; private memory gets a copy of the page even if the program cannot write there */
+enum fault_access { FAULT_READ, FAULT_WRITE, FAULT_EXEC, FAULT_FORCE };
 
 /* as_create - make an empty space with one reference; NULL: no memory. */
 struct as *as_create(void);
@@ -225,8 +226,16 @@ uint64_t vm_locked_pages(void);
  * as_access_remote - read or write bytes of another process's space (/proc/PID/mem, cmdline).  Returns the
  * number of bytes copied, which is less than `n` if a page cannot be accessed.  Sleeps.
  * @buf  in the kernel
+ * @how  ACCESS_FORCE: write as a debugger does, also to private memory that the process itself cannot write.  Such a
+ *       write never changes a file or another process.
  */
-long as_access_remote(struct as *as, uint64_t addr, void *buf, size_t n, bool write);
+enum as_access { ACCESS_READ, ACCESS_WRITE, ACCESS_FORCE };
+long as_access_remote(struct as *as, uint64_t addr, void *buf, size_t n, enum as_access how);
+/*
+ * as_is_untouched - whether `addr` is in anonymous memory and has no page there, neither in memory nor on swap.  Takes
+ * as->lock for reading.
+ */
+bool as_is_untouched(struct as *as, uint64_t addr);
 
 /* Identifies a futex's memory word, the same through every mapping of the word. */
 struct futex_key {

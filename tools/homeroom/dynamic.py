@@ -34,6 +34,7 @@ DEBIAN = {
     "usr/bin/migratepages": "migratepages",
     "usr/bin/migspeed": "migspeed",
     "usr/bin/memhog": "memhog",
+    "usr/bin/strace": "strace",
     "usr/bin/lstopo": "lstopo-no-graphics",
 }
 TERMINFO = ("/lib/terminfo/v/vt100", "/usr/share/terminfo/v/vt100")  # the console's terminal, in Debian 12 and in 13
