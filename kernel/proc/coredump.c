@@ -15,7 +15,7 @@
  *                 neither exec nor clone begins
  *             D2  SIGKILL ends the wait and the dump
  * LOCKING     proc_lock and [s] to begin and to end; no lock while the file is written
- * SEE ALSO    sigdeliver.c; core(5), elf(5); Linux's fs/binfmt_elf.c, include/uapi/linux/elfcore.h
+ * SEE ALSO    sigdeliver.c; core(5), elf(5)
  */
 #include "disp/context.h"
 #include "disp/timer.h"
@@ -392,7 +392,7 @@ static int make_file_note(struct dump *d)
 /* ---- the memory -------------------------------------------------------------------------------------------- */
 
 /*
- * How many bytes of a mapping are in the file.  Linux's default (coredump_filter 0x33): memory that is not of a file,
+ * How many bytes of a mapping are in the file.  Linux's default: memory that is not of a file,
  * private mappings that the process has changed, and the first page of a file, by which a debugger identifies it.
  */
 static uint64_t bytes_to_dump(const struct seg_info *s)

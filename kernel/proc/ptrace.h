@@ -153,8 +153,8 @@ int ptrace_attach(int tid, bool seize, uint32_t options);
 int ptrace_lock(int tid, bool stopped, struct ptrace **out);
 void ptrace_unlock(struct ptrace *pt);
 /*
- * ptrace_resume - let the stopped tracee continue with signal `sig` (0: none).  ptrace_unlink - end the tracing; the
- * tracee continues with `sig`.  Both are called after ptrace_lock(), and unlock.
+ * ptrace_resume_unlock - let the stopped tracee continue with signal `sig` (0: none).
+ * ptrace_detach_unlock - end the tracing; the tracee continues with `sig`.  Both are called after ptrace_lock().
  */
 void ptrace_resume_unlock(struct ptrace *pt, bool call_stops, bool step, int sig);
 void ptrace_detach_unlock(struct ptrace *pt, int sig);
@@ -195,7 +195,7 @@ int user_regs_set(struct ptrace_state *at, unsigned i, uint64_t value);
  */
 void coredump_end_process(int sig, const struct siginfo *info);
 void coredump_park(struct lwp *l);
-enum { CORE_PATTERN_MAX = 128 }; /* Linux: CORENAME_MAX_SIZE */
+enum { CORE_PATTERN_MAX = 128 }; /* as on Linux */
 /* core_pattern_get, core_pattern_set - /proc/sys/kernel/core_pattern.  -EINVAL: too long, or a pipe. */
 void core_pattern_get(char *buf);
 int core_pattern_set(const char *pattern, size_t len);

@@ -5,7 +5,7 @@
  * THEORY      The layout has more fields than the kernel saves: the selectors of user segments are constants here.
  *             Debuggers compare cs with the value of Linux (0x33) to tell 64-bit from 32-bit programs, so cs and ss
  *             have Linux's values and not those of our descriptor table.
- * SEE ALSO    ptrace.h; Linux's arch/x86/kernel/ptrace.c, arch/x86/include/asm/user_64.h
+ * SEE ALSO    ptrace.h
  */
 #include "lib/errno.h"
 #include "proc/ptrace.h"

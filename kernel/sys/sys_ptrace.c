@@ -3,12 +3,12 @@
  * sys_ptrace.c - ptrace(2): the requests of a tracer.
  *
  * THEORY      Requests that read or change a stopped tracee work on the copy of its state in struct ptrace, those for
- *             memory on its address space.  Requests are those of Linux for x86-64.  There is no PTRACE_SYSEMU,
- *             PTRACE_PEEKSIGINFO or seccomp, and debug registers can only be set to 0: debuggers then use breakpoints
- *             in the code, and single steps instead of watchpoints.
+ *             memory on its address space.  Requests are those of Linux for x86-64.  There is no emulation of
+ *             calls, no list of pending signals, no seccomp, and debug registers can only be set to 0: debuggers
+ *             then use breakpoints in the code, and single steps instead of watchpoints.
  *             Data is copied from and to the tracer while no lock is held.
  * LOCKING     ptrace_lock(): proc_lock and the tracee's [s]
- * SEE ALSO    proc/ptrace.h, user/test/t_ptrace.c; ptrace(2), Linux's include/uapi/linux/ptrace.h
+ * SEE ALSO    proc/ptrace.h, user/test/t_ptrace.c; ptrace(2)
  */
 #include "sys/sys.h"
 
