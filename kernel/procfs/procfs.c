@@ -245,6 +245,11 @@ static int open_if_inspectable(const struct pseudo_node *n, struct pseudo_arg ar
 }
 
 static const struct pseudo_node task_files[] = {
+    {.name = "maps",
+     .type = VREG,
+     .mode = 0444,
+     .show = procfs_show_maps,
+     .open = open_if_inspectable},
     {.name = "stat", .type = VREG, .mode = 0444, .tag = TAG_THREAD, .show = procfs_show_stat},
     {.name = "status", .type = VREG, .mode = 0444, .tag = TAG_THREAD, .show = procfs_show_status},
     {.name = "comm",
