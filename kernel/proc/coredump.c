@@ -207,7 +207,7 @@ static int create_core_file(int sig, struct file **out)
     make_core_name(name, sig);
     fs_context(&ctx);
     (void)name_unlink(&ctx, NULL, name,
-                      false); /* an old core file; another error shows again below */
+                      false); /* an old core file; other errors show again below */
     err = file_open(&ctx, NULL, name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_LARGEFILE, 0600,
                     out);
     fs_context_done(&ctx);

@@ -339,9 +339,8 @@ noreturn void proc_exit_group(int status)
     struct lwp *l = curlwp();
     struct proc *p = l->proc;
 
-    if (unlikely(l->pt != NULL))
-        ptrace_event(PT_EXIT,
-                     (uint64_t)status); /* here, because no LWP of an exiting process stops */
+    if (unlikely(l->pt != NULL)) /* here, because no LWP of an exiting process stops */
+        ptrace_event(PT_EXIT, (uint64_t)status);
     spin_lock(&proc_lock);
     spin_lock(&p->sig->lock);
     if (!p->exiting && (p->execing == NULL || p->execing == l))

@@ -214,8 +214,8 @@ struct lwp {
     unsigned starved;         /* [o] out-of-memory faults in succession (oom.c) */
     /* record of the tracer (ptrace.h); set once, under [p]; NULL: the LWP was never traced */
     struct ptrace *pt;
-    uint16_t ioprio;          /* [p] set by ioprio_set(2), 0: never set; kept by exec */
-    struct io_counts io;      /* [o] */
+    uint16_t ioprio;                  /* [p] set by ioprio_set(2), 0: never set; kept by exec */
+    struct io_counts io;              /* [o] */
     uint8_t sched_policy, sched_prio; /* [p] SCHED_*, 0..99; changed by priocntl(2) too */
 };
 
@@ -258,9 +258,9 @@ struct proc {
     bool stop_taken;
     struct cv stop_cv;   /* LWPs of a stopped process, and stopped tracees, sleep here; with [s] */
     struct list tracees; /* [p] ptrace.link: what this process traces */
-    struct ptrace *
-        leader_pt; /* [p] record of the first LWP, traced, if it has ended before others; or NULL */
-    bool withheld; /* [p] a zombie that the parent does not see yet (ptrace.h T3) */
+    /* [p] record of the first LWP, which was traced, if it has ended before others; or NULL */
+    struct ptrace *leader_pt;
+    bool withheld;      /* [p] a zombie that the parent does not see yet (ptrace.h T3) */
     struct lwp *dumper; /* [p] and [s] the LWP that writes a core file; NULL: none */
     unsigned nparked;   /* [p] LWPs that wait for it */
     /* [p] wait4() has reported the stop; wait4() must report a continuation */
@@ -275,8 +275,8 @@ struct proc {
     /* [m] user addresses of arguments and environment, for /proc/PID/cmdline */
     uint64_t arg_start, arg_end, env_start, env_end;
     uint64_t auxv_start, auxv_end; /* [m] user addresses of the auxiliary vector */
-    _Atomic uint64_t
-        image; /* [m] number of the program that runs, for /proc/PID/mem; 0: none yet */
+    /* [m] number of the program that runs, for /proc/PID/mem; 0: none yet */
+    _Atomic uint64_t image;
     uint64_t start_ns;
     /* [p] usage of children that were waited for, and of their children */
     struct rusage_kernel waited;

@@ -176,9 +176,9 @@ void ptrace_call_ends(struct regs *r)
 {
     struct ptrace *pt = curlwp()->pt;
 
+    /* This hides TF from the program; and SYSRET with TF would trap before an instruction runs. */
     if (pt->forced_tf && r->rcx == r->rip)
-        r->r11 &=
-            ~FLAG_TF; /* hides TF from the program; and SYSRET with TF would trap before an instruction runs */
+        r->r11 &= ~FLAG_TF;
     if (pt->tracer == NULL)
         return;
     if (pt->step)
@@ -486,8 +486,7 @@ void ptrace_lwp_ended(struct lwp *l, int status, bool last)
         } else if (pt->tracer != NULL) {
             pt->proc = NULL;
             pt->pgid = p->pgrp->pgid;
-            pt->payer =
-                l->ucount; /* so that ended threads count for RLIMIT_NPROC until the tracer waits */
+            pt->payer = l->ucount; /* it counts for RLIMIT_NPROC until the tracer waits */
             ucount_charge(l->ucount);
             id_hold(pt->tid);
             tracee_dead(pt, status);

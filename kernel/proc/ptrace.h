@@ -51,17 +51,17 @@ struct ptrace {
     int tid, pgid;         /* [p] pgid: of a dead tracee */
     struct proc *tracer;   /* [ps] NULL: not traced (T1) */
     struct list link;      /* [p] tracer->tracees */
-    struct proc
-        *proc; /* [p] process of the tracee; NULL: the tracee is dead, and not a whole process */
+    /* [p] process of the tracee; NULL: the tracee is dead, and not a whole process */
+    struct proc *proc;
     struct lwp *lwp; /* [p] NULL: the LWP has ended */
-    struct ucount
-        *payer; /* [p] user that is charged for a dead tracee, as for an LWP; NULL: none */
+    /* [p] user that is charged for a dead tracee, as for an LWP; NULL: none */
+    struct ucount *payer;
     enum { PT_RUNNING, PT_STOPPED, PT_LISTENING, PT_DEAD } state; /* [ps] */
     bool reported; /* [p] wait4() has reported this stop */
-    bool
-        privileged; /* [p] the superuser has begun the tracing, so set-id programs get their rights */
-    bool seized;    /* [ps] PTRACE_SEIZE */
-    bool trap;      /* [s] stop at the next opportunity: group stop, SIGCONT */
+    /* [p] the superuser has begun the tracing, so set-id programs get their rights */
+    bool privileged;
+    bool seized;            /* [ps] PTRACE_SEIZE */
+    bool trap;              /* [s] stop at the next opportunity: group stop, SIGCONT */
     bool interrupt;         /* [s] the same for PTRACE_INTERRUPT, which any stop satisfies */
     bool call_stops;        /* [s] stop at system calls: PTRACE_SYSCALL */
     bool step;              /* [s] stop after one instruction: PTRACE_SINGLESTEP */

@@ -340,7 +340,7 @@ static struct sem_undo *sem_undo_of(struct proc *p)
     return u;
 }
 
-/* The adjustments for set s in u, made if there are none; NULL: no memory.  Frees those of removed sets.  s is locked. */
+/* The adjustments for set s in u, made if there are none; NULL: no memory.  Frees those of removed sets.  s locked. */
 static struct sem_adjust *find_sem_adjust(struct sem_set *s, struct sem_undo *u)
 {
     struct sem_adjust *a, *next, *found = NULL;
@@ -656,7 +656,7 @@ static void copy_sem_state(struct sem_set *s, struct semid_ds *ds)
     mutex_exit(&s->lock);
 }
 
-/* IPC_STAT, SEM_STAT (`id` is a place in the table), SEM_STAT_ANY (the same without permission).  0, the id, or error. */
+/* IPC_STAT, SEM_STAT (`id` is a place in the table), SEM_STAT_ANY (without permission).  0, the id, or error. */
 static int stat_sem_set(int id, int cmd, uint64_t udata)
 {
     int result = 0, err = -EINVAL;

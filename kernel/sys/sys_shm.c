@@ -264,7 +264,7 @@ static struct shmid_ds shm_state(struct shm *s)
     return ds;
 }
 
-/* IPC_STAT, SHM_STAT (`id` is a place in the table), SHM_STAT_ANY (the same without permission).  0, the id, or error. */
+/* IPC_STAT, SHM_STAT (`id` is a place in the table), SHM_STAT_ANY (without permission).  0, the id, or error. */
 static int stat_shm_segment(int id, int cmd, uint64_t udata)
 {
     struct shmid_ds ds;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* t_sysv.c - System V semaphores: results, errors, waiting, SEM_UNDO, limits; and what ipcs reads of them and of shm. */
+/* t_sysv.c - System V semaphores: results, errors, waiting, SEM_UNDO, limits; and what ipcs reads of both. */
 #include "check.h"
 
 #include <fcntl.h>
