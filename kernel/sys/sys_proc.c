@@ -408,6 +408,14 @@ long sys_prctl(struct regs *r)
     }
 }
 
+/* personality(persona): there is only Linux's own, 0, and no flags: addresses are always random. */
+long sys_personality(struct regs *r)
+{
+    uint32_t persona = (uint32_t)r->arg[0];
+
+    return persona == 0 || persona == UINT32_MAX ? 0 : -EINVAL; /* UINT32_MAX: only asks */
+}
+
 long sys_set_robust_list(struct regs *r)
 {
     if (r->arg[1] != 24)

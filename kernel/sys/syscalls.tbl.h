@@ -39,8 +39,9 @@
     X(118, getresuid) X(119, setresgid) X(120, getresgid) X(121, getpgid) X(122, setfsuid)     \
     X(123, setfsgid) X(124, getsid) X(127, rt_sigpending) X(128, rt_sigtimedwait)              \
     X(129, rt_sigqueueinfo) X(130, rt_sigsuspend) X(131, sigaltstack) X(132, utime)            \
-    X(133, mknod) X(137, statfs) X(138, fstatfs) X(140, getpriority) X(141, setpriority)       \
-    X(142, sched_setparam) X(143, sched_getparam) X(144, sched_setscheduler)                   \
+    X(133, mknod) X(135, personality) X(137, statfs) X(138, fstatfs) X(140, getpriority)       \
+    X(141, setpriority) X(142, sched_setparam) X(143, sched_getparam)                          \
+    X(144, sched_setscheduler)                                                                 \
     X(145, sched_getscheduler) X(146, sched_get_priority_max) X(147, sched_get_priority_min)   \
     X(148, sched_rr_get_interval) X(149, mlock) X(150, munlock) X(151, mlockall)               \
     X(152, munlockall) X(157, prctl) X(158, arch_prctl) X(160, setrlimit) X(161, chroot)       \
@@ -85,10 +86,10 @@
 
 #define SYSCALLS_ABSENT(X)                                                                     \
     X(68, msgget) X(69, msgsnd) X(70, msgrcv) X(71, msgctl) X(78, getdents) X(125, capget)     \
-    X(126, capset) X(134, uselib) X(135, personality) X(136, ustat) X(139, sysfs)              \
-    X(153, vhangup) X(154, modify_ldt) X(155, pivot_root) X(156, _sysctl) X(159, adjtimex)     \
-    X(163, acct) X(172, iopl) X(173, ioperm) X(175, init_module) X(176, delete_module)         \
-    X(179, quotactl) X(187, readahead) X(205, set_thread_area) X(206, io_setup)                \
+    X(126, capset) X(134, uselib) X(136, ustat) X(139, sysfs) X(153, vhangup)                  \
+    X(154, modify_ldt) X(155, pivot_root) X(156, _sysctl) X(159, adjtimex) X(163, acct)        \
+    X(172, iopl) X(173, ioperm) X(175, init_module) X(176, delete_module) X(179, quotactl)     \
+    X(187, readahead) X(205, set_thread_area) X(206, io_setup)                                 \
     X(207, io_destroy) X(208, io_getevents) X(209, io_submit) X(210, io_cancel)                \
     X(211, get_thread_area) X(216, remap_file_pages) X(240, mq_open) X(241, mq_unlink)         \
     X(242, mq_timedsend) X(243, mq_timedreceive) X(244, mq_notify) X(245, mq_getsetattr)       \

@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -292,6 +293,10 @@ static void names(void)
     EXPECT_EQ(prctl(PR_SET_NAME, "a-long-name-that-is-cut"), 0);
     EXPECT_EQ(prctl(PR_GET_NAME, name), 0);
     EXPECT(strcmp(name, "a-long-name-tha") == 0);
+    EXPECT_EQ(personality(0xffffffff), 0);
+    EXPECT_EQ(personality(PER_LINUX), 0);
+    if (on_homeroom()) /* flags, such as no random addresses, do not exist */
+        EXPECT_ERR(personality(ADDR_NO_RANDOMIZE), EINVAL);
 }
 
 static void become_user(uid_t uid)
