@@ -11,8 +11,10 @@
  * ARGUMENTS   Drawn from special integers, valid and invalid pointers, descriptors that exist and that do not, sizes
  *             near page and word boundaries.  Most calls are aimed: their arguments have types that fit, so that the
  *             call passes its first checks.
- * AVOIDED     Calls that affect more than the child: signals to others, reboot, calls on the terminal.  The kernel must
- *             withstand all else.
+ * TRACING     Each child has a process that it can trace with ptrace(2).  The parent traces a child that asks for it,
+ *             and lets it continue.
+ * AVOIDED     Calls that affect more than the child: signals to others, their tracing, reboot, calls on the terminal.
+ *             The kernel must withstand all else.
  * EXIT        0 when the calls were made and the kernel still forks, opens and reads.
  * SEE ALSO    tests/test_hardening.py
  */
@@ -29,6 +31,10 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -46,10 +52,11 @@
 #define LINUX_CALLS     463  /* numbers 0 .. 462 */
 #define SHOW_FD         1000 /* -b prints the calls here; arguments do not reach this number */
 #define ARENA           (64 * 4096)
+#define TRACE_CALLS     3 /* at the start of aimed[] */
 
 static uint64_t state;
 static char *arena; /* memory whose addresses are valid arguments */
-static pid_t self;
+static pid_t self, tracee;
 static long *made; /* calls of all children; in shared memory */
 
 /* xorshift64*; the seed determines all numbers. */
@@ -193,11 +200,17 @@ static long descriptor(void)
     return below(10) == 0 ? integer() : (long)below(16);
 }
 
-/* The arguments of an aimed call: f descriptor, p path, a address, i integer, s small, z size, m me. */
+/*
+ * The arguments of an aimed call: f descriptor, p path, a address, i integer, s small, z size, m me, q request of
+ * ptrace, t tracee.
+ */
 static const struct {
     int number;
     const char *args;
 } aimed[] = {
+    {SYS_ptrace, "qtaa"}, /* the first TRACE_CALLS are made more often */
+    {SYS_ptrace, "qtsa"},
+    {SYS_ptrace, "qtss"},
     {SYS_read, "faz"},
     {SYS_write, "faz"},
     {SYS_open, "psi"},
@@ -303,7 +316,6 @@ static const struct {
     {SYS_rt_sigreturn, ""},
     {SYS_setpgid, "mm"},
     {SYS_setsid, ""},
-    {SYS_ptrace, "smaa"},
     {SYS_mlock, "az"},
     {SYS_mincore, "aza"},
     {SYS_getcpu, "aaa"},
@@ -345,9 +357,29 @@ static const struct {
     {450, "azss"}, /* set_mempolicy_home_node, which musl does not know */
     {SYS_move_pages, "mzaaas"},
     {SYS_migrate_pages, "msaa"},
+    {SYS_semget, "sss"},
+    {SYS_semop, "sas"},
+    {SYS_semtimedop, "sasa"},
+    {SYS_semctl, "sssa"},
+    {SYS_shmget, "szi"},
+    {SYS_shmat, "sai"},
+    {SYS_shmdt, "a"},
+    {SYS_shmctl, "ssa"},
     {SYS_truss, "f"},
     {SYS_track, "f"},
 };
+
+static long trace_request(void)
+{
+    switch (below(4)) {
+    case 0:
+        return (long)below(34);
+    case 1:
+        return PTRACE_ATTACH;
+    default:
+        return 0x4200 + (long)below(16);
+    }
+}
 
 static long argument(char kind)
 {
@@ -364,6 +396,10 @@ static long argument(char kind)
         return below(4) == 0 ? integer() : (long)below(3 * 4096);
     case 'm':
         return below(4) == 0 ? 0 : self;
+    case 'q':
+        return trace_request();
+    case 't':
+        return tracee;
     default:
         return integer();
     }
@@ -380,9 +416,10 @@ static bool avoided(long number, const long *a)
     case SYS_tgkill:
     case SYS_rt_tgsigqueueinfo:
         return a[0] != self || a[1] != self;
+    case SYS_ptrace: /* a child that the parent traces stops at its next signal: rarely */
+        return (int)a[0] == PTRACE_TRACEME ? below(8) != 0 : a[1] != tracee || tracee <= 0;
     case SYS_pidfd_send_signal:
     case SYS_reboot:
-    case SYS_ptrace:
         return true;
     case SYS_fcntl: /* F_SETOWN sends signals to others */
         return (int)a[1] == F_SETOWN && (int)a[2] != self;
@@ -408,7 +445,7 @@ static bool ends_child(long number)
 static void one_call(bool show)
 {
     long number, a[6];
-    size_t aim = below(sizeof aimed / sizeof aimed[0]);
+    size_t aim = below(10) == 0 ? below(TRACE_CALLS) : below(sizeof aimed / sizeof aimed[0]);
     bool well = below(4) != 0;
     const char *args = aimed[aim].args;
 
@@ -475,6 +512,26 @@ static void nudge(int signal)
     (void)signal;
 }
 
+/* The process that a child traces: signals, processes, calls.  The parent kills it after the child. */
+static void be_traced(void)
+{
+    uint64_t seconds[2] = {2, 2}; /* its changed registers may make it loop */
+
+    syscall(SYS_setrlimit, 0 /* CPU */, seconds);
+    sigaction(SIGUSR1, &(struct sigaction){.sa_handler = nudge}, NULL);
+    while (getppid() == self) {
+        pid_t pid = fork();
+
+        if (pid == 0)
+            _exit(0);
+        if (pid > 0)
+            waitpid(pid, NULL, 0);
+        raise(SIGUSR1);
+        poll(NULL, 0, 1);
+    }
+    _exit(0);
+}
+
 static void child(uint64_t seed, unsigned long batch, bool show)
 {
     struct rlimit {
@@ -483,12 +540,17 @@ static void child(uint64_t seed, unsigned long batch, bool show)
 
     state = (seed ^ (batch + 1) * 0x9e3779b97f4a7c15ull) | 1;
     self = getpid();
-    setsid(); /* no terminal, and a process group of its own */
+    setsid();                  /* no terminal, and a process group of its own */
+    prctl(PR_SET_DUMPABLE, 1); /* the change of user has cleared it */
+    tracee = fork();
+    if (tracee == 0)
+        be_traced();
     sigaction(SIGALRM, &(struct sigaction){.sa_handler = nudge}, NULL);
     sigaction(SIGIO, &(struct sigaction){.sa_handler = nudge}, NULL);
     setitimer(ITIMER_REAL, &(struct itimerval){{0, NUDGE_US}, {0, NUDGE_US}}, NULL);
     syscall(SYS_setrlimit, 6 /* NPROC */, &few);
     syscall(SYS_setrlimit, 1 /* FSIZE */, &small);
+    syscall(SYS_setrlimit, 4 /* CORE */, &small);
     descriptors();
     arena = mmap(NULL, ARENA, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (arena == MAP_FAILED)
@@ -553,6 +615,21 @@ static long now_ms(void)
     return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+/* Removes the semaphores and the shared memory of this user. */
+static void remove_ipc(void)
+{
+    struct semid_ds sem;
+    struct shmid_ds shm;
+    int id;
+
+    for (int i = 0, last = semctl(0, 0, SEM_INFO, &sem); i <= last; i++)
+        if ((id = semctl(i, 0, SEM_STAT, &sem)) >= 0)
+            semctl(id, 0, IPC_RMID);
+    for (int i = 0, last = shmctl(0, SHM_INFO, &shm); i <= last; i++)
+        if ((id = shmctl(i, SHM_STAT, &shm)) >= 0)
+            shmctl(id, IPC_RMID, NULL);
+}
+
 /* Waits for one child, kills those whose time is over, and frees its slot. */
 static void reap(pid_t *slot, long *started, int n)
 {
@@ -560,8 +637,13 @@ static void reap(pid_t *slot, long *started, int n)
         int status;
         pid_t pid = waitpid(-1, &status, WNOHANG);
 
+        if (pid > 0 && WIFSTOPPED(status)) { /* it has called PTRACE_TRACEME */
+            ptrace(PTRACE_CONT, pid, 0, WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status));
+            continue;
+        }
         for (int i = 0; i < n; i++) {
             if (pid > 0 && slot[i] == pid) {
+                kill(-pid, SIGKILL); /* its tracee */
                 slot[i] = 0;
                 return;
             }
@@ -650,6 +732,7 @@ int main(int argc, char **argv)
         if (running > 0)
             reap(slot, started, jobs);
     } while (running > 0);
+    remove_ipc();
     if (sane() != 0)
         return 1;
     printf("sysfuzz: %ld calls made\n", *made);
