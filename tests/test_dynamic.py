@@ -12,7 +12,10 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from harness import HOST_LIMIT
+from homeroom import dynamic
 from homeroom.machine import TOP
+from homeroom.net import free_port
 
 FOLDER = TOP / "build/test-dynamic"
 ROOT = {
@@ -52,6 +55,25 @@ int main(int argc, char **argv)
 """
 
 
+GDB_PORT = 2345
+SUM = r"""
+#include <stdio.h>
+static int sum(int n)
+{
+    int here = n;
+    if (n == 0)
+        return 0;
+    return sum(n - 1) + here;
+}
+int main(void)
+{
+    int result = sum(2);
+    printf("sum %d\n", result);
+    return result;
+}
+"""
+
+
 @pytest.fixture(scope="module", autouse=True)
 def disk():
     programs = FOLDER / "overlay/usr/bin"
@@ -75,7 +97,17 @@ def even(counts: dict[int, int], lgroups: int) -> bool:
 
 def test_unmodified(machine):
     """The programs on the disk are the same files as on this host."""
-    for name in ("iperf", "iperf3", "sqlite3", "lua5.4", "numactl", "strace", "migratepages", "lstopo-no-graphics"):
+    for name in (
+        "iperf",
+        "iperf3",
+        "sqlite3",
+        "lua5.4",
+        "numactl",
+        "strace",
+        "gdbserver",
+        "migratepages",
+        "lstopo-no-graphics",
+    ):
         here = subprocess.run(["md5sum", shutil.which(name)], capture_output=True, text=True, check=True).stdout.split()[0]
         assert machine.check(f"md5sum /usr/bin/{name.removesuffix('-no-graphics')}").split()[0] == here
 
@@ -100,6 +132,35 @@ def test_strace(machine):
     attached = machine.check("sleep 1 & strace -p $! 2>&1; wait")
     assert "attached" in attached and "+++ exited with 0 +++" in attached
     assert "killed by SIGSEGV" in machine.run("strace sh -c 'kill -SEGV $$' 2>&1").out
+
+
+def test_gdbserver(boot, tmp_path):
+    """The host's gdb stops a program in the guest through Debian's gdbserver, and shows its stack."""
+    tree, port = tmp_path / "tree", free_port("tcp")
+    dynamic.put_with_libraries(shutil.which("gdbserver"), tree, "usr/bin/gdbserver")
+    (tmp_path / "sum.c").write_text(SUM)
+    subprocess.run([TOP / "tools/hrcc", "-g", "-O0", tmp_path / "sum.c", "-o", tree / "usr/bin/sum"], check=True)
+    guest = boot("sf280r", cards=1, forward=(f"{port}:{GDB_PORT}",), overlay=tree)
+    serve = f"gdbserver --once :{GDB_PORT} /usr/bin/sum > /tmp/out 2>&1; mv /tmp/out /tmp/ended"
+    guest.check(f"({serve}) > /dev/null 2>&1 & until netstat -ln | grep -q ':{GDB_PORT} '; do sleep 0.02; done")
+    commands = (
+        f"target remote 127.0.0.1:{port}",
+        "break sum if n == 0",
+        "continue",
+        "backtrace",
+        "finish",
+        "set var here = 40",
+    )
+    words = [word for command in (*commands, "delete", "continue") for word in ("-ex", command)]
+    done = subprocess.run(
+        ["gdb", "-nx", "-batch", *words, tree / "usr/bin/sum"], capture_output=True, text=True, timeout=HOST_LIMIT
+    )
+    assert re.findall(r"#\d +(?:0x\w+ in )?(\w+) \((?:n=(\d))?\)", done.stdout) == [
+        ("sum", "0"), ("sum", "1"), ("sum", "2"), ("main", "")
+    ], done  # fmt: skip
+    assert "Value returned is $1 = 0" in done.stdout and "exited with code 052" in done.stdout
+    ended = guest.check("until [ -e /tmp/ended ]; do sleep 0.02; done; cat /tmp/ended")
+    assert "sum 42\n" in ended and "Child exited with status 42" in ended
 
 
 def test_loaders(machine):

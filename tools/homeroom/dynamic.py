@@ -35,6 +35,7 @@ DEBIAN = {
     "usr/bin/migspeed": "migspeed",
     "usr/bin/memhog": "memhog",
     "usr/bin/strace": "strace",
+    "usr/bin/gdbserver": "gdbserver",
     "usr/bin/lstopo": "lstopo-no-graphics",
 }
 TERMINFO = ("/lib/terminfo/v/vt100", "/usr/share/terminfo/v/vt100")  # the console's terminal, in Debian 12 and in 13
