@@ -89,11 +89,11 @@
     X(126, capset) X(134, uselib) X(136, ustat) X(139, sysfs) X(153, vhangup)                  \
     X(154, modify_ldt) X(155, pivot_root) X(156, _sysctl) X(159, adjtimex) X(163, acct)        \
     X(172, iopl) X(173, ioperm) X(175, init_module) X(176, delete_module) X(179, quotactl)     \
-    X(187, readahead) X(205, set_thread_area) X(206, io_setup)                                 \
-    X(207, io_destroy) X(208, io_getevents) X(209, io_submit) X(210, io_cancel)                \
-    X(211, get_thread_area) X(216, remap_file_pages) X(240, mq_open) X(241, mq_unlink)         \
-    X(242, mq_timedsend) X(243, mq_timedreceive) X(244, mq_notify) X(245, mq_getsetattr)       \
-    X(246, kexec_load) X(248, add_key) X(249, request_key) X(250, keyctl) X(253, inotify_init) \
+    X(187, readahead) X(205, set_thread_area) X(206, io_setup) X(207, io_destroy)              \
+    X(208, io_getevents) X(209, io_submit) X(210, io_cancel) X(211, get_thread_area)           \
+    X(216, remap_file_pages) X(240, mq_open) X(241, mq_unlink) X(242, mq_timedsend)            \
+    X(243, mq_timedreceive) X(244, mq_notify) X(245, mq_getsetattr) X(246, kexec_load)         \
+    X(248, add_key) X(249, request_key) X(250, keyctl) X(253, inotify_init)                    \
     X(254, inotify_add_watch) X(255, inotify_rm_watch) X(272, unshare) X(275, splice)          \
     X(276, tee) X(278, vmsplice) X(294, inotify_init1) X(298, perf_event_open)                 \
     X(300, fanotify_init) X(301, fanotify_mark) X(303, name_to_handle_at)                      \
