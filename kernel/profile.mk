@@ -10,7 +10,7 @@
 # A part is a list of files (PART_NAME).  A kernel without the part contains kernel/absent/no_NAME.c instead: short
 # versions of those functions of the part that the rest of the kernel calls.
 
-PART_net    := kernel/net/% kernel/sys/sys_net.c drivers/virtio_net.c
+PART_net    := kernel/net/% kernel/sys/sys_net.c kernel/sys/cmsg.c drivers/virtio_net.c
 PART_pty    := kernel/tty/pty.c
 PART_model  := kernel/fireplane/% drivers/fireplane.c
 PART_disk   := kernel/blk/% kernel/fs/ext/% kernel/vfs/bdev.c kernel/procfs/procfs_disk.c kernel/fs/sysfs/sysfs_block.c \

@@ -16,10 +16,10 @@ from harness import HOST_LIMIT, default_signals
 ROOT = Path(__file__).resolve().parent.parent
 HRCC = ROOT / "tools/hrcc"
 LINUX_TOO = ["t_mem", "t_mlock", "t_proc", "t_perm", "t_signal", "t_race", "t_thread", "t_file", "t_time", "t_sys", "t_net"]
-LINUX_TOO += ["t_epoll", "t_numa", "t_event", "t_linux", "t_sysv", "t_ptrace"]
+LINUX_TOO += ["t_epoll", "t_unix", "t_numa", "t_event", "t_linux", "t_sysv", "t_ptrace"]
 ALL = [*LINUX_TOO, "t_lgrp", "t_pset", "t_vmrace"]
 PARTS = {  # of the kernel
-    "net": ["t_perm", "t_race", "t_sys", "t_net", "t_epoll"],
+    "net": ["t_perm", "t_race", "t_sys", "t_net", "t_epoll", "t_unix"],
     "numa": ["t_numa"],
     "compat": ["t_event", "t_linux"],
     "sem": ["t_sysv"],

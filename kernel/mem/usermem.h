@@ -20,6 +20,7 @@
 
 struct usermem {
     _Atomic uint64_t bytes;
+    _Atomic uint32_t in_flight; /* files in messages of AF_UNIX sockets (net/unixgc.c) */
 };
 
 /* usermem_init - set the limit from the size of memory.  Called after the tunables are set. */

@@ -19,6 +19,7 @@ enum {
     SOCK_STREAM = 1,
     SOCK_DGRAM = 2,
     SOCK_RAW = 3,
+    SOCK_SEQPACKET = 5,
     SOCK_TYPE = 15,
     SOCK_NONBLOCK = 04000,
     SOCK_CLOEXEC = 02000000
@@ -27,12 +28,14 @@ enum {
     MSG_OOB = 1,
     MSG_PEEK = 2,
     MSG_DONTROUTE = 4,
+    MSG_CTRUNC = 8,
     MSG_TRUNC = 0x20,
     MSG_DONTWAIT = 0x40,
     MSG_WAITALL = 0x100,
     MSG_ERRQUEUE = 0x2000,
     MSG_NOSIGNAL = 0x4000,
     MSG_MORE = 0x8000,
+    MSG_CMSG_CLOEXEC = 0x40000000,
 };
 
 /* Linux's struct sockaddr_storage: the family, then an address whose layout depends on the family. */
@@ -44,10 +47,41 @@ struct sock_addr {
     struct vnode *vn; /* AF_UNIX: the file of a path; NULL: an abstract name (first byte NUL) */
 } __attribute__((aligned(8)));
 
+/* Ids of a process, as it can pass them over an AF_UNIX socket: Linux's struct ucred. */
+struct sock_ids {
+    int32_t pid;
+    uint32_t uid, gid;
+};
+
+/*
+ * Open files that a message over an AF_UNIX socket carries, each with a reference.
+ * rights_new  - make an empty set for n files (1 to RIGHTS_MAX), charged to the caller's user.  -ETOOMANYREFS: with
+ *               these, the user has more than `limit` files in messages (the superuser has no limit); -ENOMEM.
+ *               Takes net_lock, and can release files of others (unixgc.c).  Sleeps.
+ * rights_free - release the files and the set; NULL is allowed.  Sleeps.
+ */
+enum { RIGHTS_MAX = 253 }; /* Linux's SCM_MAX_FD */
+struct sock_rights {
+    struct list link;      /* [n] in the list of the socket whose queue has the message */
+    struct unix_msg *msg;  /* [n] that message; NULL: the set is in no queue */
+    struct usermem *payer; /* [c] */
+    unsigned size;         /* [c] files that are charged */
+    unsigned n;            /* [c] files */
+    struct file *file[];
+};
+int rights_new(unsigned n, uint64_t limit, struct sock_rights **out);
+void rights_free(struct sock_rights *r);
+
 struct sock_msg {
     struct uio *uio;
     struct sock_addr name; /* send: destination; len 0: the connected peer.  receive: the sender */
     unsigned flags;        /* MSG_*; after a receive: 0 or MSG_TRUNC                            */
+    /* The rest is for AF_UNIX. */
+    struct sock_ids ids; /* send: the ids to pass, if has_ids; receive: those of the sender */
+    bool has_ids;        /* receive: the socket has SO_PASSCRED */
+    bool takes_rights;   /* receive: the caller takes files; otherwise they are released */
+    /* send: files to pass; NULL again when they are on their way.  receive: files that came; the caller frees them */
+    struct sock_rights *rights;
 };
 
 /*
@@ -59,7 +93,7 @@ void net_init(const char *config);
 /*
  * socket_file - create a socket and an open file for it.  -EAFNOSUPPORT, -EPROTONOSUPPORT, -ESOCKTNOSUPPORT,
  * -EPERM (raw and packet sockets need root), -ENFILE, -ENOMEM, -ENOBUFS.
- * socket_pair - create two connected AF_UNIX stream sockets.  The same errors, and -EOPNOTSUPP for AF_INET.
+ * socket_pair - create two connected AF_UNIX sockets.  The same errors, and -EOPNOTSUPP for AF_INET.
  */
 int socket_file(int family, int type, int protocol, unsigned oflags, struct file **out);
 int socket_pair(int family, int type, int protocol, unsigned oflags, struct file **a,
@@ -84,6 +118,7 @@ int socket_set_option(struct file *f, int level, int name, const void *val, unsi
 int socket_get_option(struct file *f, int level, int name, void *val, unsigned *len);
 bool file_is_socket(const struct file *f);
 int socket_family(const struct file *f); /* f must be a socket */
+int socket_type(const struct file *f);   /* SOCK_*; f must be a socket */
 
 /* The files of /proc/net (show.c). */
 enum {

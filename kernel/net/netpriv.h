@@ -100,16 +100,29 @@ struct socket {
     struct pbuf *rx_first, *rx_last; /* [n] stream: received buffers, linked by ->next   */
     uint32_t rx_skip;                /* [r] bytes of rx_first that were already read     */
     uint32_t rx_bytes;               /* [n] bytes in the receive queue (I3)              */
-    struct list dgrams;              /* [n] received messages: struct dgram              */
-    uint64_t rx_drops;               /* [n] messages dropped                             */
-    struct list accepted;            /* [n] listener: connections not yet accepted       */
-    struct list accept_link;         /* [n] in the listener's list `accepted`            */
-    unsigned accept_len, backlog;    /* [n] length of `accepted`, and its maximum        */
+    struct list dgrams;   /* [n] received messages: struct dgram; AF_UNIX: struct unix_msg      */
+    uint64_t rx_drops;    /* [n] messages dropped                             */
+    struct list accepted; /* [n] listener: connections not yet accepted       */
+    struct list accept_link;      /* [n] in the listener's list `accepted`            */
+    unsigned accept_len, backlog; /* [n] length of `accepted`, and its maximum        */
     /* [n] the listener whose list `accepted` contains this socket; or NULL */
     struct socket *listener;
-    struct socket *peer;   /* [n] AF_UNIX: the other end, or NULL              */
-    struct vnode *vn;      /* [n] AF_UNIX: the file to which the socket is bound, or NULL */
-    struct sock_addr name; /* [n] AF_UNIX: address of the socket               */
+    struct socket *peer; /* [n] AF_UNIX: the other end, or NULL; see unixpriv.h */
+    /* [n] AF_UNIX datagrams: the sockets that are connected to this one; linked by client_link */
+    struct list clients, client_link;
+    uint32_t rx_msgs;              /* [n] AF_UNIX: messages in `dgrams` */
+    bool wanted;                   /* [n] AF_UNIX: a writer waits for room in the queue */
+    bool passcred;                 /* [n] AF_UNIX: SO_PASSCRED */
+    struct sock_ids ids, peer_ids; /* [n] AF_UNIX: of the listening process; SO_PEERCRED */
+    /* AF_UNIX, files in flight: unixgc.c */
+    struct file *file;          /* [c] the open file; NULL: in a listener's queue */
+    struct list rights;         /* [n] sets of files in the queue, and in those of `accepted` */
+    struct list inflight_link;  /* [n] in the list of sockets that are in flight */
+    unsigned inflight, outside; /* [n] references in queues; those from outside of garbage */
+    struct list gc_link;        /* [n] */
+    uint8_t gc;                 /* [n] */
+    struct vnode *vn;           /* [n] AF_UNIX: the file to which the socket is bound, or NULL */
+    struct sock_addr name;      /* [n] AF_UNIX: address of the socket               */
     bool bound; /* [n] AF_UNIX: bind() was called; false if `name` is the listener's (accepted) */
     uint32_t ifindex;      /* [n] the interface to which the socket is bound; 0: all */
     uint16_t ethertype;    /* [n] AF_PACKET: protocol, network order           */
@@ -174,7 +187,7 @@ int socket_make_udp(int protocol, struct socket **out);
 int socket_make_raw(int protocol, struct socket **out);
 int socket_make_packet(int type, int protocol, struct socket **out);
 int socket_make_unix(int type, int protocol, struct socket **out);
-int unix_pair(int type, struct socket *out[2]);
+int unix_pair(int type, int protocol, struct socket *out[2]);
 /* Lists of all sockets of a kind: under net_lock, for show.c. */
 extern struct list tcp_sockets, udp_sockets, raw_sockets, packet_sockets, unix_sockets;
 

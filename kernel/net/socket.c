@@ -49,6 +49,11 @@ struct socket *socket_new(const struct sock_ops *ops, int family, int type, int 
     list_init(&s->dgrams);
     list_init(&s->accepted);
     list_init(&s->accept_link);
+    list_init(&s->clients);
+    list_init(&s->client_link);
+    list_init(&s->rights);
+    list_init(&s->inflight_link);
+    list_init(&s->gc_link);
     cv_init(&s->rcv);
     cv_init(&s->snd);
     pollhead_init(&s->ph);
@@ -249,6 +254,11 @@ int socket_family(const struct file *f)
     return ((struct socket *)f->data)->family;
 }
 
+int socket_type(const struct file *f)
+{
+    return ((struct socket *)f->data)->type;
+}
+
 /* Creates an open file for s.  After -ENFILE (no memory, or the user's limit is reached) s is closed and freed. */
 static int make_socket_file(struct socket *s, unsigned oflags, struct file **out)
 {
@@ -263,6 +273,7 @@ static int make_socket_file(struct socket *s, unsigned oflags, struct file **out
     }
     s->uid = proc_cred()->euid;
     f->data = s;
+    s->file = f;
     *out = f;
     return 0;
 }
@@ -305,9 +316,7 @@ int socket_pair(int family, int type, int protocol, unsigned oflags, struct file
 
     if (family != AF_UNIX)
         return family == AF_INET ? -EOPNOTSUPP : -EAFNOSUPPORT;
-    if (protocol != 0 && protocol != AF_UNIX)
-        return -EPROTONOSUPPORT;
-    err = unix_pair(type, s);
+    err = unix_pair(type, protocol, s);
     if (err != 0)
         return err;
     err = make_socket_file(s[0], oflags, a);
@@ -411,11 +420,16 @@ long socket_send(struct file *f, struct sock_msg *m)
 long socket_receive(struct file *f, struct sock_msg *m)
 {
     struct socket *s;
-    int err = socket_of(f, &s);
+    long n = socket_of(f, &s);
 
-    if (err != 0)
-        return err;
+    if (n != 0)
+        return n;
     if (m->flags & (MSG_OOB | MSG_ERRQUEUE)) /* urgent data and error queues do not exist here */
         return -EINVAL;
-    return s->ops->receive(s, m, is_nonblocking(f, m->flags));
+    n = s->ops->receive(s, m, is_nonblocking(f, m->flags));
+    if (m->rights != NULL && (n < 0 || !m->takes_rights)) {
+        rights_free(m->rights);
+        m->rights = NULL;
+    }
+    return n;
 }

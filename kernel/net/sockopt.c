@@ -26,6 +26,8 @@ enum {
     SO_KEEPALIVE = 9,
     SO_OOBINLINE = 10,
     SO_PRIORITY = 12,
+    SO_PASSCRED = 16,
+    SO_PEERCRED = 17,
     SO_LINGER = 13,
     SO_REUSEPORT = 15,
     SO_RCVLOWAT = 18,
@@ -111,6 +113,11 @@ static int set_generic_option(struct socket *s, int name, const void *val, unsig
     case SO_SNDBUFFORCE:
     case SO_RCVBUFFORCE:
         return set_buffer_size(s, name, v);
+    case SO_PASSCRED:
+        if (s->family != AF_UNIX)
+            return -ENOPROTOOPT;
+        s->passcred = v != 0;
+        break;
     case SO_PRIORITY:  /* no effect, because there is only one queue */
     case SO_OOBINLINE: /* urgent data is always delivered in line with the rest */
         break;
@@ -177,6 +184,9 @@ static bool get_int_option(struct socket *s, int name, int *v)
     case SO_ACCEPTCONN:
         *v = s->state == SS_LISTENING;
         return true;
+    case SO_PASSCRED:
+        *v = s->passcred;
+        return s->family == AF_UNIX;
     case SO_PROTOCOL:
         *v = s->protocol;
         return true;
@@ -210,6 +220,8 @@ static int get_generic_option(struct socket *s, int name, void *val, unsigned *l
         from = tv, size = sizeof tv;
     else if (name == SO_LINGER)
         from = &l, size = sizeof l;
+    else if (name == SO_PEERCRED && s->family == AF_UNIX)
+        from = &s->peer_ids, size = sizeof s->peer_ids;
     else if (!get_int_option(s, name, &v))
         return -ENOPROTOOPT;
     *len = min_of(*len, size);

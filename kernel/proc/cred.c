@@ -72,6 +72,11 @@ int cred_install(struct cred *n)
     return 0;
 }
 
+int proc_self_pid(void)
+{
+    return curthread->lwp != NULL ? curproc()->pid : 0;
+}
+
 const struct cred *proc_cred(void)
 {
     static const struct cred kernel = {.refs = 1}; /* uid 0 */

@@ -4,8 +4,8 @@
  *
  * THEORY      Each call first copies addresses, options and message headers to the kernel, then does its
  *             work, then copies the results back.  Data moves through a struct uio.  An AF_UNIX path is
- *             looked up here and passed on as a vnode, because kernel/net does not use paths.  Control
- *             messages are not supported: sending one is an error, and none is received.
+ *             looked up here and passed on as a vnode, because kernel/net does not use paths.  Only AF_UNIX
+ *             sockets have control messages (cmsg.c).
  * SEE ALSO    net/net.h, docs/network.md, socket(2) and others of Linux's manual
  */
 #include "net/net.h"
@@ -14,6 +14,7 @@
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "mem/kmem.h"
+#include "sys/cmsg.h"
 #include "sys/path.h"
 #include "sys/sys.h"
 #include "sys/utime.h"
@@ -120,7 +121,10 @@ static long call_with_sockaddr(struct regs *r, int (*fn)(struct file *, const st
     if (err == 0 && socket_family(f) == AF_UNIX) {
         if (create && socket_name(f, false, &old) == 0 && old.len > 2)
             /* the socket is already bound: fail before a second socket file is created */
-            err = -EINVAL;
+            err = a.len == 2 ? 0 : -EINVAL;
+        else if ((create && a.len == 2 && a.family == AF_UNIX) ||
+                 (!create && a.len >= 2 && a.family == AF_UNSPEC))
+            err = 0; /* the kernel chooses a name; a datagram socket loses its peer */
         else
             err = unix_resolve(&a, create);
     }
@@ -356,6 +360,21 @@ static int setup_user_uio(struct uio *uio, struct iovec *one, uint64_t uaddr, ui
     return 0;
 }
 
+/* socket_send(), after the look-up of the path in m->name; only datagram sockets use that name. */
+static long send_to_name(struct file *f, struct sock_msg *m)
+{
+    long n = 0;
+
+    if (m->name.len != 0 && file_is_socket(f) && socket_family(f) == AF_UNIX &&
+        socket_type(f) == SOCK_DGRAM)
+        n = unix_resolve(&m->name, false);
+    if (n == 0)
+        n = socket_send(f, m);
+    if (m->name.vn != NULL)
+        vn_release(m->name.vn);
+    return n;
+}
+
 long sys_sendto(struct regs *r)
 {
     struct iovec one;
@@ -370,7 +389,7 @@ long sys_sendto(struct regs *r)
     if (n == 0 && r->arg[4] != 0)
         n = copy_in_sockaddr(&m.name, r->arg[4], r->arg[5]);
     if (n == 0)
-        n = socket_send(f, &m);
+        n = send_to_name(f, &m);
     file_release(f);
     return n;
 }
@@ -464,7 +483,11 @@ static long send_one_message(struct file *f, uint64_t uaddr, unsigned flags)
 
     if (n != 0)
         return n;
-    n = k.h.controllen != 0 ? -EINVAL : socket_send(f, &k.m);
+    if (k.h.controllen != 0)
+        n = socket_family(f) == AF_UNIX ? cmsg_copy_in(&k.m, k.h.control, k.h.controllen) : -EINVAL;
+    if (n == 0)
+        n = send_to_name(f, &k.m);
+    rights_free(k.m.rights); /* of a message that was not sent */
     release_msghdr(&k);
     return n;
 }
@@ -476,15 +499,17 @@ static long receive_one_message(struct file *f, uint64_t uaddr, unsigned flags)
 
     if (n != 0)
         return n;
+    k.m.takes_rights = true;
     n = socket_receive(f, &k.m);
     release_msghdr(&k);
     if (n < 0)
         return n;
-    if (k.h.name != 0)
+    err = cmsg_copy_out(&k.m, k.h.control, k.h.controllen, (flags & MSG_CMSG_CLOEXEC) != 0,
+                        &k.h.controllen);
+    if (k.h.name != 0 && err == 0)
         err = copy_out(k.h.name, &k.m.name, min_of(k.m.name.len, k.h.namelen));
     k.h.namelen = k.m.name.len;
-    k.h.controllen = 0;
-    k.h.flags = (int32_t)(k.m.flags & MSG_TRUNC);
+    k.h.flags = (int32_t)((k.m.flags & (MSG_TRUNC | MSG_CTRUNC)) | (flags & MSG_CMSG_CLOEXEC));
     if (err == 0)
         err = copy_out(uaddr, &k.h, sizeof k.h);
     return err != 0 ? err : n;

@@ -228,10 +228,12 @@ void cdev_register(struct cdev *d);
 /*
  * All functions are about the calling thread; a kernel thread counts as root without limits.
  * proc_cred - the thread's credentials, valid until the thread changes them.
+ * proc_self_pid - its process id; 0 for a kernel thread.
  * proc_fsize_limit - RLIMIT_FSIZE in bytes.
  * proc_signal_self - send the thread a signal.  Takes the lock of its process's signals.
  */
 const struct cred *proc_cred(void);
+int proc_self_pid(void);
 uint64_t proc_fsize_limit(void);
 void proc_signal_self(int sig);
 

@@ -24,6 +24,7 @@ struct cpu {
 };
 extern struct cpu *cpus[1];
 extern unsigned ncpu;
+#define curthread ((struct thread *)NULL)
 static inline struct cpu *this_cpu(void)
 {
     return cpus[0];

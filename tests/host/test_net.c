@@ -542,6 +542,42 @@ TEST(malformed_frames)
     CHECK_EQ(host_kmem, before);
 }
 
+/* Sends one byte and some of the files over an AF_UNIX socket. */
+static void pass_files(struct file *to, struct file **f, unsigned n, const struct sock_addr *a)
+{
+    struct iovec v = {(uintptr_t)"x", 1};
+    struct uio uio = {.iov = &v, .niov = 1, .resid = 1, .dir = UIO_WRITE};
+    struct sock_msg m = {.uio = &uio, .flags = MSG_NOSIGNAL};
+
+    if (check_below(4) == 0)
+        m.name = *a;
+    if (rights_new(1 + (unsigned)check_below(3), 100, &m.rights) != 0)
+        return;
+    while (m.rights->n < m.rights->size) {
+        struct file *one = f[check_below(n)];
+
+        if (one == NULL)
+            break;
+        file_hold(one);
+        m.rights->file[m.rights->n++] = one;
+    }
+    (void)socket_send(to, &m);
+    rights_free(m.rights);
+}
+
+/* Receives or peeks, with files or without. */
+static void take_files(struct file *from)
+{
+    static uint8_t buf[3000];
+    struct iovec v = {(uintptr_t)buf, check_below(sizeof buf)};
+    struct uio uio = {.iov = &v, .niov = 1, .resid = v.len, .dir = UIO_READ};
+    struct sock_msg m = {
+        .uio = &uio, .flags = check_below(3) ? 0 : MSG_PEEK, .takes_rights = check_below(2)};
+
+    (void)socket_receive(from, &m);
+    rights_free(m.rights);
+}
+
 /* Calls in any order on sockets in any state, over the loopback, with memory short at times. */
 TEST(calls_in_any_order)
 {
@@ -561,8 +597,10 @@ TEST(calls_in_any_order)
 
         host_fail_one_in = i % 3 == 0 ? 10 : 0;
         if (f[k] == NULL) {
-            int type = 1 + (int)check_below(3), family = check_below(6) == 0 ? AF_UNIX : AF_INET;
+            int type = 1 + (int)check_below(3), family = check_below(3) == 0 ? AF_UNIX : AF_INET;
 
+            if (family == AF_UNIX && type == SOCK_RAW)
+                type = SOCK_SEQPACKET;
             if (socket_file(family, type, type == SOCK_RAW ? 1 + (int)check_below(40) : 0,
                             O_NONBLOCK, &f[k]) != 0)
                 f[k] = NULL;
@@ -598,6 +636,12 @@ TEST(calls_in_any_order)
             }
             break;
         case 5:
+            if (((struct socket *)f[k]->data)->family == AF_UNIX) {
+                pass_files(f[k], f, N, &a);
+                break;
+            }
+            (void)transmit(f[k], buf, check_below(sizeof buf), NULL);
+            break;
         case 6:
             (void)transmit(f[k], buf, check_below(sizeof buf), NULL);
             break;
@@ -605,6 +649,8 @@ TEST(calls_in_any_order)
             (void)transmit(f[k], buf, check_below(3000), &a);
             break;
         case 8:
+            take_files(f[k]);
+            break;
         case 9:
             (void)receive(f[k], buf, check_below(sizeof buf));
             break;
@@ -631,6 +677,8 @@ TEST(calls_in_any_order)
     for (unsigned k = 0; k < N; k++)
         if (f[k] != NULL)
             file_release(f[k]);
+    CHECK_EQ(socket_file(AF_UNIX, SOCK_DGRAM, 0, 0, &f[0]), 0);
+    file_release(f[0]); /* finds the garbage that the closes above have made */
     host_advance(DAYS);
     CHECK_EQ(net_bytes_used, at_rest);
     CHECK_EQ(host_kmem, before);

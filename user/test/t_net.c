@@ -558,7 +558,7 @@ static void gather(void)
     EXPECT(memcmp(y, "abcdefgh", 8) == 0);
 }
 
-/* Control messages that cannot be sent are refused, and there is no queue of errors to read. */
+/* Control messages of a TCP socket are refused, and there is no queue of errors to read. */
 static void control_messages(void)
 {
     struct iovec iov = {"x", 1};
@@ -573,18 +573,13 @@ static void control_messages(void)
     char got;
     int fd[2], udp = socket(AF_INET, SOCK_DGRAM, 0);
 
-    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
+    connection(fd);
     if (!on_homeroom())
-        SKIP("they work here");
+        c.h.cmsg_type = 99; /* Linux drops the files and sends the byte */
     EXPECT_ERR(sendmsg(fd[0], &m, 0), EINVAL);
-    EXPECT_ERR(recv(fd[1], &got, 1, 0), EAGAIN);
-    EXPECT_ERR(recv(udp, &got, 1, MSG_ERRQUEUE | MSG_DONTWAIT), EINVAL);
-    m.msg_controllen = 0;
-    EXPECT_EQ(sendmsg(fd[0], &m, 0), 1);
-    m.msg_controllen = sizeof c;
-    iov.iov_base = &got;
-    EXPECT_EQ(recvmsg(fd[1], &m, 0), 1);
-    EXPECT_EQ(m.msg_controllen, 0);
+    EXPECT_ERR(recv(fd[1], &got, 1, MSG_DONTWAIT), EAGAIN);
+    if (on_homeroom())
+        EXPECT_ERR(recv(udp, &got, 1, MSG_ERRQUEUE | MSG_DONTWAIT), EINVAL);
 }
 
 static void unix_streams(void)

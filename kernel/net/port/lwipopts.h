@@ -51,7 +51,6 @@
 #define IP_REASSEMBLY                 1
 #define IP_REASS_MAX_PBUFS            64
 #define IP_FRAG                       1
-#define LWIP_SUPPORT_CUSTOM_PBUF      1 /* kernel/net/unix.c uses custom pbufs */
 #define IP_FORWARD                    0
 #define IP_DEFAULT_TTL                64
 #define IP_SOF_BROADCAST              1
