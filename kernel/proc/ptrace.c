@@ -627,21 +627,28 @@ int ptrace_access(int tid, uint64_t addr, void *buf, size_t n, bool write)
     struct ptrace *pt;
     struct proc *p;
     struct as *as;
-    bool allowed;
+    bool allowed = false;
     long done = 0;
     int err = ptrace_lock(tid, true, &pt);
 
     if (err != 0)
         return err;
     p = pt->proc;
-    allowed = p->dumpable || cred_superuser(curcred());
     proc_hold(p);
     ptrace_unlock(pt);
-    as = allowed ? proc_as_hold(p) : NULL;
-    if (as != NULL) {
-        done = as_access_remote(as, addr, buf, n, write ? ACCESS_FORCE : ACCESS_READ);
-        as_release(as);
+    as = proc_as_hold(p);
+    /* Check again: an exec by another LWP ends this tracee before the process has the memory of another program. */
+    err = ptrace_lock(tid, true, &pt);
+    if (err == 0) {
+        allowed = as != NULL && pt->proc == p && (p->dumpable || cred_superuser(curcred()));
+        ptrace_unlock(pt);
     }
+    if (allowed)
+        done = as_access_remote(as, addr, buf, n, write ? ACCESS_FORCE : ACCESS_READ);
+    if (as != NULL)
+        as_release(as);
     proc_release(p);
+    if (err != 0)
+        return err;
     return done == (long)n ? 0 : -EIO;
 }
