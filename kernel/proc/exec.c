@@ -310,11 +310,8 @@ static void commit_exec(struct exec *x, struct proc *p, struct lwp *l, struct re
     ptimer_delete_all();
     lwp_leave_memory(l);
     l->clear_tid = l->robust_list = 0;
-    if (!x->readable || x->cred != NULL)
-        p->dumpable =
-            false; /* until the new credentials are set, after the new memory: others must not see it */
     mutex_enter(&p->mutex);
-    if (x->cred != NULL)
+    if (!x->readable || x->cred != NULL)
         p->dumpable = false; /* the old credentials must not let others inspect the new memory */
     old_as = p->as;
     p->as = x->as;
