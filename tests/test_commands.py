@@ -6,6 +6,7 @@ test_commands_boot.py tests the answers of the real kernel.
 """
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -536,6 +537,15 @@ TRACE = r"""77 1 2 7fff0 80000 0 0 0 0 3 1500 "/etc/passwd"
 78 1 39 0 0 0 0 0 0 78 100
 77 1 231 0 0 0 0 0 0 - 0
 """
+
+
+def test_truss_names_all_calls():
+    """Each system call that exists has a name and the kinds of its arguments in truss."""
+    table = (ROOT / "kernel/sys/syscalls.tbl.h").read_text().partition("#define SYSCALLS_ABSENT")[0]
+    exist = set(re.findall(r"X\(\d+, (\w+)\)", table))
+    named = set(re.findall(r'(?:CALL\(|\] = \{")(\w+)"?, "', (ROOT / "user/cmd/truss.c").read_text()))
+    assert len(exist) > 250
+    assert exist <= named, sorted(exist - named)
 
 
 def test_truss(fake, tmp_path):
