@@ -106,7 +106,8 @@ static long signalfd_read(struct file *f, struct uio *uio, loff_t off)
             break;
         fill_signalfd_siginfo(&out, &info);
         if (uio_move(&out, sizeof out, uio) != 0) {
-            (void)sig_send_proc(curproc(), sig, &info); /* a failed read loses no signal */
+            (void)sig_send_proc(curproc(), sig,
+                                &info); /* lost only if too many signals are pending */
             return done > 0 ? done : -EFAULT;
         }
         done += (long)sizeof out;
