@@ -52,7 +52,6 @@ void object_init_vnode(struct vm_object *o, const struct pager_ops *ops, void *v
 {
     *o = (struct vm_object){.kind = OBJ_VNODE, .ops = ops, .owner = vnode, .shared = true};
     spin_init(&o->lock, RANK_VM_OBJ);
-    list_init(&o->segs);
     list_init(&o->advised);
     list_init(&o->family_link);
 }
@@ -122,7 +121,7 @@ void object_release(struct vm_object *o)
 
     if (o->kind != OBJ_ANON || atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) != 1)
         return;
-    ASSERT(list_empty(&o->segs), "vm: a mapped object has references");
+    ASSERT(itree_empty(&o->segs), "vm: a mapped object has references");
     if (o->sysv) {
         mutex_enter(&sysv_lock);
         list_remove(&o->family_link);

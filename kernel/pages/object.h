@@ -23,13 +23,14 @@
  *                 == the number of objects that name it
  *             I3  a page has at least one reference for each object that names it
  * LOCKING     [c] constant  [a] atomic
- *             [o] obj->lock (RANK_VM_OBJ) guards the tree and the list of segments; family->lock
+ *             [o] obj->lock (RANK_VM_OBJ) guards the tree of pages and the tree of segments; family->lock
  *             (RANK_VM_FAMILY) guards the family's list and is taken first.
  */
 #ifndef PAGES_OBJECT_H
 #define PAGES_OBJECT_H
 
 #include "disp/sync.h"
+#include "lib/itree.h"
 #include "lib/list.h"
 #include "lib/spinlock.h"
 #include "mem/page.h"
@@ -107,7 +108,7 @@ struct vm_object {
     struct range_policy *policies; /* [o] the policies with nodes of these ranges (rangepolicy.h) */
     /* [a] a fault at or beyond this index is SIGBUS; ANON: promised pages */
     _Atomic uint64_t size_pages;
-    struct list segs; /* [o] segments that map the object (not for private ANON)      */
+    struct itree segs; /* [o] segments that map the object, by page (not for private ANON) */
     /* [a] threads between emptying entries of these segments and the TLB flush (as.h I8) */
     _Atomic uint32_t zaps;
     struct anon_family *family; /* [c] private ANON: the fork family of the object              */

@@ -426,20 +426,30 @@ static enum page_verdict judge_page(const struct round *r, const struct page_see
     return verdict;
 }
 
+enum { FEW_SPACES = 16 };
+
 /*
- * Whether few (at most 16) segments or private objects can map the page.  If so, the mappings of
- * its whole cluster can be searched quickly.  That matters because interrupts are off during the
- * search.
+ * Whether few segments or private objects can map the page.  If so, the mappings of its whole cluster can be
+ * searched quickly.  That matters because interrupts are off during the search.
  */
 static bool is_in_few_spaces(const struct scan_page *sp)
 {
-    const struct list *all = sp->own.family != NULL ? &sp->own.family->objs : &sp->own.obj->segs,
-                      *l = all->next;
+    uint64_t index = sp->pg->index;
+    unsigned n = 0;
 
-    for (unsigned n = 0; l != all; l = l->next)
-        if (++n > 16)
-            return false;
-    return true;
+    if (sp->own.family != NULL) {
+        const struct list *all = &sp->own.family->objs, *l = all->next;
+
+        for (; l != all && n <= FEW_SPACES; l = l->next)
+            n++;
+    } else {
+        struct itree *all = &sp->own.obj->segs;
+        struct itree_node *s = itree_next(all, NULL, index, index);
+
+        for (; s != NULL && n <= FEW_SPACES; s = itree_next(all, s, index, index))
+            n++;
+    }
+    return n <= FEW_SPACES;
 }
 
 /*

@@ -323,7 +323,7 @@ static void begin_writeback(struct vm_object *o, struct run *r)
 {
     uint64_t first = r->page[0]->index;
 
-    if (!list_empty(&o->segs))
+    if (!itree_empty(&o->segs))
         rmap_protect_shared(o, first, first + r->n - 1, &r->tlb);
     for (unsigned i = 0; i < r->n; i++) {
         struct page *pg = r->page[i];

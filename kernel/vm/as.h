@@ -55,9 +55,10 @@ struct seg {
     uint64_t size;
     /* [c] the file or shared memory that the segment maps; NULL: anonymous memory */
     struct vm_object *obj;
-    uint64_t obj_first;   /* [r] page of obj that is mapped at n.start */
-    struct list obj_link; /* on obj->segs, under obj->lock */
-    struct vnode *vn;     /* [c] a reference is held; NULL for anonymous memory */
+    uint64_t obj_first; /* [r] page of obj that is mapped at n.start */
+    struct itree_node
+        obj_link;     /* on obj->segs, the pages of obj that are mapped; under obj->lock */
+    struct vnode *vn; /* [c] a reference is held; NULL for anonymous memory */
     /* [c] account of the user that is charged for this struct; NULL: none (SEG_COUNT_FREE) */
     struct usermem *payer;
     struct around around; /* history of reads from swap around faulting pages */
@@ -147,12 +148,12 @@ static inline struct as *as_of_anon(struct vm_object *anon)
 /* seg.c: segments and their borders.  Callers hold as->lock for writing, except for seg_create and seg_free. */
 /* seg_create - make a segment of `as` over [start, end), not yet in the tree; NULL: no memory, or over a limit. */
 struct seg *seg_create(struct as *as, uint64_t start, uint64_t end);
-/* seg_insert - add `s` to the tree, its object's list and the counts; takes references of obj and vn. */
+/* seg_insert - add `s` to the tree, its object's tree and the counts; takes references of obj and vn. */
 void seg_insert(struct seg *s);
-/* seg_delete - remove `s` from the tree, its object's list and the counts; as_unlock() frees it. */
+/* seg_delete - remove `s` from the tree, its object's tree and the counts; as_unlock() frees it. */
 void seg_delete(struct seg *s);
 /*
- * seg_unlink_object - remove `s` from its object's list.  If it was the last segment that maps a file, the
+ * seg_unlink_object - remove `s` from its object's tree.  If it was the last segment that maps a file, the
  * clean pages of its range go to the cache list.  The caller has already removed the translations of `s`.
  */
 void seg_unlink_object(struct seg *s);

@@ -4,13 +4,13 @@
  *
  * THEORY      Page tables lead from an address to a page.  To move a page, to write it to swap or to truncate
  *             a file, the kernel needs the opposite: all page-table entries that map a page (reverse
- *             mapping).  A page of a file or shared object can be mapped by each segment on the object's
- *             list.  Its address there follows from its index.
+ *             mapping).  A page of a file or shared object is mapped by segments in the object's tree; the
+ *             tree finds those that contain the page.  Its address there follows from its index.
  *             A private page can be mapped by each address space whose private object names it.  These
  *             objects are on the family's list, and the address is index * 4 KiB.
  *             So nothing has to be stored per page or per mapping.
  * LOCKING     The family is locked before the object.  While an object's lock is held, no segment leaves the
- *             object's list and no page leaves its tree.  So the page tables for them cannot be freed (pt.h).
+ *             object's tree and no page leaves its tree.  So the page tables for them cannot be freed (pt.h).
  * SEE ALSO    docs/memory.md
  */
 #include "vm/rmap.h"
@@ -43,6 +43,12 @@ static bool is_locked_at(struct as *as, uint64_t addr, const struct page *pg)
     return (e & PTE_LOCKED) != 0 && pte_page(e) == pg;
 }
 
+/* The address of page `index` of the object in a segment that contains the page. */
+static uint64_t addr_of_index(const struct seg *s, uint64_t index)
+{
+    return s->n.start + ((index - s->obj_first) << PAGE_SHIFT);
+}
+
 /* rmap_unmap() for a page of a file or shared object. */
 static unsigned unmap_shared_page(struct vm_object *o, struct page *pg, struct tlb_batch *b)
 {
@@ -52,19 +58,16 @@ static unsigned unmap_shared_page(struct vm_object *o, struct page *pg, struct t
 
     if (atomic_load(&pg->mapcount) == 0 && atomic_load(&o->zaps) == 0)
         return 0;
-    LIST_FOREACH (s, &o->segs, obj_link) {
-        uint64_t pages = (s->n.end - s->n.start) >> PAGE_SHIFT;
-
+    ITREE_FOREACH (s, &o->segs, obj_link, index, index) {
         walked++;
-        if (index >= s->obj_first && index - s->obj_first < pages)
-            unmap_page_at(s->as, s->n.start + ((index - s->obj_first) << PAGE_SHIFT), pg, b);
+        unmap_page_at(s->as, addr_of_index(s, index), pg, b);
     }
     /*
      * Another thread may have emptied an entry and not adjusted mapcount yet (pt_zap()): wait for
      * that thread.
      */
     for (unsigned i = 0; unlikely(atomic_load(&pg->mapcount) != 0); i++) {
-        ASSERT(i < COUNTS_SOON, "rmap: a segment is on its object's list");
+        ASSERT(i < COUNTS_SOON, "rmap: a segment is in its object's tree");
         cpu_pause();
     }
     return walked;
@@ -77,13 +80,9 @@ bool rmap_locked_shared(struct vm_object *o, struct page *pg)
 
     if (atomic_load_explicit(&pg->mapcount, memory_order_relaxed) == 0)
         return false;
-    LIST_FOREACH (s, &o->segs, obj_link) {
-        uint64_t pages = (s->n.end - s->n.start) >> PAGE_SHIFT;
-
-        if (s->locked && index >= s->obj_first && index - s->obj_first < pages &&
-            is_locked_at(s->as, s->n.start + ((index - s->obj_first) << PAGE_SHIFT), pg))
+    ITREE_FOREACH (s, &o->segs, obj_link, index, index)
+        if (s->locked && is_locked_at(s->as, addr_of_index(s, index), pg))
             return true;
-    }
     return false;
 }
 
@@ -105,14 +104,11 @@ void rmap_protect_shared(struct vm_object *o, uint64_t first, uint64_t last, str
 {
     struct seg *s;
 
-    LIST_FOREACH (s, &o->segs, obj_link) {
-        uint64_t end = s->obj_first + ((s->n.end - s->n.start) >> PAGE_SHIFT);
-        uint64_t from = max_of(first, s->obj_first), to = min_of(last + 1, end);
-
-        if (!seg_shared(s) || (s->max_prot & PROT_WRITE) == 0 || from >= to)
+    ITREE_FOREACH (s, &o->segs, obj_link, first, last) {
+        if (!seg_shared(s) || (s->max_prot & PROT_WRITE) == 0)
             continue;
-        write_protect_range(s->as, s->n.start + ((from - s->obj_first) << PAGE_SHIFT),
-                            s->n.start + ((to - s->obj_first) << PAGE_SHIFT));
+        write_protect_range(s->as, addr_of_index(s, max_of(first, s->obj_first)),
+                            addr_of_index(s, min_of(last, s->obj_link.last) + 1));
         tlb_batch_add(b, s->as);
     }
 }
@@ -181,15 +177,10 @@ static bool is_shared_page_referenced(struct vm_object *o, struct page *pg, bool
 
     if (atomic_load_explicit(&pg->mapcount, memory_order_relaxed) == 0)
         return false;
-    LIST_FOREACH (s, &o->segs, obj_link) {
-        uint64_t pages = (s->n.end - s->n.start) >> PAGE_SHIFT;
-
-        if (index >= s->obj_first && index - s->obj_first < pages)
-            yes |= test_referenced_at(s->as, s->n.start + ((index - s->obj_first) << PAGE_SHIFT),
-                                      pg, clear, b) &&
-                   (s->advice != READ_SEQUENTIAL ||
-                    s->locked); /* a sequential reader does not need the page again */
-    }
+    ITREE_FOREACH (s, &o->segs, obj_link, index, index)
+        yes |= test_referenced_at(s->as, addr_of_index(s, index), pg, clear, b) &&
+               (s->advice != READ_SEQUENTIAL ||
+                s->locked); /* a sequential reader does not need the page again */
     return yes;
 }
 

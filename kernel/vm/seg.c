@@ -8,11 +8,11 @@
  *             Neighbours that differ only in their range are joined again.  Otherwise a program that changes
  *             protection page by page would finally have one segment per page.
  * INVARIANTS  I1  virt_pages and the other counts of struct as are the sums over the segments
- *             I2  a segment with an object is on the object's list exactly while it is in the tree
+ *             I2  a segment with an object is in the object's tree `segs` exactly while it is in the space's tree
  *             I3  while an object's lock is held, each mapping of one of its pages lies in exactly one
- *                 segment on its list.  So this lock is held during a whole split or join
- * LOCKING     as->lock is held for writing.  obj->lock guards the object's list, and the ranges of the segments
- *             on that list, because rmap.c reads them.
+ *                 segment in the object's tree.  So this lock is held during a whole split or join
+ * LOCKING     as->lock is held for writing.  obj->lock guards the object's tree, and the ranges of the segments
+ *             in that tree, because rmap.c reads them.
  * SEE ALSO    vm/segtree.h, docs/memory.md
  */
 #include "vm/as.h"
@@ -52,12 +52,20 @@ static void account_segment(struct seg *s, int64_t sign)
     }
 }
 
+/* Adds a segment to the segments of its object, which the caller has locked. */
+static void link_backing_object_locked(struct seg *s)
+{
+    s->obj_link.first = s->obj_first;
+    s->obj_link.last = seg_index(s, s->n.end) - 1;
+    itree_insert(&s->obj->segs, &s->obj_link);
+}
+
 static void link_backing_object(struct seg *s)
 {
     if (s->obj == NULL)
         return;
     spin_lock(&s->obj->lock);
-    list_push_back(&s->obj->segs, &s->obj_link);
+    link_backing_object_locked(s);
     spin_unlock(&s->obj->lock);
 }
 
@@ -74,12 +82,11 @@ void seg_unlink_object(struct seg *s)
     bool last;
 
     spin_lock(&o->lock);
-    list_remove(&s->obj_link);
-    last = list_empty(&o->segs);
+    itree_remove(&o->segs, &s->obj_link);
+    last = itree_empty(&o->segs);
     spin_unlock(&o->lock);
     if (last && o->io != NULL)
-        pcache_unmapped(o, s->obj_first,
-                        s->obj_first + ((s->n.end - s->n.start) >> PAGE_SHIFT) - 1);
+        pcache_unmapped(o, s->obj_link.first, s->obj_link.last);
 }
 
 /* Can stores to the segment change a file?  If so, the segment counts as a writer of the file. */
@@ -195,6 +202,8 @@ static void set_segment_range(struct seg *s, uint64_t start, uint64_t end)
     ASSERT(start < end && end <= USER_TOP, "as.h I6");
     account_segment(s, -1);
     segtree_resize(&s->as->segs, &s->n, start, end);
+    if (s->obj != NULL)
+        itree_set_last(&s->obj->segs, &s->obj_link, seg_index(s, end) - 1);
     account_segment(s, 1);
 }
 
@@ -244,7 +253,7 @@ struct seg *seg_split(struct seg *s, uint64_t addr)
     set_segment_range(s, s->n.start, addr);
     segtree_insert(&s->as->segs, &upper->n);
     if (s->obj != NULL)
-        list_push_back(&s->obj->segs, &upper->obj_link);
+        link_backing_object_locked(upper);
     unlock_backing_object(s);
     account_segment(upper, 1);
     if ((upper->flags & MAP_GROWSDOWN) != 0) /* no guard gap: the lower part is directly below */
@@ -282,7 +291,7 @@ static void absorb_segment(struct seg *low, struct seg *high)
     low->size = max_of(low->size, high->size);
     lock_backing_object(low); /* held during the whole join (I3) */
     if (high->obj != NULL)
-        list_remove(&high->obj_link);
+        itree_remove(&high->obj->segs, &high->obj_link);
     segtree_remove(&high->as->segs, &high->n);
     set_segment_range(low, low->n.start, end);
     unlock_backing_object(low);
@@ -319,8 +328,8 @@ int seg_set_policy(struct seg *s, uint64_t start, uint64_t end, unsigned policy)
 }
 
 /*
- * Copies a segment to the space `arg` for segtree_clone().  The copy is not locked in memory, and not yet on an
- * object's list.
+ * Copies a segment to the space `arg` for segtree_clone().  The copy is not locked in memory, and not yet in an
+ * object's tree.
  */
 static struct seg_node *clone_segment(void *arg, struct seg_node *n)
 {
@@ -330,7 +339,6 @@ static struct seg_node *clone_segment(void *arg, struct seg_node *n)
         return NULL;
     copy->as = arg;
     copy->locked = false;
-    list_init(&copy->obj_link);
     hold_backing(copy);
     return &copy->n;
 }

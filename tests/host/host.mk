@@ -35,7 +35,7 @@ HOST_mempolicy := $(TOPO_SRCS) kernel/lgrp/mempolicy.c tests/host/mktopo.c
 HOST_place  := $(TOPO_SRCS) kernel/lgrp/place.c tests/host/mktopo.c
 HOST_as     := $(filter-out $(addprefix kernel/vm/,check.c cold.c),$(wildcard kernel/vm/*.c)) \
                $(filter-out $(addprefix kernel/pages/,stubs.c deferred_release.c filecache.c pageout.c scan.c swap.c swap_area.c pgstats.c victims.c),$(wildcard kernel/pages/*.c)) \
-               kernel/lib/crng.c kernel/mem/usermem.c kernel/mem/stubs.c kernel/pages/stubs.c kernel/vfs/stubs.c kernel/lgrp/place.c kernel/lgrp/mempolicy.c $(TOPO_SRCS) \
+               $(addprefix kernel/lib/,crng.c itree.c) kernel/mem/usermem.c kernel/mem/stubs.c kernel/pages/stubs.c kernel/vfs/stubs.c kernel/lgrp/place.c kernel/lgrp/mempolicy.c $(TOPO_SRCS) \
                tests/host/machine.c
 HOST_buddy  := $(addprefix kernel/mem/,page.c buddy.c magazine.c count.c page_boot.c color.c kmem.c stubs.c) tests/host/machine.c
 HOST_advice := kernel/pages/advice.c tests/host/machine.c
@@ -53,6 +53,7 @@ HOST_sched  := kernel/blk/iosched.c
 HOST_mbr    := kernel/blk/mbr.c
 HOST_radix  := kernel/pages/radix.c
 HOST_segtree := kernel/vm/segtree.c
+HOST_itree  := kernel/lib/itree.c
 HOST_topology := $(TOPO_SRCS)
 HOST_choose := $(TOPO_SRCS) kernel/disp/choose.c tests/host/mktopo.c
 DISP_SRCS   := $(TOPO_SRCS) $(addprefix kernel/disp/,choose.c runq.c class.c ts_dptbl.c balance.c preempt.c) \

@@ -1042,6 +1042,41 @@ TEST(a_frame_has_all_its_sharers_before_one_can_store_into_it)
     as_release(as);
 }
 
+/* Each page of an object is mapped by another segment: only this one is looked at. */
+TEST(a_page_leads_to_its_own_mappings)
+{
+    enum { MANY = 64 };
+    struct vm_object *o;
+    struct tlb_batch b;
+    uint64_t word;
+    struct as *as;
+
+    boot();
+    o = object_create_anon(MANY, false);
+    as = as_create();
+    for (uint64_t i = 0; i < MANY; i++) { /* not in order, so that no two are joined */
+        uint64_t addr = 0x100000 + (MANY - i) * PAGE_SIZE;
+
+        CHECK_EQ(as_map(as, &addr, PAGE_SIZE, 3, MAP_SHARED | MAP_FIXED, o, i * PAGE_SIZE, NULL, 0),
+                 0);
+        CHECK_EQ(access_word(as, addr, FAULT_READ, &word), 0);
+    }
+    CHECK_EQ(as->segs.count, MANY);
+    tlb_batch_init(&b);
+    for (uint64_t i = 0; i < MANY; i++) {
+        struct page *pg = radix_lookup(&o->tree, i);
+
+        CHECK_EQ(atomic_load(&pg->mapcount), 1);
+        spin_lock(&o->lock);
+        CHECK_EQ(rmap_unmap(page_owner_of(o), pg, &b), 1);
+        spin_unlock(&o->lock);
+        CHECK_EQ(atomic_load(&pg->mapcount), 0);
+    }
+    tlb_batch_flush(&b);
+    as_release(as);
+    object_release(o);
+}
+
 TEST(huge_pages)
 {
     uint64_t addr = 0, word = 77, frames;

@@ -312,7 +312,7 @@ static const struct pager_ops pager = {
 static const struct vnodeops ops = {.trim = trim};
 static struct vfs vfs;
 
-static struct list mapped; /* in the place of a segment: the file counts as mapped */
+static struct itree_node mapped; /* in the place of a segment: the file counts as mapped */
 
 static void start(void)
 {
@@ -323,7 +323,7 @@ static void start(void)
     rw_init(&vn.lock, SLEEP_FILE);
     object_init_vnode(&vn.obj, &pager, &vn);
     object_io_init(&vn.obj, &io, NULL);
-    list_push_back(&vn.obj.segs, &mapped);
+    vn.obj.segs.root = &mapped;
     memset(model, 0, sizeof model);
     memset(block, 0, sizeof block);
     nblocks = errors = error_every = 0;
