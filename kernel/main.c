@@ -401,10 +401,10 @@ static void cpu_make(unsigned id, uint32_t apic)
     cpus[id] = c;
 }
 
-/* Waits until all CPUs run kernel code.  Panics after five seconds. */
+/* Waits until all CPUs run kernel code.  Panics after ten seconds, the time that Linux waits for a CPU. */
 static void wait_for_cpus(void)
 {
-    uint64_t give_up = clock_mono_ns() + 5000000000ull;
+    uint64_t give_up = clock_mono_ns() + 10000000000ull;
 
     for (unsigned i = 1; i < ncpu; i++)
         while (!cpus[i]->arch->started) {
