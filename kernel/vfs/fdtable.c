@@ -27,7 +27,8 @@
 
 struct fdtable {
     _Atomic uint32_t refs;
-    bool shared; /* the process of the table has had several threads; never cleared */
+    bool shared;         /* the process of the table has had several threads; never cleared */
+    _Atomic bool locked; /* the table has had fcntl locks (filelock.c); never cleared */
     struct spinlock lock;
     uint32_t size; /* slots, a multiple of 64 */
     uint32_t hint; /* index of the first word of `open` that can have a clear bit (I2) */
@@ -128,12 +129,24 @@ struct fdtable *fdtable_copy(struct fdtable *t)
     return n;
 }
 
+void fdtable_set_locked(struct fdtable *t)
+{
+    atomic_store_explicit(&t->locked, true, memory_order_relaxed);
+}
+
+/* A descriptor of `f` has been closed: removes the table's locks of the file, which others may have by the thousand. */
+static void remove_locks(struct fdtable *t, struct file *f)
+{
+    if (unlikely(atomic_load_explicit(&t->locked, memory_order_relaxed)) && f->vn != NULL)
+        filelocks_drop(f, t);
+}
+
 void fdtable_release(struct fdtable *t)
 {
     if (atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1)
         return;
     for (int fd = -1; (fd = fd_next(t, fd + 1)) >= 0;) {
-        filelocks_closed(t->files[fd], t);
+        remove_locks(t, t->files[fd]);
         file_release(t->files[fd]);
     }
     if (t->files != t->files0)
@@ -240,7 +253,7 @@ int fd_install_at(struct fdtable *t, struct file *f, int fd, unsigned fdflags)
     assign_bit(t->cloexec, (unsigned)fd, fdflags & FD_CLOEXEC);
     spin_unlock(&t->lock);
     if (old != NULL) {
-        filelocks_closed(old, t);
+        remove_locks(t, old);
         file_release(old);
     }
     return fd;
@@ -260,7 +273,7 @@ int fd_close(struct fdtable *t, int fd)
     spin_unlock(&t->lock);
     if (f == NULL)
         return -EBADF;
-    filelocks_closed(f, t);
+    remove_locks(t, f);
     file_release(f);
     return 0;
 }
@@ -274,7 +287,7 @@ int fd_check_lock(struct fdtable *t, int fd, struct file *f)
     spin_unlock(&t->lock);
     if (same)
         return 0; /* a later close of fd will find and remove the lock */
-    filelocks_closed(f, t);
+    remove_locks(t, f);
     return -EBADF;
 }
 

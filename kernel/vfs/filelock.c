@@ -4,7 +4,7 @@
  *
  * THEORY      Programs that share a file use record locks to agree which of them may change it.  The locks
  *             are advisory: they do not stop reads and writes, only other locks.
- *             Each vnode has a list of locks.  A lock set by fcntl belongs to a descriptor table (a process),
+ *             Each vnode has a tree of locks, by the bytes that they cover (lib/itree.h).  A lock set by fcntl belongs to a descriptor table (a process),
  *             and is removed when the process closes any descriptor of the file.  A lock set by flock belongs
  *             to an open file, and is removed when that file is closed.  The two kinds never
  *             conflict with each other, as on Linux.
@@ -19,9 +19,8 @@
  *             Each lock is charged to the user that sets it (mem/usermem.h).  The call fails with ENOLCK if
  *             the user's memory limit is reached.
  * INVARIANTS  I1  locks of one kind and owner on one vnode do not overlap
- *             I2  a vnode's list is in order of `start`
- *             I3  w->blocker is NULL, or owns a lock that conflicts with the lock for which w waits
- * LOCKING     A vnode's list is guarded by the mutex of a bucket, which is found by hashing the vnode's
+ *             I2  w->blocker is NULL, or owns a lock that conflicts with the lock for which w waits
+ * LOCKING     A vnode's tree is guarded by the mutex of a bucket, which is found by hashing the vnode's
  *             address.  A thread that waits for a lock sleeps on the bucket's cv.  waits_mutex, which comes
  *             after the bucket's mutex, guards the list of all waiting owners.
  * SEE ALSO    tests/host/test_fs.c, user/test/t_file.c
@@ -37,10 +36,9 @@
 enum { BUCKET_BITS = 6, NBUCKETS = 1 << BUCKET_BITS, CHAIN_MAX = 32 };
 
 struct filelock {
-    struct filelock *next;
-    const void *owner; /* struct fdtable, or struct file for flock */
+    struct itree_node n; /* the first and the last byte; both are at most RANGE_END */
+    const void *owner;   /* struct fdtable, or struct file for flock */
     struct usermem *payer;
-    loff_t start, end;
     int type, pid;
     bool flock;
 };
@@ -55,7 +53,7 @@ struct lock_bucket {
 struct lock_wait {
     struct list link;
     const struct vnode *vn;
-    const void *owner, *blocker; /* I3 */
+    const void *owner, *blocker; /* I2 */
 };
 
 static struct lock_bucket buckets[NBUCKETS];
@@ -67,6 +65,11 @@ static struct lock_bucket *bucket_of_vnode(const struct vnode *vn)
     return &buckets[((uintptr_t)vn * 0x9e3779b97f4a7c15ull) >> (64 - BUCKET_BITS)];
 }
 
+static inline struct itree_node range_of(loff_t start, loff_t end)
+{
+    return (struct itree_node){.first = (uint64_t)start, .last = (uint64_t)end};
+}
+
 static inline bool has_same_owner(const struct filelock *a, const struct filelock *b)
 {
     return a->owner == b->owner && a->flock == b->flock;
@@ -75,14 +78,16 @@ static inline bool has_same_owner(const struct filelock *a, const struct fileloc
 /* The first lock of another owner that conflicts with `want`, or NULL. */
 static struct filelock *find_conflicting_lock(struct vnode *vn, const struct filelock *want)
 {
-    for (struct filelock *l = vn->locks; l != NULL && l->start <= want->end; l = l->next)
-        if (l->flock == want->flock && l->owner != want->owner && want->start <= l->end &&
+    struct filelock *l;
+
+    ITREE_FOREACH (l, &vn->locks, n, want->n.first, want->n.last)
+        if (l->flock == want->flock && l->owner != want->owner &&
             (l->type == F_WRLCK || want->type == F_WRLCK))
             return l;
     return NULL;
 }
 
-/* ---- the list of a vnode; its bucket's mutex is held ------------------------------------------ */
+/* ---- the tree of a vnode; its bucket's mutex is held ------------------------------------------ */
 
 /* A new lock; the caller has charged its size to `payer`.  NULL: no memory, and the charge has been undone. */
 static struct filelock *filelock_new(struct usermem *payer)
@@ -103,91 +108,83 @@ static void filelock_free(struct filelock *l)
     kmem_free(l);
 }
 
-/* Inserts `l` into the list, in order of `start` (I2). */
-static void filelock_insert(struct vnode *vn, struct filelock *l)
+static void filelock_remove(struct vnode *vn, struct filelock *l)
 {
-    struct filelock *prev = NULL, *at;
-
-    for (at = vn->locks; at != NULL && at->start < l->start; at = at->next)
-        prev = at;
-    l->next = at;
-    if (prev == NULL)
-        vn->locks = l;
-    else
-        prev->next = l;
-}
-
-/* Removes `l` from the list and frees it.  `prev` is the lock before `l`, or NULL. */
-static void filelock_remove(struct vnode *vn, struct filelock *prev, struct filelock *l)
-{
-    if (prev == NULL)
-        vn->locks = l->next;
-    else
-        prev->next = l->next;
+    itree_remove(&vn->locks, &l->n);
     filelock_free(l);
 }
 
+/* The first lock of w's owner after `l` (NULL: from the start) that overlaps first .. last, or NULL. */
+static struct filelock *next_of_owner(struct vnode *vn, const struct filelock *l,
+                                      const struct filelock *w, uint64_t first, uint64_t last)
+{
+    struct itree_node *n = l != NULL ? (struct itree_node *)&l->n : NULL;
+
+    while ((n = itree_next(&vn->locks, n, first, last)) != NULL) {
+        struct filelock *next = container_of(n, struct filelock, n);
+
+        if (has_same_owner(next, w))
+            return next;
+    }
+    return NULL;
+}
+
 /*
- * Removes the range of `w` from the locks of w's owner.  If a lock is cut in two, the lock *spare becomes the
- * second part, and *spare is set to NULL.  -ENOLCK: *spare was NULL before.  A lock that loses its beginning is
- * taken off the list and inserted again, because its `start` changes (I2).
+ * Cuts the range of `w` out of `l`, which covers bytes on both sides of it: l keeps the lower part, and *spare
+ * becomes the upper part and is set to NULL.  -ENOLCK: *spare was NULL before.
  */
+static int split_lock(struct vnode *vn, const struct filelock *w, struct filelock *l,
+                      struct filelock **spare)
+{
+    struct filelock *upper = *spare;
+
+    if (upper == NULL)
+        return -ENOLCK;
+    *spare = NULL;
+    upper->owner = l->owner, upper->type = l->type;
+    upper->pid = l->pid, upper->flock = l->flock;
+    upper->n.first = w->n.last + 1;
+    upper->n.last = l->n.last;
+    itree_set_last(&vn->locks, &l->n, w->n.first - 1);
+    itree_insert(&vn->locks, &upper->n);
+    return 0;
+}
+
+/* Removes the range of `w` from the locks of w's owner.  0, or an error of split_lock(). */
 static int remove_lock_range(struct vnode *vn, const struct filelock *w, struct filelock **spare)
 {
-    struct filelock *l, *prev = NULL, *next, *tail = NULL;
+    struct filelock *l = next_of_owner(vn, NULL, w, w->n.first, w->n.last), *next;
 
-    for (l = vn->locks; l != NULL && l->start <= w->end; l = next) {
-        next = l->next;
-        if (!has_same_owner(l, w) || l->end < w->start) {
-            prev = l;
-            continue;
-        }
-        if (l->end > w->end) { /* by I1 this is the last lock of the owner in the range */
-            if (l->start < w->start) {
-                if (*spare == NULL)
-                    return -ENOLCK;
-                tail = *spare;
-                *spare = NULL;
-                tail->owner = l->owner, tail->end = l->end, tail->type = l->type;
-                tail->pid = l->pid, tail->flock = l->flock;
-                l->end = w->start - 1;
-            } else {
-                tail = l;
-                if (prev == NULL)
-                    vn->locks = next;
-                else
-                    prev->next = next;
-            }
-            tail->start = w->end + 1;
-            break;
-        }
-        if (l->start < w->start) {
-            l->end = w->start - 1;
-            prev = l;
+    for (; l != NULL; l = next) {
+        if (l->n.first < w->n.first && l->n.last > w->n.last)
+            return split_lock(vn, w, l, spare); /* by I1 this is the only lock in the range */
+        next = next_of_owner(vn, l, w, w->n.first, w->n.last);
+        if (l->n.first < w->n.first) {
+            itree_set_last(&vn->locks, &l->n, w->n.first - 1);
+        } else if (l->n.last > w->n.last) {
+            itree_remove(&vn->locks, &l->n);
+            l->n.first = w->n.last + 1;
+            itree_insert(&vn->locks, &l->n);
         } else {
-            filelock_remove(vn, prev, l);
+            filelock_remove(vn, l);
         }
     }
-    if (tail != NULL)
-        filelock_insert(vn, tail);
     return 0;
 }
 
 /* Extends `add` by the owner's adjacent locks of the same type, and removes those locks. */
 static void merge_adjacent_locks(struct vnode *vn, struct filelock *add)
 {
-    struct filelock *l, *prev = NULL, *next;
+    uint64_t first = add->n.first, last = add->n.last, from = first - (first != 0);
+    struct filelock *l = next_of_owner(vn, NULL, add, from, last + 1), *next;
 
-    for (l = vn->locks; l != NULL; l = next) {
-        next = l->next;
-        if (!has_same_owner(l, add) || l->type != add->type ||
-            (l->end != add->start - 1 && add->end != l->start - 1)) {
-            prev = l;
+    for (; l != NULL; l = next) {
+        next = next_of_owner(vn, l, add, from, last + 1);
+        if (l->type != add->type || (l->n.last + 1 != first && l->n.first != last + 1))
             continue;
-        }
-        add->start = min_of(add->start, l->start);
-        add->end = max_of(add->end, l->end);
-        filelock_remove(vn, prev, l);
+        add->n.first = min_of(add->n.first, l->n.first);
+        add->n.last = max_of(add->n.last, l->n.last);
+        filelock_remove(vn, l);
     }
 }
 
@@ -231,7 +228,7 @@ static int check_and_set_blocker(struct lock_wait *w, const void *blocker)
 
 /*
  * Wakes the owners that wait for a lock on `vn`, because the locks of `vn` have changed.  Sets the blocker of
- * each of them to NULL until the owner checks again (I3).
+ * each of them to NULL until the owner checks again (I2).
  */
 static void wake_lock_waiters(struct lock_bucket *b, const struct vnode *vn)
 {
@@ -280,8 +277,8 @@ static int wait_for_range(struct lock_bucket *b, struct vnode *vn, const struct 
 /* ---- the calls -------------------------------------------------------------------------------- */
 
 /*
- * Sets or removes the lock `want`.  The lock *add becomes a copy of `want` in the list, and then *add is set to
- * NULL.  *spare is as for remove_lock_range().
+ * Sets or removes the lock `want`.  The lock *add becomes a copy of `want` in the tree, and then *add is set to
+ * NULL.  *spare is as for split_lock().
  */
 static int change_locks(struct vnode *vn, const struct filelock *want, bool wait,
                         struct filelock **add, struct filelock **spare)
@@ -301,7 +298,7 @@ static int change_locks(struct vnode *vn, const struct filelock *want, bool wait
     if (err == 0) {
         if (want->type != F_UNLCK) {
             merge_adjacent_locks(vn, *add);
-            filelock_insert(vn, *add);
+            itree_insert(&vn->locks, &(*add)->n);
             *add = NULL;
         }
         wake_lock_waiters(b, vn);
@@ -337,18 +334,19 @@ int file_lock(struct file *f, struct fdtable *owner, const struct lock_range *lr
 {
     unsigned acc = f->flags & O_ACCMODE;
     struct filelock want = {
-        .owner = owner, .start = lr->start, .end = lr->end, .type = lr->type, .pid = lr->pid};
+        .n = range_of(lr->start, lr->end), .owner = owner, .type = lr->type, .pid = lr->pid};
 
     if (f->vn == NULL || f->vn->type != VREG || lr->start < 0 || lr->end < lr->start)
         return -EINVAL;
     if ((lr->type == F_RDLCK && acc == O_WRONLY) || (lr->type == F_WRLCK && acc == O_RDONLY))
         return -EBADF;
+    fdtable_set_locked(owner);
     return set_file_lock(f->vn, &want, wait);
 }
 
 void file_lock_test(struct file *f, struct fdtable *owner, struct lock_range *lr)
 {
-    struct filelock want = {.owner = owner, .start = lr->start, .end = lr->end, .type = lr->type};
+    struct filelock want = {.n = range_of(lr->start, lr->end), .owner = owner, .type = lr->type};
     struct filelock *l;
     struct lock_bucket *b;
 
@@ -359,13 +357,13 @@ void file_lock_test(struct file *f, struct fdtable *owner, struct lock_range *lr
     mutex_enter(&b->mutex);
     l = find_conflicting_lock(f->vn, &want);
     if (l != NULL)
-        *lr = (struct lock_range){l->type, l->pid, l->start, l->end};
+        *lr = (struct lock_range){l->type, l->pid, (loff_t)l->n.first, (loff_t)l->n.last};
     mutex_exit(&b->mutex);
 }
 
 int file_flock(struct file *f, int type, bool wait)
 {
-    struct filelock want = {.owner = f, .start = 0, .end = RANGE_END, .type = type, .flock = true};
+    struct filelock want = {.n = range_of(0, RANGE_END), .owner = f, .type = type, .flock = true};
 
     if (f->vn == NULL)
         return -EBADF;
@@ -376,7 +374,7 @@ int file_flock(struct file *f, int type, bool wait)
 /* Removes every lock of `owner` on vn. */
 static void drop_owner_locks(struct vnode *vn, const void *owner, bool flock)
 {
-    struct filelock all = {.owner = owner, .start = 0, .end = RANGE_END, .flock = flock},
+    struct filelock all = {.n = range_of(0, RANGE_END), .owner = owner, .flock = flock},
                     *none = NULL;
     struct lock_bucket *b = bucket_of_vnode(vn);
 

@@ -21,16 +21,12 @@ int vnode_open(struct vnode *vn, int oflags, struct file **out);
 int cdev_open(struct vnode *vn, int oflags, struct file *f);
 /*
  * filelocks_flock_closed - remove the flock locks of an open file.
- * filelocks_drop, filelocks_closed - remove the fcntl locks that table t has on f's vnode.
- *                                    filelocks_closed() is quick if the vnode has no locks.
+ * filelocks_drop - remove the fcntl locks that table t has on f's vnode.
  */
 void filelocks_flock_closed(struct file *f);
 void filelocks_drop(struct file *f, struct fdtable *t);
-static inline void filelocks_closed(struct file *f, struct fdtable *t)
-{
-    if (f->vn != NULL && unlikely(f->vn->locks != NULL))
-        filelocks_drop(f, t);
-}
+/* fdtable_set_locked - a lock of table t will be set, so a close must remove locks from now on. */
+void fdtable_set_locked(struct fdtable *t);
 /* fd_peek - like fd_get(), but takes no reference.  The table must be private, or the caller holds its lock. */
 struct file *fd_peek(struct fdtable *t, int fd);
 /* fdtable_private - whether the calling thread is the only one that can change the table. */

@@ -183,7 +183,7 @@ struct vnode {
     void *data;                           /* [c] private to the file system               */
     uint64_t rdev;                        /* [c] VCHR, VBLK                               */
     struct pipe *fifo;                    /* [a] VFIFO: the pipe, while the FIFO is open  */
-    _Atomic(struct filelock *) locks;     /* [a] byte-range locks (vfs/filelock.c), or NULL  */
+    struct itree locks;                   /* byte-range locks; guarded by vfs/filelock.c  */
     uint64_t ino;                         /* [c]                                          */
     uint32_t mode;                        /* [W] permission and set-id bits, 07777        */
     uint32_t uid, gid;                    /* [W]                                          */

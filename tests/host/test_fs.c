@@ -853,7 +853,7 @@ TEST(random_locks)
         CHECK_EQ(fd_install(t[o], f, 0, 0, 10), 0);
         fdtable_release(t[o]);
     }
-    CHECK(f->vn->locks == NULL);
+    CHECK(itree_empty(&f->vn->locks));
     file_release(f);
     CHECK_EQ(name_unlink(&ctx, NULL, "/rl", false), 0);
 }
