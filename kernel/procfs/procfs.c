@@ -281,24 +281,44 @@ static const struct pseudo_node task_dir = {
     .owner = process_owner,
 };
 
+/*
+ * The LWP of p with the lowest tid >= `from`, or NULL.  The caller holds proc_lock.
+ *
+ * Threads that were made one after the other have adjacent ids.  So a few ids are tried first, at most as many as p has
+ * threads; then all threads are looked at.
+ */
+static struct lwp *next_lwp(struct proc *p, uint64_t from)
+{
+    struct lwp *l, *best = NULL;
+
+    for (uint64_t i = 0; i < p->nlwps; i++) {
+        l = lwp_find((int)(from + i));
+        if (l != NULL && l->proc == p && (uint64_t)l->t.tid == from + i)
+            return l;
+    }
+    LIST_FOREACH (l, &p->lwps, proc_link)
+        if ((uint64_t)l->t.tid >= from && (best == NULL || l->t.tid < best->t.tid))
+            best = l;
+    return best;
+}
+
 static int task_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from,
                      struct pseudo_entry *e)
 {
     struct proc *p;
     struct lwp *l;
-    uint64_t best = UINT64_MAX;
+    uint64_t tid = 0;
 
     spin_lock(&proc_lock);
     p = proc_find((int)arg.a);
-    if (p != NULL)
-        LIST_FOREACH (l, &p->lwps, proc_link)
-            if ((uint64_t)l->t.tid >= from && (uint64_t)l->t.tid < best)
-                best = (uint64_t)l->t.tid;
+    l = p != NULL ? next_lwp(p, from) : NULL;
+    if (l != NULL)
+        tid = (uint64_t)l->t.tid;
     spin_unlock(&proc_lock);
-    if (best == UINT64_MAX)
+    if (tid == 0)
         return -ENOENT;
-    *e = (struct pseudo_entry){.key = best, .node = &task_dir, .arg = {arg.a, best}};
-    snprintf(e->name, sizeof e->name, "%lu", best);
+    *e = (struct pseudo_entry){.key = tid, .node = &task_dir, .arg = {arg.a, tid}};
+    snprintf(e->name, sizeof e->name, "%lu", tid);
     return 0;
 }
 

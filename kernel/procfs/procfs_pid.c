@@ -110,12 +110,14 @@ static void view_session(const struct proc *p, struct view *v)
  */
 static struct lwp *pick_lwp(struct proc *p, uint64_t tid)
 {
+    struct lwp *first = list_empty(&p->lwps) ? NULL : list_first(&p->lwps, struct lwp, proc_link);
     struct lwp *l;
 
-    LIST_FOREACH (l, &p->lwps, proc_link)
-        if (tid == 0 || (uint64_t)l->t.tid == tid)
-            return l;
-    return NULL;
+    /* The LWP of a zombie is not found by its id any more. */
+    if (tid == 0 || (first != NULL && (uint64_t)first->t.tid == tid))
+        return first;
+    l = lwp_find((int)tid);
+    return l != NULL && l->proc == p ? l : NULL;
 }
 
 static void view_usage(struct proc *p, struct lwp *only, struct view *v)
