@@ -3,8 +3,8 @@
  * wait.c - wait for children that end, stop or continue.
  *
  * THEORY      A child has at most one event of each kind to report: it has ended (until a wait takes it), it
- *             has stopped, or it continues.  The parent scans its children.  If none has an event, the parent
- *             sleeps on its child_cv, which notify_parent() wakes.  Every LWP of a process waits for all
+ *             has stopped, or it continues.  The parent scans the children for which it waits.  If none has an event,
+ *             the parent sleeps on its child_cv, which notify_parent() wakes.  Every LWP of a process waits for all
  *             children of the process, and for the LWPs that it traces (ptrace.h).
  * LOCKING     A waiting LWP holds proc_lock from the scan until it has taken a zombie, so two waiting LWPs
  *             never get the same zombie.
@@ -83,6 +83,23 @@ static bool take_news(struct proc *c, unsigned options, struct wait_result *res)
     return true;
 }
 
+/* The next child of `me` after c (NULL: the first) that wait4(pid, options) includes; NULL: none [P]. */
+static struct proc *next_eligible_child(struct proc *me, struct proc *c, int pid, unsigned options)
+{
+    struct list *l = c == NULL ? me->children.next : c->sibling.next;
+
+    if (pid > 0) { /* only one child; `me` may have thousands */
+        c = c == NULL ? proc_find(pid) : NULL;
+        return c != NULL && c->parent == me && is_eligible_child(c, me, pid, options) ? c : NULL;
+    }
+    for (; l != &me->children; l = l->next) {
+        c = list_entry(l, struct proc, sibling);
+        if (is_eligible_child(c, me, pid, options))
+            return c;
+    }
+    return NULL;
+}
+
 long proc_wait(int pid, unsigned options, struct wait_result *res)
 {
     struct proc *me = curproc(), *c;
@@ -92,9 +109,7 @@ long proc_wait(int pid, unsigned options, struct wait_result *res)
     spin_lock(&proc_lock);
     for (;;) {
         any = false;
-        LIST_FOREACH (c, &me->children, sibling) {
-            if (!is_eligible_child(c, me, pid, options))
-                continue;
+        for (c = NULL; (c = next_eligible_child(me, c, pid, options)) != NULL;) {
             any = true;
             if (!take_news(c, options, res))
                 continue;
