@@ -66,7 +66,7 @@ lab-recipe-sets: HOST_FLAGS += -DHR_TEST
 HOST_cpio   := kernel/fs/initramfs/cpio.c
 HOST_fs     := $(addprefix kernel/vfs/,vnode.c rdwr.c name.c nameop.c vfs.c file.c fdtable.c filelock.c) kernel/ipc/pipe.c \
                $(addprefix kernel/fs/,root.c tmpfs/tmpfs.c tmpfs/tmpfs_dir.c devfs/devfs.c initramfs/cpio.c initramfs/initramfs.c) \
-               kernel/lib/itree.c kernel/mem/usermem.c kernel/mem/stubs.c tests/host/fshost.c tests/host/floor.c
+               kernel/lib/itree.c kernel/pages/radix.c kernel/mem/usermem.c kernel/mem/stubs.c tests/host/fshost.c tests/host/floor.c
 build/host/test_fs: HOST_FLAGS += -include tests/host/fshost.h -Wno-unused-parameter
 
 HOST_pcache := $(addprefix kernel/pages/,pcache.c pcache_read.c filecache.c throttle.c cluster.c around.c radix.c object.c) \

@@ -13,11 +13,9 @@ struct tnode;
 #define TDIR_INLINE 4 /* hash buckets of a new directory */
 
 /*
- * An entry of a directory.  Only the fields order and hnext can change, and node, by a rename to an
- * existing name.
+ * An entry of a directory.  Only the field hnext can change, and node, by a rename to an existing name.
  */
 struct tdirent {
-    struct list order;     /* on tdir.order, cookies ascending       */
     struct tdirent *hnext; /* next on the hash chain                 */
     struct tnode *dir;     /* the directory that contains this entry */
     struct tnode *node;    /* the file that the entry names; the entry has a reference to it */
@@ -33,7 +31,7 @@ struct tdir {
     uint32_t mask;  /* buckets - 1 */
     uint32_t count; /* entries     */
     uint64_t next_cookie;
-    struct list order;
+    struct radix order;                 /* entries by cookie */
     struct tdirent *first[TDIR_INLINE]; /* buckets of a small directory */
 };
 

@@ -2,19 +2,19 @@
 /*
  * tmpfs_dir.c - directories of memory file systems.
  *
- * THEORY      A directory is a hash table of its entries, for look-ups, and a list of the same entries in the
- *             order in which they were made, for readdir.  When there are two entries for each bucket, the
- *             table is made four times as large.
+ * THEORY      A directory is a hash table of its entries, for look-ups.  When there are two entries for each
+ *             bucket, the table is made four times as large.
  *             Each entry gets a number (cookie) that is larger than all earlier cookies.  The
  *             cookie is the entry's readdir position.  So a program that lists a directory misses
- *             no entry when other entries are made or removed meanwhile.
+ *             no entry when other entries are made or removed meanwhile.  A radix tree of the entries by cookie
+ *             finds the position at which readdir continues.
  *             An entry holds a reference to its file.  The file points to the entry under which it was last
  *             found.  This pointer leads from a directory to its parent, and from an open file to its name.
  * INVARIANTS  I1  one entry names a directory; nlink of the directory is 2 + the number of its
  *                 subdirectories, and 0 after the directory has been removed
  *             I2  node->nentries is the number of entries that name the node; node->entry is one of
  *                 them, or NULL
- *             I3  cookies on dir->order ascend and are at least COOKIE_FIRST
+ *             I3  dir->order has each entry at its cookie, and cookies are at least COOKIE_FIRST
  * LOCKING     The caller holds the directory's vnode lock, as for the operations in vnode.h.  tmount.lock guards
  *             nlink, nentries and entry.
  * SEE ALSO    tmpfs.c
@@ -71,7 +71,6 @@ void tdir_init(struct tdir *d)
     d->bucket = d->first;
     d->mask = TDIR_INLINE - 1;
     d->next_cookie = COOKIE_FIRST;
-    list_init(&d->order);
 }
 
 void tdir_destroy(struct tdir *d)
@@ -99,14 +98,16 @@ static void tdir_grow(struct tdir *d)
 {
     uint32_t n = 4 * (d->mask + 1);
     struct tdirent **b = kmem_zalloc(n * sizeof *b);
-    struct tdirent *e;
+    struct tdirent *e, *next;
 
     if (b == NULL)
         return;
-    LIST_FOREACH (e, &d->order, order) {
-        e->hnext = b[e->hash & (n - 1)];
-        b[e->hash & (n - 1)] = e;
-    }
+    for (uint32_t i = 0; i <= d->mask; i++)
+        for (e = d->bucket[i]; e != NULL; e = next) {
+            next = e->hnext;
+            e->hnext = b[e->hash & (n - 1)];
+            b[e->hash & (n - 1)] = e;
+        }
     tdir_destroy(d);
     d->bucket = b;
     d->mask = n - 1;
@@ -170,8 +171,10 @@ int tdir_add(struct tnode *dir, const char *name, size_t len, struct tnode *node
     if (*tdir_find_slot(d, name, len, hash) != NULL)
         return -EEXIST;
     e = kmem_alloc(sizeof *e + len);
-    if (e == NULL)
+    if (e == NULL || radix_insert(&d->order, d->next_cookie, e) != 0) {
+        kmem_free(e);
         return -ENOMEM;
+    }
     if (d->count > 2 * d->mask + 1)
         tdir_grow(d);
     p = &d->bucket[hash & d->mask];
@@ -183,7 +186,6 @@ int tdir_add(struct tnode *dir, const char *name, size_t len, struct tnode *node
     e->hash = hash;
     e->len = (uint8_t)len;
     memcpy(e->name, name, len);
-    list_push_back(&d->order, &e->order);
     d->count++;
     count_dir_entry(e);
     vn_times_now(&dir->vn, VA_MTIME);
@@ -199,7 +201,7 @@ static struct tnode *tdir_remove_entry(struct tdirent **p)
     struct tnode *node = e->node, *dir = e->dir;
 
     *p = e->hnext;
-    list_remove(&e->order);
+    radix_remove(&dir->dir.order, e->cookie);
     dir->dir.count--;
     uncount_dir_entry(e);
     kmem_free(e);
@@ -335,10 +337,27 @@ int tmpfs_parent(struct vnode *vn, struct vnode **parent, char *buf, size_t size
     return n;
 }
 
+/* Passes the entries from cookie `next` on to fn, until it returns non-zero.  Leaves the tree's hint alone: others read. */
+static void list_entries(struct tdir *d, uint64_t next, dirent_fn fn, void *arg)
+{
+    struct radix_node *leaf;
+    struct tdirent *e;
+
+    while ((leaf = radix_next_leaf(&d->order, next)) != NULL) {
+        unsigned first = leaf->prefix == next / RADIX_SLOTS ? (unsigned)(next % RADIX_SLOTS) : 0;
+
+        for (uint64_t bits = leaf->present & ~0ull << first; bits != 0; bits &= bits - 1) {
+            e = leaf->slot[__builtin_ctzll(bits)];
+            if (fn(arg, e->name, e->len, e->node->vn.ino, (enum vtype)e->node->vn.type,
+                   e->cookie) != 0)
+                return;
+        }
+        next = (leaf->prefix + 1) * RADIX_SLOTS;
+    }
+}
+
 int tmpfs_readdir(struct vnode *dir, uint64_t off, dirent_fn fn, void *arg)
 {
-    struct tnode *t = tnode_of(dir);
-    struct tdirent *e;
     struct vnode *up;
 
     if (off < COOKIE_DOT && fn(arg, ".", 1, dir->ino, VDIR, COOKIE_DOT) != 0)
@@ -353,11 +372,6 @@ int tmpfs_readdir(struct vnode *dir, uint64_t off, dirent_fn fn, void *arg)
         if (fn(arg, "..", 2, ino, VDIR, COOKIE_DOTDOT) != 0)
             return 0;
     }
-    LIST_FOREACH (e, &t->dir.order, order) {
-        if (e->cookie <= off)
-            continue;
-        if (fn(arg, e->name, e->len, e->node->vn.ino, (enum vtype)e->node->vn.type, e->cookie) != 0)
-            break;
-    }
+    list_entries(&tnode_of(dir)->dir, max_of(off + 1, (uint64_t)COOKIE_FIRST), fn, arg);
     return 0;
 }
