@@ -153,11 +153,9 @@ static void clock_tick(struct timer *t)
         update_loads(now % (5 * HZ) == 0);
         class_fss_update();
     }
-    if (now % HZ == 0) {
-        class_second();
-        if (watchdog_s > 0)
-            check_watchdog();
-    }
+    class_tick(now % HZ == 0);
+    if (now % HZ == 0 && watchdog_s > 0)
+        check_watchdog();
 }
 
 void clock_start(void)

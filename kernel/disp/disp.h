@@ -181,9 +181,14 @@ uint64_t class_quantum(const struct thread *t); /* length of the time slice of t
 void class_quantum_expired(struct thread *t);   /* t has used up its time slice; t->lock held */
 void class_yield(struct thread *t);             /* t->lock held */
 void class_slept(struct thread *t);             /* t wakes up from a sleep; t->lock held */
-void class_second(void);                        /* called once a second by the clock: ageing */
-void class_lifted(struct thread *t);            /* curthread returns to user mode with AST_LIFTED */
-void class_fss_update(void);                    /* called ten times a second by the clock: shares */
+/*
+ * class_tick - called at each tick of the clock.  Each thread ages once a second; at most AGED_AT_ONCE threads, or the
+ * hundredth part of all, do so at one tick, because interrupts are off.
+ * @second  a second begins
+ */
+void class_tick(bool second);
+void class_lifted(struct thread *t); /* curthread returns to user mode with AST_LIFTED */
+void class_fss_update(void);         /* called ten times a second by the clock: shares */
 void class_charge(struct thread *t, uint64_t tsc); /* t has run `tsc` more cycles; t->lock held */
 
 /* timer.c */
@@ -232,6 +237,7 @@ bool disp_cpu_online(const struct cpu *c);
 
 /* thread.c: all threads, for the clock and the debugger. */
 extern struct list all_threads;
+extern unsigned all_threads_count; /* length of the list; all_threads_lock */
 extern struct spinlock all_threads_lock;
 
 /* thread_effective_pri - global priority of `t`, including the lent priority and the lift; t->lock is held. */

@@ -25,6 +25,7 @@
 #include "stat/panic.h"
 
 struct list all_threads = LIST_INIT(all_threads);
+unsigned all_threads_count;
 struct spinlock all_threads_lock = SPINLOCK_INIT(RANK_VM_TLB);
 
 static struct kmem_cache *fpu_cache;
@@ -125,6 +126,7 @@ int thread_init(struct thread *t, const char *name, void (*entry)(void *), void 
     t->ksp = (uint64_t)sp;
     spin_lock(&all_threads_lock);
     list_push_back(&all_threads, &t->all_link);
+    all_threads_count++;
     spin_unlock(&all_threads_lock);
     return 0;
 }
@@ -137,7 +139,7 @@ void thread_start(struct thread *t)
         t->bound_cpu = -1;
     modelled_pass(curthread->modelled, t->modelled);
     t->state = TS_RUNNABLE;
-    t->last_ran = lbolt; /* class_second() counts the waiting time of t from now on */
+    t->last_ran = lbolt; /* age_thread() counts the waiting time of t from now on */
     disp_enqueue(t, QUEUE_NEW);
     spin_unlock(&t->lock);
 }
@@ -161,6 +163,7 @@ void thread_destroy(struct thread *t)
     } while (!gone);
     spin_lock(&all_threads_lock);
     list_remove(&t->all_link);
+    all_threads_count--;
     spin_unlock(&all_threads_lock);
     if (t->fpu != NULL)
         kmem_cache_free(fpu_cache, t->fpu);

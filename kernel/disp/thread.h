@@ -107,9 +107,9 @@ struct thread {
     uint64_t last_ran;    /* [t] clock tick at which the thread last left a CPU */
     uint64_t oncpu_since; /* [t] while the thread runs: TSC up to which runtime_tsc counts */
     uint64_t runtime_tsc; /* [t] TSC cycles that the thread has run */
-    uint64_t second_tsc;  /* [t] runtime_tsc at the last class_second() */
+    uint64_t second_tsc;  /* [t] runtime_tsc when it was last aged (class.c) */
     /*
-     * [t] TSC cycles run up to the last class_second(), decaying by a quarter each second; other
+     * [t] TSC cycles run until it was last aged, decaying by a quarter each second; other
      * CPUs read this field unlocked
      */
     uint64_t lately_tsc;

@@ -26,6 +26,7 @@ unsigned ncpu = CPUS;
 uint32_t halt_fenced_cpus = 1, trace_enable;
 _Atomic uint64_t lbolt = 1000;
 struct list all_threads = LIST_INIT(all_threads);
+unsigned all_threads_count;
 struct spinlock all_threads_lock = SPINLOCK_INIT(RANK_VM_TLB);
 
 void panic(const char *fmt, ...)
@@ -156,6 +157,7 @@ void start_as(unsigned boards, unsigned each)
     mk_topo(&lgrp_topo, boards, each, 0, NULL);
     ncpu = boards * each;
     list_init(&all_threads);
+    all_threads_count = 0;
     memset(&cpupart_default, 0, sizeof cpupart_default);
     memset(&cpu_queued_mask, 0, sizeof cpu_queued_mask);
     memset(&cpu_idle_mask, 0, sizeof cpu_idle_mask);

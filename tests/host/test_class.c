@@ -21,6 +21,7 @@ static struct fss user[3];
 struct cpu *cpus[CPU_MAX];
 unsigned ncpu = 1;
 struct list all_threads = LIST_INIT(all_threads);
+unsigned all_threads_count;
 struct spinlock all_threads_lock = SPINLOCK_INIT(RANK_VM_TLB);
 _Atomic uint64_t lbolt = 1000;
 
@@ -56,6 +57,7 @@ static void start(enum sched_class cls)
     machine_start(&cpu0, &none);
     memset(t, 0, sizeof t);
     list_init(&all_threads);
+    all_threads_count = 0;
     memset(user, 0, sizeof user);
     for (unsigned i = 0; i < array_size(user); i++)
         user[i].shares = FSS_SHARES;
@@ -67,6 +69,7 @@ static void start(enum sched_class cls)
         thread_set_fss(&t[i], &user[i % array_size(user)]);
         CHECK_EQ(thread_set_class(&t[i], cls, 0, false), 0);
         list_push_back(&all_threads, &t[i].all_link);
+        all_threads_count++;
     }
 }
 
@@ -120,7 +123,7 @@ TEST(lifted_out_of_the_kernel)
         if (i != NORMAL)
             CHECK_EQ(thread_set_class(&t[i], CLASS_TS, -60, false), 0);
     }
-    class_second();
+    class_tick(true);
     CHECK_EQ(t[LOW].pri, PRI_SYS);
     CHECK(t[LOW].ast & AST_LIFTED);
     CHECK_EQ(t[NORMAL].pri, 52); /* its class has lifted it */
@@ -173,20 +176,51 @@ TEST(a_second_lifts)
     t[3].state = TS_SLEEP;
     t[0].last_ran = lbolt - 101;
     t[1].last_ran = lbolt - 100;
-    class_second();
+    class_tick(true);
     for (unsigned i = 0; i < 3; i++)
         CHECK_EQ(t[i].pri, 51);
     CHECK_EQ(t[3].pri, 19);
     CHECK_EQ(evaded, 1); /* only thread 0 has waited for more than a second */
-    class_second();      /* they still wait: others there sleep, and return at more than 51 */
+    class_tick(true);    /* they still wait: others there sleep, and return at more than 51 */
     CHECK_EQ(t[0].pri, 59);
     for (unsigned i = 0; i < 10; i++)
-        class_second();
+        class_tick(true);
     CHECK_EQ(t[0].pri, 59);
     CHECK_EQ(t[0].ts_dispwait, 10); /* the highest level waits for a long time */
     class_quantum_expired(&t[0]);
     CHECK_EQ(t[0].pri, 49);
     CHECK_EQ(t[0].ts_dispwait, 0);
+}
+
+/* Thousands of threads age some at each tick, and each once in a second. */
+TEST(ageing_takes_several_ticks)
+{
+    enum { MANY = 1000 };
+    static struct thread many[MANY];
+    unsigned aged = 0, before = 0;
+
+    start(CLASS_TS);
+    list_init(&all_threads);
+    for (unsigned i = 0; i < MANY; i++) {
+        many[i] = t[0];
+        many[i].ts_dispwait = 0;
+        many[i].ts_level = many[i].base_pri = PRI_USER_MAX; /* this level waits for a long time */
+        many[i].state = TS_RUNNABLE;
+        many[i].last_ran = lbolt;
+        list_push_back(&all_threads, &many[i].all_link);
+    }
+    all_threads_count = MANY;
+    for (unsigned tick = 0; tick < HZ; tick++) {
+        class_tick(tick == 0);
+        aged = 0;
+        for (unsigned i = 0; i < MANY; i++) {
+            CHECK(many[i].ts_dispwait <= 1);
+            aged += many[i].ts_dispwait;
+        }
+        CHECK(aged - before <= 128);
+        before = aged;
+    }
+    CHECK_EQ(aged, MANY);
 }
 
 /* The table: computing leads down to level 0, waiting up to 59, and slices are longer at lower levels. */
@@ -245,7 +279,7 @@ TEST(fixed_stay)
     class_yield(&t[0]);
     thread_set_nice(&t[0], 19);
     class_charge(&t[0], 5000 * MS);
-    class_second();
+    class_tick(true);
     class_fss_update();
     CHECK_EQ(t[0].pri, 33);
 }

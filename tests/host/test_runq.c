@@ -353,6 +353,7 @@ static unsigned compute(unsigned ncpus, unsigned n, unsigned interrupted, unsign
         t[i].bound_cpu = i < n ? -1 : 0;
         class_recompute(&t[i]);
         list_push_back(&all_threads, &t[i].all_link);
+        all_threads_count++;
         if (i < n)
             wake(&t[i], 0);
         all_come();
@@ -361,7 +362,7 @@ static unsigned compute(unsigned ncpus, unsigned n, unsigned interrupted, unsign
         if (now == WARM_UP_MS)
             memset(ran, 0, sizeof ran);
         if (now % 1000 == 999)
-            class_second();
+            class_tick(true);
         for (unsigned i = n; i < n + interrupted && now % 5 == 0; i++)
             if (t[i].state == TS_SLEEP) {
                 class_slept(&t[i]);
