@@ -367,6 +367,7 @@ static void commit_exec(struct exec *x, struct proc *p, struct lwp *l, struct re
         old_cred = l->cred;
         l->cred = x->cred;
         x->cred = NULL;
+        p->death_sig = 0;
     }
     LIST_FOREACH (child, &p->children, sibling) /* the new program perhaps expects only SIGCHLD */
         child->exit_signal = SIGCHLD;

@@ -236,19 +236,33 @@ void proc_announce_zombie(struct proc *p)
     }
 }
 
-/* Make the children of p children of process 1 [P]. */
+/* Make the children of p children of process 1, and send the signals for which they have asked [P]. */
 static void orphan_children(struct proc *p)
 {
+    struct siginfo info = {.code = SI_USER};
     struct proc *c;
 
+    info.rt.pid = p->pid;
+    info.rt.uid = proc_uid(p);
     while ((c = list_pop(&p->children, struct proc, sibling)) != NULL) {
         c->parent = proc_initial;
         c->ppid = 1;
         c->exit_signal = SIGCHLD;
         list_push_back(&proc_initial->children, &c->sibling);
+        if (unlikely(c->death_sig != 0) && c->state == PROC_LIVE) {
+            info.signo = c->death_sig;
+            sig_send_proc(c, c->death_sig, &info);
+        }
         if (c->state == PROC_ZOMBIE && !c->withheld)
             proc_announce_zombie(c);
     }
+}
+
+void proc_set_death_signal(int sig)
+{
+    spin_lock(&proc_lock);
+    curproc()->death_sig = (uint8_t)sig;
+    spin_unlock(&proc_lock);
 }
 
 /* End the process.  The caller `l` is the last LWP of the process. */

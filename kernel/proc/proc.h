@@ -299,6 +299,7 @@ struct proc {
     struct sem_undo *sem_undo; /* [m] what the semaphores get back at the end; NULL: nothing */
     bool dumpable;
     bool no_new_privs; /* exec always ignores set-id bits (PR_SET_NO_NEW_PRIVS) */
+    uint8_t death_sig; /* [p] the signal when the parent ends, or 0 (PR_SET_PDEATHSIG) */
 };
 enum { PROC_LIVE, PROC_ZOMBIE, PROC_REAPED };
 
@@ -424,6 +425,11 @@ struct wait_result {
  * -ERESTARTSYS. Takes proc_lock.
  */
 long proc_wait(int pid, unsigned options, struct wait_result *res);
+/*
+ * proc_set_death_signal - the caller's process gets the signal `sig` (0: none) when its parent process ends.  A child of fork
+ * has none.  exec of a set-id program and a change of the effective ids end it.  Takes proc_lock.
+ */
+void proc_set_death_signal(int sig);
 /* proc_setsid, proc_setpgid - setsid(2), setpgid(2), with their errors.  Take proc_lock. */
 long proc_setsid(void);
 int proc_setpgid(int pid, int pgid);

@@ -53,7 +53,7 @@ static struct cred_ids get_cred_ids(const struct cred *c, bool group)
                  : (struct cred_ids){c->uid, c->euid, c->suid, c->fsuid};
 }
 
-/* Installs credentials with user ids (or group ids) `n`.  A new effective id makes the process undumpable. */
+/* Installs credentials with user ids (or group ids) `n`.  A new effective id makes the process undumpable, and ends PR_SET_PDEATHSIG. */
 static long set_cred_ids(bool group, struct cred_ids n)
 {
     struct cred *c = cred_dup(curcred());
@@ -72,8 +72,10 @@ static long set_cred_ids(bool group, struct cred_ids n)
         c->suid = n.saved;
         c->fsuid = n.fs;
     }
-    if (n.effective != get_cred_ids(curcred(), group).effective)
+    if (n.effective != get_cred_ids(curcred(), group).effective) {
         curproc()->dumpable = false;
+        proc_set_death_signal(0);
+    }
     err = cred_install(c);
     if (err != 0)
         cred_release(c);

@@ -364,6 +364,8 @@ long sys_arch_prctl(struct regs *r)
 long sys_prctl(struct regs *r)
 {
     enum {
+        PR_SET_PDEATHSIG = 1,
+        PR_GET_PDEATHSIG = 2,
         PR_GET_DUMPABLE = 3,
         PR_SET_DUMPABLE = 4,
         PR_SET_NAME = 15,
@@ -373,9 +375,17 @@ long sys_prctl(struct regs *r)
     };
     struct proc *p = curproc();
     char name[sizeof curthread->name];
+    int sig = p->death_sig;
     long n;
 
     switch ((int)r->arg[0]) {
+    case PR_SET_PDEATHSIG:
+        if (r->arg[1] > NSIG)
+            return -EINVAL;
+        proc_set_death_signal((int)r->arg[1]);
+        return 0;
+    case PR_GET_PDEATHSIG:
+        return copy_out(r->arg[1], &sig, sizeof sig);
     case PR_SET_NAME:
         memset(name, 0, sizeof name);
         n = copy_in_str(name, r->arg[1], sizeof name);

@@ -139,6 +139,87 @@ static void orphan_is_adopted(void)
     EXPECT(found >= 1);
 }
 
+static void become_user(uid_t uid)
+{
+    EXPECT_EQ(setgroups(0, NULL), 0);
+    EXPECT_EQ(setresgid(uid, uid, uid), 0);
+    EXPECT_EQ(setresuid(uid, uid, uid), 0);
+}
+
+/* Waits for SIGUSR1 of the parent `middle`, which ends.  Returns it, 0 if none came in the time, -1 for a fault. */
+static int take_death_signal(pid_t middle, int wait_seconds)
+{
+    struct timespec limit = {.tv_sec = wait_seconds};
+    siginfo_t info;
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    if (sigtimedwait(&set, &info, &limit) < 0)
+        return errno == EAGAIN && getppid() != middle ? 0 : -1;
+    return info.si_code == SI_USER && info.si_pid == middle && getppid() != middle ? SIGUSR1 : -1;
+}
+
+/*
+ * A child of `middle` waits for the end of its parent.  `how`: 0 asks for SIGUSR1, 1 withdraws it, 2 changes its user, 3 leaves
+ * the wait to its own child, which does not inherit it.  Returns the signal, 0 for none, -1 for a fault.
+ */
+static int death_signal_after(int how)
+{
+    int fd[2], sig = 0, got;
+    sigset_t set;
+
+    EXPECT_EQ(pipe(fd), 0);
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    EXPECT_EQ(sigprocmask(SIG_BLOCK, &set, NULL), 0);
+    if (fork() == 0) {
+        pid_t middle = getpid();
+        int ready[2];
+        char c;
+
+        EXPECT_EQ(pipe(ready), 0);
+        if (fork() == 0) {
+            EXPECT_EQ(prctl(PR_SET_PDEATHSIG, SIGUSR1), 0);
+            EXPECT_EQ(prctl(PR_GET_PDEATHSIG, &sig), 0);
+            EXPECT_EQ(sig, SIGUSR1);
+            if (how == 1)
+                EXPECT_EQ(prctl(PR_SET_PDEATHSIG, 0), 0);
+            if (how == 2)
+                become_user(1000);
+            if (how == 3 && fork() != 0)
+                pause();
+            if (how == 3)
+                middle = getppid();
+            EXPECT_EQ(prctl(PR_GET_PDEATHSIG, &sig), 0);
+            EXPECT_EQ(sig, how == 0 ? SIGUSR1 : 0);
+            EXPECT_EQ(write(ready[1], "x", 1), 1);
+            if (how == 3)
+                kill(middle, SIGKILL);
+            got = take_death_signal(middle, how == 0 ? 30 : 1);
+            _exit(write(fd[1], &got, sizeof got) != sizeof got);
+        }
+        EXPECT_EQ(read(ready[0], &c, 1), 1);
+        _exit(0);
+    }
+    EXPECT_EQ(close(fd[1]), 0);
+    EXPECT(wait(NULL) > 0);
+    EXPECT_EQ(read(fd[0], &got, sizeof got), sizeof got);
+    return got;
+}
+
+static void death_signal(void)
+{
+    EXPECT_ERR(prctl(PR_SET_PDEATHSIG, 65), EINVAL);
+    EXPECT_ERR(prctl(PR_SET_PDEATHSIG, -1), EINVAL);
+    EXPECT_ERR(prctl(PR_GET_PDEATHSIG, 1), EFAULT);
+    EXPECT_EQ(death_signal_after(0), SIGUSR1);
+    EXPECT_EQ(death_signal_after(1), 0);
+    EXPECT_EQ(death_signal_after(3), 0);
+    if (geteuid() == 0)
+        EXPECT_EQ(death_signal_after(2), 0);
+}
+
 static void vfork_shares(void)
 {
     volatile int shared = 0;
@@ -299,13 +380,6 @@ static void names(void)
         EXPECT_ERR(personality(ADDR_NO_RANDOMIZE), EINVAL);
 }
 
-static void become_user(uid_t uid)
-{
-    EXPECT_EQ(setgroups(0, NULL), 0);
-    EXPECT_EQ(setresgid(uid, uid, uid), 0);
-    EXPECT_EQ(setresuid(uid, uid, uid), 0);
-}
-
 static void credentials_change(void)
 {
     uid_t r, e, s;
@@ -451,6 +525,7 @@ static const struct check list[] = {
     {"stop_and_continue", stop_and_continue},
     {"many_children", many_children},
     {"orphan_is_adopted", orphan_is_adopted},
+    {"death_signal", death_signal},
     {"sibling_signals_as_its_maker", sibling_signals_as_its_maker},
     {"vfork_shares", vfork_shares},
     {"exec_arguments", exec_arguments},
