@@ -27,6 +27,12 @@ long sys_sched_yield(struct regs *r)
     return 0;
 }
 
+/* Like target_find(), but -ESRCH for a negative tid: the other calls of this file then fail with -EINVAL. */
+static int affinity_target(struct target *tg, int tid, bool change)
+{
+    return tid < 0 ? -ESRCH : target_find(tg, tid, change);
+}
+
 /* sched_setaffinity(tid, size, mask): bytes of the mask beyond the kernel's own size are ignored. */
 long sys_sched_setaffinity(struct regs *r)
 {
@@ -35,7 +41,7 @@ long sys_sched_setaffinity(struct regs *r)
     int err = copy_in(&mask, r->arg[2], min_of(r->arg[1], sizeof mask));
 
     if (err == 0)
-        err = target_find(&tg, (int)r->arg[0], true);
+        err = affinity_target(&tg, (int)r->arg[0], true);
     if (err != 0)
         return err;
     target_unlock_self(&tg);
@@ -54,7 +60,7 @@ long sys_sched_getaffinity(struct regs *r)
 
     if (r->arg[1] < need || (r->arg[1] & 7) != 0)
         return -EINVAL;
-    err = target_find(&tg, (int)r->arg[0], false);
+    err = affinity_target(&tg, (int)r->arg[0], false);
     if (err != 0)
         return err;
     thread_get_affinity(&tg.lwp->t, &mask);

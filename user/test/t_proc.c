@@ -496,6 +496,8 @@ static void affinity(void)
     EXPECT_EQ(sched_setaffinity(0, sizeof saved, &saved), 0);
     CPU_ZERO(&set);
     EXPECT_ERR(sched_setaffinity(0, sizeof set, &set), EINVAL);
+    EXPECT_ERR(sched_setaffinity(-1, sizeof saved, &saved), ESRCH);
+    EXPECT_ERR(sched_getaffinity(-1, sizeof saved, &saved), ESRCH);
 }
 
 /* A process that makes a sibling (CLONE_PARENT) cannot choose the signal that its parent gets when the sibling ends. */
