@@ -35,6 +35,7 @@ enum {
     PTRACE_ATTACH = 16,
     PTRACE_DETACH = 17,
     PTRACE_SYSCALL = 24,
+    PTRACE_ARCH_PRCTL = 30,
     PTRACE_SETOPTIONS = 0x4200,
     PTRACE_GETEVENTMSG = 0x4201,
     PTRACE_GETSIGINFO = 0x4202,
@@ -234,6 +235,28 @@ static long move_state(int tid, uint64_t request, uint64_t addr, uint64_t user, 
     return request == PTRACE_GET_SYSCALL_INFO ? n : 0;
 }
 
+/* PTRACE_ARCH_PRCTL: what arch_prctl(code, addr) would do in the tracee; `addr` is an address of the tracer. */
+static long move_segment_base(int tid, uint64_t code, uint64_t addr)
+{
+    enum { ARCH_SET_GS = 0x1001, ARCH_SET_FS, ARCH_GET_FS, ARCH_GET_GS };
+    bool fs = code == ARCH_SET_FS || code == ARCH_GET_FS;
+    uint64_t at = fs ? offsetof(struct user_regs, fsbase) : offsetof(struct user_regs, gsbase);
+    size_t moved;
+    long err;
+
+    switch (code) {
+    case ARCH_GET_FS:
+    case ARCH_GET_GS:
+        return move_state(tid, PTRACE_PEEKUSER, at, addr, sizeof addr, &moved);
+    case ARCH_SET_FS:
+    case ARCH_SET_GS:
+        err = move_state(tid, PTRACE_POKEUSER, at, addr, 0, &moved);
+        return err == -EIO ? -EPERM : err;
+    default:
+        return -EINVAL;
+    }
+}
+
 /* PTRACE_GETREGSET, PTRACE_SETREGSET: `iov` is the address of a struct iovec, whose length is set. */
 static long move_regset(int tid, bool set, uint64_t type, uint64_t iov)
 {
@@ -374,6 +397,8 @@ static long request_to_tracee(uint64_t request, int tid, uint64_t addr, uint64_t
         return move_state(tid, request, addr, data, sizeof(union payload), &moved);
     case PTRACE_GET_SYSCALL_INFO:
         return move_state(tid, request, addr, data, addr, &moved);
+    case PTRACE_ARCH_PRCTL:
+        return move_segment_base(tid, data, addr);
     case PTRACE_GETREGSET:
     case PTRACE_SETREGSET:
         return move_regset(tid, request == PTRACE_SETREGSET, addr, data);

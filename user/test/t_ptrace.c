@@ -21,6 +21,7 @@
 #include <sys/syscall.h>
 #include <sys/user.h>
 
+enum { ARCH_SET_GS = 0x1001, ARCH_SET_FS, ARCH_GET_FS, ARCH_GET_GS };
 enum {
     TRACEME = 0,
     PEEK = 2,
@@ -36,6 +37,7 @@ enum {
     ATTACH = 16,
     DETACH = 17,
     CALL = 24,
+    ARCH_PRCTL = 30,
     SETOPTIONS = 0x4200,
     EVENTMSG = 0x4201,
     GETSIGINFO = 0x4202,
@@ -342,6 +344,15 @@ static void registers(void)
     EXPECT_EQ(regs_of(pid).r12, 0x1234);
     EXPECT_ERR(pt(POKEUSER, pid, offsetof(struct user, regs.cs), 0x10), EIO);
     EXPECT_ERR(pt(POKEUSER, pid, offsetof(struct user, regs.fs_base), 1ul << 63), EIO);
+    EXPECT_EQ(pt(ARCH_PRCTL, pid, P(&word), ARCH_GET_FS), 0);
+    EXPECT_EQ(word, r.fs_base);
+    EXPECT_EQ(pt(ARCH_PRCTL, pid, 0x1000, ARCH_SET_GS), 0);
+    EXPECT_EQ(pt(ARCH_PRCTL, pid, P(&word), ARCH_GET_GS), 0);
+    EXPECT_EQ(word, 0x1000);
+    EXPECT_ERR(pt(ARCH_PRCTL, pid, 1ul << 63, ARCH_SET_FS), EPERM);
+    EXPECT_ERR(pt(ARCH_PRCTL, pid, 8, ARCH_GET_FS), EFAULT);
+    EXPECT_ERR(pt(ARCH_PRCTL, pid, P(&word), 0x999), EINVAL);
+    EXPECT_ERR(pt(ARCH_PRCTL, getpid(), P(&word), ARCH_GET_FS), ESRCH);
     EXPECT_EQ(pt(POKEUSER, pid, offsetof(struct user, regs.eflags), ~0ul), 0);
     EXPECT_EQ(regs_of(pid).eflags & 0x3000, 0); /* IOPL */
     EXPECT_EQ(pt(POKEUSER, pid, offsetof(struct user, regs.eflags), r.eflags), 0);
