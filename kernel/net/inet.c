@@ -29,7 +29,13 @@ enum {
     IP_FREEBIND = 15,
     IP_BIND_ADDRESS_NO_PORT = 24,
 };
-enum { SO_REUSEADDR = 2, SO_BROADCAST = 6, SO_KEEPALIVE = 9, SO_BINDTODEVICE = 25 };
+enum {
+    SO_REUSEADDR = 2,
+    SO_BROADCAST = 6,
+    SO_KEEPALIVE = 9,
+    SO_REUSEPORT = 15,
+    SO_BINDTODEVICE = 25
+};
 
 bool inet_may_bind(uint16_t port)
 {
@@ -83,7 +89,8 @@ static int copy_flag_to_pcb(struct socket *s, struct ip_pcb *pcb, int name)
         int name;
         uint8_t flag;
         bool on;
-    } flags[] = {{SO_REUSEADDR, SOF_REUSEADDR, s->reuse},
+    } flags[] = {{SO_REUSEADDR, SOF_REUSEADDR, s->reuse || s->reuse_port},
+                 {SO_REUSEPORT, SOF_REUSEADDR, s->reuse || s->reuse_port},
                  {SO_BROADCAST, SOF_BROADCAST, s->broadcast},
                  {SO_KEEPALIVE, SOF_KEEPALIVE, s->keepalive}};
 

@@ -90,6 +90,7 @@ struct socket {
     uint8_t lent;                  /* [n] TCP: bytes by which rcv_wnd is now enlarged */
     bool rx_small;                 /* [n] TCP: the last data did not fill its segments */
     bool reuse, broadcast, keepalive, linger; /* [n] SO_* options that are on                     */
+    bool reuse_port;                          /* [n] SO_REUSEPORT is on                           */
     int linger_s;                             /* [n] seconds                                      */
     uint32_t rcvbuf, sndbuf;                  /* [n] bytes                                        */
     uint64_t rcvtimeo_ns, sndtimeo_ns;        /* [n] 0: no timeout                                */

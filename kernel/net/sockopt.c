@@ -92,8 +92,10 @@ static int set_generic_option(struct socket *s, int name, const void *val, unsig
     memcpy(&v, val, sizeof v);
     switch (name) {
     case SO_REUSEADDR:
-    case SO_REUSEPORT:
         s->reuse = v != 0;
+        break;
+    case SO_REUSEPORT:
+        s->reuse_port = v != 0;
         break;
     case SO_BROADCAST:
         s->broadcast = v != 0;
@@ -172,8 +174,10 @@ static bool get_int_option(struct socket *s, int name, int *v)
         *v = (int)s->rcvbuf;
         return true;
     case SO_REUSEADDR:
-    case SO_REUSEPORT:
         *v = s->reuse;
+        return true;
+    case SO_REUSEPORT:
+        *v = s->reuse_port;
         return true;
     case SO_BROADCAST:
         *v = s->broadcast;

@@ -193,7 +193,7 @@ static int tcp_bind_socket(struct socket *s, const struct sock_addr *a)
     } else if (port != 0 && port_has_listener(ip.addr, port)) {
         err = -EADDRINUSE;
     } else {
-        if (s->reuse)
+        if (s->reuse || s->reuse_port)
             ip_set_option(tcp_pcb_of(s), SOF_REUSEADDR);
         err = net_errno(tcp_bind(tcp_pcb_of(s), &ip, port));
     }

@@ -189,6 +189,28 @@ static void writers_wait(void)
 }
 
 /* Setting an option that Homeroom lacks is an error, unless it asks for what holds anyway. */
+/* SO_REUSEADDR and SO_REUSEPORT are two options.  Both let sockets for datagrams share a port. */
+static void reuse_port(void)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof a, size = sizeof(int);
+    int on = 1, got = 1, one = tcp(), two;
+
+    EXPECT_EQ(setsockopt(one, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), 0);
+    EXPECT_EQ(getsockopt(one, SOL_SOCKET, SO_REUSEPORT, &got, &size), 0);
+    EXPECT_EQ(got, 0);
+    one = socket(AF_INET, SOCK_DGRAM, 0);
+    two = socket(AF_INET, SOCK_DGRAM, 0);
+    EXPECT_EQ(setsockopt(one, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on), 0);
+    EXPECT_EQ(getsockopt(one, SOL_SOCKET, SO_REUSEADDR, &got, &size), 0);
+    EXPECT_EQ(got, 0);
+    EXPECT_EQ(bind(one, (struct sockaddr *)&a, sizeof a), 0);
+    EXPECT_EQ(getsockname(one, (struct sockaddr *)&a, &len), 0);
+    EXPECT_ERR(bind(two, (struct sockaddr *)&a, sizeof a), EADDRINUSE);
+    EXPECT_EQ(setsockopt(two, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on), 0);
+    EXPECT_EQ(bind(two, (struct sockaddr *)&a, sizeof a), 0);
+}
+
 static void options_not_here(void)
 {
     static const struct {
@@ -622,6 +644,7 @@ static const struct check list[] = {
     {"talk", talk},
     {"ports_of_listeners", ports_of_listeners},
     {"writers_wait", writers_wait},
+    {"reuse_port", reuse_port},
     {"options_not_here", options_not_here},
     {"halves", halves},
     {"sigpipe", sigpipe},
