@@ -341,6 +341,24 @@ int procfs_store_comm(const struct pseudo_node *n, struct pseudo_arg arg, char *
     return err;
 }
 
+/*
+ * The end of cmdline.  A program that gives itself a longer name (setproctitle) overwrites the NUL after the arguments and
+ * continues in the environment; as on Linux the name then ends with its first NUL, after at most a page.
+ */
+static uint64_t cmdline_end(struct as *as, const struct view *v)
+{
+    uint64_t at, end = min_of(v->env_end, v->arg_start + PAGE_SIZE);
+    char c = 0;
+
+    if (v->arg_end == v->arg_start || v->env_start != v->arg_end ||
+        as_access_remote(as, v->arg_end - 1, &c, 1, ACCESS_READ) != 1 || c == 0)
+        return v->arg_end;
+    for (at = v->arg_start; at < end; at++)
+        if (as_access_remote(as, at, &c, 1, ACCESS_READ) != 1 || c == 0)
+            return at + 1;
+    return at;
+}
+
 /* cmdline, environ and auxv: bytes of the process's own memory, between two addresses that exec has recorded. */
 PROCFS_SHOW(procfs_show_strings)
 {
@@ -361,8 +379,10 @@ PROCFS_SHOW(procfs_show_strings)
         as_release(as);
         return err;
     }
-    at = v.arg_start, end = v.arg_end;
-    if (n->tag == TAG_ENVIRON)
+    at = v.arg_start, end = 0;
+    if (n->tag == TAG_CMDLINE)
+        end = cmdline_end(as, &v);
+    else if (n->tag == TAG_ENVIRON)
         at = v.env_start, end = v.env_end;
     else if (n->tag == TAG_AUXV)
         at = v.auxv_start, end = v.auxv_end;

@@ -161,8 +161,8 @@ static int take_death_signal(pid_t middle, int wait_seconds)
 }
 
 /*
- * A child of `middle` waits for the end of its parent.  `how`: 0 asks for SIGUSR1, 1 withdraws it, 2 changes its user, 3 leaves
- * the wait to its own child, which does not inherit it.  Returns the signal, 0 for none, -1 for a fault.
+ * A child of `middle` waits for the end of its parent.  `how`: 0 asks for SIGUSR1, 1 withdraws it, 2 changes its user,
+ * 3 leaves the wait to its own child, which does not inherit it.  Returns the signal, 0 for none, -1 for a fault.
  */
 static int death_signal_after(int how)
 {
@@ -380,6 +380,31 @@ static void names(void)
         EXPECT_ERR(personality(ADDR_NO_RANDOMIZE), EINVAL);
 }
 
+/* A program may write a name over its arguments, and on into its environment: cmdline then ends with the first NUL. */
+static void long_title(void)
+{
+    char text[1024], *at;
+    unsigned long begin, end;
+    int fd = open("/proc/self/stat", O_RDONLY);
+    ssize_t n = read(fd, text, sizeof text - 1);
+
+    EXPECT(n > 0);
+    text[n] = '\0';
+    at = strrchr(text, ')');
+    for (int field = 2; field < 48; field++)
+        at = strchr(at + 1, ' ');
+    EXPECT_EQ(sscanf(at, " %lu %lu", &begin, &end), 2); /* arg_start, arg_end */
+    close(fd);
+    memset((void *)begin, 'x', end - begin + 4);
+    memset((void *)(end + 4), 0, 1);
+    fd = open("/proc/self/cmdline", O_RDONLY);
+    EXPECT_EQ(read(fd, text, sizeof text), end - begin + 5);
+    EXPECT(text[end - begin + 3] == 'x' && text[end - begin + 4] == '\0');
+    memset((void *)(end - 1), 0, 1);
+    EXPECT_EQ(lseek(fd, 0, SEEK_SET), 0);
+    EXPECT_EQ(read(fd, text, sizeof text), end - begin);
+}
+
 static void credentials_change(void)
 {
     uid_t r, e, s;
@@ -539,6 +564,7 @@ static const struct check list[] = {
     {"file_size_limit", file_size_limit},
     {"usage_is_counted", usage_is_counted},
     {"names", names},
+    {"long_title", long_title},
     {"credentials_change", credentials_change},
     {"file_modes", file_modes},
     {"signal_permission", signal_permission},
