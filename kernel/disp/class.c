@@ -35,9 +35,8 @@
 
 /* level of a new thread; least level of a thread that has slept or waited */
 enum { TS_START = 29, TS_LIFTED = 50 };
-enum {
-    AGED_AT_ONCE = 128
-}; /* threads that age at one tick; about 6,000 instructions with interrupts off */
+/* threads that age at one tick; about 6,000 instructions with interrupts off */
+enum { AGED_AT_ONCE = 128 };
 enum { LIFT_TICKS = HZ / 2 }; /* waiting time, in clock ticks, after which a thread is lifted */
 enum {
     FSS_MEAN_COST = 50,

@@ -426,8 +426,8 @@ struct wait_result {
  */
 long proc_wait(int pid, unsigned options, struct wait_result *res);
 /*
- * proc_set_death_signal - the caller's process gets the signal `sig` (0: none) when its parent process ends.  A child of fork
- * has none.  exec of a set-id program and a change of the effective ids end it.  Takes proc_lock.
+ * proc_set_death_signal - the caller's process gets the signal `sig` (0: none) when its parent process ends.  A
+ * child of fork has none.  exec of a set-id program and a change of the effective ids end it.  Takes proc_lock.
  */
 void proc_set_death_signal(int sig);
 /* proc_setsid, proc_setpgid - setsid(2), setpgid(2), with their errors.  Take proc_lock. */

@@ -342,8 +342,8 @@ int procfs_store_comm(const struct pseudo_node *n, struct pseudo_arg arg, char *
 }
 
 /*
- * The end of cmdline.  A program that gives itself a longer name (setproctitle) overwrites the NUL after the arguments and
- * continues in the environment; as on Linux the name then ends with its first NUL, after at most a page.
+ * The end of cmdline.  A program that gives itself a longer name (setproctitle) overwrites the NUL after the arguments
+ * and continues in the environment; as on Linux the name then ends with its first NUL, after at most a page.
  */
 static uint64_t cmdline_end(struct as *as, const struct view *v)
 {

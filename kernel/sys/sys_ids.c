@@ -53,7 +53,10 @@ static struct cred_ids get_cred_ids(const struct cred *c, bool group)
                  : (struct cred_ids){c->uid, c->euid, c->suid, c->fsuid};
 }
 
-/* Installs credentials with user ids (or group ids) `n`.  A new effective id makes the process undumpable, and ends PR_SET_PDEATHSIG. */
+/*
+ * Installs credentials with user ids (or group ids) `n`.  A new effective id makes the process undumpable, and ends
+ * PR_SET_PDEATHSIG.
+ */
 static long set_cred_ids(bool group, struct cred_ids n)
 {
     struct cred *c = cred_dup(curcred());

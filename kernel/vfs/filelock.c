@@ -4,10 +4,10 @@
  *
  * THEORY      Programs that share a file use record locks to agree which of them may change it.  The locks
  *             are advisory: they do not stop reads and writes, only other locks.
- *             Each vnode has a tree of locks, by the bytes that they cover (lib/itree.h).  A lock set by fcntl belongs to a descriptor table (a process),
- *             and is removed when the process closes any descriptor of the file.  A lock set by flock belongs
- *             to an open file, and is removed when that file is closed.  The two kinds never
- *             conflict with each other, as on Linux.
+ *             Each vnode has a tree of locks, by the bytes that they cover (lib/itree.h).  A lock set by fcntl
+ *             belongs to a descriptor table (a process), and is removed when the process closes any descriptor
+ *             of the file.  A lock set by flock belongs to an open file, and is removed when that file is
+ *             closed.  The two kinds never conflict with each other, as on Linux.
  *             Setting a lock on a range first removes the range from the owner's other locks.  The parts of
  *             these locks outside the range remain.  Then the new lock is added and merged with adjacent locks
  *             of the same type.

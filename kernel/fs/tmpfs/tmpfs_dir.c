@@ -337,7 +337,10 @@ int tmpfs_parent(struct vnode *vn, struct vnode **parent, char *buf, size_t size
     return n;
 }
 
-/* Passes the entries from cookie `next` on to fn, until it returns non-zero.  Leaves the tree's hint alone: others read. */
+/*
+ * Passes the entries from cookie `next` on to fn, until it returns non-zero.  Leaves the tree's hint alone: others
+ * read.
+ */
 static void list_entries(struct tdir *d, uint64_t next, dirent_fn fn, void *arg)
 {
     struct radix_node *leaf;
