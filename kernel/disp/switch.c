@@ -45,7 +45,7 @@ void switch_to(struct thread *prev, struct thread *next)
 {
     struct cpu *c = this_cpu();
     struct disp_cpu *d = c->disp;
-    bool irq = c->irq_was_on;
+    uint64_t irq_flags = c->irq_flags;
     uint64_t now = rdtsc();
     bool to_idle = next == d->idle_thread;
 
@@ -94,7 +94,7 @@ void switch_to(struct thread *prev, struct thread *next)
     c->thread = next;
     trap_set_kstack((uint64_t)next->kstack + KSTACK_SIZE);
     prev = context_switch(prev, next);
-    this_cpu()->irq_was_on = irq;
+    this_cpu()->irq_flags = irq_flags;
     finish_switch_unlock(prev);
 }
 
@@ -103,7 +103,7 @@ void thread_begin(struct thread *prev)
 {
     struct thread *t = curthread;
 
-    this_cpu()->irq_was_on = true;
+    this_cpu()->irq_flags = RFLAGS_IF;
     finish_switch_unlock(prev);
     t->entry(t->entry_arg);
     thread_exit_switch();

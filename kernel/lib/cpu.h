@@ -31,7 +31,7 @@ struct cpu {
     uint32_t lgrp;         /* [c] leaf lgroup of the CPU */
     uint32_t nlock;        /* [o] spin locks held + irq_push() depth */
     uint32_t irq_depth;    /* [o] nested interrupt handlers */
-    bool irq_was_on;       /* [o] interrupt flag to restore when nlock falls to 0 */
+    uint64_t irq_flags;    /* [o] RFLAGS to restore (only IF) when nlock falls to 0 */
     _Atomic bool in_user;  /* [a] the CPU is in user mode: for the clock's time accounting */
     _Atomic bool idle;     /* [a] the CPU runs its idle thread */
     bool user_interrupted; /* [o] the current interrupt has interrupted user mode */
@@ -61,6 +61,15 @@ static inline struct cpu *this_cpu(void)
 
     __asm__ volatile("movq %%gs:0, %0" : "=r"(c));
     return c;
+}
+
+/* this_cpu_id - the id of the running CPU; valid only while interrupts are off. */
+static inline uint32_t this_cpu_id(void)
+{
+    uint32_t id;
+
+    __asm__ volatile("movl %%gs:%c1, %0" : "=r"(id) : "i"(offsetof(struct cpu, id)));
+    return id;
 }
 
 /* The current thread.  A preemption does not change the result, so interrupts can be on. */
@@ -100,12 +109,14 @@ static inline uint64_t rdtsc(void)
     return (uint64_t)hi << 32 | lo;
 }
 
+#define RFLAGS_IF 0x200 /* interrupts are on */
+
 static inline bool irq_enabled(void)
 {
     uint64_t f;
 
     __asm__ volatile("pushfq; popq %0" : "=r"(f)::"memory");
-    return (f & 0x200) != 0;
+    return (f & RFLAGS_IF) != 0;
 }
 
 static inline void irq_disable(void)
@@ -124,21 +135,19 @@ static inline void irq_enable(void)
  */
 static inline void irq_push(void)
 {
-    bool on = irq_enabled();
-    struct cpu *c;
-
-    irq_disable();
-    c = this_cpu();
-    if (c->nlock++ == 0)
-        c->irq_was_on = on;
+    /* Until CLI, another CPU may continue the thread.  nlock is 0 on both CPUs then (I1). */
+    __asm__ volatile("cmpl $0, %%gs:%c0\n jne 1f\n pushfq\n cli\n popq %%gs:%c1\n"
+                     "1: incl %%gs:%c0" ::"i"(offsetof(struct cpu, nlock)),
+                     "i"(offsetof(struct cpu, irq_flags))
+                     : "memory", "cc");
 }
 
 static inline void irq_pop(void)
 {
-    struct cpu *c = this_cpu();
-
-    if (--c->nlock == 0 && c->irq_was_on)
-        irq_enable();
+    __asm__ volatile("decl %%gs:%c0\n jne 1f\n testl %2, %%gs:%c1\n je 1f\n sti\n"
+                     "1:" ::"i"(offsetof(struct cpu, nlock)),
+                     "i"(offsetof(struct cpu, irq_flags)), "i"(RFLAGS_IF)
+                     : "memory", "cc");
 }
 
 #endif

@@ -21,8 +21,9 @@ void spin_wait(struct spinlock *l, uint16_t n)
     }
 }
 
-void spin_wake(struct spinlock *l, uint16_t n)
+void spin_pass(struct spinlock *l, uint16_t n)
 {
+    atomic_store_explicit(&l->owner, n, memory_order_release);
     park_wake(park_key(l, n));
 }
 

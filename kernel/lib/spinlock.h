@@ -77,12 +77,13 @@ static inline void spin_check_sleep(uint64_t held)
 }
 
 /*
- * spin_wait - wait until ticket `n` holds the lock; spin_wake - wake up the CPU with ticket `n` if it halts.
+ * spin_wait - wait until ticket `n` holds the lock; spin_pass - pass the lock to ticket `n`, and wake up
+ * the CPU with this ticket if it halts.
  */
 void spin_wait(struct spinlock *l, uint16_t n);
-void spin_wake(struct spinlock *l, uint16_t n);
+void spin_pass(struct spinlock *l, uint16_t n);
 /*
- * Calls spin_wait() or spin_wake() through NAME_keep (park_halt.S).  That preserves all registers, so fast
+ * Calls spin_wait() or spin_pass() through NAME_keep (park_halt.S).  That preserves all registers, so fast
  * paths save none.
  */
 #ifdef HR_HOST
@@ -101,7 +102,7 @@ static inline void spin_take(struct spinlock *l)
 
     if (unlikely(atomic_load_explicit(&l->owner, memory_order_acquire) != mine))
         SPIN_CALL(spin_wait, l, mine);
-    l->cpu = (uint16_t)(this_cpu()->id + 1);
+    l->cpu = (uint16_t)(this_cpu_id() + 1);
 }
 
 /* spin_lock - take `l`; interrupts are off from here to the matching spin_unlock(). */
@@ -122,7 +123,7 @@ static inline bool spin_trylock(struct spinlock *l)
     if (atomic_compare_exchange_strong_explicit(&l->next, &n, (uint16_t)(n + 1),
                                                 memory_order_acquire, memory_order_relaxed)) {
         spin_check_acquire(l, SPIN_TRY);
-        l->cpu = (uint16_t)(this_cpu()->id + 1);
+        l->cpu = (uint16_t)(this_cpu_id() + 1);
         return true;
     }
     irq_pop();
@@ -132,13 +133,12 @@ static inline bool spin_trylock(struct spinlock *l)
 /* spin_unlock - release `l`, and restore interrupts if the CPU holds no other lock. */
 static inline void spin_unlock(struct spinlock *l)
 {
-    uint16_t next = (uint16_t)(l->owner + 1);
-
     spin_check_release(l);
     l->cpu = 0;
-    atomic_store_explicit(&l->owner, next, memory_order_release);
     if (unlikely(park_on))
-        SPIN_CALL(spin_wake, l, next);
+        SPIN_CALL(spin_pass, l, (uint16_t)(l->owner + 1));
+    else /* only the holder changes `owner`, so LOCK is not needed */
+        __asm__ volatile("incw %0" : "+m"(l->owner)::"memory", "cc");
     irq_pop();
 }
 
@@ -168,7 +168,7 @@ static inline void spin_unlock_pair(struct spinlock *a, struct spinlock *b)
 /* spin_held - whether this CPU holds `l`; for ASSERT. */
 static inline bool spin_held(const struct spinlock *l)
 {
-    return l->cpu == this_cpu()->id + 1;
+    return l->cpu == this_cpu_id() + 1;
 }
 
 #endif

@@ -49,7 +49,7 @@ park_halted:
     .endm
 
     KEEP spin_wait
-    KEEP spin_wake
+    KEEP spin_pass
     KEEP spin_bad_sleep
 
     .section .note.GNU-stack, "", @progbits

@@ -10,7 +10,7 @@
 #define OFF_CPU_CURTHREAD 8
 #define OFF_CPU_KSTACK    16
 #define OFF_CPU_USER_RSP  24
-#define OFF_CPU_IN_USER   57
+#define OFF_CPU_IN_USER   64
 #define OFF_THREAD_AST    8
 #define OFF_THREAD_KSP    16
 #define SIZE_REGS         176
