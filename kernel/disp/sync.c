@@ -215,20 +215,20 @@ static inline uintptr_t remove_holder(uintptr_t word, bool write)
     return word < LOCK_READ + LOCK_ONE ? word & ~(uintptr_t)LOCK_READ : word;
 }
 
-/* One attempt to enter. */
+/* One attempt to enter.  Most locks are free and have no waiters: their word is 0. */
 static inline bool lock_try(struct sleeplock *l, bool write)
 {
-    uintptr_t v = atomic_load_explicit(&l->word, memory_order_relaxed);
+    uintptr_t v = 0;
 
-    while (likely(may_enter(v, write, false)))
-        if (likely(atomic_compare_exchange_weak_explicit(
+    do
+        if (likely(atomic_compare_exchange_strong_explicit(
                 &l->word, &v, add_holder(v, write, curthread), memory_order_acquire,
                 memory_order_relaxed))) {
             if (unlikely(v != 0) && write)
-                curthread
-                    ->n_contended++; /* I4: a free lock has no other flags than those of waiters */
+                curthread->n_contended++; /* I4: a free lock has no other flags than waiters' */
             return true;
         }
+    while (may_enter(v, write, false));
     return false;
 }
 
@@ -430,9 +430,10 @@ static __attribute__((noinline)) void release_to_waiter(struct sleeplock *l, boo
     spin_unlock(&l->lock);
 }
 
-static inline void lock_leave(struct sleeplock *l, bool write)
+/* lock_leave() of a lock that has waiters or more readers: its word is `v`. */
+static __attribute__((noinline)) void leave_shared(struct sleeplock *l, uintptr_t v, bool write)
 {
-    uintptr_t v = atomic_load_explicit(&l->word, memory_order_relaxed), next;
+    uintptr_t next;
 
     ASSERT(write ? lock_writer(v) == curthread : (v & LOCK_READ) != 0,
            "a lock is left by its holder");
@@ -445,9 +446,18 @@ static inline void lock_leave(struct sleeplock *l, bool write)
         }
     } while (unlikely(!atomic_compare_exchange_weak_explicit(
         &l->word, &v, next, memory_order_release, memory_order_relaxed)));
-    if (unlikely((next & LOCK_WAIT) != 0) && write && --curthread->n_contended == 0 &&
+    if ((next & LOCK_WAIT) != 0 && write && --curthread->n_contended == 0 &&
         curthread->inherit_pri >= 0)
         return_priority();
+}
+
+static inline void lock_leave(struct sleeplock *l, bool write)
+{
+    uintptr_t v = add_holder(0, write, curthread); /* no other holder, and no waiter */
+
+    if (unlikely(!atomic_compare_exchange_strong_explicit(&l->word, &v, 0, memory_order_release,
+                                                          memory_order_relaxed)))
+        leave_shared(l, v, write);
 }
 
 void mutex_init(struct mutex *m, enum sleeprank rank)
