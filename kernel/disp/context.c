@@ -57,6 +57,7 @@ void thread_set_gsbase(uint64_t base)
 
 void disp_ast(struct regs *r)
 {
+    atomic_fetch_and(&curthread->ast, ~(uint32_t)AST_REGS); /* entry.S now loads all registers */
     if (unlikely(atomic_load(&curthread->ast) & AST_LIFTED))
         class_lifted(curthread);
     if (atomic_load(&curthread->ast) & AST_RESCHED)

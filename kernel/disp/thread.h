@@ -31,8 +31,11 @@ struct cpupart;
 
 enum thread_state { TS_SLEEP, TS_RUNNABLE, TS_ONPROC, TS_ZOMBIE };
 
-/* Bits of thread.ast: work to do before the thread returns to user mode ("asynchronous system trap"). */
-enum { AST_RESCHED = 1, AST_SIGNAL = 2, AST_ALARM = 4, AST_LIFTED = 8 };
+/*
+ * Bits of thread.ast: work to do before the thread returns to user mode ("asynchronous system trap").  AST_REGS: the
+ * system call has changed saved registers, so all of them must be loaded (entry.S).
+ */
+enum { AST_RESCHED = 1, AST_SIGNAL = 2, AST_ALARM = 4, AST_LIFTED = 8, AST_REGS = 16 };
 
 /* Global priorities.  Real time has a level for each of POSIX's 99 priorities. */
 enum {

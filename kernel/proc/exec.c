@@ -383,6 +383,7 @@ static void commit_exec(struct exec *x, struct proc *p, struct lwp *l, struct re
     thread_fpu_init(&l->t);
     thread_set_fsbase(0);
     thread_set_gsbase(0);
+    atomic_fetch_or(&l->t.ast, AST_REGS);
     *r = (struct regs){.orig_rax = UINT64_MAX,
                        .rip = x->entry,
                        .rcx = x->entry,

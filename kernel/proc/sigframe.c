@@ -214,6 +214,7 @@ int sigframe_pop(struct lwp *l, struct regs *r)
         irq_pop();
     }
     restore_sigcontext(r, &uc.mc);
+    atomic_fetch_or(&l->t.ast, AST_REGS);
     sig_mask_set(uc.sigmask & ~(SIGBIT(SIGKILL) | SIGBIT(SIGSTOP)));
     return 0;
 }

@@ -114,7 +114,7 @@ long sys_rt_sigreturn(struct regs *r)
 {
     if (sigframe_pop(curlwp(), r) != 0)
         sig_fault(SIGSEGV, SI_KERNEL, 0);
-    return (long)r->rax; /* syscall_dispatch() stores this result in r->rax again */
+    return (long)r->rax; /* syscall_entry stores this result in r->rax again */
 }
 
 /* ---- waiting for signals ---- */

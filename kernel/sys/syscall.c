@@ -91,41 +91,43 @@ long syscall_absent(struct regs *r)
     return -ENOSYS;
 }
 
-/* Calls the handler of the call in r->orig_rax, and leaves its result in r->rax. */
-static inline void call_handler(struct regs *r)
+/* The index in calls[] of call `n`.  The last index of Linux's part is that of calls which do not exist. */
+static inline uint32_t call_index(uint32_t n)
 {
-    uint32_t n = (uint32_t)r->orig_rax;
-    handler_fn fn;
+    if (likely(n < SYSCALL_LINUX_MAX))
+        return n;
+    n -= SYSCALL_PRIVATE;
+    return n < SYSCALL_PRIVATE_MAX ? n + SYSCALL_LINUX_MAX : SYSCALL_LINUX_MAX - 1;
+}
 
-    if (unlikely(n >= SYSCALL_LINUX_MAX)) {
-        n -= SYSCALL_PRIVATE;
-        n = n < SYSCALL_PRIVATE_MAX ? n + SYSCALL_LINUX_MAX : SYSCALL_LINUX_MAX - 1;
-    }
-    fn = calls[n];
-    if (unlikely(fn == NULL))
-        fn = syscall_absent;
+/* Calls the handler of the call in r->orig_rax; returns its result. */
+static inline long call_handler(struct regs *r)
+{
+    handler_fn fn = calls[call_index((uint32_t)r->orig_rax)];
+
     if (unlikely(curproc()->truss != NULL))
-        r->rax = (uint64_t)truss_call(r, fn);
-    else
-        r->rax = (uint64_t)fn(r);
+        return truss_call(r, fn != NULL ? fn : syscall_absent);
+    return likely(fn != NULL) ? fn(r) : syscall_absent(r);
 }
 
 /* The same for an LWP that is or was traced with ptrace(2), whose tracer can change the call or skip it. */
-static __attribute__((noinline)) void dispatch_traced(struct regs *r)
+static __attribute__((noinline)) long dispatch_traced(struct regs *r)
 {
     if (ptrace_call_begins(r))
-        call_handler(r);
+        r->rax = (uint64_t)call_handler(r);
     ptrace_call_ends(r);
+    atomic_fetch_or(&curthread->ast, AST_REGS); /* the tracer may have changed any register */
+    return (long)r->rax;
 }
 
-void syscall_dispatch(struct regs *r)
+long syscall_dispatch(struct regs *r)
 {
+    long result;
+
     CPUSTAT_INC(syscl);
-    if (unlikely(curlwp()->pt != NULL))
-        dispatch_traced(r);
-    else
-        call_handler(r);
+    result = unlikely(curlwp()->pt != NULL) ? dispatch_traced(r) : call_handler(r);
     sleeprank_none();
+    return result;
 }
 
 void syscall_init(void)

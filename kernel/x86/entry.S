@@ -6,10 +6,12 @@
  *             registers from it.  Before a return to user mode the thread does its pending work (an AST: a
  *             signal, a reschedule).  SYSRET is the fast way back, but it loads rip from rcx and rflags from
  *             r11.  So it is used where these agree, as after most system calls; all other returns use IRET.
+ *             A call without pending work has changed only rax, and C code preserves rbx and r12-r15.
  * INVARIANTS  I1  in the kernel the GS base is this CPU's struct cpu: SWAPGS is executed whenever the
  *                 privilege level changes, and only then
  *             I2  the registers of the interrupted program lie at the top of the thread's kernel stack (struct regs)
  *             I3  SYSRET is used only when rcx == rip, r11 == rflags and rip is a user address
+ *             I4  a system call that changes other saved registers than rax sets AST_REGS
  * SEE ALSO    regs.h, trap.c
  */
 #include "x86/trap_offsets.h"
@@ -72,9 +74,24 @@ syscall_entry:
     xorl %ebp, %ebp
     call syscall_dispatch
     cli
-    movq %gs:OFF_CPU_CURTHREAD, %rax
-    cmpl $0, OFF_THREAD_AST(%rax)
-    jne return_with_ast
+    movq %gs:OFF_CPU_CURTHREAD, %rcx
+    cmpl $0, OFF_THREAD_AST(%rcx)
+    jne syscall_with_ast
+    movb $1, %gs:OFF_CPU_IN_USER    /* SYSCALL has loaded rcx and r11 from rip and rflags: I3, I4 */
+    movq 4 * 8(%rsp), %rbp
+    addq $6 * 8, %rsp
+    popq %r11
+    popq %rcx
+    popq %rdi
+    popq %rsi
+    popq %rdx
+    popq %r10
+    popq %r8
+    popq %r9
+    movq 6 * 8(%rsp), %rsp          /* past rax, orig_rax, err, rip, cs, rflags: user rsp */
+    swapgs
+    sysretq
+
 return_fast:
     movb $1, %gs:OFF_CPU_IN_USER
     movq 17 * 8(%rsp), %rcx         /* rip */
@@ -106,6 +123,8 @@ iret_failed:                        /* IRET refused the frame: send a signal */
     xorl %ebp, %ebp
     call x86_bad_return
 
+syscall_with_ast:
+    movq %rax, 14 * 8(%rsp)
 return_with_ast:
     sti
     movq %rsp, %rdi

@@ -57,8 +57,8 @@ void sig_fault(int sig, int code, uint64_t addr);
 bool oom_page_fault(bool user);
 
 /* ---- implemented by sys/ ---- */
-/* syscall_dispatch - carry out the call in r->orig_rax and leave its result in r->rax.  Interrupts are on. */
-void syscall_dispatch(struct regs *r);
+/* syscall_dispatch - carry out the call in r->orig_rax; returns its result, for r->rax.  Interrupts are on. */
+long syscall_dispatch(struct regs *r);
 
 /* ---- implemented by disp/ ---- */
 /*
