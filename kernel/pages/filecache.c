@@ -54,7 +54,7 @@ int cache_page_get(struct vm_object *o, uint64_t off, const struct uio *uio, str
     int err;
 
     if (o->io == NULL)
-        return object_page_get(o, off >> PAGE_SHIFT, true, pg);
+        return object_page_get(o, off >> PAGE_SHIFT, pg);
     *pg = NULL;
     err = object_page_read(o, off >> PAGE_SHIFT, want, NULL, &how, pg);
     return err == -ENXIO ? 0 : err;
@@ -234,17 +234,17 @@ int cache_write(struct file_write *w)
 {
     uint64_t index = w->off >> PAGE_SHIFT;
     bool beyond = round_down(w->off, PAGE_SIZE) >= w->size;
-    int err = object_page_get(w->obj, index, false, &w->pg);
+    int err = 0;
 
+    w->pg = object_page_find(w->obj, index);
     w->done = 0;
     w->n = min_of(w->left, PAGE_SIZE - (w->off & (PAGE_SIZE - 1)));
     if (w->off < w->size) /* the next call writes the bytes beyond the end */
         w->n = min_of(w->n, w->size - w->off);
-    if (err == 0 && w->pg == NULL &&
-        (beyond || (w->n == PAGE_SIZE && cache_has_blocks(w->obj, index)))) {
+    if (w->pg == NULL && (beyond || (w->n == PAGE_SIZE && cache_has_blocks(w->obj, index)))) {
         err = write_absent_page(w, beyond);
     } else {
-        if (err == 0 && w->pg == NULL)
+        if (w->pg == NULL)
             err = object_page_read(w->obj, index, 1, NULL, NULL, &w->pg);
         if (err == 0)
             err = write_present_page(w);

@@ -161,27 +161,30 @@ static void wait_busy_page(struct vm_object *o, struct page *pg, uint32_t mask)
         page_release(pg);
 }
 
-/*
- * Waits while the page at `index` is busy, and returns it with a reference; NULL: no page is there.
- */
-static struct page *hold_present_page(struct vm_object *o, uint64_t index)
+/* object_page_find() of a page `pg` that is busy. */
+static __attribute__((noinline)) struct page *find_busy_page_unlock(struct vm_object *o,
+                                                                    uint64_t index, struct page *pg)
 {
-    for (;;) {
-        struct page *pg;
+    hold_busy_page(o, pg);
+    spin_unlock(&o->lock);
+    wait_busy_page(o, pg, PG_LOCKED | PG_WRITEBACK);
+    return object_page_find(o, index);
+}
 
-        spin_lock(&o->lock);
-        pg = radix_lookup(&o->tree, index);
-        if (pg != NULL && (atomic_load_explicit(&pg->flags, memory_order_relaxed) & PG_LOCKED) == 0)
-            page_hold(pg);
-        else if (pg != NULL) {
-            hold_busy_page(o, pg);
-            spin_unlock(&o->lock);
-            wait_busy_page(o, pg, PG_LOCKED | PG_WRITEBACK);
-            continue;
-        }
-        spin_unlock(&o->lock);
-        return pg;
+struct page *object_page_find(struct vm_object *o, uint64_t index)
+{
+    struct page *pg;
+
+    index = round_down(index, 1ul << o->order);
+    spin_lock(&o->lock);
+    pg = radix_lookup(&o->tree, index);
+    if (pg != NULL) {
+        if (unlikely(atomic_load_explicit(&pg->flags, memory_order_relaxed) & PG_LOCKED))
+            return find_busy_page_unlock(o, index, pg);
+        page_hold(pg);
     }
+    spin_unlock(&o->lock);
+    return pg;
 }
 
 /* Fills a page that is in the tree and busy, and unlocks it.  If that fails the page leaves the tree. */
@@ -218,7 +221,7 @@ static int find_or_create_page(struct vm_object *o, uint64_t index, const struct
     int err;
 
     index = round_down(index, 1ul << o->order);
-    while ((pg = hold_present_page(o, index)) == NULL) {
+    while ((pg = object_page_find(o, index)) == NULL) {
         pg = place_page(pl, o->order, how, index);
         if (pg == NULL)
             return -ENOMEM;
@@ -255,14 +258,14 @@ int object_page_make(struct vm_object *o, uint64_t index, const struct placement
     return find_or_create_page(o, index, pl, false, out);
 }
 
-int object_page_get(struct vm_object *o, uint64_t index, bool create, struct page **out)
+int object_page_get(struct vm_object *o, uint64_t index, struct page **out)
 {
     struct placement pl;
 
-    if (unlikely(o->io != NULL) && create)
+    if (unlikely(o->io != NULL))
         return object_page_read(o, index, 1, NULL, NULL, out);
-    *out = hold_present_page(o, round_down(index, 1ul << o->order));
-    if (*out != NULL || !create)
+    *out = object_page_find(o, index);
+    if (*out != NULL)
         return 0;
     pl = place_of_object(o, index);
     return find_or_create_page(o, index, &pl, false, out);

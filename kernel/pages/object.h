@@ -175,15 +175,15 @@ void object_hold(struct vm_object *o);
 void object_release(struct vm_object *o);
 
 /*
- * object_page_get - get the page at `index`, with a reference.
- * @create  make the page if it is absent (zeroed, or filled by ops->getpage), placed for curthread by the
- *          object's policy
- * Returns 0 and *out (NULL if absent and !create), -ENOMEM, -EIO, or for an object on a disk -ENXIO (beyond the
- * end).  Can sleep.
+ * object_page_find - the page at `index`, with a reference; NULL: it is absent.  Waits while the page is busy.
+ * object_page_get - the same, but make the page if it is absent (zeroed, or filled by ops->getpage), placed for
+ * curthread by the object's policy.  Returns 0 and *out, -ENOMEM, -EIO, or for an object on a disk -ENXIO
+ * (beyond the end).  Can sleep.
  */
-int object_page_get(struct vm_object *o, uint64_t index, bool create, struct page **out);
+struct page *object_page_find(struct vm_object *o, uint64_t index);
+int object_page_get(struct vm_object *o, uint64_t index, struct page **out);
 /*
- * object_page_get_overwrite - like object_page_get() with create, for a page that the caller will overwrite
+ * object_page_get_overwrite - like object_page_get(), for a page that the caller will overwrite
  * entirely.  A new page is neither zeroed nor read.  Other threads find the page at once, so it must lie beyond
  * the end of the file, where they do not read it.
  */
@@ -334,7 +334,7 @@ struct page *object_page_new(struct vm_object *o, uint64_t index);
 int object_page_insert(struct vm_object *o, uint64_t index, struct page *pg);
 
 /*
- * object_page_make - like object_page_get() with create, but with placement `pl`.
+ * object_page_make - like object_page_get(), but with placement `pl`.
  * @advice  enum read_advice
  */
 int object_page_make(struct vm_object *o, uint64_t index, const struct placement *pl,

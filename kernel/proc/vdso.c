@@ -53,7 +53,7 @@ void vdso_init(void)
         panic("no memory for the vDSO");
     for (uint64_t i = 0; i < vdso_pages; i++) {
         /* The reference is never dropped, so the frames are never freed. */
-        if (object_page_get(vdso_object, i, true, &pg) != 0)
+        if (object_page_get(vdso_object, i, &pg) != 0)
             panic("no memory for the vDSO");
         if (i == 0) {
             data = page_to_virt(pg);

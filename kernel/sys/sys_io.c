@@ -18,8 +18,8 @@ enum { IOV_MAX = 1024, IOV_STACK = 8, SENDFILE_CHUNK = 65536 };
 #define MAX_RW 0x7ffff000ul /* maximum number of bytes that one call moves */
 
 /*
- * Moves bytes between file f and the uio.  off -1: at the file's position.  file_read() and file_write()
- * check the open mode, the kind of file, and O_PATH.
+ * Moves bytes between a file and a program's buffer.  off -1: at the file's position.  file_read() and
+ * file_write() check the open mode, the kind of file, and O_PATH.
  */
 static inline long read_or_write_file(struct file *f, struct uio *uio, loff_t off)
 {

@@ -273,7 +273,7 @@ static long move_cached(struct bdev *b, struct uio *uio, loff_t at, unsigned fla
     int err;
 
     if (uio->dir == UIO_READ)
-        return vn_read_pages(&b->vn, uio, at);
+        return vn_read_pages(&b->vn, uio, at, O_NOATIME);
     uio->resid -= beyond; /* a disk does not grow */
     n = vn_write_pages(&b->vn, uio, &at);
     uio->resid += beyond;

@@ -105,8 +105,7 @@ static long vnode_read(struct file *f, struct uio *uio, loff_t off)
         return vn->type == VDIR ? -EISDIR : -EINVAL;
     if (vn->op->read != NULL)
         return vn->op->read(vn, uio, off, (int)f->flags);
-    vn_note_read(vn, f->flags);
-    return vn_read_pages(vn, uio, off);
+    return vn_read_pages(vn, uio, off, (int)f->flags);
 }
 
 static long vnode_write(struct file *f, struct uio *uio, loff_t off)
@@ -380,23 +379,11 @@ int file_open(const struct fs_ctx *ctx, struct vnode *at, const char *path, int 
 
 /* ---- using ----------------------------------------------------------------------------------- */
 
-long file_read(struct file *f, struct uio *uio, loff_t off)
+/* read(2) and write(2) of a seekable file, at its position. */
+static __attribute__((noinline)) long read_at_position(struct file *f, struct uio *uio)
 {
     long n;
 
-    if (unlikely(!(acc_mode(f->flags) & 4) || (f->flags & O_PATH)))
-        return -EBADF;
-    if (unlikely(f->ops->read == NULL))
-        return -EINVAL;
-    uio->advice = atomic_load_explicit(&f->advice, memory_order_relaxed);
-    uio->ra = &f->ra;
-    if (off != -1) {
-        if (unlikely(f->ops->seek == NULL))
-            return -ESPIPE;
-        return f->ops->read(f, uio, off);
-    }
-    if (!f->seekable)
-        return f->ops->read(f, uio, 0);
     mutex_enter(&f->off_lock);
     n = f->ops->read(f, uio, f->off);
     if (n > 0)
@@ -405,22 +392,11 @@ long file_read(struct file *f, struct uio *uio, loff_t off)
     return n;
 }
 
-long file_write(struct file *f, struct uio *uio, loff_t off)
+static __attribute__((noinline)) long write_at_position(struct file *f, struct uio *uio)
 {
     loff_t at;
     long n;
 
-    if (unlikely(!(acc_mode(f->flags) & 2) || (f->flags & O_PATH)))
-        return -EBADF;
-    if (unlikely(f->ops->write == NULL))
-        return -EINVAL;
-    if (off != -1) {
-        if (unlikely(f->ops->seek == NULL))
-            return -ESPIPE;
-        return f->ops->write(f, uio, off);
-    }
-    if (!f->seekable)
-        return f->ops->write(f, uio, 0);
     mutex_enter(&f->off_lock);
     at = f->flags & O_APPEND ? -1 : f->off;
     n = f->ops->write(f, uio, at);
@@ -428,6 +404,34 @@ long file_write(struct file *f, struct uio *uio, loff_t off)
         f->off = at + n;
     mutex_exit(&f->off_lock);
     return n;
+}
+
+long file_read(struct file *f, struct uio *uio, loff_t off)
+{
+    unsigned flags = atomic_load_explicit(&f->flags, memory_order_relaxed);
+
+    if (unlikely(!(acc_mode(flags) & 4) || (flags & O_PATH)))
+        return -EBADF;
+    if (unlikely(f->ops->read == NULL))
+        return -EINVAL;
+    uio->advice = atomic_load_explicit(&f->advice, memory_order_relaxed);
+    uio->ra = &f->ra;
+    if (off == -1)
+        return f->seekable ? read_at_position(f, uio) : f->ops->read(f, uio, 0);
+    return likely(f->ops->seek != NULL) ? f->ops->read(f, uio, off) : -ESPIPE;
+}
+
+long file_write(struct file *f, struct uio *uio, loff_t off)
+{
+    unsigned flags = atomic_load_explicit(&f->flags, memory_order_relaxed);
+
+    if (unlikely(!(acc_mode(flags) & 2) || (flags & O_PATH)))
+        return -EBADF;
+    if (unlikely(f->ops->write == NULL))
+        return -EINVAL;
+    if (off == -1)
+        return f->seekable ? write_at_position(f, uio) : f->ops->write(f, uio, 0);
+    return likely(f->ops->seek != NULL) ? f->ops->write(f, uio, off) : -ESPIPE;
 }
 
 loff_t file_seek(struct file *f, loff_t off, int whence)

@@ -35,56 +35,50 @@ static void dirty_inode(struct vnode *vn)
 /* A read of a hole returns these bytes. */
 static const uint8_t zeros[PAGE_SIZE] __attribute__((aligned(4096)));
 
-long vn_read_pages(struct vnode *vn, struct uio *uio, loff_t off)
+long vn_read_pages(struct vnode *vn, struct uio *uio, loff_t off, int oflags)
 {
-    size_t start = uio->resid;
+    size_t start = uio->resid, n;
+    uint64_t at = (uint64_t)off, in, size;
     int err = 0;
 
-    while (uio->resid != 0) {
-        uint64_t size = atomic_load_explicit(&vn->size, memory_order_acquire);
-        uint64_t in = (uint64_t)off & (PAGE_SIZE - 1);
-        size_t n = PAGE_SIZE - in;
+    vn_note_read(vn, (unsigned)oflags);
+    while (uio->resid != 0 && at < atomic_load_explicit(&vn->size, memory_order_acquire)) {
         struct page *pg;
+        const void *bytes = zeros;
 
-        if ((uint64_t)off >= size)
+        if (likely(vn->holes))
+            pg = object_page_find(&vn->obj, at >> PAGE_SHIFT);
+        else
+            err = cache_page_get(&vn->obj, at, uio, &pg);
+        if (unlikely(err != 0))
             break;
+        if (likely(pg != NULL))
+            bytes = page_to_virt(pg);
+        /*
+         * If the file was truncated meanwhile, the page can be a new one that a write has not filled yet.  The size
+         * read now does not include such bytes: a write first fills the page.
+         */
+        size = atomic_load_explicit(&vn->size, memory_order_acquire);
+        in = at & (PAGE_SIZE - 1);
+        n = min_of(PAGE_SIZE - in, at < size ? size - at : 0);
         n = min_of(n, uio->resid);
-        n = min_of(n, size - (uint64_t)off);
-        err = vn->holes ? object_page_get(&vn->obj, (uint64_t)off >> PAGE_SHIFT, false, &pg)
-                        : cache_page_get(&vn->obj, (uint64_t)off, uio, &pg);
-        if (unlikely(err != 0))
-            break;
-        if (unlikely((uint64_t)off + n > atomic_load_explicit(&vn->size, memory_order_acquire))) {
-            /* The file was truncated meanwhile.  The page can be a new one that a write has not filled yet. */
-            if (pg != NULL)
-                page_release(pg);
-            continue;
-        }
-        if (likely(pg != NULL)) {
-            err = uio_move((uint8_t *)page_to_virt(pg) + in, n, uio);
+        err = uio_move((char *)(uintptr_t)bytes + in, n, uio);
+        if (likely(pg != NULL))
             page_release(pg);
-        } else {
-            err = uio_move((void *)(uintptr_t)zeros, n, uio);
-        }
         if (unlikely(err != 0))
             break;
-        off += (loff_t)n;
+        at += n;
     }
-    if (!vn->holes)
-        cache_read_end(&vn->obj, uio->ra, (uint64_t)off, start - uio->resid);
     start -= uio->resid;
+    if (!vn->holes)
+        cache_read_end(&vn->obj, uio->ra, at, start);
     return start != 0 ? (long)start : err;
 }
 
-bool vn_wants_atime(const struct vnode *vn, unsigned oflags)
+/* The rest of vn_note_read(), if the access time is not later than the last modification. */
+void vn_update_atime(struct vnode *vn, unsigned oflags)
 {
-    return vn->atime_ns <= vn->mtime_ns && !vn->vfs->readonly &&
-           (vn->vfs->flags & MS_NOATIME) == 0 && (oflags & O_NOATIME) == 0;
-}
-
-void vn_note_read(struct vnode *vn, unsigned oflags)
-{
-    if (!vn_wants_atime(vn, oflags))
+    if (vn->vfs->readonly || (vn->vfs->flags & MS_NOATIME) != 0 || (oflags & O_NOATIME) != 0)
         return;
     vn_times_now(vn, VA_ATIME);
     dirty_inode(vn);
@@ -144,8 +138,8 @@ static int write_memory_page(struct vnode *vn, struct file_write *w)
         if (err != 0)
             return err;
     }
-    err = fresh ? object_page_get_overwrite(w->obj, index, &pg)
-                : object_page_get(w->obj, index, true, &pg);
+    err =
+        fresh ? object_page_get_overwrite(w->obj, index, &pg) : object_page_get(w->obj, index, &pg);
     if (unlikely(err != 0))
         return err;
     err = uio_move((uint8_t *)page_to_virt(pg) + in, n, w->uio);
@@ -167,7 +161,8 @@ static void zero_last_page_tail(struct vnode *vn, uint64_t size)
     uint64_t from = vn->size, to = min_of(size, round_up(from, PAGE_SIZE));
     struct page *pg;
 
-    if (from >= to || object_page_get(&vn->obj, from >> PAGE_SHIFT, false, &pg) != 0 || pg == NULL)
+    pg = from < to ? object_page_find(&vn->obj, from >> PAGE_SHIFT) : NULL;
+    if (pg == NULL)
         return;
     memset((uint8_t *)page_to_virt(pg) + (from & (PAGE_SIZE - 1)), 0, to - from);
     page_release(pg);
@@ -253,11 +248,14 @@ static int zero_within_page(struct vnode *vn, uint64_t from, uint64_t to)
     struct page *pg;
     uint8_t *bytes;
     bool whole = true;
-    int err;
+    int err = 0;
 
     if (from >= to)
         return 0;
-    err = object_page_get(&vn->obj, from >> PAGE_SHIFT, !vn->holes, &pg);
+    if (vn->holes)
+        pg = object_page_find(&vn->obj, from >> PAGE_SHIFT);
+    else
+        err = object_page_get(&vn->obj, from >> PAGE_SHIFT, &pg);
     if (err != 0 || pg == NULL)
         return err;
     if (vn->obj.io != NULL)
@@ -348,7 +346,7 @@ static int preallocate_pages(struct vnode *vn, uint64_t from, uint64_t to)
         else if (vn->obj.io != NULL)
             err = cache_page_allocate(&vn->obj, i, n, &pg);
         else
-            err = object_page_get(&vn->obj, i, true, &pg);
+            err = object_page_get(&vn->obj, i, &pg);
         if (err != 0) {
             drop_pages_beyond_end(vn);
             return err == -ENOMEM ? -ENOSPC : err;
@@ -414,8 +412,7 @@ long vn_read_kernel(struct vnode *vn, void *buf, size_t n, loff_t off)
     uio_init_kernel(&uio, &one, buf, n, UIO_READ);
     if (vn->op->read != NULL)
         return vn->op->read(vn, &uio, off, O_RDONLY);
-    vn_note_read(vn, O_RDONLY);
-    return vn_read_pages(vn, &uio, off);
+    return vn_read_pages(vn, &uio, off, O_RDONLY);
 }
 
 long vn_write_kernel(struct vnode *vn, const void *buf, size_t n, loff_t off)

@@ -289,19 +289,22 @@ int vn_changed(struct vnode *vn, bool sync, int err);
 /*
  * vn_read_pages, vn_write_pages - read and write page-based files.  Return the number of bytes moved, or
  * -EFAULT -ENOSPC -EFBIG -ENOMEM -EIO; vn_write_pages() also -EINTR: the process is ending.
+ * @oflags  of the open file, for vn_note_read(), which vn_read_pages() calls
  * @off  for a write: on entry the position, or -1 for the end of the file; on return the position
  *       after the bytes
  * vn_truncate_pages - set the size, free the pages beyond it, and zero the rest of the last page.  [W]
  */
-long vn_read_pages(struct vnode *vn, struct uio *uio, loff_t off);
+long vn_read_pages(struct vnode *vn, struct uio *uio, loff_t off, int oflags);
 /*
- * vn_wants_atime - whether a read by an open file with `oflags` changes the access time.  It does if the
- * access time is not later than the last modification (Linux's relatime) and neither the mount nor O_NOATIME
- * forbids it.
- * vn_note_read - set the access time if it has to change.
+ * vn_note_read - called for a read by an open file with `oflags`: set the access time if it is not later than the
+ * last modification (Linux's relatime) and neither the mount nor O_NOATIME forbids it.
  */
-bool vn_wants_atime(const struct vnode *vn, unsigned oflags);
-void vn_note_read(struct vnode *vn, unsigned oflags);
+void vn_update_atime(struct vnode *vn, unsigned oflags);
+static inline void vn_note_read(struct vnode *vn, unsigned oflags)
+{
+    if (unlikely(vn->atime_ns <= vn->mtime_ns))
+        vn_update_atime(vn, oflags);
+}
 long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t *off);
 int vn_truncate_pages(struct vnode *vn, uint64_t size);
 

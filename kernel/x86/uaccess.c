@@ -66,45 +66,51 @@ int user_cmpxchg32(uint64_t uaddr, uint32_t expect, uint32_t val, uint32_t *old)
 }
 
 /* Copies n bytes of one iovec, in uio's direction.  Returns the number of bytes not copied. */
-static size_t copy_uio_piece(void *kbuf, uint64_t base, size_t n, const struct uio *uio)
+static inline size_t copy_uio_piece(void *kbuf, uint64_t base, size_t n, const struct uio *uio)
 {
-    if (!uio->user) {
-        if (uio->dir == UIO_READ)
-            memcpy((void *)base, kbuf, n);
-        else
-            memcpy(kbuf, (const void *)base, n);
-        return 0;
+    void *to = uio->dir == UIO_READ ? (void *)base : kbuf;
+    const void *from = uio->dir == UIO_READ ? kbuf : (const void *)base;
+
+    if (likely(uio->user))
+        return is_user_range(base, n) ? user_copy(to, from, n) : n;
+    memcpy(to, from, n);
+    return 0;
+}
+
+/* Moves n bytes to or from the first iovec, which has that many left.  0 or -EFAULT. */
+static inline int move_within_iovec(void *kbuf, size_t n, struct uio *uio)
+{
+    size_t left = copy_uio_piece(kbuf, uio->iov->base + uio->skip, n, uio);
+
+    uio->skip += n - left;
+    uio->resid -= n - left;
+    return unlikely(left != 0) ? -EFAULT : 0;
+}
+
+static __attribute__((noinline)) int move_across_iovecs(char *k, size_t n, struct uio *uio)
+{
+    for (;;) {
+        size_t piece = min_of(n, uio->iov->len - uio->skip);
+        int err = move_within_iovec(k, piece, uio);
+
+        n -= piece;
+        if (err != 0 || n == 0)
+            return err;
+        k += piece;
+        uio->iov++;
+        uio->niov--;
+        uio->skip = 0;
     }
-    if (!is_user_range(base, n))
-        return n;
-    return uio->dir == UIO_READ ? user_copy((void *)base, kbuf, n)
-                                : user_copy(kbuf, (const void *)base, n);
 }
 
 int uio_move(void *kbuf, size_t n, struct uio *uio)
 {
-    char *k = kbuf;
-
-    if (n > uio->resid)
-        n = uio->resid;
-    while (n > 0) {
-        size_t piece = min_of(n, uio->iov->len - uio->skip), done;
-
-        if (piece == 0) {
-            uio->iov++;
-            uio->niov--;
-            uio->skip = 0;
-            continue;
-        }
-        done = piece - copy_uio_piece(k, uio->iov->base + uio->skip, piece, uio);
-        k += done;
-        uio->skip += done;
-        uio->resid -= done;
-        n -= done;
-        if (done < piece)
-            return -EFAULT;
-    }
-    return 0;
+    n = min_of(n, uio->resid);
+    if (unlikely(n == 0))
+        return 0;
+    if (likely(n <= uio->iov->len - uio->skip))
+        return move_within_iovec(kbuf, n, uio);
+    return move_across_iovecs(kbuf, n, uio);
 }
 
 void uio_init_kernel(struct uio *uio, struct iovec *one, void *buf, size_t n, enum uio_dir dir)

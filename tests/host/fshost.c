@@ -112,9 +112,16 @@ static int get(struct vm_object *o, uint64_t index, bool create, bool overwrite,
     return 0;
 }
 
-int object_page_get(struct vm_object *o, uint64_t index, bool create, struct page **out)
+struct page *object_page_find(struct vm_object *o, uint64_t index)
 {
-    return get(o, index, create, false, out);
+    struct page *pg;
+
+    return get(o, index, false, false, &pg) == 0 ? pg : NULL;
+}
+
+int object_page_get(struct vm_object *o, uint64_t index, struct page **out)
+{
+    return get(o, index, true, false, out);
 }
 
 int object_page_get_overwrite(struct vm_object *o, uint64_t index, struct page **out)
@@ -176,7 +183,7 @@ void object_prepare_end(struct vm_object *o, struct page *pg, int err)
 /* The functions of filecache.c. */
 int cache_page_get(struct vm_object *o, uint64_t off, const struct uio *uio, struct page **pg)
 {
-    return object_page_get(o, off >> PAGE_SHIFT, true, pg);
+    return object_page_get(o, off >> PAGE_SHIFT, pg);
 }
 
 void cache_read_end(struct vm_object *o, const struct readahead *ra, uint64_t off, size_t n)

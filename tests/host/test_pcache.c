@@ -353,7 +353,7 @@ static long do_read(uint64_t off, size_t n)
     long r;
 
     uio_init_kernel(&uio, &one, buf, n, UIO_READ);
-    r = vn_read_pages(&vn, &uio, (loff_t)off);
+    r = vn_read_pages(&vn, &uio, (loff_t)off, O_NOATIME);
     for (long i = 0; i < r; i++)
         if (buf[i] != model[off + (uint64_t)i])
             check_fail(__FILE__, __LINE__, "byte %ld of the file is %u, not %u", (long)off + i,

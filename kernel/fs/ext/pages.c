@@ -486,7 +486,7 @@ int ext_vn_fill_page(struct vnode *vn, uint64_t size)
     if (likely(i->fs->bsize == PAGE_SIZE) || at == old || size <= old)
         return 0;
     /* the bytes of the page are the content of the new blocks */
-    err = object_page_get(&vn->obj, at >> PAGE_SHIFT, true, &pg);
+    err = object_page_get(&vn->obj, at >> PAGE_SHIFT, &pg);
     if (err != 0)
         return err;
     object_prepare_begin(pg);
@@ -505,8 +505,7 @@ static void rewrite_last_page(struct ext_inode *i)
     struct vm_object *o = &i->vn.obj;
     struct page *pg;
 
-    if (i->vn.size % i->fs->bsize == 0 ||
-        object_page_get(o, i->vn.size >> PAGE_SHIFT, true, &pg) != 0)
+    if (i->vn.size % i->fs->bsize == 0 || object_page_get(o, i->vn.size >> PAGE_SHIFT, &pg) != 0)
         return;
     object_prepare_begin(pg);
     object_dirty(o, pg);

@@ -210,8 +210,8 @@ static void drop_inode_pages(struct ext_inode *i, uint64_t size)
         warn("%s: %u pages of inode %u could not be written and are lost", i->fs->name,
              i->io.ndirty, (uint32_t)i->vn.ino);
     object_truncate(o, (size + PAGE_SIZE - 1) >> PAGE_SHIFT);
-    if (size % PAGE_SIZE == 0 || object_page_get(o, size >> PAGE_SHIFT, false, &pg) != 0 ||
-        pg == NULL)
+    pg = size % PAGE_SIZE != 0 ? object_page_find(o, size >> PAGE_SHIFT) : NULL;
+    if (pg == NULL)
         return;
     /* I/O that began before `cutting` was set can use blocks that will be freed */
     page_wait(pg, PG_WRITEBACK | PG_MKWRITE);
