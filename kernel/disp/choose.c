@@ -97,19 +97,6 @@ unsigned disp_rt_cpu(const struct disp_pick *p, unsigned *least)
     return search_lgrp_level(p, p->allowed, least);
 }
 
-unsigned disp_pick_cpu(const struct disp_pick *p)
-{
-    if (p->bound >= 0)
-        return (unsigned)p->bound;
-    if (!cpumask_test(p->allowed, p->last))
-        return disp_search_cpu(p, p->home);
-    if (!p->is_current && p->ticks_since > rechoose_interval)
-        return disp_search_cpu(p, p->home);
-    if (p->home != LGRP_NONE && p->topo->cpu_lgrp[p->last] != p->home)
-        return disp_search_cpu(p, p->home);
-    return p->last;
-}
-
 unsigned disp_balance_cpu(const struct disp_pick *p, unsigned cpu,
                           unsigned (*qlen)(unsigned cpu, int pri))
 {

@@ -43,14 +43,27 @@ struct disp_pick {
     bool is_current;
 };
 
-/* disp_pick_cpu - the CPU to queue a runnable thread on.  `allowed` must not be empty. */
-unsigned disp_pick_cpu(const struct disp_pick *p);
-
 /*
- * disp_search_cpu - like disp_pick_cpu(), but do only the search by levels, starting at lgroup
+ * disp_search_cpu - like disp_pick_cpu() below, but do only the search by levels, starting at lgroup
  * `from` (the thread's home).  LGRP_NONE: all allowed CPUs are one level.
  */
 unsigned disp_search_cpu(const struct disp_pick *p, unsigned from);
+
+extern uint32_t rechoose_interval; /* tunable, clock ticks */
+
+/* disp_pick_cpu - the CPU to queue a runnable thread on.  `allowed` must not be empty. */
+static inline unsigned disp_pick_cpu(const struct disp_pick *p)
+{
+    if (p->bound >= 0)
+        return (unsigned)p->bound;
+    if (!cpumask_test(p->allowed, p->last))
+        return disp_search_cpu(p, p->home);
+    if (!p->is_current && p->ticks_since > rechoose_interval)
+        return disp_search_cpu(p, p->home);
+    if (p->home != LGRP_NONE && p->topo->cpu_lgrp[p->last] != p->home)
+        return disp_search_cpu(p, p->home);
+    return p->last;
+}
 
 /*
  * disp_rt_cpu - choose a CPU where a real-time thread can run at once; the home of the thread is
@@ -77,7 +90,5 @@ unsigned disp_balance_cpu(const struct disp_pick *p, unsigned cpu,
  */
 int disp_steal_cpu(const struct lgrp_topo *t, unsigned thief, unsigned lgrp,
                    const struct cpumask *busy, int (*best)(unsigned cpu));
-
-extern uint32_t rechoose_interval;
 
 #endif

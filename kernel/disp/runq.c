@@ -99,7 +99,7 @@ static void runq_remove(struct disp_queue *q, struct thread *t)
     if (list_empty(&q->queue[pri])) {
         q->mask[pri / 64] &= ~(1ull << (pri % 64));
         if ((int)pri == q->maxpri)
-            q->maxpri = (int16_t)highest_queued_below(q, pri);
+            q->maxpri = q->nrun == 0 ? -1 : (int16_t)highest_queued_below(q, pri);
     }
     /* last, so that a reader that sees NULL also sees ONPROC (I3) */
     atomic_store_explicit(&t->queued_on, NULL, memory_order_release);

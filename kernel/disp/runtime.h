@@ -16,7 +16,8 @@ static inline void charge_runtime(struct thread *t, uint64_t now)
     t->runtime_tsc += now - t->oncpu_since;
     if (unlikely(t->runtime_tsc >= t->alarm_tsc))
         atomic_fetch_or(&t->ast, AST_ALARM);
-    class_charge(t, now - t->oncpu_since);
+    if (unlikely(t->cls == CLASS_FSS)) /* the only class for which it does anything */
+        class_charge(t, now - t->oncpu_since);
     t->oncpu_since = now;
 }
 

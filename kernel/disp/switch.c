@@ -45,23 +45,24 @@ void switch_to(struct thread *prev, struct thread *next)
 {
     struct cpu *c = this_cpu();
     struct disp_cpu *d = c->disp;
+    struct cpu_stat *stat = c->stat;
     uint64_t irq_flags = c->irq_flags;
     uint64_t now = rdtsc();
     bool to_idle = next == d->idle_thread;
 
     ASSERT(c->nlock == 1 && *(uint64_t *)prev->kstack == STACK_GUARD, "I4");
     charge_runtime(prev, now);
-    prev->uticks += c->stat->usr_ticks - prev->uticks_base;
-    prev->sticks += c->stat->sys_ticks - prev->sticks_base;
+    prev->uticks += stat->usr_ticks - prev->uticks_base;
+    prev->sticks += stat->sys_ticks - prev->sticks_base;
     prev->last_ran = lbolt;
     prev->slice_left = slice_rest(d, now);
     if (prev->slice_left == 0 && prev->state != TS_RUNNABLE)
         prev->slice_left = 1; /* the slice has just ended: a short sleep must not begin a new one */
-    c->stat->csw++;
+    stat->csw++;
 
     next->oncpu_since = now;
-    next->uticks_base = c->stat->usr_ticks;
-    next->sticks_base = c->stat->sys_ticks;
+    next->uticks_base = stat->usr_ticks;
+    next->sticks_base = stat->sys_ticks;
     atomic_fetch_and_explicit(&next->ast, ~(uint32_t)AST_RESCHED, memory_order_relaxed);
     if (to_idle)
         d->runpri = -1; /* otherwise put_on_cpu() has set runpri */

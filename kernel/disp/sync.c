@@ -46,13 +46,12 @@ struct waiter {
     struct timer timer;
 };
 
-static void waiter_init(struct waiter *w)
+static inline void waiter_init(struct waiter *w)
 {
     w->t = curthread;
-    w->woken = false;
-    w->timed_out = false;
-    w->given = false;
-    w->timer = (struct timer){0};
+    atomic_init(&w->woken, false);
+    atomic_init(&w->timed_out, false);
+    atomic_init(&w->given, false);
 }
 
 /*
@@ -67,23 +66,26 @@ static void waiter_wake(struct waiter *w)
     (void)thread_wake(t, curthread);
 }
 
+static inline bool may_sleep_on(const struct waiter *w, bool sig)
+{
+    return !w->woken && !w->timed_out && !(sig && signal_pending());
+}
+
 /* Sleeps until woken, until the timer of `w` expires or, with `sig`, until a signal arrives. */
 static void waiter_sleep(struct waiter *w, bool sig)
 {
     struct thread *t = w->t;
 
-    while (!w->woken && !w->timed_out) {
-        if (sig && signal_pending())
-            return;
+    do {
         spin_lock(&t->lock);
-        if (w->woken || w->timed_out || (sig && signal_pending())) {
+        if (unlikely(!may_sleep_on(w, sig))) {
             spin_unlock(&t->lock);
-            continue;
+            return;
         }
         t->sleep_sig = sig;
         t->state = TS_SLEEP;
         swtch();
-    }
+    } while (unlikely(may_sleep_on(w, sig)));
 }
 
 static void waiter_timeout(struct timer *tm)
@@ -95,6 +97,12 @@ static void waiter_timeout(struct timer *tm)
     (void)thread_wake(t, NULL);
 }
 
+static void waiter_arm(struct waiter *w, uint64_t deadline)
+{
+    w->timer = (struct timer){0};
+    timer_arm(&w->timer, deadline, waiter_timeout);
+}
+
 void thread_sleep_ns(uint64_t ns)
 {
     struct waiter w;
@@ -102,7 +110,7 @@ void thread_sleep_ns(uint64_t ns)
     spin_check_sleep(0);
     waiter_init(&w);
     curthread->wait_what = "delay";
-    timer_arm(&w.timer, clock_mono_ns() + ns, waiter_timeout);
+    waiter_arm(&w, clock_mono_ns() + ns);
     waiter_sleep(&w, false);
     timer_cancel(&w.timer); /* from here on the timer's function does not run or use `w` */
 }
@@ -566,7 +574,7 @@ static int cv_sleep(struct cv *cv, struct mutex *m, struct spinlock *l, bool sig
     else
         spin_unlock(l);
     if (deadline != NO_DEADLINE)
-        timer_arm(&w.timer, deadline, waiter_timeout);
+        waiter_arm(&w, deadline);
     waiter_sleep(&w, sig);
     if (deadline != NO_DEADLINE)
         timer_cancel(&w.timer);

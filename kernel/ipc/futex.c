@@ -251,8 +251,8 @@ int futex_wait(uint64_t uaddr, uint32_t val, uint32_t bitset, bool priv, uint64_
     w.t = curthread;
     w.bitset = bitset;
     w.pri = w.t->base_pri >= PRI_RT ? w.t->base_pri : 0;
-    w.woken = false;
-    w.timed_out = false;
+    atomic_init(&w.woken, false);
+    atomic_init(&w.timed_out, false);
     err = lock_bucket_if_equal(b, uaddr, val);
     if (err != 0)
         return err;

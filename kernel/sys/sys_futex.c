@@ -40,25 +40,28 @@ static long restart_futex_wait(struct lwp *l)
     return -ERESTART_RESTARTBLOCK;
 }
 
-/* FUTEX_WAIT.  utime: user address of the relative timeout, or 0. */
-static long do_futex_wait(uint64_t uaddr, uint32_t val, bool priv, uint64_t utime)
+/* FUTEX_WAIT without a timeout. */
+static inline long wait_without_timeout(uint64_t uaddr, uint32_t val, bool priv)
+{
+    int err = futex_wait(uaddr, val, FUTEX_ANY, priv, NO_DEADLINE);
+
+    return err == -EINTR ? -ERESTARTSYS : err;
+}
+
+/* FUTEX_WAIT.  utime: user address of the relative timeout. */
+static long wait_with_timeout(uint64_t uaddr, uint32_t val, bool priv, uint64_t utime)
 {
     struct lwp *l = curlwp();
-    uint64_t deadline = NO_DEADLINE;
+    uint64_t deadline;
     int64_t ns;
-    int err;
+    int err = timespec_in(utime, &ns);
 
-    if (utime != 0) {
-        err = timespec_in(utime, &ns);
-        if (err != 0)
-            return err;
-        deadline = clock_mono_ns() + (uint64_t)ns;
-    }
+    if (err != 0)
+        return err;
+    deadline = clock_mono_ns() + (uint64_t)ns;
     err = futex_wait(uaddr, val, FUTEX_ANY, priv, deadline);
     if (err != -EINTR)
         return err;
-    if (utime == 0)
-        return -ERESTARTSYS;
     l->restart.fn = restart_futex_wait;
     l->restart.arg[0] = uaddr;
     l->restart.arg[1] = val;
@@ -87,18 +90,15 @@ static long do_futex_wait_bitset(uint64_t uaddr, uint32_t val, bool priv, uint64
     return err == -EINTR ? -ERESTARTSYS : err;
 }
 
-/* futex(uaddr, op, val, timeout or val2, uaddr2, val3) */
-long sys_futex(struct regs *r)
+/* The less frequent operations. */
+static __attribute__((noinline)) long other_futex_op(const struct regs *r, unsigned op,
+                                                     uint32_t val, bool priv)
 {
-    unsigned op = (unsigned)r->arg[1];
-    uint32_t val = (uint32_t)r->arg[2], val3 = (uint32_t)r->arg[5];
-    bool priv = (op & FUTEX_PRIVATE) != 0;
+    uint32_t val3 = (uint32_t)r->arg[5];
 
     switch (op & FUTEX_CMD) {
-    case FUTEX_WAKE:
-        return futex_wake(r->arg[0], val, priv, FUTEX_ANY);
     case FUTEX_WAIT:
-        return do_futex_wait(r->arg[0], val, priv, r->arg[3]);
+        return wait_with_timeout(r->arg[0], val, priv, r->arg[3]);
     case FUTEX_WAIT_BITSET:
         return do_futex_wait_bitset(r->arg[0], val, priv, r->arg[3], op & FUTEX_REALTIME, val3);
     case FUTEX_WAKE_BITSET:
@@ -114,4 +114,18 @@ long sys_futex(struct regs *r)
     default:
         return -ENOSYS;
     }
+}
+
+/* futex(uaddr, op, val, timeout or val2, uaddr2, val3) */
+long sys_futex(struct regs *r)
+{
+    unsigned op = (unsigned)r->arg[1];
+    uint32_t val = (uint32_t)r->arg[2];
+    bool priv = (op & FUTEX_PRIVATE) != 0;
+
+    if ((op & FUTEX_CMD) == FUTEX_WAKE)
+        return futex_wake(r->arg[0], val, priv, FUTEX_ANY);
+    if ((op & FUTEX_CMD) == FUTEX_WAIT && r->arg[3] == 0)
+        return wait_without_timeout(r->arg[0], val, priv);
+    return other_futex_op(r, op, val, priv);
 }
