@@ -112,44 +112,54 @@ static inline void set_bytes_in_pipe(struct pipe *p, uint32_t n)
     atomic_store_explicit(&p->count, n, memory_order_relaxed);
 }
 
-/*
- * Moves n bytes between the uio and the ring, from byte `at` of the ring on.  Returns the number of
- * bytes moved.  If that number is less than n, *err is set.
- */
-static uint32_t move_pipe_bytes(struct pipe *p, uint32_t at, uint32_t n, struct uio *uio, int *err)
+/* Moves n bytes between the uio and one page of the ring, from byte `at` of the ring on. */
+static inline int move_within_page(struct pipe *p, uint32_t at, uint32_t n, struct uio *uio)
 {
-    uint32_t done = 0;
+    struct page **pg = &p->page[at / PAGE_SIZE];
 
-    *err = 0;
-    while (done < n) {
-        uint32_t place = (at + done) & (p->size - 1), in = place % (uint32_t)PAGE_SIZE;
-        uint32_t len = min_of((uint32_t)PAGE_SIZE - in, n - done);
-        struct page **pg = &p->page[place / PAGE_SIZE];
-        size_t before = uio->resid;
-
-        if (unlikely(*pg == NULL)) {
-            *pg = page_alloc(this_cpu()->node, 0, ALLOC_WAIT | ALLOC_UNPAGEABLE);
-            if (*pg == NULL) {
-                *err = -ENOMEM;
-                break;
-            }
-        }
-        *err = uio_move((uint8_t *)page_to_virt(*pg) + in, len, uio);
-        done += (uint32_t)(before - uio->resid);
-        if (unlikely(*err != 0))
-            break;
+    if (unlikely(*pg == NULL)) {
+        *pg = page_alloc(this_cpu()->node, 0, ALLOC_WAIT | ALLOC_UNPAGEABLE);
+        if (*pg == NULL)
+            return -ENOMEM;
     }
-    return done;
+    return uio_move((uint8_t *)page_to_virt(*pg) + at % PAGE_SIZE, n, uio);
+}
+
+static __attribute__((noinline)) int move_across_pages(struct pipe *p, uint32_t at, uint32_t n,
+                                                       struct uio *uio)
+{
+    int err = 0;
+
+    while (n > 0 && err == 0) {
+        uint32_t len = min_of((uint32_t)(PAGE_SIZE - at % PAGE_SIZE), n);
+
+        err = move_within_page(p, at, len, uio);
+        at = (at + len) & (p->size - 1);
+        n -= len;
+    }
+    return err;
+}
+
+/*
+ * Moves n bytes between the uio and the ring, from byte `at` of the ring on.  0, -ENOMEM or -EFAULT: then
+ * uio->resid tells how many bytes were moved.
+ */
+static inline int move_pipe_bytes(struct pipe *p, uint32_t at, uint32_t n, struct uio *uio)
+{
+    at &= p->size - 1;
+    return likely(at % PAGE_SIZE + n <= PAGE_SIZE) ? move_within_page(p, at, n, uio)
+                                                   : move_across_pages(p, at, n, uio);
 }
 
 static long pipe_read(struct file *f, struct uio *uio, loff_t off)
 {
     struct pipe *p = f->data;
+    size_t want = uio->resid;
     uint32_t n;
     bool wake;
     int err = 0;
 
-    if (uio->resid == 0)
+    if (want == 0)
         return 0;
     mutex_enter(&p->lock);
     while ((n = bytes_in_pipe(p)) == 0) {
@@ -167,7 +177,8 @@ static long pipe_read(struct file *f, struct uio *uio, loff_t off)
             goto out;
         }
     }
-    n = move_pipe_bytes(p, p->start, (uint32_t)min_of((size_t)n, uio->resid), uio, &err);
+    err = move_pipe_bytes(p, p->start, (uint32_t)min_of((size_t)n, want), uio);
+    n = (uint32_t)(want - uio->resid);
     set_bytes_in_pipe(p, bytes_in_pipe(p) - n);
     p->start = bytes_in_pipe(p) == 0 ? 0 : (p->start + n) & (p->size - 1);
     wake = p->wwait != 0;
@@ -212,16 +223,18 @@ static long pipe_write(struct file *f, struct uio *uio, loff_t off)
         return 0;
     mutex_enter(&p->lock);
     while (uio->resid != 0 && err == 0) {
-        uint32_t room, n;
+        size_t before = uio->resid;
+        uint32_t used, room;
 
         err = wait_for_room(p, f, need);
         if (err != 0)
             break;
-        room = p->size - bytes_in_pipe(p);
-        n = move_pipe_bytes(p, p->start + bytes_in_pipe(p),
-                            (uint32_t)min_of((size_t)room, uio->resid), uio, &err);
-        set_bytes_in_pipe(p, bytes_in_pipe(p) + n);
-        if (uio->resid != 0 && n != 0) { /* the pipe is full: wake the readers before sleeping */
+        used = bytes_in_pipe(p);
+        room = p->size - used;
+        err = move_pipe_bytes(p, p->start + used, (uint32_t)min_of((size_t)room, before), uio);
+        set_bytes_in_pipe(p, used + (uint32_t)(before - uio->resid));
+        /* the pipe is full: wake the readers before sleeping */
+        if (uio->resid != 0 && uio->resid != before) {
             if (p->rwait != 0)
                 cv_broadcast(&p->rcv);
             poll_wake(&p->ph);

@@ -74,17 +74,21 @@ static void wake_polling_thread(struct poller *p)
     spin_unlock(&w->lock);
 }
 
-void poll_wake(struct pollhead *ph)
+static __attribute__((noinline)) void wake_pollers(struct pollhead *ph)
 {
     struct poll_entry *e;
 
-    atomic_thread_fence(memory_order_seq_cst); /* I1 */
-    if (likely(__atomic_load_n(&ph->pollers.next, __ATOMIC_RELAXED) == &ph->pollers))
-        return;
     spin_lock(&ph->lock);
     LIST_FOREACH (e, &ph->pollers, link)
         e->poller->wake(e->poller);
     spin_unlock(&ph->lock);
+}
+
+void poll_wake(struct pollhead *ph)
+{
+    atomic_thread_fence(memory_order_seq_cst); /* I1 */
+    if (unlikely(__atomic_load_n(&ph->pollers.next, __ATOMIC_RELAXED) != &ph->pollers))
+        wake_pollers(ph);
 }
 
 unsigned file_events(struct file *f, struct poller *p)
