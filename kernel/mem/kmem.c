@@ -203,29 +203,34 @@ struct kmem_cache *kmem_cache_create(const char *name, size_t size, size_t align
 }
 
 /*
+ * Makes magazines of the running CPU, for `c` and for other caches.  Magazines are cut from whole frames, so that
+ * making a magazine needs no other magazine.  NULL: no memory.
+ */
+static __attribute__((noinline)) struct obj_mag *make_cpu_magazines(const struct kmem_cache *c)
+{
+    struct cpu *cpu = this_cpu();
+    struct page *pg = page_alloc(cpu->node, 0, ALLOC_NEAR | ALLOC_ZERO | ALLOC_UNPAGEABLE);
+
+    if (pg == NULL)
+        return NULL;
+    for (unsigned i = 0, k = 0; i < KMEM_CACHES && k < PAGE_SIZE / sizeof(struct obj_mag); i++) {
+        unsigned id = (c->id + i) % KMEM_CACHES;
+
+        if (cpu->mem->mag[id] == NULL)
+            cpu->mem->mag[id] = (struct obj_mag *)page_to_virt(pg) + k++;
+    }
+    return cpu->mem->mag[c->id];
+}
+
+/*
  * Returns the running CPU's magazine for `c`, which is made on first use.  NULL: no memory for the
  * magazine.  Interrupts are off.
  */
-static struct obj_mag *get_cpu_magazine(struct kmem_cache *c)
+static inline struct obj_mag *get_cpu_magazine(const struct kmem_cache *c)
 {
-    struct cpu *cpu = this_cpu();
-    struct obj_mag **m = &cpu->mem->mag[c->id];
+    struct obj_mag *m = this_cpu()->mem->mag[c->id];
 
-    if (unlikely(*m == NULL)) {
-        /* Magazines are cut from whole frames, so that making a magazine needs no other magazine. */
-        struct page *pg = page_alloc(cpu->node, 0, ALLOC_NEAR | ALLOC_ZERO | ALLOC_UNPAGEABLE);
-
-        if (pg == NULL)
-            return NULL;
-        for (unsigned i = 0, k = 0; i < KMEM_CACHES && k < PAGE_SIZE / sizeof(struct obj_mag);
-             i++) {
-            unsigned id = (c->id + i) % KMEM_CACHES;
-
-            if (cpu->mem->mag[id] == NULL)
-                cpu->mem->mag[id] = (struct obj_mag *)page_to_virt(pg) + k++;
-        }
-    }
-    return *m;
+    return likely(m != NULL) ? m : make_cpu_magazines(c);
 }
 
 /* Takes an object from the CPU's magazine, filled if necessary; NULL: no memory. */

@@ -110,20 +110,10 @@ bool cred_in_group(const struct cred *cr, uint32_t gid)
     return false;
 }
 
-int vn_access(struct vnode *vn, unsigned mask, const struct cred *cr)
+/* Do the owner and mode of a file grant the rights in `mask`?  0 or -EACCES. */
+static inline int check_mode(const struct vnode *vn, uint32_t mode, uint32_t uid, uint32_t gid,
+                             unsigned mask, const struct cred *cr)
 {
-    uint32_t mode = vn->mode, uid = vn->uid, gid = vn->gid;
-    struct vattr va;
-
-    if ((mask & 2) && vn->vfs->readonly &&
-        (vn->type == VREG || vn->type == VDIR || vn->type == VLNK))
-        return -EROFS;
-    if (unlikely((mask & 2) && (vn->attr & VN_IMMUTABLE)))
-        return -EPERM;
-    if (unlikely(vn->op->getattr != NULL)) {
-        vn_getattr(vn, &va);
-        mode = va.mode, uid = va.uid, gid = va.gid;
-    }
     if (cr->fsuid == 0)
         return (mask & 1) && vn->type != VDIR && (mode & 0111) == 0 ? -EACCES : 0;
     if (unlikely((vn->attr & VN_ACL) && cr->fsuid != uid))
@@ -133,6 +123,28 @@ int vn_access(struct vnode *vn, unsigned mask, const struct cred *cr)
     else if (((mode >> 3 ^ mode) & mask) != 0 && cred_in_group(cr, gid))
         mode >>= 3; /* the groups are searched only if group and others have different rights */
     return (mode & mask) == mask ? 0 : -EACCES;
+}
+
+/* vn_access() of a file whose owner and mode the file system computes (procfs). */
+static __attribute__((noinline)) int check_computed_mode(struct vnode *vn, unsigned mask,
+                                                         const struct cred *cr)
+{
+    struct vattr va;
+
+    vn_getattr(vn, &va);
+    return check_mode(vn, va.mode, va.uid, va.gid, mask, cr);
+}
+
+int vn_access(struct vnode *vn, unsigned mask, const struct cred *cr)
+{
+    if ((mask & 2) && vn->vfs->readonly &&
+        (vn->type == VREG || vn->type == VDIR || vn->type == VLNK))
+        return -EROFS;
+    if (unlikely((mask & 2) && (vn->attr & VN_IMMUTABLE)))
+        return -EPERM;
+    if (unlikely(vn->op->getattr != NULL))
+        return check_computed_mode(vn, mask, cr);
+    return check_mode(vn, vn->mode, vn->uid, vn->gid, mask, cr);
 }
 
 static struct ktime ktime_of(int64_t ns)

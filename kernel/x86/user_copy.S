@@ -59,14 +59,15 @@ user_copy:
 user_strncpy:
     OPEN
     xorl %eax, %eax
-1:  cmpq %rdx, %rax
-    je 3f
+    testq %rdx, %rdx
+    jz 3f
 2:  movb (%rsi, %rax), %cl
     movb %cl, (%rdi, %rax)
     testb %cl, %cl
     jz 3f
     incq %rax
-    jmp 1b
+    cmpq %rdx, %rax
+    jne 2b
 3:  CLOSE
     ret
 4:  CLOSE
