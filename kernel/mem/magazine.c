@@ -28,11 +28,16 @@ bool magazine_fill(struct mem_cpu *m, unsigned node)
 
     spin_lock(&n->lock);
     while (m->npages < want) {
-        struct page *pg = block_take_or_bins(n, 0);
+        /* Taken one by one, these frames would come from the same block, in the same order. */
+        unsigned fits = 31 - (unsigned)__builtin_clz(want - m->npages);
+        unsigned least = n->free_mask != 0 ? (unsigned)__builtin_ctzll(n->free_mask) : 0;
+        unsigned o = min_of(least, fits);
+        struct page *pg = block_take_or_bins(n, o);
 
         if (pg == NULL)
             break;
-        m->page[m->npages++] = pg;
+        for (unsigned i = 0; i < 1u << o; i++)
+            m->page[m->npages++] = pg + i;
     }
     spin_unlock(&n->lock);
     return m->npages > 0;
