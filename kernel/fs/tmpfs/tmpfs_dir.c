@@ -338,8 +338,8 @@ int tmpfs_parent(struct vnode *vn, struct vnode **parent, char *buf, size_t size
 }
 
 /*
- * Passes the entries from cookie `next` on to fn, until it returns non-zero.  Leaves the tree's hint alone: others
- * read.
+ * Passes the entries from cookie `next` on to fn, until it returns non-zero.  The lock is held for reading, so this
+ * function does not use the hint of the tree.
  */
 static void list_entries(struct tdir *d, uint64_t next, dirent_fn fn, void *arg)
 {
