@@ -323,7 +323,7 @@ static bool exceeds_map_limits(struct as *as, const struct request *q)
 
     return as->virt_pages + pages > as->limits.as_bytes >> PAGE_SHIFT ||
            (data && as->data_pages + pages > as->limits.data_bytes >> PAGE_SHIFT) ||
-           as->segs.count >= SEG_COUNT_MAX;
+           as->segs.count >= max_map_count;
 }
 
 /* Puts `s` at a free or emptied range.  The caller holds as->lock for writing.  0 or an error of as_map(). */

@@ -36,7 +36,6 @@
 
 #define USER_LOW       0x10000ul /* lowest address that can be mapped */
 #define STACK_GUARD    0x100000u /* bytes kept free below a growing stack */
-#define SEG_COUNT_MAX  65530     /* segments of one address space */
 #define SEG_COUNT_FREE 256 /* the user's account is charged only beyond these (mem/usermem.h) */
 #define AROUND_PAGES   16u /* pages mapped together at a fault, if present */
 
@@ -186,6 +185,7 @@ void as_unlock(struct as *as);
 /* seg_clone_all - copy the segments of `from` to `to`, which has none.  0 or -ENOMEM. */
 int seg_clone_all(struct as *to, struct as *from);
 void seg_boot(void);
+extern uint32_t max_map_count; /* the most segments of an address space; a tunable */
 
 static inline struct seg *seg_find(struct as *as, uint64_t addr)
 {

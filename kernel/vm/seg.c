@@ -11,6 +11,7 @@
  *             I2  a segment with an object is in the object's tree `segs` exactly while it is in the space's tree
  *             I3  while an object's lock is held, each mapping of one of its pages lies in exactly one
  *                 segment in the object's tree.  So this lock is held during a whole split or join
+ * TUNABLES    max_map_count
  * LOCKING     as->lock is held for writing.  obj->lock guards the object's tree, and the ranges of the segments
  *             in that tree, because rmap.c reads them.
  * SEE ALSO    vm/segtree.h, docs/memory.md
@@ -22,6 +23,11 @@
 #include "mem/kmem.h"
 #include "mem/usermem.h"
 #include "stat/panic.h"
+#include "stat/tunable.h"
+
+uint32_t max_map_count = 65530; /* the default of Linux's sysctl vm.max_map_count */
+TUNABLE(max_map_count, 1024, 1048576,
+        "default 65530; segments of one address space; read by mmap, mprotect");
 
 static struct kmem_cache *seg_cache;
 
@@ -232,7 +238,7 @@ struct seg *seg_split(struct seg *s, uint64_t addr)
 {
     struct seg *upper;
 
-    if (s->as->segs.count >= SEG_COUNT_MAX)
+    if (s->as->segs.count >= max_map_count)
         return NULL;
     upper = seg_create(s->as, addr, s->n.end);
     if (upper == NULL)
