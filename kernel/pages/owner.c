@@ -63,6 +63,8 @@ static void replace_in_family(struct anon_family *f, struct page *from, struct p
 
     atomic_fetch_add(&to->nsharers, left);
     LIST_FOREACH (o, &f->objs, family_link) {
+        if (left == 0)
+            break;
         spin_lock(&o->lock);
         if (radix_lookup(&o->tree, from->index) == from) {
             radix_replace(&o->tree, from->index, to);

@@ -15,6 +15,16 @@ struct anon_family {
 };
 /* anon_family_release - drop the reference of an object, or of a page on its way to swap. */
 void anon_family_release(struct anon_family *f);
+/*
+ * anon_family_found - `o` of the family names a page that a search wanted.  Other pages of `o` are probably wanted
+ * next, so `o` becomes the first object of the family.  The caller has locked the family, and ends its walk of the
+ * list.
+ */
+static inline void anon_family_found(struct anon_family *f, struct vm_object *o)
+{
+    list_remove(&o->family_link);
+    list_push_front(&f->objs, &o->family_link);
+}
 
 /*
  * What names a page: its object, or for a private page its fork family.  The other field is NULL.

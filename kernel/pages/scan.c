@@ -114,8 +114,10 @@ static struct vm_object *find_naming_object(struct anon_family *f, struct page *
         if (yes)
             page_hold(pg);
         spin_unlock(&o->lock);
-        if (yes)
+        if (yes) {
+            anon_family_found(f, o);
             return o;
+        }
     }
     return NULL;
 }

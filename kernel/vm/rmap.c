@@ -7,7 +7,8 @@
  *             mapping).  A page of a file or shared object is mapped by segments in the object's tree; the
  *             tree finds those that contain the page.  Its address there follows from its index.
  *             A private page can be mapped by each address space whose private object names it.  These
- *             objects are on the family's list, and the address is index * 4 KiB.
+ *             objects are on the family's list, and the address is index * 4 KiB.  If only one object names a
+ *             page, it moves to the front of the list, because its other pages are probably wanted next.
  *             So nothing has to be stored per page or per mapping.
  * LOCKING     The family is locked before the object.  While an object's lock is held, no segment leaves the
  *             object's tree and no page leaves its tree.  So the page tables for them cannot be freed (pt.h).
@@ -200,6 +201,10 @@ static bool is_private_page_referenced(struct anon_family *f, struct page *pg, b
             yes |= test_referenced_at(as_of_anon(o), pg->index << PAGE_SHIFT, pg, clear, b);
         }
         spin_unlock(&o->lock);
+        if (found == 1 && atomic_load_explicit(&pg->nsharers, memory_order_relaxed) == 1) {
+            anon_family_found(f, o); /* ends the walk */
+            break;
+        }
     }
     return yes;
 }
