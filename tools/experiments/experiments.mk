@@ -15,6 +15,7 @@
 #             SET='disk_sched=2'  more /etc/system settings, for these three
 #             SEEDS=3 ROWS='stream ddt' STORE=1  experiment-beside; STORE=1 stores Linux's figures in the project
 #             ROWS='map protect'  contention: these rows, and no page
+#             ROWS='threads locks'  limits: these cases, and no page
 #             WINDOW=10  experiment-psrset: seconds that are counted in each step
 # SEE ALSO    docs/experiments.md, tools/experiments/paper.toml (the rows), tools/experiments/Snakefile
 
@@ -62,6 +63,10 @@ experiment-beside: deps ## the same work on Homeroom and on Linux: writes docs/r
 contention: deps ## threads that contend in the kernel, on Homeroom and on Linux: writes docs/results/contention.md
 	$(call build,$(ISO) peer)
 	@$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.experiments.contention
+.PHONY: limits
+limits: deps ## the cost of operations while there are many threads, mappings, names, CPUs: writes docs/results/limits.md
+	$(call build,$(ISO))
+	@$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.experiments.limits
 .PHONY: experiment-fabric
 experiment-fabric: deps ## measure each latency and rate of the model, and compare with its parameters: docs/fireplane.md
 	$(call build,$(ISO) $(FIREPLANE))

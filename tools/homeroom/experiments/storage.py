@@ -189,11 +189,15 @@ class Judgement:
         self.lines.append(f"     {what}")
 
 
-def make_disk(image: Path, mib: int, tree: Path | None = None) -> Path:
-    """Make an image with an ext3 file system of `mib` MiB, filled from a directory.  MachineError if mke2fs fails."""
+def make_disk(image: Path, mib: int, tree: Path | None = None, inodes: int | None = None) -> Path:
+    """Make an image with an ext3 file system of `mib` MiB, filled from a directory.  MachineError if mke2fs fails.
+
+    `inodes`: the number of inodes, in place of mke2fs's default.
+    """
     with open(image, "wb") as file:
         file.truncate(mib << 20)
     command = ["mke2fs", "-q", "-F", "-t", "ext3", "-b", "4096", "-E", "root_owner=0:0"]
+    command += ["-N", str(inodes)] if inodes else []
     done = subprocess.run([*command, *(["-d", tree] if tree else []), image], capture_output=True, text=True)
     if done.returncode:
         raise MachineError(f"mke2fs: {done.stderr.strip()}")
