@@ -289,12 +289,25 @@ static int raise_three(void)
     return caught;
 }
 
+static int unblocks_term(void)
+{
+    sigset_t term;
+
+    sigemptyset(&term);
+    sigaddset(&term, SIGTERM);
+    sigprocmask(SIG_UNBLOCK, &term, NULL);
+    return 0;
+}
+
 static void signals(void)
 {
     pid_t pid = tracee(raise_three);
     siginfo_t si;
+    sigset_t term;
     uint64_t mask;
 
+    sigemptyset(&term);
+    sigaddset(&term, SIGTERM);
     go(CONT, pid, 0);
     EXPECT_EQ(stopped(pid), SIGUSR1);
     EXPECT_EQ(pt(GETSIGINFO, pid, 0, P(&si)), 0);
@@ -310,8 +323,10 @@ static void signals(void)
     EXPECT_EQ(stopped(pid), SIGURG); /* although it is ignored */
     go(CONT, pid, SIGUSR1);
     EXPECT_EQ(exit_of(pid), 21);
-    pid = tracee(sleeps);
-    go(CONT, pid, SIGTERM); /* raise() blocks it, so it becomes pending */
+    EXPECT_EQ(sigprocmask(SIG_BLOCK, &term, NULL), 0);
+    pid = tracee(unblocks_term);
+    EXPECT_EQ(sigprocmask(SIG_UNBLOCK, &term, NULL), 0);
+    go(CONT, pid, SIGTERM); /* blocked, so it becomes pending */
     EXPECT_EQ(stopped(pid), SIGTERM);
     go(CONT, pid, SIGTERM);
     EXPECT_EQ(ended(pid), SIGTERM);
