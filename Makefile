@@ -26,7 +26,7 @@ RUN_VARS    += MODEL MODEL_SET MODEL_PAGE DISK SWAP ROOT NET FORWARD TRACE
 COURSE_VARS := SOLUTION UPDATE AUTOGRADER REGRADE SIMILAR SOLVED NOW CSV TERM_SEED
 KNOWN       := $(RUN_VARS) ARGS MACHINE TEST V WERROR CC TOOLPREFIX PYTHON HOSTCC MUSL_GCC KCFLAGS PYTEST PAPER LAB LABS FILE $(COURSE_VARS) \
                JOBS QUICK FULL SNAKEMAKE SCALE MIB RUNS ROWS RECORDS STEPS SET SEEDS STORE WINDOW PAGE GDB_ARGS CI HR_REQUIRE MIRROR DEBIAN \
-               EXPERIMENTS_OUT CRASH_LOG SERVE PROFILE TIME
+               EXPERIMENTS_OUT CRASH_LOG SERVE PROFILE TIME PROGRAMS
 GIVEN       := $(foreach v,$(filter-out -% .% MAKE%,$(.VARIABLES)),$(if $(filter command,$(origin $(v))),$(v)))
 ifneq ($(filter-out $(KNOWN),$(GIVEN)),)
 $(error $(firstword $(filter-out $(KNOWN),$(GIVEN)))= is not a variable of this Makefile; there are: $(KNOWN))
@@ -34,7 +34,7 @@ endif
 # Programs and recipes read these variables from the environment.  make does not expand their values, so RUN='echo $$HOME'
 # needs only the quotes that the shell itself requires.  These lines must stand before the first use of a shell: since
 # make 4.4, shells that make starts get exported variables, too.
-AS_TYPED    := $(RUN_VARS) ARGS MACHINE LAB LABS FILE PAGE $(COURSE_VARS) TIME
+AS_TYPED    := $(RUN_VARS) ARGS MACHINE LAB LABS FILE PAGE $(COURSE_VARS) TIME PROGRAMS
 $(foreach v,$(AS_TYPED),$(if $(filter command line,$(origin $(v))),$(eval override $(v) := $$(value $(v)))))
 export $(AS_TYPED)
 # for_goals GOALS, VARIABLES: stop if one of the variables was given and none of the goals was.  Without this check such
@@ -57,6 +57,7 @@ $(call for_goals,grade skeleton submit course labs-proof,LAB)
 $(call for_goals,watch docs-record,PAGE)
 $(call for_goals,fresh,DEBIAN MIRROR)
 $(call for_goals,docs,SERVE)
+$(call for_goals,programs,PROGRAMS)
 $(call for_goals,test test-long,PYTEST PAPER HR_REQUIRE CRASH_LOG)
 $(call for_goals,experiment%,QUICK FULL JOBS SNAKEMAKE EXPERIMENTS_OUT)
 $(call for_goals,experiment-pacing experiment-mkeyed experiment-ddt,SCALE SET)
@@ -243,6 +244,11 @@ test: test-images ## the tests; PYTEST='-k memcopy tests/test_memcopy.py': some 
 
 test-long: test-images ## the long tests, which `make test` leaves out
 	$(Q)$(APART) .venv/bin/pytest -n 3 --dist loadgroup -m long $(PYTEST)
+
+.PHONY: programs
+programs: ## run Debian's programs on Homeroom, an hour at most: writes docs/results/programs.md; PROGRAMS='git redis': these again
+	$(call build,iso)
+	$(Q)$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.programs $$PROGRAMS
 
 .PHONY: crash
 crash: test-images ## 2,800 power cuts while several threads write; THREADS=multi: on two CPUs at the same time

@@ -33,7 +33,7 @@ HOST_LIMIT = 1500  # seconds that a program on the host may take, so that one th
 
 
 def lacking(what: str, message: str) -> None:
-    """Skip this test, because the host has no `what` (paper, browser, peer, docs); fail it if HR_REQUIRE lists `what`."""
+    """Skip this test, because the host has no `what` (paper, browser, peer, ...); fail it if HR_REQUIRE lists `what`."""
     if what in os.environ.get("HR_REQUIRE", "").split():
         pytest.fail(message)
     pytest.skip(message)

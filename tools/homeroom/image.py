@@ -131,20 +131,28 @@ def temporary(folder: str) -> dict[str, str]:
     return {**os.environ, "TMPDIR": folder}
 
 
-def root(args: argparse.Namespace) -> None:
-    """Make the root disk: mke2fs copies a folder; under fakeroot it sees root as the owner of the files, and set-id bits."""
-    archive = tree(args)
-    with tempfile.TemporaryDirectory() as scratch, made(args.out) as out:
+def write_root(archive: Archive, name: str, mib: int, unpack: str = "") -> None:
+    """Make a disk with an ext3 file system of `mib` MiB that contains the archive.
+
+    mke2fs copies a folder; under fakeroot it sees root as the owner of the files, and set-id bits.  `unpack` is a command of
+    the shell that adds files to the folder, which is the working directory, under fakeroot as well.
+    """
+    with tempfile.TemporaryDirectory() as scratch, made(name) as out:
         top = Path(scratch) / "root"
         archive.extract(top)
         mke2fs = [tool("mke2fs"), "-q", "-F", "-t", "ext3", "-b", "4096", "-U", ROOT_UUID, "-L", "root"]
-        mke2fs += ["-E", f"hash_seed={ROOT_UUID}", "-d", str(top), str(out), f"{ROOT_MIB}M"]
+        mke2fs += ["-E", f"hash_seed={ROOT_UUID}", "-d", str(top), str(out.absolute()), f"{mib}M"]
         steps = [["chown", "-hR", "0:0", str(top)], ["chown", f"{STUDENT_UID}:{STUDENT_UID}", str(top / "home/student")]]
         steps += [["chmod", f"{mode & 0o7777:o}", str(top / name)] for name, (mode, _) in archive.special()]
-        script = " && ".join(shlex.join(step) for step in [*steps, mke2fs])
-        done = subprocess.run([tool("fakeroot"), "sh", "-c", script], capture_output=True, text=True, env=temporary(scratch))
+        script = "\n".join(["set -e", *map(shlex.join, steps), unpack, shlex.join(mke2fs)])
+        run = [tool("fakeroot"), "sh", "-c", script]
+        done = subprocess.run(run, cwd=top, capture_output=True, text=True, env=temporary(scratch))
         if done.returncode != 0:
             fail(f"mke2fs failed:\n{done.stdout}{done.stderr}")
+
+
+def root(args: argparse.Namespace) -> None:
+    write_root(tree(args), args.out, ROOT_MIB)
 
 
 def iso(args: argparse.Namespace) -> None:
