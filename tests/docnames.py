@@ -49,8 +49,8 @@ FOREIGN = {
         pages_pp_maximum schedpaging tcp_time_wait_interval tune_t_minarmem ufs_iodone ufs_rdwr vm_pageout.c
     """,
     "Linux": """
-        AT_NO_AUTOMOUNT CAP_SETUID Committed_AS F_NOTIFY IPC_INFO N_TTY SCM_MAX_FD SHM_INFO SHM_NORESERVE SHM_STAT SOCK_MIN_RCVBUF
-        SYSCALL_DEFINE TCP_KEEPIDLE UNIX_INFLIGHT_SANE_USER
+        AT_NO_AUTOMOUNT CAP_SETUID Committed_AS IPC_INFO N_TTY SCM_MAX_FD SHM_INFO SHM_NORESERVE SHM_STAT SOCK_MIN_RCVBUF
+        F_NOTIFY SYSCALL_DEFINE TCP_KEEPIDLE UNIX_INFLIGHT_SANE_USER
         address_space admin_reserve_kbytes anon_vma balance_dirty_pages bfq_queue buffer_head
         copy_from_user files_struct fs_struct handle_t io_uring mm_struct numa_preferred_nid pglist_data rt_mutex
         rw_semaphore scripts/decode_stacktrace.sh sighand_struct signal_struct sk_buff smp_call_function spinlock_t
