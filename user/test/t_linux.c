@@ -562,7 +562,8 @@ static void proc_files(void)
             EXPECT_EQ(parent == id, strcmp(path, "/") == 0);
         }
     }
-    EXPECT(roots >= 1 && n >= 2);
+    EXPECT(n >= 1); /* on Linux, in a changed root, perhaps without a mount at / */
+    EXPECT(!on_homeroom() || (roots == 1 && n >= 2));
 }
 
 static const struct check checks[] = {
