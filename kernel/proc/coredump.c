@@ -8,7 +8,7 @@
  *             because the debugger has these files.  Anonymous pages that were never touched become holes.
  *             The LWP that got the signal is the dumper.  It interrupts the other LWPs and waits until each has ended
  *             or sleeps in coredump_park(); then their registers do not change.  At the end all of them exit.
- *             The file is new, belongs to the process, and nobody else can read it.  An old file of that name is
+ *             The file is new, belongs to the process, and no other user can read it.  An old file of that name is
  *             removed first; a link is not followed.  No file is written for a process that is not dumpable, because
  *             its memory can have secrets of another user's program.
  * INVARIANTS  D1  while p->dumper is set, no other LWP of p runs in user mode once it has been interrupted, and
@@ -22,6 +22,7 @@
 #include "lib/errno.h"
 #include "lib/printf.h"
 #include "lib/string.h"
+#include "proc/elf.h"
 #include "proc/ptrace.h"
 #include "proc/uts.h"
 
@@ -40,20 +41,6 @@ enum {
     FILE_PATH = 256, /* bytes for each path in NT_FILE; longer paths are left out */
     FILE_NOTE = 1 << 20,
     CORE_CHUNK = PAGE_SIZE,
-};
-
-struct core_ehdr {
-    uint8_t ident[16];
-    uint16_t type, machine;
-    uint32_t version;
-    uint64_t entry, phoff, shoff;
-    uint32_t flags;
-    uint16_t ehsize, phentsize, phnum, shentsize, shnum, shstrndx;
-};
-
-struct core_phdr {
-    uint32_t type, flags;
-    uint64_t offset, vaddr, paddr, filesz, memsz, align;
 };
 
 struct core_timeval {
@@ -78,7 +65,7 @@ struct prpsinfo {
     char fname[16], psargs[80];
 };
 
-_Static_assert(sizeof(struct core_ehdr) == 64 && sizeof(struct core_phdr) == 56 &&
+_Static_assert(sizeof(struct elf_ehdr) == 64 && sizeof(struct elf_phdr) == 56 &&
                    sizeof(struct prstatus) == 336 && sizeof(struct prpsinfo) == 136,
                "layout of Linux");
 
@@ -432,37 +419,37 @@ static int list_segments(struct dump *d)
 
 static void emit_headers(struct dump *d)
 {
-    struct core_ehdr eh = {
+    struct elf_ehdr eh = {
         .ident = {0x7f, 'E', 'L', 'F', 2, 1, 1},
         .type = ET_CORE,
         .machine = EM_X86_64,
         .version = 1,
         .phoff = sizeof eh,
         .ehsize = sizeof eh,
-        .phentsize = sizeof(struct core_phdr),
+        .phentsize = sizeof(struct elf_phdr),
         .phnum = (uint16_t)(d->nsegs + 1),
     };
-    struct core_phdr ph = {.type = PT_NOTE, .filesz = notes_size(d), .align = 4};
+    struct elf_phdr ph = {.type = PT_NOTE, .filesz = notes_size(d), .align = 4};
 
     emit_bytes(d, &eh, sizeof eh);
-    ph.offset = sizeof eh + (d->nsegs + 1) * sizeof ph;
+    ph.off = sizeof eh + (d->nsegs + 1) * sizeof ph;
     emit_bytes(d, &ph, sizeof ph);
-    ph.offset = round_up(ph.offset + ph.filesz, PAGE_SIZE);
+    ph.off = round_up(ph.off + ph.filesz, PAGE_SIZE);
     for (unsigned i = 0; i < d->nsegs; i++) {
         const struct core_seg *s = &d->seg[i];
 
-        ph = (struct core_phdr){
+        ph = (struct elf_phdr){
             .type = PT_LOAD,
             .flags = (uint32_t)((s->prot & PROT_READ ? 4 : 0) | (s->prot & PROT_WRITE ? 2 : 0) |
                                 (s->prot & PROT_EXEC ? 1 : 0)),
-            .offset = ph.offset,
+            .off = ph.off,
             .vaddr = s->start,
             .filesz = s->filesz,
             .memsz = s->end - s->start,
             .align = PAGE_SIZE,
         };
         emit_bytes(d, &ph, sizeof ph);
-        ph.offset += ph.filesz;
+        ph.off += ph.filesz;
     }
 }
 

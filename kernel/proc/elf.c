@@ -29,27 +29,11 @@ enum {
 };
 enum { P_READ = 1, P_WRITE = 2, P_EXEC = 4 }; /* PROT_* */
 
-struct ehdr {
-    uint8_t ident[16];
-    uint16_t type, machine;
-    uint32_t version;
-    uint64_t entry, phoff, shoff;
-    uint32_t flags;
-    uint16_t ehsize, phentsize, phnum, shentsize, shnum, shstrndx;
-};
-
-struct phdr {
-    uint32_t type, flags;
-    uint64_t off, vaddr, paddr, filesz, memsz, align;
-};
-
-_Static_assert(sizeof(struct ehdr) == 64 && sizeof(struct phdr) == ELF_PHDR_SIZE, "ELF64");
-
 int elf_header(const void *buf, size_t len, uint64_t size, struct elf_image *img)
 {
     static const uint8_t magic[7] = {0x7f, 'E', 'L', 'F', 2 /* 64 bits */, 1 /* little-endian */,
                                      1 /* version */};
-    struct ehdr h;
+    struct elf_ehdr h;
 
     if (len < sizeof h)
         return -ENOEXEC;
@@ -71,7 +55,7 @@ int elf_header(const void *buf, size_t len, uint64_t size, struct elf_image *img
 }
 
 /* Check one PT_LOAD header and add its segment to *img: E1, E2, E4.  An empty segment is skipped. */
-static int add_load_segment(const struct phdr *p, uint64_t size, uint64_t top,
+static int add_load_segment(const struct elf_phdr *p, uint64_t size, uint64_t top,
                             struct elf_image *img)
 {
     struct elf_segment *s = &img->load[img->nload];
@@ -107,7 +91,7 @@ static int add_load_segment(const struct phdr *p, uint64_t size, uint64_t top,
 
 int elf_program_headers(const void *phdrs, uint64_t size, uint64_t top, struct elf_image *img)
 {
-    struct phdr p;
+    struct elf_phdr p;
     int err;
 
     for (unsigned i = 0; i < img->phnum; i++) {

@@ -10,6 +10,23 @@
 
 enum { ELF_LOAD_MAX = 12, ELF_PHDR_SIZE = 56, ELF_PHNUM_MAX = 64 };
 
+/* The headers of an ELF file, as in the System V ABI. */
+struct elf_ehdr {
+    uint8_t ident[16];
+    uint16_t type, machine;
+    uint32_t version;
+    uint64_t entry, phoff, shoff;
+    uint32_t flags;
+    uint16_t ehsize, phentsize, phnum, shentsize, shnum, shstrndx;
+};
+
+struct elf_phdr {
+    uint32_t type, flags;
+    uint64_t off, vaddr, paddr, filesz, memsz, align;
+};
+
+_Static_assert(sizeof(struct elf_ehdr) == 64 && sizeof(struct elf_phdr) == ELF_PHDR_SIZE, "ELF64");
+
 struct elf_segment {
     uint64_t vaddr, filesz, memsz, off;
     int prot; /* PROT_* */
