@@ -60,6 +60,12 @@ MAPS = {
     "truncate": "cut off the last page, which is mapped once",
     "unmap": "`munmap`, each",
 }
+ADVICE = {
+    "start": "give advice, each",
+    "advise": "change the advice of one range, twice",
+    "fault": "first touch of a page between two ranges",
+    "unadvise": "remove the advice of a range",
+}
 CASES = {
     "threads": Case(
         "threads of a process",
@@ -143,12 +149,7 @@ CASES = {
         100,
         10_000,
         "ranges",
-        {
-            "start": "give advice, each",
-            "advise": "change the advice of one range, twice",
-            "fault": "first touch of a page between two ranges",
-            "unadvise": "remove the advice of a range",
-        },
+        ADVICE,
         machines=("sf3800", "sf3800"),
     ),
     "advice-shared": Case(
@@ -156,12 +157,7 @@ CASES = {
         100,
         250,
         "ranges",
-        {
-            "start": "give advice, each",
-            "advise": "change the advice of one range, twice",
-            "fault": "first touch of a page between two ranges",
-            "unadvise": "remove the advice of a range",
-        },
+        ADVICE,
         machines=("sf3800", "sf3800"),
     ),
     "locks": Case(
