@@ -367,7 +367,7 @@ static void tcp_consumed(struct socket *s, size_t n)
  * to send with which the acknowledgement could travel.  And the peer perhaps holds the rest of a request back until
  * it gets the acknowledgement (net_tcp_may_send()).  lwIP would wait for the next tick of the network, up to 250 ms.
  * Linux acknowledges at once at the beginning of a connection, and when a program has read everything and has not
- * answered; after an answer it waits 40 ms.  This rule needs no time.
+ * answered; after an answer it waits 40 ms.  The rule here needs no timer.
  */
 static void acknowledge_early(struct socket *s)
 {

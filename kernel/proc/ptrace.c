@@ -176,7 +176,7 @@ void ptrace_call_ends(struct regs *r)
 {
     struct ptrace *pt = curlwp()->pt;
 
-    /* This hides TF from the program; and SYSRET with TF would trap before an instruction runs. */
+    /* The program must not see TF; and SYSRET with TF would trap before an instruction runs. */
     if (pt->forced_tf && r->rcx == r->rip)
         r->r11 &= ~FLAG_TF;
     if (pt->tracer == NULL)

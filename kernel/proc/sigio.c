@@ -27,7 +27,7 @@
 enum { DELAY_NS = 100000 };
 
 struct sigio_owner {
-    int id; /* a process, or -1 times a group; 0: nobody */
+    int id; /* a process, or -1 times a group; 0: none */
     uint64_t start_ns;
     uint32_t uid, euid; /* of the thread that has set the owner */
 };

@@ -4,7 +4,7 @@
  *
  * THEORY      A program blocks signals and reads them from a signalfd, so that it can wait in poll() or epoll for
  *             signals and for files at once.  As on Linux, the file has only a set of signals.  A read takes signals
- *             that are pending for the calling LWP or for its process, whoever made the file.
+ *             that are pending for the calling LWP or for its process.  It does not matter which process made the file.
  *             A read waits like sigtimedwait(2).  A poller must be woken when a signal becomes pending for its process.
  *             It cannot be on a list in the process, because an epoll can exist longer than the process that has added
  *             the file.  So the pollers of all processes are on a few lists that exist for ever, and the address of the

@@ -257,7 +257,7 @@ static void undo(void)
     EXPECT_EQ(status_of(w), 0);
     EXPECT_EQ(value(id, 0), 0);
     EXPECT_EQ(semctl(id, 0, GETPID), w);
-    /* a value that somebody else has changed meanwhile becomes 0 at least; SETVAL forgets what there is to undo */
+    /* a value that another process has changed meanwhile becomes 0 at least; SETVAL forgets what there is to undo */
     a = fork();
     if (a == 0) {
         operate(id, 0, 5, SEM_UNDO);
