@@ -548,6 +548,7 @@ static void boot_thread(void *arg)
         mem_unreserve(boot.initrd, boot.initrd_len);
     dying_start();
     pageout_start();
+    observer_start();
     verdict("@boot %lu", clock_mono_ns() / 1000000);
     /*
      * Let the new kernel threads run first.  A CPU with a waiting thread is not chosen for process

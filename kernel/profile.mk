@@ -23,10 +23,11 @@ PART_compat := $(addprefix kernel/ipc/,ctimer.c eventfd.c timerfd.c) $(addprefix
                $(addprefix kernel/sys/,sys_event.c sys_timer.c sys_memfd.c sys_xattr.c) kernel/fs/tmpfs/memfd.c
 PART_sem    := kernel/sys/sys_sem.c
 PART_ptrace := $(addprefix kernel/proc/,ptrace.c ptrace_regs.c coredump.c) kernel/sys/sys_ptrace.c kernel/procfs/procfs_access.c
-PARTS       := net pty model disk paging numa compat sem ptrace
+PART_observe := kernel/lgrp/observe.c kernel/vm/observe.c kernel/disp/follow.c kernel/proc/observer.c
+PARTS       := net pty model disk paging numa compat sem ptrace observe
 
 ABSENT_full :=
-ABSENT_disk := net pty model compat
+ABSENT_disk := net pty model compat observe
 ABSENT_core := $(PARTS)
 ABSENT      := $(ABSENT_$(PROFILE))
 

@@ -56,14 +56,14 @@ PUBLIC = {
     # Several subjects, which few files need together:
     "disp": "thread.h sync.h timer.h disp.h context.h pset.h loadavg.h clock.h",
     "ipc": "ipc.h futex.h ctimer.h event.h",
-    "lgrp": "lgrp.h lgrpstat.h load.h place.h mempolicy.h",
+    "lgrp": "lgrp.h lgrpstat.h load.h place.h mempolicy.h observe.h",
     "mem": "page.h kmem.h usermem.h kstack.h percpu.h mem_init.h",
     "pages": "object.h owner.h mapping.h placement.h busy.h deferred_release.h filecache.h pcache.h pageout.h swap.h "
     "reserve.h cachelist.h around.h scan.h victims.h advice.h rangepolicy.h",
     # proc_impl.h: sys/ carries out what a call asks of a process
     "proc": "proc.h proc_impl.h ptrace.h itimer.h ptimer.h sigio.h signalfd.h vdso.h uts.h",
     "vfs": "vnode.h name.h file.h filepriv.h pseudo.h",
-    "vm": "vm.h",
+    "vm": "vm.h observe.h",
     # Small things of the language and of the processor, a header each:
     "lib": "*",
     "stat": "*",

@@ -28,6 +28,7 @@ struct disp_queue;
 struct modelled;
 struct regs;
 struct cpupart;
+struct observe_thread;
 
 enum thread_state { TS_SLEEP, TS_RUNNABLE, TS_ONPROC, TS_ZOMBIE };
 
@@ -157,6 +158,8 @@ struct thread {
     } sleep_held[SLEEP_HELD_MAX]; /* [o] sleeping locks held */
 #endif
     struct mempolicy mempolicy; /* [o] set_mempolicy(2); MPOL_DEFAULT unless lg.has_mempolicy */
+    struct observe_thread
+        *observed; /* [o] the thread's sampled touches (vm/observe.c); NULL: none */
 };
 
 /*
@@ -258,6 +261,15 @@ void thread_new_program(struct thread *t);
 void thread_follow(struct thread *t, const struct thread *creator);
 /* thread_rehome - move the home of `t` to `lgrp`, the lgroup of a CPU to which t was bound.  Takes cpupart_lock. */
 void thread_rehome(struct thread *t, unsigned lgrp);
+/*
+ * thread_is_placed - whether a program or the administrator has chosen where `t` runs or takes memory from: by a binding,
+ * an affinity or a memory policy.  A snapshot.
+ * thread_follow_pages - whether `t` may have `lgrp` as its home, because its pages are there: it is not placed, and
+ * lgrp has room (observe_has_room() of lgrp/observe.h).  With `move`, make lgrp the home, if it may.
+ * Takes cpupart_lock.
+ */
+bool thread_is_placed(const struct thread *t);
+bool thread_follow_pages(struct thread *t, unsigned lgrp, bool move);
 /*
  * thread_set_lgrp_affinity - set the affinity of `t` to one lgroup: 0 none, 1 weak, 2 strong.
  * Unless t is bound to a CPU, the home of t is chosen again.  0 or -ENOMEM.  Takes cpupart_lock.

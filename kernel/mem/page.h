@@ -61,13 +61,18 @@ enum page_flags {
     PG_SLOT = 1 << 20,
     PG_AHEAD = 1 << 21, /* [a] read from disk because a neighbour was needed; not touched yet */
     PG_BAD = 1 << 22,   /* [a] with PG_SWAPPED: the last attempt to read the page failed */
+    /* [a] a translation is hidden, to see which thread touches the page next (vm/observe.c) */
+    PG_SAMPLED = 1 << 23,
 };
 
 struct page {
     _Atomic uint32_t flags;
     uint8_t node;
-    uint8_t order;    /* order of the block whose first frame is this one */
-    uint16_t pt_live; /* PG_PT: entries in use */
+    uint8_t order; /* order of the block whose first frame is this one */
+    union {
+        uint16_t pt_live;  /* PG_PT: entries in use */
+        uint16_t observed; /* [o] user page: which lgroups touched it (lgrp/observe.h) */
+    };
     /* references: objects that name the page, mapping in progress, I/O */
     _Atomic uint32_t refs;
     _Atomic uint32_t mapcount; /* page-table entries that map the page */

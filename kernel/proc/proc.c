@@ -162,6 +162,7 @@ void lwp_free(struct lwp *l)
         ptrace_release(l->pt);
     cred_release(l->cred);
     kmem_free(l->t.lgrp_aff);
+    kmem_free(l->t.observed);
     kmem_cache_free(lwp_cache, l);
 }
 

@@ -319,6 +319,8 @@ enum lwp_event { LWP_BEGINS, LWP_ENDS, LWP_PROC_ENDS };
 /* proc_init - set up the tables.  proc_start_init - start process 1 from /sbin/init, /init or /bin/sh. */
 void proc_init(void);
 void proc_start_init(void);
+/* observer_start - start balancing by observation (observer.c), if lgrp_balance asks for it. */
+void observer_start(void);
 
 /* proc_find, lwp_find, pgrp_find - look up by pid, tid or pgid; NULL: none.  The caller holds proc_lock. */
 struct proc *proc_find(int pid);

@@ -227,6 +227,7 @@ static void as_destroy(struct as *as)
     }
     pt_top_free(as->pml4);
     reserve_end(&as->resv); /* only the top table is left, as I7 says */
+    kmem_free(as->observed);
     kmem_cache_free(as_cache, as);
 }
 

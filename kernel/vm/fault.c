@@ -29,6 +29,7 @@
 #include "pages/busy.h"
 #include "pages/cachelist.h"
 #include "vm/migrate.h"
+#include "vm/observe.h"
 #include "pages/pageout.h"
 #include "pages/pcache.h"
 #include "vm/pt.h"
@@ -315,7 +316,8 @@ static __attribute__((noinline)) int fault_present_unlock(struct fault *f, struc
 {
     uint32_t flags = fault_page_flags(pg);
 
-    if (unlikely((flags & (PG_LOCKED | PG_MARKED | PG_SWAPPED | PG_SLOT | PG_AHEAD)) != 0)) {
+    if (unlikely((flags & (PG_LOCKED | PG_MARKED | PG_SAMPLED | PG_SWAPPED | PG_SLOT | PG_AHEAD)) !=
+                 0)) {
         if ((flags & PG_SWAPPED) != 0)
             return fault_swapped_unlock(f, &f->as->anon, pg, unlock_anon);
         if ((flags & PG_LOCKED) != 0) {
@@ -324,6 +326,8 @@ static __attribute__((noinline)) int fault_present_unlock(struct fault *f, struc
             return RETRY;
         }
         page_touch_ahead(pg, &f->seg->around);
+        if ((flags & PG_SAMPLED) != 0 && observe_touch_unlock(f->as, &f->as->anon, pg))
+            return RETRY;
         if ((flags & PG_MARKED) != 0 && !f->keep_marked) {
             struct placement pl = place_of_seg(f->seg, f->addr);
 
@@ -508,6 +512,32 @@ static int dirty_page_unlock(struct fault *f, struct page *pg)
 }
 
 /*
+ * Handles the touch of a page of the segment's object that is marked or sampled.  The caller holds the locks.  Returns
+ * whether the function has released them; if so, the fault starts again.
+ */
+static __attribute__((noinline)) bool touch_marked_unlock(struct fault *f, struct page *pg,
+                                                          uint64_t index)
+{
+    struct vm_object *o = f->seg->obj;
+    uint32_t flags = fault_page_flags(pg);
+    struct placement pl;
+
+    if ((flags & PG_SAMPLED) != 0 && observe_touch_unlock(f->as, o, pg))
+        return true;
+    if ((flags & PG_MARKED) == 0 || f->keep_marked)
+        return false;
+    unlock_fault_objects(f);
+    pl = place_of_seg(f->seg, f->addr);
+    spin_lock(&o->lock);
+    if (radix_lookup(&o->tree, index) == pg &&
+        (fault_page_flags(pg) & (PG_LOCKED | PG_MARKED)) == PG_MARKED)
+        f->keep_marked = !migrate_touch(o, pg, &pl);
+    else
+        spin_unlock(&o->lock);
+    return true;
+}
+
+/*
  * Handles a fault that maps a page of the segment's object: in a shared mapping, or a read in a private mapping
  * of a file.
  */
@@ -552,17 +582,9 @@ static int fault_object(struct fault *f)
         if (f->write)
             swap_forget(pg);
     }
-    if (unlikely((fault_page_flags(pg) & PG_MARKED) != 0) && !f->keep_marked) {
-        unlock_fault_objects(f);
-        pl = place_of_seg(f->seg, f->addr);
-        spin_lock(&o->lock);
-        if (radix_lookup(&o->tree, index) == pg &&
-            (fault_page_flags(pg) & (PG_LOCKED | PG_MARKED)) == PG_MARKED)
-            f->keep_marked = !migrate_touch(o, pg, &pl);
-        else
-            spin_unlock(&o->lock);
+    if (unlikely((fault_page_flags(pg) & (PG_MARKED | PG_SAMPLED)) != 0) &&
+        touch_marked_unlock(f, pg, index))
         return RETRY;
-    }
     if (f->write && !is_shared_writable(o, pg))
         return dirty_page_unlock(f, pg);
     if (!seg_shared(f->seg) && radix_lookup(&f->as->anon.tree, f->index) != NULL) {

@@ -135,6 +135,7 @@ bool migrate_busy(struct vm_object *o, struct page *pg, struct page *fresh)
     }
     page_copy(fresh, pg, order);
     flags = atomic_load(&pg->flags) & ~(uint32_t)(PG_LOCKED | PG_MARKED | PG_HEAD | PG_SLOT);
+    fresh->observed = pg->observed;
     TRACE(PAGE, pg->node, pg->index << PAGE_SHIFT, fresh->node);
     page_replace_unlock(page_owner_of(o), pg, fresh, flags);
     lgrp_count(from, LGRP_STAT_MIGR_FROM, 1ul << order);
@@ -142,16 +143,10 @@ bool migrate_busy(struct vm_object *o, struct page *pg, struct page *fresh)
     return true;
 }
 
-bool migrate_touch(struct vm_object *o, struct page *pg, const struct placement *pl)
+bool migrate_to(struct vm_object *o, struct page *pg, unsigned to)
 {
-    unsigned from = lgrp_of_page(pg), to = place_lgrp(pl);
     struct page *fresh;
 
-    if (from == to) {
-        atomic_fetch_and(&pg->flags, ~(uint32_t)PG_MARKED);
-        spin_unlock(&o->lock);
-        return true;
-    }
     if ((atomic_fetch_or(&pg->flags, PG_LOCKED) & PG_LOCKED) !=
         0) { /* another thread made the page busy first */
         spin_unlock(&o->lock);
@@ -168,4 +163,15 @@ bool migrate_touch(struct vm_object *o, struct page *pg, const struct placement 
     page_unlock(pg);
     page_release(pg);
     return false;
+}
+
+bool migrate_touch(struct vm_object *o, struct page *pg, const struct placement *pl)
+{
+    unsigned to = place_lgrp(pl);
+
+    if (lgrp_of_page(pg) != to)
+        return migrate_to(o, pg, to);
+    atomic_fetch_and(&pg->flags, ~(uint32_t)PG_MARKED);
+    spin_unlock(&o->lock);
+    return true;
 }

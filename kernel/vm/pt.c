@@ -231,7 +231,7 @@ bool pt_change(struct as *as, uint64_t *table, unsigned slot, struct page *pg, u
     uint64_t old = __atomic_load_n(&table[slot], __ATOMIC_RELAXED), fresh = page_to_phys(pg) | bits;
 
     if (((old ^ fresh) & PTE_ADDR) == 0 && old != 0) { /* the same page: add rights */
-        __atomic_fetch_or(&table[slot], bits & PTE_W, __ATOMIC_RELAXED);
+        __atomic_fetch_or(&table[slot], bits & (PTE_P | PTE_W), __ATOMIC_RELAXED);
         if ((bits & PTE_NX) == 0) {
             __atomic_fetch_and(&table[slot], ~PTE_NX, __ATOMIC_RELAXED);
             page_has_code(pg, (bits & PTE_PS) != 0 ? PT_ENTRIES : 1);

@@ -11,6 +11,8 @@
  *             Upper levels grow by compare-and-swap.  They shrink only with as->lock held for writing, and
  *             only where no segment is left.  This is safe, because a thread that walks a range either holds
  *             as->lock and has a segment there, or holds the lock of an object that has a page there.
+ *             An entry can be *hidden*: PTE_P is clear and the rest is kept.  The entry is in use and counts as a
+ *             mapping, but the next access faults.  The fault sets PTE_P again (observe.c).
  *             An empty table contains only zeroes, so each CPU keeps some freed tables, ready for use.
  * INVARIANTS  I1  a freed table has pt_live == 0, and holds only zeroes (a top-level one in its user half)
  *             I2  a frame's mapcount is the number of entries that map it
@@ -100,7 +102,7 @@ static inline uint64_t pt_prot(unsigned prot, bool writable)
 /*
  * pt_set - map `pg` with `bits` at an entry, empty or not.  The caller holds the lock that protects the entry
  * (THEORY).  Adjusts mapcount, rss_pages and pt_live.  If the entry already maps `pg`, the function only adds
- * rights.  Returns whether another page was mapped there.  If so, the caller must flush the address.
+ * rights, and a hidden entry is no longer hidden.  Returns whether another page was mapped there.  If so, the caller must flush the address.
  * pt_change - like pt_set(), for an entry that is not empty.
  */
 bool pt_change(struct as *as, uint64_t *table, unsigned slot, struct page *pg, uint64_t bits);

@@ -32,10 +32,11 @@ HOST_load   := $(TOPO_SRCS) $(LOAD_SRCS)
 HOST_promise := kernel/lgrp/promise.c
 HOST_home   := $(TOPO_SRCS) kernel/lgrp/home.c
 HOST_mempolicy := $(TOPO_SRCS) kernel/lgrp/mempolicy.c tests/host/mktopo.c
+HOST_observe := kernel/lgrp/observe.c
 HOST_place  := $(TOPO_SRCS) kernel/lgrp/place.c tests/host/mktopo.c
 HOST_as     := $(filter-out $(addprefix kernel/vm/,check.c cold.c),$(wildcard kernel/vm/*.c)) \
                $(filter-out $(addprefix kernel/pages/,stubs.c deferred_release.c filecache.c pageout.c scan.c swap.c swap_area.c pgstats.c victims.c),$(wildcard kernel/pages/*.c)) \
-               $(addprefix kernel/lib/,crng.c itree.c) kernel/mem/usermem.c kernel/mem/stubs.c kernel/pages/stubs.c kernel/vfs/stubs.c kernel/lgrp/place.c kernel/lgrp/mempolicy.c $(TOPO_SRCS) \
+               $(addprefix kernel/lib/,crng.c itree.c) kernel/mem/usermem.c kernel/mem/stubs.c kernel/pages/stubs.c kernel/vfs/stubs.c $(addprefix kernel/lgrp/,place.c mempolicy.c observe.c) $(TOPO_SRCS) \
                tests/host/machine.c
 HOST_buddy  := $(addprefix kernel/mem/,page.c buddy.c magazine.c count.c page_boot.c color.c kmem.c stubs.c) tests/host/machine.c
 HOST_advice := kernel/pages/advice.c tests/host/machine.c

@@ -27,6 +27,7 @@
 #include "stat/panic.h"
 #include "stat/trace.h"
 #include "vm/migrate.h"
+#include "vm/observe.h"
 #include "vm/pt.h"
 #include "pages/reserve.h"
 #include "vm/rmap.h"
@@ -38,7 +39,8 @@ enum { NODES = 4, NODE_FRAMES = 8192, FRAMES = NODES * NODE_FRAMES };
 
 static struct cpu_counted cpu0;
 struct cpupart cpupart_default;
-static struct thread thread0 = {.part = &cpupart_default};
+static struct lgrp_proc thread_proc = {.bitmap = (1u << NODES) - 1};
+static struct thread thread0 = {.part = &cpupart_default, .lg.proc = &thread_proc};
 static uint64_t nfree[NODES];
 static unsigned fail_every; /* every fail_every'th allocation fails; 0: none */
 static int64_t live;        /* objects of kmem in use */
@@ -49,6 +51,14 @@ uint32_t trace_enable;
 struct mem_node mem_nodes[NODE_MAX];
 struct lgrp_counters lgrp_counters[LGRP_MAX];
 paddr_t kernel_pml4;
+
+static bool room; /* whether the thread may follow its pages; its home changes only in the tests */
+
+bool thread_follow_pages(struct thread *t, unsigned lgrp, bool move)
+{
+    (void)t, (void)lgrp, (void)move;
+    return room;
+}
 
 void trace_put(enum trace_type type, uint32_t tid, unsigned info, uint64_t a, uint64_t b)
 {
@@ -248,6 +258,12 @@ void *kmem_alloc(size_t size)
     live++;
     return malloc(size);
 }
+void *kmem_zalloc(size_t size)
+{
+    void *p = kmem_alloc(size);
+
+    return p != NULL ? memset(p, 0, size) : NULL;
+}
 void *kmem_alloc_node(size_t size, unsigned node)
 {
     (void)node;
@@ -381,7 +397,7 @@ static void run(struct as *as)
 
 static bool allows(uint64_t pte, enum fault_access access)
 {
-    return pte != 0 && (access != FAULT_WRITE || (pte & PTE_W) != 0) &&
+    return (pte & PTE_P) != 0 && (access != FAULT_WRITE || (pte & PTE_W) != 0) &&
            (access != FAULT_EXEC || (pte & PTE_NX) == 0);
 }
 
@@ -556,6 +572,16 @@ static void op_advise(struct space *s)
 
     some_range(&first, &n);
     as_advise(s->as, addr_of(first), n * PAGE_SIZE, HR_MADV_ACCESS_DEFAULT + (int)check_below(3));
+}
+
+/* Samples pages, as if the process had run for two seconds since the last call. */
+static void op_observe(struct space *s)
+{
+    static uint64_t cpu_ns;
+
+    cpu_ns += 2000000000;
+    room = check_below(2) == 0;
+    observe_as(s->as, cpu_ns, thread_proc.bitmap);
 }
 
 static void op_move(struct space *s)
@@ -789,6 +815,8 @@ static void finish(uint64_t frames, int64_t objects)
     object_truncate(&file, 0);
     for (unsigned i = 0; i < NSHARED; i++)
         object_release(shm[i]);
+    kmem_free(thread0.observed);
+    thread0.observed = NULL;
     CHECK_EQ(free_frames() + vm_cached_tables(), frames);
     CHECK_EQ(live, objects);
     reserve_state(&promised, &limit);
@@ -837,6 +865,9 @@ static void random_calls(unsigned steps)
         case 11:
             if (check_below(8) == 0)
                 op_truncate();
+            break;
+        case 12:
+            op_observe(s);
             break;
         default:
             op_access(s);
@@ -996,6 +1027,88 @@ static void *mover(void *unused)
  * A page that parent and child share moves, or returns from swap.  When only the parent maps the new frame, the parent
  * must not count as the only sharer: it would store into the page that the child gets a moment later.
  */
+static uint64_t users; /* lgroups of the threads of the process */
+
+/* Samples all pages of the space; then a thread at home in `home` touches `n` pages at `addr`. */
+static void sample_and_touch(struct as *as, unsigned home, uint64_t addr, unsigned n)
+{
+    static uint64_t cpu_ns;
+    uint64_t word;
+
+    cpu_ns += 20000000000;
+    observe_as(as, cpu_ns, users);
+    thread0.lg.home = thread0.lg.touch = (uint8_t)home;
+    for (unsigned i = 0; i < n; i++) {
+        CHECK_EQ(access_word(as, addr + i * PAGE_SIZE, FAULT_READ, &word), 0);
+        CHECK_EQ(word, 100 + i);
+    }
+}
+
+/* The number of pages of [addr, addr + n pages) in an lgroup. */
+static unsigned pages_in(struct as *as, uint64_t addr, unsigned n, unsigned lgrp)
+{
+    unsigned in = 0;
+
+    for (unsigned i = 0; i < n; i++)
+        in += lgrp_at(as, addr + i * PAGE_SIZE) == lgrp;
+    return in;
+}
+
+TEST(sampled_pages_move_to_their_user)
+{
+    enum { N = 100 };
+    uint64_t addr = 0, advised, locked, frames;
+    struct as *as;
+    int64_t rss;
+
+    boot();
+    room = false;
+    users = 1;
+    frames = free_frames() + vm_cached_tables();
+    as = as_create();
+    CHECK_EQ(as_map(as, &addr, 3 * N * PAGE_SIZE, 3, MAP_PRIVATE | MAP_ANONYMOUS, NULL, 0, NULL, 0),
+             0);
+    advised = addr + N * PAGE_SIZE;
+    locked = advised + N * PAGE_SIZE;
+    CHECK_EQ(as_advise(as, advised, N * PAGE_SIZE, HR_MADV_ACCESS_MANY), 0);
+    thread0.lg.home = thread0.lg.touch = 2;
+    for (uint64_t i = 0; i < 3 * N; i++) {
+        uint64_t word = 100 + i % N;
+
+        CHECK_EQ(access_word(as, addr + i * PAGE_SIZE, FAULT_WRITE, &word), 0);
+    }
+    CHECK_EQ(as_mlock(as, locked, N * PAGE_SIZE, true, UINT64_MAX), 0);
+    observe_as(as, 1, users);
+    CHECK(as->observed == NULL); /* too little CPU time */
+    sample_and_touch(as, 3, addr, N);
+    CHECK(as->observed != NULL);
+    rss = as->rss_pages;
+    sample_and_touch(as, 3, addr, N);
+    CHECK_EQ(pages_in(as, addr, N, 2), N); /* one sample is not enough */
+    CHECK_EQ(as->rss_pages, rss);
+    sample_and_touch(as, 3, addr, N);
+    CHECK_EQ(pages_in(as, addr, N, 3), N);
+    sample_and_touch(as, 0, addr, N);
+    CHECK_EQ(pages_in(as, addr, N, 3), N);
+    sample_and_touch(as, 0, addr, N); /* another phase of the program */
+    CHECK_EQ(pages_in(as, addr, N, 0), N);
+    for (unsigned turn = 0; turn < 6; turn++) {
+        sample_and_touch(as, 1, advised, N);
+        sample_and_touch(as, 1, locked, N);
+        sample_and_touch(as, turn % 2, addr, N);
+    }
+    CHECK_EQ(pages_in(as, addr, N, 0), N); /* two users in turn: the pages stay */
+    CHECK(pages_in(as, advised, N, 1) < N / 2);
+    CHECK_EQ(pages_in(as, locked, N, 2), N);
+    users = thread_proc.bitmap; /* now lgroup 0 is hot: its shared pages are spread, once */
+    for (unsigned turn = 0; turn < 4; turn++)
+        sample_and_touch(as, turn % 2, addr, N);
+    for (unsigned g = 0; g < NODES; g++)
+        CHECK(pages_in(as, addr, N, g) > N / NODES / 3);
+    as_release(as);
+    CHECK_EQ(free_frames() + vm_cached_tables(), frames);
+}
+
 TEST(a_frame_has_all_its_sharers_before_one_can_store_into_it)
 {
     uint64_t addr = 0, word = 5;
