@@ -41,12 +41,20 @@ static char *map(size_t bytes, int flags)
     return p;
 }
 
+/* Binds the thread to a CPU.  With the variable UNBOUND, only its home goes there, so that the kernel balances. */
+static void bind_to(processorid_t cpu)
+{
+    processor_bind(P_LWPID, (id_t)P_MYID, cpu, NULL);
+    if (getenv("UNBOUND") != NULL)
+        processor_bind(P_LWPID, (id_t)P_MYID, PBIND_NONE, NULL);
+}
+
 /* Spreads the threads over the machine, where that is possible. */
 static void bind_round(unsigned n)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
-    processor_bind(P_LWPID, (id_t)P_MYID, (processorid_t)((n * 5 + 1) % (unsigned)cpus), NULL);
+    bind_to((processorid_t)((n * 5 + 1) % (unsigned)cpus));
 }
 
 /* Lets the others run for a moment, without giving the CPU to one that is bound to it. */
@@ -79,7 +87,7 @@ static void begin(void *(*work)(void *))
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
     /* on a CPU without another thread, if there are more than two CPUs */
-    processor_bind(P_LWPID, (id_t)P_MYID, 0, NULL);
+    bind_to(0);
     nthreads = cpus <= 2 ? 2 : cpus > THREADS ? THREADS : (unsigned)cpus - 1;
     stop = ready = 0;
     added = 0;
@@ -310,7 +318,7 @@ static void refused_processes_refuse_no_others(void)
                 munmap(p, (size_t)1 << 45);
         }
     }
-    processor_bind(P_LWPID, (id_t)P_MYID, 0, NULL);
+    bind_to(0);
     for (unsigned round = 0; round < 10000; round++)
         EXPECT_EQ(munmap(map((1 + round % 2) << 22, ANON), (1 + round % 2) << 22), 0);
     for (unsigned i = 0; i < 2; i++) {
