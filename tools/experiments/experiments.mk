@@ -14,6 +14,7 @@
 #                         times of computing, and with 64 MiB of memory
 #             SET='disk_sched=2'  more /etc/system settings, for these three
 #             SEEDS=3 ROWS='stream ddt' STORE=1  experiment-beside; STORE=1 stores Linux's figures in the project
+#             SEEDS=3 ROWS='init hot' LINUX=1  experiment-balance; LINUX=1: also on Linux
 #             ROWS='map protect'  contention: these rows, and no page
 #             ROWS='threads locks'  limits: these cases, and no page
 #             WINDOW=10  experiment-psrset: seconds that are counted in each step
@@ -67,6 +68,11 @@ contention: deps ## threads that contend in the kernel, on Homeroom and on Linux
 limits: deps ## the cost of operations while there are many threads, mappings, names, CPUs: writes docs/results/limits.md
 	$(call build,$(ISO))
 	@$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.experiments.limits
+# Only the standard library of Python is needed.  Linux's kernel is downloaded.
+.PHONY: experiment-balance
+experiment-balance: deps ## pages and threads that move because of sampled touches: writes docs/results/balance.md
+	$(call build,$(ISO) $(FIREPLANE) $(if $(filter 1,$(LINUX)),peer))
+	@$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.experiments.balance
 .PHONY: experiment-fabric
 experiment-fabric: deps ## measure each latency and rate of the model, and compare with its parameters: docs/fireplane.md
 	$(call build,$(ISO) $(FIREPLANE))
@@ -76,7 +82,7 @@ experiment-psrset: deps ## iperf outside and inside a processor set: docs/psets.
 	$(call build,$(ISO) $(DYNAMIC))
 	@$(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.experiments.psrset
 # All experiments that one call of make names are one sweep: they share runs, and one report shows them all.
-NAMED := $(patsubst experiment-%,%,$(filter-out experiment-list experiment-fabric experiment-psrset experiment-beside $(DISK_EXPERIMENTS), \
+NAMED := $(patsubst experiment-%,%,$(filter-out experiment-list experiment-fabric experiment-psrset experiment-beside experiment-balance $(DISK_EXPERIMENTS), \
          $(filter experiment-%,$(MAKECMDGOALS))))
 experiment-%: $(if $(filter experiments,$(MAKECMDGOALS)),experiments,experiments-named) ;
 experiments-named: experiment-images
