@@ -30,9 +30,8 @@
 #include "lib/types.h"
 
 /*
- * Rates, in pages for each second of CPU time of the process.  A sample costs about 1500 instructions, and a move about
- * 6000 (docs/lgroups.md, "What it costs").  With one instruction each clock at 900 MHz, the greatest rate takes 0.4 % of
- * the time, and 2 % if each second sample moves a page.
+ * Rates, in pages for each second of CPU time of the process.  A sample costs about 2,100 instructions
+ * (docs/results/balance.md).  With one instruction each clock at 900 MHz, the greatest rate takes 0.5 % of the time.
  */
 enum { OBSERVE_RATE_MIN = 64, OBSERVE_RATE_MAX = 2048 };
 enum {

@@ -91,9 +91,9 @@ struct as {
     struct list dead;           /* [r] deleted segments, to be freed by as_unlock() */
     /* [c] colour offset: added to page numbers to choose colours (segplace.c) */
     uint32_t color_start;
-    struct observed *observed; /* what observe.c knows of the space; NULL: nothing */
-    struct list all_link;      /* list of all address spaces (as.c) */
-    struct dying dying;        /* for as_release_later() */
+    struct observed *_Atomic observed; /* [a] what observe.c knows of the space; NULL: nothing */
+    struct list all_link;              /* list of all address spaces (as.c) */
+    struct dying dying;                /* for as_release_later() */
 };
 
 /*

@@ -14,7 +14,7 @@
 #                         times of computing, and with 64 MiB of memory
 #             SET='disk_sched=2'  more /etc/system settings, for these three
 #             SEEDS=3 ROWS='stream ddt' STORE=1  experiment-beside; STORE=1 stores Linux's figures in the project
-#             SEEDS=3 ROWS='init hot' LINUX=1  experiment-balance; LINUX=1: also on Linux
+#             SEEDS=3 ROWS='init hot'  experiment-balance; PEER=linux: also on Linux
 #             ROWS='map protect'  contention: these rows, and no page
 #             ROWS='threads locks'  limits: these cases, and no page
 #             WINDOW=10  experiment-psrset: seconds that are counted in each step
@@ -71,7 +71,7 @@ limits: deps ## the cost of operations while there are many threads, mappings, n
 # Only the standard library of Python is needed.  Linux's kernel is downloaded.
 .PHONY: experiment-balance
 experiment-balance: deps ## pages and threads that move because of sampled touches: writes docs/results/balance.md
-	$(call build,$(ISO) $(FIREPLANE) $(if $(filter 1,$(LINUX)),peer))
+	$(call build,$(ISO) $(FIREPLANE) $(if $(PEER),peer))
 	@$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.experiments.balance
 .PHONY: experiment-fabric
 experiment-fabric: deps ## measure each latency and rate of the model, and compare with its parameters: docs/fireplane.md

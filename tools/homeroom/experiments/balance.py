@@ -11,8 +11,8 @@ THEORY      misplace (user/bench/misplace.c) has six programs.  Four have memory
             balancing, less those without, divided by the pages sampled, are the cost of a page.  The time that this
             work would take, one instruction a clock and divided by the CPUs, is added to the modelled time.
             The goal: with balancing, no program takes more than GOAL longer than with first touch, kernel included.
-            With LINUX=1, the same programs run on Linux with and without its NUMA balancing, seed 1 only.
-USAGE       make experiment-balance [SEEDS=3] [ROWS='init hot'] [LINUX=1]; ROWS chooses what is measured now
+            With PEER=linux, the same programs run on Linux with and without its NUMA balancing, seed 1 only.
+USAGE       make experiment-balance [SEEDS=3] [ROWS='init hot'] [PEER=linux]; ROWS chooses what is measured now
 EXIT        0: the goal holds in all results.  1: it does not.  2: a run failed.
 SEE ALSO    docs/lgroups.md, docs/experiments.md, tests/test_balance.py
 """
@@ -38,7 +38,7 @@ ROWS = {
     "all": "all use all pages, which are spread evenly",
     "short": "processes that end soon",
 }
-VISITS = {"init": "3m", "hot": "6m", "table": "3m", "phases": "4m", "all": "3m", "short": "2m"}
+VISITS = {"init": "3m", "hot": "6m", "table": "2m", "phases": "4m", "all": "2m", "short": "1m"}
 POLICIES = {
     "first": ("first touch", "-p first", ""),
     "random": ("random", "-p random", ""),
@@ -157,10 +157,10 @@ def worse(name: str, row: str, seeds: int, a_page: float) -> float | None:
 
 
 def spread(values: list[Result]) -> str:
-    """The median modelled time, with the smallest and the largest."""
+    """The median modelled time, and with several seeds the smallest and the largest."""
     seconds = [one.seconds for one in values]
-    if not seconds:
-        return "not measured"
+    if len(seconds) < 2:
+        return f"{seconds[0]:.3f}" if seconds else "not measured"
     return f"{statistics.median(seconds):.3f} ({min(seconds):.3f} to {max(seconds):.3f})"
 
 
@@ -193,14 +193,14 @@ def work(name: str, seeds: int, a_page: float) -> list[str]:
 def linux(name: str) -> list[str]:
     """The table for Linux; nothing if it was not measured."""
     lines = []
-    for row in ROWS:
+    for row in ROWS if all(path.exists() for path in run.PEER) else ():
         off, on = (results(name, row, policy, 1) for policy in LINUX)
         if off and on:
             change = median(on, "seconds") / median(off, "seconds") - 1
             shares = ", ".join(f"{median(values, 'remote') * 100:.0f}" for values in (off, on))
             lines.append(f"| `{row}` | {off[0].seconds:.3f} | {on[0].seconds:.3f} | {change:+.1%} | {shares} |")
     if not lines:
-        return []
+        return [NO_LINUX, ""]
     head = ["| row | without balancing, s | with, s | change | remote misses, % |", "|---|--:|--:|--:|--:|"]
     return ["Linux, seed 1:", "", *head, *lines, ""]
 
@@ -212,7 +212,8 @@ INTRODUCTION = """# Balancing by observation, measured
 Programs whose memory first touch places badly (`user/bench/misplace.c`) run with first touch, with random placement, and with
 [balancing by observation](../lgroups.md#balancing-by-observation) (`lgrp_balance=1`). There is one thread for each CPU, and
 the [interconnect model](../fireplane.md) is attached, with external caches of 256 KiB. A program does a fixed number of
-visits to memory. The figures are its modelled times: the median of the seeds, with the smallest and the largest in brackets.
+visits to memory. The figures are its modelled times: the median of the seeds, with the smallest and the largest in brackets if
+there are several.
 
 The model charges no time for the kernel. So the kernel's work is measured apart, in instructions of all CPUs, without the
 model. The column *with the kernel* compares balancing with first touch, after the time for these instructions is added: one
@@ -223,7 +224,7 @@ The rows `all` and `short` have nothing to gain. Their losses are what balancing
 
 **What was chosen after results were seen.** The rate of samples begins at its maximum. Before the first runs of `init` and
 `hot` it began at a quarter of the maximum. All other constants (`kernel/lgrp/observe.h`) were chosen before the first run.
-The lengths of the runs were chosen so that a run takes a third of a second or more of modelled time. In longer runs there
+The lengths of the runs were chosen so that most runs take a third of a second or more of modelled time. In longer runs there
 would be more to gain: balancing takes about 0.2 s to learn where pages belong.
 """
 
@@ -233,9 +234,13 @@ def price(a_page: float, moved: float) -> str:
     if not a_page:
         return "The kernel's instructions were not measured."
     return (
-        f"A page that is sampled costs {a_page:,.0f} instructions of the kernel: to hide it, to flush TLBs, to handle the fault,\n"
-        f"and to move {moved:.2f} pages for each page sampled (row `{COST_ROW}`, {COST_VISITS} visits)."
+        f"A page that is sampled costs {a_page:,.0f} instructions of the kernel: to hide it, to flush TLBs, to handle the\n"
+        f"fault, and to move {moved:.2f} pages for each page sampled (row `{COST_ROW}`, {COST_VISITS} visits)."
     )
+
+
+NO_LINUX = """Linux was not measured here (`PEER=linux` does so). Its timers use the host's clock, and a modelled millisecond takes
+seconds of that clock ([peer](../peer.md)). So its balancing acts far more often in a run than on a real machine."""
 
 
 def page(seeds: int) -> tuple[str, bool]:
@@ -244,11 +249,15 @@ def page(seeds: int) -> tuple[str, bool]:
     for name in MACHINES:
         a_page, moved = cost(name) or (0.0, 0.0)
         parts = [worse(name, row, seeds, a_page) for row in ROWS]
-        holds &= all(part is None or part <= GOAL for part in parts)
         lines += [f"## {machine.load(name).title}: {machine.load(name).cpus} CPUs", ""]
+        if all(part is None for part in parts):
+            lines += ["Not measured yet.", ""]
+            continue
+        holds &= all(part is None or part <= GOAL for part in parts)
+        counted = [n for row in ROWS for policy in POLICIES if (n := len(results(name, row, policy, seeds)))]
+        lines += [f"Each figure is from {min(counted)} to {max(counted)} seeds.", ""]
         lines += [*times(name, seeds, a_page), "", "What balancing did:", "", *work(name, seeds, a_page), ""]
-        lines += [price(a_page, moved)]
-        lines += ["", *linux(name)]
+        lines += [price(a_page, moved), "", *linux(name)]
     return "\n".join(lines).rstrip() + "\n", holds
 
 
@@ -264,9 +273,9 @@ def todo(rows: list[str], seeds: int, with_linux: bool) -> list[tuple[Run, int]]
 
 
 def main() -> int:
-    args = storage.arguments("balance", rows="", seeds=3, linux="")
+    args = storage.arguments("balance", rows="", seeds=3, peer="")
     rows = storage.chosen("balance", args.rows, ROWS) if args.rows else list(ROWS)
-    missing = todo(rows, args.seeds, args.linux == "1")
+    missing = todo(rows, args.seeds, args.peer == "linux")
     failed = 0
     for i, (what, seed) in enumerate(missing, 1):
         failed += run.execute(what, seed, lambda i=i: f"{i} of {len(missing)}") if what.model else count_instructions(what)
