@@ -239,8 +239,8 @@ def price(a_page: float, moved: float) -> str:
     )
 
 
-NO_LINUX = """Linux was not measured here (`PEER=linux` does so). Its timers use the host's clock, and a modelled millisecond takes
-seconds of that clock ([peer](../peer.md)). So its balancing acts far more often in a run than on a real machine."""
+NO_LINUX = """Linux was not measured here (`PEER=linux` does so). Its timers use the host's clock, and a modelled millisecond
+takes seconds of that clock ([peer](../peer.md)). So its balancing acts far more often in a run than on a real machine."""
 
 
 def page(seeds: int) -> tuple[str, bool]:
