@@ -13,8 +13,8 @@ void observer_start(void)
 {
 }
 
-bool observe_touch_unlock(struct as *as, struct vm_object *o, struct page *pg)
+bool observe_touch_unlock(struct seg *s, struct vm_object *o, struct page *pg)
 {
-    (void)as, (void)o;
+    (void)s, (void)o;
     panic("page %p is sampled, but this kernel does not sample pages", pg);
 }

@@ -9,7 +9,6 @@
  * SEE ALSO    thread_home.c, lgrp/observe.h
  */
 #include "disp/disp.h"
-#include "lgrp/home.h"
 #include "lgrp/lgrpstat.h"
 #include "lgrp/observe.h"
 

@@ -262,8 +262,8 @@ void thread_follow(struct thread *t, const struct thread *creator);
 /* thread_rehome - move the home of `t` to `lgrp`, the lgroup of a CPU to which t was bound.  Takes cpupart_lock. */
 void thread_rehome(struct thread *t, unsigned lgrp);
 /*
- * thread_is_placed - whether a program or the administrator has chosen where `t` runs or takes memory from: by a binding,
- * an affinity or a memory policy.  A snapshot.
+ * thread_is_placed - whether a program or the administrator has chosen where `t` runs or takes memory from: by a
+ * binding, an affinity or a memory policy.  A snapshot.
  * thread_follow_pages - whether `t` may have `lgrp` as its home, because its pages are there: it is not placed, and
  * lgrp has room (observe_has_room() of lgrp/observe.h).  With `move`, make lgrp the home, if it may.
  * Takes cpupart_lock.

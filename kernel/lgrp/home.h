@@ -37,7 +37,6 @@ struct lgrp_home_in {
 /* lgrp_choose_home - the home for a thread, a member of cand; LGRP_NONE (255) if cand is empty. */
 unsigned lgrp_choose_home(const struct lgrp_home_in *in);
 
-extern uint32_t lgrp_expand_proc_thresh;
 extern uint32_t lgrp_expand_proc_diff;
 extern uint32_t lgrp_loadavg_tolerance;
 

@@ -39,6 +39,9 @@
 
 #define LGRP_LOAD_FULL 32767u /* INT16_MAX: every CPU of the lgroup has one runnable thread */
 
+/* Tunable variable: the load up to which a process's threads stay in its lgroups (home.h). */
+extern uint32_t lgrp_expand_proc_thresh;
+
 /* The record of one lgroup in one partition. */
 struct lpl {
     uint16_t ncpus;     /* on-line CPUs of the lgroup in this partition */

@@ -141,7 +141,7 @@ unsigned observe_hot(const uint32_t shared[LGRP_MAX], uint64_t users, unsigned h
     }
     if (nusers < 2 || total < OBSERVE_ENOUGH / 2)
         return NONE;
-    /* An equal share is 1/nusers.  A lgroup becomes hot in the middle between this and all, and cools down at 3/2 of it. */
+    /* An equal share is 1/nusers.  An lgroup becomes hot halfway from this to all, and cools down at 3/2 of it. */
     if (shared[most] * nusers * 2 >= total * (nusers + 1))
         return most;
     return hot == most && shared[most] * nusers * 2 > total * 3 ? hot : NONE;

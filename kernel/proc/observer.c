@@ -4,8 +4,8 @@
  *
  * THEORY      With lgrp_balance=1, the observer looks at all processes 20 times a second, and tells vm/observe.c how
  *             much CPU time each of them has used.  vm/observe.c then samples pages of the process.  A process with a
- *             thread that is placed (disp/follow.c) is not sampled, because its program decides itself what is near.  If
- *             processes share an address space, the one that has used most CPU time counts.
+ *             thread that is placed (disp/follow.c) is not sampled, because its program decides itself what is near.
+ *             If processes share an address space, the one that has used most CPU time counts.
  *             Without lgrp_balance, and on a machine of one lgroup, the thread does not exist, and no page is sampled.
  * LOCKING     proc_lock while the threads of a process are counted
  * TUNABLES    lgrp_balance

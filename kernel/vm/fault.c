@@ -326,7 +326,7 @@ static __attribute__((noinline)) int fault_present_unlock(struct fault *f, struc
             return RETRY;
         }
         page_touch_ahead(pg, &f->seg->around);
-        if ((flags & PG_SAMPLED) != 0 && observe_touch_unlock(f->as, &f->as->anon, pg))
+        if ((flags & PG_SAMPLED) != 0 && observe_touch_unlock(f->seg, &f->as->anon, pg))
             return RETRY;
         if ((flags & PG_MARKED) != 0 && !f->keep_marked) {
             struct placement pl = place_of_seg(f->seg, f->addr);
@@ -522,7 +522,7 @@ static __attribute__((noinline)) bool touch_marked_unlock(struct fault *f, struc
     uint32_t flags = fault_page_flags(pg);
     struct placement pl;
 
-    if ((flags & PG_SAMPLED) != 0 && observe_touch_unlock(f->as, o, pg))
+    if ((flags & PG_SAMPLED) != 0 && observe_touch_unlock(f->seg, o, pg))
         return true;
     if ((flags & PG_MARKED) == 0 || f->keep_marked)
         return false;

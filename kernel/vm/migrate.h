@@ -24,8 +24,8 @@ void migrate_mark(struct seg *s, uint64_t start, uint64_t end);
  */
 bool migrate_touch(struct vm_object *o, struct page *pg, const struct placement *pl);
 /*
- * migrate_to - move a page of `o` from its lgroup to another one, `to`.  The caller holds o->lock; the function releases
- * it.  Can sleep.  true: the page has moved, or was busy.  false: it cannot be moved now.
+ * migrate_to - move a page of `o` from its lgroup to another one, `to`.  The caller holds o->lock; the function
+ * releases it.  Can sleep.  true: the page has moved, or was busy.  false: it cannot be moved now.
  */
 bool migrate_to(struct vm_object *o, struct page *pg, unsigned to);
 

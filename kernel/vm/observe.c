@@ -2,25 +2,26 @@
 /*
  * observe.c - observes which threads touch which pages, and moves pages and threads.
  *
- * THEORY      lgrp/observe.h has the idea and the rules.  This file samples: it hides translations, and handles the faults
- *             that follow.
+ * THEORY      lgrp/observe.h has the idea and the rules.  This file samples: it hides translations, and handles the
+ *             faults that follow.
  *             A *hidden* entry of a page table has PTE_P cleared, and keeps its other bits.  The next access faults.
  *             For all other purposes (counts of mappings, reverse mapping, unmapping, fork) the entry is still in
  *             use.  So hiding is cheap, and a page that is hidden is neither freed nor taken for unused.
- *             Together with the entry, the page gets PG_SAMPLED.  A fault that finds this flag clears it and records the
- *             home of the thread as the page's user.  If the page is to move, migrate.c moves it at once, because the
- *             entry must change anyway.
+ *             Together with the entry, the page gets PG_SAMPLED.  A fault that finds this flag clears it and records
+ *             the home of the thread as the page's user.  If the page is to move, migrate.c moves it at once, because
+ *             the entry must change anyway.
  *             Each process earns samples with the CPU time that it uses, so the cost is a bounded part of this time.
  *             A process that has used less than OBSERVE_DELAY_NS is not sampled: it may end soon.  The pages of a space
  *             are sampled in the order of their addresses, in a circle.  All pages of the circle have the same chance,
  *             and one TLB flush is enough for many pages.
- *             These pages are left alone: of files; of locked memory; of 2 MiB; of memory with a placement policy of its
- *             own (a shared object with advice for any part is left alone as a whole); and those that relatives share
- *             since fork().
+ *             These pages are left alone: of files; of locked memory; of 2 MiB; of memory with a placement policy of
+ *             its own (a shared object with advice for any part is left alone as a whole); and those that relatives
+ *             share since fork().
  * INVARIANTS  I1  a translation is hidden only while the lock that protects the entry is held (pt.h), so its page is
  *                 in the object
  * LOCKING     as->lock for reading while pages are hidden; then the object's lock, for HIDE_PER_HOLD entries at a time.
- *             The object's lock also guards page.observed.  Fields of struct observed without [a] belong to the observer.
+ *             The object's lock also guards page.observed.  Fields of struct observed without [a] belong to the
+ *             observer.
  * SEE ALSO    lgrp/observe.h, migrate.c, proc/observer.c, docs/lgroups.md, tests/test_observe.py
  */
 #include "vm/observe.h"
@@ -159,7 +160,10 @@ void observe_as(struct as *as, uint64_t cpu_ns, uint64_t users)
     uint64_t pages;
 
     if (ob == NULL) {
-        if (cpu_ns < OBSERVE_DELAY_NS || (ob = kmem_zalloc(sizeof *ob)) == NULL)
+        if (cpu_ns < OBSERVE_DELAY_NS)
+            return;
+        ob = kmem_zalloc(sizeof *ob);
+        if (ob == NULL)
             return;
         ob->cpu_ns = cpu_ns;
         ob->rate = OBSERVE_RATE_MAX;
@@ -223,16 +227,17 @@ static void move_observed_page_unlock(struct vm_object *o, struct page *pg, unsi
     count_observed(migrate_to(o, pg, to) ? what : OBSERVE_FAILED, 1);
 }
 
-bool observe_touch_unlock(struct as *as, struct vm_object *o, struct page *pg)
+bool observe_touch_unlock(struct seg *s, struct vm_object *o, struct page *pg)
 {
     struct thread *t = curthread;
-    struct observed *ob = as->observed;
+    struct observed *ob = s->as->observed;
     unsigned home = t->lg.home, at = lgrp_topo.node_lgrp[pg->node], to = LGRP_NONE;
     struct observe_result r;
     bool follows;
 
     atomic_fetch_and(&pg->flags, ~(uint32_t)PG_SAMPLED);
-    if (ob == NULL || t->as != as || home >= LGRP_MAX || (o->family != NULL && pg->nsharers != 1))
+    if (ob == NULL || t->as != s->as || home >= LGRP_MAX || !is_seg_observable(s) ||
+        (o->family != NULL && pg->nsharers != 1))
         return false;
     count_observed(OBSERVE_SAMPLES, 1);
     atomic_fetch_add_explicit(&ob->samples, 1, memory_order_relaxed);

@@ -8,6 +8,7 @@
 #include "vm/vm.h"
 
 struct page;
+struct seg;
 
 #define OBSERVE_COUNTS(X)                                                                          \
     X(SAMPLED, "pages sampled")       /* translations that were hidden */                          \
@@ -34,12 +35,12 @@ extern _Atomic uint64_t observe_counts[OBSERVE_NCOUNTS];
 void observe_as(struct as *as, uint64_t cpu_ns, uint64_t users);
 
 /*
- * observe_touch_unlock - curthread touches a page of `o` with PG_SAMPLED, through `as`: record the sample, and act on it.
- * The caller holds o->lock.
+ * observe_touch_unlock - curthread touches a page of `o` with PG_SAMPLED, through segment `s`: record the sample, and
+ * act on it, unless the segment was placed since the page was sampled.  The caller holds o->lock; s must stay.
  * false: the function has not released the lock, and the caller maps the page.
  * true: the function has released the lock, because it has moved the page or has tried to.  It can sleep then.  The
  * caller looks the page up again.
  */
-bool observe_touch_unlock(struct as *as, struct vm_object *o, struct page *pg);
+bool observe_touch_unlock(struct seg *s, struct vm_object *o, struct page *pg);
 
 #endif

@@ -102,7 +102,8 @@ static inline uint64_t pt_prot(unsigned prot, bool writable)
 /*
  * pt_set - map `pg` with `bits` at an entry, empty or not.  The caller holds the lock that protects the entry
  * (THEORY).  Adjusts mapcount, rss_pages and pt_live.  If the entry already maps `pg`, the function only adds
- * rights, and a hidden entry is no longer hidden.  Returns whether another page was mapped there.  If so, the caller must flush the address.
+ * rights, and a hidden entry is no longer hidden.  Returns whether another page was mapped there.  If so, the caller
+ * must flush the address.
  * pt_change - like pt_set(), for an entry that is not empty.
  */
 bool pt_change(struct as *as, uint64_t *table, unsigned slot, struct page *pg, uint64_t bits);

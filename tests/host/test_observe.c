@@ -12,7 +12,7 @@ static struct observe_result sample(uint16_t *seen, unsigned user, unsigned at, 
     return observe_page(seen, &(struct observe_sample){(uint8_t)user, (uint8_t)at, thread});
 }
 
-/* Samples a page for each letter of `users`, 'a' = lgroup 0.  Returns the verdicts as letters; a page that is to move does. */
+/* Samples a page for each letter of `users`, 'a' = lgroup 0; a page that is to move does.  Returns a letter each. */
 static const char *verdicts(const char *users, unsigned at)
 {
     static const char letter[] = {

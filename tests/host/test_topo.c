@@ -5,6 +5,7 @@
  */
 #include "lgrp/lgrp.h"
 #include "lgrp/home.h"
+#include "lgrp/load.h"
 #include "tests/host/check.h"
 
 #include <stdlib.h>

@@ -2,14 +2,14 @@
 /*
  * misplace.c - programs whose first touch places memory badly, or whose use of memory changes.
  *
- * THEORY      First touch is right if the thread that touches a page first is also the one that uses it.  Here it is not:
- *             one thread initialises memory that all use, or the users of the pages change.  Each row is such a program.
- *             Two rows have nothing to gain from moving pages: in `all` each page is used by all threads and the pages are
- *             spread evenly, and the processes of `short` end soon.
- *             A *slice* is the memory of one thread, 512 KiB by default: twice the external cache of the model at the scale
- *             of the papers' experiments.  A visit reads a random line of a slice or of a table, and writes every fourth
- *             line that it reads.  So half of the visits to a slice are misses.  The row `hot` reads in order instead: each
- *             line is a miss, and bandwidth is the limit.
+ * THEORY      First touch is right if the thread that touches a page first is also the one that uses it.  Here it is
+ *             not: one thread initialises memory that all use, or its users change.  Each row is such a program.
+ *             Two rows have nothing to gain from moving pages: in `all` each page is used by all threads and the pages
+ *             are spread evenly, and the processes of `short` end soon.
+ *             A *slice* is the memory of one thread, 512 KiB by default: twice the external cache of the model at the
+ *             scale of the papers' experiments.  A visit reads a random line of a slice or of a table, and writes every
+ *             fourth line that it reads.  So half of the visits to a slice are misses.  The row `hot` reads in order
+ *             instead: each line is a miss, and bandwidth is the limit.
  *             A run does a fixed number of visits, so less modelled time is better.
  * INVARIANTS  I1  threads are not bound, so the kernel may move them
  * OUTPUT      result: bench=misplace row=ROW placement=first|random threads= visits= (of each thread) and the times and

@@ -2,8 +2,8 @@
 /*
  * t_observe.c - balancing by observation (lgrp_balance=1): pages and threads come together, and placed ones stay.
  *
- * THEORY      Threads get their homes by binding themselves to a CPU and unbinding again.  How long a test takes depends on
- *             the host: it ends when the pages are where they belong, or fails after a minute.
+ * THEORY      Threads get their homes by binding themselves to a CPU and unbinding again.  How long a test takes
+ *             depends on the host: it ends when the pages are where they belong, or fails after a minute.
  *             With the variable STAY the kernel does not balance.  Then the same phases must move nothing.
  * SEE ALSO    tests/test_observe.py, kernel/vm/observe.c
  */

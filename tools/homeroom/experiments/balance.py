@@ -47,7 +47,7 @@ POLICIES = {
 LINUX = {"linux": ("Linux", False), "linux-balance": ("Linux, balancing", True)}
 GOAL = 0.04
 SCALE = "ecache_kib=256"  # as in tools/experiments/paper.toml
-COST_ROW, COST_VISITS = "phases", "1m"  # many pages move, and many are sampled
+COST_ROW, COST_VISITS = "phases", "6m"  # many pages move, and many are sampled
 CLOCK_S = 1.111e-9  # of the modelled CPU
 COUNTS = ("pages sampled", "pages moved", "pages spread", "threads moved")
 
