@@ -25,6 +25,7 @@
  */
 #include "lib/errno.h"
 #include "mem/kmem.h"
+#include "pages/busy.h"
 #include "pages/placement.h"
 #include "vm/pt.h"
 #include "pages/swap.h"
@@ -171,8 +172,8 @@ void anon_drop(struct as *as, uint64_t start, uint64_t end)
 }
 
 /*
- * Copies a page that cannot itself change its index.  The copy is on the same node, and the caller sets its
- * index.  NULL: no memory.
+ * Copies a page that relatives share, because such a page cannot itself change its index.  The copy is on the same
+ * node, and the caller sets its index.  NULL: no memory.
  */
 static struct page *copy_for_move(struct page *from)
 {
@@ -205,6 +206,29 @@ static int swap_in_anon_unlock(struct vm_object *o, struct page *pg)
     return err;
 }
 
+/*
+ * Prepares a page for a change of its index: waits while a page of this space alone is busy, or reads a shared page
+ * that must be copied from swap.  false: the page needs no preparation.  true: the caller must look at this index
+ * again, after it has checked *err (0, -ENOMEM or -EIO).  The caller holds the locks of family and object; they are
+ * released if the result is true.
+ * @alone  no relative shares the page
+ */
+static bool prepare_move_unlock(struct vm_object *o, struct page *pg, bool alone, int *err)
+{
+    if ((atomic_load(&pg->flags) & (alone ? PG_LOCKED : PG_SWAPPED)) == 0)
+        return false;
+    if (!alone) {
+        *err = swap_in_anon_unlock(o, pg);
+        return true;
+    }
+    page_hold(pg);
+    spin_unlock(&o->lock);
+    spin_unlock(&o->family->lock);
+    page_lock_wait(pg);
+    page_release(pg);
+    return true;
+}
+
 int anon_move(struct as *as, uint64_t from, uint64_t to, uint64_t len)
 {
     struct vm_object *o = &as->anon;
@@ -220,19 +244,13 @@ int anon_move(struct as *as, uint64_t from, uint64_t to, uint64_t len)
         spin_lock(&o->lock);
         pg = radix_next(&o->tree, &index);
         if (pg != NULL && index <= last) {
-            bool movable =
-                atomic_load(&pg->nsharers) == 1 && (atomic_load(&pg->flags) & PG_LOCKED) == 0;
+            bool alone = atomic_load(&pg->nsharers) == 1;
 
-            /*
-             * A copy needs the contents of the page: read the page from swap, then look at this
-             * index again.
-             */
-            if (!movable && (atomic_load(&pg->flags) & PG_SWAPPED) != 0) {
-                err = swap_in_anon_unlock(o, pg);
+            if (prepare_move_unlock(o, pg, alone, &err)) {
                 index--;
                 continue;
             }
-            moved = movable ? pg : copy_for_move(pg);
+            moved = alone ? pg : copy_for_move(pg);
             err = moved == NULL
                       ? -ENOMEM
                       : radix_insert(&o->tree, (index + shift) & (~0ul >> PAGE_SHIFT), moved);

@@ -6,6 +6,9 @@
  *             is made elsewhere, and the private pages move to it by a change of their index.  A page that
  *             relatives of fork() share is copied, because a page has only one index in the whole family.
  *             For pages of an object there is nothing to do: faults find them through the new segment.
+ *             If there is no memory for a further page, the pages that have moved go back, and the old mapping stays
+ *             whole.  The way back needs memory for the index only, but other threads may have taken what the way
+ *             there has freed.  Therefore move_pages_back() tries until it gets this memory.
  * LOCKING     as->lock is held for writing.
  * SEE ALSO    anon.c, docs/memory.md
  */
@@ -13,6 +16,7 @@
 #include "vm/pt.h"
 
 enum { MREMAP_MAYMOVE = 1, MREMAP_FIXED = 2 };
+#define RETRY_NS 10000000u /* 10 ms: wait between two attempts to move the pages back */
 
 struct remap {
     struct as *as;
@@ -56,6 +60,21 @@ static int choose_new_address(struct remap *m, const struct seg *s)
     return err;
 }
 
+/*
+ * Moves the pages back after anon_move() has failed.  They belong to this space alone now, so none is copied or read.
+ * Sleeps until all have moved.  The pages of a process that is ending are dropped instead.
+ */
+static void move_pages_back(struct remap *m, uint64_t len)
+{
+    while (anon_move(m->as, m->to, m->old, len) != 0) {
+        if (proc_is_ending()) {
+            anon_drop(m->as, m->to, m->to + len);
+            break;
+        }
+        thread_sleep_ns(RETRY_NS);
+    }
+}
+
 /* Moves the old range to another address.  0, -EINVAL, -ENOMEM or -EIO. */
 static int move_mapping(struct remap *m)
 {
@@ -85,8 +104,8 @@ static int move_mapping(struct remap *m)
     range_zap(m->as, m->old, m->old + m->old_len);
     if (!seg_shared(from)) {
         err = anon_move(m->as, m->old, m->to, keep);
-        if (err != 0) { /* move the pages back: this needs no more memory than was freed */
-            anon_move(m->as, m->to, m->old, keep);
+        if (err != 0) {
+            move_pages_back(m, keep);
             to->obj = NULL;
             to->vn = NULL;
             to->policy = 0;
@@ -95,8 +114,10 @@ static int move_mapping(struct remap *m)
         }
     }
     seg_insert(to);
+    /* The old range is one segment, so this cannot fail.  If `to` were joined with it before, it would be split. */
+    err = range_unmap(m->as, m->old, m->old + m->old_len);
     seg_join(to);
-    return range_unmap(m->as, m->old, m->old + m->old_len);
+    return err;
 }
 
 /* as_remap(), when the caller holds as->lock for writing. */

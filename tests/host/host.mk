@@ -117,6 +117,7 @@ HOST_elf    := kernel/proc/elf.c
 HOST_tty    := $(addprefix kernel/tty/,tty_input.c tty_output.c)
 
 # In these tests the kernel's direct map and page array are at addresses that a program may map.
+build/host/test_as: HOST_FLAGS += -Wl,--wrap=malloc
 build/host/test_as build/host/test_buddy build/host/test_page_boot: HOST_FLAGS += -DDIRECT_BASE=0x200000000000ul -DVMEMMAP_BASE=0x300000000000ul
 
 HOST_TESTS  := $(patsubst tests/host/test_%.c,build/host/test_%,$(sort $(wildcard tests/host/test_*.c)))

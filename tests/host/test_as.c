@@ -43,7 +43,9 @@ static struct lgrp_proc thread_proc = {.bitmap = (1u << NODES) - 1};
 static struct thread thread0 = {.part = &cpupart_default, .lg.proc = &thread_proc};
 static uint64_t nfree[NODES];
 static unsigned fail_every; /* every fail_every'th allocation fails; 0: none */
-static int64_t live;        /* objects of kmem in use */
+/* allocations until a failure, and the number of failures in a row that then follow */
+static unsigned fail_after, fail_times;
+static int64_t live; /* objects of kmem in use */
 
 struct cpu *cpus[CPU_MAX];
 unsigned ncpu = 1, nnodes = NODES;
@@ -158,9 +160,39 @@ void swap_forget(struct page *pg)
     (void)pg;
 }
 
+/* Sleeps of the kernel while it waits for memory. */
+static unsigned naps;
+
+void thread_sleep_ns(uint64_t ns)
+{
+    CHECK(ns != 0);
+    naps++;
+}
+
+static bool ending;
+
+bool proc_is_ending(void)
+{
+    return ending;
+}
+
 static bool fails(void)
 {
+    if (fail_times != 0 && (fail_after == 0 || --fail_after == 0)) {
+        fail_times--;
+        return true;
+    }
     return fail_every != 0 && check_below(fail_every) == 0;
+}
+
+/* The linker sends malloc() of the kernel's files here (host.mk): the nodes of an index fail, too. */
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+    return size == sizeof(struct radix_node) && fail_times != 0 && fails() ? NULL
+                                                                           : __real_malloc(size);
 }
 
 static bool usable(unsigned first, unsigned n)
@@ -200,10 +232,10 @@ static struct page *take(unsigned node, unsigned order)
 
 struct page *page_alloc(unsigned node, unsigned order, unsigned flags)
 {
-    struct page *pg = fails() ? NULL : take(node, order);
+    bool fail = fails();
+    struct page *pg = fail ? NULL : take(node, order);
 
-    for (unsigned i = 0; pg == NULL && i < NODES && (flags & ALLOC_STRICT) == 0 && fail_every == 0;
-         i++)
+    for (unsigned i = 0; pg == NULL && !fail && i < NODES && (flags & ALLOC_STRICT) == 0; i++)
         pg = take((node + i) % NODES, order);
     if (pg != NULL && (flags & ALLOC_ZERO) != 0)
         page_zero(pg, order);
@@ -946,6 +978,118 @@ TEST(out_of_memory)
             }
     }
     finish(frames, objects);
+}
+
+enum { MOVED = 200 };
+
+/* A space whose pages from `shared` on are shared with *child, and have the values i + 1.  Returns their address. */
+static uint64_t space_to_move(struct as **as, struct as **child, uint64_t shared)
+{
+    uint64_t addr = BASE, word;
+
+    *as = as_create();
+    CHECK_EQ(as_map(*as, &addr, MOVED * PAGE_SIZE, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, NULL,
+                    0, NULL, 0),
+             0);
+    for (uint64_t i = 0; i < MOVED; i++) {
+        word = i + 1;
+        CHECK_EQ(access_word(*as, addr + i * PAGE_SIZE, FAULT_WRITE, &word), 0);
+    }
+    *child = as_fork(*as);
+    for (uint64_t i = 0; i < shared; i++) {
+        word = i + 1;
+        CHECK_EQ(access_word(*as, addr + i * PAGE_SIZE, FAULT_WRITE, &word), 0);
+    }
+    return addr;
+}
+
+static void check_moved_values(struct as *as, uint64_t addr)
+{
+    for (uint64_t i = 0; i < MOVED; i++) {
+        uint64_t word = 0;
+
+        CHECK_EQ(access_word(as, addr + i * PAGE_SIZE, FAULT_READ, &word), 0);
+        CHECK_EQ(word, i + 1);
+    }
+}
+
+/* mremap() runs out of memory at each of its allocations, for 1 to 4 in a row: the mapping moves, or stays whole. */
+TEST(a_mapping_that_cannot_move_stays_whole)
+{
+    uint64_t frames;
+    unsigned failed = 0;
+
+    boot();
+    frames = free_frames() + vm_cached_tables();
+    for (unsigned times = 1; times <= 4; times++) {
+        for (unsigned after = 1;; after++) {
+            struct as *as, *child;
+            uint64_t addr = space_to_move(&as, &child, 150), to = addr + MOVED * PAGE_SIZE;
+            int err;
+
+            fail_after = after;
+            fail_times = times;
+            err = as_remap(as, addr, MOVED * PAGE_SIZE, MOVED * PAGE_SIZE, 3, &to);
+            CHECK(err == 0 || err == -ENOMEM);
+            if (err != 0)
+                to = addr;
+            failed += err != 0;
+            fail_after = 0;
+            err = fail_times == times;
+            fail_times = 0;
+            check_moved_values(as, to);
+            check_moved_values(child, addr);
+            CHECK_EQ(as->segs.count, 1);
+            CHECK_EQ(as->anon.npages, MOVED);
+            as_release(child);
+            as_release(as);
+            if (err != 0) /* no allocation has failed: that was the last one */
+                break;
+        }
+    }
+    CHECK(failed > 100);
+    CHECK(naps != 0);
+    CHECK_EQ(free_frames() + vm_cached_tables(), frames);
+}
+
+/* The process is killed while its pages cannot move back: it ends, and nothing is left behind. */
+TEST(a_process_that_ends_drops_the_pages_that_cannot_move_back)
+{
+    struct as *as, *child;
+    uint64_t frames, addr, to;
+
+    boot();
+    frames = free_frames() + vm_cached_tables();
+    addr = space_to_move(&as, &child, 150);
+    to = addr + MOVED * PAGE_SIZE;
+    ending = true;
+    fail_after = 10;
+    fail_times = 1000;
+    CHECK_EQ(as_remap(as, addr, MOVED * PAGE_SIZE, MOVED * PAGE_SIZE, 3, &to), -ENOMEM);
+    fail_after = fail_times = 0;
+    ending = false;
+    as_release(child);
+    as_release(as);
+    CHECK_EQ(free_frames() + vm_cached_tables(), frames);
+}
+
+/* The new segment lies next to the old one, in a space that may have no more segments. */
+TEST(a_mapping_moves_in_a_space_full_of_segments)
+{
+    uint32_t most = max_map_count;
+    struct as *as, *child;
+    uint64_t addr, to;
+
+    boot();
+    addr = space_to_move(&as, &child, MOVED);
+    to = addr + MOVED * PAGE_SIZE;
+    max_map_count = 1;
+    CHECK_EQ(as_remap(as, addr, MOVED * PAGE_SIZE, MOVED * PAGE_SIZE, 3, &to), 0);
+    max_map_count = most;
+    check_moved_values(as, to);
+    CHECK_EQ(as->segs.count, 1);
+    as_release(child);
+    as_release(as);
 }
 
 static unsigned lgrp_at(struct as *as, uint64_t addr)
