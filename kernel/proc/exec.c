@@ -10,7 +10,8 @@
  *               3. Shared handlers and descriptors are copied.
  *               4. The other LWPs end, and parts that they have shared meanwhile are copied.
  *             Then commit_exec(), which cannot fail, replaces the old address space by the new one and sets the
- *             registers.
+ *             registers.  If there is no memory for the copies of step 4, the old program can no longer continue,
+ *             because its other threads are gone: the process is killed.
  *             A file that begins with `#!` names another program.  Then the argument list is rewritten and
  *             the search starts again with that program.
  *             While a program runs, its file cannot be opened for writing (-ETXTBSY).
@@ -410,8 +411,12 @@ static int prepare_exec(struct exec *x, struct proc *p, struct lwp *l)
     if (err != 0 || (p->nlwps == 1 && (int)l->t.tid == p->pid))
         return err;
     err = end_other_lwps(l);
-    /* copy parts that another LWP has shared meanwhile */
-    return err != 0 ? err : unshare_for_exec(x, p);
+    if (err != 0)
+        return err;
+    err = unshare_for_exec(x, p); /* copy parts that another LWP has shared meanwhile */
+    if (err != 0)
+        sig_send_proc(p, SIGKILL, NULL); /* X1 */
+    return err;
 }
 
 int proc_exec(const char *path, struct exec_args *ea, struct regs *r)
