@@ -191,21 +191,19 @@ static inline void map_private_unlock(struct fault *f, struct page *pg, bool aro
 /*
  * Maps a copy instead of the original.  The caller holds the lock of the space's own object; the function
  * releases it.  Another CPU may still read the original through its TLB, so no thread may store into the copy
- * before the flush: until then, the copy is read-only and busy.
+ * before the flush: until then, the copy is read-only and busy.  The flush is needed even if the entry was empty,
+ * because pageout may have emptied it and not flushed yet (rmap_unmap).
  */
 static void map_copy_unlock(struct fault *f, struct page *copy)
 {
-    bool other;
-
     if (tlb_only_here(f->as)) {
         map_private_unlock(f, copy, false);
         return;
     }
     atomic_fetch_or_explicit(&copy->flags, PG_LOCKED, memory_order_relaxed);
-    other = pt_set(f->as, f->table, f->slot, copy, fault_pte_bits(f, false));
+    pt_set(f->as, f->table, f->slot, copy, fault_pte_bits(f, false));
     spin_unlock(&f->as->anon.lock);
-    if (other)
-        tlb_flush(f->as, f->addr, f->addr + (PAGE_SIZE << f->order));
+    tlb_flush(f->as, f->addr, f->addr + (PAGE_SIZE << f->order));
     spin_lock(&f->as->anon.lock);
     pt_set(f->as, f->table, f->slot, copy, fault_pte_bits(f, true));
     spin_unlock(&f->as->anon.lock);
@@ -222,7 +220,7 @@ static void init_private_page(struct fault *f, struct page *pg)
 
 /*
  * Adds a new private page at f->index, where there was none, and maps it.  0, or a result of wait_for_memory().
- * @over_file  a page of a file may be mapped there
+ * @over_file  a page of a file may be mapped there, or may be in the TLB of a CPU
  */
 static __attribute__((always_inline)) inline int add_private_page(struct fault *f, struct page *pg,
                                                                   bool over_file)
@@ -239,7 +237,7 @@ static __attribute__((always_inline)) inline int add_private_page(struct fault *
     err = radix_insert(&o->tree, f->index, pg);
     if (likely(err == 0)) {
         o->npages += 1ul << f->order;
-        if (over_file && f->table[f->slot] != 0)
+        if (over_file)
             map_copy_unlock(f, pg);
         else
             map_private_unlock(f, pg, false);

@@ -1334,6 +1334,46 @@ TEST(a_page_leads_to_its_own_mappings)
     object_release(o);
 }
 
+/*
+ * Pageout has emptied the entry of a file's page and has not flushed yet, so another CPU may still read this page.  A
+ * thread that now makes a private copy must flush before it stores into the copy.
+ */
+TEST(a_private_copy_flushes_a_page_that_is_on_its_way_out)
+{
+    static struct cpu_counted other;
+    uint64_t addr = 0, word = 1, flushes;
+    struct tlb_batch b;
+    struct page *pg;
+    struct as *as;
+
+    boot();
+    start();
+    as = as_create();
+    CHECK_EQ(as_map(as, &addr, PAGE_SIZE, 3, MAP_PRIVATE, &file, 0, NULL, 0), 0);
+    CHECK_EQ(access_word(as, addr, FAULT_READ, &word), 0);
+    CHECK_EQ(word, 0);
+    cpus[1] = &other.cpu;
+    vm_cpu_init(cpus[1]); /* it is lazy, so it gets no interrupt */
+    cpumask_set_atomic(&as->cpus, 1);
+    tlb_batch_init(&b);
+    pg = radix_lookup(&file.tree, 0);
+    spin_lock(&file.lock);
+    rmap_unmap(page_owner_of(&file), pg, &b);
+    spin_unlock(&file.lock);
+    flushes = as->tlb_gen;
+    word = 2;
+    CHECK_EQ(access_word(as, addr, FAULT_WRITE, &word), 0);
+    CHECK_EQ(as->tlb_gen, flushes + 1);
+    cpumask_clear_atomic(&as->cpus, 1);
+    tlb_batch_flush(&b);
+    kmem_free(cpus[1]->vm);
+    cpus[1] = NULL;
+    as_release(as);
+    object_truncate(&file, 0);
+    for (unsigned i = 0; i < NSHARED; i++)
+        object_release(shm[i]);
+}
+
 TEST(huge_pages)
 {
     uint64_t addr = 0, word = 77, frames;
