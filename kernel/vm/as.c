@@ -354,7 +354,7 @@ static int place_segment(struct as *as, struct request *q, struct seg *s)
     s->n.start = q->addr;
     s->n.end = q->addr + q->len;
     s->size = q->len;
-    s->locked = as->lock_future && s->what != SEG_VDSO;
+    s->locked = s->what != SEG_VDSO ? as->lock_future : (uint8_t)SEG_UNLOCKED;
     seg_insert(s);
     seg_join(s);
     return 0;

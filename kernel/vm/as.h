@@ -39,13 +39,16 @@
 #define SEG_COUNT_FREE 256 /* the user's account is charged only beyond these (mem/usermem.h) */
 #define AROUND_PAGES   16u /* pages mapped together at a fault, if present */
 
+/* Whether the pages of a segment stay in memory, and when missing pages come in (mlock.c). */
+enum seg_lock { SEG_UNLOCKED, SEG_LOCKED, SEG_LOCKED_ON_FAULT };
+
 struct seg {
     struct seg_node n; /* [r] must be the first member: see seg_of() */
     struct as *as;     /* [c] */
     uint8_t prot;      /* [r] PROT_* */
     uint8_t max_prot;  /* [r] PROT_* that mprotect may set */
     uint8_t what;      /* [r] SEG_HEAP, ... */
-    bool locked;       /* [r] the pages of the segment stay in memory (mlock.c) */
+    uint8_t locked;    /* [r] enum seg_lock */
     uint8_t advice;    /* [r] enum read_advice set by madvise; 0: none */
     uint32_t flags;    /* [c] MAP_SHARED or MAP_PRIVATE, MAP_ANONYMOUS, ... */
     /* [r] LGRP_MEM_POLICY_* set by madvise, or a policy with nodes set by mbind; 0: by kind and size */
@@ -83,7 +86,7 @@ struct as {
     uint64_t text_pages;        /* [r] pages of executable segments */
     uint64_t locked_pages;      /* [r] pages of locked segments */
     uint64_t lock_limit;        /* [r] bytes that may be locked, as of the last mlock() */
-    bool lock_future;           /* [r] mlockall(MCL_FUTURE): new segments are locked */
+    uint8_t lock_future;        /* [r] enum seg_lock of new segments, by mlockall(MCL_FUTURE) */
     struct reservation resv;    /* memory promised to this space */
     struct as_limits limits;    /* [r] */
     uint64_t brk_start, brk;    /* [r] start and end of the heap, byte addresses */
@@ -170,7 +173,7 @@ int seg_isolate(struct as *as, uint64_t start, uint64_t end);
 struct seg *seg_join(struct seg *s);
 /* seg_set_prot, seg_set_locked - change `prot` or `locked` of a segment, and the counts of its space. */
 void seg_set_prot(struct seg *s, int prot);
-void seg_set_locked(struct seg *s, bool locked);
+void seg_set_locked(struct seg *s, enum seg_lock locked);
 /*
  * seg_set_policy - set the policy of [start, end), inside `s`; takes a reference (pages/rangepolicy.h).  Splits
  * and joins segments.  0 or -ENOMEM.
@@ -221,7 +224,7 @@ int anon_move(struct as *as, uint64_t from, uint64_t to, uint64_t len);
 
 /* mlock.c */
 extern _Atomic uint64_t locked_total; /* pages in locked segments of all spaces */
-/* as_bring_in_locked - fault in missing pages of the locked segments in [start, end).  The caller holds no locks. */
+/* as_bring_in_locked - fault in missing pages of SEG_LOCKED segments in [start, end).  The caller holds no locks. */
 void as_bring_in_locked(struct as *as, uint64_t start, uint64_t end);
 
 /* range.c */

@@ -8,7 +8,8 @@
  *             mapping reads: a page with such an entry always counts as touched (rmap.c), so pageout does not
  *             take it.  If the page is private, it does not migrate, either.
  *             To lock a segment, the kernel first sets the segment's flag and the bit in its entries.  From
- *             then on, faults set the bit in new entries.  Then the kernel brings in the missing pages.
+ *             then on, faults set the bit in new entries.  Then the kernel brings in the missing pages; with
+ *             MCL_ONFAULT each page comes in when it is first touched, also in later segments (SEG_LOCKED_ON_FAULT).
  *             A child of fork() has no locked memory.  mprotect() to PROT_NONE removes the entries, so the
  *             pages are not locked until they are touched again.
  * INVARIANTS  I1  as->locked_pages counts the pages of locked segments; locked_total is
@@ -74,7 +75,7 @@ static int set_range_locked(struct as *as, uint64_t start, uint64_t end, bool on
     for (s = seg_find(as, start); s != NULL && s->n.start < end; s = seg_next(s)) {
         if (on && s->what == SEG_VDSO)
             continue;
-        seg_set_locked(s, on);
+        seg_set_locked(s, on ? SEG_LOCKED : SEG_UNLOCKED);
         s = seg_join(s);
     }
     pt_mark_locked(as, start, end, on);
@@ -82,7 +83,7 @@ static int set_range_locked(struct as *as, uint64_t start, uint64_t end, bool on
 }
 
 /*
- * Brings in the pages of locked segments in [start, end).  0, or -ENOMEM: a fault failed.
+ * Brings in the pages of SEG_LOCKED segments in [start, end).  0, or -ENOMEM: a fault failed.
  * @ignore  after a failed fault, skip the rest of the segment: without memory, each page would wait again
  */
 static int fault_in_locked(struct as *as, uint64_t start, uint64_t end, bool ignore)
@@ -103,7 +104,7 @@ static int fault_in_locked(struct as *as, uint64_t start, uint64_t end, bool ign
         }
         at = max_of(at, s->n.start);
         stop = min_of(s->n.end, end);
-        locked = s->locked;
+        locked = s->locked == SEG_LOCKED;
         if (seg_huge(s))
             step = HUGE_SIZE;
         if ((s->prot & PROT_WRITE) != 0 &&
@@ -144,6 +145,7 @@ int as_mlock(struct as *as, uint64_t addr, uint64_t len, bool on, uint64_t limit
 
 int as_mlockall(struct as *as, int flags, uint64_t limit)
 {
+    uint8_t how = (flags & MCL_ONFAULT) != 0 ? SEG_LOCKED_ON_FAULT : SEG_LOCKED;
     struct seg_node *n, *next;
     int err = 0;
 
@@ -154,17 +156,17 @@ int as_mlockall(struct as *as, int flags, uint64_t limit)
     if ((flags & MCL_CURRENT) != 0)
         err = check_lock_limits(as, as->virt_pages - as->locked_pages, limit);
     if (err == 0) {
-        as->lock_future = (flags & MCL_FUTURE) != 0;
+        as->lock_future = (flags & MCL_FUTURE) != 0 ? how : (uint8_t)SEG_UNLOCKED;
         as->lock_limit = limit;
     }
     if (err == 0 && (flags == 0 || (flags & MCL_CURRENT) != 0))
         LIST_FOREACH_SAFE (n, next, &as->segs.order, link)
             if (seg_of(n)->what != SEG_VDSO || flags == 0) {
-                seg_set_locked(seg_of(n), flags != 0);
+                seg_set_locked(seg_of(n), flags != 0 ? how : SEG_UNLOCKED);
                 pt_mark_locked(as, n->start, n->end, flags != 0);
             }
     as_unlock(as);
-    if (err == 0 && (flags & (MCL_CURRENT | MCL_ONFAULT)) == MCL_CURRENT)
+    if (err == 0 && (flags & MCL_CURRENT) != 0)
         as_bring_in_locked(as, 0, USER_TOP); /* as on Linux, a missing page is no error */
     return err;
 }

@@ -236,7 +236,7 @@ uint64_t as_brk(struct as *as, uint64_t want)
     bool ok = false, locked;
 
     rw_enter_write(&as->lock);
-    locked = as->lock_future;
+    locked = as->lock_future == SEG_LOCKED;
     if (want >= as->brk_start && want <= USER_TOP) {
         old = round_up(as->brk, PAGE_SIZE);
         end = round_up(want, PAGE_SIZE);

@@ -227,10 +227,10 @@ void seg_set_prot(struct seg *s, int prot)
     account_segment(s, 1);
 }
 
-void seg_set_locked(struct seg *s, bool locked)
+void seg_set_locked(struct seg *s, enum seg_lock locked)
 {
     account_segment(s, -1);
-    s->locked = locked;
+    s->locked = (uint8_t)locked;
     account_segment(s, 1);
 }
 
@@ -344,7 +344,7 @@ static struct seg_node *clone_segment(void *arg, struct seg_node *n)
     if (copy == NULL)
         return NULL;
     copy->as = arg;
-    copy->locked = false;
+    copy->locked = SEG_UNLOCKED;
     hold_backing(copy);
     return &copy->n;
 }

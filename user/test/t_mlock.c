@@ -145,6 +145,33 @@ static void everything(void)
     EXPECT_ERR(map(1, MAP_LOCKED) == NULL ? -1 : 0, EAGAIN);
 }
 
+/* MCL_ONFAULT: pages are locked when they are touched, in old and new mappings, in the heap, and after mremap(). */
+static void on_fault(void)
+{
+    enum { ONFAULT = 4 };
+    char *p, *q, *heap;
+
+    NEED_ROOT();
+    EXPECT((p = map(8, 0)) != NULL);
+    EXPECT_EQ(mlockall(MCL_CURRENT | MCL_FUTURE | ONFAULT), 0);
+    EXPECT_EQ(present(p, 8), 0);
+    EXPECT(locked_pages() > 8);
+    EXPECT((q = map(8, 0)) != NULL);
+    EXPECT_EQ(present(q, 8), 0);
+    q[PAGE] = 1;
+    EXPECT_EQ(present(q, 8), 1);
+    EXPECT((q = mremap(q, 8 * PAGE, 16 * PAGE, MREMAP_MAYMOVE)) != MAP_FAILED);
+    EXPECT_EQ(present(q, 16), 1);
+    heap = (char *)(((uintptr_t)syscall(SYS_brk, 0) + PAGE - 1) & -(uintptr_t)PAGE);
+    EXPECT_EQ(syscall(SYS_brk, heap + 8 * PAGE), (long)(heap + 8 * PAGE));
+    EXPECT_EQ(present(heap, 8), 0);
+    EXPECT_EQ(mlock(p, 8 * PAGE), 0); /* locks at once what was locked on fault */
+    EXPECT_EQ(present(p, 8), 8);
+    EXPECT_EQ(mlockall(MCL_FUTURE), 0);
+    EXPECT((q = map(8, 0)) != NULL);
+    EXPECT_EQ(present(q, 8), 8);
+}
+
 /* The heap grows after a part of it is locked: the new part is not locked, and counts against no limit. */
 static void heap_behind_a_locked_page(void)
 {
@@ -181,8 +208,11 @@ static void segments(void)
 }
 
 static const struct check list[] = {
-    {"ranges", ranges},         {"without_a_limit", without_a_limit},
-    {"everything", everything}, {"heap_behind_a_locked_page", heap_behind_a_locked_page},
+    {"ranges", ranges},
+    {"without_a_limit", without_a_limit},
+    {"everything", everything},
+    {"on_fault", on_fault},
+    {"heap_behind_a_locked_page", heap_behind_a_locked_page},
     {"segments", segments},
 };
 CHECK_MAIN(list)
