@@ -142,10 +142,13 @@ static int advise_access(struct seg *s, uint64_t start, uint64_t end, int advice
     return 0;
 }
 
-/* Unmaps [start, end), inside `s`, and drops its private pages.  -EINVAL: the range would cut a 2 MiB page. */
+/*
+ * Unmaps [start, end), inside `s`, and drops its private pages.  -EINVAL: the range is locked, or would cut a 2 MiB
+ * page.
+ */
 static int advise_drop(struct seg *s, uint64_t start, uint64_t end)
 {
-    if (seg_huge(s) && (start | end) % HUGE_SIZE != 0)
+    if (s->locked || (seg_huge(s) && (start | end) % HUGE_SIZE != 0))
         return -EINVAL;
     range_zap(s->as, start, end);
     if (!seg_shared(s))

@@ -78,13 +78,20 @@ static void ranges(void)
     EXPECT_EQ(present(p, 20), 3);
     EXPECT_EQ(mlock(p + PAGE, 3 * PAGE), 0); /* exactly up to the limit */
     EXPECT_EQ(locked_pages(), 3);
+    p[3 * PAGE] = 6;
     EXPECT_EQ(munlock(p + 2 * PAGE, PAGE), 0);
     EXPECT_EQ(locked_pages(), 2);
     EXPECT_EQ(munmap(p + PAGE, PAGE), 0);
     EXPECT_EQ(locked_pages(), 1);
     EXPECT_ERR(mlock(p, 3 * PAGE), ENOMEM); /* a hole; Linux has locked the part before it */
+    /* locked pages are not dropped */
+    EXPECT_ERR(madvise(p + 2 * PAGE, 2 * PAGE, MADV_DONTNEED), EINVAL);
+    EXPECT_ERR(madvise(p + 2 * PAGE, 2 * PAGE, MADV_FREE), EINVAL);
+    EXPECT_EQ(p[3 * PAGE], 6);
     EXPECT_EQ(munlock(p, PAGE), 0);
     EXPECT_EQ(munlock(p + 2 * PAGE, 18 * PAGE), 0);
+    EXPECT_EQ(madvise(p + 2 * PAGE, 2 * PAGE, MADV_DONTNEED), 0);
+    EXPECT_EQ(p[3 * PAGE], 0);
     EXPECT_EQ(locked_pages(), 0);
     EXPECT_ERR(mlock(p + 2 * PAGE, 17 * PAGE), ENOMEM);
     EXPECT_EQ(locked_pages(), 0);
