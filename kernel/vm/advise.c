@@ -274,14 +274,24 @@ static int advise_range(struct as *as, uint64_t start, uint64_t end, int advice)
     return hole ? -ENOMEM : 0;
 }
 
+/* The error of MADV_POPULATE_* for a result of fault_resolve(), as on Linux: see as_advise(). */
+static int populate_error(int r, int code)
+{
+    enum { SIG_BUS = 7, SIG_SEGV = 11, CODE_MAPERR = 1 };
+
+    if (r == SIG_SEGV)
+        return code == CODE_MAPERR ? -ENOMEM : -EINVAL;
+    return r == SIG_BUS ? -EFAULT : r;
+}
+
+/* Faults all pages of [start, end) in.  0 or an error of as_advise(). */
 static int populate_range(struct as *as, uint64_t start, uint64_t end, enum fault_access access)
 {
-    int code;
+    int code, err = 0;
 
-    for (uint64_t a = start; a < end; a += PAGE_SIZE)
-        if (fault_resolve(as, a, access, &code) != 0)
-            return -ENOMEM;
-    return 0;
+    for (uint64_t a = start; a < end && err == 0; a += PAGE_SIZE)
+        err = proc_is_ending() ? -EINTR : populate_error(fault_resolve(as, a, access, &code), code);
+    return err;
 }
 
 int as_advise(struct as *as, uint64_t addr, uint64_t len, int advice)

@@ -360,7 +360,7 @@ static int place_segment(struct as *as, struct request *q, struct seg *s)
     return 0;
 }
 
-/* Faults in all pages of a new mapping.  Stops without an error at the first page that fails. */
+/* Faults in all pages of a new mapping.  Stops without an error at a page that fails, or if the process is ending. */
 static void populate_mapping(struct as *as, const struct request *q)
 {
     enum fault_access access = (q->prot & PROT_WRITE) != 0 ? FAULT_WRITE : FAULT_READ;
@@ -368,7 +368,7 @@ static void populate_mapping(struct as *as, const struct request *q)
     int code;
 
     for (uint64_t a = q->addr; a < q->addr + q->len; a += step)
-        if (fault_resolve(as, a, access, &code) != 0)
+        if (proc_is_ending() || fault_resolve(as, a, access, &code) != 0)
             return;
 }
 

@@ -83,7 +83,7 @@ static int set_range_locked(struct as *as, uint64_t start, uint64_t end, bool on
 }
 
 /*
- * Brings in the pages of SEG_LOCKED segments in [start, end).  0, or -ENOMEM: a fault failed.
+ * Brings in the pages of SEG_LOCKED segments in [start, end).  0, or -ENOMEM: a fault failed, or the process is ending.
  * @ignore  after a failed fault, skip the rest of the segment: without memory, each page would wait again
  */
 static int fault_in_locked(struct as *as, uint64_t start, uint64_t end, bool ignore)
@@ -112,7 +112,7 @@ static int fault_in_locked(struct as *as, uint64_t start, uint64_t end, bool ign
             access = FAULT_WRITE;
         rw_exit_read(&as->lock);
         for (; locked && at < stop; at += step)
-            if (fault_resolve(as, at, access, &code) != 0) {
+            if (proc_is_ending() || fault_resolve(as, at, access, &code) != 0) {
                 if (!ignore)
                     return -ENOMEM;
                 break;

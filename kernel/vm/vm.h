@@ -102,8 +102,9 @@ uint64_t as_brk(struct as *as, uint64_t want);
 /*
  * as_advise - madvise(2), Linux's advices and HR_MADV_ACCESS_*.
  * 0, -EINVAL (unknown advice; advice that does not fit the segment, such as COLD for locked memory or 2 MiB
- * pages), -ENOMEM (a hole; no memory), -EAGAIN (segments cannot be split), -EACCES (HR_MADV_ACCESS_* for
- * shared memory that the caller, not the superuser, cannot write), -EINTR (the process is ending).
+ * pages, or POPULATE_* for an access that is not allowed), -ENOMEM (a hole; no memory), -EAGAIN (segments cannot be
+ * split), -EACCES (HR_MADV_ACCESS_* for shared memory that the caller, not the superuser, cannot write), -EFAULT
+ * (POPULATE_* beyond the end of a file), -EINTR (the process is ending).
  * Takes as->lock for writing; for reading if the advice is WILLNEED, COLD, PAGEOUT or POPULATE_*.  Sleeps.
  */
 int as_advise(struct as *as, uint64_t addr, uint64_t len, int advice);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -603,6 +604,79 @@ static void killed_while_asking(void)
     EXPECT(time(NULL) - begin < 5);
 }
 
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ  22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+static void populating(void)
+{
+    unsigned char there[8];
+    char *p = map(8 * PAGE), *q;
+    int fd = temporary(PAGE);
+
+    EXPECT_EQ(madvise(p + PAGE, 4 * PAGE, MADV_POPULATE_WRITE), 0);
+    EXPECT_EQ(mincore(p, 8 * PAGE, there), 0);
+    for (int i = 0; i < 8; i++)
+        EXPECT_EQ(there[i] & 1, i >= 1 && i < 5);
+    EXPECT_EQ(munmap(p + 3 * PAGE, PAGE), 0);
+    EXPECT_ERR(madvise(p, 8 * PAGE, MADV_POPULATE_READ), ENOMEM);
+    EXPECT_EQ(mprotect(p, PAGE, PROT_READ), 0);
+    EXPECT_ERR(madvise(p, PAGE, MADV_POPULATE_WRITE), EINVAL);
+    EXPECT_EQ(madvise(p, PAGE, MADV_POPULATE_READ), 0);
+    EXPECT_EQ(mprotect(p, PAGE, PROT_NONE), 0);
+    EXPECT_ERR(madvise(p, PAGE, MADV_POPULATE_READ), EINVAL);
+    EXPECT((q = mmap(NULL, 2 * PAGE, RW, MAP_SHARED, fd, 0)) != MAP_FAILED);
+    EXPECT_ERR(madvise(q, 2 * PAGE, MADV_POPULATE_READ), EFAULT);
+}
+
+enum { FILE_BYTES = 1 << 20, COPIES = 1024 };
+
+/* Maps a file of 1 MiB COPIES times, one copy behind the other. */
+static char *map_copies(void)
+{
+    char *p = mmap(NULL, (size_t)FILE_BYTES * COPIES, PROT_NONE, ANON | MAP_NORESERVE, -1, 0);
+    int fd = temporary(FILE_BYTES);
+
+    EXPECT(p != MAP_FAILED);
+    for (size_t i = 0; i < COPIES; i++)
+        EXPECT(mmap(p + i * FILE_BYTES, FILE_BYTES, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) !=
+               MAP_FAILED);
+    return p;
+}
+
+/* A large range is being faulted in when SIGKILL arrives: the rest of the range is left out. */
+static void killed_while_populating(void)
+{
+    struct rusage ru;
+    char statm[64], line[64] = "";
+    long pages = 0;
+    int status;
+    pid_t pid;
+
+    if ((pid = fork()) == 0) {
+        char *p = map_copies();
+
+        madvise(p, (size_t)FILE_BYTES * COPIES, MADV_POPULATE_READ);
+        _exit(0);
+    }
+    snprintf(statm, sizeof statm, "/proc/%d/statm", pid);
+    while (pages < 4096 && waitpid(pid, &status, WNOHANG) == 0) {
+        FILE *f = fopen(statm, "r");
+
+        EXPECT(f != NULL);
+        if (fgets(line, sizeof line, f) != NULL)
+            sscanf(line, "%*d %ld", &pages);
+        fclose(f);
+    }
+    if (pages < 4096 || kill(pid, SIGKILL) != 0 || wait4(pid, &status, 0, &ru) != pid)
+        SKIP("the range was filled before the kill");
+    if (WIFEXITED(status))
+        SKIP("the range was filled before the kill");
+    EXPECT_EQ(WTERMSIG(status), SIGKILL);
+    EXPECT(ru.ru_minflt < COPIES * (FILE_BYTES / PAGE) * 3 / 4);
+}
+
 static const struct check list[] = {
     {"cut_while_mapped_often", cut_while_mapped_often},
     {"killed_while_asking", killed_while_asking},
@@ -628,6 +702,8 @@ static const struct check list[] = {
     {"advice", advice},
     {"advice_of_large_ranges", advice_of_large_ranges},
     {"ranges_that_wrap", ranges_that_wrap},
+    {"populating", populating},
+    {"killed_while_populating", killed_while_populating},
     {"kernel_addresses_refused", kernel_addresses_refused},
 };
 CHECK_MAIN(list)
