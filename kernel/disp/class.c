@@ -16,7 +16,8 @@
  *                     per share) / (the mean of all users).  The mean is weighted by use, so users with little
  *                     use hardly count.  So all users that compute end up near priority 9, each with use in
  *                     proportion to its shares.  The clock computes the mean and the priorities ten times a
- *                     second; a thread that leaves its CPU is charged at once.
+ *                     second, or over as many ticks as all threads take; a thread that leaves its CPU is charged
+ *                     at once.
  *             RT      real time, fixed, above all others: 100 to 198, one level for each of POSIX's
  *                     priorities 1 to 99.  Solaris has 60 levels, 100 to 159: class_rt_from_solaris().
  *             SYS     kernel threads, 60 to 99.
@@ -35,8 +36,8 @@
 
 /* level of a new thread; least level of a thread that has slept or waited */
 enum { TS_START = 29, TS_LIFTED = 50 };
-/* threads that age at one tick; about 6,000 instructions with interrupts off */
-enum { AGED_AT_ONCE = 128 };
+/* threads that the clock looks at in one tick; to age them takes about 6,000 instructions with interrupts off */
+enum { AT_ONCE = 128 };
 enum { LIFT_TICKS = HZ / 2 }; /* waiting time, in clock ticks, after which a thread is lifted */
 enum {
     FSS_MEAN_COST = 50,
@@ -177,32 +178,83 @@ static uint32_t fss_decay(struct fss *f, uint64_t second)
     return f->usage;
 }
 
-void class_fss_update(void)
-{
-    static uint32_t look;
-    uint64_t second = lbolt / HZ, use = 0, square = 0, ms;
-    struct thread *t;
+/*
+ * The pass of class_fss_update() over all threads.  The list of threads is a circle for the pass: class_tick() moves
+ * the first thread to the end, and this does not change the order of the circle.  Under all_threads_lock.
+ */
+static struct {
+    struct thread *next; /* the thread that is next; NULL: the first of the list */
+    unsigned left;       /* threads that are left in the pass; 0: no pass */
+    uint32_t number;     /* of the pass: users that it has counted have this in `seen` */
+    uint64_t use,
+        square; /* sums over these users: use, and use squared per share, in milliseconds */
+} fss_pass;
 
-    if (!fss_charged && fss_mean_us == FSS_MEAN_LEAST_US)
-        return;
-    fss_charged = false;
-    look++;
-    spin_lock(&all_threads_lock);
-    LIST_FOREACH (t, &all_threads, all_link) {
-        if (t->cls != CLASS_FSS)
-            continue;
-        spin_lock(&t->lock);
-        if (t->fss != NULL && t->fss->seen != look) {
-            t->fss->seen = look;
-            ms = fss_decay(t->fss, second) / 1000;
-            use += ms;
-            square += ms * ms / t->fss->shares;
-        }
-        class_recompute(t);
-        spin_unlock(&t->lock);
+static struct thread *next_in_circle(struct thread *t)
+{
+    struct list *l = t->all_link.next;
+
+    return list_entry(l != &all_threads ? l : l->next, struct thread, all_link);
+}
+
+void class_forget_thread_locked(struct thread *t)
+{
+    if (fss_pass.next == t)
+        fss_pass.next = all_threads_count > 1 ? next_in_circle(t) : NULL;
+}
+
+/* Counts the user of `t`, which is of class FSS, and computes the priority of `t`. */
+static void fss_visit(struct thread *t, uint64_t second)
+{
+    uint64_t ms;
+
+    spin_lock(&t->lock);
+    if (t->fss != NULL && t->fss->seen != fss_pass.number) {
+        t->fss->seen = fss_pass.number;
+        ms = fss_decay(t->fss, second) / 1000;
+        fss_pass.use += ms;
+        fss_pass.square += ms * ms / t->fss->shares;
     }
+    class_recompute(t);
+    spin_unlock(&t->lock);
+}
+
+/* The number of threads that the clock looks at in one tick when `left` threads are left. */
+static unsigned threads_at_once(unsigned left)
+{
+    return min_of(left, max_of((unsigned)AT_ONCE, all_threads_count / HZ + 1));
+}
+
+/* Begins a pass.  The caller holds all_threads_lock. */
+static void begin_fss_pass(void)
+{
+    fss_charged = false;
+    fss_pass.number++;
+    fss_pass.use = fss_pass.square = 0;
+    fss_pass.left = all_threads_count;
+}
+
+void class_fss_update(bool begin)
+{
+    unsigned n;
+
+    if (fss_pass.left == 0 && (!begin || (!fss_charged && fss_mean_us == FSS_MEAN_LEAST_US)))
+        return;
+    spin_lock(&all_threads_lock);
+    if (fss_pass.left == 0)
+        begin_fss_pass();
+    fss_pass.left = min_of(fss_pass.left, all_threads_count);
+    n = threads_at_once(fss_pass.left);
+    fss_pass.left -= n;
+    if (fss_pass.next == NULL && n != 0)
+        fss_pass.next = list_first(&all_threads, struct thread, all_link);
+    for (; n != 0; n--, fss_pass.next = next_in_circle(fss_pass.next))
+        if (fss_pass.next->cls == CLASS_FSS)
+            fss_visit(fss_pass.next, lbolt / HZ);
+    if (fss_pass.left == 0)
+        fss_mean_us =
+            max_of(fss_pass.square * 1000 / max_of(fss_pass.use, 1ul), (uint64_t)FSS_MEAN_LEAST_US);
     spin_unlock(&all_threads_lock);
-    fss_mean_us = max_of(square * 1000 / max_of(use, 1ul), (uint64_t)FSS_MEAN_LEAST_US);
 }
 
 void class_lifted(struct thread *t)
@@ -265,7 +317,7 @@ void class_tick(bool second)
     if (second && all_threads_count != 0)
         rotate_all_threads();
     left = second ? all_threads_count : min_of(left, all_threads_count);
-    n = min_of(left, max_of((unsigned)AGED_AT_ONCE, all_threads_count / HZ + 1));
+    n = threads_at_once(left);
     left -= n;
     while (n-- != 0)
         age_thread(rotate_all_threads());

@@ -149,10 +149,9 @@ static void clock_tick(struct timer *t)
         else
             c->stat->sys_ticks++;
     }
-    if (now % (HZ / 10) == 0) {
+    if (now % (HZ / 10) == 0)
         update_loads(now % (5 * HZ) == 0);
-        class_fss_update();
-    }
+    class_fss_update(now % (HZ / 10) == 0);
     class_tick(now % HZ == 0);
     if (now % HZ == 0 && watchdog_s > 0)
         check_watchdog();

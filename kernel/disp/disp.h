@@ -182,13 +182,20 @@ void class_quantum_expired(struct thread *t);   /* t has used up its time slice;
 void class_yield(struct thread *t);             /* t->lock held */
 void class_slept(struct thread *t);             /* t wakes up from a sleep; t->lock held */
 /*
- * class_tick - called at each tick of the clock.  Each thread ages once a second; at most AGED_AT_ONCE threads, or the
+ * class_tick - called at each tick of the clock.  Each thread ages once a second; at most AT_ONCE threads, or the
  * hundredth part of all, do so at one tick, because interrupts are off.
  * @second  a second begins
  */
 void class_tick(bool second);
 void class_lifted(struct thread *t); /* curthread returns to user mode with AST_LIFTED */
-void class_fss_update(void);         /* called ten times a second by the clock: shares */
+/*
+ * class_fss_update - called at each tick of the clock: computes the shares of users.  Looks at a part of the threads,
+ * as many as class_tick().
+ * @begin  a tenth of a second begins: begin a new pass over all threads, unless one is under way
+ * class_forget_thread_locked - `t` leaves the list of all threads; the caller holds all_threads_lock.
+ */
+void class_fss_update(bool begin);
+void class_forget_thread_locked(struct thread *t);
 void class_charge(struct thread *t, uint64_t tsc); /* t has run `tsc` more cycles; t->lock held */
 
 /* timer.c */

@@ -162,6 +162,7 @@ void thread_destroy(struct thread *t)
             cpu_pause();
     } while (!gone);
     spin_lock(&all_threads_lock);
+    class_forget_thread_locked(t);
     list_remove(&t->all_link);
     all_threads_count--;
     spin_unlock(&all_threads_lock);

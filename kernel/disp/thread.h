@@ -61,7 +61,7 @@ struct fss {
      */
     _Atomic uint32_t usage;
     _Atomic uint16_t shares; /* [a] 1 or more; the superuser sets it */
-    uint32_t seen;           /* number of the last class_fss_update() that counted this record */
+    uint32_t seen;           /* number of the last pass of class_fss_update() that counted it */
     uint64_t second;         /* seconds since boot up to which usage has decayed */
 };
 enum { FSS_SHARES = 1 }; /* default shares of a user */

@@ -48,6 +48,15 @@ void disp_requeue_behind_rt(struct thread *th)
     evaded |= 1u << (th - t);
 }
 
+/* Empties the list of all threads, which has these n. */
+static void forget_all(struct thread *th, unsigned n)
+{
+    list_init(&all_threads);
+    all_threads_count = 0;
+    while (n-- != 0)
+        class_forget_thread_locked(th++);
+}
+
 /* t[0], t[1], ... are new threads of class `cls`. */
 static void start(enum sched_class cls)
 {
@@ -55,9 +64,8 @@ static void start(enum sched_class cls)
 
     cpu0 = (struct cpu){.self = &cpu0};
     machine_start(&cpu0, &none);
+    forget_all(t, array_size(t));
     memset(t, 0, sizeof t);
-    list_init(&all_threads);
-    all_threads_count = 0;
     memset(user, 0, sizeof user);
     for (unsigned i = 0; i < array_size(user); i++)
         user[i].shares = FSS_SHARES;
@@ -280,7 +288,7 @@ TEST(fixed_stay)
     thread_set_nice(&t[0], 19);
     class_charge(&t[0], 5000 * MS);
     class_tick(true);
-    class_fss_update();
+    class_fss_update(true);
     CHECK_EQ(t[0].pri, 33);
 }
 
@@ -325,7 +333,7 @@ static void compute(unsigned ncpus, unsigned n, unsigned seconds, unsigned ms, u
             }
         lbolt = begin + now / 10;
         for (; tenth <= now / 100; tenth++)
-            class_fss_update();
+            class_fss_update(true);
     }
 }
 
@@ -384,7 +392,51 @@ TEST(usage_does_not_wrap)
     CHECK_EQ(t[0].pri, 1);
     for (unsigned i = 0; i < 600; i++) {
         lbolt += HZ / 10;
-        class_fss_update();
+        class_fss_update(true);
     }
     CHECK(t[0].pri >= 58);
+}
+
+/* Of a thousand threads the clock looks at 128 in one tick, so that interrupts are not off for long. */
+TEST(shares_of_many_threads)
+{
+    enum { MANY = 1000, AT_ONCE = 128 };
+    static struct thread many[MANY];
+    unsigned done = 0, ticks = 0;
+
+    start(CLASS_FSS);
+    forget_all(t, array_size(t));
+    for (unsigned i = 0; i < MANY; i++) {
+        spin_init(&many[i].lock, RANK_THREAD);
+        many[i].inherit_pri = -1;
+        class_init_thread(&many[i], &t[0]);
+        list_push_back(&all_threads, &many[i].all_link);
+    }
+    all_threads_count = MANY;
+    class_charge(&many[0], 1000 * MS);
+    for (unsigned i = 0; i < MANY; i++)
+        many[i].pri = -1; /* until the clock computes it */
+    class_fss_update(false);
+    CHECK_EQ(many[0].pri, -1); /* no pass has begun */
+    for (bool begin = true; done < MANY - 1; begin = false, ticks++) {
+        unsigned before = done;
+
+        class_fss_update(begin);
+        class_tick(ticks == 3); /* turns the list */
+        done = 0;
+        for (unsigned i = 0; i < MANY; i++)
+            done += many[i].pri != -1;
+        CHECK(done - before <= AT_ONCE);
+        if (ticks == 2) { /* the thread that is next ends */
+            struct thread *next = &many[done];
+
+            CHECK_EQ(next->pri, -1);
+            class_forget_thread_locked(next);
+            list_remove(&next->all_link);
+            all_threads_count--;
+        }
+        CHECK(ticks < MANY);
+    }
+    CHECK_EQ(ticks, (MANY + AT_ONCE - 1) / AT_ONCE);
+    forget_all(many, MANY);
 }
