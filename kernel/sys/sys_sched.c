@@ -5,8 +5,8 @@
  * THEORY      SCHED_OTHER and SCHED_BATCH are class TS.  SCHED_IDLE is TS at the lowest user priority.
  *             SCHED_FIFO and SCHED_RR are class RT, which has one level for each of Linux's priorities 1 ..
  *             99.  The LWP keeps Linux's policy and priority, so that they can be queried.  The nice value
- *             belongs to the process.  Every call finds its LWP under proc_lock.  A change to the calling LWP
- *             itself is made without this lock, because the change can move the caller to another CPU.
+ *             belongs to the process.  Every call finds its LWP under proc_lock.  The affinity of the calling LWP
+ *             itself is set without this lock, because this can move the caller to another CPU.
  *             The priority of disk requests (ioprio_set) is kept in the LWP and copied to each request.
  * SEE ALSO    disp/thread.h, sys_solaris.c (priocntl), docs/dispatcher.md
  */
@@ -85,6 +85,24 @@ static int check_sched_policy(int policy, int prio)
 }
 
 /*
+ * Gives `l` the class of a checked policy and priority.  The caller holds proc_lock until it has stored both, so that
+ * they are those of the class even if two LWPs set them at the same time.  0 or an error of thread_set_class().
+ */
+static int put_policy_in_force(struct lwp *l, int policy, int prio)
+{
+    int err;
+
+    if (is_rt_policy(policy))
+        return thread_set_class(&l->t, CLASS_RT, prio - 1, policy == SCHED_FIFO);
+    if (policy == SCHED_IDLE)
+        return thread_set_class(&l->t, CLASS_TS, TS_UPRI_LOWEST, false);
+    err = thread_set_class(&l->t, CLASS_TS, 0, false);
+    if (err == 0)
+        thread_set_nice(&l->t, l->proc->nice);
+    return err;
+}
+
+/*
  * Sets policy and priority of LWP `tid` (0: the caller).  policy -1: keep it; uparam: user address of the
  * priority.  0, -EFAULT, -EINVAL, -ESRCH, -EPERM.
  */
@@ -105,19 +123,11 @@ static long set_sched_policy(int tid, int policy, uint64_t uparam)
         err = -EPERM;
     if (err == 0 && tg.lwp->t.cls == CLASS_FSS && !cred_superuser(curcred()))
         err = -EPERM; /* only the superuser can take an LWP out of FSS: see sys_priocntl() */
+    if (err == 0)
+        err = put_policy_in_force(tg.lwp, policy, prio);
     if (err == 0) {
         tg.lwp->sched_policy = (uint8_t)policy;
         tg.lwp->sched_prio = (uint8_t)prio;
-        target_unlock_self(&tg);
-        if (is_rt_policy(policy)) {
-            err = thread_set_class(&tg.lwp->t, CLASS_RT, prio - 1, policy == SCHED_FIFO);
-        } else if (policy == SCHED_IDLE) {
-            err = thread_set_class(&tg.lwp->t, CLASS_TS, TS_UPRI_LOWEST, false);
-        } else {
-            err = thread_set_class(&tg.lwp->t, CLASS_TS, 0, false);
-            if (err == 0)
-                thread_set_nice(&tg.lwp->t, tg.lwp->proc->nice);
-        }
     }
     target_done(&tg);
     return err;
