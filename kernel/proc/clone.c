@@ -48,10 +48,8 @@ static int share_or_copy_parts(struct proc *p, struct lwp *l, uint64_t flags)
     p->as = flags & CLONE_VM ? me->as : as_fork(me->as);
     if (p->as == NULL)
         return -ENOMEM;
-    if (flags & CLONE_VM) {
+    if (flags & CLONE_VM)
         as_hold(p->as);
-        p->as_shared = me->as_shared = true;
-    }
     p->files = flags & CLONE_FILES ? me->files : fdtable_copy(me->files);
     if (p->files == NULL)
         return -ENOMEM;

@@ -327,7 +327,6 @@ static void commit_exec(struct exec *x, struct proc *p, struct lwp *l, struct re
     p->auxv_start = x->auxv_start;
     p->auxv_end = x->auxv_end;
     p->image = 0;
-    p->as_shared = false;
     p->files_shared = false;
     if (x->files != NULL) {
         old_files = p->files;

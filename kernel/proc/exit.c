@@ -88,7 +88,7 @@ void lwp_leave_memory(struct lwp *l)
 {
     if (l->robust_list != 0)
         exit_robust_list(l);
-    if (l->clear_tid != 0 && (l->proc->nlwps > 1 || l->proc->as_shared)) {
+    if (l->clear_tid != 0 && (l->proc->nlwps > 1 || as_is_shared(l->proc->as))) {
         user_store32(l->clear_tid, 0);
         futex_wake(l->clear_tid, 1, false, UINT32_MAX);
     }

@@ -238,8 +238,8 @@ struct proc {
     struct fsinfo *fs;       /* [m] */
     struct sighand *sig;     /* [c] after clone; exec may unshare it */
     struct sigqueue pending; /* [s] */
-    /* [m] whether `as`, `files` are shared with another process (CLONE_VM, CLONE_FILES) */
-    bool as_shared, files_shared;
+    /* [m] whether `files` has been shared with another process (CLONE_FILES) */
+    bool files_shared;
     /* [p] this process has called exec, so its parent can no longer change its process group */
     bool has_execed;
     struct pgrp *pgrp; /* [p] */

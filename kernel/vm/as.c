@@ -137,6 +137,11 @@ void as_hold(struct as *as)
     atomic_fetch_add_explicit(&as->refs, 1, memory_order_relaxed);
 }
 
+bool as_is_shared(const struct as *as)
+{
+    return atomic_load(&as->refs) > 1;
+}
+
 bool as_hold_living(struct as *as)
 {
     uint32_t refs = atomic_load(&as->refs);

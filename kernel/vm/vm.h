@@ -57,6 +57,11 @@ struct as *as_create(void);
 struct as *as_fork(struct as *parent);
 void as_hold(struct as *as);
 /*
+ * as_is_shared - whether another process uses `as` (CLONE_VM).  Also true while other code has a reference to it for a
+ * moment.
+ */
+bool as_is_shared(const struct as *as);
+/*
  * as_release - drop a reference; dropping the last one unmaps everything and frees the tables.  Can
  * sleep.  If curthread->as is the space that ends, curthread->as becomes NULL.
  */

@@ -235,6 +235,34 @@ static void vfork_shares(void)
     EXPECT_EQ(WEXITSTATUS(status), 3);
 }
 
+/*
+ * At the end of a thread the kernel clears the word of set_tid_address() for the threads and processes that still use
+ * the memory.  After a vfork() whose child is gone there is none, so the word keeps its value.
+ */
+static void end_after_vfork(void)
+{
+    volatile int *word =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    EXPECT(word != MAP_FAILED);
+    for (int forks = 0; forks < 2; forks++) {
+        pid_t pid = fork();
+
+        if (pid == 0) {
+            if (forks != 0 && (pid = vfork()) == 0)
+                _exit(0);
+            if (forks != 0)
+                waitpid(pid, NULL, 0);
+            syscall(SYS_set_tid_address, word);
+            *word = 7;
+            _exit(0);
+        }
+        EXPECT_EQ(waitpid(pid, NULL, 0), pid);
+        EXPECT_EQ(*word, 7);
+        *word = 0;
+    }
+}
+
 static void exec_arguments(void)
 {
     char *argv[] = {(char *)"sh", (char *)"-c", (char *)"[ \"$0 $1 $V\" = \"a b c\" ] && exit 9",
@@ -555,6 +583,7 @@ static const struct check list[] = {
     {"death_signal", death_signal},
     {"sibling_signals_as_its_maker", sibling_signals_as_its_maker},
     {"vfork_shares", vfork_shares},
+    {"end_after_vfork", end_after_vfork},
     {"exec_arguments", exec_arguments},
     {"exec_errors", exec_errors},
     {"exec_script", exec_script},
