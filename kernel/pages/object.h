@@ -132,8 +132,9 @@ struct object_io {
     uint32_t ndirty;          /* [o] pages tagged dirty                                           */
     uint32_t nwriteback;      /* [o] pages tagged as being written                                */
     struct write_tally tally; /* [o]                                                              */
-    int error; /* [o] error of the last write that failed; 0: no write has failed               */
-    bool exec; /* [a] the object has been mapped for execution: its pages count as executable */
+    int error;   /* [o] error of the last write that failed; 0: no write has failed               */
+    bool behind; /* [o] a write was put off, and no sync of the whole object has ended since      */
+    bool exec;   /* [a] the object has been mapped for execution: its pages count as executable */
     uint32_t nthrottled; /* [o] writers that sleep in the write throttle                     */
     uint32_t npaced;     /* [o] writers that sleep for pacing                                */
     struct cv throttled; /* used with o->lock: the nthrottled writers sleep here             */
@@ -281,6 +282,21 @@ static inline bool object_is_clean(struct vm_object *o)
         spin_unlock(&o->lock);
     }
     return clean;
+}
+/*
+ * object_is_behind - whether pages are being written, or are dirty because a write was put off.  A caller that has
+ * begun to write all dirty pages must then call object_sync().  Takes o->lock.
+ */
+static inline bool object_is_behind(struct vm_object *o)
+{
+    bool behind = false;
+
+    if (o->io != NULL) {
+        spin_lock(&o->lock); /* a page whose write is put off moves from one count to the other */
+        behind = o->io->nwriteback != 0 || (o->io->behind && o->io->ndirty != 0);
+        spin_unlock(&o->lock);
+    }
+    return behind;
 }
 /*
  * object_free_behind - a reader has passed pages first .. last.  If it reads sequentially and memory is

@@ -459,6 +459,7 @@ void object_write_done(struct page *pg, int err)
     if (unlikely(err != 0)) {
         if (err == -EAGAIN) {
             io->tally.put_off++;
+            io->behind = true;
         } else {
             io->tally.failed++;
             io->error = err;
@@ -506,6 +507,15 @@ static struct write_tally get_write_tally(struct vm_object *o, int *err)
     return t;
 }
 
+/* A sync of the whole object has ended, which began its last turn with the count `put_off`. */
+static void end_whole_sync(struct vm_object *o, uint32_t put_off)
+{
+    spin_lock(&o->lock);
+    if (o->io->tally.put_off == put_off)
+        o->io->behind = false;
+    spin_unlock(&o->lock);
+}
+
 int object_sync(struct vm_object *o, uint64_t first, uint64_t last)
 {
     struct write_tally start, before, after;
@@ -525,6 +535,8 @@ int object_sync(struct vm_object *o, uint64_t first, uint64_t last)
         wait_range_writeback(o, first, last);
         after = get_write_tally(o, &err);
     } while (unlikely(after.put_off != before.put_off));
+    if (first == 0 && last == UINT64_MAX)
+        end_whole_sync(o, after.put_off);
     return after.failed != start.failed ? err : 0;
 }
 

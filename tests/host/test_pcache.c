@@ -618,6 +618,37 @@ TEST(sync_writes_what_was_put_off)
     finish_all();
 }
 
+/*
+ * sync(2) begins the write of all dirty pages and then waits for the files that are behind.  A page was being written
+ * when it looked for dirty pages, and is dirty again when it looks for pages that are being written.
+ */
+TEST(a_file_whose_write_was_put_off_is_behind)
+{
+    pcache_boot();
+    start();
+    fill(3 * PAGE_SIZE);
+    CHECK(!object_is_behind(&vn.obj));
+    CHECK_EQ(do_write(0, 3 * PAGE_SIZE), 3 * PAGE_SIZE);
+    CHECK(!object_is_behind(&vn.obj)); /* such a page is found by looking for dirty pages */
+    CHECK_EQ(object_writeback(&vn.obj, 0, UINT64_MAX, WRITE_BEHIND), 0);
+    CHECK(object_is_behind(&vn.obj));
+    put_off_late = true;
+    while (nqueue > 0)
+        finish(0);
+    put_off_late = false;
+    CHECK_EQ(io.nwriteback, 0);
+    CHECK_EQ(io.ndirty, 3);
+    CHECK(object_is_behind(&vn.obj));
+    CHECK_EQ(object_sync(&vn.obj, 0, 0), 0); /* only one of the three pages */
+    CHECK(object_is_behind(&vn.obj));
+    refuse_writes = true;
+    CHECK_EQ(object_sync(&vn.obj, 0, UINT64_MAX), -EIO);
+    CHECK_EQ(io.ndirty, 2);
+    CHECK(!object_is_behind(&vn.obj)); /* to wait for the refused pages would be in vain */
+    refuse_writes = false;
+    finish_all();
+}
+
 static int other_error;
 
 static void sync_beside(void)

@@ -251,9 +251,9 @@ const struct ext_up ext_kernel_up = {
     .privileged = may_use_reserved_blocks,
 };
 
-static bool is_being_written(struct ext_inode *i)
+static bool is_inode_behind(struct ext_inode *i)
 {
-    return i->vn.obj.io != NULL && i->io.nwriteback != 0;
+    return object_is_behind(&i->vn.obj);
 }
 
 void ext_wait_written(struct ext_fs *fs)
@@ -261,7 +261,7 @@ void ext_wait_written(struct ext_fs *fs)
     struct ext_inode *some[16];
     unsigned n, at = 0;
 
-    while ((n = icache_hold_some(fs, &at, is_being_written, some, 16)) != 0)
+    while ((n = icache_hold_some(fs, &at, is_inode_behind, some, 16)) != 0)
         while (n > 0) {
             object_sync(&some[--n]->vn.obj, 0, UINT64_MAX);
             ext_iput(some[n]);

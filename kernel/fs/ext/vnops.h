@@ -23,7 +23,8 @@ int ext_page_block(struct ext_inode *i, uint64_t index, uint32_t *pblk);
  */
 int ext_vn_fill_page(struct vnode *vn, uint64_t size);
 /*
- * ext_wait_written - wait for the end of all writes of pages, of all files, that are in progress.
+ * ext_wait_written - wait for the end of all writes of pages, of all files, that are in progress.  Pages whose write
+ *                    was put off because memory was short are written now.
  */
 void ext_wait_written(struct ext_fs *fs);
 /* The functions that ext_mount() gets in the kernel; the host tests pass other functions. */
