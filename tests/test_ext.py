@@ -513,6 +513,19 @@ def test_a_bad_sector_costs_its_page(machine):
     assert "vda: 1 pages of inode" in machine.check("dmesg")
 
 
+@BAD
+def test_a_commit_goes_on_without_refused_data(machine):
+    """A new file gets the bad block, and commits happen: each later fsync of this file fails, other files are written."""
+    fsync = "dd if=/dev/null conv=notrunc,fsync of=/mnt"
+    machine.check("mkdir -p /mnt && mount -t ext3 /dev/vda /mnt && rm /mnt/b && sync")
+    machine.run("dd if=/dev/zero of=/mnt/all bs=64k")  # until the disk is full
+    machine.check("sync")
+    assert "Input/output error" in machine.run(f"{fsync}/all").out
+    machine.check(f"echo more >> /mnt/a; {fsync}/a")
+    assert "Input/output error" in machine.run(f"{fsync}/all").out
+    machine.check("rm /mnt/all && sync && umount /mnt")
+
+
 @LOGBAD
 def test_errors_of_the_journal(machine):
     """If the journal cannot be written, the file system becomes read-only and fsync returns EIO; reads still work."""

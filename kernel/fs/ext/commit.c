@@ -306,7 +306,7 @@ static void write_ordered(struct journal *j, struct txn *t)
         struct txn *next;
 
         mutex_exit(&j->lock);
-        /* after an error the page stays dirty, and the file's next fsync returns the error */
+        /* after an error the page stays dirty, and each fsync of the file fails until the page can be written */
         j->fs->up->write_data(i, bytes, true);
         j->fs->n_ordered++;
         mutex_enter(&j->lock);
