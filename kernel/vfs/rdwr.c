@@ -23,6 +23,7 @@
 #include "pages/filecache.h"
 #include "lib/errno.h"
 #include "lib/string.h"
+#include "vm/vm.h"
 
 #define SIZE_LIMIT (INT64_MAX & PAGE_MASK)
 
@@ -303,6 +304,7 @@ int vn_truncate_pages(struct vnode *vn, uint64_t size)
         set_vnode_size(vn, size);
         object_truncate(&vn->obj, vn->obj.size_pages);
     }
+    as_drop_private(&vn->obj, vn->obj.size_pages);
     zeroed = zero_within_page(vn, size, round_up(size, PAGE_SIZE));
     return err != 0 ? err : zeroed;
 }

@@ -198,6 +198,62 @@ int as_each_anon(int (*fn)(struct vm_object *o, void *arg), void *arg)
     return err;
 }
 
+/* The first private segment of `as` from link `l` on that maps a page >= first of `o`; NULL: there is none. */
+static struct seg *next_private_seg(struct as *as, struct list *l, const struct vm_object *o,
+                                    uint64_t first)
+{
+    for (; l != &as->segs.order; l = l->next) {
+        struct seg *s = seg_of(list_entry(l, struct seg_node, link));
+
+        if (s->obj == o && !seg_shared(s) && s->obj_link.last >= first)
+            return s;
+    }
+    return NULL;
+}
+
+/* as_drop_private() for one space. */
+static void drop_private_of_space(struct as *as, struct vm_object *o, uint64_t first)
+{
+    struct seg *s;
+
+    rw_enter_read(&as->lock);
+    s = next_private_seg(as, as->segs.order.next, o, first);
+    rw_exit_read(&as->lock);
+    if (s == NULL)
+        return;
+    rw_enter_write(&as->lock); /* waits for faults that have seen the old size */
+    s = next_private_seg(as, as->segs.order.next, o, first);
+    for (; s != NULL; s = next_private_seg(as, s->n.link.next, o, first)) {
+        uint64_t start = s->n.start;
+
+        if (first > s->obj_first)
+            start += (first - s->obj_first) << PAGE_SHIFT;
+        range_zap(as, start, s->n.end);
+        anon_drop(as, start, s->n.end);
+    }
+    as_unlock(as);
+}
+
+void as_drop_private(struct vm_object *obj, uint64_t first)
+{
+    struct as *next;
+    struct seg *s;
+    bool any = false;
+
+    spin_lock(&obj->lock);
+    ITREE_FOREACH (s, &obj->segs, obj_link, first, UINT64_MAX) {
+        any = !seg_shared(s);
+        if (any)
+            break;
+    }
+    spin_unlock(&obj->lock);
+    for (struct as *as = any ? as_next(NULL) : NULL; as != NULL; as = next) {
+        drop_private_of_space(as, obj, first);
+        next = as_next(as);
+        as_release_later(as); /* dropping the last reference would take locks of other files */
+    }
+}
+
 bool as_memory_returns(void)
 {
     return ending != 0;

@@ -86,6 +86,12 @@ int as_map(struct as *as, uint64_t *addr, uint64_t len, int prot, int flags, str
 /* as_unmap - munmap(2).  0, -EINVAL or -ENOMEM. */
 int as_unmap(struct as *as, uint64_t addr, uint64_t len);
 /*
+ * as_drop_private - unmap and free the private copies of pages >= first of `obj` in all address spaces, for a file that
+ * became smaller.  The caller has set the new size, so that no fault makes a copy again, and may hold the lock of the
+ * file.  Takes as->lock of each space, for reading or writing.  Sleeps.
+ */
+void as_drop_private(struct vm_object *obj, uint64_t first);
+/*
  * as_detach - unmap the System V shared memory that shmat() mapped at `addr`.
  * 0, -EINVAL (no such mapping begins there) or -ENOMEM.
  * @obj  out: the object that was mapped.  The object may already be freed, so the caller must only compare the

@@ -295,6 +295,44 @@ static void file_end(void)
     EXPECT_EQ(touch(p + PAGE, 0), SIGBUS);
 }
 
+/* A file that becomes smaller takes private copies of its pages away, too; the copy of the new last page stays. */
+static void file_shrinks(void)
+{
+    int fd = temporary(4 * PAGE), to[2], from[2], status;
+    char *p = mmap(NULL, 4 * PAGE, RW, MAP_PRIVATE, fd, 0), byte;
+    char *q = mmap(NULL, PAGE, RW, MAP_PRIVATE, fd, 2 * PAGE);
+    pid_t child;
+
+    EXPECT(p != MAP_FAILED && q != MAP_FAILED && pipe(to) == 0 && pipe(from) == 0);
+    memset(p, 'p', 4 * PAGE);
+    q[0] = 'q';
+    child = fork();
+    if (child == 0) { /* has copies that it shares with the parent, and one of its own */
+        p[3 * PAGE] = 'c';
+        EXPECT(write(from[1], "r", 1) == 1 && read(to[0], &byte, 1) == 1);
+        EXPECT_EQ(p[PAGE + 200], 'p');
+        EXPECT_EQ(p[2 * PAGE] + p[3 * PAGE] + q[0], 0);
+        _exit(0);
+    }
+    EXPECT(child > 0 && read(from[0], &byte, 1) == 1);
+    EXPECT_EQ(ftruncate(fd, PAGE + 100), 0);
+    EXPECT_EQ(p[0], 'p');
+    EXPECT_EQ(p[PAGE + 200], 'p');
+    for (int write = 0; write < 2; write++) {
+        EXPECT_EQ(touch(p + 2 * PAGE, write), SIGBUS);
+        EXPECT_EQ(touch(p + 3 * PAGE, write), SIGBUS);
+        EXPECT_EQ(touch(q, write), SIGBUS);
+    }
+    EXPECT_EQ(ftruncate(fd, 4 * PAGE), 0);
+    EXPECT_EQ(p[2 * PAGE] + p[3 * PAGE] + q[0], 0);
+    EXPECT(write(to[1], "g", 1) == 1 && waitpid(child, &status, 0) == child);
+    EXPECT_EQ(status, 0);
+    p[3 * PAGE] = 'x'; /* a copy again */
+    EXPECT_EQ(ftruncate(fd, 0), 0);
+    EXPECT_EQ(touch(p, 0), SIGBUS);
+    EXPECT_EQ(touch(p + 3 * PAGE, 0), SIGBUS);
+}
+
 static void file_permissions(void)
 {
     char name[] = "/tmp/t_mem.XXXXXX";
@@ -697,6 +735,7 @@ static const struct check list[] = {
     {"file_private", file_private},
     {"file_mapped_is_busy", file_mapped_is_busy},
     {"file_end", file_end},
+    {"file_shrinks", file_shrinks},
     {"file_permissions", file_permissions},
     {"stack_grows", stack_grows},
     {"advice", advice},
