@@ -26,8 +26,16 @@ int epoll_create(struct file **out);
 int epoll_change(struct file *epf, int op, struct file *f, int fd, const struct epoll_event *ev);
 long epoll_take(struct file *epf, struct epoll_event *out, unsigned n, uint64_t deadline);
 
-/* pipe_size - the capacity of a pipe in bytes.  -ENOTTY: f is no pipe. */
+/* pipe_size - the capacity of a pipe in bytes.  -EBADF: f is no pipe. */
 long pipe_size(struct file *f);
+/*
+ * pipe_set_size - fcntl(F_SETPIPE_SZ): give a pipe at least `bytes`, rounded up to a power of two of pages.  Returns
+ * the new capacity in bytes.  -EBADF: f is no pipe; -EINVAL: over 2 GiB; -EBUSY: the pipe holds more bytes; -ENOMEM;
+ * -EPERM: the caller is not the superuser, and wants more than PIPE_MAX_SIZE or than usermem.h gives.  Takes the pipe's
+ * lock.  A pipe that grows is charged to the caller from then on.
+ */
+enum { PIPE_MAX_SIZE = 1 << 20 }; /* Linux's default of /proc/sys/fs/pipe-max-size */
+long pipe_set_size(struct file *f, uint32_t bytes);
 
 /* pipe_init, epoll_init - at boot, after vfs_init(). */
 void pipe_init(void);

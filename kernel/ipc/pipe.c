@@ -5,9 +5,9 @@
  * THEORY      A pipe is a buffer between two programs.  A writer sleeps while the buffer is full, a
  *             reader sleeps while the buffer is empty.
  *             The buffer is a ring of 64 KiB in 16 pages; `count` bytes of it are in use, beginning at
- *             `start`.  A page is allocated when it is first written, and kept until the pipe is freed.  An
- *             empty pipe starts again at its first page, so that a pipe with little traffic
- *             needs only one page.
+ *             `start`.  fcntl(F_SETPIPE_SZ) changes the number of pages.  A page is allocated when it is first
+ *             written, and kept until the pipe is freed.  An empty pipe starts again at its first page, so that a
+ *             pipe with little traffic needs only one page.
  *             When a user makes a pipe, all its pages are charged to that user immediately (mem/usermem.h), so
  *             that no later write fails because of the limit.  A user that already holds much memory gets pipes
  *             of 8 KiB, as on Linux beyond pipe-user-pages-soft.
@@ -21,7 +21,7 @@
  *                 pipe_vnode(); the thread that drops the last reference frees the pipe, after it has
  *                 released the lock
  * LOCKING     p->lock guards all fields.  It is a mutex, because copying to and from programs can fault.  poll
- *             reads `count`, nreaders and nwriters without the lock.  fifo_mutex guards vn->fifo, and is taken
+ *             reads `size`, `count`, nreaders and nwriters without the lock.  fifo_mutex guards vn->fifo, and is taken
  *             before p->lock.
  * SEE ALSO    poll.c, tests/test_fs.py
  */
@@ -42,7 +42,7 @@
 
 struct pipe {
     struct mutex lock;
-    uint32_t size; /* [c] bytes */
+    _Atomic uint32_t size; /* bytes */
     uint32_t start;
     _Atomic uint32_t count;
     _Atomic uint32_t refs;
@@ -52,8 +52,9 @@ struct pipe {
     uint32_t ropens, wopens;
     struct cv rcv, wcv;
     struct pollhead ph;
-    struct usermem *payer; /* [c] */
-    struct page *page[PIPE_PAGES];
+    struct usermem *payer;
+    struct page **page; /* size / PAGE_SIZE elements; `few`, or allocated by resize_ring() */
+    struct page *few[PIPE_PAGES];
 };
 
 static struct kmem_cache *pipe_cache;
@@ -82,6 +83,7 @@ static int pipe_alloc(struct pipe **out)
     }
     memset(p, 0, sizeof *p);
     p->size = size;
+    p->page = p->few;
     p->payer = payer;
     mutex_init(&p->lock, SLEEP_PIPE);
     cv_init(&p->rcv);
@@ -91,13 +93,21 @@ static int pipe_alloc(struct pipe **out)
     return 0;
 }
 
+/* Frees the pages of the ring from page `first` on. */
+static void free_ring_pages(struct pipe *p, uint32_t first)
+{
+    for (uint32_t i = first; i < p->size / PAGE_SIZE; i++)
+        if (p->page[i] != NULL)
+            page_free(p->page[i]);
+}
+
 static void pipe_drop(struct pipe *p)
 {
     if (atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1)
         return;
-    for (unsigned i = 0; i < PIPE_PAGES; i++)
-        if (p->page[i] != NULL)
-            page_free(p->page[i]);
+    free_ring_pages(p, 0);
+    if (p->page != p->few)
+        kmem_free(p->page);
     usermem_return(p->payer, pipe_cost(p->size));
     kmem_cache_free(pipe_cache, p);
 }
@@ -112,13 +122,18 @@ static inline void set_bytes_in_pipe(struct pipe *p, uint32_t n)
     atomic_store_explicit(&p->count, n, memory_order_relaxed);
 }
 
+static inline struct page *alloc_ring_page(void)
+{
+    return page_alloc(this_cpu()->node, 0, ALLOC_WAIT | ALLOC_UNPAGEABLE);
+}
+
 /* Moves n bytes between the uio and one page of the ring, from byte `at` of the ring on. */
 static inline int move_within_page(struct pipe *p, uint32_t at, uint32_t n, struct uio *uio)
 {
     struct page **pg = &p->page[at / PAGE_SIZE];
 
     if (unlikely(*pg == NULL)) {
-        *pg = page_alloc(this_cpu()->node, 0, ALLOC_WAIT | ALLOC_UNPAGEABLE);
+        *pg = alloc_ring_page();
         if (*pg == NULL)
             return -ENOMEM;
     }
@@ -272,7 +287,7 @@ static unsigned pipe_poll(struct file *f, struct poller *poller)
             r |= POLLHUP;
     }
     if (flags != O_RDONLY) {
-        if (p->size - n >= PIPE_BUF)
+        if (n + PIPE_BUF <= p->size) /* `size` may have changed since `n` was read */
             r |= POLLOUT | POLLWRNORM;
         if (p->nreaders == 0)
             r |= POLLERR;
@@ -365,7 +380,96 @@ long pipe_size(struct file *f)
 {
     struct pipe *p = pipe_of(f);
 
-    return p != NULL ? (long)p->size : -ENOTTY;
+    return p != NULL ? (long)p->size : -EBADF;
+}
+
+/*
+ * Gives the ring `size` bytes, at least bytes_in_pipe().  Its pages are turned so that the first byte is in page 0.
+ * The end of the data may then be in page 0, too, before `start`, or in the first page that goes.  This end, less than
+ * a page, moves.  0 or -ENOMEM.  The caller holds the lock.
+ */
+static int resize_ring(struct pipe *p, uint32_t size)
+{
+    uint32_t pages = size / PAGE_SIZE, old_pages = p->size / PAGE_SIZE;
+    uint32_t turn = p->start / PAGE_SIZE, start = p->start % PAGE_SIZE;
+    uint32_t end = start + bytes_in_pipe(p), edge = min_of((uint32_t)p->size, size);
+    struct page **page = kmem_zalloc(max_of(pages, old_pages) * sizeof *page);
+
+    if (page == NULL)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < old_pages; i++)
+        page[i] = p->page[(turn + i) % old_pages];
+    if (end > edge && pages > old_pages) {
+        page[old_pages] = alloc_ring_page();
+        if (page[old_pages] == NULL) {
+            kmem_free(page);
+            return -ENOMEM;
+        }
+        memcpy(page_to_virt(page[old_pages]), page_to_virt(page[0]), end - edge);
+    } else if (end > edge) {
+        memcpy(page_to_virt(page[0]), page_to_virt(page[pages]), end - edge);
+    }
+    if (p->page != p->few)
+        kmem_free(p->page);
+    p->page = page;
+    p->start = start;
+    free_ring_pages(p, pages);
+    p->size = size;
+    if (pages <= PIPE_PAGES) {
+        p->page = memcpy(p->few, page, pages * sizeof *page);
+        kmem_free(page);
+    }
+    return 0;
+}
+
+/* pipe_set_size() for a size that is a power of two.  The caller holds the lock. */
+static int set_ring_size(struct pipe *p, uint32_t size)
+{
+    uint32_t old = p->size;
+    struct usermem *payer = NULL;
+    int err;
+
+    if (size > old && !proc_is_superuser() && (size > PIPE_MAX_SIZE || usermem_scarce()))
+        return -EPERM;
+    if (bytes_in_pipe(p) > size)
+        return -EBUSY;
+    if (size > old) {
+        payer = usermem_charge(pipe_cost(size));
+        if (payer == NULL)
+            return -EPERM;
+    }
+    err = resize_ring(p, size);
+    if (err != 0) {
+        if (payer != NULL)
+            usermem_return(payer, pipe_cost(size));
+    } else if (payer != NULL) {
+        usermem_return(p->payer, pipe_cost(old));
+        p->payer = payer;
+    } else {
+        usermem_return(p->payer, old - size);
+    }
+    return err;
+}
+
+long pipe_set_size(struct file *f, uint32_t bytes)
+{
+    struct pipe *p = pipe_of(f);
+    uint32_t size = PAGE_SIZE;
+    int err = 0;
+
+    if (p == NULL)
+        return -EBADF;
+    if (bytes > 1u << 31)
+        return -EINVAL;
+    while (size < bytes)
+        size *= 2;
+    mutex_enter(&p->lock);
+    if (size != p->size)
+        err = set_ring_size(p, size);
+    cv_broadcast(&p->wcv);
+    mutex_exit(&p->lock);
+    poll_wake(&p->ph);
+    return err != 0 ? err : (long)size;
 }
 
 /* ---- FIFOs ----------------------------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 #include "disp/disp.h"
 #include "disp/loadavg.h"
 #include "disp/timer.h"
+#include "ipc/ipc.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "mem/page.h"
@@ -315,7 +316,13 @@ static const struct pseudo_node sys_vm_files[] = {
     {.name = NULL},
 };
 
+static const struct pseudo_node sys_fs_files[] = {
+    {.name = "pipe-max-size", .type = VREG, .mode = 0444, .tag = PIPE_MAX_SIZE, .show = show_tag},
+    {.name = NULL},
+};
+
 static const struct pseudo_node sys_dirs[] = {
+    {.name = "fs", .type = VDIR, .mode = 0555, .children = sys_fs_files},
     {.name = "kernel", .type = VDIR, .mode = 0555, .children = sys_kernel_files},
     {.name = "vm", .type = VDIR, .mode = 0555, .children = sys_vm_files},
     {.name = NULL},

@@ -309,7 +309,6 @@ static long do_fcntl(struct file *f, int fd, int cmd, uint64_t arg)
 {
     struct fdtable *t = curproc()->files;
     int err, id;
-    long size;
 
     if ((atomic_load(&f->flags) & O_PATH) && cmd != F_DUPFD && cmd != F_DUPFD_CLOEXEC &&
         cmd != F_GETFD && cmd != F_SETFD && cmd != F_GETFL)
@@ -345,11 +344,9 @@ static long do_fcntl(struct file *f, int fd, int cmd, uint64_t arg)
     case F_SETLKW:
         return fcntl_lock(f, fd, cmd, arg);
     case F_GETPIPE_SZ:
-    case F_SETPIPE_SZ: /* the size is fixed: a smaller size succeeds, a larger one fails */
-        size = pipe_size(f);
-        if (size < 0)
-            return -EBADF;
-        return cmd == F_SETPIPE_SZ && arg > (uint64_t)size ? -EPERM : size;
+        return pipe_size(f);
+    case F_SETPIPE_SZ:
+        return pipe_set_size(f, (uint32_t)arg);
     default:
         return -EINVAL;
     }

@@ -393,6 +393,101 @@ static void pipe_writes_are_atomic(void)
     EXPECT_EQ(read(fd[0], buf, 1), 0);
 }
 
+/* Fills the pipe with a pattern that continues `*at`.  Returns the number of bytes. */
+static int fill_pipe(int fd, unsigned *at, int most)
+{
+    unsigned char c;
+    int n = 0;
+
+    for (; n < most; n++, ++*at) {
+        c = (unsigned char)(*at % 251);
+        if (write(fd, &c, 1) != 1)
+            break;
+    }
+    return n;
+}
+
+static void drain_pipe(int fd, unsigned *at, int bytes)
+{
+    unsigned char c;
+
+    for (int i = 0; i < bytes; i++, ++*at) {
+        EXPECT_EQ(read(fd, &c, 1), 1);
+        EXPECT_EQ(c, *at % 251);
+    }
+}
+
+static void pipe_sizes(void)
+{
+    const int page = 4096, sizes[] = {1, 2, 16, 4, 32, 256, 8, 2, 1};
+    int p[2], fd = open("/dev/null", O_RDWR);
+    unsigned in = 0, out = 0;
+    struct pollfd poller;
+    char c = 0;
+
+    EXPECT_EQ(pipe2(p, O_NONBLOCK), 0);
+    EXPECT_EQ(fcntl(p[0], F_GETPIPE_SZ), 16 * page);
+    EXPECT_ERR(fcntl(fd, F_GETPIPE_SZ), EBADF);
+    EXPECT_ERR(fcntl(fd, F_SETPIPE_SZ, page), EBADF);
+    EXPECT_ERR(fcntl(p[0], F_SETPIPE_SZ, -1), EINVAL);
+    EXPECT_ERR(fcntl(p[0], F_SETPIPE_SZ, (1u << 31) + 1), EINVAL);
+    EXPECT_EQ(fcntl(p[0], F_SETPIPE_SZ, 0), page);
+    EXPECT_EQ(fcntl(p[1], F_SETPIPE_SZ, 2 * page + 1), 4 * page);
+    EXPECT_EQ(fcntl(p[0], F_GETPIPE_SZ), 4 * page);
+    /* the data stays, wherever the ring begins and ends; Linux needs a whole page for a part that is left of one */
+    for (unsigned i = 0; i < 4 * sizeof sizes / sizeof *sizes; i++) {
+        int size = sizes[i % (sizeof sizes / sizeof *sizes)] * page;
+        int old = fcntl(p[0], F_GETPIPE_SZ), keep = 1 + (int)(i * 333 % 4000);
+        int most = (old < size ? old : size) - (on_homeroom() ? (int)(i % 4) * 100 : page);
+
+        EXPECT_EQ(fill_pipe(p[1], &in, old), old);
+        drain_pipe(p[0], &out, old - keep);
+        drain_pipe(p[0], &out, keep > most ? keep - most : 0);
+        EXPECT_EQ(fill_pipe(p[1], &in, most - (int)(in - out)), keep < most ? most - keep : 0);
+        EXPECT_EQ(fcntl(p[0], F_SETPIPE_SZ, size), size);
+        EXPECT_EQ(fcntl(p[1], F_GETPIPE_SZ), size);
+        drain_pipe(p[0], &out, (int)(in - out));
+    }
+    EXPECT_EQ(fcntl(p[0], F_SETPIPE_SZ, 2 * page), 2 * page);
+    EXPECT_EQ(fill_pipe(p[1], &in, 3 * page), 2 * page);
+    EXPECT_ERR(fcntl(p[0], F_SETPIPE_SZ, page), EBUSY);
+    poller = (struct pollfd){.fd = p[1], .events = POLLOUT};
+    EXPECT_EQ(poll(&poller, 1, 0), 0);
+    EXPECT_EQ(fcntl(p[0], F_SETPIPE_SZ, 4 * page), 4 * page);
+    EXPECT_EQ(poll(&poller, 1, 0), 1);
+    EXPECT_EQ(fill_pipe(p[1], &in, 3 * page), 2 * page);
+    drain_pipe(p[0], &out, 4 * page);
+    EXPECT_EQ(fcntl(p[0], F_SETPIPE_SZ, page), page);
+    EXPECT_EQ(fcntl(p[1], F_SETFL, 0), 0);
+    /* a writer that waits for room gets it when the pipe grows */
+    EXPECT_EQ(fill_pipe(p[1], &in, page), page);
+    if (fork() == 0)
+        _exit(write(p[1], &c, 1) != 1);
+    usleep(20000);
+    EXPECT_EQ(fcntl(p[0], F_SETPIPE_SZ, 2 * page), 2 * page);
+    EXPECT(wait(&fd) > 0);
+    EXPECT_EQ(fd, 0);
+}
+
+/* The limit for ordinary users is in /proc; the superuser may exceed it. */
+static void pipe_size_limit(void)
+{
+    FILE *f = fopen("/proc/sys/fs/pipe-max-size", "r");
+    int p[2], most = 0;
+
+    EXPECT(f != NULL && fscanf(f, "%d", &most) == 1);
+    EXPECT_EQ(pipe(p), 0);
+    if (on_homeroom()) { /* on Linux, root of a container may not do this */
+        EXPECT_EQ(fcntl(p[0], F_SETPIPE_SZ, most + 1), 2 * most);
+        EXPECT_EQ(fcntl(p[0], F_SETPIPE_SZ, 4096), 4096);
+    }
+    if (geteuid() == 0)
+        EXPECT_EQ(setuid(65534), 0);
+    EXPECT_ERR(fcntl(p[0], F_SETPIPE_SZ, most + 1), EPERM);
+    EXPECT_EQ(fcntl(p[0], F_SETPIPE_SZ, most), most);
+    EXPECT_EQ(fcntl(p[0], F_SETPIPE_SZ, 4096), 4096);
+}
+
 static void named_pipes(void)
 {
     char buf[8];
@@ -777,6 +872,8 @@ static const struct check list[] = {
     {"pipe_numbers", pipe_numbers},
     {"pipe_opened_again", pipe_opened_again},
     {"pipe_writes_are_atomic", pipe_writes_are_atomic},
+    {"pipe_sizes", pipe_sizes},
+    {"pipe_size_limit", pipe_size_limit},
     {"named_pipes", named_pipes},
     {"polling", polling},
     {"modes_and_times", modes_and_times},
