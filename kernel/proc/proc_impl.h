@@ -207,8 +207,11 @@ void sig_retarget(struct proc *p, struct lwp *l);
 void sig_offer_blocked(struct lwp *l);
 /* sig_end_process - end p with `status` (as in wait4): interrupt every LWP except the caller [P] [S]. */
 void sig_end_process(struct proc *p, int status);
-/* sig_requeue - make `sig`, which l blocks, pending for l again [S]. */
-void sig_requeue(struct lwp *l, int sig, const struct siginfo *info);
+/*
+ * sig_requeue - make `sig`, which l has just taken, pending again in q, the queue of l or of its process [S].
+ * RLIMIT_SIGPENDING does not count.  If there is no memory, the siginfo is lost, or a real-time signal.
+ */
+void sig_requeue(struct lwp *l, struct sigqueue *q, int sig, const struct siginfo *info);
 /* sig_flush_ignored - discard `sig`, which is now ignored, from all queues where it is pending [P] [S]. */
 void sig_flush_ignored(struct proc *p, int sig);
 

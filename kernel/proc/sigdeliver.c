@@ -127,7 +127,7 @@ static int ask_tracer(struct lwp *l, struct regs *r, int sig, struct siginfo *in
     if (now != sig) {
         *act = l->proc->sig->act[now - 1];
         if (l->sigmask & SIGBIT(now) & ~(SIGBIT(SIGKILL) | SIGBIT(SIGSTOP))) {
-            sig_requeue(l, now, info);
+            sig_requeue(l, &l->pending, now, info);
             return 0;
         }
     }

@@ -214,18 +214,18 @@ static void make_signal_pending(struct sigqueue *q, struct proc *p, int sig)
 }
 
 /*
- * Make `sig` pending in q and charge `uc` for its sigentry [S].  0, -EAGAIN: a real-time signal exceeds the limit.
+ * Make `sig` pending in q and charge `uc` for its sigentry [S].  0, -EAGAIN: a real-time signal, and `uc` has `limit`
+ * entries, or there is no memory.
  */
 static int queue_signal(struct sigqueue *q, struct proc *p, struct ucount *uc, int sig,
-                        const struct siginfo *info)
+                        const struct siginfo *info, uint64_t limit)
 {
     struct sigentry *e = NULL;
 
     if (sig < SIGRTMIN && (q->set & SIGBIT(sig)))
         return 0;
     if (info != NULL) {
-        if (atomic_load_explicit(&uc->nsignals, memory_order_relaxed) <
-            p->rlim[RLIMIT_SIGPENDING].cur)
+        if (atomic_load_explicit(&uc->nsignals, memory_order_relaxed) < limit)
             e = kmem_cache_alloc(entry_cache);
         if (e == NULL && sig >= SIGRTMIN && info->code != SI_USER)
             return -EAGAIN;
@@ -242,9 +242,9 @@ static int queue_signal(struct sigqueue *q, struct proc *p, struct ucount *uc, i
     return 0;
 }
 
-void sig_requeue(struct lwp *l, int sig, const struct siginfo *info)
+void sig_requeue(struct lwp *l, struct sigqueue *q, int sig, const struct siginfo *info)
 {
-    queue_signal(&l->pending, l->proc, l->ucount, sig, info);
+    queue_signal(q, l->proc, l->ucount, sig, info, UINT64_MAX);
 }
 
 /* Discard the signals in `set` of the process and of all its LWPs [P] [S]. */
@@ -327,7 +327,7 @@ static int send_signal_locked(struct proc *p, struct lwp *l, int sig, const stru
         struct sigqueue *q = l != NULL ? &l->pending : &p->pending;
 
         if (own == NULL) {
-            err = queue_signal(q, p, to->ucount, sig, info);
+            err = queue_signal(q, p, to->ucount, sig, info, p->rlim[RLIMIT_SIGPENDING].cur);
         } else {
             own->queue = q;
             list_push_back(&q->infos, &own->link);
@@ -363,7 +363,7 @@ static bool try_send_to_self(struct lwp *l, struct sigqueue *q, int sig, const s
         return false;
     spin_lock(&p->sig->lock);
     if (p->sig->act[sig - 1].handler > SIG_IGN && lwp_may_take(l, sig) && !p->exiting) {
-        *err = queue_signal(q, p, l->ucount, sig, info);
+        *err = queue_signal(q, p, l->ucount, sig, info, p->rlim[RLIMIT_SIGPENDING].cur);
         atomic_fetch_or(&l->t.ast, AST_SIGNAL);
         done = true;
     }

@@ -86,6 +86,21 @@ static void fill_signalfd_siginfo(struct signalfd_siginfo *out, const struct sig
     }
 }
 
+/* Makes a signal that the caller has taken pending again for its process. */
+static void put_signal_back(int sig, const struct siginfo *info)
+{
+    struct lwp *l = curlwp();
+    struct proc *p = l->proc;
+
+    spin_lock(&proc_lock);
+    spin_lock(&p->sig->lock);
+    sig_requeue(l, &p->pending, sig, info);
+    sig_recalc_locked(l);
+    sig_retarget(p, l);
+    spin_unlock(&p->sig->lock);
+    spin_unlock(&proc_lock);
+}
+
 /* Reads as many whole records as fit; waits only for the first. */
 static long signalfd_read(struct file *f, struct uio *uio, loff_t off)
 {
@@ -106,8 +121,7 @@ static long signalfd_read(struct file *f, struct uio *uio, loff_t off)
             break;
         fill_signalfd_siginfo(&out, &info);
         if (uio_move(&out, sizeof out, uio) != 0) {
-            (void)sig_send_proc(curproc(), sig,
-                                &info); /* lost only if too many signals are pending */
+            put_signal_back(sig, &info);
             return done > 0 ? done : -EFAULT;
         }
         done += (long)sizeof out;

@@ -603,6 +603,30 @@ static void signalfd_siginfos(void)
     EXPECT_EQ(s.ssi_tid, (long)t);
 }
 
+/* A signal whose record cannot be stored is pending again, also above the limit of pending signals.  Linux loses it. */
+static void signalfd_loses_nothing(void)
+{
+    int rt = SIGRTMIN + 1, fd;
+    sigset_t set = block(SIGUSR1, rt);
+    struct signalfd_siginfo s;
+
+    if (!on_homeroom())
+        SKIP("Linux loses the signal");
+    fd = signalfd(-1, &set, SFD_NONBLOCK);
+    EXPECT_EQ(sigqueue(getpid(), rt, (union sigval){.sival_int = 7}), 0);
+    EXPECT_EQ(sigqueue(getpid(), SIGUSR1, (union sigval){.sival_int = 8}), 0);
+    EXPECT_EQ(setrlimit(RLIMIT_SIGPENDING, &(struct rlimit){0, 0}), 0);
+    EXPECT_ERR(sigqueue(getpid(), rt, (union sigval){.sival_int = 9}), EAGAIN);
+    for (int i = 0; i < 3; i++)
+        EXPECT_ERR(read(fd, BAD_ADDRESS, sizeof s), EFAULT);
+    s = next_signal(fd);
+    EXPECT(s.ssi_signo == SIGUSR1 && s.ssi_code == SI_QUEUE && s.ssi_int == 8);
+    EXPECT_ERR(read(fd, BAD_ADDRESS, sizeof s), EFAULT);
+    s = next_signal(fd);
+    EXPECT(s.ssi_signo == (unsigned)rt && s.ssi_code == SI_QUEUE && s.ssi_int == 7);
+    EXPECT_ERR(read(fd, &s, sizeof s), EAGAIN);
+}
+
 struct signal_reader {
     pthread_t thread;
     volatile pid_t tid;
@@ -1038,6 +1062,7 @@ static const struct check checks[] = {
     {"time_of_day", time_of_day},
     {"signalfd_errors", signalfd_errors},
     {"signalfd_siginfos", signalfd_siginfos},
+    {"signalfd_loses_nothing", signalfd_loses_nothing},
     {"signalfd_waits", signalfd_waits},
     {"timer_errors", timer_errors},
     {"timer_signals", timer_signals},
