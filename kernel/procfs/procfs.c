@@ -6,8 +6,8 @@
  *             as text.  It has one directory per process, named by the process id.  Directories and files are
  *             made when a program looks them up (vfs/pseudo.h).
  *             A vnode of procfs stores only the pid of its process, and each operation searches for this pid.
- *             If the process no longer exists, the result is -ESRCH.  If a new process has the same pid, the
- *             file shows the new process.
+ *             If the process no longer exists, the result is -ESRCH, or -ENOENT of a look-up in one of its
+ *             directories.  If a new process has the same pid, the file shows the new process.
  *             A thread has a reference to the process (proc_hold) while it makes a file's text.  It holds
  *             proc_lock only during the search and while it reads fields that proc_lock guards, never while
  *             it makes or copies text.
@@ -277,7 +277,9 @@ static const struct pseudo_node task_files[] = {
 static const struct pseudo_node task_dir = {
     .type = VDIR,
     .mode = 0555,
+    .tag = TAG_THREAD,
     .children = task_files,
+    .exists = procfs_exists,
     .owner = process_owner,
 };
 
@@ -392,8 +394,18 @@ static const struct pseudo_node pid_files[] = {
      .tag = TAG_ROOT,
      .link = read_process_link,
      .follow = follow_process_link},
-    {.name = "fd", .type = VDIR, .mode = 0500, .prefix = "", .next = descriptor_next},
-    {.name = "task", .type = VDIR, .mode = 0555, .prefix = "", .next = task_next},
+    {.name = "fd",
+     .type = VDIR,
+     .mode = 0500,
+     .exists = procfs_exists,
+     .prefix = "",
+     .next = descriptor_next},
+    {.name = "task",
+     .type = VDIR,
+     .mode = 0555,
+     .exists = procfs_exists,
+     .prefix = "",
+     .next = task_next},
     {.name = NULL},
 };
 
@@ -401,6 +413,7 @@ static const struct pseudo_node pid_dir = {
     .type = VDIR,
     .mode = 0555,
     .children = pid_files,
+    .exists = procfs_exists,
     .owner = process_owner,
 };
 

@@ -61,6 +61,9 @@ int procfs_self_link(const struct pseudo_node *n, struct pseudo_arg arg, char *b
 int procfs_open_mem(const struct pseudo_node *n, struct pseudo_arg arg, struct file *f);
 int procfs_store_comm(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t len);
 
+/* procfs_exists - pseudo_node.exists: whether the process is there; with TAG_THREAD, the thread.  Takes proc_lock. */
+bool procfs_exists(const struct pseudo_node *dir, struct pseudo_arg arg);
+
 /* Tags of nodes that share functions. */
 enum { TAG_WHOLE, TAG_THREAD };              /* stat, status, comm           */
 enum { TAG_CMDLINE, TAG_ENVIRON, TAG_AUXV }; /* procfs_show_strings  */

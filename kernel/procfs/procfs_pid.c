@@ -120,6 +120,18 @@ static struct lwp *pick_lwp(struct proc *p, uint64_t tid)
     return l != NULL && l->proc == p ? l : NULL;
 }
 
+bool procfs_exists(const struct pseudo_node *dir, struct pseudo_arg arg)
+{
+    struct proc *p;
+    bool yes;
+
+    spin_lock(&proc_lock);
+    p = proc_find((int)arg.a);
+    yes = p != NULL && (dir->tag != TAG_THREAD || pick_lwp(p, arg.b) != NULL);
+    spin_unlock(&proc_lock);
+    return yes;
+}
+
 static void view_usage(struct proc *p, struct lwp *only, struct view *v)
 {
     struct rusage_kernel ru;

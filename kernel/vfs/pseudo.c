@@ -114,6 +114,11 @@ static bool parse_key(const char *name, size_t len, const char *prefix, uint64_t
     return true;
 }
 
+static bool is_vanished(const struct pseudo_vnode *d)
+{
+    return d->node->exists != NULL && !d->node->exists(d->node, d->arg);
+}
+
 static int find_computed_entry(struct pseudo_vnode *d, const char *name, size_t len,
                                struct pseudo_entry *e)
 {
@@ -133,6 +138,8 @@ static int pseudo_lookup(struct vnode *dir, const char *name, size_t len, struct
     struct pseudo_entry e;
     int err;
 
+    if (is_vanished(d))
+        return -ENOENT;
     for (const struct pseudo_node *c = d->node->children; c != NULL && c->name != NULL; c++)
         if (strlen(c->name) == len && memcmp(c->name, name, len) == 0)
             return make_pseudo_vnode(dir->vfs, dir, c, d->arg, c->name, out);
@@ -154,6 +161,8 @@ static int pseudo_readdir(struct vnode *dir, uint64_t off, dirent_fn fn, void *a
     struct pseudo_entry e;
     uint64_t i = 2;
 
+    if (is_vanished(d))
+        return -ENOENT;
     if (off == 0 && fn(arg, ".", 1, dir->ino, VDIR, 1))
         return 0;
     if (off <= 1 && fn(arg, "..", 2, up->ino, VDIR, 2))

@@ -70,6 +70,8 @@ struct pseudo_node {
     uint32_t tag; /* distinguishes nodes that share functions */
 
     const struct pseudo_node *children; /* VDIR: table, or NULL */
+    /* VDIR: whether the subject still exists; else look-ups and reads give -ENOENT.  NULL: it never vanishes. */
+    bool (*exists)(const struct pseudo_node *dir, struct pseudo_arg arg);
     /*
      * VDIR with computed entries.  next() finds the entry with the lowest key >= `from`: 0, or -ENOENT after
      * the last.  find() looks an entry up by name.  If `find` is NULL, a name must be `prefix` and the key in

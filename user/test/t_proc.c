@@ -433,6 +433,43 @@ static void long_title(void)
     EXPECT_EQ(read(fd, text, sizeof text), end - begin);
 }
 
+/* Descriptors of a process's directories lead to nothing when the process has ended. */
+static void directories_of_the_dead(void)
+{
+    const char *names[] = {"", "/fd", "/task", "/task/%d"},
+               *files[] = {"status", "0", "%d", "stat"};
+    char text[64], name[64], buf[1024];
+    int dir[4], status, hold[2];
+    pid_t pid;
+
+    EXPECT_EQ(pipe(hold), 0);
+    pid = fork();
+    if (pid == 0) {
+        close(hold[1]);
+        _exit(read(hold[0], buf, 1) != 0);
+    }
+    close(hold[0]);
+    for (int i = 0; i < 4; i++) {
+        snprintf(text, sizeof text, "/proc/%d%s", pid, names[i]);
+        snprintf(name, sizeof name, text, pid);
+        dir[i] = open(name, O_RDONLY | O_DIRECTORY);
+        snprintf(name, sizeof name, files[i], pid);
+        EXPECT_EQ(faccessat(dir[i], name, F_OK, AT_EACCESS) == 0 || i == 1, 1);
+        EXPECT(syscall(SYS_getdents64, dir[i], buf, sizeof buf) > 0);
+        EXPECT_EQ(lseek(dir[i], 0, SEEK_SET), 0);
+    }
+    close(hold[1]);
+    EXPECT_EQ(waitpid(pid, &status, 0), pid);
+    EXPECT_EQ(status, 0);
+    for (int i = 0; i < 4; i++) {
+        snprintf(name, sizeof name, files[i], pid);
+        errno = 0;
+        EXPECT_EQ(openat(dir[i], name, O_RDONLY), -1);
+        EXPECT_EQ(errno == ENOENT || errno == ESRCH, 1);
+        EXPECT_ERR(syscall(SYS_getdents64, dir[i], buf, sizeof buf), ENOENT);
+    }
+}
+
 static void credentials_change(void)
 {
     uid_t r, e, s;
@@ -594,6 +631,7 @@ static const struct check list[] = {
     {"usage_is_counted", usage_is_counted},
     {"names", names},
     {"long_title", long_title},
+    {"directories_of_the_dead", directories_of_the_dead},
     {"credentials_change", credentials_change},
     {"file_modes", file_modes},
     {"signal_permission", signal_permission},
