@@ -148,6 +148,7 @@ static void lwp_copy(struct lwp *l, struct lwp *me, const struct clone_args *ca,
     l->t.as = l->proc->as;
     l->ioprio = me->ioprio;
     l->sigmask = me->sigmask;
+    l->keep_caps = me->keep_caps;
     l->cred = me->cred;
     atomic_fetch_add_explicit(&l->cred->refs, 1, memory_order_relaxed);
     if ((flags & (CLONE_VM | CLONE_VFORK)) !=

@@ -374,6 +374,7 @@ static void commit_exec(struct exec *x, struct proc *p, struct lwp *l, struct re
     spin_unlock(&proc_lock);
     cred_release(old_cred);
     p->dumpable = x->readable && l->cred->euid == l->cred->uid && l->cred->egid == l->cred->gid;
+    l->keep_caps = false;
     l->lwpid = p->next_lwpid = 1;
     p->exit_signal = SIGCHLD;
     p->has_execed = true;

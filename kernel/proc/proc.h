@@ -209,9 +209,11 @@ struct lwp {
         uint64_t arg[5];
     } restart;
     struct lwp *vfork_parent; /* [p] parent that waits for this LWP's exec or exit, or NULL */
-    bool vfork_wait;          /* [p] this LWP waits for its vfork child */
-    struct cputime told;      /* [p] */
-    unsigned starved;         /* [o] out-of-memory faults in succession (oom.c) */
+    bool
+        keep_caps; /* [o] PR_SET_KEEPCAPS; without effect, because there are no capabilities to keep */
+    bool vfork_wait;     /* [p] this LWP waits for its vfork child */
+    struct cputime told; /* [p] */
+    unsigned starved;    /* [o] out-of-memory faults in succession (oom.c) */
     /* record of the tracer (ptrace.h); set once, under [p]; NULL: the LWP was never traced */
     struct ptrace *pt;
     uint16_t ioprio;                  /* [p] set by ioprio_set(2), 0: never set; kept by exec */

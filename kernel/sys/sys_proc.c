@@ -368,6 +368,8 @@ long sys_prctl(struct regs *r)
         PR_GET_PDEATHSIG = 2,
         PR_GET_DUMPABLE = 3,
         PR_SET_DUMPABLE = 4,
+        PR_GET_KEEPCAPS = 7,
+        PR_SET_KEEPCAPS = 8,
         PR_SET_NAME = 15,
         PR_GET_NAME = 16,
         PR_SET_NO_NEW_PRIVS = 38,
@@ -405,6 +407,13 @@ long sys_prctl(struct regs *r)
         if (r->arg[1] > 1)
             return -EINVAL;
         p->dumpable = r->arg[1] != 0;
+        return 0;
+    case PR_GET_KEEPCAPS:
+        return curlwp()->keep_caps;
+    case PR_SET_KEEPCAPS:
+        if (r->arg[1] > 1)
+            return -EINVAL;
+        curlwp()->keep_caps = r->arg[1] != 0;
         return 0;
     case PR_SET_NO_NEW_PRIVS:
         if (r->arg[1] != 1 || r->arg[2] != 0 || r->arg[3] != 0 || r->arg[4] != 0)

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -487,6 +488,54 @@ static void credentials_change(void)
     EXPECT_EQ(setuid(1000), 0);
 }
 
+/* The status of a new program that is this one, with the argument `what`. */
+static int status_of_self(const char *what)
+{
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        execl("/proc/self/exe", "t_proc", what, (char *)NULL);
+        _exit(126);
+    }
+    EXPECT_EQ(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+static void *keeps_capabilities(void *arg)
+{
+    (void)arg;
+    return prctl(PR_GET_KEEPCAPS) == 1 && prctl(PR_SET_KEEPCAPS, 0) == 0 ? NULL : "not kept";
+}
+
+/* The flag belongs to a thread, and is inherited, but not by a new program. */
+static void keep_capabilities(void)
+{
+    pthread_t t;
+    void *result;
+    int status;
+
+    EXPECT_EQ(prctl(PR_GET_KEEPCAPS), 0);
+    EXPECT_ERR(prctl(PR_SET_KEEPCAPS, 2), EINVAL);
+    EXPECT_ERR(prctl(PR_SET_KEEPCAPS, -1), EINVAL);
+    EXPECT_EQ(prctl(PR_SET_KEEPCAPS, 1), 0);
+    EXPECT_EQ(pthread_create(&t, NULL, keeps_capabilities, NULL), 0);
+    EXPECT_EQ(pthread_join(t, &result), 0);
+    EXPECT(result == NULL);
+    EXPECT_EQ(prctl(PR_GET_KEEPCAPS), 1);
+    if (fork() == 0)
+        _exit(prctl(PR_GET_KEEPCAPS));
+    EXPECT(wait(&status) > 0);
+    EXPECT_EQ(WEXITSTATUS(status), 1);
+    EXPECT_EQ(WEXITSTATUS(status_of_self("--keepcaps")), 60);
+    if (geteuid() != 0)
+        return;
+    become_user(1000); /* keeps nothing in effect */
+    EXPECT_EQ(prctl(PR_GET_KEEPCAPS), 1);
+    EXPECT_ERR(setuid(0), EPERM);
+    EXPECT_ERR(chroot("/"), EPERM);
+}
+
 static void file_modes(void)
 {
     char name[] = "/tmp/t_proc.XXXXXX", dir[] = "/tmp/t_proc.XXXXXX";
@@ -633,6 +682,7 @@ static const struct check list[] = {
     {"long_title", long_title},
     {"directories_of_the_dead", directories_of_the_dead},
     {"credentials_change", credentials_change},
+    {"keep_capabilities", keep_capabilities},
     {"file_modes", file_modes},
     {"signal_permission", signal_permission},
     {"setuid_program", setuid_program},
@@ -644,5 +694,7 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "--euid") == 0) /* see setuid_program */
         return geteuid() == 0 && getuid() == 1000 ? 50 : 51;
+    if (argc == 2 && strcmp(argv[1], "--keepcaps") == 0) /* see keep_capabilities */
+        return 60 + prctl(PR_GET_KEEPCAPS);
     return check_main(list, sizeof list / sizeof list[0], argc, argv);
 }
