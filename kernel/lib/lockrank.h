@@ -77,7 +77,7 @@ enum lockrank {
     RANK_FD = 18,         /* one descriptor table */
     RANK_VNODE = 22,      /* one vnode's fields, one directory's hash */
     RANK_TTY = 26,
-    RANK_EVENT = 28,     /* one timerfd */
+    RANK_EVENT = 28,     /* one timerfd; threads that sleep until a time of day */
     RANK_FUTEX = 30,     /* one hash bucket */
     RANK_NET = 32,       /* lwIP and all sockets */
     RANK_VM_FAMILY = 34, /* the anonymous objects of one fork family */

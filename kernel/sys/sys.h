@@ -20,6 +20,7 @@ void syscall_init(void);
 void path_init(void);
 void shm_init(void);
 void sem_init(void);
+void time_init(void);
 
 #define X(number, name) long sys_##name(struct regs *r);
 SYSCALLS(X)

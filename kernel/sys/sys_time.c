@@ -7,8 +7,12 @@
  *             other names.  A CPU-time clock belongs to the caller, or to the process or LWP whose id is part
  *             of the clock's number.  A signal can interrupt a relative sleep.  If no handler runs, the sleep
  *             continues until the deadline that was computed when it began; otherwise it ends with -EINTR.
+ *             A sleep until a time of day uses a condition variable with that deadline.  When the time is set, all
+ *             these threads are woken, and compute their deadlines again.
+ * LOCKING     day_lock guards day_cv, so that no thread begins to sleep between a new time and the wake-up.
  * SEE ALSO    kernel/proc/itimer.c, kernel/disp/timer.h, kernel/proc/vdso/vdso_user.c
  */
+#include "disp/sync.h"
 #include "disp/timer.h"
 #include "lib/errno.h"
 #include "proc/proc.h"
@@ -27,6 +31,14 @@ enum {
     CLOCK_BOOTTIME = 7,
     TIMER_ABSTIME = 1,
 };
+
+static struct spinlock day_lock = SPINLOCK_INIT(RANK_EVENT);
+static struct cv day_cv; /* threads that sleep until a time of day */
+
+void time_init(void)
+{
+    cv_init(&day_cv);
+}
 
 /*
  * CPU time of a process or LWP.  A clock number below 0 is ~id << 3, plus 4 for an LWP of the caller's
@@ -118,6 +130,9 @@ static long set_time_of_day(int64_t ns)
     if ((uint64_t)ns < clock_mono_ns())
         return -EINVAL; /* the time of boot would be before 1970 */
     clock_set_real((uint64_t)ns);
+    spin_lock(&day_lock);
+    cv_broadcast(&day_cv);
+    spin_unlock(&day_lock);
     clock_was_set();
     return 0;
 }
@@ -207,6 +222,18 @@ long sys_nanosleep(struct regs *r)
     return err != 0 ? err : sleep_for(ns, r->arg[1]);
 }
 
+/* Sleeps until the time of day is `ns` since 1970.  0, or -EINTR: a signal came first. */
+static int sleep_until_day(uint64_t ns)
+{
+    int err = 0;
+
+    spin_lock(&day_lock);
+    while (err != -EINTR && clock_real_ns() < ns)
+        err = cv_wait_sig_spin(&day_cv, &day_lock, real_to_mono(ns), "sleep");
+    spin_unlock(&day_lock);
+    return err == -EINTR ? err : 0;
+}
+
 /* clock_nanosleep(clock, flags, time, left) */
 long sys_clock_nanosleep(struct regs *r)
 {
@@ -221,7 +248,7 @@ long sys_clock_nanosleep(struct regs *r)
         return err;
     if (!(r->arg[1] & TIMER_ABSTIME))
         return sleep_for(ns, r->arg[3]);
-    err = sleep_until(clock == CLOCK_REALTIME ? real_to_mono((uint64_t)ns) : (uint64_t)ns);
+    err = clock == CLOCK_REALTIME ? sleep_until_day((uint64_t)ns) : sleep_until((uint64_t)ns);
     return err == 0 ? 0 : -ERESTARTNOHAND;
 }
 

@@ -135,5 +135,6 @@ void syscall_init(void)
     path_init();
     shm_init();
     sem_init();
+    time_init();
     kstat_register(&enosys_kstat);
 }

@@ -267,6 +267,54 @@ static void cpu_limit_ends_a_process(void)
     EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU);
 }
 
+static void set_clock(long seconds)
+{
+    struct timespec t;
+
+    EXPECT_EQ(clock_gettime(CLOCK_REALTIME, &t), 0);
+    t.tv_sec += seconds;
+    EXPECT_EQ(clock_settime(CLOCK_REALTIME, &t), 0);
+}
+
+/* A sleep until a time of day ends then, also if the clock is set meanwhile; other sleeps are not affected. */
+static void sleeps_until_the_clock_is_set(void)
+{
+    enum { DAY, DAY_FAR, RELATIVE, MONO, KINDS };
+    struct timespec t[KINDS] = {{0, 0}};
+    pid_t child[KINDS];
+    int status;
+
+    if (!on_homeroom() || geteuid() != 0)
+        SKIP("sets the time of day");
+    EXPECT_EQ(clock_gettime(CLOCK_REALTIME, &t[DAY]), 0);
+    EXPECT_EQ(clock_gettime(CLOCK_MONOTONIC, &t[MONO]), 0);
+    t[DAY_FAR] = t[DAY];
+    t[DAY].tv_sec += 1000;
+    t[DAY_FAR].tv_sec += 5000;
+    t[RELATIVE].tv_sec = 1000;
+    t[MONO].tv_sec += 1000;
+    for (int i = 0; i < KINDS; i++) {
+        child[i] = fork();
+        if (child[i] == 0)
+            _exit(clock_nanosleep(i == MONO ? CLOCK_MONOTONIC : CLOCK_REALTIME,
+                                  i == RELATIVE ? 0 : TIMER_ABSTIME, &t[i], NULL));
+    }
+    usleep(50000);
+    set_clock(500);
+    usleep(20000);
+    EXPECT_EQ(waitpid(-1, &status, WNOHANG), 0);
+    set_clock(-100);
+    set_clock(1000);
+    EXPECT_EQ(waitpid(-1, &status, 0), child[DAY]);
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(waitpid(-1, &status, WNOHANG), 0);
+    EXPECT_EQ(kill(child[DAY_FAR], SIGTERM), 0);
+    EXPECT_EQ(waitpid(-1, &status, 0), child[DAY_FAR]);
+    EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+    set_clock(-1400);
+    EXPECT_EQ(waitpid(-1, &status, WNOHANG), 0);
+}
+
 static void getcpu_agrees(void)
 {
     cpu_set_t all, one;
@@ -406,6 +454,7 @@ static const struct check list[] = {
     {"usage_never_goes_back", usage_never_goes_back},
     {"cpu_time_is_limited", cpu_time_is_limited},
     {"cpu_limit_ends_a_process", cpu_limit_ends_a_process},
+    {"sleeps_until_the_clock_is_set", sleeps_until_the_clock_is_set},
     {"getcpu_agrees", getcpu_agrees},
     {"alarms", alarms},
     {"alarms_from_threads_too", alarms_from_threads_too},
