@@ -664,6 +664,8 @@ static int one_thread(void)
 
     pthread_create(&t, NULL, thread_exits, NULL);
     pthread_join(t, NULL);
+    raise(
+        SIGSTOP); /* once the process ends, its status is also that of a thread which was not waited for */
     return 8;
 }
 
@@ -692,6 +694,8 @@ static void thread_events(void)
     go(CONT, (pid_t)tid, 0);
     EXPECT_EQ(ended((pid_t)tid), 0);
     EXPECT_ERR(waitpid((pid_t)tid, &status, __WALL), ECHILD);
+    EXPECT_EQ(stopped(pid), SIGSTOP);
+    go(CONT, pid, 0);
     EXPECT_EQ(exit_of(pid), 8);
 }
 
