@@ -411,30 +411,52 @@ static void limits(void)
     EXPECT_EQ(status_of(a), 0);
 }
 
+/* Counts operations of a test and its children. */
+static _Atomic long *count_operations(void)
+{
+    void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    EXPECT(p != MAP_FAILED);
+    return p;
+}
+
+/*
+ * Waits until `n` operations were counted, and then a little.  It sleeps, because a thread that yields gets a busy CPU
+ * only after all others.
+ */
+static void let_operate(_Atomic long *count, long n)
+{
+    while (*count < n)
+        usleep(50);
+    usleep((useconds_t)n * 10);
+}
+
 /* Processes take and give with SEM_UNDO, and are killed at any moment: the value comes back. */
 static void killing(void)
 {
     enum { PROCS = 6, ROUNDS = 40, TOKENS = 3 };
     int id = new_set(1), status;
+    _Atomic long *count = count_operations();
 
     set(id, 0, TOKENS);
     for (int r = 0; r < ROUNDS; r++) {
         pid_t pid[PROCS];
 
+        *count = 0;
         for (int i = 0; i < PROCS; i++) {
             pid[i] = fork();
             if (pid[i] == 0)
-                for (;;) {
+                for (;; ++*count) {
                     operate(id, 0, -1, SEM_UNDO);
                     operate(id, 0, 1, SEM_UNDO);
                 }
         }
         for (int i = 0; i < PROCS; i++) {
-            for (int k = 0; k < r % 7; k++)
-                sched_yield();
+            let_operate(count, r % 7);
             kill(pid[i], SIGKILL);
-            EXPECT_EQ(waitpid(pid[i], &status, 0), pid[i]);
         }
+        for (int i = 0; i < PROCS; i++)
+            EXPECT_EQ(waitpid(pid[i], &status, 0), pid[i]);
         EXPECT_EQ(value(id, 0), TOKENS);
         EXPECT_EQ(semctl(id, 0, GETNCNT), 0);
     }
@@ -445,22 +467,23 @@ static void killing(void)
 static void removing_while_used(void)
 {
     enum { PROCS = 4, ROUNDS = 30 };
+    _Atomic long *count = count_operations();
 
     for (int r = 0; r < ROUNDS; r++) {
         int id = semget(IPC_PRIVATE, 1, 0600);
         pid_t pid[PROCS];
 
         EXPECT(id >= 0);
+        *count = 0;
         for (int i = 0; i < PROCS; i++) {
             pid[i] = fork();
             if (pid[i] == 0) {
                 while (operate(id, 0, i % 2 ? 1 : -1, SEM_UNDO) == 0 || errno == ERANGE)
-                    ;
+                    ++*count;
                 _exit(errno == EIDRM || errno == EINVAL ? 0 : errno);
             }
         }
-        for (int k = 0; k < r; k++)
-            sched_yield();
+        let_operate(count, r);
         end(id);
         for (int i = 0; i < PROCS; i++)
             EXPECT_EQ(status_of(pid[i]), 0);
