@@ -192,13 +192,30 @@ static inline struct udp_pcb *udp_pcb_of(struct socket *s)
     return s->pcb;
 }
 
+/*
+ * The socket that gets a datagram for which lwIP has chosen `pcb`.  Of sockets that share a port and an address, that
+ * is on Linux the one that was bound last, which is the first in udp_pcbs; lwIP chooses the last in this list.
+ */
+static struct socket *receiver_of_datagram(const struct udp_pcb *pcb)
+{
+    const struct udp_pcb *o = udp_pcbs;
+
+    if (!ip_get_option(pcb, SOF_REUSEADDR) || (pcb->flags & UDP_FLAGS_CONNECTED) != 0)
+        return pcb->recv_arg;
+    while (o != pcb &&
+           (o->local_port != pcb->local_port || o->local_ip.addr != pcb->local_ip.addr ||
+            o->netif_idx != pcb->netif_idx || (o->flags & UDP_FLAGS_CONNECTED) != 0))
+        o = o->next;
+    return o->recv_arg;
+}
+
 static void on_udp_datagram(void *arg, struct udp_pcb *pcb, struct pbuf *p, const ip_addr_t *ip,
                             u16_t port)
 {
     struct sock_addr from;
 
     inet_put(&from, ip->addr, port);
-    dgram_add(arg, p, &from);
+    dgram_add(receiver_of_datagram(pcb), p, &from);
 }
 
 static int udp_bind_socket(struct socket *s, const struct sock_addr *a)

@@ -211,6 +211,104 @@ static void reuse_port(void)
     EXPECT_EQ(bind(two, (struct sockaddr *)&a, sizeof a), 0);
 }
 
+static int datagrams(int reuse)
+{
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+    EXPECT(fd >= 0);
+    EXPECT_EQ(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse), 0);
+    return fd;
+}
+
+/* The socket that gets a datagram for `to`; the two others get none. */
+static int receiver_of(int from, struct sockaddr_in *to, const int fd[3])
+{
+    int got = -1;
+    char c;
+
+    EXPECT_EQ(sendto(from, "x", 1, 0, (struct sockaddr *)to, sizeof *to), 1);
+    for (int i = 0; i < 3; i++)
+        if (recv(fd[i], &c, 1, MSG_DONTWAIT) == 1)
+            got = got < 0 ? i : 3;
+    return got;
+}
+
+/* Datagrams for a shared port go to the socket that was bound last, unless another one is connected to the sender. */
+static void reuse_address(void)
+{
+    int fd[3] = {datagrams(1), datagrams(1), datagrams(1)}, other = datagrams(0),
+        from = datagrams(0);
+    struct sockaddr_in a = loopback(0), sender = loopback(0);
+    socklen_t len = sizeof a;
+
+    EXPECT_EQ(bind(from, (struct sockaddr *)&sender, sizeof sender), 0);
+    EXPECT_EQ(getsockname(from, (struct sockaddr *)&sender, &len), 0);
+    EXPECT_EQ(bind(fd[0], (struct sockaddr *)&a, sizeof a), 0);
+    EXPECT_EQ(getsockname(fd[0], (struct sockaddr *)&a, &len), 0);
+    EXPECT_EQ(receiver_of(from, &a, fd), 0);
+    EXPECT_ERR(bind(other, (struct sockaddr *)&a, sizeof a), EADDRINUSE);
+    a.sin_addr.s_addr = htonl(INADDR_ANY);
+    EXPECT_ERR(bind(other, (struct sockaddr *)&a, sizeof a), EADDRINUSE);
+    a = loopback(ntohs(a.sin_port));
+    for (int i = 1; i < 3; i++) {
+        EXPECT_EQ(bind(fd[i], (struct sockaddr *)&a, sizeof a), 0);
+        for (int k = 0; k < 3; k++)
+            EXPECT_EQ(receiver_of(from, &a, fd), i);
+    }
+    EXPECT_EQ(connect(fd[0], (struct sockaddr *)&sender, sizeof sender), 0);
+    EXPECT_EQ(receiver_of(from, &a, fd), 0);
+    EXPECT_EQ(receiver_of(other, &a, fd), 2);
+    close(fd[0]);
+    close(fd[2]);
+    fd[0] = fd[2] = fd[1];
+    EXPECT_EQ(receiver_of(from, &a, fd), 0);
+    EXPECT_ERR(bind(datagrams(0), (struct sockaddr *)&a, sizeof a), EADDRINUSE);
+}
+
+/* close() with the option SO_LINGER and time 0 sends a reset; what has arrived before can still be read. */
+static void linger_resets(void)
+{
+    struct linger at_once = {1, 0};
+    struct sockaddr_in a, b;
+    int l = listener(&a), fd[2], err = 0;
+    socklen_t len = sizeof b, size = sizeof err;
+    struct pollfd p = {.events = POLLIN | POLLOUT | POLLRDHUP};
+    char c[8];
+
+    for (int i = 0; i < 4;
+         i++) { /* at the end that connects, or at that which accepts; with data, or without */
+        fd[0] = tcp();
+        EXPECT_EQ(connect(fd[0], (struct sockaddr *)&a, sizeof a), 0);
+        fd[1] = accept(l, NULL, NULL);
+        EXPECT(fd[1] >= 0);
+        EXPECT_EQ(getsockname(fd[0], (struct sockaddr *)&b, &len), 0);
+        EXPECT_EQ(setsockopt(fd[i % 2], SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
+        if (i >= 2) {
+            EXPECT_EQ(write(fd[i % 2], "abc", 3), 3);
+            EXPECT_EQ(recv(fd[1 - i % 2], c, 3, MSG_PEEK | MSG_WAITALL), 3);
+        }
+        EXPECT_EQ(close(fd[i % 2]), 0);
+        p.fd = fd[1 - i % 2];
+        do
+            EXPECT_EQ(poll(&p, 1, 10000), 1);
+        while ((p.revents & POLLERR) == 0);
+        EXPECT_EQ(p.revents, POLLIN | POLLOUT | POLLRDHUP | POLLERR | POLLHUP);
+        if (i >= 2)
+            EXPECT_EQ(read(p.fd, c, sizeof c), 3);
+        if (i % 2 == 0)
+            EXPECT_ERR(read(p.fd, c, 1), ECONNRESET);
+        else
+            EXPECT_EQ(getsockopt(p.fd, SOL_SOCKET, SO_ERROR, &err, &size) == 0 ? err : -1,
+                      ECONNRESET);
+        EXPECT_EQ(read(p.fd, c, 1), 0);
+        EXPECT_ERR(send(p.fd, c, 1, MSG_NOSIGNAL), EPIPE);
+        close(p.fd);
+        fd[0] = tcp(); /* there is no TIME_WAIT */
+        EXPECT_EQ(bind(fd[0], (struct sockaddr *)&b, sizeof b), 0);
+        close(fd[0]);
+    }
+}
+
 static void options_not_here(void)
 {
     static const struct {
@@ -645,6 +743,8 @@ static const struct check list[] = {
     {"ports_of_listeners", ports_of_listeners},
     {"writers_wait", writers_wait},
     {"reuse_port", reuse_port},
+    {"reuse_address", reuse_address},
+    {"linger_resets", linger_resets},
     {"options_not_here", options_not_here},
     {"halves", halves},
     {"sigpipe", sigpipe},
