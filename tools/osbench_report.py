@@ -37,14 +37,14 @@ class Linux:
     """A line of Linux's figures: instructions per operation."""
 
     one: float  # one CPU, mitigations off
-    two: float  # two CPUs, mitigations off
+    two: float | None  # two CPUs, mitigations off; None: not measured
     unit: str
 
 
 def linux_figures(text: str) -> dict[str, Linux]:
     """Test -> figures, in the file's order."""
     rows = (line.split() for line in text.splitlines() if not line.startswith(("#", "test ")))
-    return {w[0]: Linux(float(w[1]), float(w[5]), w[7]) for w in rows if len(w) >= 8}
+    return {w[0]: Linux(float(w[1]), None if w[5] == "-" else float(w[5]), w[7]) for w in rows if len(w) >= 8}
 
 
 def osbench_figures(text: str) -> dict[str, float]:
@@ -87,9 +87,9 @@ def table(linux: dict[str, Linux], one: dict[str, float], two: dict[str, float])
     ]
     for name, them in linux.items():
         ours = one[name]
+        both = "-" if them.two is None else f"{them.two:.0f}"
         lines.append(
-            f"| `{name}` | {them.unit} | {ours:.0f} | {them.one:.0f} | {ours / them.one:.2f} "
-            f"| {two[name]:.0f} | {them.two:.0f} |"
+            f"| `{name}` | {them.unit} | {ours:.0f} | {them.one:.0f} | {ours / them.one:.2f} | {two[name]:.0f} | {both} |"
         )
     return "\n".join(lines)
 

@@ -23,7 +23,9 @@
 #include <time.h>
 #include <poll.h>
 #include <pthread.h>
+#include <netinet/in.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -361,6 +363,44 @@ static void pipe_pp(long n, int c0, int c1)
     close(a[1]);
     close(b[0]);
     close(b[1]);
+    unpin();
+}
+
+/* A request of one byte over TCP and a reply of one byte, through the loopback interface. */
+static void b_tcp_rr(long n)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof a;
+    int l = socket(AF_INET, SOCK_STREAM, 0), f = socket(AF_INET, SOCK_STREAM, 0);
+    char c = 1;
+
+    CK(bind(l, (struct sockaddr *)&a, sizeof a));
+    CK(listen(l, 1));
+    CK(getsockname(l, (struct sockaddr *)&a, &len));
+    pin(0);
+    pid_t p = fork();
+
+    CK(p);
+    if (!p) {
+        int s = accept(l, 0, 0);
+
+        close(f);
+        while (read(s, &c, 1) == 1)
+            if (write(s, &c, 1) != 1)
+                _exit(1);
+        _exit(0);
+    }
+    CK(connect(f, (struct sockaddr *)&a, sizeof a));
+    if (write(f, &c, 1) != 1 || read(f, &c, 1) != 1)
+        die("tcp_rr");
+    START;
+    for (long i = 0; i < n; i++)
+        if (write(f, &c, 1) != 1 || read(f, &c, 1) != 1)
+            die("tcp_rr");
+    STOP;
+    close(f);
+    close(l);
+    waitpid(p, 0, 0);
     unpin();
 }
 
@@ -1120,6 +1160,8 @@ static struct test {
              {"malloc1", b_malloc1, 20000, "malloc+free"},
              {"malloc4", b_malloc4, 20000, "malloc+free"},
              {"sleep1ms", b_sleep1ms, 20, "nanosleep"},
+             /* the last, because a small kernel has no network */
+             {"tcp_rr", b_tcp_rr, 1000, "request+reply"},
              {0}};
 
 static int cmp(const void *a, const void *b)
