@@ -381,12 +381,13 @@ static int make_file_note(struct dump *d)
 /*
  * How many bytes of a mapping are in the file.  Linux's default: memory that is not of a file,
  * private mappings that the process has changed, and the first page of a file, by which a debugger identifies it.
+ * Nothing after MADV_DONTDUMP; the code of the vDSO is always there.
  */
 static uint64_t bytes_to_dump(const struct seg_info *s)
 {
     bool shared = (s->flags & MAP_SHARED) != 0;
 
-    if (s->prot == 0)
+    if (s->prot == 0 || (s->nodump && s->what != SEG_VDSO))
         return 0;
     if (s->vn == NULL || (!shared && ((s->prot & PROT_WRITE) != 0 || s->anon_pages != 0)))
         return s->end - s->start;

@@ -10,7 +10,7 @@
  *               POPULATE_READ, _WRITE        fault all pages in
  *               HUGEPAGE, MERGEABLE          -EINVAL, because the kernel does not have these features
  *               NOHUGEPAGE, UNMERGEABLE      accepted, because they always hold
- *               DONTDUMP, DODUMP             accepted, because there are no core files
+ *               DONTDUMP, DODUMP             kept in the segment for coredump.c
  *               ACCESS_* (Solaris)           set the placement policy
  *             The policy of shared memory is kept in the object, that of private memory in the segment.  The
  *             segment is split at the ends of the range, and is joined again with equal neighbours.  Pages that
@@ -49,6 +49,7 @@ enum {
 
 enum action {
     NOTHING,
+    DUMP,
     READS,
     WILLNEED,
     COLD,
@@ -66,9 +67,10 @@ static enum action action_of_advice(int advice)
     switch (advice) {
     case MADV_UNMERGEABLE:
     case MADV_NOHUGEPAGE:
+        return NOTHING;
     case MADV_DONTDUMP:
     case MADV_DODUMP:
-        return NOTHING;
+        return DUMP;
     case MADV_NORMAL:
     case MADV_RANDOM:
     case MADV_SEQUENTIAL:
@@ -185,6 +187,24 @@ static int advise_read_pattern(struct seg *s, uint64_t start, uint64_t end, int 
 }
 
 /*
+ * Stores whether [start, end), inside `s`, is in core files.  -EAGAIN: the segment cannot be split; -EINVAL: the range
+ * would cut a 2 MiB page.
+ */
+static int advise_dump(struct seg *s, uint64_t start, uint64_t end, bool nodump)
+{
+    if (s->nodump == nodump)
+        return 0;
+    if (seg_huge(s) && (start | end) % HUGE_SIZE != 0)
+        return -EINVAL;
+    if (seg_isolate(s->as, start, end) != 0)
+        return -EAGAIN;
+    s = seg_find(s->as, start);
+    s->nodump = nodump;
+    seg_join(s);
+    return 0;
+}
+
+/*
  * Starts to read those pages first .. last of `o` that are on swap, without waiting for them.  `o` is the
  * segment's object or its space's own object.  Stops early if memory would become short, or if the process is
  * ending.
@@ -226,6 +246,8 @@ static int advise_segment(struct seg *s, uint64_t start, uint64_t end, int advic
     enum action what = action_of_advice(advice);
 
     switch (what) {
+    case DUMP:
+        return advise_dump(s, start, end, advice == MADV_DONTDUMP);
     case READS:
         return advise_read_pattern(s, start, end, advice);
     case WILLNEED:

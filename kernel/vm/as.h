@@ -50,6 +50,7 @@ struct seg {
     uint8_t what;      /* [r] SEG_HEAP, ... */
     uint8_t locked;    /* [r] enum seg_lock */
     uint8_t advice;    /* [r] enum read_advice set by madvise; 0: none */
+    bool nodump;       /* [r] not in core files: MADV_DONTDUMP */
     uint32_t flags;    /* [c] MAP_SHARED or MAP_PRIVATE, MAP_ANONYMOUS, ... */
     /* [r] LGRP_MEM_POLICY_* set by madvise, or a policy with nodes set by mbind; 0: by kind and size */
     uint32_t policy;

@@ -129,7 +129,8 @@ int as_next_seg(struct as *as, uint64_t addr, struct seg_info *out)
                                  .off = s->vn != NULL ? s->obj_first << PAGE_SHIFT : 0,
                                  .vn = s->vn,
                                  .policy = (int)pl.policy,
-                                 .what = s->what};
+                                 .what = s->what,
+                                 .nodump = s->nodump};
         if (s->vn != NULL)
             vnode_hold(s->vn);
         count_mapped_pages(s, &out->rss_pages, &out->anon_pages);

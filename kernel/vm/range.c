@@ -201,10 +201,11 @@ static bool heap_grow(struct as *as, uint64_t old, uint64_t end)
 {
     uint64_t pages = (end - old) >> PAGE_SHIFT;
     struct seg *s = old > 0 ? seg_find(as, old - 1) : NULL;
-    bool extends = s != NULL && s->what == SEG_HEAP && s->n.end == old &&
-                   s->prot == (PROT_READ | PROT_WRITE) &&
-                   /* mlock() or mbind() of the old part does not hold for the new part */
-                   s->locked == as->lock_future && !is_range_policy(s->policy);
+    bool extends =
+        s != NULL && s->what == SEG_HEAP && s->n.end == old &&
+        s->prot == (PROT_READ | PROT_WRITE) &&
+        /* mlock(), mbind() or MADV_DONTDUMP of the old part does not hold for the new part */
+        s->locked == as->lock_future && !is_range_policy(s->policy) && !s->nodump;
 
     if (end > USER_TOP || as->virt_pages + pages > as->limits.as_bytes >> PAGE_SHIFT ||
         (as->lock_future && !as_may_lock(as, pages)) ||

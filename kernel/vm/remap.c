@@ -95,6 +95,7 @@ static int move_mapping(struct remap *m)
     to->max_prot = from->max_prot;
     to->policy = from->policy;
     to->advice = from->advice;
+    to->nodump = from->nodump;
     to->what = SEG_OTHER;
     to->locked = from->locked;
     to->flags = from->flags;

@@ -247,6 +247,7 @@ struct seg *seg_split(struct seg *s, uint64_t addr)
     upper->max_prot = s->max_prot;
     upper->policy = s->policy;
     upper->advice = s->advice;
+    upper->nodump = s->nodump;
     upper->what = s->what;
     upper->locked = s->locked;
     upper->flags = s->flags;
@@ -284,8 +285,9 @@ static bool can_join_segments(const struct seg *low, const struct seg *high)
 {
     return low->n.end == high->n.start && low->prot == high->prot &&
            low->max_prot == high->max_prot && range_policy_equal(low->policy, high->policy) &&
-           low->advice == high->advice && low->flags == high->flags && low->what == high->what &&
-           low->locked == high->locked && low->vn == high->vn && low->obj == high->obj &&
+           low->advice == high->advice && low->nodump == high->nodump &&
+           low->flags == high->flags && low->what == high->what && low->locked == high->locked &&
+           low->vn == high->vn && low->obj == high->obj &&
            (low->obj == NULL || seg_index(low, low->n.end) == high->obj_first);
 }
 

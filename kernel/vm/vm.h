@@ -204,6 +204,7 @@ struct seg_info {
     uint64_t rss_pages, anon_pages; /* mapped pages; mapped pages that are private or anonymous */
     int policy;                     /* LGRP_MEM_POLICY_* in force at the start of the segment */
     enum { SEG_OTHER, SEG_HEAP, SEG_STACK, SEG_VDSO } what;
+    bool nodump; /* not in core files */
 };
 /* as_next_seg - the first segment that ends above `addr`.  0 or -ENOENT.  Takes as->lock for reading. */
 int as_next_seg(struct as *as, uint64_t addr, struct seg_info *out);

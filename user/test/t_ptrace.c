@@ -972,6 +972,23 @@ static int crash_alone(void)
     return 0;
 }
 
+enum { SECRET = 0x5ec4e7 };
+static int *secret; /* four pages; MADV_DONTDUMP for two, and MADV_DODUMP again for one of them */
+
+static int crash_with_secret(void)
+{
+    secret = mmap(NULL, 4 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT(secret != MAP_FAILED);
+    for (int i = 0; i < 4; i++)
+        secret[i * 1024] = SECRET + i;
+    EXPECT_EQ(madvise(secret + 1024, 2 * 4096, MADV_DONTDUMP), 0);
+    EXPECT_EQ(madvise(secret + 2048, 4096, MADV_DODUMP), 0);
+    if (fork() == 0) /* fork keeps it */
+        return crash_alone();
+    wait(NULL);
+    return 0;
+}
+
 /* Ends a child with fn and a limit of `kib` for core files; returns its status. */
 static int crashed(int (*fn)(void), unsigned long kib, uid_t uid)
 {
@@ -1005,6 +1022,19 @@ static void set_pattern(const char *text)
     EXPECT(fd >= 0);
     EXPECT_EQ(write(fd, text, strlen(text)), (ssize_t)strlen(text));
     close(fd);
+}
+
+/* Whether the file has this word at the beginning of a page of memory. */
+static bool core_has(const char *name, int word)
+{
+    int fd = open(name, O_RDONLY), got;
+    bool found = false;
+
+    EXPECT(fd >= 0);
+    for (off_t at = 0; pread(fd, &got, sizeof got, at) == sizeof got; at += 4096)
+        found |= got == word;
+    close(fd);
+    return found;
 }
 
 /* Reads the file: its notes, by type, and the word at `addr` in *word.  Returns the number of NT_PRSTATUS notes. */
@@ -1067,6 +1097,9 @@ static void core_file(void)
     EXPECT_EQ(read_core("core", P(&core_mark), &word, &types), 2);
     EXPECT_EQ(word, 0xc0de);
     EXPECT_EQ(types & 0x4e, 0x4e); /* PRSTATUS FPREGSET PRPSINFO AUXV */
+    crashed(crash_with_secret, 1 << 20, USER);
+    for (int i = 0; i < 4; i++)
+        EXPECT_EQ(core_has("core", SECRET + i), i != 1);
     set_pattern("x.%e.%s.%u%%%z");
     status = crashed(crash_alone, 1 << 20, USER);
     EXPECT(WCOREDUMP(status));
