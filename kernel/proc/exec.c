@@ -255,7 +255,7 @@ static int end_other_lwps(struct lwp *l)
         list_remove(&l->hash_link);
         l->t.tid = (uint32_t)p->pid;
         lwp_hash_add(l);
-        if (l->pt != NULL)
+        if (unlikely(l->pt != NULL || p->leader_pt != NULL))
             ptrace_new_tid(l);
     }
     lwps_take_dead(p, &dead);

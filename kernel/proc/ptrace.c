@@ -18,6 +18,7 @@
 #include "disp/context.h"
 #include "lib/errno.h"
 #include "lib/string.h"
+#include "stat/panic.h"
 
 enum { CALL_ENTRY = 1, CALL_EXIT = 2, SYSGOOD_BIT = 0x80, TRAP_TRACE = 2 };
 
@@ -285,6 +286,7 @@ static void link_tracee(struct lwp *l, struct proc *tracer, bool by_superuser, b
 /* Remove pt from the list of its tracer, which loses its reference [P]. */
 static void unlink_record(struct ptrace *pt)
 {
+    ASSERT(pt->lwp != NULL || pt->proc == NULL || pt->proc->leader_pt == pt, "ptrace.h T4");
     list_remove(&pt->link);
     pt->tracer = NULL;
     if (pt->lwp == NULL && pt->proc != NULL && pt->proc->leader_pt == pt)
@@ -315,6 +317,7 @@ static void forget_dead_tracee(struct ptrace *pt)
 {
     struct proc *p = pt->proc;
 
+    ASSERT(p == NULL || p->withheld, "ptrace.h T4");
     if (pt->payer != NULL) {
         ucount_uncharge(pt->payer);
         pt->payer = NULL;
@@ -457,9 +460,12 @@ void ptrace_new_tid(struct lwp *l)
 {
     struct ptrace *leader = l->proc->leader_pt;
 
-    if (leader != NULL)
-        unlink_record(leader); /* Linux reports no end of the old leader */
-    l->pt->tid = l->proc->pid;
+    if (leader != NULL) {
+        cv_broadcast(&leader->tracer->child_cv); /* perhaps it waits only for this tracee */
+        unlink_record(leader);
+    }
+    if (l->pt != NULL)
+        l->pt->tid = l->proc->pid;
 }
 
 /* ---- the end of tracee and tracer ---------------------------------------------------------------------- */
@@ -482,6 +488,7 @@ void ptrace_lwp_ended(struct lwp *l, int status, bool last)
     if (pt != NULL) {
         pt->lwp = NULL;
         if (pt->tracer != NULL && pt->tid == p->pid) {
+            ASSERT(p->leader_pt == NULL, "ptrace.h T4");
             p->leader_pt = pt;
         } else if (pt->tracer != NULL) {
             pt->proc = NULL;

@@ -13,6 +13,8 @@
  *             T2  the tracer changes the copy of the state only while pt->state is PT_STOPPED
  *             T3  if the zombie of a process is `withheld`, a tracer that is not its parent has a record in
  *                 state PT_DEAD for the process, and has not waited for it
+ *             T4  pt->proc of a record without LWP is not NULL exactly if the record is proc->leader_pt, or has the
+ *                 `withheld` zombie of T3: so no record leads to a process that has been freed
  * LOCKING     [p] proc_lock  [s] the tracee's p->sig->lock  [ps] both to change, one to read  [o] the tracee itself
  * SEE ALSO    ptrace.c, sys/sys_ptrace.c; docs/processes.md, user/test/t_ptrace.c; ptrace(2)
  */
@@ -124,7 +126,10 @@ void ptrace_want_trap(struct lwp *l, bool seized);
 void ptrace_wake(struct lwp *l);
 /* ptrace_blocks_setid - whether exec must ignore set-id bits, because the tracer of l is an ordinary user [P]. */
 bool ptrace_blocks_setid(const struct lwp *l);
-/* ptrace_new_tid - l, which has l->pt, has called exec and got the pid as its tid [P]. */
+/*
+ * ptrace_new_tid - l has called exec and got the pid as its tid, and l or the LWP that had this tid is traced.  The
+ * record of that LWP ends.  Its tracer gets no event, as on Linux, but a wait for it returns [P].
+ */
 void ptrace_new_tid(struct lwp *l);
 /* ptrace_lwp_ended - l has ended with `status`.  `last`: so has its process, which becomes a zombie now [P]. */
 void ptrace_lwp_ended(struct lwp *l, int status, bool last);

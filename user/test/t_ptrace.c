@@ -722,6 +722,102 @@ static void exec_by_thread(void)
     EXPECT_EQ(exit_of(pid), 6);
 }
 
+static int start[2], ready[2]; /* pipes */
+
+static void *thread_execs_later(void *arg)
+{
+    char c;
+
+    if (read(start[0], &c, 1) == 1)
+        execl(program, "t_ptrace", "ready", (char *)NULL);
+    _exit(96);
+    return arg;
+}
+
+/* Another thread execs; the first thread ends before (and the other one starts it), or is ended by that. */
+static int leader_ends(bool itself)
+{
+    pthread_t t;
+
+    dup2(ready[1], 101);
+    pthread_create(&t, NULL, thread_execs_later, NULL);
+    if (itself)
+        syscall(SYS_exit, 0);
+    return sleeps();
+}
+
+static int leader_ends_itself(void)
+{
+    char c;
+
+    return read(start[0], &c, 1) == 1 ? leader_ends(true) : 96;
+}
+
+static int leader_is_ended(void)
+{
+    return leader_ends(false);
+}
+
+static void signal_pipe(int end)
+{
+    EXPECT_EQ(write(end, "x", 1), 1);
+}
+
+static void await_pipe(int end)
+{
+    char c;
+
+    EXPECT_EQ(read(end, &c, 1), 1);
+}
+
+/*
+ * The first thread is traced, and a thread that is not traced execs.  Then the process is not traced any more, without
+ * an event, and can be traced anew.  The tracer is the parent, or another process that waits for the tracee meanwhile.
+ */
+static void exec_by_untraced_thread(void)
+{
+    char value[64];
+
+    EXPECT(readlink("/proc/self/exe", program, sizeof program - 1) > 0);
+    for (int kind = 0; kind < 4; kind++) {
+        pid_t pid, tracer = 0;
+        int status;
+
+        EXPECT(pipe(start) == 0 && pipe(ready) == 0);
+        pid = child(kind & 1 ? leader_ends_itself : leader_is_ended);
+        if (kind & 2) {
+            tracer = fork();
+            if (tracer == 0) {
+                EXPECT_EQ(pt(SEIZE, pid, 0, OPT_EXITKILL), 0);
+                signal_pipe(ready[1]);
+                EXPECT_ERR(waitpid(-1, &status, __WALL), ECHILD); /* Linux: a wait for pid hangs */
+                signal_pipe(ready[1]);
+                _exit(0); /* and kills nothing */
+            }
+            await_pipe(ready[0]);
+            while (state_of(tracer) != 'S')
+                sched_yield();
+        } else {
+            EXPECT_EQ(pt(SEIZE, pid, 0, OPT_EXITKILL), 0);
+        }
+        for (int i = 0; i <= (kind & 1); i++)
+            signal_pipe(start[1]);
+        await_pipe(ready[0]); /* from the new program */
+        if (tracer != 0) {
+            await_pipe(ready[0]);
+            EXPECT_EQ(exit_of(tracer), 0);
+        }
+        field(pid, "TracerPid:", value, sizeof value);
+        EXPECT_EQ(atoi(value), 0);
+        EXPECT_EQ(pt(SEIZE, pid, 0, 0), 0);
+        EXPECT_EQ(pt(INTERRUPT, pid, 0, 0), 0);
+        EXPECT_EQ(stopped(pid), SIGTRAP | EV_STOP << 8);
+        kill_tracee(pid);
+        EXPECT_ERR(waitpid(-1, &status, __WALL | WNOHANG), ECHILD);
+        close(start[0]), close(start[1]), close(ready[0]), close(ready[1]);
+    }
+}
+
 /* Exits with the status of `pid`, of which the test is the parent and a grandchild the tracer. */
 static void tracer_ends(void)
 {
@@ -1242,6 +1338,7 @@ static const struct check list[] = {
     {"vfork_events", vfork_events},
     {"thread_events", thread_events},
     {"exec_by_thread", exec_by_thread},
+    {"exec_by_untraced_thread", exec_by_untraced_thread},
     {"tracer_ends", tracer_ends},
     {"zombie_of_two", zombie_of_two},
     {"kill_stopped", kill_stopped},
@@ -1254,7 +1351,10 @@ static const struct check list[] = {
     {"kill_races", kill_races},
 };
 
-/* What the tests execute: exit with a number; with whether the program does not run as root; with errno of TRACEME. */
+/*
+ * What the tests execute: exit with a number; with whether the program does not run as root; with errno of TRACEME.
+ * "ready" says so, and sleeps.
+ */
 int main(int argc, char **argv)
 {
     char c;
@@ -1263,6 +1363,8 @@ int main(int argc, char **argv)
         return atoi(argv[2]);
     if (argc == 2 && strcmp(argv[1], "euid") == 0)
         return geteuid() != 0;
+    if (argc == 2 && strcmp(argv[1], "ready") == 0)
+        return write(101, "x", 1) == 1 ? sleeps() : 1;
     if (argc == 2 && strcmp(argv[1], "traceme") == 0)
         return pt(TRACEME, 0, 0, 0) == 0 ? 0 : errno;
     if (argc == 2 && strcmp(argv[1], "mem") == 0)
