@@ -351,6 +351,17 @@ static const struct cred *tracer_cred(const struct proc *tracer)
     return list_first(&tracer->lwps, struct lwp, proc_link)->cred;
 }
 
+/*
+ * Whether the parent with credentials cr may become the tracer of the caller, which requests it.  It must not get
+ * privileges in this way.  Linux asks no more: neither other ids nor whether the program is dumpable [P].
+ */
+static bool may_become_tracer(const struct cred *cr)
+{
+    const struct cred *to = curcred();
+
+    return cred_superuser(cr) || (to->uid != 0 && to->euid != 0 && to->suid != 0);
+}
+
 int ptrace_traceme(void)
 {
     struct lwp *l = curlwp();
@@ -362,7 +373,7 @@ int ptrace_traceme(void)
         return -ENOMEM;
     spin_lock(&proc_lock);
     parent = l->proc->parent;
-    if (parent != NULL && !lwp_is_traced(l) && may_trace_lwp(tracer_cred(parent), l)) {
+    if (parent != NULL && !lwp_is_traced(l) && may_become_tracer(tracer_cred(parent))) {
         if (l->pt == NULL) {
             __atomic_store_n(&l->pt, fresh, __ATOMIC_RELEASE);
             fresh = NULL;

@@ -144,8 +144,8 @@ int ptrace_take_news(struct proc *me, int pid, unsigned options, struct wait_res
 
 /* ---- for the tracer ---- */
 /*
- * ptrace_traceme - the parent of the caller becomes its tracer.  0, -ENOMEM; -EPERM: the caller is traced, or the
- * parent has no permission.
+ * ptrace_traceme - the parent of the caller becomes its tracer.  0, -ENOMEM; -EPERM: the caller is traced, or has the
+ * superuser as one of its uids and the parent is an ordinary user.
  * ptrace_attach - the calling process becomes the tracer of LWP tid.  `seize`: PTRACE_SEIZE; else a SIGSTOP is sent.
  * 0, -ENOMEM -ESRCH; -EPERM: no permission, the LWP is traced, ends, or belongs to process 1 or to the caller.
  */

@@ -979,6 +979,39 @@ static void other_users(void)
     ended(root_child);
 }
 
+/* A process that is not dumpable can ask to be traced, but an ordinary tracer does not get at its memory. */
+static void not_dumpable(void)
+{
+    pid_t pid, tracer = fork();
+    unsigned long word;
+
+    if (tracer == 0) {
+        if (geteuid() == 0)
+            become(USER);
+        pid = fork();
+        if (pid == 0) {
+            prctl(PR_SET_DUMPABLE, 0);
+            if (pt(TRACEME, 0, 0, 0) != 0)
+                _exit(93);
+            raise(SIGSTOP);
+            prctl(PR_SET_DUMPABLE, 1);
+            raise(SIGSTOP);
+            _exit(9);
+        }
+        EXPECT_EQ(stopped(pid), SIGSTOP);
+        EXPECT_EQ(regs_of(pid).cs, 0x33);
+        EXPECT_ERR(pt(PEEK, pid, P(&shared_zero), P(&word)), EIO);
+        EXPECT_ERR(pt(POKE, pid, P(&shared_zero), 1), EIO);
+        go(CONT, pid, 0);
+        EXPECT_EQ(stopped(pid), SIGSTOP);
+        EXPECT_EQ(pt(PEEK, pid, P(&shared_zero), P(&word)), 0);
+        EXPECT_EQ(word, 0);
+        go(CONT, pid, 0);
+        _exit(exit_of(pid));
+    }
+    EXPECT_EQ(exit_of(tracer), 9);
+}
+
 /* Makes a set-user-id copy of this program that another user can execute. */
 static void copy_setid(const char *name)
 {
@@ -997,6 +1030,7 @@ static void copy_setid(const char *name)
 
 static void setid_program(void)
 {
+    enum { USER_TRACES, ROOT_TRACES, ROOT_DROPS_RIGHTS };
     char dir[] = "/tmp/t_ptrace.XXXXXX", name[64];
     pid_t pid, tracer;
 
@@ -1005,14 +1039,14 @@ static void setid_program(void)
     EXPECT_EQ(chmod(dir, 0755), 0);
     snprintf(name, sizeof name, "%s/prog", dir);
     copy_setid(name);
-    for (int as_root = 0; as_root < 2; as_root++) {
+    for (int kind = 0; kind < 3; kind++) {
         tracer = fork();
         if (tracer == 0) {
-            if (!as_root)
+            if (kind == USER_TRACES)
                 become(USER);
             pid = fork();
             if (pid == 0) {
-                if (as_root)
+                if (kind != USER_TRACES)
                     become(USER);
                 raise(SIGSTOP);
                 execl(name, "prog", "euid", NULL);
@@ -1020,6 +1054,8 @@ static void setid_program(void)
             }
             EXPECT_EQ(waitpid(pid, NULL, WUNTRACED), pid);
             EXPECT_EQ(pt(SEIZE, pid, 0, 0), 0);
+            if (kind == ROOT_DROPS_RIGHTS)
+                become(USER);
             EXPECT_EQ(pt(INTERRUPT, pid, 0, 0), 0);
             EXPECT_EQ(stopped(pid), SIGSTOP | EV_STOP << 8);
             EXPECT_EQ(pt(SETOPTIONS, pid, 0, OPT_EXEC), 0);
@@ -1030,7 +1066,9 @@ static void setid_program(void)
             go(CONT, pid, 0);
             _exit(exit_of(pid));
         }
-        EXPECT_EQ(exit_of(tracer), as_root ? 0 : 1); /* 0: the program ran as root */
+        /* 0: the program ran as root.  Linux goes by the tracer's rights when it began */
+        EXPECT_EQ(exit_of(tracer),
+                  kind == USER_TRACES || (kind == ROOT_DROPS_RIGHTS && on_homeroom()));
     }
     tracer = fork(); /* a set-user-id program must not make its caller its tracer */
     if (tracer == 0) {
@@ -1219,7 +1257,7 @@ static int crash_undumpable(void)
 static void no_core_file(void)
 {
     struct stat st;
-    int status;
+    int status, fd;
 
     NEED_ROOT();
     if (!on_homeroom())
@@ -1231,6 +1269,22 @@ static void no_core_file(void)
     EXPECT_EQ(mkdir("core", 0755), 0); /* cannot be replaced */
     status = crashed(crash_alone, 1 << 20, 0);
     EXPECT(WTERMSIG(status) == SIGSEGV && !WCOREDUMP(status));
+    /* nor can another user's file or link, in a directory such as /tmp: it is not written through it */
+    EXPECT_EQ(rmdir("core"), 0);
+    EXPECT_EQ(chmod(".", 01777), 0);
+    for (int i = 0; i < 2; i++) {
+        fd = open(i ? "target" : "core", O_WRONLY | O_CREAT, 0666);
+        EXPECT(fd >= 0);
+        EXPECT_EQ(fchmod(fd, 0666), 0);
+        if (i)
+            EXPECT_EQ(symlink("target", "core"), 0);
+        status = crashed(crash_alone, 1 << 20, USER);
+        EXPECT(WTERMSIG(status) == SIGSEGV && !WCOREDUMP(status));
+        EXPECT_EQ(fstat(fd, &st), 0);
+        EXPECT_EQ(st.st_size, 0);
+        close(fd);
+        EXPECT_EQ(unlink("core"), 0);
+    }
 }
 
 /* ---- races ---- */
@@ -1345,6 +1399,7 @@ static const struct check list[] = {
     {"wait_by_waitid", wait_by_waitid},
     {"memory_file", memory_file},
     {"other_users", other_users},
+    {"not_dumpable", not_dumpable},
     {"setid_program", setid_program},
     {"core_file", core_file},
     {"no_core_file", no_core_file},
