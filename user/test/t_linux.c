@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <sys/xattr.h>
 #include <time.h>
 
@@ -125,6 +126,7 @@ static void memfds(void)
 static void memfd_limit(void)
 {
     static char block[1 << 20];
+    struct sysinfo si;
     int status;
     pid_t pid;
 
@@ -140,7 +142,8 @@ static void memfd_limit(void)
             memset(block, 1, sizeof block);
             while (write(fd, block, sizeof block) == sizeof block)
                 n++;
-            EXPECT(n > 8); /* an eighth of memory */
+            EXPECT_EQ(sysinfo(&si), 0);
+            EXPECT(n > 8 && (unsigned long)n << 20 <= si.totalram / 8);
             EXPECT_ERR(write(fd, block, sizeof block), ENOSPC);
             _exit(0);
         }

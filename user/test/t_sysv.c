@@ -283,6 +283,17 @@ static void undo(void)
         _exit(0);
     }
     EXPECT_EQ(status_of(a), ERANGE);
+    /* operations of which a later one is impossible leave nothing to undo */
+    set(id, 0, 4);
+    set(id, 1, LARGEST);
+    a = fork();
+    if (a == 0) {
+        struct sembuf op[2] = {{0, -1, SEM_UNDO}, {1, 1, 0}};
+
+        _exit(semop(id, op, 2) == 0 ? 0 : errno);
+    }
+    EXPECT_EQ(status_of(a), ERANGE);
+    EXPECT_EQ(value(id, 0), 4);
     /* exec keeps it until the end of the new program */
     set(id, 0, 4);
     a = fork();

@@ -397,7 +397,7 @@ static ssize_t send_ids(int s, struct ucred u)
 static void ids(void)
 {
     static const int types[] = {SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET};
-    struct ucred u, mine = {getpid(), getuid(), getgid()}, wrong = {1, getuid(), getgid()};
+    struct ucred u, mine = {getpid(), getuid(), getgid()};
     struct ucred none = {0, getuid(), getgid()};
     socklen_t len = sizeof u;
     int fd[2], on = 1, status;
@@ -418,7 +418,14 @@ static void ids(void)
         if (fork() == 0) {
             if (geteuid() == 0)
                 EXPECT(setgid(USER) == 0 && setuid(USER) == 0);
-            EXPECT_ERR(send_ids(fd[0], wrong), EPERM);
+            for (int field = 0; field < 3; field++) { /* one wrong id is enough */
+                u = (struct ucred){getpid(), getuid(), getgid()};
+                if (field == 0)
+                    u.pid = 1;
+                else
+                    *(field == 1 ? &u.uid : &u.gid) += 1;
+                EXPECT_ERR(send_ids(fd[0], u), EPERM);
+            }
             _exit(write(fd[0], "y", 1) == 1 ? 0 : 1);
         }
         wait(&status);
