@@ -1473,3 +1473,50 @@ TEST(heap)
     as_release(as);
     CHECK_EQ(free_frames() + vm_cached_tables(), frames);
 }
+
+/* MADV_DONTDUMP: kept by fork and mremap, not by the part by which the heap grows; undone by MADV_DODUMP. */
+TEST(left_out_of_core_files)
+{
+    enum { DONTDUMP = 16, DODUMP = 17 };
+    uint64_t addr = 0, to, huge = 0;
+    struct seg_info part;
+    struct as *as, *child;
+
+    boot();
+    as = as_create();
+    CHECK_EQ(as_map(as, &addr, 6 * PAGE_SIZE, 3, MAP_PRIVATE | MAP_ANONYMOUS, NULL, 0, NULL, 0), 0);
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(as_advise(as, addr + PAGE_SIZE, 2 * PAGE_SIZE, DONTDUMP), 0);
+        CHECK_EQ(as->segs.count, 3);
+    }
+    child = as_fork(as);
+    CHECK_EQ(as_next_seg(child, addr + PAGE_SIZE, &part), 0);
+    CHECK_EQ(part.start, addr + PAGE_SIZE);
+    CHECK_EQ(part.end, addr + 3 * PAGE_SIZE);
+    CHECK_EQ(part.nodump, true);
+    CHECK_EQ(as_advise(child, addr, 6 * PAGE_SIZE, DODUMP), 0);
+    CHECK_EQ(child->segs.count, 1);
+    to = addr + 64 * PAGE_SIZE;
+    CHECK_EQ(as_remap(as, addr + PAGE_SIZE, 2 * PAGE_SIZE, 2 * PAGE_SIZE, 3, &to), 0);
+    CHECK_EQ(as_next_seg(as, to, &part), 0);
+    CHECK_EQ(part.start, to);
+    CHECK_EQ(part.nodump, true);
+
+    as_brk_init(as, 0x500000);
+    CHECK_EQ(as_brk(as, 0x510000), 0x510000);
+    CHECK_EQ(as_advise(as, 0x500000, 0x10000, DONTDUMP), 0);
+    CHECK_EQ(as_brk(as, 0x520000), 0x520000);
+    CHECK_EQ(as_next_seg(as, 0x510000, &part), 0);
+    CHECK_EQ(part.start, 0x510000);
+    CHECK_EQ(part.nodump, false);
+
+    CHECK_EQ(as_map(as, &huge, 2 * HUGE_SIZE, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, NULL, 0,
+                    NULL, 0),
+             0);
+    CHECK_EQ(as_advise(as, huge, PAGE_SIZE, DONTDUMP), -EINVAL);
+    CHECK_EQ(as_advise(as, huge + HUGE_SIZE, HUGE_SIZE, DONTDUMP), 0);
+    CHECK_EQ(as_next_seg(as, huge, &part), 0);
+    CHECK_EQ(part.nodump, false);
+    as_release(child);
+    as_release(as);
+}
