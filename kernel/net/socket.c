@@ -186,9 +186,7 @@ static long sock_read(struct file *f, struct uio *uio, loff_t off)
 {
     struct sock_msg m = {.uio = uio};
 
-    return uio->resid == 0 && ((struct socket *)f->data)->type == SOCK_STREAM
-               ? 0
-               : socket_receive(f, &m);
+    return uio->resid == 0 ? 0 : socket_receive(f, &m); /* recv(2) of no bytes takes a message */
 }
 
 static long sock_write(struct file *f, struct uio *uio, loff_t off)

@@ -116,7 +116,7 @@ long stream_receive(struct socket *s, struct sock_msg *m, bool nonblock)
         if (n < 0)
             return total > 0 ? (long)total : n;
         total += (size_t)n;
-        if (m->uio->resid == 0 || (total > 0 && !all))
+        if (total > 0 && (m->uio->resid == 0 || !all))
             return (long)total;
         net_enter();
         while (end == 0 && s->rx_bytes == 0) {
@@ -127,7 +127,7 @@ long stream_receive(struct socket *s, struct sock_msg *m, bool nonblock)
         net_exit();
         if (end < 0 && total == 0)
             return end;
-        if (end != 0)
+        if (end != 0 || m->uio->resid == 0) /* a read of no bytes waits for data, as on Linux */
             return (long)total;
     }
 }

@@ -52,11 +52,11 @@ static int check_tcp_writable(struct socket *s)
 {
     if (s->err != 0)
         return socket_error(s);
-    if (s->tx_shut || s->state == SS_CLOSED || s->state == SS_NEW)
+    if (s->tx_shut)
         return -EPIPE;
     if (s->state == SS_CONNECTING)
         return -EAGAIN;
-    return s->state == SS_CONNECTED ? 0 : -ENOTCONN;
+    return s->state == SS_CONNECTED ? 0 : -EPIPE;
 }
 
 /*

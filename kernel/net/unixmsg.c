@@ -199,14 +199,18 @@ long unix_readable(struct socket *s)
 
 /* ---- writing ---- */
 
-/* 0: a write to the stream can continue; or the -errno with which it ends.  The caller holds net_lock. */
-static int check_unix_writable(struct socket *s)
+/* 0: the stream is connected, and its peer reads; -ENOTCONN; -EPIPE.  The caller holds net_lock. */
+static int check_unix_connected(const struct socket *s)
 {
-    if (s->err != 0)
-        return socket_error(s);
     if (s->state == SS_NEW || s->state == SS_LISTENING)
         return -ENOTCONN;
     return s->tx_shut || s->peer == NULL || s->peer->rx_shut ? -EPIPE : 0;
+}
+
+/* 0: a write to the stream can continue; or the -errno with which it ends.  The caller holds net_lock. */
+static int check_unix_writable(struct socket *s)
+{
+    return s->err != 0 ? socket_error(s) : check_unix_connected(s);
 }
 
 /* Queues u at the peer, waiting for room; frees u on error.  0 or -errno. */
@@ -240,6 +244,11 @@ static long send_unix_stream(struct socket *s, struct sock_msg *m, bool nonblock
     err = socket_write_enter(s, nonblock);
     if (err != 0)
         return err;
+    if (total == 0) { /* sends nothing, not even files, but needs a peer, as on Linux */
+        net_enter();
+        err = check_unix_connected(s);
+        net_exit();
+    }
     while (done < total && err == 0) {
         size_t n = min_of(total - done, (size_t)UNIX_PIECE);
         struct unix_msg *u;
@@ -379,7 +388,8 @@ static bool same_ids(const struct sock_ids *a, const struct sock_ids *b)
 struct stream_read {
     size_t total;
     bool peek;
-    bool stop; /* the next byte belongs to another call */
+    bool found; /* there was a message; a call that wants no bytes ends with it */
+    bool stop;  /* the next byte belongs to another call */
 };
 
 /*
@@ -438,20 +448,21 @@ static int read_unix_stream(struct socket *s, struct sock_msg *m, struct stream_
     int err = 0;
 
     mutex_enter(&s->rlock);
-    while (err == 0 && !rd->stop && m->uio->resid > 0) {
+    do {
         size_t before = m->uio->resid, n;
 
         u = next_stream_msg(s, m, rd, u);
         if (u == NULL)
             break;
+        rd->found = true;
         n = min_of((size_t)u->n - u->skip, before);
         err = uio_move(u->bytes + u->skip, n, m->uio);
         n = before - m->uio->resid;
-        if (n > 0) /* otherwise nothing is lost */
+        if (n > 0 || err == 0) /* otherwise nothing is lost */
             pass_stream_msg(s, u, m, rd, n);
         if (!rd->peek)
             u = NULL;
-    }
+    } while (err == 0 && !rd->stop && m->uio->resid > 0);
     mutex_exit(&s->rlock);
     return err;
 }
@@ -468,7 +479,7 @@ static long receive_unix_stream(struct socket *s, struct sock_msg *m, bool nonbl
     m->has_ids = s->passcred;
     for (;;) {
         err = read_unix_stream(s, m, &rd);
-        if (err == 0 && (m->uio->resid == 0 || rd.stop || (rd.total > 0 && !all)))
+        if (err == 0 && rd.found && (m->uio->resid == 0 || rd.stop || !all))
             return (long)rd.total;
         if (err == 0)
             err = await_unix_msg(s, deadline);

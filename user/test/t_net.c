@@ -62,6 +62,31 @@ static void connection(int fd[2])
     close(l);
 }
 
+/* Calls that want no bytes: they wait for data, except read(), and fail without a connection. */
+static void no_bytes(void)
+{
+    int fd[2], s = socket(AF_INET, SOCK_STREAM, 0);
+    char c = 'x';
+
+    EXPECT_EQ(read(s, &c, 0), 0);
+    EXPECT_ERR(recv(s, &c, 0, 0), ENOTCONN);
+    EXPECT_ERR(send(s, &c, 0, MSG_NOSIGNAL), EPIPE);
+    EXPECT_EQ(listen(s, 1), 0);
+    EXPECT_EQ(read(s, &c, 0), 0);
+    EXPECT_ERR(recv(s, &c, 0, 0), ENOTCONN);
+    EXPECT_ERR(send(s, &c, 1, MSG_NOSIGNAL), EPIPE);
+    s = socket(AF_INET, SOCK_DGRAM, 0);
+    EXPECT_EQ(read(s, &c, 0), 0);
+    EXPECT_ERR(recv(s, &c, 0, MSG_DONTWAIT), EAGAIN);
+    connection(fd);
+    EXPECT_ERR(recv(fd[0], &c, 0, MSG_DONTWAIT), EAGAIN);
+    EXPECT_EQ(send(fd[1], &c, 1, 0), 1);
+    EXPECT_EQ(recv(fd[0], &c, 0, 0), 0);
+    EXPECT_EQ(recv(fd[0], &c, 1, 0), 1);
+    EXPECT_EQ(shutdown(fd[1], SHUT_WR), 0);
+    EXPECT_EQ(recv(fd[0], &c, 0, 0), 0);
+}
+
 static void making(void)
 {
     int fd;
@@ -736,6 +761,7 @@ static void unix_streams(void)
 
 static const struct check list[] = {
     {"making", making},
+    {"no_bytes", no_bytes},
     {"errors", errors},
     {"ports", ports},
     {"options", options},

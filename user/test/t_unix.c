@@ -71,10 +71,10 @@ union control {
     char room[CMSG_SPACE(FILES_MAX * sizeof(int)) + CMSG_SPACE(64)];
 };
 
-/* Sends one byte with n files. */
-static ssize_t send_files(int s, const int *fd, int n, int flags)
+/* Sends `bytes` bytes, 0 or 1, with n files. */
+static ssize_t send_some(int s, size_t bytes, const int *fd, int n, int flags)
 {
-    struct iovec iov = {"x", 1};
+    struct iovec iov = {"x", bytes};
     union control c = {.h = {.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
     struct msghdr m = {.msg_iov = &iov,
                        .msg_iovlen = 1,
@@ -85,6 +85,12 @@ static ssize_t send_files(int s, const int *fd, int n, int flags)
     memcpy(CMSG_DATA(&c.h), fd, (size_t)n * sizeof(int));
     return syscall(SYS_sendmsg, s, &m,
                    flags | MSG_NOSIGNAL); /* musl's sendmsg() has no room for so many files */
+}
+
+/* Sends one byte with n files. */
+static ssize_t send_files(int s, const int *fd, int n, int flags)
+{
+    return send_some(s, 1, fd, n, flags);
 }
 
 /* Receives into buf[size] with room for `max` files in fd[]; *n files came.  Returns the length; *flags: msg_flags. */
@@ -550,6 +556,50 @@ static void files_in_a_stream(void)
     EXPECT_EQ(n, 1);
 }
 
+/* Calls that want no bytes.  Those of a stream send nothing, but need a peer; read() never waits. */
+static void no_bytes(void)
+{
+    const int types[] = {SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET};
+    int fd[2], got[4], n, flags = 0;
+    char c = 'x';
+
+    for (int i = 0; i < 3; i++) {
+        int alone = socket(AF_UNIX, types[i] | SOCK_NONBLOCK, 0);
+        bool stream = i == 0;
+
+        EXPECT_EQ(read(alone, &c, 0), 0);
+        EXPECT_ERR(recv(alone, &c, 0, 0), stream ? EINVAL : i == 1 ? EAGAIN : ENOTCONN);
+        EXPECT_ERR(write(alone, &c, 0), ENOTCONN);
+        pair(types[i] | SOCK_NONBLOCK, fd);
+        EXPECT_EQ(read(fd[0], &c, 0), 0);
+        EXPECT_ERR(recv(fd[0], &c, 0, 0), EAGAIN);
+        EXPECT_EQ(write(fd[0], &c, 0), 0);
+        if (stream)
+            EXPECT_ERR(recv(fd[1], &c, 0, 0), EAGAIN);
+        else
+            EXPECT_EQ(recv(fd[1], &c, 1, 0), 0); /* an empty message */
+        EXPECT_EQ(write(fd[0], &c, 1), 1);
+        EXPECT_EQ(read(fd[1], &c, 0), 0);
+        EXPECT_EQ(recv(fd[1], &c, 0, MSG_PEEK), 0);
+        EXPECT_EQ(recv(fd[1], &c, 1, 0), 1);
+        EXPECT_EQ(close(fd[1]), 0);
+        EXPECT_ERR(send(fd[0], &c, 0, MSG_NOSIGNAL), i == 1 ? ECONNREFUSED : EPIPE);
+        close(alone);
+    }
+    pair(SOCK_STREAM | SOCK_NONBLOCK, fd);
+    EXPECT_EQ(send_some(fd[0], 0, fd, 2, 0), 0); /* without bytes, the files are not sent */
+    EXPECT_ERR(receive_files(fd[1], &c, 1, got, 4, &n, &flags), EAGAIN);
+    EXPECT_EQ(send_files(fd[0], fd, 2, 0), 1);
+    EXPECT_EQ(receive_files(fd[1], &c, 0, got, 4, &n, &flags),
+              0); /* takes the files, not the byte */
+    EXPECT_EQ(n, 2);
+    EXPECT_EQ(receive_files(fd[1], &c, 1, got, 4, &n, &flags), 1);
+    EXPECT_EQ(n, 0);
+    EXPECT_EQ(shutdown(fd[0], SHUT_WR), 0);
+    EXPECT_ERR(send_some(fd[0], 0, fd, 2, 0), EPIPE);
+    EXPECT_EQ(recv(fd[1], &c, 0, 0), 0);
+}
+
 /* ---- garbage: sockets that only messages refer to ---- */
 
 /* Whether the pipe has no writer any more.  Linux can take a while to find garbage. */
@@ -786,6 +836,7 @@ static const struct check list[] = {
     {"files", files},
     {"many_files", many_files},
     {"files_in_a_stream", files_in_a_stream},
+    {"no_bytes", no_bytes},
     {"garbage", garbage},
     {"no_garbage", no_garbage},
     {"deep", deep},
