@@ -410,7 +410,7 @@ static const struct fileops epoll_ops = {
     .poll = epoll_poll,
     .close = epoll_close,
     .kind = "anon_inode:[eventpoll]",
-    .type = VREG,
+    .type = VANON,
 };
 
 /* NULL: no memory. */

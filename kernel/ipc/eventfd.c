@@ -112,7 +112,7 @@ static const struct fileops eventfd_ops = {
     .poll = eventfd_poll,
     .close = eventfd_close,
     .kind = "anon_inode:[eventfd]",
-    .type = VREG,
+    .type = VANON,
 };
 
 int eventfd_create(uint64_t count, bool semaphore, unsigned flags, struct file **out)

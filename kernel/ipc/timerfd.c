@@ -208,7 +208,7 @@ static const struct fileops timerfd_ops = {
     .poll = timerfd_poll,
     .close = timerfd_close,
     .kind = "anon_inode:[timerfd]",
-    .type = VREG,
+    .type = VANON,
 };
 
 int timerfd_create(enum ctimer_clock clock, unsigned flags, struct file **out)

@@ -157,7 +157,7 @@ static const struct fileops signalfd_ops = {
     .poll = signalfd_poll,
     .close = signalfd_close,
     .kind = "anon_inode:[signalfd]",
-    .type = VREG,
+    .type = VANON,
 };
 
 static sigset_t readable_signals(sigset_t mask)

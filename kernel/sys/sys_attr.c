@@ -256,7 +256,7 @@ long sys_fallocate(struct regs *r)
     if ((atomic_load(&f->flags) & O_ACCMODE) == O_RDONLY)
         err = -EBADF;
     else if (f->vn == NULL || f->vn->type == VFIFO)
-        err = -ESPIPE;
+        err = f->vn == NULL && f->ops->type != 0 ? -ENODEV : -ESPIPE;
     else
         err = vn_changed(f->vn, (atomic_load(&f->flags) & O_DSYNC) != 0,
                          vn_fallocate(f->vn, (int)r->arg[1], (loff_t)r->arg[2], (loff_t)r->arg[3]));

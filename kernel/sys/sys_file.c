@@ -325,7 +325,7 @@ static long do_fcntl(struct file *f, int fd, int cmd, uint64_t arg)
         err = fd_set_flags(t, fd, (unsigned)arg & FD_CLOEXEC);
         return err;
     case F_GETFL:
-        return (long)(atomic_load(&f->flags) | O_LARGEFILE);
+        return (long)atomic_load(&f->flags);
     case F_SETFL:
         err = set_status_flags(f, (unsigned)arg);
         if (err == 0)

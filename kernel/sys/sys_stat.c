@@ -22,7 +22,7 @@ _Static_assert(sizeof(struct user_stat) == 144, "Linux's struct stat");
 /* File type bits of st_mode, indexed by enum vtype. */
 static const uint16_t type_bits[] = {
     [VREG] = 0100000, [VDIR] = 0040000,  [VLNK] = 0120000,  [VCHR] = 0020000,
-    [VBLK] = 0060000, [VFIFO] = 0010000, [VSOCK] = 0140000,
+    [VBLK] = 0060000, [VFIFO] = 0010000, [VSOCK] = 0140000, [VANON] = 0,
 };
 
 static long put_stat(uint64_t ubuf, const struct vattr *va)

@@ -316,7 +316,7 @@ int vnode_open(struct vnode *vn, int oflags, struct file **out)
             return err;
         }
     }
-    f = file_alloc(&vnode_fileops, vn, kept);
+    f = file_alloc(&vnode_fileops, vn, kept | O_LARGEFILE); /* which F_GETFL shows, as on Linux */
     if (f == NULL) {
         if (writes)
             vn_count_write(vn, -1);
@@ -413,7 +413,7 @@ long file_read(struct file *f, struct uio *uio, loff_t off)
     if (unlikely(!(acc_mode(flags) & 4) || (flags & O_PATH)))
         return -EBADF;
     if (unlikely(f->ops->read == NULL))
-        return -EINVAL;
+        return off != -1 && f->ops->seek == NULL ? -ESPIPE : -EINVAL;
     uio->advice = atomic_load_explicit(&f->advice, memory_order_relaxed);
     uio->ra = &f->ra;
     if (off == -1)
@@ -428,7 +428,7 @@ long file_write(struct file *f, struct uio *uio, loff_t off)
     if (unlikely(!(acc_mode(flags) & 2) || (flags & O_PATH)))
         return -EBADF;
     if (unlikely(f->ops->write == NULL))
-        return -EINVAL;
+        return off != -1 && f->ops->seek == NULL ? -ESPIPE : -EINVAL;
     if (off == -1)
         return f->seekable ? write_at_position(f, uio) : f->ops->write(f, uio, 0);
     return likely(f->ops->seek != NULL) ? f->ops->write(f, uio, off) : -ESPIPE;
@@ -436,10 +436,13 @@ long file_write(struct file *f, struct uio *uio, loff_t off)
 
 loff_t file_seek(struct file *f, loff_t off, int whence)
 {
+    enum { WHENCE_MAX = 4 }; /* the last value that Linux knows */
     loff_t r;
 
     if (f->flags & O_PATH)
         return -EBADF;
+    if (f->ops->type == VANON) /* has no position, but lseek(2) succeeds, as on Linux */
+        return whence >= 0 && whence <= WHENCE_MAX ? 0 : -EINVAL;
     if (f->ops->seek == NULL)
         return -ESPIPE;
     mutex_enter(&f->off_lock);

@@ -28,7 +28,8 @@
 #include "pages/object.h"
 #include "x86/uaccess.h"
 
-enum vtype { VREG = 1, VDIR, VLNK, VCHR, VBLK, VFIFO, VSOCK };
+/* VANON: an open file that is not a node of a tree and that has no type in st_mode, for example an eventfd. */
+enum vtype { VREG = 1, VDIR, VLNK, VCHR, VBLK, VFIFO, VSOCK, VANON };
 
 struct vnode;
 struct vfs;

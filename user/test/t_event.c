@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
@@ -80,6 +81,34 @@ static void expect_link(int fd, const char *name)
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     EXPECT(readlink(path, got, sizeof got - 1) > 0);
     EXPECT_EQ(strcmp(got, name), 0);
+}
+
+/* fstat, lseek, pread, fallocate and F_GETFL of a file that is not a node of a tree. */
+static void expect_no_node(int fd)
+{
+    struct stat st;
+    char c;
+
+    EXPECT_EQ(fstat(fd, &st), 0);
+    EXPECT_EQ(st.st_mode, 0600);
+    for (int whence = SEEK_SET; whence <= 4; whence++)
+        EXPECT_EQ(lseek(fd, 5, whence), 0);
+    EXPECT_ERR(lseek(fd, 0, 5), EINVAL);
+    EXPECT_ERR(pread(fd, &c, 1, 0), ESPIPE);
+    EXPECT_ERR(pwrite(fd, &c, 1, 0), ESPIPE);
+    EXPECT_ERR(syscall(SYS_fallocate, fd, 0, 0L, 1L), ENODEV);
+    EXPECT_EQ(syscall(SYS_fcntl, fd, F_GETFL) & 0100000, 0); /* O_LARGEFILE is of open(2) only */
+}
+
+static void files_without_a_node(void)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    expect_no_node(eventfd(0, 0));
+    expect_no_node(timerfd_create(CLOCK_MONOTONIC, 0));
+    expect_no_node(signalfd(-1, &set, 0));
+    expect_no_node(epoll_create1(0));
 }
 
 /* Whether fd is open in a program that this process starts. */
@@ -1051,6 +1080,7 @@ static void file_limit(void)
 }
 
 static const struct check checks[] = {
+    {"files_without_a_node", files_without_a_node},
     {"eventfd_errors", eventfd_errors},
     {"eventfd_counts", eventfd_counts},
     {"eventfd_waits", eventfd_waits},

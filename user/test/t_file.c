@@ -42,7 +42,7 @@ static long size_of(const char *name)
 
 static void open_flags(void)
 {
-    int fd;
+    int fd, p[2];
 
     enter_directory();
     EXPECT_ERR(open("a", O_RDONLY), ENOENT);
@@ -59,6 +59,11 @@ static void open_flags(void)
     EXPECT_ERR(open("a/b", O_RDONLY), ENOTDIR);
     EXPECT_ERR(read(open("a", O_WRONLY), &fd, 1), EBADF);
     EXPECT_ERR(open("", O_RDONLY), ENOENT);
+    EXPECT_EQ(syscall(SYS_fcntl, open("a", O_RDWR), F_GETFL), 0100002); /* with O_LARGEFILE */
+    EXPECT_EQ(syscall(SYS_fcntl, open(".", O_PATH), F_GETFL), O_PATH);
+    EXPECT_EQ(pipe(p), 0);
+    EXPECT_EQ(syscall(SYS_fcntl, p[1], F_GETFL), O_WRONLY);
+    EXPECT_ERR(syscall(SYS_fallocate, p[1], 0, 0L, 1L), ESPIPE);
 
     struct rlimit few = {3, 3};
 
