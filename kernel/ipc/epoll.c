@@ -257,10 +257,10 @@ int epoll_change(struct file *epf, int op, struct file *f, int fd, const struct 
     struct eventpoll *ep = epf->data;
     int err;
 
-    if (epf->ops != &epoll_ops || f->ops == &epoll_ops)
-        return -EINVAL;
     if (f->ops->poll == NULL)
         return -EPERM;
+    if (epf->ops != &epoll_ops || f == epf || (f->ops == &epoll_ops && op == EPOLL_CTL_ADD))
+        return -EINVAL;
     mutex_enter(&epoll_mutex);
     mutex_enter(&ep->lock);
     err = epoll_change_locked(ep, op, f, fd, ev);

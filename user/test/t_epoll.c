@@ -51,6 +51,11 @@ static void errors(void)
     EXPECT_ERR(add(p[0], p[1], EPOLLIN), EINVAL);
     EXPECT_ERR(add(ep, ep, EPOLLIN), EINVAL);
     EXPECT_ERR(add(ep, file, EPOLLIN), EPERM);
+    EXPECT_ERR(add(p[0], file, EPOLLIN), EPERM); /* a file that cannot wait is refused first */
+    EXPECT_ERR(add(file, p[0], EPOLLIN), EINVAL);
+    EXPECT_ERR(modify(ep, ep, EPOLLIN), EINVAL);
+    EXPECT_ERR(modify(ep, epoll_create1(0), EPOLLIN), ENOENT);
+    EXPECT_ERR(epoll_ctl(ep, EPOLL_CTL_DEL, epoll_create1(0), &ev), ENOENT);
     EXPECT_ERR(modify(ep, p[0], EPOLLIN), ENOENT);
     EXPECT_ERR(epoll_ctl(ep, EPOLL_CTL_DEL, p[0], &ev), ENOENT);
     EXPECT_EQ(add(ep, p[0], EPOLLIN), 0);
