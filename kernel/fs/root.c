@@ -42,6 +42,23 @@ static void mount_at(const char *path, const char *type, const char *options)
         warn("cannot mount %s on %s: error %d", type, path, -err);
 }
 
+/* Mounts /dev/shm.  It gets an eighth of memory, so that programs have enough memory when it and others are full. */
+static void mount_shm(void)
+{
+    struct fs_ctx ctx = {vfs_root, vfs_root, &root_cred};
+    struct vnode *dir;
+    char options[48];
+
+    snprintf(options, sizeof options, "size=%luk,mode=1777",
+             mem_total_pages() / 8 * (PAGE_SIZE / 1024));
+    mount_at("/dev/shm", "tmpfs", options);
+    if (name_lookup(&ctx, NULL, "/dev/shm", NAME_DIR, &dir) != 0)
+        return;
+    if (dir->op == &tmpfs_ops)
+        tmpfs_reserve_for_root(dir->vfs);
+    vn_release(dir);
+}
+
 /*
  * Mounts the root disk that /etc/system names (rootdev:, rootfs:).  NULL: /etc/system names no
  * disk, or mounting failed.
@@ -68,7 +85,6 @@ int fs_mount_root(const void *initramfs, size_t len, const void *overlay, size_t
 {
     struct vfs *vfs = mount_disk_root();
     bool memory = vfs == NULL;
-    char shm[48];
     int err = memory ? tmpfs_mount("tmpfs", "", 0, &vfs) : 0;
 
     if (err != 0)
@@ -80,16 +96,13 @@ int fs_mount_root(const void *initramfs, size_t len, const void *overlay, size_t
         initramfs_unpack("initramfs", initramfs, len);
     if (overlay != NULL)
         initramfs_unpack("overlay", overlay, overlay_len);
-    if (memory)
+    if (memory) {
         tmpfs_limit(vfs);
+        tmpfs_reserve_for_root(vfs);
+    }
     mount_at("/dev", "devtmpfs", "");
     mount_at("/dev/pts", "devpts", "");
-    /*
-     * /dev/shm is a separate tmpfs, so that a user program that fills it does not fill /dev.  It gets an
-     * eighth of memory, so that programs have enough memory when this tmpfs and others are full.
-     */
-    snprintf(shm, sizeof shm, "size=%luk,mode=1777", mem_total_pages() / 8 * (PAGE_SIZE / 1024));
-    mount_at("/dev/shm", "tmpfs", shm);
+    mount_shm(); /* a separate tmpfs, so that a user program that fills it does not fill /dev */
     mount_at("/proc", "proc", "");
     mount_at("/sys", "sysfs", "");
     return 0;

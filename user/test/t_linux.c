@@ -152,6 +152,45 @@ static void memfd_limit(void)
     }
 }
 
+/* Fills fd as an ordinary user.  Then this user gets no page for another file `other`, but root does. */
+static void expect_reserve(int fd, int other)
+{
+    static char block[1 << 20];
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        EXPECT_EQ(setgid(54323), 0);
+        EXPECT_EQ(setuid(54323), 0);
+        for (size_t n = sizeof block; n > 0; n /= 2)
+            while (write(fd, block, n) == (ssize_t)n)
+                ;
+        EXPECT_ERR(write(other, block, 1), ENOSPC);
+        _exit(0);
+    }
+    EXPECT_EQ(waitpid(pid, &status, 0), pid);
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(write(other, block, 65536), 65536);
+    close(fd);
+    close(other);
+}
+
+/* The last sixteenth of the files without a name, and of /dev/shm, is root's. */
+static void reserved_for_root(void)
+{
+    const char *const names[] = {"/dev/shm/t_linux.0", "/dev/shm/t_linux.1"};
+    int fd[2];
+
+    if (!on_homeroom() || geteuid() != 0)
+        SKIP("takes much memory");
+    expect_reserve(make_memfd("user", 0), make_memfd("root", 0));
+    for (int i = 0; i < 2; i++)
+        EXPECT((fd[i] = open(names[i], O_CREAT | O_EXCL | O_RDWR, 0600)) >= 0);
+    EXPECT_EQ(unlink(names[0]), 0);
+    EXPECT_EQ(unlink(names[1]), 0);
+    expect_reserve(fd[0], fd[1]);
+}
+
 /* ---- copy_file_range ---- */
 
 static long copy_range(int in, long *in_pos, int out, long *out_pos, size_t n)
@@ -572,6 +611,7 @@ static void proc_files(void)
 static const struct check checks[] = {
     {"memfds", memfds},
     {"memfd_limit", memfd_limit},
+    {"reserved_for_root", reserved_for_root},
     {"copies", copies},
     {"fionread", fionread},
     {"sigio_of_files", sigio_of_files},

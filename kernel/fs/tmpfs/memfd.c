@@ -3,7 +3,8 @@
  * memfd.c - files in memory without a name: memfd_create(2).
  *
  * THEORY      Such a file is a node of a tmpfs that is mounted nowhere, so that no directory entry leads to it.  It is
- *             freed with its last descriptor and mapping.  Like /dev/shm, this tmpfs holds at most an eighth of memory.
+ *             freed with its last descriptor and mapping.  Like /dev/shm, this tmpfs holds at most an eighth of memory,
+ *             of which a sixteenth is reserved for root.
  *             The name that the program gives is only shown, in /proc/PID/fd and /proc/PID/maps.  It is kept as the
  *             name of an entry of the root, with the addition that Linux shows.
  * LOCKING     that of tmpfs.c
@@ -76,4 +77,6 @@ void memfd_init(void)
     snprintf(options, sizeof options, "size=%luk", mem_total_pages() / 8 * (PAGE_SIZE / 1024));
     if (tmpfs_mount("memfd", options, 0, &memfd_vfs) != 0)
         warn("no memory for the files of memfd_create");
+    else
+        tmpfs_reserve_for_root(memfd_vfs);
 }

@@ -9,8 +9,8 @@
  *             A full tmpfs would leave no memory for programs, so each mount has a limit.  Pages are counted
  *             when they are made (by a write: reserve; by a fault: getpage), and the count is corrected when
  *             a file shrinks or is freed.  A symbolic link with a long target counts as a page, and a further
- *             name of a file counts as a node.  The last sixteenth of the root file system
- *             is reserved for root.
+ *             name of a file counts as a node.  The last sixteenth of the root file system, of /dev/shm
+ *             and of the files of memfd_create is reserved for root.
  *             The root file system is filled at boot without a limit.  Then its limit is set high enough for
  *             new files, even if the unpacked files already take more than tmpfs_max_percent of memory.
  * INVARIANTS  I1  the mount's `pages` is the sum of `charged` over the files of the mount, plus the
@@ -408,9 +408,15 @@ void tmpfs_limit(struct vfs *vfs)
 
     uint64_t share = max_tmpfs_pages(), room = min_of(share, mem_total_pages() / 16);
 
-    tm->reserve = true;
     tm->max_nodes = max_of(share, tm->nnodes + room);
     tm->max_pages = max_of(share, tm->pages + room);
+}
+
+void tmpfs_reserve_for_root(struct vfs *vfs)
+{
+    struct tmount *tm = vfs->data;
+
+    tm->reserve = true;
 }
 
 int tmpfs_mount(const char *source, const char *options, unsigned flags, struct vfs **out)

@@ -65,7 +65,7 @@ struct tmount {
     uint64_t next_ino;      /* [m] */
     _Atomic uint64_t pages; /* [a] pages in use by file data */
     uint64_t max_pages;     /* [a] remount may change it */
-    bool reserve; /* [c] the last part of max_nodes and of max_pages is reserved for root */
+    bool reserve; /* [c] the last 1/16 of max_nodes and of max_pages is reserved for root */
 };
 
 static inline struct tnode *tnode_of(struct vnode *vn)
@@ -111,11 +111,13 @@ int tmpfs_mount(const char *source, const char *options, unsigned flags, struct 
  * tmpfs_unlimit - remove the limits of the root file system, before it is filled at boot.
  * tmpfs_limit - set the limits afterwards.  The limit of pages is the larger of two values: tmpfs_max_percent of
  *               memory; and the pages in use plus the smaller of tmpfs_max_percent and 1/16 of memory.  The limit
- *               of nodes is computed in the same way.  The last 1/16 of each limit is reserved for root.
- * Both run before there are processes, and take no locks.
+ *               of nodes is computed in the same way.
+ * tmpfs_reserve_for_root - reserve the last 1/16 of both limits for root.
+ * All run before there are processes, and take no locks.
  */
 void tmpfs_unlimit(struct vfs *vfs);
 void tmpfs_limit(struct vfs *vfs);
+void tmpfs_reserve_for_root(struct vfs *vfs);
 void tmpfs_init(void);
 /*
  * memfd_create - a new open file in memory that has no name; `name` is only shown.  0; -ENOMEM, also when the files of
