@@ -221,7 +221,7 @@ static int epitem_add(struct eventpoll *ep, struct file *f, int fd, const struct
     (void)file_events(f, &it->p);
     if (it->p.nomem) {
         epitem_free(it);
-        return -ENOMEM;
+        return -ENOSPC;
     }
     if (ready_events(it) != 0)
         epitem_wake(&it->p);

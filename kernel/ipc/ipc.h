@@ -13,7 +13,7 @@ int pipe_create(struct file **rd, struct file **wr, unsigned flags);
  * epoll_create - epoll_create(2): *out is the open file.  0 or -ENFILE, also when memory is short.
  * epoll_change - epoll_ctl(2) on `f`, which is at descriptor fd.  `op` and the event bits are Linux's.
  *                0, -EEXIST -ENOENT -EINVAL -ENOMEM; -EPERM: a file of this type cannot be watched; -ENOSPC:
- *                the user has too many items.
+ *                the user has too many items, or the file has too many waiters for an ordinary user.
  * epoll_take - epoll_wait(2): store up to n events; `deadline` as for poll_files().  Returns the
  * number of events, -EINVAL or -EINTR.
  */

@@ -194,9 +194,13 @@ int file_flock(struct file *f, int type, bool wait);
 struct pollhead {
     struct spinlock lock;
     struct list pollers;
+    unsigned npollers; /* [lock] length of `pollers` */
 };
 void pollhead_init(struct pollhead *ph);
-/* poll_register - put p on the list of `ph`.  If p has no free entry, sets p->nomem. */
+/*
+ * poll_register - put p on the list of `ph`.  If p has no free entry, or the list is full for the caller's user, sets
+ * p->nomem.  Takes ph->lock.
+ */
 void poll_register(struct poller *p, struct pollhead *ph);
 /* poll_wake - wake all pollers of `ph`: its file may have become ready. */
 void poll_wake(struct pollhead *ph);

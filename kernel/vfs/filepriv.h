@@ -41,7 +41,8 @@ struct poll_entry {
 struct poller {
     void (*wake)(struct poller *p); /* called with the pollhead's lock held */
     unsigned n, size;               /* entries in use, entries in all; a file needs at most two */
-    bool nomem;                     /* set if `entry` had too few elements */
+    bool
+        nomem; /* set if `entry` had too few elements, or a file has too many pollers for this user */
     struct poll_entry *entry;
 };
 /*

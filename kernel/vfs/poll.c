@@ -9,6 +9,8 @@
  *             poll_files() first checks all files once.  If no file is ready and the deadline is not 0, it puts a
  *             poller on the list of each file, checks again, and sleeps until a wake-up, the deadline or a signal.
  *             select(2) is built on poll_files().  epoll.c makes pollers with a wake function of its own.
+ *             A wake-up visits all pollers of the file with interrupts off.  So an ordinary user cannot add a poller to
+ *             a list that has USER_POLLERS; otherwise its wake-ups could delay the real-time threads of other users.
  * INVARIANTS  I1  no wake-up is lost.  The thread that makes a file ready changes the file's state, then looks
  *                 for pollers.  The thread that polls puts its poller on the list, then looks at the state.
  *                 Each thread has a full fence between its two steps, so at least one of them sees the
@@ -24,8 +26,11 @@
 #include "disp/timer.h"
 #include "lib/errno.h"
 #include "mem/kmem.h"
+#include "mem/usermem.h"
 
 enum { ALWAYS = POLLERR | POLLHUP | POLLNVAL }; /* events that are reported even if not requested */
+
+enum { USER_POLLERS = 1024 }; /* a wake-up of so many takes a fraction of a millisecond */
 
 #define NINLINE 10u /* entries on the stack: most callers wait for few files */
 
@@ -44,22 +49,30 @@ void pollhead_init(struct pollhead *ph)
 {
     spin_init(&ph->lock, RANK_POLL);
     list_init(&ph->pollers);
+    ph->npollers = 0;
 }
 
 void poll_register(struct poller *p, struct pollhead *ph)
 {
     struct poll_entry *e;
+    bool room;
 
     if (p->n == p->size) {
         p->nomem = true;
         return;
     }
-    e = &p->entry[p->n++];
+    e = &p->entry[p->n];
     e->ph = ph;
     e->poller = p;
     spin_lock(&ph->lock);
-    list_push_back(&ph->pollers, &e->link);
+    room = ph->npollers < USER_POLLERS || proc_is_superuser();
+    if (room) {
+        list_push_back(&ph->pollers, &e->link);
+        ph->npollers++;
+    }
     spin_unlock(&ph->lock);
+    p->n += room;
+    p->nomem |= !room;
     atomic_thread_fence(memory_order_seq_cst); /* I1 */
 }
 
@@ -107,6 +120,7 @@ void poller_leave(struct poller *p)
 
         spin_lock(&e->ph->lock);
         list_remove(&e->link);
+        e->ph->npollers--;
         spin_unlock(&e->ph->lock);
     }
     p->n = 0;

@@ -13,6 +13,8 @@
 #include <sys/time.h>
 #include <time.h>
 
+enum { USER = 1234 };
+
 static int add(int ep, int fd, unsigned events)
 {
     struct epoll_event ev = {.events = events, .data.u64 = 0x1234567800000000ull | (unsigned)fd};
@@ -274,6 +276,53 @@ static void many_watch_one_file(void)
 }
 
 /* Echoed output wakes the processes that watch the master, but not again for each byte. */
+/* Watches fd by up to 40 copies with each of 30 epolls.  Returns the number of watches that were possible. */
+static int watch_often(const int fd[40], int ep[30])
+{
+    int n = 0;
+
+    for (int e = 0; e < 30; e++) {
+        EXPECT((ep[e] = epoll_create1(0)) >= 0);
+        for (int i = 0; i < 40; i++) {
+            if (add(ep[e], fd[i], EPOLLIN) == 0)
+                n++;
+            else
+                EXPECT_EQ(errno, ENOSPC);
+        }
+    }
+    return n;
+}
+
+/* The watches of one file are limited for an ordinary user, because a wake-up visits them all; not for root. */
+static void user_watches_one_file(void)
+{
+    int p[2], fd[40], ep[30];
+    struct pollfd one = {.events = POLLIN};
+
+    if (!on_homeroom() || geteuid() != 0)
+        SKIP("Linux does not limit the watches of one file");
+    EXPECT_EQ(pipe(p), 0);
+    for (int i = 0; i < 40; i++)
+        EXPECT((fd[i] = dup(p[0])) >= 0);
+    EXPECT_EQ(seteuid(USER), 0);
+    EXPECT_EQ(watch_often(fd, ep), 1024);
+    one.fd = p[0];
+    EXPECT_ERR(poll(&one, 1, 10), ENOMEM);
+    EXPECT_EQ(write(p[1], "x", 1), 1);
+    EXPECT_EQ(poll(&one, 1, -1), 1); /* a file that is ready needs no wake-up */
+    EXPECT_EQ(now(ep[0]), EPOLLIN);
+    EXPECT_EQ(now(ep[25]), EPOLLIN);
+    EXPECT_EQ(read(p[0], fd, 1), 1);
+    EXPECT_EQ(seteuid(0), 0);
+    EXPECT_EQ(poll(&one, 1, 1), 0);
+    EXPECT_EQ(add(ep[29], p[0], EPOLLIN), 0);
+    EXPECT_EQ(seteuid(USER), 0);
+    EXPECT_ERR(add(ep[28], p[0], EPOLLIN), ENOSPC);
+    EXPECT_EQ(close(ep[0]), 0); /* gives back 40 */
+    EXPECT_EQ(add(ep[28], p[0], EPOLLIN), 0);
+    EXPECT_EQ(poll(&one, 1, 1), 0);
+}
+
 static void echo_of_a_watched_terminal(void)
 {
     enum { FILES = 300, EPOLLS = 20, REPRINTS = 64, VREPRINT_KEY = 18 };
@@ -329,6 +378,7 @@ static const struct check list[] = {
     {"wakes_once", wakes_once},
     {"many", many},
     {"many_watch_one_file", many_watch_one_file},
+    {"user_watches_one_file", user_watches_one_file},
     {"echo_of_a_watched_terminal", echo_of_a_watched_terminal},
     {"interrupted", interrupted},
 };
