@@ -27,6 +27,7 @@
 #include "disp/thread.h"
 #include "disp/timer.h"
 #include "vfs/file.h"
+#include "lib/itree.h"
 #include "lib/list.h"
 #include "lib/signo.h"
 #include "mem/usermem.h"
@@ -293,8 +294,8 @@ struct proc {
     struct cputime told;      /* [p] */
     struct timer itimer_real; /* [s] setitimer(ITIMER_REAL) */
     uint64_t itimer_interval_ns;
-    struct ptimer *ptimers; /* [m] timers of timer_create(2) (ptimer.c) */
-    int next_ptimer;        /* [m] where the search for a free id begins */
+    struct itree ptimers; /* [m] timers of timer_create(2), by id (ptimer.c) */
+    int next_ptimer;      /* [m] where the search for a free id begins */
     int nice;
     struct file *truss;        /* [m] file for the trace of system calls, or NULL */
     bool track;                /* [m] trace the LWPs' counters, not the calls (SYS_track) */

@@ -14,7 +14,7 @@
  *             SIGEV_NONE only sets a deadline; nothing is armed.
  * INVARIANTS  I1  while a timer exists, p->sig does not change, because exec deletes the timers first
  *             I2  a timer whose entry is in a queue of signals is not armed
- * LOCKING     p->mutex guards the list p->ptimers, and is held while a timer is changed.  p->sig->lock [S] guards the
+ * LOCKING     p->mutex guards the tree p->ptimers, and is held while a timer is changed.  p->sig->lock [S] guards the
  *             fields of a timer that change when it expires.
  * SEE ALSO    itimer.c (setitimer), ipc/ctimer.c, timer_create(2) of Linux's manual, user/test/t_event.c
  */
@@ -31,10 +31,10 @@ enum {
 };
 
 struct ptimer {
-    struct ptimer *next; /* [m] */
-    struct proc *p;      /* [c] */
-    int id;              /* [c] */
-    int notify, tid;     /* [c] as in struct ptimer_event */
+    struct itree_node node; /* [m] in p->ptimers: the interval that has only `id` */
+    struct proc *p;         /* [c] */
+    int id;                 /* [c] */
+    int notify, tid;        /* [c] as in struct ptimer_event */
     enum ctimer_clock clock;
     struct clock_timer ct; /* [S] */
     int overrun;           /* [S] of the signal that was taken last */
@@ -78,11 +78,9 @@ static void move_ptimer(struct clock_timer *ct)
 
 static struct ptimer *find_ptimer(const struct proc *p, int id)
 {
-    struct ptimer *t = p->ptimers;
+    struct itree_node *n = itree_next(&p->ptimers, NULL, (uint32_t)id, (uint32_t)id);
 
-    while (t != NULL && t->id != id)
-        t = t->next;
-    return t;
+    return n != NULL ? container_of(n, struct ptimer, node) : NULL;
 }
 
 /* Charges the calling LWP's user for one signal.  -EAGAIN: RLIMIT_SIGPENDING. */
@@ -110,14 +108,14 @@ static bool is_own_lwp(const struct proc *p, int tid)
     return yes;
 }
 
-/* Chooses the id, and puts t on the list.  The caller holds p->mutex. */
+/* Chooses the id, and puts t into the tree.  The caller holds p->mutex. */
 static void publish_ptimer(struct proc *p, struct ptimer *t)
 {
     do
         t->id = p->next_ptimer++ & INT32_MAX;
     while (find_ptimer(p, t->id) != NULL);
-    t->next = p->ptimers;
-    p->ptimers = t;
+    t->node.first = t->node.last = (uint32_t)t->id;
+    itree_insert(&p->ptimers, &t->node);
 }
 
 int ptimer_create(enum ctimer_clock clock, const struct ptimer_event *ev)
@@ -233,13 +231,11 @@ int ptimer_overrun(int id)
     return n;
 }
 
-/* Stops and frees *tp, and takes it off the list.  The caller holds p->mutex. */
-static void drop_ptimer(struct ptimer **tp)
+/* Stops and frees t, and takes it out of the tree.  The caller holds p->mutex. */
+static void drop_ptimer(struct ptimer *t)
 {
-    struct ptimer *t = *tp;
-
     stop_ptimer(t);
-    *tp = t->next;
+    itree_remove(&t->p->ptimers, &t->node);
     atomic_fetch_sub(&t->entry.ucount->nsignals, 1);
     kmem_free(t);
 }
@@ -247,18 +243,14 @@ static void drop_ptimer(struct ptimer **tp)
 int ptimer_delete(int id)
 {
     struct proc *p = curproc();
-    struct ptimer **tp = &p->ptimers;
-    int err = 0;
+    struct ptimer *t;
 
     mutex_enter(&p->mutex);
-    while (*tp != NULL && (*tp)->id != id)
-        tp = &(*tp)->next;
-    if (*tp != NULL)
-        drop_ptimer(tp);
-    else
-        err = -EINVAL;
+    t = find_ptimer(p, id);
+    if (t != NULL)
+        drop_ptimer(t);
     mutex_exit(&p->mutex);
-    return err;
+    return t != NULL ? 0 : -EINVAL;
 }
 
 void ptimer_delete_all(void)
@@ -266,8 +258,8 @@ void ptimer_delete_all(void)
     struct proc *p = curproc();
 
     mutex_enter(&p->mutex);
-    while (p->ptimers != NULL)
-        drop_ptimer(&p->ptimers);
+    while (!itree_empty(&p->ptimers))
+        drop_ptimer(container_of(p->ptimers.root, struct ptimer, node));
     p->next_ptimer = 0;
     mutex_exit(&p->mutex);
 }

@@ -1015,6 +1015,36 @@ static void as_user(uid_t uid)
     EXPECT_EQ(setuid(uid), 0);
 }
 
+/* Each call finds its timer among many, whatever the order in which they were made and deleted. */
+static void many_timers(void)
+{
+    enum { TIMERS = 600 };
+    struct sigevent ev = {.sigev_notify = SIGEV_NONE};
+    struct itimerspec it = {.it_value.tv_sec = 1000}, now;
+    int id[TIMERS], again;
+
+    for (int i = 0; i < TIMERS; i++)
+        EXPECT_EQ(syscall(SYS_timer_create, CLOCK_MONOTONIC, &ev, &id[i]), 0);
+    for (int i = 0; i < TIMERS; i++) {
+        it.it_value.tv_sec = 1000 + 10 * i;
+        EXPECT_EQ(syscall(SYS_timer_settime, id[i], 0, &it, NULL), 0);
+    }
+    for (int i = 0; i < TIMERS; i += 3)
+        EXPECT_EQ(syscall(SYS_timer_delete, id[(i * 7) % TIMERS]), 0);
+    for (int i = 0; i < TIMERS; i++) {
+        if (i % 3 == 0) {
+            EXPECT_ERR(syscall(SYS_timer_gettime, id[i], &now), EINVAL);
+            continue;
+        }
+        EXPECT_EQ(syscall(SYS_timer_gettime, id[i], &now), 0);
+        EXPECT(now.it_value.tv_sec > 1000 + 10 * (i - 1) && now.it_value.tv_sec <= 1000 + 10 * i);
+    }
+    EXPECT_EQ(syscall(SYS_timer_create, CLOCK_MONOTONIC, &ev, &again), 0);
+    for (int i = 0; i < TIMERS; i++)
+        EXPECT(again != id[i]);
+    EXPECT_ERR(syscall(SYS_timer_gettime, -1, &now), EINVAL);
+}
+
 /* Timers count for RLIMIT_SIGPENDING, and no longer when their process has ended. */
 static void timer_limit(void)
 {
@@ -1100,6 +1130,7 @@ static const struct check checks[] = {
     {"timer_threads", timer_threads},
     {"timer_fork_exec", timer_fork_exec},
     {"timer_race", timer_race},
+    {"many_timers", many_timers},
     {"timer_limit", timer_limit},
     {"file_limit", file_limit},
 };
