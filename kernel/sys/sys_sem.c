@@ -10,17 +10,18 @@
  *             that are possible, and wakes their threads.  So a waiter finds its operations done when it wakes up,
  *             and no other thread can take the value in between.
  *             An operation with SEM_UNDO is taken back when the process ends, for whatever reason.  For each set the
- *             process has a list of adjustments, one for each semaphore, which are added to the values at its end.
+ *             process has adjustments, one for each semaphore, which are added to the values at its end.
  *             All threads of a process share the adjustments.  A process made with CLONE_SYSVSEM shares those of its
  *             creator; they are carried out when the last of these processes ends.
  * INVARIANTS  I1  after each change of a value, no waiter's operations are possible
- *             I2  an adjustment of a set that is not removed is on the set's list and on that of its owner
+ *             I2  an adjustment of a set that is not removed is on the set's list and in the tree of its owner
  * LOCKING     sem_table_lock guards the table.  set->lock guards a set, with its waiters and the values of the
- *             adjustments.  undo->lock guards the list of a process's adjustments.  Order: sem_table_lock ->
+ *             adjustments.  undo->lock guards the tree of a process's adjustments.  Order: sem_table_lock ->
  *             set->lock -> undo->lock.  No user memory is touched under these locks.  [s] set->lock  [c] constant
  * SEE ALSO    sysv.h, user/test/t_sysv.c; Linux's manual pages semget(2), semop(2), semctl(2)
  */
 #include "lib/errno.h"
+#include "lib/itree.h"
 #include "lib/string.h"
 #include "mem/kmem.h"
 #include "proc/proc.h"
@@ -91,17 +92,18 @@ struct sem_set {
 
 /* What one process will add to each semaphore of one set when it ends. */
 struct sem_adjust {
-    struct list set_link, undo_link;
-    struct sem_set *set;   /* [c] with a reference */
-    struct usermem *payer; /* [c] */
-    int16_t by[];          /* under set->lock */
+    struct list set_link;
+    struct itree_node undo_node; /* the interval that has only the address of `set` */
+    struct sem_set *set;         /* [c] with a reference */
+    struct usermem *payer;       /* [c] */
+    int16_t by[];                /* under set->lock */
 };
 
 struct sem_undo {
     _Atomic uint32_t refs; /* processes that share it */
     struct mutex lock;
-    struct list adjustments; /* sem_adjust.undo_link, under `lock` */
-    struct usermem *payer;   /* [c] */
+    struct itree adjustments; /* sem_adjust.undo_node, under `lock` */
+    struct usermem *payer;    /* [c] */
 };
 
 /* The operations of one call. */
@@ -315,7 +317,7 @@ static void free_sem_adjust(struct sem_adjust *a)
     release_sem_set(s);
 }
 
-/* The adjustments of process p; makes an empty list if it has none.  NULL: no memory. */
+/* The adjustments of process p; makes an empty tree if it has none.  NULL: no memory. */
 static struct sem_undo *sem_undo_of(struct proc *p)
 {
     struct usermem *payer;
@@ -333,47 +335,61 @@ static struct sem_undo *sem_undo_of(struct proc *p)
         u->refs = 1;
         u->payer = payer;
         mutex_init(&u->lock, SLEEP_SEM_UNDO);
-        list_init(&u->adjustments);
         p->sem_undo = u;
     }
     mutex_exit(&p->mutex);
     return u;
 }
 
-/* The adjustments for set s in u, made if there are none; NULL: no memory.  Frees those of removed sets.  s locked. */
+/* Makes the adjustments for set s in u.  NULL: no memory.  The caller holds s->lock and u->lock. */
+static struct sem_adjust *make_sem_adjust(struct sem_set *s, struct sem_undo *u)
+{
+    struct usermem *payer = usermem_charge(sem_adjust_size(s));
+    struct sem_adjust *a;
+
+    if (payer == NULL)
+        return NULL;
+    a = kmem_zalloc(sem_adjust_size(s));
+    if (a == NULL) {
+        usermem_return(payer, sem_adjust_size(s));
+        return NULL;
+    }
+    a->payer = payer;
+    a->set = s;
+    atomic_fetch_add(&s->refs, 1);
+    list_push_back(&s->adjustments, &a->set_link);
+    a->undo_node.first = a->undo_node.last = (uintptr_t)s;
+    itree_insert(&u->adjustments, &a->undo_node);
+    return a;
+}
+
+/*
+ * The adjustments for set s in u, made if there are none; NULL: no memory.  Before it makes new ones, it frees those of
+ * sets that are removed.  The caller holds s->lock.  Takes u->lock.
+ */
 static struct sem_adjust *find_sem_adjust(struct sem_set *s, struct sem_undo *u)
 {
-    struct sem_adjust *a, *next, *found = NULL;
-    struct usermem *payer;
+    struct itree_node *n;
+    struct sem_adjust *a;
     struct list old;
 
     list_init(&old);
     mutex_enter(&u->lock);
-    LIST_FOREACH_SAFE (a, next, &u->adjustments, undo_link) {
-        if (a->set == s) {
-            found = a;
-        } else if (atomic_load(&a->set->removed)) {
-            list_remove(&a->undo_link);
-            list_push_back(&old, &a->undo_link);
+    n = itree_next(&u->adjustments, NULL, (uintptr_t)s, (uintptr_t)s);
+    if (likely(n != NULL)) {
+        mutex_exit(&u->lock);
+        return container_of(n, struct sem_adjust, undo_node);
+    }
+    ITREE_FOREACH (a, &u->adjustments, undo_node, 0, UINT64_MAX)
+        if (atomic_load(&a->set->removed)) {
+            itree_remove(&u->adjustments, &a->undo_node);
+            list_push_back(&old, &a->set_link); /* it is on no set's list any more */
         }
-    }
-    payer = found == NULL ? usermem_charge(sem_adjust_size(s)) : NULL;
-    if (payer != NULL) {
-        found = kmem_zalloc(sem_adjust_size(s));
-        if (found == NULL)
-            usermem_return(payer, sem_adjust_size(s));
-    }
-    if (payer != NULL && found != NULL) {
-        found->payer = payer;
-        found->set = s;
-        atomic_fetch_add(&s->refs, 1);
-        list_push_back(&s->adjustments, &found->set_link);
-        list_push_back(&u->adjustments, &found->undo_link);
-    }
+    a = make_sem_adjust(s, u);
     mutex_exit(&u->lock);
-    while ((a = list_pop(&old, struct sem_adjust, undo_link)) != NULL)
-        free_sem_adjust(a);
-    return found;
+    for (struct sem_adjust *o; (o = list_pop(&old, struct sem_adjust, set_link)) != NULL;)
+        free_sem_adjust(o);
+    return a;
 }
 
 int sem_undo_share(struct proc *from, struct proc *to)
@@ -414,7 +430,9 @@ void sem_undo_release(struct proc *p)
     p->sem_undo = NULL;
     if (u == NULL || atomic_fetch_sub_explicit(&u->refs, 1, memory_order_acq_rel) != 1)
         return;
-    while ((a = list_pop(&u->adjustments, struct sem_adjust, undo_link)) != NULL) {
+    while (!itree_empty(&u->adjustments)) {
+        a = container_of(u->adjustments.root, struct sem_adjust, undo_node);
+        itree_remove(&u->adjustments, &a->undo_node);
         carry_out_adjustment(a);
         free_sem_adjust(a);
     }

@@ -313,6 +313,40 @@ static void *take_one(void *arg)
     return NULL;
 }
 
+/* A process that used many sets, of which some are removed meanwhile, gives back to each of the others. */
+static void undo_of_many_sets(void)
+{
+    enum { SETS = 100 };
+    int id[SETS], last;
+    pid_t a;
+
+    for (int i = 0; i < SETS; i++)
+        id[i] = new_set(2);
+    a = fork();
+    if (a == 0) {
+        for (int round = 0; round < 3; round++)
+            for (int i = 0; i < SETS; i++)
+                EXPECT_EQ(operate(id[(i * 7) % SETS], i % 2, 1 + i % 5, SEM_UNDO), 0);
+        for (int i = 0; i < SETS; i += 3)
+            end(id[i]);
+        for (int i = 0; i < SETS; i++)
+            if (i % 3 != 0)
+                EXPECT_EQ(operate(id[i], 0, 2, SEM_UNDO), 0);
+        last = new_set(1);
+        EXPECT_EQ(operate(last, 0, 1, SEM_UNDO), 0);
+        end(last);
+        EXPECT(value(id[1], 0) > 0);
+        _exit(0);
+    }
+    EXPECT_EQ(status_of(a), 0);
+    for (int i = 0; i < SETS; i++)
+        if (i % 3 != 0) {
+            EXPECT_EQ(value(id[i], 0), 0);
+            EXPECT_EQ(value(id[i], 1), 0);
+            end(id[i]);
+        }
+}
+
 /* Threads share what there is to undo: it is done when the process ends, not when the thread ends. */
 static void undo_of_threads(void)
 {
@@ -575,6 +609,7 @@ static const struct check list[] = {
     {"removing", removing},
     {"signals", signals},
     {"undo", undo},
+    {"undo_of_many_sets", undo_of_many_sets},
     {"undo_of_threads", undo_of_threads},
     {"permissions", permissions},
     {"limits", limits},
