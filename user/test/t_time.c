@@ -200,6 +200,7 @@ static void usage_never_goes_back(void)
 static struct {
     long long at[8]; /* CPU time, in seconds; not exact, because Linux counts ticks */
     _Atomic int n;
+    _Atomic long long gap; /* longest time in which a thread that computes did not run, ns */
 } *seen;
 
 static void on_xcpu(int sig)
@@ -211,12 +212,21 @@ static void on_xcpu(int sig)
 
 static void *compute(void *arg)
 {
-    for (;;)
-        ;
+    for (long long last = clock_now(CLOCK_MONOTONIC);;) {
+        long long now = clock_now(CLOCK_MONOTONIC);
+
+        if (now - last > seen->gap)
+            seen->gap = now - last;
+        last = now;
+    }
     return arg;
 }
 
-/* Another process sets the limit, it is inherited, and all threads count. */
+/*
+ * Another process sets the limit, it is inherited, and all threads count.  If the host stops a CPU of the machine, the
+ * CPU time of its thread goes on.  The CPU time of two threads can then pass a whole second in half a second without
+ * a check, and one signal is sent instead of two.
+ */
 static void cpu_time_is_limited(void)
 {
     struct rlimit limit = {1, 3};
@@ -238,8 +248,9 @@ static void cpu_time_is_limited(void)
         }
         EXPECT_EQ(waitpid(child, &status, 0), child);
         EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-        EXPECT_EQ(seen->n, 2);
-        EXPECT(seen->at[0] >= 1 && seen->at[1] >= 2); /* later only if the host was busy */
+        EXPECT(seen->n == 2 || (seen->n < 2 && seen->gap > 250 * MS));
+        for (int i = 0; i < seen->n; i++)
+            EXPECT(seen->at[i] >= 1 + i); /* later only if the host was busy */
         _exit(0);
     }
     EXPECT_EQ(syscall(SYS_prlimit64, child, RLIMIT_CPU, &limit, NULL), 0);
