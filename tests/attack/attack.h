@@ -27,6 +27,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -192,8 +193,8 @@ static bool has_room(int fd_or_id)
 }
 
 /*
- * As root, in a new process: takes 4 MiB of memory, a file, a socket, a terminal and a segment.  Returns whether all
- * worked.
+ * As root, in a new process: takes 4 MiB of memory, files, a socket, a terminal, a segment and a semaphore.  Returns
+ * whether all worked.
  */
 static bool root_works(void)
 {
@@ -217,6 +218,11 @@ static bool root_works(void)
             !has_room(id = shmget(IPC_PRIVATE, PAGE, 0600)))
             _exit(3);
         shmctl(id, IPC_RMID, NULL);
+        if (!has_room(id = semget(IPC_PRIVATE, 1, 0600)))
+            _exit(4);
+        semctl(id, 0, IPC_RMID);
+        if (write((int)syscall(SYS_memfd_create, "root", 0), p, 65536) != 65536)
+            _exit(5);
         ssize_t written = fd >= 0 ? write(fd, p, 65536) : -1;
 
         if (written == 65536 && unlink(path) == 0)

@@ -8,8 +8,11 @@
 
 #include <pthread.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 
 static char bytes[65536];
 
@@ -149,6 +152,132 @@ static long watch_with_epoll(void)
 static bool watches(void)
 {
     in_many(10, watch_with_epoll);
+    return false;
+}
+
+/* 100 processes watch one file, 900 epolls each, and four write to it. */
+static bool one_file(void)
+{
+    int e = eventfd(0, EFD_NONBLOCK), error = 0;
+    struct epoll_event want = {.events = EPOLLIN | EPOLLET};
+    uint64_t n = 1;
+
+    for (int k = 0; k < 100; k++)
+        if (fork() == 0) {
+            for (int i = 0, ep; i < 900 && (ep = epoll_create1(0)) >= 0; i++)
+                if (epoll_ctl(ep, EPOLL_CTL_ADD, e, &want) != 0)
+                    break;
+            pause();
+        }
+    for (int k = 0; k < 4; k++)
+        if (fork() == 0)
+            for (;;)
+                if (write(e, &n, 8) != 8 || read(e, &n, 8) != 8)
+                    n = 1;
+    for (int ep; (ep = epoll_create1(0)) >= 0;)
+        if (epoll_ctl(ep, EPOLL_CTL_ADD, e, &want) != 0)
+            break;
+    error = errno;
+    answer("%s", error_name(error));
+    return false;
+}
+
+/* ---- events, timers, files without a name ---- */
+
+static long make_counters(void)
+{
+    long n = 0;
+
+    while (eventfd(0, 0) >= 0)
+        n++;
+    return n;
+}
+
+static bool counters(void)
+{
+    in_many(20, make_counters);
+    return false;
+}
+
+static long make_timer_files(void)
+{
+    struct itimerspec often = {{0, 1}, {0, 1}};
+    long n = 0;
+
+    for (int fd; (fd = timerfd_create(CLOCK_REALTIME, 0)) >= 0; n++)
+        timerfd_settime(fd, TFD_TIMER_ABSTIME, &often, NULL);
+    return n;
+}
+
+static bool timer_files(void)
+{
+    in_many(20, make_timer_files);
+    return false;
+}
+
+static long make_timers(void)
+{
+    struct sigevent ev = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+    struct itimerspec often = {{0, 1}, {0, 1}};
+    long n = 0;
+    int id;
+
+    signal(SIGUSR1, SIG_IGN);
+    for (; n < 100000 && syscall(SYS_timer_create, CLOCK_MONOTONIC, &ev, &id) == 0; n++)
+        syscall(SYS_timer_settime, id, 0, &often, NULL);
+    return n;
+}
+
+static bool timers(void)
+{
+    in_many(20, make_timers);
+    return false;
+}
+
+static long fill_memfds(void)
+{
+    long n = 0;
+
+    for (int fd; (fd = (int)syscall(SYS_memfd_create, "full", 0)) >= 0; n++)
+        for (int i = 0; i < 1024; i++)
+            if (write(fd, bytes, sizeof bytes) <= 0)
+                return n;
+    return n;
+}
+
+static bool memfds(void)
+{
+    in_many(4, fill_memfds);
+    return false;
+}
+
+/* Sets with as much to undo. */
+static long make_semaphores(void)
+{
+    long n = 0;
+
+    for (int id; n < 100000 && (id = semget(IPC_PRIVATE, 8000, 0600)) >= 0; n++)
+        for (unsigned short i = 0; i < 3; i++)
+            if (semop(id, &(struct sembuf){i, 1, SEM_UNDO}, 1) != 0)
+                return n;
+    return n;
+}
+
+static bool semaphores(void)
+{
+    in_many(4, make_semaphores);
+    return false;
+}
+
+/* Removes what USER's processes cannot take with them.  Not root's, of which there is none. */
+static bool remove_semaphores(void)
+{
+    struct seminfo info = {0};
+    struct semid_ds ds;
+    int top = semctl(0, 0, SEM_INFO, &info);
+
+    for (int i = 0; i <= top; i++)
+        semctl(semctl(i, 0, SEM_STAT, &ds), 0, IPC_RMID);
     return false;
 }
 
@@ -431,6 +560,14 @@ static const struct attack list[] = {
     {"inet_sockets", "TCP and UDP sockets", inet_sockets, NULL, NULL},
     {"epolls", "epoll descriptors", epolls, NULL, NULL},
     {"watches", "descriptors watched by epoll", watches, NULL, NULL},
+    {"one_file", "90,000 epolls that watch one file, and four that write to it", one_file, NULL,
+     NULL},
+    {"counters", "descriptors of eventfd", counters, NULL, NULL},
+    {"timer_files", "descriptors of timerfd, each with a period of 1 ns", timer_files, NULL, NULL},
+    {"timers", "timers of a signal that is ignored, each with a period of 1 ns", timers, NULL,
+     NULL},
+    {"memfds", "full files of memfd_create", memfds, NULL, NULL},
+    {"semaphores", "System V semaphores with SEM_UNDO", semaphores, remove_semaphores, NULL},
     {"record_locks", "a million record locks each", record_locks, NULL, NULL},
     {"hard_links", "a million hard links each", hard_links, NULL, NULL},
     {"names", "a million files, directories and symlinks each", names, NULL, NULL},

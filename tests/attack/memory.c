@@ -614,6 +614,18 @@ static bool split_by_advice(void)
     return split(advise);
 }
 
+static int set_policy(void *page)
+{
+    unsigned long node = 1;
+
+    return (int)syscall(SYS_mbind, page, PAGE, 2 /* MPOL_BIND */, &node, 64, 0);
+}
+
+static bool split_by_policy(void)
+{
+    return split(set_policy);
+}
+
 static int protect(void *page)
 {
     return mprotect(page, PAGE, PROT_READ);
@@ -708,6 +720,7 @@ static const struct attack list[] = {
      NULL},
     {"fragments", "every other frame", fragments, NULL, NULL},
     {"split_by_advice", "150,000 ranges by madvise", split_by_advice, NULL, NULL},
+    {"split_by_policy", "150,000 ranges by mbind", split_by_policy, NULL, NULL},
     {"split_by_protection", "150,000 ranges by mprotect", split_by_protection, NULL, NULL},
     {"page_tables", "page tables for a page in every 2 MiB", page_tables, NULL, NULL},
     {"endless_stack", "a stack without a limit", endless_stack, NULL, NULL},

@@ -245,7 +245,97 @@ static bool root_follows(void)
     return fd >= 0;
 }
 
+/* A process of root ends by SIGABRT in the user's directory, where the name of its core file is a link. */
+static bool plant_core(void)
+{
+    struct stat st;
+
+    tried("symlink", symlink(canary, "core"));
+    tried("/etc", symlink("/etc/planted", "core.0"));
+    return stat("/etc/planted", &st) == 0;
+}
+
+static bool root_dumps_there(void)
+{
+    struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
+    int status = 0;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        setrlimit(RLIMIT_CORE, &all);
+        if (chdir(own) == 0)
+            abort();
+        _exit(0);
+    }
+    waitpid(pid, &status, 0);
+    printf("  root's core file: %s\n", WCOREDUMP(status) ? "made" : "not made");
+    return !canary_lives() || access("/etc/planted", F_OK) == 0;
+}
+
+/* Copies within the kernel to root's file, and from a file that is not readable. */
+static bool copy_in_the_kernel(void)
+{
+    int to = open(canary, O_RDONLY), fd = open("mine", O_CREAT | O_RDWR, 0600);
+    int secret = open(in(place, "secret"), O_PATH);
+    bool got;
+
+    if (write(fd, "dead", 4) != 4)
+        return false;
+    lseek(fd, 0, SEEK_SET);
+    got = allowed("copied to it", syscall(SYS_copy_file_range, fd, NULL, to, NULL, 4, 0)) |
+          allowed("from O_PATH", syscall(SYS_copy_file_range, secret, NULL, fd, NULL, 4, 0));
+    return got | allowed("sendfile to it", syscall(SYS_sendfile, to, fd, NULL, 4));
+}
+
 /* ---- processes ---- */
+
+static bool move_roots_pages(void)
+{
+    void *page = (void *)((uintptr_t)canary & ~(uintptr_t)(PAGE - 1));
+    unsigned long old = 1, new = 1;
+    int node = 0, status = 0;
+
+    return allowed("move_pages",
+                   syscall(SYS_move_pages, shared->task, 1, &page, &node, &status, 2)) |
+           allowed("where", syscall(SYS_move_pages, shared->task, 1, &page, NULL, &status, 0)) |
+           allowed("migrate_pages", syscall(SYS_migrate_pages, shared->task, 64, &old, &new));
+}
+
+/* Makes a copy of this program that users can run but not read. */
+static bool make_unreadable(void)
+{
+    char command[256];
+
+    snprintf(command, sizeof command, "cp /proc/%d/exe %s && chmod 711 %s", getpid(),
+             in(place, "unreadable"), path);
+    return system(command) == 0;
+}
+
+/* Tracing does not give what a program may not read. */
+static bool trace(void)
+{
+    long rip = 0, word = 0;
+    char mem[32];
+    int status;
+    bool got = allowed("seize", syscall(SYS_ptrace, 0x4206 /* SEIZE */, shared->task, 0, 0)) |
+               allowed("attach", syscall(SYS_ptrace, 16 /* ATTACH */, shared->task, 0, 0)) |
+               allowed("init", syscall(SYS_ptrace, 16 /* ATTACH */, 1, 0, 0));
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* become_user() has cleared it */
+        syscall(SYS_ptrace, 0 /* TRACEME */, 0, 0, 0);
+        execl(in(place, "unreadable"), "unreadable", NULL);
+        _exit(9);
+    }
+    if (waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
+        return allowed("exec", -1);
+    tried("registers", syscall(SYS_ptrace, 3 /* PEEKUSER */, pid, 16 * sizeof rip, &rip));
+    snprintf(mem, sizeof mem, "/proc/%d/mem", pid);
+    return got | allowed("peek", syscall(SYS_ptrace, 1 /* PEEKTEXT */, pid, rip, &word)) |
+           allowed("poke", syscall(SYS_ptrace, 4 /* POKETEXT */, pid, rip, word)) |
+           allowed("mem", open_to(mem, O_RDONLY));
+}
 
 static bool signal_root(void)
 {
@@ -448,6 +538,13 @@ static const struct attack list[] = {
      make_sticky},
     {"plant_links", "links in a sticky directory, for root to write through", plant_links,
      root_follows, NULL},
+    {"plant_core", "links where a process of root makes its core file", plant_core,
+     root_dumps_there, NULL},
+    {"copy_in_the_kernel", "root's files, by copy_file_range and sendfile", copy_in_the_kernel,
+     NULL, make_secret},
+    {"move_roots_pages", "pages of root's processes", move_roots_pages, NULL, NULL},
+    {"trace", "root's processes, and a program that is not readable, by ptrace", trace, NULL,
+     make_unreadable},
     {"signal_root", "signals to root's processes", signal_root, NULL, NULL},
     {"slow_root", "scheduling and limits of root's processes", slow_root, NULL, NULL},
     {"read_root", "memory, files and addresses of root's processes", read_root, NULL, NULL},
