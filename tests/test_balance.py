@@ -47,7 +47,7 @@ def test_page(folder):
     put(balance.cost_definition("sf3800", True), 1, 0, kstats(1000, 300), wall_s="1.002")
     text, holds = balance.page(3)
     assert not holds
-    assert "| 1.100 (1.000 to 1.200) | not measured | 0.800 (0.700 to 0.900) | -27.2% | 75, -, 25 |" in text
+    assert "| 1.100 (1.000 to 1.200) | not measured | 0.800 (0.700 to 0.900) | -27.2% |  | 75, -, 25 |" in text
     assert "| +5.0% **does not hold** |" in text
     assert "| `init` | 2000 | 500 | 0 | 0 | 0.07 |" in text  # 2000 pages * 2000 instructions * 1.111 ns / 8 CPUs / 0.8 s
     assert "costs 2,000 instructions of the kernel" in text and "to move 0.30 pages" in text

@@ -30,8 +30,8 @@
 #include "lib/types.h"
 
 /*
- * Rates, in pages for each second of CPU time of the process.  A sample costs about 2,100 instructions
- * (docs/results/balance.md).  With one instruction each clock at 900 MHz, the greatest rate takes 0.5 % of the time.
+ * Rates, in pages for each second of CPU time of the process.  A sample costs about 1,000 instructions
+ * (docs/results/balance.md).  With one instruction each clock at 900 MHz, the greatest rate takes 0.25 % of the time.
  */
 enum { OBSERVE_RATE_MIN = 64, OBSERVE_RATE_MAX = 2048 };
 enum {
