@@ -13,13 +13,18 @@
  *             The first waiter, once awake, spins as long as the holder runs.  So the others need not wake it
  *             again (LOCK_AWAKE), and use the lock at full speed meanwhile.  After PASSED_NS it asks for the lock
  *             (LOCK_HAND): the next release hands it over.  So no waiter waits for ever.
+ *             The first waiter may get no CPU for long, because of real-time threads.  So if real-time threads wait
+ *             for the lock (l->rt), a release wakes up the one of the highest priority, too, and a thread that
+ *             becomes the holder inherits this priority.  It need not be that of the first waiter, and the holder
+ *             could otherwise be kept from a CPU while no thread that runs can lend it priority.
  *             A wake-up sets `woken`, under the lock of the list, before it calls thread_wake().  The sleeper
  *             reads `woken` under its own thread lock before it sleeps, so a wake-up that comes early is not
  *             lost.
  * INVARIANTS  I1  a waiter for a condition is on a list iff it is not woken; a waiter for a lock is on the list
  *                 until it holds the lock
  *             I2  the word of a lock has LOCK_WAIT set iff its list is not empty (under l->lock)
- *             I3  a free lock has no LOCK_HAND, and its first waiters are awake: woken, and about to claim it
+ *             I3  a free lock has no LOCK_HAND, and its first waiters, and the waiter of the highest real-time
+ *                 priority, are awake: woken, and about to claim it
  *             I4  t->n_contended is the number of locks that t holds for writing whose word has LOCK_WAIT
  * LOCKING     each object's own lock (RANK_CV), then thread locks
  */
@@ -31,8 +36,9 @@
 #include "stat/panic.h"
 
 enum {
-    SPIN_NS = 10000,    /* about the cost of a sleep and a wake-up */
-    PASSED_NS = 4000000 /* how long others may pass a waiter that is awake, as in Linux's rwsems */
+    SPIN_NS = 10000, /* about the cost of a sleep and a wake-up */
+    /* how long others may pass a waiter after its first wake-up; Linux's rwsems have 4 ms, too */
+    PASSED_NS = 4000000
 };
 enum lock_kind { LOCK_MUTEX, LOCK_READER, LOCK_WRITER }; /* values in the trace */
 
@@ -181,6 +187,7 @@ static void lock_init(struct sleeplock *l, enum sleeprank rank)
     spin_init(&l->lock, RANK_CV);
     list_init(&l->waiters);
     l->rank = rank;
+    l->rt = false;
 }
 
 static inline bool is_free(uintptr_t word)
@@ -223,6 +230,8 @@ static inline uintptr_t remove_holder(uintptr_t word, bool write)
     return word < LOCK_READ + LOCK_ONE ? word & ~(uintptr_t)LOCK_READ : word;
 }
 
+static void enter_before_waiters(struct sleeplock *l);
+
 /* One attempt to enter.  Most locks are free and have no waiters: their word is 0. */
 static inline bool lock_try(struct sleeplock *l, bool write)
 {
@@ -232,8 +241,8 @@ static inline bool lock_try(struct sleeplock *l, bool write)
         if (likely(atomic_compare_exchange_strong_explicit(
                 &l->word, &v, add_holder(v, write, curthread), memory_order_acquire,
                 memory_order_relaxed))) {
-            if (unlikely(v != 0) && write)
-                curthread->n_contended++; /* I4: a free lock has no other flags than waiters' */
+            if (unlikely(v != 0) && write) /* a free lock has no other flags than waiters' */
+                enter_before_waiters(l);
             return true;
         }
     while (may_enter(v, write, false));
@@ -257,10 +266,43 @@ static bool lock_spin(struct sleeplock *l, bool write)
     return false;
 }
 
+/* The waiter for `l` that has the highest priority; of several, the first.  NULL: none.  l->lock is held. */
+static struct waiter *highest_waiter(struct sleeplock *l)
+{
+    struct waiter *w, *best = NULL;
+
+    LIST_FOREACH (w, &l->waiters, link)
+        if (best == NULL || w->t->pri > best->t->pri)
+            best = w;
+    return best;
+}
+
+/* Wakes up the waiter for `l`, which is free, that has the highest priority, if it may be a real-time one. */
+static void wake_highest(struct sleeplock *l)
+{
+    struct waiter *w = l->rt ? highest_waiter(l) : NULL;
+
+    if (w != NULL && !w->woken)
+        waiter_wake(w);
+}
+
+/*
+ * Takes l->lock, if it is free, after a thread that sleeps for `l` has got priority `pri`; that thread's lock is held.
+ * In any case the next holder of `l` inherits.
+ */
+static bool lock_of_raised_sleeper(struct sleeplock *l, int pri)
+{
+    if (pri >= PRI_RT)
+        l->rt = true;
+    return spin_trylock(&l->lock);
+}
+
 /*
  * Lends priority `pri` to the writer that holds `l`, if any; l->lock is held.  If that thread sleeps for another
  * lock, lends the priority to the writer that holds that lock, too, and so on along the chain.
- * While l->lock is held and the list of waiters of l is not empty, the holder cannot release l.
+ * A sleeper with a new priority may have to be woken up before the first waiter: now, if its lock is free, else
+ * by the next release.  So LOCK_AWAKE is cleared.
+ * While l->lock is held, the list of waiters of l is not empty and LOCK_AWAKE is clear, the holder cannot release l.
  * While the holder's thread lock is held, the holder cannot wake up, so the lock that it sleeps for
  * exists.  The spin lock of that lock is only tried (spin_trylock), because it comes before
  * thread locks in the lock order.  If it is taken, its holder is about to change the chain.
@@ -270,15 +312,18 @@ static void lend_priority(struct sleeplock *l, int pri)
     struct sleeplock *first = l;
 
     for (int depth = 0; depth < 8 && l != NULL; depth++) {
-        struct thread *o = lock_writer(l->word);
+        uintptr_t v = atomic_fetch_and(&l->word, ~(uintptr_t)LOCK_AWAKE);
+        struct thread *o = lock_writer(v);
         struct sleeplock *next = NULL;
 
+        if (is_free(v))
+            wake_highest(l);
         if (o != NULL) {
             spin_lock(&o->lock);
             if (o->pri < pri) {
                 thread_inherit(o, pri);
                 next = o->state == TS_SLEEP ? o->blocked_on : NULL;
-                if (next != NULL && !spin_trylock(&next->lock))
+                if (next != NULL && !lock_of_raised_sleeper(next, pri))
                     next = NULL;
             }
             spin_unlock(&o->lock);
@@ -289,6 +334,35 @@ static void lend_priority(struct sleeplock *l, int pri)
     }
     if (l != NULL && l != first)
         spin_unlock(&l->lock);
+}
+
+/*
+ * Gives the highest priority of the waiters for `l` to the writer that holds it, if any, and if a waiter may have a
+ * real-time priority.  (Other threads need not lend to a new holder: the clock lifts a holder that gets no CPU.)
+ * The caller holds l->lock.
+ */
+static void lend_from_waiters(struct sleeplock *l)
+{
+    const struct waiter *w;
+
+    if (likely(!l->rt))
+        return;
+    w = highest_waiter(l);
+    if (w != NULL)
+        lend_priority(l, w->t->pri);
+    else
+        l->rt = false;
+}
+
+/* curthread has taken `l` for writing, although threads wait: it was free.  I4. */
+static __attribute__((noinline)) void enter_before_waiters(struct sleeplock *l)
+{
+    curthread->n_contended++;
+    if (unlikely(l->rt)) {
+        spin_lock(&l->lock);
+        lend_from_waiters(l);
+        spin_unlock(&l->lock);
+    }
 }
 
 /* Takes back what waiters have lent to curthread, if no thread waits for a lock that it holds. */
@@ -304,7 +378,8 @@ static __attribute__((noinline)) void return_priority(void)
 
 /*
  * Takes `l` for waiter `w` of curthread, which then leaves the list, if that is possible.  Otherwise tells the
- * holder that there are waiters, and with `hand` asks for the lock.  The caller holds l->lock.
+ * holder that there are waiters, and with `hand` asks for the lock, unless another waiter has.  The caller holds
+ * l->lock.
  */
 static bool lock_claim(struct sleeplock *l, struct waiter *w, bool hand)
 {
@@ -313,6 +388,8 @@ static bool lock_claim(struct sleeplock *l, struct waiter *w, bool hand)
     struct thread *o;
     bool enter;
 
+    if (w->t->pri >= PRI_RT)
+        l->rt = true; /* before the word changes: a thread that enters later reads this */
     do {
         enter = may_enter(v, w->write, w->woken);
         next = v | asked;
@@ -323,18 +400,26 @@ static bool lock_claim(struct sleeplock *l, struct waiter *w, bool hand)
     if (enter) {
         list_remove(&w->link);
         w->t->n_contended += w->write && others != 0;
-    } else if (o != NULL) {
+        lend_from_waiters(l);
+        return true;
+    }
+    if (hand && (v & LOCK_HAND) == 0) { /* the lock is handed to the first */
+        list_remove(&w->link);
+        list_push_front(&l->waiters, &w->link);
+    }
+    if (o != NULL) {
         ASSERT(o != w->t, "a lock is not entered twice by its holder");
         o->n_contended += (v & LOCK_WAIT) == 0;
         if (o->pri < w->t->pri)
             lend_priority(l, w->t->pri);
     }
-    return enter;
+    return false;
 }
 
 /*
- * Waits, awake since `since`, until `w` may claim the lock, or was given it, or the wait may be long.  Returns
- * whether the waiter has been passed over for PASSED_NS.
+ * Waits, awake, until `w` may claim the lock, or was given it, or should ask for it, or the wait may be long.
+ * @since  time at which `w` was woken up first, in TSC cycles
+ * Returns whether PASSED_NS have passed since then.
  */
 static bool spin_as_first(struct sleeplock *l, const struct waiter *w, uint64_t since)
 {
@@ -346,29 +431,32 @@ static bool spin_as_first(struct sleeplock *l, const struct waiter *w, uint64_t 
         v = atomic_load_explicit(&l->word, memory_order_relaxed);
         passed = tsc_to_ns(rdtsc() - since) >= PASSED_NS;
     } while (!w->given && !may_enter(v, w->write, true) && worth_spinning(v) &&
-             passed == ((v & LOCK_HAND) != 0));
+             (!passed || (v & LOCK_HAND) != 0));
     return passed;
 }
 
 /* lock_wait() with waiter `w`, which is on the list.  The caller holds l->lock. */
 static void lock_wait_as(struct sleeplock *l, struct waiter *w, enum lock_kind kind)
 {
-    uint64_t begin, since = 0;
+    uint64_t begin, end, since = 0;
     bool hand = false;
 
     while (!w->given && !lock_claim(l, w, hand)) {
         if (w->woken && worth_spinning(l->word)) {
             spin_unlock(&l->lock);
             hand = spin_as_first(l, w, since);
+        } else if (is_free(atomic_fetch_and(&l->word, ~(uintptr_t)LOCK_AWAKE))) {
+            continue; /* the holder left meanwhile, and because of LOCK_AWAKE woke up no thread */
         } else {
             w->woken = false;
-            atomic_fetch_and(&l->word, ~(uintptr_t)LOCK_AWAKE);
             spin_unlock(&l->lock);
             TRACE(LOCK, kind, (uintptr_t)l, trace_name(rank_name[l->rank]));
             begin = rdtsc();
             waiter_sleep(w, false);
-            since = rdtsc();
-            TRACE(LOCKED, kind, (uintptr_t)l, tsc_to_ns(since - begin));
+            end = rdtsc();
+            since = since != 0 ? since : end; /* further sleeps count as being passed over, too */
+            hand = tsc_to_ns(end - since) >= PASSED_NS;
+            TRACE(LOCKED, kind, (uintptr_t)l, tsc_to_ns(end - begin));
         }
         spin_lock(&l->lock);
     }
@@ -395,7 +483,8 @@ static __attribute__((noinline)) void lock_wait(struct sleeplock *l, enum lock_k
 }
 
 /*
- * Wakes up the first waiter, and with a reader all readers before the first writer.  The caller holds l->lock.
+ * Wakes up the first waiter, and with a reader all readers before the first writer; and, if that may be another,
+ * the waiter of the highest real-time priority.  The caller holds l->lock.
  * @hand  makes them holders, instead of curthread, which was the last
  */
 static void wake_first(struct sleeplock *l, bool hand)
@@ -415,8 +504,12 @@ static void wake_first(struct sleeplock *l, bool hand)
         if (!w->woken)
             waiter_wake(w);
     }
-    if (hand)
+    if (hand) {
         l->word = word | (list_empty(&l->waiters) ? 0 : LOCK_WAIT);
+        lend_from_waiters(l);
+    } else {
+        wake_highest(l);
+    }
 }
 
 /* Releases `l`, for which threads wait. */

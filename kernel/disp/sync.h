@@ -7,7 +7,7 @@
  *             other threads run.
  *             A mutex has one owner.  A thread that finds the mutex taken spins for a moment while the owner
  *             runs on a CPU, and sleeps otherwise.  A sleeper lends its priority to the owner (priority
- *             inheritance).
+ *             inheritance).  A new owner inherits the priority of real-time threads that wait already.
  *             A reader-writer lock is held by one writer or by many readers.  It works like a mutex in all else.
  *             On a condition variable, threads sleep until another thread signals that a condition may be true
  *             now; they are woken up in the order in which they came.
@@ -30,13 +30,16 @@ struct sleeplock {
     /* 0: free; the thread that holds it for writing; or LOCK_READ + LOCK_ONE * readers.  Low bits: flags. */
     _Atomic uintptr_t word;
     struct spinlock lock;
-    struct list waiters; /* under `lock`, in the order in which they came */
+    /* under `lock`, in the order in which they came; but a waiter that asks for the lock becomes the first */
+    struct list waiters;
     enum sleeprank rank;
+    /* a waiter may have a real-time priority; set in that waiter's lock_claim(), or by lend_priority() */
+    _Atomic bool rt;
 };
 
 enum {
     LOCK_WAIT = 1,  /* threads wait */
-    LOCK_AWAKE = 2, /* the first of them is awake: it needs no wake-up */
+    LOCK_AWAKE = 2, /* those that a release wakes up are awake: no wake-up is needed */
     LOCK_HAND = 4,  /* the first of them has asked for the lock: it must get it next */
     LOCK_FLAGS = 7,
     LOCK_READ = 8,
@@ -60,7 +63,8 @@ struct cv {
  * mutex_enter - take `m`; sleep until it is free, even if a signal arrives.  The caller does not own m and
  * holds no spin lock.
  * mutex_tryenter - take `m` if it is free; returns whether the caller now owns it.
- * mutex_exit - release `m`, which the caller owns, and wake up the first waiter.
+ * mutex_exit - release `m`, which the caller owns, and wake up the first waiter and the one of the highest
+ * real-time priority.
  */
 void mutex_init(struct mutex *m, enum sleeprank rank);
 void mutex_enter(struct mutex *m);
