@@ -19,6 +19,8 @@ uint64_t host_tsc(void);
 
 #undef atomic_load_explicit
 #define atomic_load_explicit(p, order) (may_switch(), __atomic_load_n(p, order))
+#undef atomic_fetch_and
+#define atomic_fetch_and(p, mask) (may_switch(), __atomic_fetch_and(p, mask, __ATOMIC_SEQ_CST))
 #undef atomic_compare_exchange_strong_explicit
 #define atomic_compare_exchange_strong_explicit(p, old, new, order, failed)                        \
     (may_switch(), __atomic_compare_exchange_n(p, old, new, false, order, failed))

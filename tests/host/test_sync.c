@@ -16,7 +16,7 @@
 #include "tests/host/check.h"
 #include "tests/host/machine.h"
 
-enum { THREADS = 6, STACK = 256 << 10, STEPS_MAX = 4000000 };
+enum { THREADS = 6, STACK = 256 << 10, STEPS_MAX = 400000 };
 
 struct cpu *cpus[CPU_MAX];
 unsigned ncpu = THREADS;
@@ -28,6 +28,11 @@ static struct thread t[THREADS + 1];
 static ucontext_t context[THREADS], tester;
 static uint8_t stack[THREADS][STACK];
 static bool finished[THREADS];
+static bool stopped[THREADS]; /* the thread gets no CPU */
+static bool preemption;       /* threads are preempted at random */
+/* NULL: none.  Thread 0 gets no CPU when it could take this lock: so it gets the lock only if that is handed to it. */
+static const struct sleeplock *unlucky_for;
+static bool asked; /* thread 0 has begun to wait */
 static uint64_t clock_now, steps;
 static const char *wrong; /* what a thread has found */
 
@@ -92,10 +97,17 @@ void must_switch(void)
         leave();
 }
 
+static bool is_held_back(unsigned i)
+{
+    return stopped[i] || (i == 0 && asked && unlucky_for != NULL && unlucky_for->word < LOCK_READ);
+}
+
 void may_switch(void)
 {
+    if (unlucky_for != NULL && this_cpu()->nlock != 0)
+        return; /* else thread 0 could be held back with a spin lock */
     if (this_cpu()->id != THREADS && check_below(4) == 0) {
-        if (this_cpu()->nlock == 0 && check_below(8) == 0)
+        if (preemption && this_cpu()->nlock == 0 && check_below(8) == 0)
             curthread->state = TS_RUNNABLE; /* preempted: the others see that it does not run */
         leave();
     }
@@ -151,6 +163,10 @@ static void begin(unsigned n, void (*fn)(unsigned i))
 {
     memset(cpu, 0, sizeof cpu);
     memset(t, 0, sizeof t);
+    memset(stopped, 0, sizeof stopped);
+    preemption = true;
+    unlucky_for = NULL;
+    asked = false;
     wrong = NULL;
     body = fn;
     steps = 0;
@@ -176,7 +192,7 @@ static bool step(void)
     unsigned can[THREADS], n = 0, i;
 
     for (i = 0; i < THREADS; i++)
-        if (!finished[i] && t[i].state != TS_SLEEP)
+        if (!finished[i] && t[i].state != TS_SLEEP && !is_held_back(i))
             can[n++] = i;
     if (n == 0)
         return false;
@@ -191,6 +207,11 @@ static bool step(void)
     return true;
 }
 
+static void set_pri(unsigned i, int pri)
+{
+    t[i].pri = t[i].base_pri = (int16_t)pri;
+}
+
 /* Runs all threads to their ends. */
 static void run_all(void)
 {
@@ -198,6 +219,20 @@ static void run_all(void)
         ;
     for (unsigned i = 0; i < THREADS; i++)
         CHECK(finished[i]); /* else it sleeps, and no thread will wake it */
+}
+
+/* Runs thread i alone, from a state in which it is stopped, until it sleeps or has ended, and stops it. */
+static void run_alone(unsigned i)
+{
+    bool others[THREADS];
+
+    memcpy(others, stopped, sizeof stopped);
+    memset(stopped, true, sizeof stopped);
+    stopped[i] = false;
+    while (!finished[i] && t[i].state != TS_SLEEP)
+        CHECK(step());
+    memcpy(stopped, others, sizeof stopped);
+    stopped[i] = true;
 }
 
 static void work(void)
@@ -265,17 +300,18 @@ TEST(a_mutex_has_one_owner_and_no_sleeper_is_forgotten)
         start_mutexes();
         turns = 60;
         begin(2 + round % (THREADS - 1), use_mutexes);
+        for (unsigned i = 0; i < THREADS; i++)
+            set_pri(i, check_below(3) == 0 ? PRI_RT + (int)i : 10 + (int)i);
         run_all();
         for (unsigned i = 0; i < 2; i++) {
             CHECK(mutex[i].l.word == 0 && list_empty(&mutex[i].l.waiters));
             CHECK(entered[i] > turns / 2);
         }
         for (unsigned i = 0; i < THREADS; i++)
-            CHECK(t[i].n_contended == 0 && t[i].inherit_pri == -1 && t[i].blocked_on == NULL);
+            CHECK(t[i].n_contended == 0 && t[i].inherit_pri == -1 && t[i].blocked_on == NULL &&
+                  t[i].pri == t[i].base_pri);
     }
 }
-
-static bool asked; /* thread 0 has begun to wait */
 
 static void greedy(unsigned i)
 {
@@ -304,9 +340,9 @@ TEST(a_waiter_is_not_passed_over_for_ever)
 {
     for (unsigned round = 0; round < 20; round++) {
         start_mutexes();
-        turns = 400;
-        asked = false;
+        turns = 4000;
         begin(3, greedy);
+        unlucky_for = &mutex[0].l;
         run_all();
     }
 }
@@ -332,9 +368,197 @@ TEST(a_waiter_lends_its_priority)
     for (unsigned round = 0; round < 20; round++) {
         start_mutexes();
         begin(2, lend_later);
-        t[1].pri = t[1].base_pri = 50;
+        set_pri(1, 50);
         run_all();
     }
+}
+
+/* ---- real-time threads ---- */
+
+enum { HIGH = PRI_RT + 50 };
+
+static bool stay[THREADS]; /* the thread keeps its mutexes */
+static unsigned
+    order[THREADS]; /* the threads that have had mutex 0, in the order in which they got it */
+static unsigned n_order;
+
+static void visit(unsigned i)
+{
+    mutex_enter(&mutex[0]);
+    order[n_order++] = i;
+    while (stay[i])
+        must_switch();
+    mutex_exit(&mutex[0]);
+}
+
+/* Thread 0 takes mutex `which`, and stays; no other thread has begun.  Thread 2 is a real-time thread. */
+static void start_with_holder(void (*fn)(unsigned i), unsigned which)
+{
+    start_mutexes();
+    n_order = 0;
+    begin(4, fn);
+    set_pri(2, HIGH);
+    preemption = false;
+    memset(stay, false, sizeof stay);
+    memset(stopped, true, sizeof stopped);
+    stay[0] = true;
+    stopped[0] = false;
+    while (lock_writer(mutex[which].l.word) != &t[0])
+        CHECK(step());
+    t[0].state = TS_RUNNABLE; /* preempted: those that wait sleep soon */
+    stopped[0] = true;
+}
+
+/* Lets thread i run, and no other, until it leaves its mutexes and ends. */
+static void leave_and_end(unsigned i)
+{
+    stay[i] = false;
+    run_alone(i);
+    CHECK(finished[i]);
+}
+
+/* Lets thread i run until it has mutex 0, and stays. */
+static void run_until_holder(unsigned i)
+{
+    stay[i] = true;
+    stopped[i] = false;
+    while (order[n_order - 1] != i)
+        CHECK(step());
+    stopped[i] = true;
+}
+
+/* Lets thread i, which is awake, be passed over until it asks for mutex 0. */
+static void run_until_asked(unsigned i)
+{
+    stopped[i] = false;
+    while ((mutex[0].l.word & LOCK_HAND) == 0)
+        CHECK(step());
+    stopped[i] = true;
+}
+
+static void end_all(void)
+{
+    memset(stay, false, sizeof stay);
+    memset(stopped, false, sizeof stopped);
+    run_all();
+    for (unsigned i = 0; i < 4; i++)
+        CHECK(t[i].pri == t[i].base_pri && t[i].n_contended == 0);
+}
+
+/* Thread 0 has mutex 0; threads 1 and 2 wait, in this order. */
+static void start_with_waiters(void)
+{
+    start_with_holder(visit, 0);
+    run_alone(1);
+    run_alone(2);
+    CHECK(t[1].state == TS_SLEEP && t[2].state == TS_SLEEP);
+    CHECK_EQ(t[0].pri, HIGH);
+}
+
+TEST(a_real_time_waiter_does_not_wait_until_an_earlier_waiter_gets_a_cpu)
+{
+    start_with_waiters();
+    leave_and_end(0);
+    leave_and_end(2); /* thread 1 still has no CPU */
+    leave_and_end(3);
+    end_all();
+    CHECK(n_order == 4 && order[0] == 0 && order[1] == 2 && order[2] == 3 && order[3] == 1);
+}
+
+TEST(a_waiter_that_gets_the_lock_inherits)
+{
+    start_with_waiters();
+    leave_and_end(0);
+    run_until_holder(1);
+    CHECK_EQ(t[1].pri, HIGH);
+    end_all();
+}
+
+TEST(a_thread_that_passes_the_waiters_inherits)
+{
+    start_with_waiters();
+    leave_and_end(0);
+    run_until_holder(3);
+    CHECK_EQ(t[3].pri, HIGH);
+    end_all();
+}
+
+TEST(a_waiter_to_which_the_lock_is_handed_inherits)
+{
+    start_with_holder(visit, 0);
+    run_alone(1);
+    leave_and_end(0);
+    run_until_holder(3);
+    run_until_asked(1);
+    run_alone(2);
+    leave_and_end(3);
+    CHECK(lock_writer(mutex[0].l.word) == &t[1]);
+    CHECK_EQ(t[1].pri, HIGH);
+    end_all();
+}
+
+TEST(the_lock_is_handed_to_the_waiter_that_has_asked)
+{
+    start_with_waiters();
+    leave_and_end(0);
+    run_until_holder(3);
+    run_until_asked(2);
+    stopped[1] = false;
+    for (unsigned n = 0; n < 4000; n++) /* thread 1 spins: more than 4 ms */
+        CHECK(step());
+    t[3].state = TS_RUNNABLE; /* preempted: thread 1 would ask, too, and sleeps */
+    run_alone(1);
+    CHECK(t[1].state == TS_SLEEP);
+    leave_and_end(3);
+    CHECK(lock_writer(mutex[0].l.word) == &t[2]);
+    end_all();
+}
+
+/* Threads 0 and 1 use mutex 1, thread 2 mutex 0, and thread 3 both. */
+static void visit_chain(unsigned i)
+{
+    if (i >= 2)
+        mutex_enter(&mutex[0]);
+    if (i != 2)
+        mutex_enter(&mutex[1]);
+    while (stay[i])
+        must_switch();
+    if (i != 2)
+        mutex_exit(&mutex[1]);
+    if (i >= 2)
+        mutex_exit(&mutex[0]);
+}
+
+/* Thread 0 has mutex 1; threads 1 and 3 wait for it, in this order; thread 3 has mutex 0. */
+static void start_chain(void)
+{
+    start_with_holder(visit_chain, 1);
+    run_alone(1);
+    run_alone(3);
+    CHECK(t[1].state == TS_SLEEP && t[3].state == TS_SLEEP);
+}
+
+TEST(a_waiter_lends_its_priority_along_the_chain)
+{
+    start_chain();
+    run_alone(2);
+    CHECK_EQ(t[3].pri, HIGH);
+    CHECK_EQ(t[0].pri, HIGH);
+    leave_and_end(0);
+    leave_and_end(3); /* thread 1 still has no CPU */
+    leave_and_end(2);
+    end_all();
+}
+
+TEST(a_sleeper_that_inherits_takes_a_free_lock)
+{
+    start_chain();
+    leave_and_end(0);
+    CHECK(t[1].state == TS_RUNNABLE && t[3].state == TS_SLEEP);
+    run_alone(2);
+    leave_and_end(3); /* thread 1 still has no CPU */
+    leave_and_end(2);
+    end_all();
 }
 
 /* ---- reader-writer locks ---- */
@@ -411,7 +635,7 @@ static void against_all(unsigned i)
             asked = false;
         else if (!asked)
             entered[0] = others;
-        fail_unless(others - entered[0] < turns, "a waiter is passed over for ever");
+        fail_unless(others - entered[0] < turns / 2, "a waiter is passed over for ever");
     }
 }
 
@@ -419,11 +643,11 @@ TEST(neither_a_writer_nor_a_reader_is_passed_over_for_ever)
 {
     for (unsigned round = 0; round < 20; round++) {
         rw_init(&rw, SLEEP_AS);
-        turns = 400;
+        turns = 4000;
         one_writes = round % 2 == 0;
         others = entered[0] = 0;
-        asked = false;
         begin(4, against_all);
+        unlucky_for = &rw.l;
         run_all();
     }
 }
