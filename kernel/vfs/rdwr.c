@@ -304,7 +304,7 @@ int vn_truncate_pages(struct vnode *vn, uint64_t size)
         set_vnode_size(vn, size);
         object_truncate(&vn->obj, vn->obj.size_pages);
     }
-    as_drop_private(&vn->obj, vn->obj.size_pages);
+    as_drop_private(&vn->obj, vn->obj.size_pages, (old - 1) >> PAGE_SHIFT);
     zeroed = zero_within_page(vn, size, round_up(size, PAGE_SIZE));
     return err != 0 ? err : zeroed;
 }

@@ -198,60 +198,70 @@ int as_each_anon(int (*fn)(struct vm_object *o, void *arg), void *arg)
     return err;
 }
 
-/* The first private segment of `as` from link `l` on that maps a page >= first of `o`; NULL: there is none. */
-static struct seg *next_private_seg(struct as *as, struct list *l, const struct vm_object *o,
-                                    uint64_t first)
-{
-    for (; l != &as->segs.order; l = l->next) {
-        struct seg *s = seg_of(list_entry(l, struct seg_node, link));
+enum { DROP_TRIES = 100 };
 
-        if (s->obj == o && !seg_shared(s) && s->obj_link.last >= first)
-            return s;
+/* A private segment of a space that as_drop_private() has a reference to; the segment itself may be gone. */
+struct private_seg {
+    struct seg *s;
+    struct as *as; /* NULL: there is no segment */
+    uint64_t start;
+};
+
+/*
+ * The next private segment after `at` (NULL: the first one) that maps a page of first .. last of `o`.  Unless `at` is
+ * NULL, the caller holds the lock of its space, so that it stays.
+ */
+static struct private_seg hold_private_seg(struct vm_object *o, const struct seg *at,
+                                           uint64_t first, uint64_t last)
+{
+    const struct itree_node *n = at != NULL ? &at->obj_link : NULL;
+    struct private_seg p = {0};
+
+    spin_lock(&o->lock);
+    while (p.as == NULL && (n = itree_next(&o->segs, n, first, last)) != NULL) {
+        p.s = container_of(n, struct seg, obj_link);
+        p.start = p.s->n.start;
+        p.as = !seg_shared(p.s) && as_hold_living(p.s->as) ? p.s->as : NULL;
     }
-    return NULL;
+    spin_unlock(&o->lock);
+    return p;
 }
 
-/* as_drop_private() for one space. */
-static void drop_private_of_space(struct as *as, struct vm_object *o, uint64_t first)
+/* Drops the private copies of pages >= first of its object in `s`.  The caller holds the lock of the space to write. */
+static void drop_private_of_seg(struct seg *s, uint64_t first)
 {
-    struct seg *s;
+    uint64_t start = s->n.start;
 
-    rw_enter_read(&as->lock);
-    s = next_private_seg(as, as->segs.order.next, o, first);
-    rw_exit_read(&as->lock);
-    if (s == NULL)
-        return;
-    rw_enter_write(&as->lock); /* waits for faults that have seen the old size */
-    s = next_private_seg(as, as->segs.order.next, o, first);
-    for (; s != NULL; s = next_private_seg(as, s->n.link.next, o, first)) {
-        uint64_t start = s->n.start;
-
-        if (first > s->obj_first)
-            start += (first - s->obj_first) << PAGE_SHIFT;
-        range_zap(as, start, s->n.end);
-        anon_drop(as, start, s->n.end);
-    }
-    as_unlock(as);
+    if (first > s->obj_first)
+        start += (first - s->obj_first) << PAGE_SHIFT;
+    range_zap(s->as, start, s->n.end);
+    anon_drop(s->as, start, s->n.end);
 }
 
-void as_drop_private(struct vm_object *obj, uint64_t first)
+/* as_drop_private(), one time.  false: a segment went meanwhile, so the function did not come to the end. */
+static bool try_drop_private(struct vm_object *o, uint64_t first, uint64_t last)
 {
-    struct as *next;
-    struct seg *s;
-    bool any = false;
+    struct private_seg next, p = hold_private_seg(o, NULL, first, last);
+    bool there = true;
 
-    spin_lock(&obj->lock);
-    ITREE_FOREACH (s, &obj->segs, obj_link, first, UINT64_MAX) {
-        any = !seg_shared(s);
-        if (any)
-            break;
+    for (; there && p.as != NULL; p = next) {
+        next = (struct private_seg){0};
+        rw_enter_write(&p.as->lock); /* waits for faults that have seen the old size */
+        there = seg_find(p.as, p.start) == p.s && p.s->obj == o && !seg_shared(p.s);
+        if (there && p.s->obj_link.last >= first)
+            drop_private_of_seg(p.s, first);
+        if (there)
+            next = hold_private_seg(o, p.s, first, last);
+        as_unlock(p.as);
+        as_release_later(p.as); /* dropping the last reference would take locks of other files */
     }
-    spin_unlock(&obj->lock);
-    for (struct as *as = any ? as_next(NULL) : NULL; as != NULL; as = next) {
-        drop_private_of_space(as, obj, first);
-        next = as_next(as);
-        as_release_later(as); /* dropping the last reference would take locks of other files */
-    }
+    return there;
+}
+
+void as_drop_private(struct vm_object *obj, uint64_t first, uint64_t last)
+{
+    for (unsigned i = 0; i < DROP_TRIES && !try_drop_private(obj, first, last); i++)
+        ;
 }
 
 bool as_memory_returns(void)

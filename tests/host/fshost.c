@@ -323,7 +323,7 @@ int bdev_fsync(uint64_t rdev)
 }
 
 /* No file here is mapped. */
-void as_drop_private(struct vm_object *o, uint64_t first)
+void as_drop_private(struct vm_object *o, uint64_t first, uint64_t last)
 {
 }
 
