@@ -11,8 +11,9 @@
  *             thousands of instructions until the waiter runs.  Then all threads that need the lock often queue,
  *             and each use of it costs a switch of threads (a *convoy*).
  *             The first waiter, once awake, spins as long as the holder runs.  So the others need not wake it
- *             again (LOCK_AWAKE), and use the lock at full speed meanwhile.  After PASSED_NS it asks for the lock
- *             (LOCK_HAND): the next release hands it over.  So no waiter waits for ever.
+ *             again (LOCK_AWAKE), and use the lock at full speed meanwhile.  After PASSED_NS, or if it had to sleep
+ *             again PASSED_SLEEPS times, it asks for the lock (LOCK_HAND): the next release hands it over.  So no
+ *             waiter waits for ever.
  *             The first waiter may get no CPU for long, because of real-time threads.  So if real-time threads wait
  *             for the lock (l->rt), a release wakes up the one of the highest priority, too, and a thread that
  *             becomes the holder inherits this priority.  It need not be that of the first waiter, and the holder
@@ -37,8 +38,9 @@
 
 enum {
     SPIN_NS = 10000, /* about the cost of a sleep and a wake-up */
-    /* how long others may pass a waiter after its first wake-up; Linux's rwsems have 4 ms, too */
-    PASSED_NS = 4000000
+    /* how long others may pass a waiter that is awake; Linux's rwsems have 4 ms, too */
+    PASSED_NS = 4000000,
+    PASSED_SLEEPS = 32, /* how often a waiter may be woken up and have to sleep again */
 };
 enum lock_kind { LOCK_MUTEX, LOCK_READER, LOCK_WRITER }; /* values in the trace */
 
@@ -418,7 +420,7 @@ static bool lock_claim(struct sleeplock *l, struct waiter *w, bool hand)
 
 /*
  * Waits, awake, until `w` may claim the lock, or was given it, or should ask for it, or the wait may be long.
- * @since  time at which `w` was woken up first, in TSC cycles
+ * @since  time at which `w` was woken up last, in TSC cycles
  * Returns whether PASSED_NS have passed since then.
  */
 static bool spin_as_first(struct sleeplock *l, const struct waiter *w, uint64_t since)
@@ -438,7 +440,8 @@ static bool spin_as_first(struct sleeplock *l, const struct waiter *w, uint64_t 
 /* lock_wait() with waiter `w`, which is on the list.  The caller holds l->lock. */
 static void lock_wait_as(struct sleeplock *l, struct waiter *w, enum lock_kind kind)
 {
-    uint64_t begin, end, since = 0;
+    uint64_t begin, since = 0;
+    unsigned sleeps = 0;
     bool hand = false;
 
     while (!w->given && !lock_claim(l, w, hand)) {
@@ -453,10 +456,9 @@ static void lock_wait_as(struct sleeplock *l, struct waiter *w, enum lock_kind k
             TRACE(LOCK, kind, (uintptr_t)l, trace_name(rank_name[l->rank]));
             begin = rdtsc();
             waiter_sleep(w, false);
-            end = rdtsc();
-            since = since != 0 ? since : end; /* further sleeps count as being passed over, too */
-            hand = tsc_to_ns(end - since) >= PASSED_NS;
-            TRACE(LOCKED, kind, (uintptr_t)l, tsc_to_ns(end - begin));
+            since = rdtsc();
+            hand = ++sleeps > PASSED_SLEEPS;
+            TRACE(LOCKED, kind, (uintptr_t)l, tsc_to_ns(since - begin));
         }
         spin_lock(&l->lock);
     }
