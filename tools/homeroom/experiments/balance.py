@@ -219,9 +219,9 @@ there are several.
 
 The model charges no time for the kernel. So the kernel's work is measured apart, in instructions of all CPUs, without the
 model. The column *with the kernel* compares balancing with first touch, after the time for these instructions is added: one
-clock each, divided by the CPUs. The goal is at most +4 %. *Against random* compares the same sum with random placement: where
-it is above 0, a user who knows the program should choose random placement. *Remote misses* are percentages of all misses, under
-the three policies.
+clock each, divided by the CPUs. The goal is at most +4 %. *Against random* compares the same sum with random placement:
+where it is above 0, random placement is the better choice for a program that is known. *Remote misses* are percentages of all
+misses, under the three policies.
 
 The rows `all` and `short` have nothing to gain. Their losses are what balancing costs.
 
