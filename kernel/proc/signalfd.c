@@ -199,6 +199,8 @@ int signalfd_set_mask(struct file *f, sigset_t mask)
 
 void signalfd_init(void)
 {
-    for (unsigned i = 0; i < LISTS; i++)
+    for (unsigned i = 0; i < LISTS; i++) {
         pollhead_init(&heads[i]);
+        heads[i].common = true;
+    }
 }

@@ -195,6 +195,7 @@ struct pollhead {
     struct spinlock lock;
     struct list pollers;
     unsigned npollers; /* [lock] length of `pollers` */
+    bool common;       /* [c] files of all users share the list, so no user may fill it: no limit */
 };
 void pollhead_init(struct pollhead *ph);
 /*

@@ -11,6 +11,7 @@
  *             select(2) is built on poll_files().  epoll.c makes pollers with a wake function of its own.
  *             A wake-up visits all pollers of the file with interrupts off.  So an ordinary user cannot add a poller to
  *             a list that has USER_POLLERS; otherwise its wake-ups could delay the real-time threads of other users.
+ *             A `common` list has no limit, because one user could fill it, and deny polling to the others.
  * INVARIANTS  I1  no wake-up is lost.  The thread that makes a file ready changes the file's state, then looks
  *                 for pollers.  The thread that polls puts its poller on the list, then looks at the state.
  *                 Each thread has a full fence between its two steps, so at least one of them sees the
@@ -50,6 +51,7 @@ void pollhead_init(struct pollhead *ph)
     spin_init(&ph->lock, RANK_POLL);
     list_init(&ph->pollers);
     ph->npollers = 0;
+    ph->common = false;
 }
 
 void poll_register(struct poller *p, struct pollhead *ph)
@@ -65,7 +67,7 @@ void poll_register(struct poller *p, struct pollhead *ph)
     e->ph = ph;
     e->poller = p;
     spin_lock(&ph->lock);
-    room = ph->npollers < USER_POLLERS || proc_is_superuser();
+    room = ph->npollers < USER_POLLERS || ph->common || proc_is_superuser();
     if (room) {
         list_push_back(&ph->pollers, &e->link);
         ph->npollers++;

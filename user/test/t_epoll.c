@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -275,7 +276,6 @@ static void many_watch_one_file(void)
     EXPECT(closed < 100 * added + 1);
 }
 
-/* Echoed output wakes the processes that watch the master, but not again for each byte. */
 /* Watches fd by up to 40 copies with each of 30 epolls.  Returns the number of watches that were possible. */
 static int watch_often(const int fd[40], int ep[30])
 {
@@ -323,6 +323,22 @@ static void user_watches_one_file(void)
     EXPECT_EQ(poll(&one, 1, 1), 0);
 }
 
+/* The signalfds of all users share lists, so one user must not be able to fill a list. */
+static void user_watches_signals(void)
+{
+    int fd[40], ep[30];
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    EXPECT((fd[0] = signalfd(-1, &set, 0)) >= 0);
+    for (int i = 1; i < 40; i++)
+        EXPECT((fd[i] = dup(fd[0])) >= 0);
+    EXPECT(geteuid() != 0 || seteuid(USER) == 0);
+    EXPECT_EQ(watch_often(fd, ep), 30 * 40);
+}
+
+/* Echoed output wakes the processes that watch the master, but not again for each byte. */
 static void echo_of_a_watched_terminal(void)
 {
     enum { FILES = 300, EPOLLS = 20, REPRINTS = 64, VREPRINT_KEY = 18 };
@@ -379,6 +395,7 @@ static const struct check list[] = {
     {"many", many},
     {"many_watch_one_file", many_watch_one_file},
     {"user_watches_one_file", user_watches_one_file},
+    {"user_watches_signals", user_watches_signals},
     {"echo_of_a_watched_terminal", echo_of_a_watched_terminal},
     {"interrupted", interrupted},
 };
