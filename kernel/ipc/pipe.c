@@ -385,8 +385,8 @@ long pipe_size(struct file *f)
 
 /*
  * Gives the ring `size` bytes, at least bytes_in_pipe().  Its pages are turned so that the first byte is in page 0.
- * The end of the data may then be in page 0, too, before `start`, or in the first page that goes.  This end, less than
- * a page, moves.  0 or -ENOMEM.  The caller holds the lock.
+ * The end of the data may then be in page 0, too, before `start`, or in the first page that goes.  These bytes, less
+ * than a page, move.  0 or -ENOMEM.  The caller holds the lock.
  */
 static int resize_ring(struct pipe *p, uint32_t size)
 {

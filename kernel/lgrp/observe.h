@@ -4,7 +4,7 @@
  *
  * THEORY      First touch places a page before the kernel can know which threads will use it.  With lgrp_balance=1
  *             the kernel observes: it hides the translations of some pages (vm/observe.c), and the next touch of
- *             such a page faults.  This fault, a *sample*, shows which lgroup uses the page.  The functions here
+ *             such a page faults.  Such a fault, a *sample*, shows which lgroup uses the page.  The functions here
  *             decide what follows from samples.  They do arithmetic only.
  *             1. A page moves to another lgroup if threads of this lgroup touched the page in two samples in
  *                succession.  One sample is not enough, because a page that many threads use is touched by each of
