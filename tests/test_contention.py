@@ -41,6 +41,7 @@ def test_all_goals_hold():
         "| `map` | map and unmap 1 MiB | 1,000 (950 to 1,050) | 1,000 (950 to 1,050) | 950 (902 to 998) | 500 (475 to" in text
     )
     assert "| `map` | no | 1.00 | 0.95 | 0.90 | 0.80 | holds |" in text
+    assert "| `map` | 0.00 | 52.63 | 222.22 | 500.00 |" in text
     assert "- Homeroom: 6.1.0-test, measured on 2020-01-02; load of the host: 0.5 to 0.5." in text
     assert "The rounds of half of the rates differ by at most 10 % of the median, those of all rates by 10 %." in text
 

@@ -96,6 +96,13 @@ def share(result: Result, row: str, n: int) -> float:
     return statistics.median(b / a if a > 0 else 0.0 for a, b in zip(one, many, strict=True))
 
 
+def added(result: Result, row: str, n: int) -> str:
+    """The microseconds that contention adds to an operation with n workers: the median of the rounds."""
+    rounds = zip(result.figures[rate(row, 1)], result.figures[rate(row, n)], strict=True)
+    found = [1e6 / many - 1e6 / one for one, many in rounds if one > 0 and many > 0]
+    return f"{round(statistics.median(found), 2) + 0.0:.2f}" if found else "-"
+
+
 def fault(row: str, n: int, ours: Result, linux: Result) -> str:
     """What a row with n workers misses of its goal; empty if it holds."""
     mine, theirs = share(ours, row, n), share(linux, row, n)
@@ -125,18 +132,21 @@ def _head(left: list[str], counts: tuple[int, ...], right: list[str]) -> list[st
 
 
 def tables(run: Run, rows: list[str], ours: Result, linux: Result) -> list[str]:
-    """The lines of a machine's two tables: rates, and shares with the goals."""
+    """The lines of a machine's tables: rates, what contention adds, and shares with the goals."""
     counts = WORKERS[run.name]
     rates = _head(["row", "operation"], counts, [])
+    costs = _head(["row"], counts[1:], [])
     shares = _head(["row", "shootdown"], counts[1:], ["goal"])
     for row in rows:
         cells = [beside.shown(result, rate(row, n)) for result in (ours, linux) for n in counts]
         rates.append(f"| `{row}` | {ROWS[row].title} | {' | '.join(cells)} |")
+        cells = [added(result, row, n) for result in (ours, linux) for n in counts[1:]]
+        costs.append(f"| `{row}` | {' | '.join(cells)} |")
         cells = [f"{share(result, row, n):.2f}" for result in (ours, linux) for n in counts[1:]]
         missed = [str(n) for n in counts if n >= JUDGED and fault(row, n, ours, linux)]
         holds = f"does not hold: {', '.join(missed)}" if missed else "holds"
         shares.append(f"| `{row}` | {'yes' if ROWS[row].shootdown else 'no'} | {' | '.join(cells)} | {holds} |")
-    return ["Operations a second:", "", *rates, "", "Shares:", "", *shares]
+    return ["Operations a second:", "", *rates, "", "Added to an operation, us:", "", *costs, "", "Shares:", "", *shares]
 
 
 def spread(results: list[Result]) -> str:
@@ -163,6 +173,10 @@ def page(runs: list[Run], results: dict[tuple[str, str], Result]) -> str:
         "of one worker, less what contention costs. The *share* is the total of *n* workers divided by the rate of one in the",
         f"same boot. The goals are for {JUDGED} and more workers. Where no TLB shootdown is needed, the share must be at least",
         f"{KEEPS}. Where one is needed, share and rate must be at least Linux's.",
+        "",
+        "A share depends on the rate of one worker: a system that is faster with one worker loses more of it by the same time.",
+        "So there is also a table of the processor time that contention adds to an operation: the time of an operation with",
+        "*n* workers, less that with one. It is not a goal, and was added when the shares were known.",
         "",
         f"Each figure is the median of {ROUNDS} boots, with seeds 1 to {ROUNDS}; brackets show the smallest and the largest.",
         spread(list(results.values())),
