@@ -14,10 +14,13 @@ from homeroom.machine import MachineError
 
 PROGRAMS = programs.load()
 QUICK = [program for program in PROGRAMS if program.test]
+LONG = {"redis"}  # without it the others take less than a minute
 pytestmark = pytest.mark.xdist_group("debian")  # one worker, because one apt-get runs at a time
 
 
-@pytest.mark.parametrize("program", QUICK, ids=[program.name for program in QUICK])
+@pytest.mark.parametrize(
+    "program", [pytest.param(p, id=p.name, marks=[pytest.mark.long] if p.name in LONG else []) for p in QUICK]
+)
 def test_program(program, speed):
     try:
         packages = debian.fetch(program.packages)

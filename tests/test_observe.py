@@ -51,6 +51,7 @@ def test_pages_and_threads_move(machine):
 
 
 @ON
+@pytest.mark.long
 def test_races(machine):
     """Sampling while threads fork, unmap, protect, move, exit and truncate: no addition is lost."""
     before = machine.kstats("lgrp:0:balance:samples")
