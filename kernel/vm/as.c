@@ -91,6 +91,7 @@ no_promise:
 /* Puts a complete space on the list of all spaces. */
 static void as_publish(struct as *as)
 {
+    atomic_store(&as->whole, true);
     spin_lock(&list_lock);
     list_push_back(&spaces, &as->all_link);
     as->color_start = next_color += COLOR_STRIDE;
@@ -198,7 +199,8 @@ int as_each_anon(int (*fn)(struct vm_object *o, void *arg), void *arg)
     return err;
 }
 
-enum { DROP_TRIES = 100 };
+/* Each try can visit all mappings of the file, so an ordinary user could hold up root's truncation by more tries. */
+enum { DROP_TRIES = 3 };
 
 /* A private segment of a space that as_drop_private() has a reference to; the segment itself may be gone. */
 struct private_seg {
@@ -221,7 +223,8 @@ static struct private_seg hold_private_seg(struct vm_object *o, const struct seg
     while (p.as == NULL && (n = itree_next(&o->segs, n, first, last)) != NULL) {
         p.s = container_of(n, struct seg, obj_link);
         p.start = p.s->n.start;
-        p.as = !seg_shared(p.s) && as_hold_living(p.s->as) ? p.s->as : NULL;
+        p.as = !seg_shared(p.s) && atomic_load(&p.s->as->whole) && as_hold_living(p.s->as) ? p.s->as
+                                                                                           : NULL;
     }
     spin_unlock(&o->lock);
     return p;
