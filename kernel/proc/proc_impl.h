@@ -209,7 +209,8 @@ void sig_offer_blocked(struct lwp *l);
 void sig_end_process(struct proc *p, int status);
 /*
  * sig_requeue - make `sig`, which l has just taken, pending again in q, the queue of l or of its process [S].
- * RLIMIT_SIGPENDING does not count.  If there is no memory, the siginfo is lost, or a real-time signal.
+ * RLIMIT_SIGPENDING may be exceeded by one signal for each LWP of the process, since each can have taken one.  Above
+ * that, or if there is no memory, the siginfo is lost, or a real-time signal.
  */
 void sig_requeue(struct lwp *l, struct sigqueue *q, int sig, const struct siginfo *info);
 /* sig_flush_ignored - discard `sig`, which is now ignored, from all queues where it is pending [P] [S]. */

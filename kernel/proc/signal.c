@@ -244,7 +244,9 @@ static int queue_signal(struct sigqueue *q, struct proc *p, struct ucount *uc, i
 
 void sig_requeue(struct lwp *l, struct sigqueue *q, int sig, const struct siginfo *info)
 {
-    queue_signal(q, l->proc, l->ucount, sig, info, UINT64_MAX);
+    uint64_t limit = l->proc->rlim[RLIMIT_SIGPENDING].cur, taken = l->proc->nlwps;
+
+    queue_signal(q, l->proc, l->ucount, sig, info, limit + min_of(taken, UINT64_MAX - limit));
 }
 
 /* Discard the signals in `set` of the process and of all its LWPs [P] [S]. */

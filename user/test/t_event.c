@@ -644,7 +644,7 @@ static void signalfd_loses_nothing(void)
     fd = signalfd(-1, &set, SFD_NONBLOCK);
     EXPECT_EQ(sigqueue(getpid(), rt, (union sigval){.sival_int = 7}), 0);
     EXPECT_EQ(sigqueue(getpid(), SIGUSR1, (union sigval){.sival_int = 8}), 0);
-    EXPECT_EQ(setrlimit(RLIMIT_SIGPENDING, &(struct rlimit){0, 0}), 0);
+    EXPECT_EQ(setrlimit(RLIMIT_SIGPENDING, &(struct rlimit){2, 2}), 0);
     EXPECT_ERR(sigqueue(getpid(), rt, (union sigval){.sival_int = 9}), EAGAIN);
     for (int i = 0; i < 3; i++)
         EXPECT_ERR(read(fd, BAD_ADDRESS, sizeof s), EFAULT);
