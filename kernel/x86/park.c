@@ -16,6 +16,7 @@ static struct cpumask parked;
 
 /* park_halt.S */
 void park_halt(const _Atomic uint32_t *state);
+void park_unblock_nmi(void);
 extern const char park_halted[];
 
 void park_begin(uint64_t key)
@@ -33,6 +34,8 @@ void park_end(bool halt)
     struct cpu *c = this_cpu();
     uint32_t was = PARK_WAITS;
 
+    /* QEMU 7.2 was seen to block NMIs after the IRET of their handler: a CPU slept with its wakeup pending. */
+    park_unblock_nmi();
     if (halt) {
         CPUSTAT_INC(parks);
         park_halt(&c->park);

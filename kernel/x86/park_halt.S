@@ -18,6 +18,20 @@ park_halted:
     ret
 
 /*
+ * void park_unblock_nmi(void) - return by IRET, which ends the blocking of NMIs.
+ */
+    .globl park_unblock_nmi
+park_unblock_nmi:
+    movq (%rsp), %rax
+    leaq 8(%rsp), %rcx
+    pushq $0x10                     /* SEL_KDATA */
+    pushq %rcx
+    pushfq
+    pushq $0x08                     /* SEL_KCODE */
+    pushq %rax
+    iretq
+
+/*
  * NAME_keep: calls NAME(%rdi, %rsi) and preserves all registers, so that inline assembly can call it cheaply.
  */
     .macro KEEP name
