@@ -128,7 +128,7 @@ def blocks_of(page: str, text: str) -> Iterator[Block]:
 
 def shape(line: str) -> str:
     """The line with numbers, also hexadecimal, as `#` and runs of spaces as one."""
-    line = re.sub(r"(?<!\w)(?:0x)?[0-9a-fA-F]*\d[0-9a-fA-F]*(?!\w)", "#", line)
+    line = re.sub(r"(?<!\w)(?:0[xX])?[0-9a-fA-F]*\d[0-9a-fA-F]*(?!\w)", "#", line)
     line = re.sub(r"(?<!\w)-#", "#", re.sub(r"\d+|#", "#", line))
     return " ".join(re.sub(r"#(?:\.#)+", "#", line).split())
 
