@@ -69,8 +69,8 @@ struct seg {
 
 struct as {
     _Atomic uint32_t refs;
-    _Atomic bool
-        whole; /* [a] as_fork() has copied all; until then the space belongs to its caller, without the lock */
+    /* [a] as_fork() has copied all into the space; until then it changes the space without the lock */
+    _Atomic bool whole;
     struct rwlock lock;
     struct seg_tree segs;     /* [r] */
     struct vm_object anon;    /* private pages; owner is the address space */
