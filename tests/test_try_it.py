@@ -118,6 +118,7 @@ def test_a_block_without_outputs():
     [
         ("CPU 3 is   on", "CPU 12 is on "),
         ("at 0xffffffff80001000", "at 0x1f"),
+        ("rseq(0X1C71CE0, 32)", "rseq(0XB8FCE0, 32)"),
         ("00400000    4K r----", "7ffffef1e000  120K r----"),
         ("rate: 1.5 MB/s", "rate: 104 MB/s"),
         ("lgrp:0:lgrp0:x\t-1", "lgrp:4:lgrp4:x 7"),
