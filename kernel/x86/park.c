@@ -34,7 +34,10 @@ void park_end(bool halt)
     struct cpu *c = this_cpu();
     uint32_t was = PARK_WAITS;
 
-    /* QEMU 7.2 was seen to block NMIs after the IRET of their handler: a CPU slept with its wakeup pending. */
+    /*
+     * In QEMU an FXRSTOR of any CPU changes, without an atomic operation, the word of CPU 0 that says whether
+     * NMIs are blocked (cpu_clear_ignne() in its target/i386).  An IRET of CPU 0 at the same moment is lost.
+     */
     park_unblock_nmi();
     if (halt) {
         CPUSTAT_INC(parks);
