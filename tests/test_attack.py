@@ -16,6 +16,7 @@ os.environ["PATH"] += ":/usr/sbin:/sbin"  # mke2fs is there, and an ordinary use
 
 FOLDER = TOP / "tests/attack"
 PROGRAMS = sorted(source.stem for source in FOLDER.glob("*.c"))
+LONG = {"limits", "sched"}  # in the long tests
 
 
 def build(folder):
@@ -48,7 +49,7 @@ def test_root_after_fork_bombs(boot, programs):
     assert result.status == 0 and result.out.count("PASS bomb") == 3, result.out
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", [pytest.param(p, marks=[pytest.mark.long] if p in LONG else []) for p in PROGRAMS])
 def test_attack(boot, programs, program):
     """Each program runs on a machine of its own, so that none depends on the traces of another."""
     more = {"disks": (slow_disk(),), "system": "set disk_depth=1"} if program == "disk" else {}

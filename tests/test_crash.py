@@ -224,7 +224,7 @@ def test_mark_beside_other_sectors():
     assert made.marks(0) == [7] and made.marks(1) == [8, 8]
 
 
-@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("block", [BLOCKS[0], *(pytest.param(n, marks=pytest.mark.long) for n in BLOCKS[1:])])
 def test_cuts_in_company(folder, speed, block):
     """Several threads; cuts at flushes and between them, with lost writes, and again during the recovery."""
     command = f"/usr/test/crashcrowd /mnt /dev/vda2 {CYCLES}"

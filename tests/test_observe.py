@@ -70,6 +70,7 @@ def test_nothing_moves_without_it(machine):
 
 
 @SMALL
+@pytest.mark.long
 def test_sampling_and_swap(machine):
     """Pages that are sampled go to swap and come back with their contents."""
     machine.check("swap -a /dev/vda")
