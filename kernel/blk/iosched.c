@@ -92,8 +92,8 @@ enum {
     STRIDE = 840
 };
 
-unsigned disk_sched = SCHED_FAIR;
-TUNABLE(disk_sched, 0, SCHED_MODES - 1,
+unsigned disk_sched = IOSCHED_FAIR;
+TUNABLE(disk_sched, 0, IOSCHED_MODES - 1,
         "default 2; order of disk requests: 0 fifo, 1 elevator, 2 fair; read for each request");
 unsigned disk_coalesce = 0;
 TUNABLE(
@@ -253,7 +253,7 @@ static uint8_t class_of_flow(unsigned flow)
 
 void sched_init(struct sched *s)
 {
-    *s = (struct sched){.mode = SCHED_FIFO};
+    *s = (struct sched){.mode = IOSCHED_FIFO};
     list_init(&s->fifo);
     for (unsigned i = 0; i < SCHED_FLOWS; i++) {
         sched_queue_init(&s->flow[i].q);
@@ -306,7 +306,7 @@ static struct sched_flow *flow_of_request(struct sched *s, const struct blk_req 
 {
     unsigned cls = r->by.prio >> IOPRIO_SHIFT;
 
-    if (s->mode == SCHED_ELEVATOR)
+    if (s->mode == IOSCHED_ELEVATOR)
         return &s->flow[FLOW_BACK];
     if (cls == IOPRIO_IDLE)
         return &s->flow[FLOW_IDLE];
@@ -406,7 +406,7 @@ static void flow_add_request(struct sched *s, struct blk_req *r, uint64_t now)
     f->idle_ns = 0;
     if (list_empty(&l->turns))
         l->since_ns = now;
-    heap_add(&f->q, r, now, s->mode == SCHED_FAIR ? starve_ns() : UINT64_MAX);
+    heap_add(&f->q, r, now, s->mode == IOSCHED_FAIR ? starve_ns() : UINT64_MAX);
     if (list_empty(&f->turn))
         enqueue_flow(s, f);
 }
@@ -420,7 +420,7 @@ static void flow_remove_request(struct sched_flow *f, struct blk_req *r)
 
 static void enqueue_request(struct sched *s, struct blk_req *r, uint64_t now)
 {
-    if (s->mode == SCHED_FIFO) {
+    if (s->mode == IOSCHED_FIFO) {
         if (r->sdone != 0)
             list_push_front(&s->fifo, &r->link);
         else
@@ -675,17 +675,17 @@ bool sched_take(struct sched *s, const struct sched_room *room, uint64_t now,
     struct blk_req *late = NULL;
 
     *again = UINT64_MAX;
-    if (s->mode == SCHED_FAIR)
+    if (s->mode == IOSCHED_FAIR)
         return take_fair_batch(s, room, now, out, again);
-    if (s->mode == SCHED_ELEVATOR && !s->late)
+    if (s->mode == IOSCHED_ELEVATOR && !s->late)
         late = find_expired_request(s, now);
     if (late != NULL) {
         /* q.head does not change: the sweep then continues from there */
         flow_remove_request(all, late);
         begin_batch(s, late, room, -1, out);
-    } else if (s->mode == SCHED_ELEVATOR && all->q.heap != NULL)
+    } else if (s->mode == IOSCHED_ELEVATOR && all->q.heap != NULL)
         take_flow_batch(s, all, room, now, out);
-    else if (s->mode == SCHED_FIFO && !list_empty(&s->fifo))
+    else if (s->mode == IOSCHED_FIFO && !list_empty(&s->fifo))
         take_fifo_batch(s, room, out);
     else
         return false;
@@ -698,7 +698,7 @@ void sched_hurry(struct sched *s, uint64_t file, bool write, struct blk_owner by
     struct list mine = LIST_INIT(mine);
     struct blk_req *r, *next;
 
-    if (s->mode != SCHED_FAIR || by.prio >> IOPRIO_SHIFT == IOPRIO_IDLE)
+    if (s->mode != IOSCHED_FAIR || by.prio >> IOPRIO_SHIFT == IOPRIO_IDLE)
         return;
     for (unsigned i = FLOW_BACK; i <= FLOW_IDLE; i++)
         LIST_FOREACH_SAFE (r, next, &s->flow[i].q.arrived[write], link)

@@ -7,7 +7,7 @@
 
 #include "blk/blk.h"
 
-enum sched_mode { SCHED_FIFO, SCHED_ELEVATOR, SCHED_FAIR, SCHED_MODES };
+enum sched_mode { IOSCHED_FIFO, IOSCHED_ELEVATOR, IOSCHED_FAIR, IOSCHED_MODES };
 
 /* Classes of the fair order, the most important one first: real time, best effort, background, idle. */
 enum io_class { IO_RT, IO_BE, IO_BACK, IO_IDLE, IO_CLASSES };
@@ -72,7 +72,7 @@ struct disk_cost {
 
 struct sched {
     uint8_t mode;            /* enum sched_mode: the order in which requests are queued now */
-    struct list fifo;        /* the queue of SCHED_FIFO */
+    struct list fifo;        /* the queue of IOSCHED_FIFO */
     bool late;               /* elevator: the last command was for a request that had expired */
     uint64_t seq;            /* commands taken so far */
     uint64_t flow_ns;        /* fair: end of the last command of class IO_RT or IO_BE */

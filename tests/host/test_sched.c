@@ -113,7 +113,7 @@ TEST(fifo_keeps_order_and_merges_nothing)
 {
     struct sched_batch b;
 
-    start(SCHED_FIFO);
+    start(IOSCHED_FIFO);
     for (unsigned i = 0; i < 100; i++)
         add(i & 1 ? BLK_READ : BLK_WRITE, check_below(1000) * 16, 8, i, false);
     for (unsigned i = 0; i < 100; i++) {
@@ -137,7 +137,7 @@ TEST(fifo_joins_what_follows_and_continues)
     const uint32_t expected[] = {128, 64, 96, 32, 8, 200, 0};
     struct sched_batch b;
 
-    start(SCHED_FIFO);
+    start(IOSCHED_FIFO);
     disk_coalesce = 128 * SECTOR_SIZE;
     for (unsigned i = 0; i < 9; i++)
         add(BLK_WRITE, 8000 + (i < 6 ? i : i + 1) * 32, 32, 1, false); /* a gap behind the sixth */
@@ -159,7 +159,7 @@ TEST(elevator_sweeps_in_one_direction)
     struct sched_batch b;
     uint64_t last = 0, turns = 0;
 
-    start(SCHED_ELEVATOR);
+    start(IOSCHED_ELEVATOR);
     disk_read_expire = 0;
     for (unsigned i = 0; i < 1000; i++)
         add(BLK_READ, i * 2711 % 1000 * 1000, 8, 1, true);
@@ -188,7 +188,7 @@ TEST(elevator_merges_front_and_back)
     unsigned n = 0;
     struct blk_req *r;
 
-    start(SCHED_ELEVATOR);
+    start(IOSCHED_ELEVATOR);
     for (unsigned i = 0; i < 8; i++)
         add(BLK_WRITE, 800 + order[i] * 8, 8, 1, false);
     add(BLK_READ, 864, 8, 1, true);   /* another direction */
@@ -214,7 +214,7 @@ TEST(failed_merges_are_tried_alone)
     struct sched_batch b;
     struct blk_req *r;
 
-    start(SCHED_ELEVATOR);
+    start(IOSCHED_ELEVATOR);
     for (unsigned i = 0; i < 4; i++)
         add(BLK_WRITE, i * 8, 8, 1, false);
     CHECK_EQ(serve(&b), 32);
@@ -233,13 +233,13 @@ TEST(nothing_is_lost)
 {
     unsigned ended = 0;
 
-    start(SCHED_FIFO);
+    start(IOSCHED_FIFO);
     for (unsigned step = 0; ended < NMAX; step++) {
         struct sched_batch b;
         uint32_t n;
 
         if (check_below(50) == 0)
-            disk_sched = (unsigned)check_below(SCHED_MODES);
+            disk_sched = (unsigned)check_below(IOSCHED_MODES);
         prio_of[check_below(90)] = IOPRIO(IOPRIO_RT + check_below(3), check_below(8));
         for (uint64_t k = check_below(4); k > 0 && nreq < NMAX; k--)
             add(check_below(2) ? BLK_READ : BLK_WRITE, check_below(100000),
@@ -322,12 +322,12 @@ TEST(fair_reader_does_not_wait_for_a_writer)
 {
     uint64_t worst, written, alone = POSITION_NS + 8 * SECTOR_NS + MS, took;
 
-    start(SCHED_FIFO);
+    start(IOSCHED_FIFO);
     took = reader_beside_writer(10, &worst, &written);
     CHECK(worst >= 199); /* it waits for the whole queue each time */
     CHECK(took > 10 * 30 * alone);
 
-    start(SCHED_FAIR);
+    start(IOSCHED_FAIR);
     took = reader_beside_writer(50, &worst, &written);
     CHECK(worst <= 2);             /* the present command, and one that starves */
     CHECK(took <= 50 * 3 * alone); /* the two get about the same share of the disk */
@@ -339,7 +339,7 @@ TEST(fair_background_does_not_starve)
     uint64_t gap = 0, since;
     unsigned back = 0;
 
-    start(SCHED_FAIR);
+    start(IOSCHED_FAIR);
     for (unsigned i = 0; i < 100; i++)
         add(BLK_WRITE, i * 1000, 8, 7, false);
     for (unsigned k = 1; k <= 6; k++) /* six processes that always have a read waiting */
@@ -370,7 +370,7 @@ TEST(fair_flows_take_turns)
     unsigned got[3] = {0};
     struct sched_batch b;
 
-    start(SCHED_FAIR);
+    start(IOSCHED_FAIR);
     for (unsigned i = 0; i < 100; i++)
         add(BLK_READ, i * 512, 512, 1, true); /* reads much, far ahead */
     for (unsigned i = 0; i < 10; i++)
@@ -396,7 +396,7 @@ TEST(fair_users_share)
         struct sched_batch b;
         unsigned got[2] = {0};
 
-        start(SCHED_FAIR);
+        start(IOSCHED_FAIR);
         for (unsigned i = 0; i < 400; i++)
             add_by(BLK_READ, check_below(1000000), 8, (struct blk_owner){100 + i % many, 0, 7},
                    true);
@@ -417,7 +417,7 @@ TEST(fair_no_user_has_all_flows)
 {
     struct sched_batch b;
 
-    start(SCHED_FAIR);
+    start(IOSCHED_FAIR);
     for (unsigned i = 0; i < 400; i++)
         add_by(BLK_READ, i * 100, 8, (struct blk_owner){100 + i % 200, 0, 7}, true);
     for (unsigned i = 0; i < 3; i++) {
@@ -438,7 +438,7 @@ TEST(fair_flows_are_of_one_process)
     struct blk_req *r;
     unsigned ahead = 0;
 
-    start(SCHED_FAIR);
+    start(IOSCHED_FAIR);
     for (unsigned i = 0; i < 50; i++)
         add(BLK_READ, i * 1000, 8, 67, true);
     add(BLK_READ, 500000, 8, 3, true);
@@ -465,7 +465,7 @@ TEST(fair_sweep_ends)
     struct sched_batch b;
     struct blk_req *low;
 
-    start(SCHED_FAIR);
+    start(IOSCHED_FAIR);
     add(BLK_WRITE, 5000, 8, 7, false);
     serve(&b);
     finish(&b, 8, NULL);
@@ -511,7 +511,7 @@ TEST(elevator_lets_nobody_wait_for_ever)
         struct blk_req *low = NULL;
         bool done = false;
 
-        start(SCHED_ELEVATOR);
+        start(IOSCHED_ELEVATOR);
         for (uint64_t lba = 1000000; !done; lba += 512) {
             struct sched_batch b;
 
@@ -539,7 +539,7 @@ TEST(elevator_goes_on_after_a_late_one)
 {
     struct sched_batch b;
 
-    start(SCHED_ELEVATOR);
+    start(IOSCHED_ELEVATOR);
     for (unsigned i = 0; i < 8; i++)
         add(BLK_WRITE, 8000 + i * 1000, 8, 7, false);
     finish(&b, serve(&b), NULL);
@@ -561,7 +561,7 @@ TEST(what_is_waited_for_leaves_the_background)
     struct sched_batch b;
     unsigned mine = 0, n = 0;
 
-    start(SCHED_FAIR);
+    start(IOSCHED_FAIR);
     for (unsigned i = 0; i < 300; i++)
         add(BLK_WRITE, 1000 + check_below(100000) * 8, 8, 7, false)->file = i % 30 == 0 ? 5 : 6;
     finish(&b, serve(&b), NULL);
@@ -646,7 +646,7 @@ static unsigned stream_beside(struct reader *p, unsigned n)
     const unsigned depth = 200, ring = 2 * depth;
     uint64_t lba = 0, from, span = 20000 * (uint64_t)MS, written = 0;
 
-    start(SCHED_FAIR);
+    start(IOSCHED_FAIR);
     position_ns = 4 * (uint64_t)MS;
     sector_ns = 78000;
     from = now;
@@ -710,7 +710,7 @@ TEST(idle_waits_for_all_but_not_for_ever)
     struct reader busy[] = {{.pause = MS}, {.pause = 0}, {.pause = MS}},
                   calm[] = {{.pause = 30 * MS}, {.pause = 0}};
 
-    start(SCHED_FAIR);
+    start(IOSCHED_FAIR);
     prio_of[1] = IOPRIO(IOPRIO_IDLE, 0);
     read_for(10000 * (uint64_t)MS, busy, 3);
     CHECK_NEAR(busy[1].got, 10000 / disk_fair_idle, 2);
@@ -718,7 +718,7 @@ TEST(idle_waits_for_all_but_not_for_ever)
     CHECK(busy[0].worst <= 4 * ONE_READ && busy[2].worst <= 4 * ONE_READ);
     CHECK_NEAR(busy[0].got, busy[2].got, 2);
 
-    start(SCHED_FAIR); /* what the other leaves belongs to it, and costs at most one command */
+    start(IOSCHED_FAIR); /* what the other leaves belongs to it, and costs at most one command */
     prio_of[1] = IOPRIO(IOPRIO_IDLE, 7);
     read_for(10000 * (uint64_t)MS, calm, 2);
     CHECK(calm[0].got >= 190 && calm[1].got >= 390);
@@ -729,7 +729,7 @@ TEST(idle_writes_wait_for_the_background)
 {
     unsigned first = 0;
 
-    start(SCHED_FAIR);
+    start(IOSCHED_FAIR);
     prio_of[1] = IOPRIO(IOPRIO_IDLE, 0);
     for (unsigned i = 0; i < 40; i++)
         add(BLK_WRITE, 1000 + i * 1000, 8, i % 2, false)->file = i % 4;
@@ -760,7 +760,7 @@ TEST(real_time_goes_before_others_and_leaves_them_some)
     unsigned rest = 0;
     uint64_t worst = 0;
 
-    start(SCHED_FAIR);
+    start(IOSCHED_FAIR);
     prio_of[0] = IOPRIO(IOPRIO_RT, 4);
     read_for(10000 * (uint64_t)MS, p, 8);
     for (unsigned i = 1; i < 8; i++) {
@@ -773,7 +773,7 @@ TEST(real_time_goes_before_others_and_leaves_them_some)
     CHECK(worst <= 8 * (disk_fair_turns * 1000ull + 3 * ONE_READ));
 
     memset(p, 0, sizeof p); /* the same without it */
-    start(SCHED_FAIR);
+    start(IOSCHED_FAIR);
     p[0].pause = MS;
     read_for(10000 * (uint64_t)MS, p, 8);
     CHECK_NEAR(p[0].got, p[1].got, p[1].got / 8);
@@ -787,7 +787,7 @@ TEST(levels_are_shares)
             struct reader p[3] = {
                 {.pause = pause * MS}, {.pause = pause * MS}, {.pause = pause * MS}};
 
-            start(SCHED_FAIR);
+            start(IOSCHED_FAIR);
             prio_of[0] = IOPRIO(cls, 0);
             prio_of[1] = IOPRIO(cls, 4);
             prio_of[2] = IOPRIO(cls, 7);
