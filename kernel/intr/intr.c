@@ -51,7 +51,6 @@
 static struct source {
     void (*fn)(void *);       /* [c] handler; NULL: the interrupt is not in use */
     void *arg;                /* [c] */
-    const char *name;         /* [c] */
     struct intr_msi msi;      /* [c] .set NULL: an input of an IOAPIC */
     unsigned wanted;          /* [c] CPU where the interrupt should arrive */
     unsigned cpu;             /* [i] CPU where the interrupt arrives */
@@ -60,6 +59,7 @@ static struct source {
     _Atomic uint32_t pending; /* [a] arrivals that the handler has not served yet */
 } source[INTR_MAX];
 
+const char *intr_names[INTR_MAX];
 static unsigned nirq = INTR_NISA; /* [i] 1 + highest number in use or reserved */
 static struct cpumask intr_cpus;  /* [i] CPUs that take device interrupts */
 static uint16_t narrive[CPU_MAX]; /* [i] by CPU: device interrupts that arrive on it */
@@ -111,7 +111,7 @@ static const char *source_name(unsigned vec)
         return "settle";
     }
     return vec >= VEC_IRQ0 && vec < VEC_IRQ0 + INTR_MAX && source[vec - VEC_IRQ0].fn != NULL
-               ? source[vec - VEC_IRQ0].name
+               ? intr_names[vec - VEC_IRQ0]
                : "spurious";
 }
 
@@ -190,7 +190,7 @@ static void add_intr_source(unsigned irq, unsigned wanted, void (*fn)(void *), v
 
     memset(&s->allowed, 0xff, sizeof s->allowed);
     s->arg = arg;
-    s->name = name;
+    intr_names[irq] = name;
     s->wanted = wanted;
     s->cpu = choose_intr_cpu(s);
     if (s->cpu == CPU_MAX)
@@ -300,7 +300,7 @@ int intr_cpu_disable(unsigned cpu)
         return 0;
     }
     warn("CPU %u keeps its interrupts: %s (irq %u) may arrive nowhere else", cpu,
-         source[stuck].name, stuck);
+         intr_names[stuck], stuck);
     return -EBUSY;
 }
 
@@ -312,7 +312,7 @@ bool intr_next(unsigned irq, struct intr_info *out)
         if (s->fn == NULL)
             continue;
         spin_lock(&intr_lock);
-        *out = (struct intr_info){s->name, irq, VEC_IRQ0 + irq, s->cpu, s->moves, s->allowed};
+        *out = (struct intr_info){intr_names[irq], irq, VEC_IRQ0 + irq, s->cpu, s->moves, s->allowed};
         spin_unlock(&intr_lock);
         return true;
     }

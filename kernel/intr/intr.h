@@ -48,6 +48,9 @@ struct intr_cpu {
     _Atomic uint64_t poked[POKE_COUNT];
 };
 
+/* [c] the name of the device of each interrupt; NULL: the interrupt is not in use */
+extern const char *intr_names[INTR_MAX];
+
 /* intr_init - dispatch all vectors above 31.  Boot CPU, after apic_init(). */
 void intr_init(void);
 /* intr_cpu_init - allocate the counts of CPU `c`, in its node's memory.  Called before c takes interrupts. */
