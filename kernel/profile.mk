@@ -33,6 +33,9 @@ ABSENT      := $(ABSENT_$(PROFILE))
 
 KSRCS       := $(filter-out $(foreach p,$(ABSENT),$(PART_$(p))) \
                $(foreach p,$(filter-out $(ABSENT),$(PARTS)),kernel/absent/no_$(p).c),$(KSRCS))
+ifeq ($(PROFILE),core)
+KSRCS       := $(filter-out kernel/vmcoreinfo.c,$(KSRCS)) # nothing in the kernel calls it
+endif
 ifneq ($(filter net,$(ABSENT)),)
 KOBJS_EXTRA :=
 endif

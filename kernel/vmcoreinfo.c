@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+/*
+ * vmcoreinfo.c - where programs outside the machine find what they show of the kernel.
+ *
+ * THEORY      `make live` reads the memory of a running machine, and asks the kernel for nothing, so it changes nothing
+ *             in the machine.  For this it must know where a field lies in its struct, and that depends on the
+ *             compiler and on the version of the kernel.  The tables here contain this knowledge.  (Linux has the same
+ *             under the same name, for programs that read dumps.)  The reader finds the tables by their symbols in
+ *             kernel.elf, and reads them from the memory of the machine: so a kernel.elf of another build is noticed.
+ *             Addresses of variables are not in the tables, because kernel.elf has them.
+ * SEE ALSO    tools/homeroom/live/kernel.py (the reader), docs/live.md
+ */
+#include "blk/blkpriv.h"
+#include "disp/disp.h"
+#include "lgrp/lgrpstat.h"
+#include "mem/percpu.h"
+#include "pages/object.h"
+#include "pages/owner.h"
+#include "proc/proc.h"
+#include "stat/cpustat.h"
+#include "vm/as.h"
+
+/* A field of a struct, or with an empty field name a struct itself.  All numbers are bytes. */
+struct vmcoreinfo_field {
+    char type[20], field[20];
+    uint32_t offset, size;
+};
+
+#define FIELD(type, field)                                                                         \
+    {#type, #field, offsetof(struct type, field), sizeof(((struct type *)NULL)->field)}
+#define STRUCT(type)         {#type, "", 0, sizeof(struct type)}
+#define CPU_FIELD(name, doc) FIELD(cpu_stat, name),
+
+extern const struct vmcoreinfo_field vmcoreinfo_fields[];
+const struct vmcoreinfo_field vmcoreinfo_fields[] = {
+    /* CPUs */
+    FIELD(cpu, thread),
+    FIELD(cpu, id),
+    FIELD(cpu, node),
+    FIELD(cpu, lgrp),
+    FIELD(cpu, in_user),
+    FIELD(cpu, idle),
+    FIELD(cpu, disp),
+    FIELD(cpu, mem),
+    FIELD(cpu, stat),
+    FIELD(cpu, intr),
+    FIELD(disp_cpu, part),
+    FIELD(disp_cpu, state),
+    FIELD(disp_queue, nrun),
+    FIELD(cpupart, id),
+    CPU_STATS(CPU_FIELD) STRUCT(intr_cpu),
+    FIELD(intr_cpu, dev),
+    FIELD(intr_cpu, timer),
+    FIELD(intr_cpu, poke),
+    FIELD(intr_cpu, tlb),
+    /* threads and processes */
+    FIELD(thread, tid),
+    FIELD(thread, state),
+    FIELD(thread, pri),
+    FIELD(thread, cpu),
+    FIELD(thread, bound_cpu),
+    FIELD(thread, part),
+    FIELD(thread, lg),
+    FIELD(thread, lwp),
+    FIELD(thread, name),
+    FIELD(thread, all_link),
+    FIELD(thread, n_dispatch),
+    FIELD(thread, n_remote),
+    FIELD(thread, as),
+    FIELD(lgrp_thread, home),
+    FIELD(lwp, proc),
+    FIELD(proc, pid),
+    FIELD(proc, lgrp),
+    FIELD(lgrp_proc, bitmap),
+    /* memory */
+    STRUCT(mem_node),
+    FIELD(mem_node, nfree_pages),
+    FIELD(mem_node, ninstalled_pages),
+    FIELD(mem_cpu, npages),
+    STRUCT(page),
+    FIELD(page, flags),
+    FIELD(page, node),
+    FIELD(page, order),
+    FIELD(page, refs),
+    FIELD(page, obj),
+    FIELD(as, anon),
+    FIELD(vm_object, family),
+    /* disks, lgroups */
+    FIELD(disk, link),
+    FIELD(disk, name),
+    FIELD(disk, whole),
+    FIELD(disk, stats),
+    FIELD(io_stats, nread),
+    FIELD(io_stats, nwritten),
+    FIELD(io_stats, wcnt),
+    FIELD(io_stats, rcnt),
+    {"lgrp_counters", "migr_to", offsetof(struct lgrp_counters, v[LGRP_STAT_MIGR_TO]), 8},
+    STRUCT(lgrp_counters),
+    {"", "", 0, 0},
+};
