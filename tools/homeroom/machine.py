@@ -160,15 +160,16 @@ class Machine:
         sockets = -(-self.cpus // self.socket_cpus)
         # QEMU's AMD CPUs have threads only with topoext, which TCG lacks.
         cpu = CPU_MODEL if self.threads == 1 else f"{CPU_MODEL},vendor=GenuineIntel"
-        args = ["-nodefaults", "-no-user-config", "-cpu", cpu]
+        args = ["-name", f"homeroom-{self.name}", "-nodefaults", "-no-user-config", "-cpu", cpu]
         args += ["-m", f"{self.memory_mib}M"]
         args += ["-smp", f"{self.cpus},sockets={sockets},cores={self.cores},threads={self.threads}"]
         if not self.srat:
-            return args
+            whole = f"memory-backend-memfd,id=board0,size={self.memory_mib}M"
+            return [*args, "-object", whole, "-machine", "memory-backend=board0"]
         for domain in range(self.domains):
             node = f"node,nodeid={domain}"
             if size := self.domain_memory_mib(domain):
-                args += ["-object", f"memory-backend-ram,id=board{domain},size={size}M"]
+                args += ["-object", f"memory-backend-memfd,id=board{domain},size={size}M"]
                 node += f",memdev=board{domain}"
             args += ["-numa", node]
         for domain in range(self.domains):
