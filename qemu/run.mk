@@ -126,6 +126,18 @@ $(MACHINES:%=qemu-%):
 qemu-%: FORCE
 	$(run_machine)
 
+.PHONY: live
+live: ## MACHINE=sf15k: run it and show it in a browser; without MACHINE=: show the one that runs. RECORD=f.html PORT=8015
+	$(if $(MACHINE),$(call check,"$$MACHINE"))
+	@tools/deps.sh $(DEPS)
+	$(if $(MACHINE),$(call build,$(BOOTED)))
+	@PYTHONPATH=tools $(PYTHON) -m homeroom.live.server $${MACHINE:+--machine "$$MACHINE" --iso $(ISO)} \
+	    $${RECORD:+--record "$$RECORD"} $${PORT:+--port "$$PORT"}
+
+.PHONY: replay
+replay: ## FILE=f.html: check a recording of make live, and say how to open it
+	@PYTHONPATH=tools $(PYTHON) -m homeroom.live.record "$${FILE:-}"
+
 .PHONY: gdb
 gdb: ## MACHINE=sf6800: GDB, stopped in kmain, with lgrps, runq, threads, pages
 	$(call check,"$${MACHINE:-sf6800}")

@@ -10,11 +10,13 @@
 `boot_once(name, run=...)` boots a machine for one command line and returns how the run ended.
 `boot(name, ...)` boots a machine for one test only.
 
-A failed test shows the command that repeats its boot, and the end of the console.  A fault of the host (no QEMU, not enough
+A failed test shows the command that repeats its boot, and the end of the console.  If its machine had the model or a trace, the
+last minute is left as a recording (docs/live.md).  A fault of the host (no QEMU, not enough
 memory, a full disk, an image that was not built) is an error, not a failure.
 """
 
 import os
+import re
 import resource
 import subprocess
 import zlib
@@ -24,9 +26,11 @@ import pytest
 import harness
 import size
 from homeroom import guest
+from homeroom.live.memory import LiveError
 from homeroom.machine import TOP, MachineError
 
 EXIT_ISO = TOP / "build/boot/exit_at_once.iso"
+LEFT = TOP / "build/test-live"  # recordings of machines whose tests have failed
 USUAL_SECONDS = 0.9  # CPU time that the measurement took on the host for which the time limits were chosen
 
 
@@ -147,12 +151,22 @@ def boot_once(speed, guests):
         one = harness.make_guest(name, speed, **options)
         guests.append(one)
         try:
-            outcome = one.start().wait(timeout)
+            outcome = harness.start(one).wait(timeout)
         finally:
             one.close()
         return outcome, one.text(), one.lines
 
     return once
+
+
+def left_recording(one, name: str) -> str:
+    """Write the last minute of a guest into a file.  Returns its name, why it could not be written, or "": it has none."""
+    path = LEFT / name
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return str(path) if one in harness.recent and harness.recent[one].write(path) else ""
+    except (LiveError, OSError) as error:
+        return str(error)
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -163,8 +177,10 @@ def pytest_runtest_makereport(item, call):
     if "Timeout (>" in str(report.longrepr) or "Timeout >" in str(report.longrepr):
         said = "this is the limit of pyproject.toml, in the host's time: the test hangs, or this host is much too busy"
         report.sections.append(("the last resort", said))
-    for one in getattr(item, "guests", []):
+    for number, one in enumerate(getattr(item, "guests", [])):
         report.sections.append(("to repeat it", one.repeat()))
+        if recording := left_recording(one, re.sub(r"\W+", "-", item.nodeid).strip("-") + f"-{number}.html"):
+            report.sections.append(("its last minute, for a browser", recording))
         report.sections.append(("end of the console", one.tail(400 if "NMI: " in one.text() else 40)))
     if call.excinfo is not None and call.excinfo.errisinstance((MachineError, OSError)):
         report.when = "setup"  # pytest counts this as an error, not as a failure

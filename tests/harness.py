@@ -17,10 +17,12 @@ import signal
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import pytest
 
 from homeroom import guest
+from homeroom.live.recent import Recent
 from homeroom.machine import TOP, load
 from homeroom.verdict import escape, unescape
 
@@ -71,6 +73,17 @@ def make_guest(name: str, speed: float, *, boards=None, memory=None, cards=None,
     return guest.Guest(load(name, boards, memory, cards), settings)
 
 
+recent: WeakKeyDictionary[guest.Guest, Recent] = WeakKeyDictionary()
+
+
+def start(one: guest.Guest) -> guest.Guest:
+    """Start a guest.  If it has the model or a trace, its last minute is kept for the report of a failure."""
+    one.start()
+    if one.options.model or one.options.trace:
+        recent[one] = Recent(one.pid)
+    return one
+
+
 class Booted:
     """A running machine whose test agent is ready.  GuestDied if it does not boot."""
 
@@ -80,7 +93,7 @@ class Booted:
         self.machine = self.guest.machine
         self._ids = itertools.count(1)
         self._read_to = 0  # console bytes that expect() has passed
-        self.guest.start()
+        start(self.guest)
         if not self.guest.wait_until(lambda: "ready" in self.guest.lines, BOOT_LIMIT):
             self._fail("the test agent did not answer")
 

@@ -16,7 +16,6 @@ import argparse
 import contextlib
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console, Group
@@ -25,58 +24,9 @@ from rich.table import Table
 from rich.text import Text
 
 from homeroom import fireplane
+from homeroom.boards import Board, Reading, reading
 
 START = "start one in another terminal: make qemu-sf6800 MODEL=fireplane RUN='memcopy -t 24'"
-
-
-@dataclass
-class Board:
-    """The counts of one board."""
-
-    cpus: int = 0
-    active: int = 0
-    instr: int = 0
-    local: int = 0
-    remote: int = 0
-    out: int = 0  # bytes moved from it to other boards
-    into: int = 0  # bytes moved from other boards to it
-
-    def since(self, old: "Board") -> "Board":
-        """The counts since an older reading; `cpus` and `active` are those of this reading."""
-        changed = {k: v - getattr(old, k) for k, v in vars(self).items() if k not in ("cpus", "active")}
-        return Board(self.cpus, self.active, **changed)
-
-
-@dataclass
-class Reading:
-    """The counts of a page, summed for each board."""
-
-    machine: str
-    armed: bool
-    time_ps: int
-    accesses: int
-    boards: list[Board]
-
-
-def reading(page: fireplane.Page, name: str) -> Reading:
-    boards = [Board() for _ in range(page.header.nboards)]
-    latest = 0
-    for cpu in page.cpus():
-        latest = max(latest, cpu.counts.time_ps)
-        if cpu.board >= len(boards):
-            continue
-        board = boards[cpu.board]
-        board.cpus += 1
-        board.active += cpu.active != 0
-        board.instr += cpu.counts.instr
-        board.local += cpu.counts.miss_local
-        board.remote += cpu.counts.miss_remote
-    for i, row in enumerate(page.traffic()):
-        for j, moved in enumerate(row):
-            if i != j:
-                boards[i].out += moved
-                boards[j].into += moved
-    return Reading(name.split(".")[0], bool(page.header.armed), latest, page.header.accesses, boards)
 
 
 def short(value: float) -> str:

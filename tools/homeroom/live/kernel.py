@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: MIT
+"""kernel.py - what the kernel of a running machine has in its memory: CPUs, threads, memory of the boards, counters.
+
+THEORY      kernel.elf has the addresses of variables, and the kernel's table vmcoreinfo_fields says where the fields of
+            structs are.  A Layout makes of some fields of a struct one format of Python's module struct, so that one call
+            decodes all of them.
+            The machine runs while we read, so a list can change under the reader.  All that is read is checked, and what
+            makes no sense is left out: the next reading, 0.1 s later, has it.
+INVARIANTS  I1  no reading takes longer because memory of the guest is damaged: lists are cut at LIST_MAX
+SEE ALSO    kernel/vmcoreinfo.c, memory.py
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from homeroom.live.memory import DIRECT_BASE, KERNEL_BASE, Hopeless, LiveError, Memory
+
+LIST_MAX = 20000
+FIELD = struct.Struct("<20s20sII")
+SIZES = {1: "B", 2: "H", 4: "I", 8: "Q"}
+LGRP_NONE = 255
+NO_CPU = 0xFFFFFFFF
+OFFLINE, NOINTR = 1, 6
+THRESHOLDS = ("cachefree", "lotsfree", "desfree", "minfree", "throttlefree")  # of the page daemon (kernel/pages/pageout.c)
+NAME_MAX = 32  # bytes of an interrupt's name
+
+
+def text(name: bytes) -> str:
+    """A string of the kernel."""
+    return name.split(b"\0")[0].decode(errors="replace")
+
+
+class Symbols:
+    """The symbols of an ELF file: address and size by name, and the bytes of a variable."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._data = path.read_bytes()
+        except OSError as error:
+            raise Hopeless(f"{path}: {error.strerror}") from error
+        try:
+            self._parse()
+        except (struct.error, ValueError, IndexError):
+            raise Hopeless(f"{path} is not a kernel with symbols") from None
+
+    def _parse(self) -> None:
+        if self._data[:6] != b"\x7fELF\2\1":
+            raise ValueError
+        shoff, shentsize, shnum = (struct.unpack_from(f, self._data, at)[0] for f, at in (("<Q", 40), ("<H", 58), ("<H", 60)))
+        self._sections = [struct.unpack_from("<IIQQQQIIQQ", self._data, shoff + i * shentsize) for i in range(shnum)]
+        table = next((s for s in self._sections if s[1] == 2), None)
+        if table is None:
+            raise ValueError
+        text = self._sections[table[6]][4]
+        self.at: dict[str, tuple[int, int]] = {}
+        for name, _, _, _, value, size in struct.iter_unpack("<IBBHQQ", self._data[table[4] : table[4] + table[5]]):
+            end = self._data.index(b"\0", text + name)
+            self.at.setdefault(self._data[text + name : end].decode(), (value, size))
+
+    def bytes_of(self, name: str) -> bytes:
+        """The contents of a constant."""
+        address, size = self.at[name]
+        for _, kind, _, start, offset, length, *_ in self._sections:
+            if kind == 1 and start <= address and address + size <= start + length:
+                return self._data[offset + address - start : offset + address - start + size]
+        raise LiveError(f"{name} has no contents in kernel.elf")
+
+
+class Layout:
+    """Some fields of a struct of the kernel, which unpack() decodes together."""
+
+    def __init__(self, fields: dict[tuple[str, str], tuple[int, int]], type_: str, *names: str) -> None:
+        placed = sorted((*fields[type_, name], i) for i, name in enumerate(names))
+        form, end = "<", 0
+        for offset, size, _ in placed:
+            form += f"{offset - end}x{SIZES.get(size, f'{size}s')}"
+            end = offset + size
+        self._struct = struct.Struct(form)
+        self._order = [[i for _, _, i in placed].index(i) for i in range(len(names))]
+        self.size = end
+        self._same = self._order == sorted(self._order)
+
+    def unpack(self, data: bytes) -> tuple:
+        """The fields in the order in which they were named."""
+        values = self._struct.unpack(data)
+        return values if self._same else tuple(values[i] for i in self._order)
+
+
+class _CpuAt(NamedTuple):
+    """The addresses of the parts of a CPU."""
+
+    cpu: int
+    id: int
+    node: int
+    lgrp: int
+    disp: int
+    mem: int
+    stat: int
+    intr: int
+
+
+class Thread(NamedTuple):
+    tid: int
+    pid: int
+    name: bytes
+    state: int
+    pri: int
+    home: int  # LGRP_NONE: a kernel thread
+    cpu: int
+    bound: int  # CPU to which it is bound; NO_CPU: none
+    pset: int
+    dispatches: int
+    remote: int
+    space: int  # address of its address space; 0: a kernel thread
+    process: int  # address of its process
+
+
+class Cpu(NamedTuple):
+    id: int
+    node: int
+    lgrp: int
+    state: int  # P_ONLINE 2, P_OFFLINE 1, P_NOINTR 6
+    pset: int  # -1: the default set
+    in_user: bool
+    idle: bool
+    queued: int
+    tid: int
+    stat: tuple[int, ...]  # in the order of Kernel.cpu_stats
+
+
+@dataclass
+class Node:
+    installed: int  # pages
+    free: int
+
+
+class Disk(NamedTuple):
+    name: str
+    waiting: int  # requests in the queue
+    running: int  # requests at the device
+    nread: int  # bytes
+    nwritten: int
+
+
+@dataclass
+class Reading:
+    """What the kernel had at one moment."""
+
+    ticks: int
+    cpus: list[Cpu] = field(default_factory=list)
+    threads: list[Thread] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+    disks: list[Disk] = field(default_factory=list)
+    migrated: list[int] = field(default_factory=list)  # for each node the pages that have moved there
+
+
+class Kernel:
+    """The kernel of one machine."""
+
+    def __init__(self, symbols: Symbols, memory: Memory) -> None:
+        self._symbols, self.memory = symbols, memory
+        if "vmcoreinfo_fields" not in symbols.at:
+            raise Hopeless("this kernel does not say where its fields are: it was built with PROFILE=core, or is too old")
+        table = symbols.bytes_of("vmcoreinfo_fields")
+        if self._variable("vmcoreinfo_fields", len(table)) != table:
+            raise LiveError("kernel.elf is not the kernel that runs in this machine: start the machine again")
+        fields = {}
+        for type_, name, offset, size in FIELD.iter_unpack(table):
+            fields[type_.rstrip(b"\0").decode(), name.rstrip(b"\0").decode()] = (offset, size)
+        self._fields = fields
+        self.cpu_stats = [name for type_, name in fields if type_ == "cpu_stat"]
+        self._thread = Layout(
+            fields,
+            "thread",
+            "tid",
+            "state",
+            "pri",
+            "cpu",
+            "bound_cpu",
+            "part",
+            "lg",
+            "lwp",
+            "name",
+            "all_link",
+            "n_dispatch",
+            "n_remote",
+            "as",
+        )
+        self._home = fields["lgrp_thread", "home"][0]
+        self._cpu = Layout(fields, "cpu", "id", "node", "lgrp", "disp", "mem", "stat", "intr")
+        self._now = Layout(fields, "cpu", "in_user", "idle", "thread")
+        fields["disp_cpu", "nrun"] = fields["disp_queue", "nrun"]  # the queue is its first member
+        self._disp = Layout(fields, "disp_cpu", "nrun", "part", "state")
+        self._tid = fields["thread", "tid"][0]
+        self._stat = Layout(fields, "cpu_stat", *self.cpu_stats)
+        self._lwp = Layout(fields, "lwp", "proc")
+        self._pid = Layout(fields, "proc", "pid")
+        self._homes = fields["proc", "lgrp"][0] + fields["lgrp_proc", "bitmap"][0]
+        self._page = Layout(fields, "page", "flags", "order", "obj")
+        self._npages = fields["mem_cpu", "npages"][0]
+        self._node = Layout(fields, "mem_node", "nfree_pages", "ninstalled_pages")
+        self._node_size = fields["mem_node", ""][1]
+        self._link = fields["thread", "all_link"][0]
+        self._migrated, self._lgrp_size = fields["lgrp_counters", "migr_to"][0], fields["lgrp_counters", ""][1]
+        self._kinds = Layout(fields, "intr_cpu", "timer", "poke", "tlb")
+        self._devices = fields["intr_cpu", "dev"]
+        self._disk = Layout(fields, "disk", "link", "name", "whole", "stats")
+        self._io = Layout(fields, "io_stats", "wcnt", "rcnt", "nread", "nwritten")
+        self._cpus: list[_CpuAt] = []
+        self._sets: dict[int, int] = {}  # numbers of processor sets, by address, in one reading
+        self._processes: dict[tuple[int, int], tuple[int, int]] = {}
+
+    # ---- memory ----------------------------------------------------------------------------------
+
+    def _read(self, address: int, size: int) -> bytes:
+        """The bytes at an address of the direct map or of the kernel's image."""
+        if address >= KERNEL_BASE:
+            return self.memory.read(address - KERNEL_BASE, size)
+        return self.memory.read(address - DIRECT_BASE, size)
+
+    def _variable(self, name: str, size: int | None = None) -> bytes:
+        address, whole = self._symbols.at[name]
+        return self._read(address, whole if size is None else size)
+
+    def number(self, name: str) -> int:
+        """The value of a variable that is a number."""
+        return int.from_bytes(self._variable(name), "little")
+
+    def field(self, type_: str, name: str) -> int:
+        """The offset of a field."""
+        return self._fields[type_, name][0]
+
+    def pages(self, data: memoryview, places: list[int]) -> Iterator[tuple]:
+        """Flags, order and owner of the descriptors at some places of `data`."""
+        return (self._page.unpack(data[i : i + self._page.size]) for i in places)
+
+    def families(self, threads: list[Thread]) -> dict[int, int]:
+        """The homes of the threads of each family of processes (kernel/pages/owner.h), by the address of the family."""
+        found: dict[int, int] = {}
+        anon, family = self._fields["as", "anon"][0], self._fields["vm_object", "family"][0]
+        for space, process in {t.space: t.process for t in threads if t.space and t.process}.items():
+            try:
+                homes = int.from_bytes(self._read(process + self._homes, 8), "little")
+                address = int.from_bytes(self._read(space + anon + family, 8), "little")
+            except LiveError:  # the process has ended
+                continue
+            found[address] = found.get(address, 0) | homes
+        return found
+
+    # ---- readings --------------------------------------------------------------------------------
+
+    def _pset(self, part: int) -> int:
+        """The number of the set at an address."""
+        if part not in self._sets:
+            self._sets[part] = struct.unpack("<i", self._read(part, 4))[0] if part else -1
+        return self._sets[part]
+
+    def _read_cpu(self, at: "_CpuAt") -> Cpu:
+        in_user, idle, thread = self._now.unpack(self._read(at.cpu, self._now.size))
+        queued, part, state = self._disp.unpack(self._read(at.disp, self._disp.size))
+        counts = self._stat.unpack(self._read(at.stat, self._stat.size))
+        tid = int.from_bytes(self._read(thread + self._tid, 4), "little")
+        return Cpu(at.id, at.node, at.lgrp, state, self._pset(part), bool(in_user), bool(idle), queued, tid, counts)
+
+    def _process(self, address: int, tid: int, lwp: int) -> tuple[int, int]:
+        """The process of a thread: its pid and address.  They do not change while the thread lives."""
+        found = self._processes.get((address, tid))
+        if found is None:
+            (proc,) = self._lwp.unpack(self._read(lwp, self._lwp.size))
+            (pid,) = self._pid.unpack(self._read(proc, self._pid.size))
+            if len(self._processes) > 2 * LIST_MAX:
+                self._processes.clear()
+            found = self._processes[address, tid] = (pid, proc)
+        return found
+
+    def _read_thread(self, address: int, numbers: dict[int, int]) -> tuple[Thread, int]:
+        """A thread, and the link to the next one."""
+        tid, state, pri, cpu, bound, part, lg, lwp, name, link, dispatches, remote, space = self._thread.unpack(
+            self._read(address, self._thread.size)
+        )
+        pid, proc = self._process(address, tid, lwp) if lwp else (0, 0)
+        thread = Thread(
+            tid, pid, name, state, pri, lg[self._home], numbers.get(cpu, -1), bound, self._pset(part), dispatches, remote,
+            space, proc,
+        )  # fmt: skip
+        return thread, int.from_bytes(link[:8], "little")
+
+    def _threads(self) -> list[Thread]:
+        head = self._symbols.at["all_threads"][0]
+        numbers = {at.cpu: at.id for at in self._cpus}
+        found, at = [], int.from_bytes(self._variable("all_threads", 8), "little")
+        while at != head and len(found) < LIST_MAX:
+            try:
+                thread, at = self._read_thread(at - self._link, numbers)
+            except LiveError:  # the thread ended while we read it
+                break
+            found.append(thread)
+        return found
+
+    def _find_cpus(self) -> None:
+        """Find what does not change of the CPUs."""
+        count = self.number("ncpu")
+        if len(self._cpus) < count:
+            pointers = struct.unpack(f"<{count}Q", self._variable("cpus", 8 * count))
+            parts = (self._cpu.unpack(self._read(p, self._cpu.size)) for p in pointers if p)
+            self._cpus = [_CpuAt(p, *rest) for p, rest in zip(filter(None, pointers), parts, strict=True)]
+
+    def _disks(self) -> list[Disk]:
+        """The whole disks.  None in a kernel without disks."""
+        if "disks" not in self._symbols.at:
+            return []
+        head = self._symbols.at["disks"][0]
+        found, at = [], int.from_bytes(self._variable("disks", 8), "little")
+        while at != head and len(found) < LIST_MAX:
+            link, name, whole, stats = self._disk.unpack(self._read(at, self._disk.size))
+            if not whole:
+                found.append(Disk(text(name), *self._io.unpack(stats[: self._io.size])))
+            at = int.from_bytes(link[:8], "little")
+        return found
+
+    def paging(self) -> list[int]:
+        """The thresholds of the page daemon, in pages, in the order of THRESHOLDS; none in a kernel without it."""
+        return [self.number(name) for name in THRESHOLDS] if "lotsfree" in self._symbols.at else []
+
+    def interrupts(self) -> list[dict[str, int]]:
+        """For each CPU how many interrupts it has taken, by source."""
+        pointers = struct.unpack(f"<{self._symbols.at['intr_names'][1] // 8}Q", self._variable("intr_names"))
+        offset, size = self._devices
+        each = size // len(pointers)
+        names = {number: text(self._read(at, NAME_MAX)) for number, at in enumerate(pointers) if at}
+        found = []
+        for at in self._cpus:
+            data = self._read(at.intr, max(offset + size, self._kinds.size))
+            counts = {name: int.from_bytes(data[(p := offset + i * each) : p + 8], "little") for i, name in names.items()}
+            found.append(
+                dict(zip(("timer", "poke", "tlb"), self._kinds.unpack(data[: self._kinds.size]), strict=True)) | counts
+            )
+        return found
+
+    def reading(self) -> Reading:
+        """What the kernel has now.  LiveError while it has not started."""
+        now = Reading(self.number("lbolt"))
+        self._sets.clear()
+        self._find_cpus()
+        now.cpus = [self._read_cpu(at) for at in self._cpus]
+        now.threads = self._threads()
+        table = self._symbols.at["mem_nodes"][0]
+        for i in range(self.number("nnodes")):
+            free, installed = self._node.unpack(self._read(table + i * self._node_size, self._node.size))
+            now.nodes.append(Node(installed, free))
+        for at in self._cpus:
+            now.nodes[at.node].free += int.from_bytes(self._read(at.mem + self._npages, 4), "little")
+        counters = self._symbols.at["lgrp_counters"][0] + self._migrated
+        now.migrated = [int.from_bytes(self._read(counters + i * self._lgrp_size, 8), "little") for i in range(len(now.nodes))]
+        now.disks = self._disks()
+        return now
+
+
+def open_kernel(process, memory: Memory) -> Kernel:
+    """The kernel of a process of memory.processes()."""
+    kernels = process.values("-kernel")
+    if not kernels:
+        raise Hopeless("this machine was booted from a CD, and its kernel.elf is not known")
+    try:
+        return Kernel(Symbols(process.folder() / kernels[0]), memory)
+    except KeyError as error:
+        raise Hopeless(f"this kernel is of another version: it does not say where {error.args[0]} is") from None

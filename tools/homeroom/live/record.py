@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""record.py - recordings of what the page has shown: one HTML file, which a browser opens from disk.
+
+THEORY      The file is the page itself, with the style and the script inside, and after it the frames in pieces of PIECE
+            frames.  A piece is compressed by itself, so the page can go to any second without reading all before it.
+            A frame resembles the one before it, so compression makes it small.  A piece is written when it is full, so a
+            recording that is cut short still opens, and lacks at most the last PIECE frames.  The marks of the slider are
+            beside the pieces, so the page has them without reading the frames.
+            `make replay FILE=...` checks a recording and opens it.
+EXIT        (of make replay) 0: the recording is whole, or was only cut short.  1: it is none, or of another version
+SEE ALSO    page/live.js, server.py
+"""
+
+import base64
+import json
+import re
+import sys
+import webbrowser
+import zlib
+from pathlib import Path
+
+from homeroom.live.layout import VERSION
+from homeroom.live.memory import LiveError
+
+PIECE = 100  # frames
+PAGE = Path(__file__).parent / "page"
+MARKED = {"first touch": "t", "stolen": "s", "fence broken": "f", "reclaim": "r"}  # events with a mark on the slider
+PIECES = re.compile(r'<script type="x-frames" data-n="(\d+)" data-marks="[^"]*">([A-Za-z0-9+/=]+)</script>')
+LAYOUT = re.compile(r'<script type="application/json" id="layout">(.*?)</script>', re.S)
+
+
+def check(path: Path) -> None:
+    """LiveError if a recording cannot be written to a file."""
+    try:
+        path.open("a").close()
+    except OSError as error:
+        raise LiveError(f"{path}: {error.strerror}") from error
+
+
+def read(path: Path) -> tuple[dict, list[dict], bool]:
+    """The layout and the frames of a recording, and whether it is whole.  LiveError if it is none, or of another version."""
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise LiveError(f"{path}: {getattr(error, 'strerror', 'not a recording')}") from error
+    found = LAYOUT.search(text)
+    if found is None:
+        raise LiveError(f"{path}: not a recording")
+    layout = json.loads(found[1])
+    if layout.get("version") != VERSION:
+        raise LiveError(f"{path}: a recording of version {layout.get('version')}; this program reads {VERSION}")
+    frames = [frame for _, data in PIECES.findall(text) for frame in json.loads(zlib.decompress(base64.b64decode(data)))]
+    return layout, frames, text.rstrip().endswith("</html>")
+
+
+def page(layout: dict) -> str:
+    """The page with everything inside."""
+    text = (PAGE / "live.html").read_text()
+    style, script = ((PAGE / name).read_text() for name in ("live.css", "live.js"))
+    text = text.replace('<link rel="stylesheet" href="live.css">', f"<style>{style}</style>")
+    data = json.dumps(layout).replace("<", "\\u003c")
+    text = text.replace('<script src="live.js" defer></script>', f'<script type="application/json" id="layout">{data}</script>')
+    return text.replace("</body>", f"<script>{script}</script>").replace("</html>", "")
+
+
+class Recorder:
+    """Writes a recording."""
+
+    def __init__(self, path: Path, layout: dict) -> None:
+        self._frames: list[str] = []
+        self._marks: list[str] = []  # of these frames: number and letter
+        try:
+            self._file = path.open("w")
+            self._file.write(page(layout))
+        except OSError as error:
+            raise LiveError(f"{path}: {error.strerror}") from error
+
+    def add(self, frame: str, events: list[list]) -> None:
+        """Add a frame, as text.  OSError if the file cannot be written."""
+        kinds = {MARKED[kind] for kind, *_ in events if kind in MARKED}
+        self._marks += [f"{len(self._frames)}{kind}" for kind in sorted(kinds)]
+        self._frames.append(frame)
+        if len(self._frames) == PIECE:
+            self._write()
+
+    def _write(self) -> None:
+        if self._frames:
+            data = zlib.compress(("[" + ",".join(self._frames) + "]").encode(), 9)
+            text = base64.b64encode(data).decode()
+            marks = " ".join(self._marks)
+            self._file.write(f'<script type="x-frames" data-n="{len(self._frames)}" data-marks="{marks}">{text}</script>\n')
+            self._file.flush()
+            self._frames, self._marks = [], []
+
+    def close(self) -> None:
+        self._write()
+        self._file.write("</body></html>\n")
+        self._file.close()
+
+
+def main() -> int:
+    name = sys.argv[1] if len(sys.argv) > 1 else ""
+    try:
+        if not name:
+            raise LiveError("write FILE=recording.html; make live RECORD=recording.html makes one")
+        layout, frames, whole = read(Path(name))
+    except LiveError as error:
+        print(f"replay: {error}", file=sys.stderr)
+        return 1
+    seconds = frames[-1]["w"] - frames[0]["w"] if frames else 0
+    print(f"replay: {layout['title']}, {len(frames)} frames, {seconds:.0f} s{'' if whole else ', cut short'}")
+    webbrowser.open(Path(name).absolute().as_uri())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

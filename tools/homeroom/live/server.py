@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: MIT
+"""server.py - show a running machine as a page in a browser: `make live`.
+
+    make live MACHINE=sf15k           start this machine (with the RUN=, MODEL= ... of make qemu-sf15k), and show it
+    make live                         show the machine that was started last
+    make live RECORD=file.html        and write what the page shows into a file, which opens in a browser without a server
+    make replay FILE=file.html        open such a file
+
+THEORY      One thread reads the machine ten times a second (state.py) and gives the frame to all pages that are open, as
+            server-sent events.  If no page is open and nothing is recorded, it does not read.  The server listens on the
+            loopback address only, and answers only requests that name this address: so a page of another origin cannot read
+            the machine by a name that it lets point here.
+            The page consists of three files in the folder page/, which refer to nothing outside.
+EXIT        0: the machine has ended, or Ctrl-C.  1: there is nothing to show.  2: wrong options
+SEE ALSO    state.py, record.py, page/, docs/live.md
+"""
+
+import argparse
+import json
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from homeroom.live import layout, record
+from homeroom.live.memory import LiveError, Process, processes
+from homeroom.live.state import frames_of
+from homeroom.machine import TOP
+
+PAGE = Path(__file__).parent / "page"
+TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/javascript"}
+FILES = {"/": "live.html", "/live.css": "live.css", "/live.js": "live.js"}
+PERIOD = 0.1  # seconds between two frames
+WAITING = 50  # frames that a page may be behind before it loses some
+POLICY = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src data:"
+
+
+class Frames:
+    """Reads one machine, and gives its frames to all who listen."""
+
+    def __init__(self, process: Process, recorder: record.Recorder | None) -> None:
+        self.process, self._recorder = process, recorder
+        self.layout = layout.of(process)
+        self.ended = ""  # why there are no more frames
+        self._listeners: list[queue.Queue] = []
+        self._changed = threading.Condition()
+
+    def listen(self) -> queue.Queue:
+        frames: queue.Queue = queue.Queue(WAITING)
+        with self._changed:
+            self._listeners.append(frames)
+            self._changed.notify()
+        return frames
+
+    def leave(self, frames: queue.Queue) -> None:
+        with self._changed:
+            self._listeners.remove(frames)
+
+    def _give(self, text: str) -> None:
+        with self._changed:
+            for frames in self._listeners:
+                with suppress(queue.Full):  # a slow page; it continues with a later frame
+                    frames.put_nowait(text)
+
+    def _wait_for_listeners(self) -> None:
+        with self._changed:
+            while not self._listeners and self._recorder is None and self.process.runs():
+                self._changed.wait(1)
+
+    def _write(self, write: Callable[[], None]) -> bool:
+        """Whether the recorder could do something; if the disk is full, the page goes on without it."""
+        try:
+            write()
+        except OSError as error:
+            print(f"live: the recording ends here: {error.strerror}", file=sys.stderr)
+            self._recorder = None
+        return self._recorder is not None
+
+    def stop_recording(self) -> bool:
+        """Write the end of the recording.  Returns whether it is whole."""
+        return self._recorder is not None and self._write(self._recorder.close)
+
+    def _pause(self, used: float) -> None:
+        """Wait for the time of the next frame, and until the frame is wanted."""
+        time.sleep(max(0.0, PERIOD - used))
+        self._wait_for_listeners()
+
+    def run(self) -> None:
+        """Read until the machine ends."""
+        self._wait_for_listeners()
+        try:
+            for frame in frames_of(self.process, self._pause):
+                text = json.dumps(frame, separators=(",", ":"))
+                if self._recorder is not None:
+                    self._write(partial(self._recorder.add, text, frame["e"]))
+                self._give(text)
+            self.ended = "the machine has ended"
+        except LiveError as error:
+            self.ended = str(error)
+        self._give("")
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers one request."""
+
+    protocol_version = "HTTP/1.1"
+    server: "Server"
+
+    def log_message(self, format: str, *args) -> None:
+        """Nothing: requests are not worth a line."""
+
+    def _send(self, status: int, kind: str, data: bytes) -> None:
+        self.send_response(status)
+        for name, value in (("Content-Type", kind), ("Content-Length", str(len(data))), ("Cache-Control", "no-store")):
+            self.send_header(name, value)
+        self.send_header("Content-Security-Policy", POLICY)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_GET(self) -> None:
+        if self.headers.get("Host", "") not in self.server.hosts:
+            self._send(403, "text/plain", b"this server answers on the loopback address only\n")
+        elif self.path == "/frames":
+            self._frames()
+        elif self.path == "/layout":
+            self._send(200, "application/json", json.dumps(self.server.frames.layout).encode())
+        elif self.path in FILES:
+            path = PAGE / FILES[self.path]
+            self._send(200, TYPES[path.suffix], path.read_bytes())
+        else:
+            self._send(404, "text/plain", b"not found\n")
+
+    def _frames(self) -> None:
+        """Server-sent events: a frame each, until the machine or the page ends."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        frames = self.server.frames.listen()
+        try:
+            while text := frames.get():
+                self.wfile.write(b"data: " + text.encode() + b"\n\n")
+            self.wfile.write(b"event: end\ndata: " + self.server.frames.ended.encode() + b"\n\n")
+        except OSError:  # the page was closed
+            pass
+        finally:
+            self.server.frames.leave(frames)
+            self.close_connection = True
+
+
+class Server(ThreadingHTTPServer):
+    """The server of one machine."""
+
+    daemon_threads = True
+
+    def __init__(self, port: int) -> None:
+        super().__init__(("127.0.0.1", port), Handler)
+        self.frames: Frames | None = None  # set before the first request is answered
+        self.hosts = {f"{name}:{self.server_port}" for name in ("127.0.0.1", "localhost")}
+
+
+def find(pid: int | None) -> Process:
+    """The machine that was started last, or process `pid`.  LiveError if it does not run."""
+    found = [process for process in processes() if pid in (None, process.pid)]
+    if found:
+        return found[-1]
+    if pid is not None:
+        raise LiveError(f"process {pid} is no machine of yours")
+    raise LiveError("no machine runs; start one in another terminal: make qemu-sf6800, or here: make live MACHINE=sf6800")
+
+
+def start(name: str, iso: str) -> tuple[subprocess.Popen, Process | None]:
+    """Start a machine with the variables of make; its console is ours.  No process: it has ended already."""
+    launcher = subprocess.Popen([sys.executable, str(TOP / "qemu/launch.py"), name, "--make", "--iso", iso])
+    while launcher.poll() is None:
+        for process in processes():
+            if process.parent == launcher.pid:
+                return launcher, process
+        time.sleep(0.05)
+    return launcher, None
+
+
+def show(process: Process, server: "Server", file: Path | None) -> str:
+    """Show the machine until it ends.  Returns why there are no more frames."""
+    recorder = record.Recorder(file, layout.of(process)) if file else None
+    server.frames = frames = Frames(process, recorder)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        frames.run()
+    finally:
+        if frames.stop_recording():
+            print(f"live: the recording is {file}")
+    time.sleep(2 * PERIOD)  # the pages get their last event
+    server.shutdown()
+    return frames.ended
+
+
+def listen(port: int) -> "Server":
+    try:
+        return Server(port)
+    except (OSError, OverflowError) as error:
+        raise LiveError(f"port {port}: {getattr(error, 'strerror', error)}; name another with PORT=") from error
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="live", description="show a running machine as a page in a browser")
+    parser.add_argument("--port", type=int, default=8015, help="port on the loopback address (0: any free one)")
+    parser.add_argument("--record", type=Path, help="write a recording into this file (.html)")
+    parser.add_argument("--pid", type=int, help="the QEMU of the machine, if several run")
+    parser.add_argument("--machine", help="start this machine, with the variables of make, and show it")
+    parser.add_argument("--iso", help="image of --machine")
+    args = parser.parse_args()
+    launcher = None
+    try:
+        if args.record is not None:
+            record.check(args.record)
+        server = listen(args.port)
+        print(f"live: http://127.0.0.1:{server.server_port}/", end=" ", flush=True)
+        process = find(args.pid) if args.machine is None else None
+        print(f"shows {args.machine or process.name}", "" if args.machine else "(Ctrl-C ends this)", flush=True)
+        if args.machine is not None:
+            launcher, process = start(args.machine, args.iso)
+        if process is not None:
+            print(f"live: {show(process, server, args.record)}")
+    except LiveError as error:
+        print(f"live: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        pass
+    return launcher.wait() if launcher else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

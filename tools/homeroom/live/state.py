@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: MIT
+"""state.py - what the page shows of a machine at one moment, and what has happened since the moment before.
+
+THEORY      A Watcher reads the machine (kernel.py) and the model's page (fireplane.py) again and again.  From two readings it
+            computes a Frame: states, rates and events.  A frame is a dictionary that can be written as JSON:
+                t   seconds since the machine started, by its own clock
+                c   for each CPU [state, set, thread, threads in its queue, user %, system %, fenced, interrupts a second]
+                h   for each thread, by its id, [process, name, state, home, CPU, bound CPU, set]
+                n   for each node [installed, free] in pages, then the used ones as frames.KINDS
+                d   for each disk [name, requests that wait, requests at the device, bytes read, bytes written a second]
+                b   for each board [active CPUs, instructions, local misses, remote misses, bytes out, bytes in], each since
+                    the model was armed; then m: modelled ps, and x: the matrix of bytes between boards
+                e   events since the frame before: [kind, text, CPU or -1]
+            and once a second, because it changes little or is long:
+                i   for each CPU the interrupts a second, by source
+                p   the page daemon's thresholds, in pages, as kernel.THRESHOLDS
+            Events are found by comparison, so a thread that lives less than the time between two readings is not seen.
+            `first touch`, `pages migrated` and `reclaim` begin with the first reading that has such pages, and are an event
+            again when QUIET readings had none.
+SEE ALSO    server.py, page/live.js, docs/live.md
+"""
+
+import time
+from collections.abc import Callable, Iterator
+
+from homeroom import boards, fireplane
+from homeroom.live import frames
+from homeroom.live.kernel import LGRP_NONE, NO_CPU, NOINTR, OFFLINE, Cpu, Kernel, Reading, Thread, open_kernel, text
+from homeroom.live.memory import Hopeless, LiveError, Process, open_memory
+
+HZ = 100
+TS_SLEEP, TS_RUNNABLE, TS_ONPROC, TS_ZOMBIE = range(4)
+LINES_MAX = 40  # events in a frame
+TOUCHED = 256  # pages that the CPUs of a board zero between two readings before that is an event: 1 MiB
+QUIET = 10  # readings
+TICKS_MIN = 10  # of the guest's clock, before its interrupts are rates: with the model a second of the host can be less
+SLOW = 10  # readings from one with `i` and `p` to the next
+
+
+def model_page(process: Process) -> str | None:
+    """The name of the model's page of a machine; None without a model."""
+    for value in process.values("-plugin"):
+        for part in value.split(","):
+            if part.startswith("page="):
+                return part.removeprefix("page=")
+    return None
+
+
+def share(part: int, ticks: int) -> int:
+    return round(100 * part / ticks) if ticks > 0 else 0
+
+
+BOOT = 60  # seconds in which a kernel must start
+
+
+class Restarted(Exception):
+    """The machine has started again, so what was read before means nothing."""
+
+
+class Watcher:
+    """The readings of one machine."""
+
+    def __init__(self, process: Process) -> None:
+        self.process = process
+        self.kernel: Kernel = open_kernel(process, open_memory(process))
+        self._page = model_page(process)
+        self._model: fireplane.Live | None = None
+        self._memory = frames.Frames(self.kernel)
+        self._turns = 0
+        self._old: Reading | None = None
+        self._cpu_at: dict[int, Cpu] = {}
+        stats = {name: i for i, name in enumerate(self.kernel.cpu_stats)}
+        self._usr, self._sys, self._intr, self._steals, self._scan, self._zeroed = (
+            stats[name] for name in ("usr_ticks", "sys_ticks", "intr", "steals", "scan", "zero_pages")
+        )
+        self._active: dict[tuple, int] = {}  # by event the readings left until it may be one again
+        self._interrupts: tuple[int, list[dict[str, int]]] | None = None  # ticks and counts of the last `i`
+        self._states: dict[int, tuple[int, int]] = {}  # last shares of user and system time, by CPU
+
+    # ---- events ----------------------------------------------------------------------------------
+
+    def _thread_events(self, old: dict[int, Thread], new: dict[int, Thread]) -> Iterator[tuple[str, str, int]]:
+        for tid, t in new.items():
+            was = old.get(tid)
+            if was is None:
+                yield "created", f"thread {tid} ({text(t.name)}) of process {t.pid} begins", t.cpu
+                continue
+            if was.home != t.home and t.home != LGRP_NONE:
+                yield "re-homed", f"thread {tid} ({text(t.name)}): home {was.home} -> {t.home}", t.cpu
+            if was.pset != t.pset:
+                where = f"set {t.pset}" if t.pset >= 0 else "the default set"
+                yield "set bound", f"thread {tid} ({text(t.name)}) is now in {where}", t.cpu
+            if was.cpu != t.cpu and t.state == TS_ONPROC:
+                yield "migrated", f"thread {tid} ({text(t.name)}): CPU {was.cpu} -> {t.cpu}", t.cpu
+        for tid in old.keys() - new.keys():
+            yield "ended", f"thread {tid} ({text(old[tid].name)}) has ended", -1
+
+    def _cpu_events(self, old: Reading, new: Reading) -> Iterator[tuple[str, str, int]]:
+        for was, now in zip(old.cpus, new.cpus, strict=False):
+            if (stolen := now.stat[self._steals] - was.stat[self._steals]) > 0:
+                yield "stolen", f"CPU {now.id} took {stolen} thread{'s' if stolen > 1 else ''} from other CPUs", now.id
+            if was.pset != now.pset:
+                yield (
+                    "set bound",
+                    f"CPU {now.id} is now in " + (f"set {now.pset}" if now.pset >= 0 else "the default set"),
+                    now.id,
+                )
+            if now.state == was.state == NOINTR and (n := now.stat[self._intr] - was.stat[self._intr]) > 1:
+                yield "fence broken", f"CPU {now.id} is fenced off, and was interrupted {n} times", now.id
+
+    def _begins(self, happens: bool, *event) -> bool:
+        """Whether something that happens between the last two readings has just begun."""
+        left = self._active.pop(event, 0)
+        if happens:
+            self._active[event] = QUIET
+        elif left > 1:
+            self._active[event] = left - 1
+        return happens and not left
+
+    def _memory_events(self, old: Reading, new: Reading) -> Iterator[tuple[str, str, int]]:
+        scanned, touched = 0, [0] * len(new.nodes)
+        for was, now in zip(old.cpus, new.cpus, strict=False):
+            scanned += now.stat[self._scan] - was.stat[self._scan]
+            touched[now.node] += now.stat[self._zeroed] - was.stat[self._zeroed]
+        for i, pages in enumerate(touched):
+            if self._begins(pages >= TOUCHED, "touch", i):
+                yield "first touch", f"CPUs of board {i} touch memory that is new: {pages} pages in 0.1 s", -1
+        for i, (was, now) in enumerate(zip(old.migrated, new.migrated, strict=False)):
+            if self._begins(now > was, "migrate", i):
+                yield "pages migrated", f"pages move to board {i}: {now - was} in 0.1 s", -1
+        if self._begins(scanned > 0, "scan"):
+            yield "reclaim", f"the page daemon begins: it examined {scanned} pages", -1
+
+    def _events(self, new: Reading) -> list[list]:
+        old = self._old
+        if old is None:
+            return []
+        users = [{t.tid: t for t in reading.threads if t.pid} for reading in (old, new)]
+        found = [list(e) for e in (*self._memory_events(old, new), *self._cpu_events(old, new), *self._thread_events(*users))]
+        if len(found) > LINES_MAX:
+            left = len(found) - LINES_MAX
+            found = [*found[:LINES_MAX], ["more", f"{left} more events", -1]]
+        return found
+
+    # ---- frames ----------------------------------------------------------------------------------
+
+    def _cpu(self, now: Cpu) -> list:
+        was = self._cpu_at.get(now.id, now)
+        ticks = 0
+        if now is not was:
+            user, system = (now.stat[i] - was.stat[i] for i in (self._usr, self._sys))
+            ticks = self._ticks
+        if ticks > 0:
+            self._states[now.id] = (share(user, ticks), share(system, ticks))
+        user, system = self._states.get(now.id, (0, 0))
+        state = "o" if now.state == OFFLINE else "i" if now.idle else "u" if now.in_user else "s"
+        rate = max(0, now.stat[self._intr] - was.stat[self._intr]) * HZ // ticks if ticks > 0 else 0
+        return [state, now.pset, now.tid, now.queued, user, system, int(now.state == NOINTR), rate]
+
+    def _nodes(self, now: Reading) -> list[list[int]]:
+        self._turns += 1
+        if self._turns % 2:
+            self._memory.next(self.kernel.families(now.threads))
+        return [[node.installed, node.free, *self._memory.pages(i)] for i, node in enumerate(now.nodes)]
+
+    def _disks(self, now: Reading) -> dict:
+        """Queues and rates of the disks; nothing without disks."""
+        old = {disk.name: disk for disk in self._old.disks} if self._old else {}
+        found = []
+        for disk in now.disks:
+            was, ticks = old.get(disk.name, disk), max(1, self._ticks)
+            rates = [max(0, n) * HZ // ticks for n in (disk.nread - was.nread, disk.nwritten - was.nwritten)]
+            found.append([disk.name, disk.waiting, disk.running, *rates])
+        return {"d": found} if found else {}
+
+    def _slow(self, now: Reading) -> dict:
+        """What a frame has only once a second."""
+        if self._turns % SLOW != 1:
+            return {}
+        found: dict = {}
+        counts = self.kernel.interrupts()
+        ticks = now.ticks - self._interrupts[0] if self._interrupts else 0
+        if self._interrupts and ticks >= TICKS_MIN:
+            old = self._interrupts[1]
+            found["i"] = [
+                {name: rate for name, n in new.items() if (rate := round((n - was.get(name, 0)) * HZ / ticks)) > 0}
+                for new, was in zip(counts, old, strict=False)
+            ]
+        if not self._interrupts or ticks >= TICKS_MIN:
+            self._interrupts = (now.ticks, counts)
+        thresholds = self.kernel.paging()
+        return found | ({"p": thresholds} if thresholds else {})
+
+    def _boards(self) -> dict:
+        """What the model has counted; nothing without a model."""
+        if self._page is None:
+            return {}
+        try:
+            self._model = self._model or fireplane.Live(fireplane.Path(self._page))
+            page = self._model.read()
+        except fireplane.PageError:  # the model has not started
+            return {}
+        now = boards.reading(page, self.process.name)
+        sums = [[b.active, b.instr, b.local, b.remote, b.out, b.into] for b in now.boards]
+        return {"b": sums, "m": now.time_ps, "x": page.traffic(), "a": int(now.armed)}
+
+    def frame(self) -> dict:
+        """The present state.  LiveError if the machine has ended, or its kernel has not started."""
+        now = self.kernel.reading()
+        self._ticks = now.ticks - self._old.ticks if self._old else 0
+        if self._ticks < 0:
+            raise Restarted
+        frame = {
+            "t": now.ticks / HZ,
+            "c": [self._cpu(cpu) for cpu in now.cpus],
+            "h": {
+                t.tid: [t.pid, text(t.name), t.state, t.home, t.cpu, -1 if t.bound == NO_CPU else t.bound, t.pset]
+                for t in now.threads
+                if t.pid and t.state != TS_ZOMBIE
+            },
+            "n": self._nodes(now),
+            "e": self._events(now),
+            **self._disks(now),
+            **self._slow(now),
+            **self._boards(),
+        }
+        if self._ticks > 0 or self._old is None:
+            self._cpu_at = {cpu.id: cpu for cpu in now.cpus}
+        self._old = now
+        return frame
+
+
+def frames_of(process: Process, wait: Callable[[float], None]) -> Iterator[dict]:
+    """The frames of a machine until it ends, each with `w`: the host's seconds since the first call.
+
+    After each frame, and while the kernel starts, wait() is called with the seconds that the reading took.  LiveError if the
+    machine cannot be shown, or its kernel cannot be read after BOOT seconds.
+    """
+    began, watcher = time.monotonic(), None
+    while process.runs():
+        start = time.monotonic()
+        try:
+            watcher = watcher or Watcher(process)
+            frame = watcher.frame()
+        except Restarted:
+            watcher = None
+        except LiveError as error:  # the kernel has not started yet, or the machine is ending
+            if watcher is None and (isinstance(error, Hopeless) or start - began > BOOT):
+                raise
+        else:
+            yield frame | {"w": round(start - began, 2)}
+        wait(time.monotonic() - start)
