@@ -37,9 +37,38 @@ def test_status_of_a_process(machine):
     assert status["Cpus_allowed"] == "ffffff" and status["Cpus_allowed_list"] == "0-23"
     assert status["Mems_allowed_list"] == "0-5"
     assert 0 <= int(status["Home_lgrp"]) < 6
+    assert 0 <= int(status["On_cpu"]) < 24 and status["Lwpid"] == "1" and 0 <= int(status["Priority"]) < 100
+    assert int(status["Cpu_time"]) % 10 == 0 and 0 <= int(status["Cpu_recent"]) <= 10000
     assert int(status["VmRSS"].split()[0]) > 0
     status = machine.check("cat /proc/self/status", uid=1000)
     assert re.search(r"^Uid:\t1000\t1000\t1000\t1000$", status, re.M)
+
+
+def test_cpu_share_in_status(machine):
+    """A thread that begins to compute comes near a whole CPU; a process has the sum of its threads."""
+    out = machine.check(
+        "/usr/test/disp crowd 1 2 600000 & p=$!; until [ $(ls /proc/$p/task | wc -l) = 3 ]; do usleep 20000; done; "
+        "sleep 5; grep -H -E '^(Lwpid|Cpu_|Nice|State)' /proc/$p/task/*/status /proc/$p/status; kill $p"
+    )
+    files = {}
+    for path, name, value in re.findall(r"^(\S+):(\w+):\t(.*)$", out, re.M):
+        files.setdefault(path, {})[name] = value
+    *threads, whole = files.values()
+    threads.sort(key=lambda thread: int(thread["Lwpid"]))
+    assert [thread["Lwpid"] for thread in threads] == ["1", "2", "3"]
+    assert [thread["State"][0] for thread in threads] == ["S", "R", "R"] and whole["Nice"] == "0"
+    first, *shares = [int(thread["Cpu_recent"]) for thread in threads]
+    assert first < 1000 and all(5000 < share <= 10000 for share in shares), (first, shares)
+    assert first + sum(shares) - 500 <= int(whole["Cpu_recent"]) <= 30000
+    assert int(whole["Cpu_time"]) >= sum(int(thread["Cpu_time"]) for thread in threads) > 2000
+
+
+def test_name_in_status(machine):
+    """As on Linux, a name does not add lines."""
+    out = machine.check(
+        r"""sh -c 'printf "a\nUid:\t\134" > /proc/self/comm; head -2 /proc/$$/status; cat /proc/$$/comm; true'"""
+    )
+    assert out == "Name:\ta\\nUid:\t\\\\\nState:\tS (sleeping)\na\nUid:\t\\\n"
 
 
 def test_affinity_in_status(machine):

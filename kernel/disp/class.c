@@ -298,6 +298,18 @@ static void age_thread(struct thread *t)
     spin_unlock(&t->lock);
 }
 
+struct class_always class_always;
+
+static void age_class_always(void)
+{
+    uint64_t now = rdtsc();
+
+    if (class_always.second_tsc !=
+        0) /* the time before the first second began is not that of threads */
+        class_always.lately_tsc = class_always.lately_tsc / 4 * 3 + now - class_always.second_tsc;
+    class_always.second_tsc = now;
+}
+
 /* Moves the first thread of the list to its end, and returns it.  The caller holds all_threads_lock. */
 static struct thread *rotate_all_threads(void)
 {
@@ -316,6 +328,8 @@ void class_tick(bool second)
     /* Of threads lifted to one level, the first in the list runs first: rotate the list each second. */
     if (second && all_threads_count != 0)
         rotate_all_threads();
+    if (second || class_always.second_tsc == 0)
+        age_class_always();
     left = second ? all_threads_count : min_of(left, all_threads_count);
     n = threads_at_once(left);
     left -= n;

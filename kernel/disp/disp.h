@@ -187,6 +187,11 @@ void class_slept(struct thread *t);             /* t wakes up from a sleep; t->l
  * @second  a second begins
  */
 void class_tick(bool second);
+/* The fields lately_tsc and second_tsc of a thread that runs all the time.  The clock sets them in class_tick(). */
+struct class_always {
+    _Atomic uint64_t lately_tsc, second_tsc; /* [a] TSC cycles */
+};
+extern struct class_always class_always;
 void class_lifted(struct thread *t); /* curthread returns to user mode with AST_LIFTED */
 /*
  * class_fss_update - called at each tick of the clock: computes the shares of users.  Looks at a part of the threads,

@@ -299,6 +299,12 @@ void thread_unhome(struct thread *t);
 void thread_prepare(struct thread *t, struct thread *creator);
 /* thread_runtime_ns - CPU time used, up to now, ns.  Takes t->lock. */
 uint64_t thread_runtime_ns(struct thread *t);
+/*
+ * thread_recent_share - the share of a CPU that `t` has used lately, in units of 1/RECENT_ALL.  The time used decays by
+ * a quarter each second.  Takes t->lock.
+ */
+enum { RECENT_ALL = 10000 };
+unsigned thread_recent_share(struct thread *t);
 
 /*
  * thread_set_alarm - request that AST_ALARM is set when `t` has used another `ms` milliseconds of CPU time, at

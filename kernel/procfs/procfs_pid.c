@@ -25,6 +25,7 @@ struct view {
     uint64_t utime, stime, minflt, majflt, nvcsw, nivcsw; /* ticks; counts */
     struct rusage_kernel waited;
     int cpu, nice, policy, rt_priority, home;
+    int lwpid, pri, on_cpu; /* on_cpu: the CPU on which the thread runs; -1: it does not run */
     uint64_t start_ns;
     sigset_t pending, shared_pending, blocked, ignored, caught;
     struct cpumask allowed;
@@ -88,6 +89,9 @@ static void view_lwp(struct proc *p, struct lwp *l, struct view *v)
     v->policy = l->sched_policy;
     v->rt_priority = l->sched_prio;
     v->home = l->t.lg.home != LGRP_NONE ? l->t.lg.home : -1;
+    v->lwpid = l->lwpid;
+    v->pri = l->t.pri;
+    v->on_cpu = l->t.state == TS_ONPROC ? v->cpu : -1;
     memcpy(v->name, l->t.name, sizeof v->name);
     v->name[sizeof v->name - 1] = '\0';
     thread_get_affinity(&l->t, &v->allowed);
@@ -177,7 +181,7 @@ static int take_process_view(const struct pseudo_node *n, struct pseudo_arg arg,
     v->env_start = p->env_start, v->env_end = p->env_end;
     v->auxv_start = p->auxv_start, v->auxv_end = p->auxv_end;
     v->rss_limit = p->rlim[RLIMIT_RSS].cur;
-    v->home = -1;
+    v->home = v->on_cpu = -1;
     view_session(p, v);
     view_usage(p, thread ? l : NULL, v);
     if (l != NULL)
@@ -291,6 +295,52 @@ static void show_status_masks(struct text *out, const struct view *v)
     text_str(out, "\n");
 }
 
+/* Like Linux, so that a name cannot add lines to the file: "\n" for a newline, two backslashes for one. */
+static void show_status_name(struct text *out, const char *name)
+{
+    text_str(out, "Name:\t");
+    for (; *name != '\0'; name++) {
+        if (*name == '\n' || *name == '\\')
+            text_str(out, "\\");
+        text_bytes(out, *name == '\n' ? "n" : name, 1);
+    }
+}
+
+/*
+ * The share of CPU that process arg.a or, with TAG_THREAD, thread arg.b has used lately, as thread_recent_share().
+ * 0 if it has ended.
+ */
+static uint64_t get_recent_share(const struct pseudo_node *n, struct pseudo_arg arg)
+{
+    uint64_t share = 0;
+    struct proc *p;
+    struct lwp *l = NULL;
+
+    spin_lock(&proc_lock);
+    p = proc_find((int)arg.a);
+    if (p != NULL && n->tag == TAG_THREAD)
+        l = pick_lwp(p, arg.b);
+    if (l != NULL)
+        share = thread_recent_share(&l->t);
+    else if (p != NULL && p->state == PROC_LIVE && n->tag == TAG_WHOLE)
+        LIST_FOREACH (l, &p->lwps, proc_link)
+            share += thread_recent_share(&l->t);
+    spin_unlock(&proc_lock);
+    return share;
+}
+
+/*
+ * The lines that Linux does not have, for prstat: the home of the thread, and how it runs.  Cpu_time is in ms.
+ * Cpu_recent is in hundredths of a percent of a CPU; for a process, the sum of its threads.
+ */
+static void show_status_dispatch(struct text *out, const struct view *v, uint64_t recent)
+{
+    text_add(out, "Home_lgrp:\t%d\nLwpid:\t%d\nOn_cpu:\t%d\nPriority:\t%d\nNice:\t%d\n", v->home,
+             v->lwpid, v->on_cpu, v->pri, v->nice);
+    text_add(out, "Cpu_time:\t%lu\nCpu_recent:\t%lu\n", (v->utime + v->stime) * (1000 / HZ),
+             recent);
+}
+
 PROCFS_SHOW(procfs_show_status)
 {
     struct view v;
@@ -300,8 +350,9 @@ PROCFS_SHOW(procfs_show_status)
     if (err != 0)
         return err;
     get_memory_usage(arg, &u);
-    text_add(out, "Name:\t%s\nState:\t%c (%s)\nTgid:\t%d\nPid:\t%d\nPPid:\t%d\nTracerPid:\t%d\n",
-             v.name, v.state, process_state_name(v.state), v.pid, v.tid, v.ppid, v.tracer);
+    show_status_name(out, v.name);
+    text_add(out, "\nState:\t%c (%s)\nTgid:\t%d\nPid:\t%d\nPPid:\t%d\nTracerPid:\t%d\n", v.state,
+             process_state_name(v.state), v.pid, v.tid, v.ppid, v.tracer);
     text_add(out, "Uid:\t%u\t%u\t%u\t%u\n", v.cred.uid, v.cred.euid, v.cred.suid, v.cred.fsuid);
     text_add(out, "Gid:\t%u\t%u\t%u\t%u\nGroups:\t", v.cred.gid, v.cred.egid, v.cred.sgid,
              v.cred.fsgid);
@@ -315,9 +366,9 @@ PROCFS_SHOW(procfs_show_status)
     text_add(out, "SigBlk:\t%016lx\nSigIgn:\t%016lx\nSigCgt:\t%016lx\n", v.blocked, v.ignored,
              v.caught);
     show_status_masks(out, &v);
-    text_add(out,
-             "voluntary_ctxt_switches:\t%lu\nnonvoluntary_ctxt_switches:\t%lu\nHome_lgrp:\t%d\n",
-             v.nvcsw, v.nivcsw, v.home);
+    text_add(out, "voluntary_ctxt_switches:\t%lu\nnonvoluntary_ctxt_switches:\t%lu\n", v.nvcsw,
+             v.nivcsw);
+    show_status_dispatch(out, &v, get_recent_share(n, arg));
     return 0;
 }
 
