@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * pset_kstats.c - the counters of processor sets (pset:ID:pset), and the loads of lgroups over all sets.
+ * pset_kstats.c - the counters of processor sets (pset:ID:pset), and those of lgroups over all sets.
  *
  * LOCKING     cpupart_lock guards load records.  Everything else is read without a lock.
  * SEE ALSO    pset.h, docs/psets.md
@@ -11,6 +11,7 @@
 #include "lgrp/lgrp.h"
 #include "lgrp/lgrpstat.h"
 #include "lib/printf.h"
+#include "stat/cpustat.h"
 
 enum { NBASE = 6, NPERLGRP = 3 };
 
@@ -85,4 +86,24 @@ unsigned pset_lgrp_cpus(unsigned lgrp)
     struct cpumask online = cpumask_and(&lgrp_topo.lgrp_cpus[lgrp], &cpu_online_mask);
 
     return cpumask_weight(&online);
+}
+
+void pset_lgrp_activity(unsigned lgrp, struct lgrp_activity *out)
+{
+    *out = (struct lgrp_activity){0};
+    CPUMASK_FOREACH (i, &lgrp_topo.lgrp_cpus[lgrp]) {
+        const struct cpu *c = cpus[i];
+
+        out->disp_home += c->stat->disp_home;
+        out->disp_remote += c->stat->disp_remote;
+        if (cpumask_test(&cpu_online_mask, i)) {
+            out->waiting += c->disp->q.nrun;
+            out->running += !c->idle;
+        }
+    }
+    spin_lock(&cpupart_lock);
+    for (unsigned i = 0; i < cpupart_end; i++)
+        if (cpuparts[i] != NULL)
+            out->homed += cpuparts[i]->lgrps.lpl[lgrp].homed;
+    spin_unlock(&cpupart_lock);
 }

@@ -3,8 +3,8 @@
  * lgrpstat.c - the kstats of the lgroups: see lgrpstat.h.
  *
  * THEORY      When a program reads the kstat, the counters are copied and the other values (CPUs, pages,
- *             load) are computed.  A privileged write sets the counters of the lgroup to 0; it does not
- *             change the other values.
+ *             load, threads, dispatches) are computed.  A privileged write sets the counters of the lgroup to
+ *             0; it does not change the other values.
  * LOCKING     This file has no locks of its own.
  */
 #include "lgrp/lgrpstat.h"
@@ -26,12 +26,18 @@ static const char *const names[] = {
     "pages avail",
     "pages installed",
     "load average",
+    "threads waiting",
+    "threads running",
+    "threads at home",
+    "dispatches at home",
+    "dispatches remote",
 };
 
 static void lgrp_stats_snapshot(struct kstat *ks, uint64_t *out)
 {
     unsigned lgrp = (unsigned)ks->instance;
     uint64_t nfree = 0, avail = 0, installed = 0;
+    struct lgrp_activity now;
 
     for (unsigned i = 0; i < LGRP_STAT_COUNT; i++)
         *out++ = atomic_load_explicit(&lgrp_counters[lgrp].v[i], memory_order_relaxed);
@@ -45,6 +51,12 @@ static void lgrp_stats_snapshot(struct kstat *ks, uint64_t *out)
     *out++ = avail;
     *out++ = installed;
     *out++ = pset_lgrp_load(lgrp);
+    pset_lgrp_activity(lgrp, &now);
+    *out++ = now.waiting;
+    *out++ = now.running;
+    *out++ = now.homed;
+    *out++ = now.disp_home;
+    *out++ = now.disp_remote;
 }
 
 static void lgrp_stats_clear(struct kstat *ks)

@@ -63,8 +63,18 @@ void lgrp_stats_init(void);
  * pset_lgrp_load - mean load of the CPUs of an lgroup, over all sets; LGRP_LOAD_FULL: all are busy.  Takes
  * cpupart_lock.
  * pset_lgrp_cpus - number of on-line CPUs of an lgroup.
+ * pset_lgrp_activity - what the CPUs of an lgroup do, and how many threads are at home there, over all sets.  The
+ * counts are not from one moment.  Takes cpupart_lock.
  */
 uint32_t pset_lgrp_load(unsigned lgrp);
 unsigned pset_lgrp_cpus(unsigned lgrp);
+struct lgrp_activity {
+    /* threads that wait on the run queues of the CPUs, and threads that run on them */
+    unsigned waiting, running;
+    unsigned homed; /* threads with this home */
+    /* dispatches by the CPUs since boot: of threads that are at home here, and of others */
+    uint64_t disp_home, disp_remote;
+};
+void pset_lgrp_activity(unsigned lgrp, struct lgrp_activity *out);
 
 #endif

@@ -598,6 +598,37 @@ TEST(counters)
     CHECK_EQ(pset_lgrp_cpus(CPU(2)->lgrp), EACH - 1);
 }
 
+/* Each thread that runs or waits is counted where its CPU or queue is, and each thread where its home is. */
+TEST(activity_of_lgroups)
+{
+    unsigned running = 0, waiting = 0, homed = 0;
+    uint64_t dispatches = 0, home = 0, remote = 0;
+
+    start(THREADS, THREADS);
+    CHECK_EQ(pset_bind(&t[0], pset_find(set_of(2, 5))), 0);
+    settle();
+    for (unsigned g = 0; g < BOARDS; g++) {
+        unsigned busy = 0;
+        struct lgrp_activity a;
+
+        pset_lgrp_activity(g, &a);
+        for (unsigned i = 0; i < CPUS; i++)
+            busy += CPU(i)->lgrp == g && !CPU(i)->idle;
+        CHECK_EQ(a.running, busy);
+        running += a.running;
+        waiting += a.waiting;
+        homed += a.homed;
+        home += a.disp_home;
+        remote += a.disp_remote;
+    }
+    for (unsigned i = 0; i < CPUS; i++)
+        dispatches += CPU(i)->stat->disp_home + CPU(i)->stat->disp_remote;
+    CHECK_EQ(running + waiting, THREADS);
+    CHECK_EQ(homed, THREADS);
+    CHECK_EQ(home + remote, dispatches);
+    CHECK(home != 0);
+}
+
 /* ---- random changes ---- */
 
 static void change_something(void)

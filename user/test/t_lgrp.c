@@ -695,6 +695,11 @@ static void statistics(void)
         "pages avail",
         "pages installed",
         "load average",
+        "threads waiting",
+        "threads running",
+        "threads at home",
+        "dispatches at home",
+        "dispatches remote",
         "pages failed to migrate to",
         "pages marked for migration",
     };
