@@ -346,6 +346,17 @@ WRONG = [
     ("kstat", ["nosuch", "1"], 1, "no statistic is selected (kstat -l lists them)"),
     ("kstat", ["1", "0"], 2, f"'0': {INTERVAL}"),
     ("kstat", ["a:b:c:d:e"], 2, "':e': a selection has four parts, module:instance:name:statistic"),
+    ("prstat", ["0"], 2, f"'0': {INTERVAL}"),
+    ("prstat", ["1", "2", "3"], 2, "'3': nothing comes after interval and count"),
+    ("prstat", ["-p", "1,abc"], 2, NO_PID),
+    ("prstat", ["-p", ""], 2, "invalid process ID  (ps lists the processes)"),
+    ("prstat", ["-p", "99"], 1, "process 99: No such process"),
+    ("prstat", ["-u", "nobody-here"], 2, "unknown user -- nobody-here (/etc/passwd lists the users)"),
+    ("prstat", ["-s", "swap"], 2, "invalid sort key -- swap (keys are cpu, time, size, rss and pri)"),
+    ("prstat", ["-n", "0"], 2, "invalid argument for -n (numbers of lines and users are at least 1)"),
+    ("prstat", ["-n", "5,"], 2, "invalid argument for -n (numbers of lines and users are at least 1)"),
+    ("prstat", ["-at"], 2, "-t option cannot be used with -a"),
+    ("lgrptop", ["abc"], 2, f"'abc': {INTERVAL}"),
     ("trace", ["-e", "", "true"], 2, "-e names no event"),
     ("trace", ["-o", "/no/such", "echo", "ran"], 1, "/no/such: No such file or directory"),
 ]
@@ -427,6 +438,140 @@ def test_mpstat_arguments(fake, counted):
     assert len(fake("mpstat", "1", "2", root=counted).stdout.splitlines()) == 16  # a heading before each report
     for wrong in (["-p", "-P", "1"], ["x"], ["1", "2", "3"], ["-z"], ["0"]):
         assert fake("mpstat", *wrong, root=counted).returncode == 2
+
+
+PROCESS_TITLE = "   PID USERNAME  SIZE   RSS STATE  PRI NICE      TIME  CPU PROCESS/NLWP"
+TOTALS = "Total: 4 processes, 12 lwps, load averages: 1.50, 0.25, 0.00"
+
+
+def status(pid, name, **values):
+    """A file `status` with the lines that prstat reads."""
+    lines = {"State": "S (sleeping)", "Tgid": pid, "Uid": 0, "VmSize": 100, "VmRSS": 10, "Threads": 1}
+    lines |= {"Home_lgrp": 0, "Lwpid": 1, "On_cpu": -1, "Priority": 59, "Nice": 0, "Cpu_time": 0, "Cpu_recent": 0}
+    lines |= values
+    lines["Uid"] = f"7\t{lines['Uid']}\t7\t7"  # real, effective, saved, that of file access
+    return f"Name:\t{name}\n" + "".join(f"{key}:\t{value}\n" for key, value in lines.items())
+
+
+@pytest.fixture
+def processes(tmp_path):
+    """A root directory with four processes.  The machine has seven CPUs on-line."""
+
+    def put(path, text):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+
+    put("proc/loadavg", "1.50 0.25 0.00 1/12 40\n")
+    put("proc/meminfo", "MemTotal:          10000 kB\nMemFree:            5000 kB\n")
+    put("proc/10/status", status(10, "init", Cpu_time=3723004, VmSize=9999, VmRSS=3416))
+    big = {"VmSize": 10000, "VmRSS": 20000000, "Threads": 9, "Uid": 4242, "Nice": -5}
+    put("proc/20/status", status(20, "db writer", Cpu_recent=35000, Cpu_time=360000000, **big))
+    for tid, values in {20: {"Lwpid": 1}, 21: {"Lwpid": 2, "State": "R (running)", "Cpu_recent": 30000}}.items():
+        put(f"proc/20/task/{tid}/status", status(20, "db writer", **big, **values))
+    busy = {"State": "R (running)", "On_cpu": 6, "Priority": 19, "Home_lgrp": 1, "Cpu_recent": 5000, "Cpu_time": 61000}
+    put("proc/20/task/22/status", status(20, "worker\x1b", Lwpid=3, **(big | busy)))
+    put("proc/30/status", status(30, "clock", Priority=159, State="T (stopped)", Cpu_recent=699, VmSize=12345678))
+    gone = status(40, "gone", State="Z (zombie)", Home_lgrp=-1, Priority=0)
+    put("proc/40/status", "".join(line for line in gone.splitlines(True) if not line.startswith("Vm")))
+    put("proc/50/comm", "ended while it was looked at\n")
+    return tmp_path
+
+
+def test_prstat(fake, processes):
+    """Shares are those of seven CPUs.  The line of a process shows the state of the thread that runs."""
+    done = fake("prstat", "1", "1", root=processes)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        PROCESS_TITLE,
+        "    20 4242       10M   19G cpu6    19   -5 100:00:00  50% db writer/9",
+        "    30 root       12G   10K stop   159    -   0:00:00 1.0% clock/1",
+        "    10 root     9999K 3416K sleep   59    0   1:02:03 0.0% init/1",
+        "    40 root        0K    0K zombie   0    -   0:00:00 0.0% gone/1",
+        TOTALS,
+    ]
+
+
+def test_prstat_threads_and_homes(fake, processes):
+    """A zombie without threads has a line of its own."""
+    lines = fake("prstat", "-LH", "-p", "20,40", "1", "1", root=processes).stdout.splitlines()
+    assert lines == [
+        "   PID USERNAME  SIZE   RSS STATE  PRI NICE      TIME  CPU LGRP PROCESS/LWPID",
+        "    20 4242       10M   19G run     59   -5   0:00:00  43%    0 db writer/2",
+        "    20 4242       10M   19G cpu6    19   -5   0:01:01 7.1%    1 worker?/3",
+        "    20 4242       10M   19G sleep   59   -5   0:00:00 0.0%    0 db writer/1",
+        "    40 root        0K    0K zombie   0    -   0:00:00 0.0%    - gone/1",
+        "Total: 2 processes, 10 lwps, load averages: 1.50, 0.25, 0.00",
+    ]
+
+
+@pytest.mark.parametrize(
+    "args, order",
+    [
+        (["-S", "cpu"], [10, 40, 30, 20]),
+        (["-s", "time"], [20, 10, 30, 40]),
+        (["-s", "size"], [30, 20, 10, 40]),
+        (["-S", "rss"], [40, 30, 10, 20]),
+        (["-s", "pri"], [30, 10, 20, 40]),
+        (["-n", "2"], [20, 30]),
+        (["-n", "1,1"], [20]),
+        (["-u", "4242 root"], [20, 30, 10, 40]),
+        (["-u", "4242"], [20]),
+        (["-p", "10,30,10,99"], [30, 10]),
+    ],
+)
+def test_prstat_selects_and_sorts(fake, processes, args, order):
+    lines = fake("prstat", *args, "1", "1", root=processes).stdout.splitlines()
+    assert [int(line.split()[0]) for line in lines[1:-1]] == order
+
+
+def test_prstat_users(fake, processes):
+    users = [
+        " NPROC USERNAME  SIZE   RSS MEMORY      TIME  CPU",
+        "     1 4242       10M   19G   100% 100:00:00  50%",
+        "     3 root       12G 3426K    34%   1:02:03 1.0%",
+        TOTALS,
+    ]
+    assert fake("prstat", "-t", "1", "1", root=processes).stdout.splitlines() == users
+    both = fake("prstat", "-a", "-n", "1", "1", "1", root=processes).stdout.splitlines()
+    assert both[0] == PROCESS_TITLE and both[1].split()[0] == "20" and both[2:] == users
+    one = fake("prstat", "-aL", "-n", "9,1", "1", "1", root=processes).stdout.splitlines()
+    assert one[-3:-1] == ["  NLWP USERNAME  SIZE   RSS MEMORY      TIME  CPU", users[1].replace("     1", "     9", 1)]
+
+
+def test_prstat_reports_again(fake, processes):
+    twice = fake("prstat", "-c", "1", "2", root=processes).stdout.splitlines()
+    assert twice[:6] == twice[6:] and len(twice) == 12
+
+
+LGRPTOP = """\
+cpu:0:sys:disp_home\t17
+lgrp:0:lgrp0:cpus\t4
+lgrp:0:lgrp0:pages free\t1000
+lgrp:0:lgrp0:pages installed\t65536
+lgrp:0:lgrp0:load average\t32767
+lgrp:0:lgrp0:threads waiting\t12
+lgrp:0:lgrp0:threads running\t4
+lgrp:0:lgrp0:threads at home\t30
+lgrp:1:lgrp1:cpus\t2
+lgrp:1:lgrp1:pages free\t4000
+lgrp:1:lgrp1:pages installed\t65536
+lgrp:1:lgrp1:load average\t8192
+lgrp:1:lgrp1:threads at home\t5
+lgrp:1:lgrp1:dispatches at home\t0
+"""
+
+
+def test_lgrptop(fake, tmp_path):
+    """The load of the sums is the mean of all CPUs: (4 * 1.00 + 2 * 0.25) / 6."""
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/kstat").write_text(LGRPTOP)
+    assert fake("lgrptop", "1", "1", root=tmp_path).stdout.splitlines() == [
+        "LGRP CPUS  LOAD   RUN  WAIT  HOME    SIZE    FREE   LOCAL  REMOTE  MIGIN MIGOUT",
+        "   0    4  1.00     4    12    30     256       4       0       0      0      0",
+        "   1    2  0.25     0     0     5     256      16       0       0      0      0",
+        " sum    6  0.75     4    12    35     512      20       0       0      0      0",
+    ]
+    assert fake("lgrptop", "1", "1", root=tmp_path / "dev").returncode == 1
 
 
 def test_pbind(fake):

@@ -188,6 +188,43 @@ def test_top_on_the_screen(console):
     console.expect(PROMPT)
 
 
+def screens(text):
+    """The lines of each report: prstat goes to the first line and clears what the report before it had."""
+    assert not re.search(r"[^\r]\n", text), "a line feed without a carriage return"
+    parts = re.split(r"\x1b\[H(?:\x1b\[J)?", text.replace("\x1b[K", ""))
+    return [part.split("\x1b[J")[0].split("\r\n")[:-1] for part in parts[1:] if part]
+
+
+@pytest.mark.parametrize("rows, columns", [(24, 80), (8, 30)])
+def test_prstat_fits_the_screen(console, rows, columns):
+    """It draws over the report before, leaves the last line to the cursor, and shows no typed key; q ends it."""
+    command(console, f"stty rows {rows} cols {columns}; for i in $(seq 30); do sleep 300 & done")
+    start = len(console.guest.console)
+    console.type("prstat -a 1\n")
+    for _ in range(3):
+        console.expect(r"Total: ")
+    console.type("xQ")
+    console.expect(PROMPT)
+    text = console.guest.console[start:].decode().split("prstat -a 1\r\n")[1].rsplit("tty# ", 1)[0]
+    shown = screens(text)
+    assert len(shown) >= 3 and text.endswith("\x1b[J")
+    for lines in shown:
+        assert len(lines) == rows - 1 and max(map(len, lines)) <= columns
+        assert lines[0].startswith("   PID USERNAME") and lines[-1].startswith("Total: ")
+    assert re.search(r" icanon .* echo ", command(console, "stty -a"))
+    command(console, "stty rows 24 cols 80; kill $(pidof sleep); wait")
+
+
+@pytest.mark.parametrize("program", ["prstat", "lgrptop"])
+def test_interrupted_screen_gives_the_terminal_back(console, program):
+    console.type(f"{program}\n")
+    console.expect(r"LGRP CPUS|PID USERNAME")
+    console.type("\x1a\x03")  # Ctrl-Z does nothing
+    console.expect(PROMPT)
+    assert command(console, "echo $?; jobs") == "130\n"
+    assert re.search(r" icanon .* echo ", command(console, "stty -a"))
+
+
 def test_su(console):
     console.type("su student\n")
     console.expect(r"BusyBox(.*\n)*" + PROMPT)
