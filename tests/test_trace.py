@@ -79,7 +79,7 @@ def test_thread_and_page_move(machine):
     got, told = traced(machine, "/usr/test/tracework move 1 6", "migrate,fault,page")
     page = [e for e in got.events if e.name in ("fault", "page") and (e.tid, e.a) == (told["tid"], told["address"])]
     assert [(e.name, e.cpu, e.b) for e in page] == [("fault", 1, 0), ("page", 6, 1), ("fault", 6, 1)]
-    assert page[1].info == 0 and all(e.info == 1 for e in page if e.name == "fault")  # from node 0; writes
+    assert page[1].info == 1 << 8 and all(e.info == 1 for e in page if e.name == "fault")  # from node 0; writes
     between = [e for e in got.of("migrate") if e.a == told["tid"] and page[0].time < e.time < page[1].time]
     assert [(e.info, e.cpu) for e in between] == [(1, 6)]
     assert not got.of("switch") and not got.of("intr"), "events that were not asked for"
@@ -312,5 +312,5 @@ def test_no_trace(tmp_path):
 
 
 def test_the_layout_is_the_headers():
-    assert trace.NAMES[1] == "switch" and trace.NAMES[13] == "name" and len(trace.NAMES) == 13
+    assert trace.NAMES[1] == "switch" and trace.NAMES[13] == "name" and len(trace.NAMES) == 24
     assert struct.calcsize(trace.RECORD.format) == 32 == trace.HEADER.size

@@ -33,7 +33,7 @@ CANDIDATES = {  # name of the part: how the names of its files begin
     "epoll": ["kernel/ipc/epoll."],
     "futexes": ["kernel/ipc/futex.", "kernel/sys/sys_futex."],
     "truss": ["kernel/sys/truss."],
-    "the trace": ["kernel/stat/trace.", "kernel/fs/devfs/tracedev."],
+    "the trace": ["kernel/stat/trace.", "kernel/fs/devfs/tracedev.", "kernel/disp/sample."],
     "kernel statistics": ["kernel/stat/kstat.", "kernel/fs/devfs/statdev.", "kernel/disp/cpu_kstats."],
     "/etc/system": ["kernel/stat/etc_system."],
     "job control": ["kernel/tty/tty_job.", "kernel/proc/pgrp."],

@@ -391,8 +391,12 @@ int blk_rw(struct disk *d, enum blk_op op, uint64_t sector, void *buf, size_t le
 int blk_flush(struct disk *d)
 {
     struct blk_req r = {.disk = d, .op = BLK_FLUSH};
+    int err;
 
-    return submit_and_wait(&r);
+    TRACE(FLUSH, 0, 0, trace_name(d->name));
+    err = submit_and_wait(&r);
+    TRACE(FLUSH, TRACE_ENDS, (uint64_t)-err, trace_name(d->name));
+    return err;
 }
 
 bool blk_use_kernel_pri(bool on)

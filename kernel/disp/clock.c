@@ -4,9 +4,10 @@
  *
  * THEORY      A timer on one CPU expires 100 times a second.  Each tick adds 1 to lbolt.  Then it looks at
  *             every CPU and charges the tick to the state of that CPU: user, kernel, idle, or waiting for a
- *             disk.  Every tenth of a second it updates the load of the lgroups, and every five seconds the
- *             load averages.  Both are kept per processor set.  The other CPUs take no tick.  When the CPU that
- *             keeps the clock goes off-line or becomes no-intr, the clock moves to another CPU, like any timer.
+ *             disk.  While samples are traced, it takes them (sample.c).  Every tenth of a second it updates
+ *             the load of the lgroups, and every five seconds the load averages.  Both are kept per processor
+ *             set.  The other CPUs take no tick.  When the CPU that keeps the clock goes off-line or becomes
+ *             no-intr, the clock moves to another CPU, like any timer.
  *             The watchdog: while a thread can run, the counts of context switches, system calls, faults and
  *             user ticks must grow.  If they do not for watchdog_s seconds, the machine counts as hung.
  * LOCKING     The tick runs in interrupt context and reads the fields of other CPUs without locks.
@@ -149,6 +150,8 @@ static void clock_tick(struct timer *t)
         else
             c->stat->sys_ticks++;
     }
+    if (unlikely((trace_enable & TRACE_SAMPLES) != 0))
+        trace_sample(now);
     if (now % (HZ / 10) == 0)
         update_loads(now % (5 * HZ) == 0);
     class_fss_update(now % (HZ / 10) == 0);

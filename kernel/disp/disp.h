@@ -141,6 +141,11 @@ void disp_poke(struct cpu *c, enum intr_poke why);
 /* disp_poked - handle a reschedule IPI; in interrupt context. */
 void disp_poked(void);
 
+/* sample.c */
+enum { TRACE_SAMPLES = 1 << TRACE_MEMORY | 1 << TRACE_MISSES | 1 << TRACE_LINK };
+/* trace_sample - record the values that are on of TRACE_SAMPLES; called by the clock at each tick, number `tick`. */
+void trace_sample(uint64_t tick);
+
 /* cpu.c; cpu_lock is held */
 /*
  * disp_cpu_leave - remove CPU `c`, which is already out of the mask of set `from`, from the set's load records.

@@ -35,6 +35,7 @@
 #include "lib/errno.h"
 #include "stat/iocount.h"
 #include "stat/panic.h"
+#include "stat/trace.h"
 #include "stat/tunable.h"
 #include "pages/busy.h"
 #include "pages/cachelist.h"
@@ -397,6 +398,7 @@ int object_writeback(struct vm_object *o, uint64_t first, uint64_t last, enum wr
             break;
         tlb_batch_done(&r.tlb);
         pcache_count_out(pcache_kind(o), r.n);
+        TRACE_SELF(WRITE, r.n | (unsigned)why << 8, r.page[0]->index << PAGE_SHIFT, (uintptr_t)o);
         e = o->ops->writepages(o, r.page, r.n, why);
         for (unsigned i = 0; e != 0 && i < r.n; i++)
             object_write_done(r.page[i], e);
@@ -606,6 +608,14 @@ static void check_ufs_watermarks(void)
     ufs_LW = UFS_LW;
 }
 
+/* Sleeps on `cv`, and records it as a wait by rule `kind` of the event `throttle`.  The caller holds o->lock. */
+static void wait_throttled(struct vm_object *o, unsigned kind, struct cv *cv, const char *what)
+{
+    TRACE_SELF(THROTTLE, kind, o->io->nwriteback, (uintptr_t)o);
+    cv_wait_spin(cv, &o->lock, what);
+    TRACE_SELF(THROTTLE, kind | TRACE_ENDS, o->io->nwriteback, (uintptr_t)o);
+}
+
 void object_throttle(struct vm_object *o)
 {
     struct object_io *io = o->io;
@@ -622,14 +632,14 @@ void object_throttle(struct vm_object *o)
         if (throttle_blocks(&t, (uint64_t)io->nwriteback << PAGE_SHIFT)) {
             atomic_fetch_add_explicit(&ufs_throttles, 1, memory_order_relaxed);
             io->nthrottled++;
-            cv_wait_spin(&io->throttled, &o->lock, "write throttle");
+            wait_throttled(o, 0, &io->throttled, "write throttle");
             io->nthrottled--;
         } else if (paced ? !pacing_wakes(&p, io->nwriteback) : pacing_blocks(&p, io->nwriteback)) {
             if (!paced)
                 atomic_fetch_add_explicit(&pout_sleeps, 1, memory_order_relaxed);
             paced = true;
             io->npaced++;
-            cv_wait_spin(&io->paced, &o->lock, "disk I/O pacing");
+            wait_throttled(o, 1, &io->paced, "disk I/O pacing");
             io->npaced--;
         } else {
             break;

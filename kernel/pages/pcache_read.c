@@ -21,6 +21,7 @@
 #include "lib/errno.h"
 #include "blk/blk.h"
 #include "stat/panic.h"
+#include "stat/trace.h"
 #include "stat/tunable.h"
 #include "pages/busy.h"
 #include "pages/cachelist.h"
@@ -131,6 +132,7 @@ static void submit_page_reads(struct vm_object *o, struct page **run, unsigned n
     int err;
 
     pcache_count_in(pcache_kind(o), n);
+    TRACE_SELF(READ, n, run[0]->index << PAGE_SHIFT, (uintptr_t)o);
     if (o->ops->readpages != NULL) {
         err = o->ops->readpages(o, run, n);
         for (unsigned i = 0; err != 0 && i < n; i++)

@@ -26,6 +26,7 @@
 #include "lgrp/lgrpstat.h"
 #include "lib/rng.h"
 #include "pages/cachelist.h"
+#include "stat/trace.h"
 #include "stat/tunable.h"
 #include "pages/advice.h"
 #include "pages/rangepolicy.h"
@@ -87,6 +88,32 @@ unsigned place_lgrp(const struct placement *pl)
         return place_by_policy(pl);
     lgrp_count(home, LGRP_STAT_NEXT, 1);
     return home;
+}
+
+/* Why a page is not in `lgrp`: a name for the trace. */
+static const char *why_elsewhere(const struct page *pg, unsigned lgrp)
+{
+    if (pg == NULL)
+        return "none";
+    if (lgrp_topo.lgrp_nodes[lgrp] == 0)
+        return "memless";
+    return pg->order != 0 ? "block" : "full";
+}
+
+/*
+ * A page was placed for curthread: counts it if it is not in `lgrp`, and records it.  Returns the page.
+ * @policy  by which `lgrp` was chosen; TRACE_NODES: the nodes of mbind() or set_mempolicy()
+ * @index   number of the page in its object
+ */
+static struct page *note_placed_page(struct page *pg, unsigned lgrp, unsigned policy,
+                                     uint64_t index)
+{
+    unsigned node = pg != NULL ? pg->node : (unsigned)TRACE_NO_NODE;
+
+    TRACE(TOUCH, lgrp | policy << 8, index << PAGE_SHIFT, node);
+    if (pg == NULL || lgrp_topo.node_lgrp[node] != lgrp)
+        TRACE(FALLBACK, lgrp | node << 8, index << PAGE_SHIFT, trace_name(why_elsewhere(pg, lgrp)));
+    return place_count_missed(pg, lgrp);
 }
 
 /*
@@ -153,11 +180,12 @@ static struct page *alloc_by_mempolicy(const struct placement *pl, unsigned orde
     lgrp = lgrp_topo.node_lgrp[node];
     lgrp_count(lgrp, mp->mode == MPOL_INTERLEAVE ? LGRP_STAT_ROUNDROBIN : LGRP_STAT_NEXT, 1);
     if (mp->mode != MPOL_BIND)
-        return place_count_missed(alloc_on_node(node, order, flags, index, start), lgrp);
+        return note_placed_page(alloc_on_node(node, order, flags, index, start), lgrp, TRACE_NODES,
+                                index);
     do
         pg = alloc_bound_once(mp->nodes, node, near, order, flags, index, start);
     while (pg == NULL && order == 0 && (flags & ALLOC_WAIT) != 0 && mem_wait(&need) == MEM_FREED);
-    return place_count_missed(pg, lgrp);
+    return note_placed_page(pg, lgrp, TRACE_NODES, index);
 }
 
 struct page *place_page_colored(const struct placement *pl, unsigned order, unsigned flags,
@@ -171,7 +199,8 @@ struct page *place_page_colored(const struct placement *pl, unsigned order, unsi
     node = lgrp_topo.sole_node[lgrp];
     if (unlikely(node == LGRP_NONE))
         node = lgrp_mem_node(&lgrp_topo, lgrp, (uint32_t)rng_next());
-    return place_count_missed(alloc_on_node(node, order, flags, index, start), lgrp);
+    return note_placed_page(alloc_on_node(node, order, flags, index, start), lgrp, pl->policy,
+                            index);
 }
 
 struct page *place_page(const struct placement *pl, unsigned order, unsigned flags, uint64_t index)

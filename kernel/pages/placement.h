@@ -8,6 +8,7 @@
 #include "lgrp/lgrpstat.h"
 #include "lgrp/place.h"
 #include "pages/object.h"
+#include "stat/trace.h"
 
 /*
  * place_lgrp - the lgroup that the policy chooses for curthread.  The choice is counted under the policy that
@@ -32,6 +33,11 @@ static inline struct page *place_count_missed(struct page *pg, unsigned lgrp)
     if (unlikely(pg == NULL || lgrp_topo.node_lgrp[pg->node] != lgrp))
         lgrp_count(lgrp, LGRP_STAT_ALLOC_FAIL, 1);
     return pg;
+}
+/* place_traced - whether placements are traced.  Then only the functions above may place a page. */
+static inline bool place_traced(void)
+{
+    return unlikely((trace_enable & (1u << TRACE_TOUCH | 1u << TRACE_FALLBACK)) != 0);
 }
 /*
  * place_strict - allocate a block in lgroup `lgrp` with the size and colour of `like`; NULL: none is free.

@@ -20,7 +20,7 @@ uint32_t trace_enable;
 bool trace_ready;
 
 static const char *const names[TRACE_TYPES] = {
-#define X(id, name) [TRACE_##id] = name,
+#define X(id, name, doc) [TRACE_##id] = name,
     TRACE_EVENTS(X)
 #undef X
 };

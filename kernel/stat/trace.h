@@ -42,6 +42,13 @@ extern bool trace_ready;      /* [c] set once /dev/trace, which makes the rings,
             trace_put(TRACE_##event, curthread->tid, info, a, b);                                  \
     } while (0)
 
+/* TRACE_SELF - the same, in a file that does not know struct thread. */
+#define TRACE_SELF(event, info, a, b)                                                              \
+    do {                                                                                           \
+        if (TRACE_ON(event))                                                                       \
+            trace_self(TRACE_##event, info, a, b);                                                 \
+    } while (0)
+
 /* trace_put - record an event of thread `tid` on this CPU.  Works in any context; takes no lock. */
 void trace_put(enum trace_type type, uint32_t tid, unsigned info, uint64_t a, uint64_t b);
 /*
@@ -69,5 +76,7 @@ void trace_panic(void);
 /* ---- implemented by disp/ ---- */
 /* clock_mono_ns - nanoseconds since boot; never decreases, and is the same on every CPU. */
 uint64_t clock_mono_ns(void);
+/* trace_self - trace_put() of an event of the running thread. */
+void trace_self(enum trace_type type, unsigned info, uint64_t a, uint64_t b);
 
 #endif

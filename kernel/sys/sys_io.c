@@ -13,6 +13,7 @@
 #include "sys/path.h"
 #include "sys/sys.h"
 #include "pages/pageout.h"
+#include "stat/trace.h"
 
 enum { IOV_MAX = 1024, IOV_STACK = 8, SENDFILE_CHUNK = 65536 };
 #define MAX_RW 0x7ffff000ul /* maximum number of bytes that one call moves */
@@ -325,10 +326,13 @@ static long do_fsync(uint64_t fd, bool data_only)
 
     if (f == NULL)
         return -EBADF;
-    if (f->vn == NULL || (f->vn->type != VREG && f->vn->type != VDIR && f->vn->type != VBLK))
+    if (f->vn == NULL || (f->vn->type != VREG && f->vn->type != VDIR && f->vn->type != VBLK)) {
         err = -EINVAL;
-    else
+    } else {
+        TRACE_SELF(FSYNC, data_only, 0, (uintptr_t)&f->vn->obj);
         err = vn_fsync(f->vn, data_only);
+        TRACE_SELF(FSYNC, data_only | TRACE_ENDS, (uint64_t)-err, (uintptr_t)&f->vn->obj);
+    }
     file_release(f);
     return err;
 }

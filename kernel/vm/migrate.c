@@ -121,7 +121,7 @@ static bool unmap_busy_page(struct vm_object *o, struct page *pg)
     return idle;
 }
 
-bool migrate_busy(struct vm_object *o, struct page *pg, struct page *fresh)
+bool migrate_busy(struct vm_object *o, struct page *pg, struct page *fresh, enum trace_moved why)
 {
     unsigned from = lgrp_of_page(pg), to = lgrp_of_page(fresh), order = pg->order;
     uint32_t flags;
@@ -136,14 +136,14 @@ bool migrate_busy(struct vm_object *o, struct page *pg, struct page *fresh)
     page_copy(fresh, pg, order);
     flags = atomic_load(&pg->flags) & ~(uint32_t)(PG_LOCKED | PG_MARKED | PG_HEAD | PG_SLOT);
     fresh->observed = pg->observed;
-    TRACE(PAGE, pg->node, pg->index << PAGE_SHIFT, fresh->node);
+    TRACE(PAGE, pg->node | (unsigned)why << 8, pg->index << PAGE_SHIFT, fresh->node);
     page_replace_unlock(page_owner_of(o), pg, fresh, flags);
     lgrp_count(from, LGRP_STAT_MIGR_FROM, 1ul << order);
     lgrp_count(to, LGRP_STAT_MIGR_TO, 1ul << order);
     return true;
 }
 
-bool migrate_to(struct vm_object *o, struct page *pg, unsigned to)
+bool migrate_to(struct vm_object *o, struct page *pg, unsigned to, enum trace_moved why)
 {
     struct page *fresh;
 
@@ -158,7 +158,7 @@ bool migrate_to(struct vm_object *o, struct page *pg, unsigned to)
     spin_unlock(&o->lock);
     fresh = place_strict(to, pg);
     if (fresh != NULL)
-        return migrate_busy(o, pg, fresh);
+        return migrate_busy(o, pg, fresh, why);
     lgrp_count(to, LGRP_STAT_MIGR_FAIL_TO, 1ul << pg->order);
     page_unlock(pg);
     page_release(pg);
@@ -170,7 +170,7 @@ bool migrate_touch(struct vm_object *o, struct page *pg, const struct placement 
     unsigned to = place_lgrp(pl);
 
     if (lgrp_of_page(pg) != to)
-        return migrate_to(o, pg, to);
+        return migrate_to(o, pg, to, TRACE_MOVED_ADVICE);
     atomic_fetch_and(&pg->flags, ~(uint32_t)PG_MARKED);
     spin_unlock(&o->lock);
     return true;

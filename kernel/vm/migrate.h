@@ -26,14 +26,16 @@ bool migrate_touch(struct vm_object *o, struct page *pg, const struct placement 
 /*
  * migrate_to - move a page of `o` from its lgroup to another one, `to`.  The caller holds o->lock; the function
  * releases it.  Can sleep.  true: the page has moved, or was busy.  false: it cannot be moved now.
+ * @why  for the trace
  */
-bool migrate_to(struct vm_object *o, struct page *pg, unsigned to);
+bool migrate_to(struct vm_object *o, struct page *pg, unsigned to, enum trace_moved why);
 
 /*
  * migrate_busy - move a page of `o` to the frame `fresh`.  The caller has made the page PG_LOCKED, taken it from
  * the cache list, and holds a reference to each frame; the function drops all of these.  The caller holds no
  * spin lock.  Returns whether the page has moved; if not, it is in use or locked in memory, and stays.
+ * @why  for the trace
  */
-bool migrate_busy(struct vm_object *o, struct page *pg, struct page *fresh);
+bool migrate_busy(struct vm_object *o, struct page *pg, struct page *fresh, enum trace_moved why);
 
 #endif

@@ -138,7 +138,7 @@ static int move_page_unlock(const struct spot *at, uint64_t nodes, unsigned firs
         return -ENOMEM;
     }
     node = fresh->node;
-    return migrate_busy(at->o, pg, fresh) ? node : -EBUSY;
+    return migrate_busy(at->o, pg, fresh, TRACE_MOVED_CALL) ? node : -EBUSY;
 }
 
 /*

@@ -224,7 +224,9 @@ static unsigned spread_shared_page(struct observed *ob, struct page *pg, unsigne
 static void move_observed_page_unlock(struct vm_object *o, struct page *pg, unsigned to,
                                       enum observe_count what)
 {
-    count_observed(migrate_to(o, pg, to) ? what : OBSERVE_FAILED, 1);
+    enum trace_moved why = what == OBSERVE_SPREAD ? TRACE_MOVED_SPREAD : TRACE_MOVED_USED;
+
+    count_observed(migrate_to(o, pg, to, why) ? what : OBSERVE_FAILED, 1);
 }
 
 bool observe_touch_unlock(struct seg *s, struct vm_object *o, struct page *pg)

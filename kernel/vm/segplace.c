@@ -28,7 +28,7 @@ struct placement place_of_seg(struct seg *s, uint64_t addr)
 }
 /* LAB placement-segment: end */
 
-/* The uncommon cases: other policies, a thread without a home, a home of several nodes, colours. */
+/* The uncommon cases: other policies, a thread without a home, a home of several nodes, colours, the trace. */
 static __attribute__((noinline)) struct page *place_private_slow(struct seg *s, uint64_t addr,
                                                                  unsigned order, unsigned flags)
 {
@@ -42,7 +42,8 @@ struct page *place_private(struct seg *s, uint64_t addr, unsigned order, unsigne
     unsigned home = curthread->lg.touch, node;
     unsigned policy = s->policy != 0 ? s->policy : lgrp_mem_default(false, s->size);
 
-    if (unlikely(policy != LGRP_MEM_POLICY_NEXT || home == LGRP_NONE || page_colors > 1))
+    if (unlikely(policy != LGRP_MEM_POLICY_NEXT || home == LGRP_NONE || page_colors > 1 ||
+                 place_traced()))
         return place_private_slow(s, addr, order, flags);
     node = lgrp_topo.sole_node[home];
     if (unlikely(node == LGRP_NONE))

@@ -36,7 +36,7 @@ static struct cpu_counted cpu;
 struct floor floor_state = {.charge_max = UINT64_MAX};
 struct vm_object floor_object;
 struct lgrp_counters lgrp_counters[LGRP_MAX];
-uint32_t page_colors = 1;
+uint32_t page_colors = 1, trace_enable;
 
 /* abort() is that of labs/sandbox.c */
 noreturn void panic(const char *fmt, ...)

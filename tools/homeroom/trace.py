@@ -35,7 +35,7 @@ MAGIC, VERSION = b" HRTRACE", 1
 HEADER, RECORD = struct.Struct("<8sIIIIQ"), struct.Struct("<QBBHIQQ")
 END, LOST, CPU = 0, 254, 255
 UAPI = TOP / "include/uapi/trace.h"
-NAMES = dict(enumerate(re.findall(r'^ +X\([A-Z]+, "(\w+)"\)', UAPI.read_text(), re.MULTILINE), 1))
+NAMES = dict(enumerate(re.findall(r'^ +X\([A-Z]+, "(\w+)"', UAPI.read_text(), re.MULTILINE), 1))
 
 STATES = ("sleeps", "waits", "runs", "ended")  # enum thread_state
 ACCESS = ("read", "write", "execute", "?")

@@ -26,14 +26,15 @@
 enum { PIECE = 65536 };
 
 static const char *const names[TRACE_TYPES] = {
-#define X(id, name) [TRACE_##id] = name,
+#define X(id, name, doc) [TRACE_##id] = name,
     TRACE_EVENTS(X)
 #undef X
 };
 
-/* Their names in a line: " switch wake ...". */
-#define NAME_OF(id, name) " " name
-#define EVENTS            TRACE_EVENTS(NAME_OF)
+/* Their names in a line, " switch wake ...", and with what they mean, each in a line. */
+#define NAME_OF(id, name, doc) " " name
+#define LINE_OF(id, name, doc) "    " name " - " doc "\n"
+#define EVENTS                 TRACE_EVENTS(NAME_OF)
 
 static const char help[] HR_MANUAL =
     "NAME\n"
@@ -47,7 +48,10 @@ static const char help[] HR_MANUAL =
     "    The kernel records events of the whole machine while the command runs.\n"
     "    When it has ended they are printed by time.  What does not fit into the\n"
     "    buffer of a CPU is lost, the oldest first.  The events are:\n"
-    "   " EVENTS "\n"
+    "\n"
+    /* clang-format off */
+    TRACE_EVENTS(LINE_OF)
+    /* clang-format on */
     "\n"
     "OPTIONS\n"
     "    -e event,...  these events only\n"
@@ -199,8 +203,75 @@ static int by_time(const void *a, const void *b)
     return x->time != y->time ? (x->time < y->time ? -1 : 1) : x->cpu - y->cpu;
 }
 
+/* Prints what an event of files and disks contains; for other events nothing. */
+static void print_storage(const struct trace_record *e)
+{
+    static const char *const why[] = {"behind", "waits", "reclaim", "?"};
+    const char *end = e->info & TRACE_ENDS ? "end" : "begin";
+
+    switch (e->type) {
+    case TRACE_READ:
+        printf("%u pages at %" PRIu64 " of file %#" PRIx64, e->info, e->a, e->b);
+        break;
+    case TRACE_WRITE:
+        printf("%u pages at %" PRIu64 " of file %#" PRIx64 ", %s", e->info & 255, e->a, e->b,
+               why[e->info >> 8 & 3]);
+        break;
+    case TRACE_THROTTLE:
+        printf("%s, %s, %" PRIu64 " pages of file %#" PRIx64, end,
+               e->info & 1 ? "maxpout" : "ufs_HW", e->a, e->b);
+        break;
+    case TRACE_FSYNC:
+        printf("%s, file %#" PRIx64, end, e->b);
+        break;
+    case TRACE_COMMIT:
+        printf("%s, transaction %" PRIu64, end, e->a);
+        if (e->info & TRACE_ENDS)
+            printf(", %" PRIu64 " blocks", e->b);
+        break;
+    case TRACE_FLUSH:
+        printf("%s, %.8s", end, (const char *)&e->b);
+        break;
+    }
+    if ((e->type == TRACE_FSYNC || e->type == TRACE_FLUSH) && e->info & TRACE_ENDS && e->a != 0)
+        printf(", error %" PRIu64, e->a);
+}
+
+/* The same for events of placement and for samples. */
+static void print_memory(const struct trace_record *e)
+{
+    /* by number: enum lgrp_mem_policy of the kernel */
+    static const char *const names_of[] = {
+        "?", "next", "random in process", "random in set", "random", "round robin", "next CPU"};
+    unsigned policy = e->info >> 8;
+
+    switch (e->type) {
+    case TRACE_TOUCH:
+        printf("%#" PRIx64 ", %s: lgroup %u", e->a,
+               policy == TRACE_NODES ? "nodes" : names_of[policy < 7 ? policy : 0], e->info & 255);
+        if (e->b != TRACE_NO_NODE)
+            printf(", node %" PRIu64, e->b);
+        break;
+    case TRACE_FALLBACK:
+        printf("%#" PRIx64 ", lgroup %u: %.8s", e->a, e->info & 255, (const char *)&e->b);
+        if (e->info >> 8 != TRACE_NO_NODE)
+            printf(", node %u", e->info >> 8);
+        break;
+    case TRACE_MEMORY:
+        printf("node %u: %" PRIu64 " of %" PRIu64 " pages free", e->info, e->a, e->b);
+        break;
+    case TRACE_MISSES:
+        printf("board %u: %" PRIu64 " local, %" PRIu64 " remote", e->info, e->a, e->b);
+        break;
+    case TRACE_LINK:
+        printf("board %u: %" PRIu64 " bytes at %" PRIu64 " ps", e->info, e->a, e->b);
+        break;
+    }
+}
+
 static void print_what(const struct trace_record *e)
 {
+    static const char *const moved[] = {"", ", advice", ", used there", ", spread", ", call"};
     static const char *const state[] = {"sleeps", "waits", "runs", "ended"};
     static const char *const access[] = {"read", "write", "execute", "?"};
     static const char *const kind[] = {"mutex", "reader", "writer", "?"};
@@ -228,7 +299,8 @@ static void print_what(const struct trace_record *e)
         printf("%s", e->info & 4 ? ", signal" : "");
         break;
     case TRACE_PAGE:
-        printf("%#" PRIx64 " from node %u to %" PRIu64, e->a, e->info, e->b);
+        printf("%#" PRIx64 " from node %u to %" PRIu64 "%s", e->a, e->info & 255, e->b,
+               e->info >> 8 <= TRACE_MOVED_CALL ? moved[e->info >> 8] : "");
         break;
     case TRACE_INTR:
         printf("%.8s (vector %u)", (const char *)&e->a, e->info);
@@ -251,6 +323,9 @@ static void print_what(const struct trace_record *e)
         printf("%s %#" PRIx64 " after %" PRIu64 ".%03" PRIu64 " us", kind[e->info & 3], e->a,
                e->b / 1000, e->b % 1000);
         break;
+    default:
+        print_storage(e);
+        print_memory(e);
     }
 }
 

@@ -28,6 +28,7 @@
 #include "lib/string.h"
 #include "mem/kmem.h"
 #include "stat/panic.h"
+#include "stat/trace.h"
 
 uint32_t jnl_log_block(const struct journal *j, uint32_t i)
 {
@@ -357,10 +358,12 @@ static void release_freed_blocks(struct journal *j, struct txn *t)
 int jnl_commit_running(struct journal *j)
 {
     struct txn *t = j->running;
+    uint64_t tid = t->tid;
     bool all;
     size_t n;
     int err;
 
+    TRACE_SELF(COMMIT, 0, tid, 0);
     j->locking = true;
     while (t->updates != 0)
         cv_wait(&j->cv, &j->lock, "open handles");
@@ -391,6 +394,7 @@ int jnl_commit_running(struct journal *j)
     else
         txn_free(t);
     cv_broadcast(&j->cv);
+    TRACE_SELF(COMMIT, TRACE_ENDS, tid, n);
     if (err == 0 && j->log && jnl_log_free(j) < (j->maxlen - j->first) / 2) {
         mutex_exit(&j->lock);
         err = jnl_checkpoint(j);
