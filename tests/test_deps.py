@@ -47,7 +47,7 @@ def test_the_image_has_what_its_steps_read(tmp_path):
     groups = re.search(r"^RUN tools/deps.sh (.*)$", (TOP / "Containerfile").read_text(), re.M)[1].split()
     top = copied(tmp_path)
     lists = re.findall(r"with the packages of (\S+)", missing(top, tmp_path, *groups))
-    assert len(lists) == 4
+    assert len(lists) == 5
     for name in lists:
         assert (top / name).read_bytes() == (TOP / name).read_bytes()
     done = subprocess.run([sys.executable, "-E", top / "tools/peer/kernel.py"], cwd=top, capture_output=True, text=True)

@@ -1,20 +1,32 @@
 # SPDX-License-Identifier: MIT
-"""test_trace.py - the trace: the events of a known program, in order; the file for Perfetto; the last events at a panic.
+"""test_trace.py - the trace: the events of a known program, in order; the files for Perfetto; the last events at a panic.
 
 tests/host/test_trace.c tests the buffers: wrapping, lost events, a reader beside the writer.
+Tests that ask Perfetto's trace processor (traceprocessor.py) are skipped without it: tools/deps.sh browser traces.
 """
 
 import base64
 import io
+import itertools
 import json
+import lzma
+import os
+import random
 import re
+import shutil
 import struct
+import subprocess
+import sys
 from collections import Counter
+from time import monotonic
 
 import pytest
 
-from homeroom import trace
+import harness
+from homeroom import perfetto, trace
 from homeroom.machine import TOP
+
+os.environ["PATH"] += ":/usr/sbin:/sbin"  # mke2fs is there, and an ordinary user has no such folder in PATH
 
 FOLDER = TOP / "build/test-trace"
 DISK = pytest.mark.machine("sf3800", disks=(f"{FOLDER}/a.img,queues=2",))
@@ -24,7 +36,13 @@ NUMBER = {name: number for number, name in trace.NAMES.items()}
 @pytest.fixture(scope="module", autouse=True)
 def image():
     FOLDER.mkdir(parents=True, exist_ok=True)
-    (FOLDER / "a.img").write_bytes(bytes(8 << 20))
+    mkfs = ["mke2fs", "-q", "-F", "-t", "ext3", "-b", "4096"]
+    for name, mib, tool in (("a", 8, []), ("slow", 4, []), ("ext", 32, mkfs)):
+        new = FOLDER / f"{name}.{os.getpid()}"  # another worker's machine may have the image open
+        new.write_bytes(bytes(mib << 20))
+        if tool:
+            subprocess.run([*tool, new], check=True)
+        new.replace(FOLDER / f"{name}.img")
 
 
 # ---- on a machine ----
@@ -79,7 +97,8 @@ def test_thread_and_page_move(machine):
     got, told = traced(machine, "/usr/test/tracework move 1 6", "migrate,fault,page")
     page = [e for e in got.events if e.name in ("fault", "page") and (e.tid, e.a) == (told["tid"], told["address"])]
     assert [(e.name, e.cpu, e.b) for e in page] == [("fault", 1, 0), ("page", 6, 1), ("fault", 6, 1)]
-    assert page[1].info == 1 << 8 and all(e.info == 1 for e in page if e.name == "fault")  # from node 0; writes
+    assert page[1].info == trace.MOVED.index("advice") << 8  # from node 0
+    assert all(e.info == 1 for e in page if e.name == "fault")  # writes
     between = [e for e in got.of("migrate") if e.a == told["tid"] and page[0].time < e.time < page[1].time]
     assert [(e.info, e.cpu) for e in between] == [(1, 6)]
     assert not got.of("switch") and not got.of("intr"), "events that were not asked for"
@@ -137,6 +156,104 @@ def test_fenced_set_names_each_interrupt(machine):
             assert sum(s.time <= e.time for s in sent) >= number, e  # several pokes may arrive as one interrupt
     wakeups = [e for e in got.of("wake") if e.info in (5, 6, 7) and e.b & trace.WAKE_INTR]
     assert wakeups and all(e.cpu < 5 for e in wakeups), "the disk's interrupt is outside, who waits for it inside"
+
+
+def in_pairs(got: trace.Trace, name: str) -> bool:
+    """Whether each thread has ended each event of this name that it began, before it began the next."""
+    by_thread: dict[int, list[bool]] = {}
+    for e in got.of(name):
+        by_thread.setdefault(e.tid, []).append(bool(e.info & trace.ENDS))
+    return all(ends == [False, True] * (len(ends) // 2) for ends in by_thread.values())
+
+
+@pytest.mark.machine(
+    "sf3800",
+    disks=(f"refdisk:{FOLDER}/slow.img,scale=15",),
+    system="set maxphys=16384; set ufs:ufs_LW=32768; set ufs:ufs_HW=65536",
+)
+def test_throttle(machine):
+    """A writer that is faster than its disk waits each time when more than ufs_HW bytes are on the way."""
+    got, _ = traced(machine, "dd if=/dev/zero of=/dev/vda bs=4k count=256", "write,throttle")
+    waits = [e for e in got.of("throttle") if not e.info & trace.ENDS]
+    assert len(waits) >= 3 and in_pairs(got, "throttle")
+    assert all(e.info == 0 and e.a * 4096 > 65536 for e in waits), "the rule of ufs_HW"
+    assert {e.b for e in waits} <= {e.b for e in got.of("write")}, "the same file"
+    assert {trace.WRITES[e.info >> 8] for e in got.of("write") if e.tid == waits[0].tid} == {"behind"}
+
+
+@pytest.mark.machine("sf3800", disks=(f"{FOLDER}/ext.img",))
+def test_the_path_of_a_write(machine):
+    """A write and an fsync: write-behind, and inside of the fsync the commit and its flushes."""
+    machine.check("mkdir -p /mnt && mount -t ext3 /dev/vda /mnt")
+    command = "dd if=/dev/zero of=/mnt/f bs=64k count=32 conv=fsync"
+    got, _ = traced(machine, command, "read,write,fsync,commit,flush,io,iodone")
+    dd = got.of("fsync")[0].tid
+    assert [e.info for e in got.of("fsync")] == [0, trace.ENDS] and {e.tid for e in got.of("fsync")} == {dd}
+    begin, end = got.of("fsync")
+    assert end.a == 0 and end.b == begin.b
+    writes = [e for e in got.of("write") if e.b == begin.b]
+    assert sum(e.info & 0xFF for e in writes) >= 32 * 16  # pages of 4 KiB; a page may be written twice
+    assert all(e.a % 4096 == 0 and trace.WRITES[e.info >> 8] in ("behind", "waits") for e in writes)
+    assert any(trace.WRITES[e.info >> 8] == "behind" and e.time < begin.time for e in writes)
+    assert all(in_pairs(got, name) for name in ("fsync", "commit", "flush"))
+    commits = [e for e in got.of("commit") if begin.time < e.time < end.time and e.tid == dd]
+    assert len(commits) >= 2 and commits[1].b > 0 and commits[0].a == commits[1].a
+    flushes = [e for e in got.of("flush") if commits[0].time < e.time < commits[1].time and e.tid == dd]
+    assert len(flushes) == 4 and {trace.text(e.b) for e in flushes} == {"vda"}  # after the log, and after the commit block
+    ios = [e for e in got.of("io") if e.a >> 56 == 2 and flushes[0].time <= e.time <= flushes[1].time]
+    assert len(ios) == 1, "the disk's command inside of the wait"
+    machine.check("umount /mnt && mount -t ext3 /dev/vda /mnt")
+    got, _ = traced(machine, "cat /mnt/f", "read")
+    assert sum(e.info for e in got.of("read")) >= 32 * 16
+    machine.check("umount /mnt")
+
+
+@DISK
+def test_placement(machine):
+    """Each new page has an event with the policy, the lgroup and the node; it is where the policy wants it."""
+    got, told = traced(machine, "/usr/test/tracework move 1 6", "touch,fallback,fault")
+    (touch,) = [e for e in got.of("touch") if (e.tid, e.a) == (told["tid"], told["address"])]
+    assert (touch.cpu, touch.info & 0xFF, trace.POLICIES[touch.info >> 8], touch.b) == (1, 0, "next", 0)
+    fault = next(e for e in got.of("fault") if (e.tid, e.a) == (told["tid"], told["address"]))
+    assert touch.time < fault.time
+    assert not got.of("fallback"), "there is memory everywhere"
+
+
+def test_placement_without_memory(boot_once):
+    """A board that is full, and a board that has no memory: the pages are elsewhere, and the event says why."""
+    run = "trace -n 16384 -e fallback sh -c 'pbind -b 0 $$; exec dd if=/dev/zero of=/dev/null bs=80M count=1' | tail -3"
+    outcome, text, _ = boot_once("sf3800", memory="64M", run=run)
+    assert outcome.status == 0
+    assert re.search(r" fallback 0x[0-9a-f]+, lgroup 0: full, node 1$", text, re.M), text[-1000:]
+    outcome, text, _ = boot_once("memoryless", run="trace -e fallback sh -c 'pbind -b 2 $$; ls /' | tail -1")
+    assert outcome.status == 0 and re.search(r": memless, node \d+$", text, re.M), text[-1000:]
+
+
+@DISK
+def test_free_memory(machine):
+    """The clock samples the free memory of each board; what is recorded is what kstat shows."""
+    got, _ = traced(machine, "sleep 0.5", "memory")
+    for node in (0, 1):
+        samples = [e for e in got.of("memory") if e.info == node]
+        free, installed = (machine.kstats(f"mem:{node}:node:{name}").popitem()[1] for name in ("free", "installed"))
+        assert len(samples) >= 5, "ten times a second, even without a change"
+        assert all(e.b == installed and abs(e.a - free) < installed // 10 for e in samples)
+
+
+def test_samples_of_the_model(boot_once):
+    """With the model, misses and traffic of each board are sampled; they only grow."""
+    outcome, text, _ = boot_once(
+        "sf3800", model="fireplane", run="trace -n 4096 -e misses,link memcopy -t 8 -i 20 | grep board"
+    )
+    assert outcome.status == 0
+    for board in (0, 1):
+        misses = re.findall(rf" misses +board {board}: (\d+) local, (\d+) remote$", text, re.M)
+        links = re.findall(rf" link +board {board}: (\d+) bytes at (\d+) ps$", text, re.M)
+        assert len(misses) >= 3 and len(links) >= 3, text[-1000:]
+        for table in (misses, links):
+            for column in zip(*[map(int, row) for row in table], strict=True):
+                assert list(column) == sorted(column)
+        assert int(misses[-1][0]) > int(misses[0][0])
 
 
 @DISK
@@ -209,6 +326,16 @@ def test_launcher(boot_once, tmp_path):
     events = json.loads((tmp_path / "out.json").read_text())["traceEvents"]
     is_whole(events)
     assert {"sh", "ls"} <= {e["name"] for e in events if e["ph"] == "X"}
+
+
+def test_launcher_in_perfettos_format(boot_once, tmp_path):
+    target = tmp_path / "out.pftrace"
+    outcome, _, _ = boot_once("sf280r", run="ls /; exit 4", kernel="normal", trace=target)
+    assert outcome.status == 4
+    names, tracks = ask(target, "SELECT DISTINCT name FROM slice WHERE category = 'run'", TRACKS)
+    assert {"sh", "ls"} <= {row["name"] for row in names}
+    assert {("board 0", None), ("CPU 0", "board 0"), ("CPU 1", "board 0")} <= {(row["name"], row["parent"]) for row in tracks}
+    assert ("free memory", "board 0") in {(row["name"], row["parent"]) for row in tracks}
 
 
 # ---- the converter ----
@@ -312,5 +439,231 @@ def test_no_trace(tmp_path):
 
 
 def test_the_layout_is_the_headers():
-    assert trace.NAMES[1] == "switch" and trace.NAMES[13] == "name" and len(trace.NAMES) == 24
+    assert trace.NAMES[1] == "switch" and trace.NAMES[13] == "name" and trace.NAMES[24] == "link" and len(trace.NAMES) == 24
     assert struct.calcsize(trace.RECORD.format) == 32 == trace.HEADER.size
+
+
+# ---- Perfetto's own format ----
+
+PYTHON = TOP / ".venv-traces/bin/python"
+TRACKS = "SELECT t.name, p.name AS parent FROM track t LEFT JOIN track p ON t.parent_id = p.id"
+DATA = TOP / "tests/data/traces"
+
+
+def ask_all(*questions: tuple) -> list[list[list[dict]]]:
+    """What Perfetto's trace processor answers to each (file, queries), and before that a check of the format."""
+    if not PYTHON.exists() or shutil.which("chromium") is None:
+        harness.lacking("traces", "no trace processor to look at the file with: tools/deps.sh browser traces")
+    words = json.dumps([(str(file), queries) for file, queries in questions])
+    command = [PYTHON, TOP / "tests/traceprocessor.py"]
+    done = subprocess.run(command, input=words, capture_output=True, text=True, timeout=harness.HOST_LIMIT)
+    assert done.returncode == 0, done.stderr[-2000:]
+    answers = json.loads(done.stdout)
+    assert all(checked["packets"] > 0 and checked["unknown"] == 0 for checked, *_ in answers), answers
+    return [rows for _, *rows in answers]
+
+
+def ask(file, *queries: str) -> list[list[dict]]:
+    return ask_all((file, queries))[0]
+
+
+RECORDS = [
+    (1000, "switch", 0, 0, 10, word("ping"), 0),
+    (2000, "wake", 0, 1, 10, 20, 4),
+    (2500, "poke", 0, 1, 10, word("wakeup"), 0),
+    (3500, "page", 0, 0x100, 10, 0x5000, 1),
+    (3600, "touch", 0, 0x100, 10, 0x7FFF0000, 1),
+    (3700, "fallback", 0, 0x100, 10, 0x7FFF0000, word("full")),
+    (9000, "switch", 0, 0, 99, word("idle"), 0),
+    (100, "fault", 1, 1, 20, 0x1234, 1),
+    (3000, "intr", 1, 0xF0, 20, word("poke"), 0),
+    (4000, "switch", 1, 2, 20, word("long-nam"), word("e")),
+    (4100, "fsync", 1, 0, 20, 0, 0xFFFF8000_00001000),
+    (4200, "commit", 1, 0, 20, 7, 0),
+    (4300, "flush", 1, 0, 20, 0, word("vda")),
+    (5000, "io", 1, 8, 20, 64 | 1 << 56, word("vda")),
+    (5100, "io", 1, 8, 20, 128 | 1 << 56, word("vda")),
+    (5200, "iodone", 1, 8, 20, 64 | 1 << 56, word("vda")),
+    (5300, "flush", 1, trace.ENDS, 20, 0, word("vda")),
+    (5400, "commit", 1, trace.ENDS, 20, 7, 12),
+    (5500, "fsync", 1, trace.ENDS, 20, 5, 0xFFFF8000_00001000),
+    (6000, "lock", 1, 2, 20, 0xFFFF8000_00000000, word("as")),
+    (6500, "memory", 1, 0, 20, 100, 200),
+    (6600, "misses", 1, 0, 20, 100, 10),
+    (6600, "link", 1, 0, 20, 1000, 10**6),
+    (7000, trace.LOST, 1, 0, 0, 3, 0),
+    (7500, "name", 1, 0, 20, word("new"), 0),
+    (8000, "locked", 1, 2, 20, 0xFFFF8000_00000000, 2000),
+    (8600, "misses", 1, 0, 20, 150, 40),
+    (8600, "link", 1, 0, 20, 3400, 2 * 10**6),
+    (8700, "throttle", 1, trace.ENDS, 20, 0, 1),  # its begin was lost
+    (8800, "xcall", 1, 3, 20, 0x1000, 0x2000),
+]
+
+
+def test_every_event_in_perfettos_format(tmp_path):
+    file, target = tmp_path / "raw", tmp_path / "out.pftrace"
+    file.write_bytes(made(RECORDS).getvalue() + trace.RECORD.pack(*[0] * 7))
+    assert trace.write(file, target, link_mbps=4800) == (f"{target}: 29 events of 2 CPUs, 3 lost; open it in ui.perfetto.dev")
+    slices, flows, counters, args, tracks = ask(
+        target,
+        "SELECT s.ts, s.dur, s.name, s.category, t.name AS track, p.name AS above, u.name AS outer FROM slice s"
+        " JOIN track t ON s.track_id = t.id LEFT JOIN track p ON t.parent_id = p.id"
+        " LEFT JOIN slice u ON s.parent_id = u.id ORDER BY s.ts, s.dur DESC",
+        "SELECT a.name AS waker, b.name AS run FROM flow JOIN slice a ON slice_out = a.id JOIN slice b ON slice_in = b.id",
+        "SELECT c.ts, c.value, t.name, u.unit, p.name AS above FROM counter c JOIN track t ON c.track_id = t.id"
+        " JOIN counter_track u ON u.id = t.id JOIN track p ON t.parent_id = p.id ORDER BY c.ts, t.name",
+        "SELECT s.category, a.key, a.display_value AS value FROM slice s JOIN args a USING (arg_set_id)",
+        TRACKS,
+    )
+    rows = {(r["category"], r["name"], r["ts"]): (r["dur"], r["track"], r["above"], r["outer"]) for r in slices}
+    assert rows["run", "ping", 1000] == (8000, "CPU 0", "board 0", None)
+    assert rows["run", "long-name", 100] == (3900, "CPU 1", "board 1", None), "it ran before its first switch"
+    assert rows["run", "long-name", 4000] == (3500, "CPU 1", "board 1", None)
+    assert rows["run", "new", 7500] == (1500, "CPU 1", "board 1", None), "up to the last event"
+    assert rows["wake", "wake long-name", 2000][:3] == (0, "CPU 0", "board 0")
+    assert rows["fsync", "fsync", 4100] == (1400, "long-name 20", "threads", None)
+    assert rows["commit", "commit", 4200] == (1200, "long-name 20", "threads", "fsync")
+    assert rows["flush", "vda", 4300] == (1000, "long-name 20", "threads", "commit")
+    assert rows["lock", "as", 6000] == (2000, "long-name 20", "threads", None)
+    assert rows["io", "write", 5000] == (200, "vda", "disks", None)
+    assert rows["io", "write", 5100] == (3900, "vda", "disks", None), "on another track, up to the last event"
+    assert {r["category"] for r in slices} == {"run", *(name for name in NUMBER if name not in QUIET)}
+    assert [tuple(r.values()) for r in flows] == [("wake long-name", "long-name")]
+    assert [(r["ts"], r["value"], r["name"], r["unit"], r["above"]) for r in counters] == [
+        (6500, 409600, "free memory", "bytes", "board 0"),
+        (6600, 50, "link", "%", "board 0"),  # 2400 bytes in a microsecond, of 4800 MB/s
+        (6600, 50, "local misses", "count", "board 0"),
+        (6600, 30, "remote misses", "count", "board 0"),
+    ]
+    told = {(r["category"], r["key"].removeprefix("debug."), r["value"]) for r in args}
+    assert {
+        ("page", "reason", "advice"),
+        ("fallback", "lgroup", "0"),
+        ("fallback", "node", "1"),
+        ("commit", "blocks", "12"),
+    } <= told
+    assert {("wake", "woken", "20"), ("wake", "by", "an interrupt"), ("run", "then", "sleeps"), ("fsync", "error", "5")} <= told
+    assert sum(r["name"] == "vda" for r in tracks) == 2
+
+
+QUIET = {"switch", "name", "migrate", "iodone", "locked", "read", "write", "throttle", "memory", "misses", "link"}
+
+
+def test_mistakes_in_perfettos_format(tmp_path):
+    """A trace that is cut short, of another version, or damaged, and a full disk: one line each, and no file."""
+    file, target = tmp_path / "raw", tmp_path / "out.pftrace"
+    whole = made([r for r in RECORDS if r[2] == 1]).getvalue()
+    for data in (whole[:-1], whole[: -5 * 32]):
+        file.write_bytes(data)
+        assert "(it has no end mark: perhaps it was cut short)" in trace.write(file, target)
+    for data, said in (
+        (made([], version=2).getvalue(), "a trace of version 2; this program reads 1"),
+        (made([(1, "intr", 9, 0, 1, 0, 0)]).getvalue(), "the trace is damaged: 2 of 2 CPUs"),
+        (made([(9, "intr", 1, 0, 1, 0, 0), (5, "intr", 1, 0, 1, 0, 0)]).getvalue(), "the times of a CPU do not follow"),
+        (b"something else" * 9, "not a trace"),
+        (bytes(99), "the run ended before the trace was written"),
+    ):
+        target.unlink(missing_ok=True)
+        file.write_bytes(data)
+        with pytest.raises(trace.TraceError, match=said) as caught:
+            trace.write(file, target)
+        assert "\n" not in str(caught.value) and not target.exists()
+    file.write_bytes(whole)
+    done = subprocess.run(
+        [sys.executable, "-m", "homeroom.trace", file, "/dev/full"], cwd=TOP / "tools", capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (1, "trace: /dev/full: No space left on device\n")
+
+
+def test_numbers_of_the_format():
+    assert [perfetto.varint(n) for n in (0, 127, 128, 16383, 16384)] == [b"\0", b"\x7f", b"\x80\1", b"\xff\x7f", b"\x80\x80\1"]
+    assert perfetto.varint(2**64 - 1) == b"\xff" * 9 + b"\1"
+
+
+def questions() -> list[tuple[str, str, str]]:
+    """The worked questions of docs/trace.md: name of the trace, query, and the answer as a table."""
+    section = (TOP / "docs/trace.md").read_text().partition("\n## Five questions\n")[2].partition("\n## ")[0]
+    return re.findall(r'^```sql title="(\w+)\.pftrace"\n(.*?)^```\n\n((?:^\|[^\n]*\n)+)', section, re.M | re.S)
+
+
+def table(rows: list[dict]) -> str:
+    lines = [list(rows[0]), ["---"] * len(rows[0])] + [["-" if v is None else v for v in row.values()] for row in rows]
+    return (
+        "".join("| " + " | ".join(map(str, line)) + " |\n" for line in lines).replace("| --- ", "|---").replace("--- |", "---|")
+    )
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory):
+    """The answers to all questions, as tables."""
+    folder, asked = tmp_path_factory.mktemp("questions"), []
+    for name, query, _ in questions():
+        (folder / name).write_bytes(lzma.decompress((DATA / f"{name}.trace.xz").read_bytes()))
+        trace.write(folder / name, folder / f"{name}.pftrace")
+        asked.append((folder / f"{name}.pftrace", [query]))
+    return {file.stem: table(rows) for (file, _), (rows,) in zip(asked, ask_all(*asked), strict=True)}
+
+
+@pytest.mark.xdist_group("questions")
+@pytest.mark.parametrize("name, query, answer", questions(), ids=[name for name, _, _ in questions()])
+def test_a_question(name, query, answer, answers):
+    """The query answers the question, for a trace that was recorded with the command of the book."""
+    assert answers[name] == answer
+
+
+def test_there_are_five_questions():
+    assert len(questions()) == 5 and {name for name, _, _ in questions()} == {p.name.split(".")[0] for p in DATA.iterdir()}
+
+
+# ---- a large trace ----
+
+EVENTS, CPUS, RUN = 10_000_000, 72, 64
+
+
+def write_large(file, seed: int) -> None:
+    """A trace of EVENTS events: pieces of RUN consecutive events of recorded traces, in a random order on each CPU."""
+    chance, pieces = random.Random(seed), []
+    for recorded in sorted(DATA.iterdir()):
+        by_cpu: dict[int, list] = {}
+        for e in trace.read(io.BytesIO(lzma.decompress(recorded.read_bytes()))).events:
+            by_cpu.setdefault(e.cpu, []).append(e)
+        for events in by_cpu.values():
+            pieces += [events[i : i + RUN + 1] for i in range(0, len(events) - RUN, RUN)]
+    pack, left = trace.RECORD.pack, EVENTS
+    file.write(trace.HEADER.pack(trace.MAGIC, trace.VERSION, trace.RECORD.size, CPUS, 0, 0))
+    file.write(b"".join(pack(0, trace.CPU, cpu, cpu // 4, 0, cpu // 4, 0) for cpu in range(CPUS)))
+    for cpu in range(CPUS):
+        now, share = 10**9, left // (CPUS - cpu)
+        left -= share
+        while share > 0:
+            piece = chance.choice(pieces)
+            for e, after in itertools.islice(itertools.pairwise(piece), share):
+                file.write(pack(now, NUMBER[e.name], cpu, e.info, e.tid, e.a, e.b))
+                now += after.time - e.time
+            share -= RUN
+    file.write(bytes(trace.RECORD.size))
+
+
+@pytest.mark.long
+def test_ten_million_events(tmp_path):
+    """A trace of 10 million events takes at most 150 MB, and its conversion little memory."""
+    seed = random.randrange(1 << 32)
+    with open(tmp_path / "raw", "wb") as file:
+        write_large(file, seed)
+    began = monotonic()
+    command = [sys.executable, "-m", "homeroom.trace", tmp_path / "raw", tmp_path / "large.pftrace"]
+    child = subprocess.Popen(command, cwd=TOP / "tools", stdout=subprocess.PIPE, text=True)
+    said = child.stdout.read()
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    size = (tmp_path / "large.pftrace").stat().st_size
+    print(
+        f"seed {seed}: {said.strip()}\n{size} bytes, {size / EVENTS:.2f} for each event; "
+        f"{monotonic() - began:.0f} s, {usage.ru_maxrss >> 10} MiB"
+    )
+    assert child.returncode == 0 and f"{EVENTS} events of {CPUS} CPUs" in said
+    assert size <= 150_000_000
+    assert usage.ru_maxrss < 200 << 10  # KiB
+    for path in tmp_path.iterdir():
+        path.unlink()

@@ -17,8 +17,9 @@
 #   similar      compare submissions               (.venv-similar with requirements-similar.txt)
 #   peer         run Linux on the same machines    (build/peer/vmlinux and modules.cpio, from a package that is not installed)
 #   browser      test the report in Chromium       (a large package)
+#   traces       ask Perfetto about traces in tests (.venv-traces with requirements-traces.txt; needs browser, too)
 #   fresh        make fresh                        (package)
-#   all          all of these but similar, browser, peer and fresh
+#   all          all of these but similar, browser, traces, peer and fresh
 #
 # THEORY      tools/deps.txt lists the programs and packages of each group.  If nothing is missing, the script takes some
 #             milliseconds and prints nothing.  In one checkout only one deps.sh installs at a time: the others wait
@@ -31,7 +32,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 GROUPS_ALL="run dynamic test experiments grade lint gdb refdisk docs"
-GROUPS_OTHER="similar peer browser fresh"
+GROUPS_OTHER="similar peer browser traces fresh"
 APT="apt-get update && apt-get install -y --no-install-recommends"
 LOG=build/deps.log
 
@@ -85,6 +86,7 @@ venvs_missing() {
         experiments) echo .venv-experiments:requirements-experiments.txt ;;
         docs) echo .venv-docs:requirements-docs.txt ;;
         similar) echo .venv-similar:requirements-similar.txt ;;
+        traces) echo .venv-traces:requirements-traces.txt ;;
         esac
     done | sort -u | while IFS=: read -r folder list; do
         cmp -s "$list" "$folder/requirements.txt" 2>/dev/null || echo "$folder:$list"

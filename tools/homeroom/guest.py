@@ -704,7 +704,8 @@ class Guest:
         if self.options.trace is None:
             return
         try:
-            self.traced = trace.write(Path(self._files.name) / TRACE_DISK, self.options.trace)
+            link_mbps = model.link_mbps(self._model_text) if self._model_text else 0
+            self.traced = trace.write(Path(self._files.name) / TRACE_DISK, self.options.trace, link_mbps)
         except trace.TraceError as error:
             self.traced, self.trace_failed = f"no trace: {error}", True
 

@@ -150,6 +150,12 @@ def parameters(machine: Machine, settings: str | None = None) -> str:
     return text + "".join(f"{key} = {values[key]}\n" for key in LIMITS)
 
 
+def link_mbps(text: str) -> float:
+    """The rate of a board's port on the data crossbar, MB/s, of the parameter file `text`; as in qemu/fireplane/crossbar.c."""
+    values = dict(line.split(" = ", 1) for line in text.splitlines())
+    return int(values["crossbar_mbps"]) / (2 if values["centerplane"] == "double-pumped" else 1)
+
+
 @functools.cache
 def _takes_plugins(qemu: str) -> bool:
     """Whether this QEMU was built with support for plugins."""

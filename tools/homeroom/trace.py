@@ -1,30 +1,34 @@
 # SPDX-License-Identifier: MIT
-"""trace.py - convert the kernel's trace into a file for ui.perfetto.dev.
+"""trace.py - read the kernel's trace, and convert it into a file for ui.perfetto.dev.
 
-    python3 -m homeroom.trace FILE OUT.json
+    python3 -m homeroom.trace FILE OUT
 
 The kernel's trace is a list of events with their times: thread switches, wake-ups, page faults, disk requests, ...
-FILE is the output of `trace -o`: a file, or a whole disk.  OUT is in Chrome's trace-event format (JSON), which Perfetto
-shows as bars on a time axis:
+FILE is the output of `trace -o`: a file, or a whole disk.  OUT is in Perfetto's own format (perfetto.py) or, if its name
+ends in .json, in Chrome's trace-event format, which needs more space and memory, but which any program can read:
 
     a board          a process, with its CPUs as threads
     switch           a slice (bar) with the thread's name, until the next switch of the CPU; none while the CPU is idle
     name             ends the slice, and begins one with the thread's new name
     wake             a mark, and an arrow to the slice in which the thread runs next
     io, iodone       begin and end of an asynchronous slice in the process "disks"
-    lock, locked     begin and end of an asynchronous slice in the process "locks"
-    other events     marks
+    lock, locked     begin and end of an asynchronous slice in the process "waits"; so do events that are recorded twice
+    other events     marks; samples are left out
 
-THEORY      Times are microseconds since the first event.  The thread that runs on a CPU before its first switch is known
-            only if another event on this CPU names it.  A slice that has not ended is shown up to the last event.
-SEE ALSO    include/uapi/trace.h (the format; the events' names are read from it), docs/trace.md
+THEORY      Times in JSON are microseconds since the first event.  The thread that runs on a CPU before its first switch is
+            known only if another event on this CPU names it.  A slice that has not ended is shown up to the last event.
+            The events of a CPU follow each other in the file, so the whole trace in the order of time is a merge of one
+            piece of the file for each CPU.  A Source does that without holding the events in memory.
+SEE ALSO    include/uapi/trace.h (the format; the events' names are read from it), perfetto.py, docs/trace.md
 """
 
+import heapq
 import json
 import re
 import struct
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -42,7 +46,14 @@ ACCESS = ("read", "write", "execute", "?")
 OPERATIONS = ("read", "write", "flush", "?")
 LOCK_KINDS = ("mutex", "reader", "writer", "?")
 WAKE_NEW, WAKE_AGAIN, WAKE_INTR = 1, 2, 4
+MOVED = ("?", "advice", "used there", "spread", "call")  # enum trace_moved
+POLICIES = {1: "next", 2: "random in process", 3: "random in set", 4: "random", 5: "round robin", 6: "next CPU", 15: "nodes"}
+WRITES = ("behind", "waits", "reclaim", "?")
+TWICE = ("throttle", "fsync", "commit", "flush")  # recorded at the begin, and with ENDS at the end
+SAMPLES = ("memory", "misses", "link")
+ENDS = 0x8000
 NO_NODE = 0xFF
+PIECE = 1 << 20  # bytes that are read at once
 DISKS, LOCKS = 1000, 1001  # processes beside the boards'
 SECTOR = (1 << 56) - 1
 
@@ -77,31 +88,102 @@ class Trace:
         return [e for e in self.events if e.name == name]
 
 
+class Source:
+    """A trace in a file, whose events are read from there piece by piece.
+
+    `boards`: by CPU, the memory node of its board.  `lost`: by CPU, the number of events that did not fit.  `whole`: the
+    trace has its end mark, and so was not cut short.  TraceError if the file is not a trace, or damaged.
+    """
+
+    def __init__(self, file: BinaryIO, name: str = "trace") -> None:
+        self._file, self._name = file, name
+        self.boards: dict[int, int] = {}
+        self.lost: Counter = Counter()
+        self.whole = False
+        self._runs: list[list[int]] = []  # CPU, first byte, number of records that follow each other
+        ncpus = self._header(file.read(HEADER.size))
+        self._find_runs()
+        if len(self.boards) != ncpus or any(cpu not in self.boards for cpu, _, _ in self._runs):
+            raise TraceError(f"{name}: the trace is damaged: {len(self.boards)} of {ncpus} CPUs")
+
+    def _header(self, head: bytes) -> int:
+        if head and not any(head):
+            raise TraceError("the run ended before the trace was written")
+        if len(head) < HEADER.size or not head.startswith(MAGIC):
+            raise TraceError(f"{self._name}: not a trace")
+        _, version, size, ncpus, _, _ = HEADER.unpack(head)
+        if version != VERSION or size != RECORD.size:
+            raise TraceError(f"{self._name}: a trace of version {version}; this program reads {VERSION}")
+        return ncpus
+
+    def _find_runs(self) -> None:
+        """Fill in boards, lost, whole and _runs from all records, without looking at each of them."""
+        at = HEADER.size
+        while not self.whole and (data := self._file.read(PIECE)):
+            types, cpus = data[8 :: RECORD.size], data[9 :: RECORD.size]
+            number = len(data) // RECORD.size
+            if (end := types.find(END, 0, number)) >= 0:
+                number, self.whole = end, True
+            for kind in (CPU, LOST):
+                i = types.find(kind, 0, number)
+                while i >= 0:
+                    _, _, cpu, info, _, a, _ = RECORD.unpack_from(data, i * RECORD.size)
+                    if kind == CPU:
+                        self.boards[cpu] = info
+                    else:
+                        self.lost[cpu] += a
+                    i = types.find(kind, i + 1, number)
+            i = 0
+            while i < number:
+                rest = cpus[i:number]
+                run = len(rest) - len(rest.lstrip(rest[:1]))
+                if self._runs and self._runs[-1][0] == cpus[i]:
+                    self._runs[-1][2] += run
+                else:
+                    self._runs.append([cpus[i], at + i * RECORD.size, run])
+                i += run
+            at += len(data)
+
+    def _records(self, at: int, number: int, piece: int) -> Iterator[tuple]:
+        while number > 0:
+            self._file.seek(at)
+            data = self._file.read(min(number, piece) * RECORD.size)
+            for record in RECORD.iter_unpack(data[: len(data) // RECORD.size * RECORD.size]):
+                if record[1] in NAMES:
+                    yield record
+            at, number = at + len(data), number - piece
+
+    def records(self) -> Iterator[tuple]:
+        """The events in the order of time, each as the tuple (time, type, cpu, info, tid, a, b)."""
+        piece = max(256, PIECE // RECORD.size // max(1, len(self._runs)))
+        return heapq.merge(*(self._records(at, number, piece) for _, at, number in self._runs))
+
+    def before(self) -> dict[int, tuple[int, str]]:
+        """By CPU: the thread that ran at the begin, and its name; only CPUs whose first event says so."""
+        first: dict[int, int] = {}
+        for cpu, at, number in self._runs:
+            record = next(self._records(at, number, 256), None)
+            if record is not None and cpu not in first:
+                first[cpu] = 0 if NAMES[record[1]] == "switch" else record[4]
+        wanted, names = {tid for tid in first.values() if tid}, {}
+        for _, at, number in self._runs:
+            if wanted <= names.keys():
+                break
+            for record in self._records(at, number, PIECE // RECORD.size):
+                if NAMES[record[1]] in ("switch", "name"):
+                    names.setdefault(record[4], text(record[5], record[6]))
+        return {cpu: (tid, names[tid]) for cpu, tid in first.items() if tid in names}
+
+
 def read(file: BinaryIO, name: str = "trace") -> Trace:
     """Read a trace, up to its TRACE_END or the end of the file.  TraceError if it is not a trace, or damaged."""
-    head = file.read(HEADER.size)
-    if head and not any(head):
-        raise TraceError("the run ended before the trace was written")
-    if len(head) < HEADER.size or not head.startswith(MAGIC):
-        raise TraceError(f"{name}: not a trace")
-    _, version, size, ncpus, _, _ = HEADER.unpack(head)
-    if version != VERSION or size != RECORD.size:
-        raise TraceError(f"{name}: a trace of version {version}; this program reads {VERSION}")
-    trace = Trace()
-    while len(data := file.read(RECORD.size)) == RECORD.size:
-        time, kind, cpu, info, tid, a, b = RECORD.unpack(data)
-        if kind == END:
-            break
-        if kind == CPU:
-            trace.boards[cpu] = info
-        elif kind == LOST:
-            trace.lost[cpu] += a
-        elif kind in NAMES:
-            trace.events.append(Event(time, NAMES[kind], cpu, info, tid, a, b))
-    if len(trace.boards) != ncpus or any(e.cpu not in trace.boards for e in trace.events):
-        raise TraceError(f"{name}: the trace is damaged: {len(trace.boards)} of {ncpus} CPUs")
-    trace.events.sort(key=lambda e: e.time)
-    return trace
+    return whole_trace(Source(file, name))
+
+
+def whole_trace(source: Source) -> Trace:
+    events = [Event(time, NAMES[kind], *rest) for time, kind, *rest in source.records()]
+    events.sort(key=lambda e: e.time)
+    return Trace(source.boards, events, source.lost)
 
 
 def describe(e: Event) -> tuple[str, dict]:
@@ -115,12 +197,27 @@ def describe(e: Event) -> tuple[str, dict]:
         node = {} if e.b == NO_NODE else {"node": e.b}
         return "fault", {"address": hex(e.a), "access": ACCESS[e.info & 3], "signal": bool(e.info & 4), **node}
     if e.name == "page":
-        return "page moves", {"address": hex(e.a), "from node": e.info, "to node": e.b}
+        moved = MOVED[e.info >> 8] if e.info >> 8 < len(MOVED) else "?"
+        return "page moves", {"address": hex(e.a), "from node": e.info & 0xFF, "to node": e.b, "reason": moved}
     if e.name == "intr":
         return f"intr {text(e.a)}", {"vector": e.info}
     if e.name == "poke":
         return f"poke {text(e.a)}", {"CPU": e.info}
+    if e.name in ("touch", "fallback", "read", "write"):
+        return e.name, describe_page(e)
     return e.name, {"CPUs": e.info, "from": hex(e.a), "to": hex(e.b)}
+
+
+def describe_page(e: Event) -> dict:
+    """The details of an event about a page of memory or of a file."""
+    if e.name == "touch":
+        node = {} if e.b == NO_NODE else {"node": e.b}
+        return {"address": hex(e.a), "lgroup": e.info & 0xFF, "policy": POLICIES.get(e.info >> 8, "?"), **node}
+    if e.name == "fallback":
+        node = {} if e.info >> 8 == NO_NODE else {"node": e.info >> 8}
+        return {"address": hex(e.a), "lgroup": e.info & 0xFF, "reason": text(e.b), **node}
+    reason = {"reason": WRITES[e.info >> 8 & 3]} if e.name == "write" else {}
+    return {"pages": e.info & 0xFF, "position": e.a, "file": hex(e.b), **reason}
 
 
 class Converter:
@@ -191,6 +288,13 @@ class Converter:
             self.span(e, LOCKS, (e.tid, e.a), text(e.b), args)
         elif e.name == "locked":
             self.end_span(e.time, (e.tid, e.a), {"ns": e.b})
+        elif e.name in TWICE:
+            if e.info & ENDS:
+                self.end_span(e.time, (e.tid, e.name), {})
+            else:
+                self.span(e, LOCKS, (e.tid, e.name), e.name, {"thread": e.tid})
+        elif e.name in SAMPLES:
+            return
         else:
             name, args = describe(e)
             if e.name == "wake" and not e.b & WAKE_AGAIN:
@@ -203,7 +307,7 @@ class Converter:
 
     def names(self) -> None:
         boards = sorted(set(self.trace.boards.values()))
-        groups = [(board + 1, f"board {board}") for board in boards] + [(DISKS, "disks"), (LOCKS, "locks")]
+        groups = [(board + 1, f"board {board}") for board in boards] + [(DISKS, "disks"), (LOCKS, "waits")]
         for pid, name in groups:
             self.out.append({"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}})
             self.out.append({"ph": "M", "name": "process_sort_index", "pid": pid, "args": {"sort_index": pid}})
@@ -231,21 +335,36 @@ def convert(trace: Trace) -> dict:
     return Converter(trace).convert()
 
 
-def write(source: Path, target: Path) -> str:
-    """Convert a file.  Returns a line for the user.  TraceError: a target that is not written completely is removed."""
+def write_json(source: Source, target: Path) -> int:
+    trace = whole_trace(source)
+    target.write_text(json.dumps(convert(trace)))
+    return len(trace.events)
+
+
+def write(source: Path, target: Path, link_mbps: float = 0) -> str:
+    """Convert a file.  Returns a line for the user.  TraceError: a target that is not written completely is removed.
+
+    `link_mbps`: the rate of a board's link in the interconnect model, MB/s; 0: it is not known.
+    """
+    from homeroom import perfetto  # it needs this module
+
     try:
-        with open(source, "rb") as file:
-            trace = read(file, str(source))
+        file = open(source, "rb")
     except OSError as error:
         raise TraceError(f"{source}: {error.strerror}") from error
-    try:
-        target.write_text(json.dumps(convert(trace)))
-    except OSError as error:
-        if target.is_file():
-            target.unlink()
-        raise TraceError(f"{target}: {error.strerror}") from error
+    with file:
+        trace, done = Source(file, str(source)), False
+        try:
+            events = write_json(trace, target) if target.suffix == ".json" else perfetto.write(trace, target, link_mbps)
+            done = True
+        except OSError as error:
+            raise TraceError(f"{target}: {error.strerror}") from error
+        finally:
+            if not done and target.is_file():
+                target.unlink()
+    short = "" if trace.whole else " (it has no end mark: perhaps it was cut short)"
     lost = sum(trace.lost.values())
-    return f"{target}: {len(trace.events)} events of {len(trace.boards)} CPUs, {lost} lost; open it in ui.perfetto.dev"
+    return f"{target}: {events} events of {len(trace.boards)} CPUs, {lost} lost{short}; open it in ui.perfetto.dev"
 
 
 def main() -> int:
