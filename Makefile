@@ -22,7 +22,7 @@ MAKEFLAGS   += --no-builtin-rules
 # ---- mistakes ----------------------------------------------------------------------------------
 # The variables that a user may set.  qemu/launch.py --check checks the values of those for machines (RUN_VARS).
 RUN_VARS    := RUN SYSTEM RELEASE OVERLAY BOARDS MEM SEED ACPI WATCHDOG TIMEOUT ICOUNT THREADS QEMU_ARGS PEER BALANCING PEER_SCHED PEER_DEPTH
-RUN_VARS    += MODEL MODEL_SET MODEL_PAGE DISK SWAP ROOT NET FORWARD TRACE
+RUN_VARS    += MODEL MODEL_SET MODEL_PAGE HEAT DISK SWAP ROOT NET FORWARD TRACE
 COURSE_VARS := SOLUTION UPDATE AUTOGRADER REGRADE SIMILAR SOLVED NOW CSV TERM_SEED
 KNOWN       := $(RUN_VARS) ARGS MACHINE TEST V WERROR CC TOOLPREFIX PYTHON HOSTCC MUSL_GCC KCFLAGS PYTEST PAPER LAB LABS FILE $(COURSE_VARS) \
                JOBS QUICK FULL SNAKEMAKE SCALE MIB RUNS ROWS RECORDS STEPS SET SEEDS STORE WINDOW PAGE GDB_ARGS CI HR_REQUIRE MIRROR DEBIAN \
@@ -53,7 +53,7 @@ $(call for_goals,qemu-% gdb experiment%,PEER)
 $(call for_goals,gdb live model-speed,MACHINE)
 $(call for_goals,gdb,GDB_ARGS)
 $(call for_goals,sim-%,ARGS)
-$(call for_goals,grade update replay,FILE)
+$(call for_goals,grade update replay heat,FILE)
 $(call for_goals,grade skeleton submit course labs-proof,LAB)
 $(call for_goals,watch docs-record,PAGE)
 $(call for_goals,fresh,DEBIAN MIRROR)

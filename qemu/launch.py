@@ -34,7 +34,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 
-from homeroom import guest, machine, peer
+from homeroom import guest, machine, model, peer
 
 ESCAPE = 0x01  # Ctrl-A
 DLE, END_OF_INPUT = b"\x10", b"\x10\x04"  # user/lib/console.c: each DLE of piped input is sent twice; DLE EOT is its end
@@ -66,6 +66,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     add("--model", help="fireplane: attach the interconnect model")
     add("--model-page", help="keep the model's shared page in this file")
     add("--model-set", help="parameters of the model, separated by semicolons")
+    add("--heat", help="count misses by page, one of HEAT; 1: all of them; 0: none (docs/heat.md)")
     add("--disk", action="append", help="a disk: FILE[,bus=ide][,readonly]...; may be given several times (docs/disks.md)")
     add("--net", help="number of network cards; behind each is a user network of QEMU (docs/network.md)")
     add("--forward", action="append", help="PORT[/udp][@CARD] of the guest that the host can reach; may be given several times")
@@ -102,6 +103,7 @@ RANGES = {
     "WATCHDOG": (0, 86400),  # s; 0: none
     "TIMEOUT": (1, 10**7),  # s
     "ICOUNT": (0, 1),
+    "HEAT": (0, model.HEAT_MOST),
     "BALANCING": (0, 1),
     "PEER_DEPTH": (1, peer.DEPTH_LIMIT),
     "GDB": (1, 65535),
@@ -173,6 +175,7 @@ def make_guest(args: argparse.Namespace) -> guest.Guest:
         model=args.model or None,
         model_page=Path(args.model_page).absolute() if args.model_page else None,
         model_set=args.model_set,
+        heat=number(args, "HEAT") or 0,
         disks=[*root_disk(args), *(args.disk or [])],
         swap=args.swap or None,
         forward=args.forward or [],
@@ -191,7 +194,7 @@ def make_guest(args: argparse.Namespace) -> guest.Guest:
         return guest.Guest(chosen, options)
     if args.peer != "linux":
         raise machine.MachineError(f"PEER={args.peer}: there is only linux")
-    for name in ("root", "release"):
+    for name in ("root", "release", "heat"):
         if getattr(args, name):
             raise machine.MachineError(f"{name.upper()}: only Homeroom has it, not PEER=linux")
     depth = number(args, "PEER_DEPTH")

@@ -187,6 +187,13 @@ def test_old_and_new_interface(fake_qemu, files, defines, version):
     assert time_ps == (instr + 3) * 1111  # the second sum waits for the first
 
 
+def test_heat_is_no_part_of_the_counts(fake_qemu, files):
+    assert load_plugin(fake_qemu(), files, "heat=4", "heat_seed=0x7").returncode == 0
+    page = files[1].read_bytes()
+    assert struct.unpack_from("<4Q", page, 4096)[1:] == (3 + 3 + 2 + (1 + 3) + 2 + 2, 2 + 2, 2 + 3)
+    assert struct.unpack_from("<Q", page, 72 + 2048)[0] == 4
+
+
 def test_a_symbol_missing(fake_qemu, files):
     done = load_plugin(fake_qemu("WITHOUT_EXIT"), files)
     assert done.returncode == 1
@@ -210,6 +217,9 @@ def test_what_the_plugin_refuses(fake_qemu, files, tmp_path):
     wrong.write_text(config.read_text().replace("skew_ps = 250000", "skew_ps = 7"))
     for change, says in {
         (config, page, "colour=red"): "unknown argument colour=red",
+        (config, page, "heat=many"): "heat=many: a number from 0 to 1000000",
+        (config, page, "heat=1000001"): "heat=1000001: a number from 0 to 1000000",
+        (config, page, "heat=4", "heat_seed="): "heat_seed=: a number",
         (tmp_path / "none", page): "No such file",
         (config, small): "not a file of 1048576 bytes",
         (wrong, page): "skew_ps = 7: a number from 1000 to 1000000000",

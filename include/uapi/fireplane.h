@@ -59,6 +59,7 @@ struct fp_header {
     uint32_t tested;       /* enum fp_tested: result of the self-test           */
     uint32_t disarmed;     /* counts FP_OP_DISARM, which makes a measurement incomplete */
     char params[2048];     /* the model's parameters, "key = value" lines, NUL-terminated */
+    uint64_t heat_every;   /* page heat counts one of so many misses; 0: it counts none */
 };
 
 enum fp_tested { FP_UNTESTED, FP_PROVEN, FP_BROKEN };
@@ -89,12 +90,30 @@ struct fp_cpu {
     uint32_t active;         /* 1 while other CPUs must not run too far ahead of this CPU     */
     uint64_t ret[2];         /* results of the last doorbell                                  */
     uint64_t arg[4];         /* arguments, which the guest writes before a doorbell           */
+    uint32_t heat[FP_MAX_BOARDS]; /* result of FP_OP_HEAT, by accessing board                 */
 };
 #define FP_CPU(base, i) ((struct fp_cpu *)((char *)(base) + FP_CPU_OFFSET + (i) * FP_CPU_STRIDE))
 
 /* The traffic table, uint64_t [from][to]: bytes of lines moved from board to board, or within one board. */
 #define FP_TRAFFIC_OFFSET (FP_CPU_OFFSET + FP_MAX_CPUS * FP_CPU_STRIDE)
 #define FP_TRAFFIC(base)  ((uint64_t(*)[FP_MAX_BOARDS])((char *)(base) + FP_TRAFFIC_OFFSET))
+
+/*
+ * The file of page heat, if it is on: this header, and from FP_HEAT_OFFSET on a row for each page of guest-physical
+ * memory.  A row has a count, uint32_t, for each board: counted misses of this board's CPUs on the page, since the
+ * model was armed and the page's frame was allocated.  One of `every` misses is counted.  A count ends at UINT32_MAX.
+ */
+#define FP_HEAT_MAGIC   0x5441454845474150ull /* "PAGEHEAT" in memory */
+#define FP_HEAT_VERSION 1
+#define FP_HEAT_OFFSET  4096
+struct fp_heat {
+    uint64_t magic;   /* FP_HEAT_MAGIC */
+    uint32_t version; /* FP_HEAT_VERSION */
+    uint32_t nboards; /* counts in a row */
+    uint64_t pages;   /* rows */
+    uint64_t every;
+    uint64_t seed; /* of the choice of misses (qemu/fireplane/heat.c) */
+};
 
 /*
  * ioctl(2) on Homeroom's /dev/fireplane: the counters of one LWP, over all CPUs on which it ran.
@@ -110,7 +129,7 @@ struct fp_lwp {
 
 /*
  * The doorbell: `nopl tag(%rax,%rax,1)`, bytes 0f 1f 84 00 and the tag as a 32-bit number.
- * User mode can execute it, too.  Only FP_OP_SWITCH and FP_OP_PROBE have arguments.
+ * User mode can execute it, too.  Where a call has arguments, its comment names them.
  */
 #define FP_TAG 0x46500000u
 enum fp_op {
@@ -135,6 +154,13 @@ enum fp_op {
     FP_OP_PROVEN = 6,
     /* The self-test has found the counters wrong: QEMU ends. */
     FP_OP_BROKEN = 7,
+    /* The frames of the arg[1] bytes from guest-physical address arg[0] on are allocated anew: forget their heat. */
+    FP_OP_NEW_FRAMES = 8,
+    /*
+     * Copy the heat of the page at guest-physical address arg[0] to heat[].  ret[0]: heat_every; 0: heat is off,
+     * or there is no such page.
+     */
+    FP_OP_HEAT = 9,
 };
 #define FP_DOORBELL(op)                                                                            \
     __asm__ volatile(".byte 0x0f, 0x1f, 0x84, 0x00\n\t.long %c0" : : "i"(FP_TAG | (op)) : "memory")

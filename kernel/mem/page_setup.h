@@ -7,6 +7,7 @@
 
 #include "mem/count.h"
 #include "mem/page.h"
+#include "stat/modelled.h"
 
 /* page_setup - initialise a block that was just taken, as `flags` (enum alloc_flags) require. */
 static inline void page_setup(struct page *pg, unsigned node, unsigned order, unsigned flags)
@@ -21,6 +22,7 @@ static inline void page_setup(struct page *pg, unsigned node, unsigned order, un
     pg->index = 0;
     atomic_store_explicit(&pg->nsharers, 0, memory_order_relaxed);
     list_init(&pg->link);
+    modelled_new_frames(page_to_phys(pg), PAGE_SIZE << order);
     if (unlikely((flags & ALLOC_UNPAGEABLE) != 0)) {
         atomic_fetch_or_explicit(&pg->flags, PG_UNPAGEABLE, memory_order_relaxed);
         mem_unpageable_add(1 << pg->order);

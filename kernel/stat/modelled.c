@@ -65,6 +65,19 @@ void modelled_pass_now(const struct modelled *from, struct modelled *to)
     to->time_ps = max_of(to->time_ps, fp_cpu_slot(c->id)->counts.time_ps);
 }
 
+void modelled_new_frames_now(uint64_t base, uint64_t bytes)
+{
+    struct fp_cpu *slot;
+
+    irq_push();
+    slot = fp_cpu_slot(this_cpu()->id);
+    slot->arg[0] = base;
+    slot->arg[1] = bytes;
+    FP_DOORBELL(FP_OP_NEW_FRAMES);
+    slot->arg[0] = ~0ull; /* a program can ring doorbells, too: leave it no address */
+    irq_pop();
+}
+
 uint64_t modelled_read(const struct modelled *m, struct fp_counts *used)
 {
     struct fp_counts now;

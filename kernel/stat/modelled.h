@@ -40,8 +40,20 @@ struct modelled {
 
 extern void *modelled_page; /* [c] the page shared with the model; NULL: no model */
 
+void modelled_new_frames_now(uint64_t base, uint64_t bytes);
 void modelled_switch_now(struct modelled *from, struct modelled *to);
 void modelled_pass_now(const struct modelled *from, struct modelled *to);
+
+/*
+ * modelled_new_frames - called when the frames of `bytes` bytes from physical address `base` on are allocated: the
+ * model forgets how often CPUs missed on the pages that were there before (page heat).  The model is called whether
+ * heat is on or not, so that heat changes nothing in the kernel.  Takes no locks; any context.
+ */
+static inline void modelled_new_frames(uint64_t base, uint64_t bytes)
+{
+    if (unlikely(modelled_page != NULL))
+        modelled_new_frames_now(base, bytes);
+}
 
 /*
  * modelled_switch - called when this CPU switches between two threads; NULL: a thread without simulated time.

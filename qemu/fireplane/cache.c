@@ -157,8 +157,10 @@ static inline struct fp_page *page_of(struct fp_cpu_state *c, uint64_t virt, uin
     return pg->tag == tag ? pg : learn_page(c, pg, tag, virt, info);
 }
 
-static inline void count_miss(struct fp_cpu_state *c, unsigned home, bool load)
+static inline void count_miss(struct fp_cpu_state *c, uint32_t line, unsigned home, bool load)
 {
+    if (__builtin_expect(--c->heat_left == 0, 0))
+        fp_heat_count(c, line);
     c->n.ec_ref++;
     if (home == c->board) {
         c->n.miss_local++;
@@ -335,7 +337,7 @@ static __attribute__((noinline)) void read_to_own(struct fp_cpu_state *c, uint32
     uint64_t *word = &c->model->word[line];
     unsigned home = home_of(c->model, line);
 
-    count_miss(c, home, false);
+    count_miss(c, line, home, false);
     if (wait) { /* a load from a line in the write cache: the stores before it must end first */
         await_ecache(c);
         for (unsigned i = 0; i < c->model->p.stores_in_flight; i++)
@@ -412,7 +414,7 @@ static inline bool load_miss(struct fp_cpu_state *c, struct fp_ec *set, uint32_t
     uint64_t *word = &c->model->word[line], owner = *word & FP_OWNER;
     bool prefetched = in_stream(c, vline);
 
-    count_miss(c, home, true);
+    count_miss(c, line, home, true);
     if (prefetched)
         post(c, line, home, supplier(c, *word), FP_READ);
     if (!prefetched || !floating)
@@ -457,7 +459,7 @@ static void wc_complete(struct fp_cpu_state *c, struct fp_wc *w)
     uint32_t line = wc_take(c, w);
     uint64_t *word = &c->model->word[line];
 
-    count_miss(c, w->home, false);
+    count_miss(c, line, w->home, false);
     c->n.writeback++;
     post(c, line, w->home, NULL, FP_WRITE);
     *word = (*word & ~FP_STATE) + FP_VERSION_STEP;

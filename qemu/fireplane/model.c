@@ -76,6 +76,7 @@ struct fp_model *fp_create(const struct fp_params *p, void *page, const char *pa
         c->seat = p->seat[i];
         c->gen = FP_GENERATION;
         c->mine = (i + 1) | FP_DIRTY;
+        c->heat_left = ~0ull;
     }
     if (fp_wire_create(m) != 0 || fp_crossbar_create(m) != 0 || fp_caches_create(m) != 0) {
         fp_destroy(m);
@@ -87,6 +88,7 @@ struct fp_model *fp_create(const struct fp_params *p, void *page, const char *pa
 
 void fp_destroy(struct fp_model *m)
 {
+    fp_heat_end(m);
     if (m->cpu)
         fp_caches_destroy(m);
     free(m->cpu);
@@ -229,6 +231,7 @@ static void arm(struct fp_model *m)
         if (m->cpu[i].clock > m->latest)
             m->latest = m->cpu[i].clock;
     fp_caches_clear(m);
+    fp_heat_clear(m);
     for (unsigned i = 0; i < m->p.ncpus; i++) {
         struct fp_cpu_state *c = &m->cpu[i];
 
@@ -249,6 +252,17 @@ static void disarm(struct fp_model *m)
     m->armed = false;
     header(m)->armed = 0;
     header(m)->disarmed++;
+}
+
+/* The doorbells about page heat.  The arguments are read once. */
+static void on_heat(struct fp_model *m, struct fp_cpu *slot, unsigned op)
+{
+    uint64_t address = *(volatile uint64_t *)&slot->arg[0];
+
+    if (op == FP_OP_HEAT)
+        slot->ret[0] = fp_heat_read(m, address, slot->heat);
+    else
+        fp_heat_forget(m, address, *(volatile uint64_t *)&slot->arg[1]);
 }
 
 enum fp_ask fp_doorbell(struct fp_model *m, unsigned cpu, unsigned op)
@@ -286,6 +300,10 @@ enum fp_ask fp_doorbell(struct fp_model *m, unsigned cpu, unsigned op)
         for (unsigned i = 0; i < 4; i++)
             c->probe[i] = *(volatile uint64_t *)&shared(c)->arg[i];
         shared(c)->ret[0] = 1;
+        break;
+    case FP_OP_NEW_FRAMES:
+    case FP_OP_HEAT:
+        on_heat(m, shared(c), op);
         break;
     case FP_OP_PROVEN:
     case FP_OP_BROKEN:

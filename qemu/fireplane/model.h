@@ -12,7 +12,7 @@
  *             guest's requests.  It provides two functions: `translate` (virtual to physical address; called rarely)
  *             and `yield` (end this CPU's slice).
  *             Files: model.c (clocks, doorbells), level1.h and cache.c (caches, coherence), wire.c (resources,
- *             latency), crossbar.c (the data crossbar), params.c (parameters).
+ *             latency), crossbar.c (the data crossbar), heat.c (misses of each page), params.c (parameters).
  * INVARIANTS  M1  clocks and counters never decrease
  *             M2  loads + stores >= ec_ref = ec_hit + miss_local + miss_remote
  *             M3  a line's word has FP_DIRTY only while its owner's external cache holds that version, modified
@@ -142,9 +142,11 @@ struct fp_cpu_state {
     struct fp_ec *ec;
     /* table entries that the last load, store, write-cache fill used: to prefetch */
     const void *used[3];
-    uint64_t tick;      /* the current age in wc[] and stream_age[] */
-    uint64_t published; /* loads + stores already in the header's count */
-    uint64_t skipped;   /* sum of the times skipped while no thread ran here, ps */
+    uint64_t tick;        /* the current age in wc[] and stream_age[] */
+    uint64_t published;   /* loads + stores already in the header's count */
+    uint64_t skipped;     /* sum of the times skipped while no thread ran here, ps */
+    uint64_t heat_left;   /* misses until heat.c counts the next one; ~0: it counts none */
+    uint64_t heat_random; /* state of the generator of heat.c */
     unsigned id, board, seat;
     struct fp_flights misses, stores, writebacks; /* in flight */
     /* number of the first store that finds the store queue full; ~0: queue empty */
@@ -200,6 +202,9 @@ struct fp_model {
     struct fp_buckets hint; /* the buckets of the last transfer's start */
     struct fp_port *ports;  /* of the data crossbar, one for each board */
     uint64_t slot_ps;       /* time of a line on a port's wires, ps */
+    struct fp_heat *heat;   /* the table of page heat; NULL: off */
+    uint64_t heat_every;    /* one of so many misses is counted */
+    uint8_t *heated;        /* for each page of memory, whether its row of `heat` has counts */
     /* Set by the host program.  translate: the raw address of a virtual one; false: not known. */
     bool (*translate)(uint32_t info, uint64_t virt, uint64_t *raw);
     void (*yield)(unsigned cpu);
@@ -281,6 +286,25 @@ uint64_t fp_crossbar(struct fp_model *m, unsigned from, unsigned to, uint64_t t)
 int fp_caches_create(struct fp_model *m);
 void fp_caches_clear(struct fp_model *m);
 void fp_caches_destroy(struct fp_model *m);
+
+/* ---- heat.c -------------------------------------------------------------------------------- */
+/* fp_heat_bytes - the size of the table of page heat of a machine with these parameters. */
+uint64_t fp_heat_bytes(const struct fp_params *p);
+/*
+ * fp_heat_begin - count one of `every` misses (at least 1) in `table`, which is zeroed memory of fp_heat_bytes().
+ * `seed` determines which misses.  Called once, before the model is armed.  0; -1: no memory.
+ */
+int fp_heat_begin(struct fp_model *m, struct fp_heat *table, uint64_t every, uint64_t seed);
+/* fp_heat_end - free what fp_heat_begin() has allocated; the table is the caller's. */
+void fp_heat_end(struct fp_model *m);
+/* fp_heat_clear - forget the heat of all pages. */
+void fp_heat_clear(struct fp_model *m);
+/* fp_heat_forget - forget the heat of the pages in a range of physical memory; ignores a range that is not memory. */
+void fp_heat_forget(struct fp_model *m, uint64_t base, uint64_t bytes);
+/* fp_heat_read - copy the heat of the page at a physical address.  Returns m->heat_every; 0: off, or no such page. */
+uint64_t fp_heat_read(const struct fp_model *m, uint64_t address, uint32_t heat[FP_MAX_BOARDS]);
+/* fp_heat_count - count a miss of the CPU on the page of a line, and choose the next miss to count. */
+void fp_heat_count(struct fp_cpu_state *c, uint32_t line);
 
 /* fp_see - set c's clock, as the other CPUs' limits see it, to t; ~0: c is inactive. */
 static inline void fp_see(struct fp_cpu_state *c, uint64_t t)

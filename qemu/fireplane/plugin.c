@@ -2,7 +2,7 @@
 /*
  * plugin.c - the Fireplane model as a QEMU TCG plugin: the code between QEMU and the model.
  *
- * THEORY      Usage: qemu-system-x86_64 -plugin build/fireplane.so,config=FILE,page=FILE
+ * THEORY      Usage: qemu-system-x86_64 -plugin build/fireplane.so,config=FILE,page=FILE[,heat=N,heat_seed=SEED]
  *             QEMU translates guest code block by block and then runs the translation.  A plugin sees each block when
  *             it is translated, and can register callbacks that run with its instructions and memory accesses.
  *             While the model is disarmed, only doorbells have a callback, so all other code runs at full speed.
@@ -53,6 +53,8 @@
 
 #define PLACES     1024 /* a power of two, more than FP_MAX_CPUS */
 #define MOST_INSNS 1024 /* instructions of a block; QEMU makes no block longer than 512 */
+
+#define HEAT_MOST 1000000 /* the largest argument heat=, the same as in tools/homeroom/model.py */
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -593,13 +595,66 @@ static void *map_page(const char *path)
     return p == MAP_FAILED ? NULL : p;
 }
 
-int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
-{
-    const char *config = NULL, *path = NULL;
-    struct fp_params params;
-    char error[256], *text;
-    void *page;
+struct arguments {
+    const char *config, *page;
+    uint64_t heat, heat_seed; /* page heat counts one of `heat` misses; 0: it is off */
+};
 
+/* Reads a number from 0 to `most`.  Returns 0; -1: it is none. */
+static int read_number(const char *text, uint64_t most, uint64_t *number)
+{
+    char *end;
+
+    errno = 0;
+    *number = strtoull(text, &end, 0);
+    return *text < '0' || *text > '9' || *end != '\0' || errno != 0 || *number > most ? -1 : 0;
+}
+
+/* Reads the plugin's arguments.  Returns 0; -1 after a message. */
+static int read_arguments(int argc, char **argv, struct arguments *a)
+{
+    for (int i = 0; i < argc; i++) {
+        if (strncmp(argv[i], "config=", 7) == 0)
+            a->config = argv[i] + 7;
+        else if (strncmp(argv[i], "page=", 5) == 0)
+            a->page = argv[i] + 5;
+        else if (strncmp(argv[i], "heat=", 5) == 0) {
+            if (read_number(argv[i] + 5, HEAT_MOST, &a->heat) != 0)
+                return say("%s: a number from 0 to %d", argv[i], HEAT_MOST);
+        } else if (strncmp(argv[i], "heat_seed=", 10) == 0) {
+            if (read_number(argv[i] + 10, UINT64_MAX, &a->heat_seed) != 0)
+                return say("%s: a number", argv[i]);
+        } else
+            return say(
+                "unknown argument %s; there are config=FILE, page=FILE, heat=N, heat_seed=SEED",
+                argv[i]);
+    }
+    return a->config != NULL && a->page != NULL ? 0 : say("give config=FILE and page=FILE");
+}
+
+/*
+ * Begins page heat if it is on.  The table is a file without a name, which other programs find among the files of this
+ * process, as they find the memory of the boards.  Returns 0; -1 after a message.
+ */
+static int begin_heat(const struct arguments *a)
+{
+    uint64_t bytes = fp_heat_bytes(&model->p);
+    void *table = MAP_FAILED;
+    int fd;
+
+    if (a->heat == 0)
+        return 0;
+    fd = memfd_create("homeroom-heat", MFD_CLOEXEC);
+    if (fd >= 0 && ftruncate(fd, (off_t)bytes) == 0)
+        table = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (table == MAP_FAILED || fp_heat_begin(model, table, a->heat, a->heat_seed) != 0)
+        return say("no memory for page heat: %s", strerror(errno));
+    return 0;
+}
+
+/* Finds what the plugin needs of this QEMU.  Returns 0; -1 after a message. */
+static int check_qemu(const qemu_info_t *info)
+{
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
         if (needed[i].function == NULL)
             return say(
@@ -609,32 +664,36 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
     if (dlsym(RTLD_DEFAULT, "current_cpu") == NULL)
         return say(
             "this QEMU does not export current_cpu; the model needs one built with plugins and modules");
-    for (int i = 0; i < argc; i++) {
-        if (strncmp(argv[i], "config=", 7) == 0)
-            config = argv[i] + 7;
-        else if (strncmp(argv[i], "page=", 5) == 0)
-            path = argv[i] + 5;
-        else
-            return say("unknown argument %s; there are config=FILE and page=FILE", argv[i]);
-    }
-    if (config == NULL || path == NULL)
-        return say("give config=FILE and page=FILE");
     if (!info->system_emulation || strcmp(info->target_name, "x86_64") != 0)
         return say("the model is for qemu-system-x86_64");
-    if ((text = read_file(config)) == NULL)
-        return say("%s: %s", config, strerror(errno));
+    return 0;
+}
+
+int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
+{
+    struct arguments given = {0};
+    struct fp_params params;
+    char error[256], *text;
+    void *page;
+
+    if (check_qemu(info) != 0 || read_arguments(argc, argv, &given) != 0)
+        return -1;
+    if ((text = read_file(given.config)) == NULL)
+        return say("%s: %s", given.config, strerror(errno));
     if (fp_params_parse(&params, text, error, sizeof error) != 0)
-        return say("%s: %s", config, error);
+        return say("%s: %s", given.config, error);
     if ((int)params.ncpus != info->system.smp_vcpus)
-        return say("%s describes %u CPUs, this machine has %d", config, params.ncpus,
+        return say("%s describes %u CPUs, this machine has %d", given.config, params.ncpus,
                    info->system.smp_vcpus);
-    if ((page = map_page(path)) == NULL)
-        return say("%s: not a file of %u bytes that can be mapped", path, FP_SHARED_BYTES);
+    if ((page = map_page(given.page)) == NULL)
+        return say("%s: not a file of %u bytes that can be mapped", given.page, FP_SHARED_BYTES);
     if ((on = meminfo_layout()) == NULL)
         return say("this QEMU describes memory accesses in a way unknown here");
     if ((model = fp_create(&params, page, text)) == NULL)
         return say("no memory for the model");
     free(text);
+    if (begin_heat(&given) != 0)
+        return -1;
     model->translate = raw_address;
     model->yield = end_slice;
     cpus = model->cpu;

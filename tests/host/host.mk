@@ -100,14 +100,15 @@ build/host/test_net: HOST_FLAGS += -include tests/host/nethost.h $(LWIP_FLAGS) -
 build/host/test_net: $(wildcard kernel/net/port/*.h kernel/net/port/arch/*.h)
 
 # The interconnect model.
-FP_SRCS     := $(addprefix qemu/fireplane/,model.c cache.c wire.c crossbar.c params.c decode.c) tests/host/fpmachine.c
+FP_SRCS     := $(addprefix qemu/fireplane/,model.c cache.c wire.c crossbar.c heat.c params.c decode.c) tests/host/fpmachine.c
 FP_FLAGS    := -O1 -Iqemu/fireplane
 $(eval $(call shared_objects,fireplane,$(FP_SRCS),$(FP_FLAGS)))
 HOST_fireplane := $(fireplane_OBJS)
 HOST_fireplane_wire := $(fireplane_OBJS)
 HOST_fireplane_crossbar := $(fireplane_OBJS)
+HOST_fireplane_heat := $(fireplane_OBJS)
 HOST_fpu := qemu/fireplane/fpu.c
-FP_TESTS    := $(addprefix build/host/test_,fireplane fireplane_wire fireplane_crossbar fpu)
+FP_TESTS    := $(addprefix build/host/test_,fireplane fireplane_wire fireplane_crossbar fireplane_heat fpu)
 $(FP_TESTS): HOST_FLAGS += $(FP_FLAGS)
 $(FP_TESTS): $(wildcard qemu/fireplane/*.h)
 HOST_crng   := kernel/lib/crng.c

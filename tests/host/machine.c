@@ -19,6 +19,13 @@
 
 static struct machine_ops ops;
 
+/* There is no model of the interconnect (kernel/stat/modelled.h). */
+void *modelled_page;
+
+void modelled_new_frames_now(uint64_t base, uint64_t bytes)
+{
+}
+
 /* The value of a general register, by its number in machine code. */
 static uint64_t reg(const ucontext_t *u, unsigned n)
 {

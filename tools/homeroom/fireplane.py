@@ -50,6 +50,7 @@ class Header(ctypes.LittleEndianStructure):
         ("tested", c_uint32),
         ("disarmed", c_uint32),
         ("params", c_char * 2048),
+        ("heat_every", c_uint64),
     )
 
 
@@ -79,6 +80,7 @@ class Cpu(ctypes.LittleEndianStructure):
         ("active", c_uint32),
         ("ret", c_uint64 * 2),
         ("arg", c_uint64 * 4),
+        ("heat", c_uint32 * MAX_BOARDS),
     )
 
 

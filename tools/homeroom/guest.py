@@ -131,6 +131,7 @@ class Options:
     model: str | None = None  # "fireplane": attach the interconnect model
     model_page: Path | None = None  # file for its shared page
     model_set: str | None = None  # parameters, "name=value; name=value"
+    heat: int = 0  # count one of so many misses by page (docs/heat.md); 0: none
     disks: list[str] = field(default_factory=list)  # descriptions as in disk.py
     swap: str | None = None  # the guest's swap space: one of these disks, or a partition, as /dev/vdb
     forward: list[str] = field(default_factory=list)  # ports of the guest that are forwarded to the host (net.py)
@@ -163,8 +164,8 @@ class Options:
         disk.check_all(self.disks, int(self.trace is not None))
         if self.model:
             model.check(self.model)
-        elif self.model_page or self.model_set:
-            raise MachineError("MODEL_PAGE and MODEL_SET need MODEL=fireplane")
+        elif self.model_page or self.model_set or self.heat:
+            raise MachineError("MODEL_PAGE, MODEL_SET and HEAT need MODEL=fireplane")
         for name, path in (("TRACE", self.trace), ("MODEL_PAGE", self.model_page)):
             if path is not None:
                 check_writable(name, path)
@@ -284,6 +285,8 @@ class Guest:
         self.page: Path | None = None  # the model's shared page, while the guest runs
         self.forwards = net.parse(options.forward, machine.cards)
         self.notes += [f.note() for f in self.forwards]
+        if options.heat:
+            self.notes.append(f"page heat: one of {options.heat} misses is counted, seed {self.seed:#x}")
         self._qmp_lock = threading.Lock()
         self._outcome: Outcome | None = None
         self.traced = ""  # at the end, a line for the user about the trace
@@ -408,7 +411,7 @@ class Guest:
         if self.counted():
             args += ICOUNT
         if o.model:
-            args += model.qemu_args(files / "fireplane", self.page or Path("fireplane.page"))
+            args += model.qemu_args(files / "fireplane", self.page or Path("fireplane.page"), o.heat, self.seed)
         if o.gdb_port is not None:
             args += ["-S", "-gdb", f"tcp:127.0.0.1:{o.gdb_port}"]
         args += net.qemu_args(self.machine.cards, self.forwards)
@@ -452,6 +455,8 @@ class Guest:
             words.append(f"MODEL_SET={shlex.quote(o.model_set)}")
         if o.model_page:
             words.append(f"MODEL_PAGE={shlex.quote(str(o.model_page))}")
+        if o.heat:
+            words.append(f"HEAT={o.heat}")
         if o.disks:
             words.append(f"DISK={shlex.quote(shlex.join(o.disks))}")
         if o.swap is not None:

@@ -23,6 +23,7 @@ from homeroom.machine import TOP, Machine, MachineError, ask_program
 PLUGIN = TOP / "build/fireplane.so"
 PAGES = TOP / "build/fireplane"
 PAGE_BYTES = 1 << 20  # FP_SHARED_BYTES
+HEAT_MOST = 1_000_000  # page heat counts at least one of so many misses; the same in qemu/fireplane/plugin.c
 FAMILIES = TOP / "qemu/fireplane.toml"
 
 # The limits, the same as in qemu/fireplane/params.c: the least and the greatest number, or the two words.
@@ -207,12 +208,16 @@ def keep_last(page: Path, machine: Machine) -> None:
         page.replace(page.with_name(f"{machine.name}.last"))
 
 
-def qemu_args(config: Path, page: Path) -> list[str]:
-    """QEMU's arguments for the model: the plugin, and a PCI device through which the guest reaches the page."""
+def qemu_args(config: Path, page: Path, heat: int, seed: int) -> list[str]:
+    """QEMU's arguments for the model: the plugin, and a PCI device through which the guest reaches the page.
+
+    `heat`: count one of so many misses by page; 0: none.  `seed` determines which.
+    """
 
     def quoted(path):
         return str(path).replace(",", ",,")
 
     backend = f"memory-backend-file,id=fireplane,share=on,mem-path={quoted(page)},size={PAGE_BYTES}"
-    args = ["-plugin", f"{quoted(PLUGIN)},config={quoted(config)},page={quoted(page)}"]
+    more = f",heat={heat},heat_seed={seed:#x}" if heat else ""
+    args = ["-plugin", f"{quoted(PLUGIN)},config={quoted(config)},page={quoted(page)}{more}"]
     return [*args, "-object", backend, "-device", "ivshmem-plain,memdev=fireplane"]

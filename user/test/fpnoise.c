@@ -15,7 +15,7 @@
 
 static void ring(unsigned what)
 {
-    switch (what % 10) {
+    switch (what % 12) {
     case 0:
         FP_DOORBELL(FP_OP_SYNC);
         break;
@@ -42,6 +42,12 @@ static void ring(unsigned what)
         break;
     case 8:
         FP_DOORBELL(0x100); /* another tag, so this is no doorbell */
+        break;
+    case 9:
+        FP_DOORBELL(FP_OP_NEW_FRAMES); /* with what the kernel has left as arguments */
+        break;
+    case 10:
+        FP_DOORBELL(FP_OP_HEAT);
         break;
     default: { /* a load for which the model was not asked */
         static volatile uint64_t word;
