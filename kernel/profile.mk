@@ -12,7 +12,7 @@
 
 PART_net    := kernel/net/% kernel/sys/sys_net.c kernel/sys/cmsg.c drivers/virtio_net.c
 PART_pty    := kernel/tty/pty.c
-PART_model  := kernel/fireplane/% drivers/fireplane.c
+PART_model  := kernel/fireplane/% drivers/fireplane.c kernel/procfs/procfs_heat.c
 PART_disk   := kernel/blk/% kernel/fs/ext/% kernel/vfs/bdev.c kernel/procfs/procfs_disk.c kernel/fs/sysfs/sysfs_block.c \
                drivers/ide.c drivers/pci.c drivers/virtio.c drivers/virtio_blk.c
 PART_paging := $(addprefix kernel/pages/,around.c cachelist.c pageout.c paging.c pcache_read.c scan.c slots.c \

@@ -162,6 +162,35 @@ def test_pmap_lgroups(fake):
     )
 
 
+HEAT = """\
+every 16
+00400000 0 0:160 1:32
+00600000 1 1:320
+00601000 1 0:960 1:0
+7fff1000 0 1:16
+"""
+
+
+def test_pmap_misses(fake, tmp_path):
+    """With page heat, pmap -L shows the misses of each run, and the share of other lgroups in them."""
+    proc = tmp_path / "proc/77"
+    proc.mkdir(parents=True)
+    for name, text in (("lgrpmap", LGRPMAP), ("heat", HEAT), ("cmdline", "/bin/prog\0")):
+        (proc / name).write_text(text)
+    assert fake("pmap", "-L", "77", root=tmp_path).stdout == (
+        "77: /bin/prog\n"
+        "Address      Size Mode Lgrp     Misses  Far Mapped File\n"
+        "00400000       8K r-x--   0        192  17% /bin/prog\n"
+        "00600000      12K rw---   1       1280  75%   [ heap ]\n"
+        "00603000       4K rw---   -          -    -   [ heap ]\n"
+        "7FFF0000       8K rw-s-   0         16 100%   [ anon ]\n"
+        " total        32K                 1488  68%\n"
+        "one of 16 misses was counted, times 16\n"
+    )
+    (proc / "heat").write_text("")
+    assert "Misses" not in fake("pmap", "-L", "77", root=tmp_path).stdout
+
+
 def test_pmap_extended(fake):
     assert fake("pmap", "-x", "77").stdout == (
         "77: /bin/prog -v\n"

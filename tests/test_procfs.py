@@ -106,7 +106,7 @@ def test_descriptors(machine):
 
 
 def test_secrets_are_for_the_owner(machine):
-    for name in ("environ", "maps", "lgrpmap"):
+    for name in ("environ", "maps", "lgrpmap", "heat"):
         result = machine.run(f"cat /proc/1/{name}", uid=1000)
         assert result.status != 0 and "Permission denied" in result.out, name
     for name in ("exe", "cwd", "root"):

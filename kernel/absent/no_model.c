@@ -7,6 +7,8 @@
  */
 #include "drivers/fireplane.h"
 #include "fireplane/fpdev.h"
+#include "lib/errno.h"
+#include "procfs/procfs.h"
 
 void fireplane_find(void)
 {
@@ -19,4 +21,10 @@ void fireplane_attach(const struct lgrp_topo *topo)
 
 void fpdev_init(void)
 {
+}
+
+PROCFS_SHOW(procfs_show_heat)
+{
+    (void)n, (void)arg, (void)out;
+    return -ENODEV;
 }

@@ -42,6 +42,7 @@ PROCFS_SHOW(procfs_show_statm);
 PROCFS_SHOW(procfs_show_comm);
 PROCFS_SHOW(procfs_show_maps);
 PROCFS_SHOW(procfs_show_lgrpmap);
+PROCFS_SHOW(procfs_show_heat);
 PROCFS_SHOW(procfs_show_numa_maps);
 PROCFS_SHOW(procfs_show_strings);
 PROCFS_SHOW(procfs_show_mounts);

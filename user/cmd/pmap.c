@@ -5,6 +5,8 @@
  * THEORY      /proc/PID/maps lists the mappings.  /proc/PID/lgrpmap lists the same mappings as runs of pages in one
  *             lgroup: `start-end perms lgrp pages pagesize name`, where lgrp is `-` if there is no page.  A mapping
  *             without a file is anonymous; -x counts its resident pages as Anon.
+ *             /proc/PID/heat can be read only if the interconnect model counts misses by page.  Both files are in the
+ *             order of addresses, so -L reads them side by side.
  * SEE ALSO    docs/userland.md; Solaris pmap(1)
  */
 #include <ctype.h>
@@ -26,6 +28,18 @@ struct run {
     char name[512];           /* a path, a word in square brackets, or "" */
 };
 
+/* The misses on some pages; `far` are those of CPUs of other lgroups than the page's. */
+struct misses {
+    unsigned long all, far;
+};
+
+/* The open /proc/PID/heat: one of `every` misses is counted; `addr` and `n` are the page that was read last. */
+struct heat {
+    FILE *f; /* NULL: there are no counts, or no more of them */
+    unsigned long every, addr;
+    struct misses n;
+};
+
 static bool by_lgroup, extended;
 
 static const char help[] HR_MANUAL =
@@ -41,7 +55,9 @@ static const char help[] HR_MANUAL =
     "\n"
     "OPTIONS\n"
     "    -L            a line for each run of pages in one lgroup, with the\n"
-    "                  lgroup; - where there is no page\n"
+    "                  lgroup; - where there is no page.  If the machine counts\n"
+    "                  misses by page (HEAT=), also the misses on these pages, and\n"
+    "                  the share of CPUs of other lgroups in them\n"
     "    -x            also the pages that are in memory, anonymous and locked\n"
     "\n"
     "EXAMPLES\n"
@@ -51,7 +67,7 @@ static const char help[] HR_MANUAL =
     "    0 done, 1 there is no such process, 2 wrong command line\n"
     "\n"
     "SEE ALSO\n"
-    "    lgrpinfo, plgrp, docs/memory.md\n";
+    "    lgrpinfo, plgrp, docs/memory.md, docs/heat.md\n";
 
 static void usage(void)
 {
@@ -111,6 +127,71 @@ static int parse_map(const char *line, struct run *r)
     return 0;
 }
 
+/* Reads the next page of /proc/PID/heat: `address lgrp lgrp:misses ...`.  At the end it closes the file. */
+static void next_hot_page(struct heat *h)
+{
+    static char *line;
+    static size_t space;
+    unsigned long own;
+    char *at, *end;
+
+    if (getline(&line, &space, h->f) <= 0) {
+        fclose(h->f);
+        h->f = NULL;
+        return;
+    }
+    h->n = (struct misses){0};
+    h->addr = strtoul(line, &at, 16);
+    own = strtoul(at, &at, 10);
+    for (;;) {
+        unsigned long from = strtoul(at, &end, 10), n;
+
+        if (end == at || *end != ':')
+            return;
+        n = strtoul(end + 1, &at, 10);
+        h->n.all += n;
+        if (from != own)
+            h->n.far += n;
+    }
+}
+
+/* Opens /proc/PID/heat; h->every is 0 if the machine does not count misses by page. */
+static void open_heat(int pid, struct heat *h)
+{
+    *h = (struct heat){.f = fopen(hr_path("/proc/%d/heat", pid), "r")};
+    if (h->f == NULL)
+        return;
+    if (fscanf(h->f, "every %lu\n", &h->every) == 1) {
+        next_hot_page(h);
+        return;
+    }
+    fclose(h->f);
+    h->f = NULL;
+}
+
+/* The misses on the pages of a run.  The runs of one heat file are asked for in the order of addresses. */
+static struct misses misses_of_run(struct heat *h, const struct run *r)
+{
+    struct misses sum = {0};
+
+    while (h->f != NULL && h->addr < r->end) {
+        if (h->addr >= r->start) {
+            sum.all += h->n.all;
+            sum.far += h->n.far;
+        }
+        next_hot_page(h);
+    }
+    return sum;
+}
+
+static void print_misses(struct misses n)
+{
+    if (n.all == 0)
+        printf(" %10s %4s", "-", "-");
+    else
+        printf(" %10lu %3lu%%", n.all, (100 * n.far + n.all / 2) / n.all);
+}
+
 static void print_heading(int pid)
 {
     char command[256] = "";
@@ -125,13 +206,16 @@ static void print_heading(int pid)
     printf("%d: %s\n", pid, command);
 }
 
-static void print_run(const struct run *r)
+/* With -L and heat on, *n are the misses; else n is NULL. */
+static void print_run(const struct run *r, const struct misses *n)
 {
     unsigned long kbytes = (r->end - r->start) / 1024;
 
     printf("%08lX %7luK %s", r->start, kbytes, flags(r->perms));
     if (by_lgroup)
         printf("%4s", r->lgrp);
+    if (n != NULL)
+        print_misses(*n);
     printf("%s%s\n", by_lgroup ? " " : "  ", title(r->name));
 }
 
@@ -192,13 +276,49 @@ static void show_plain(FILE *f)
     size_t space = 0;
 
     while (getline(&line, &space, f) > 0) {
-        if ((by_lgroup ? parse_run(line, &r) : parse_map(line, &r)) != 0)
+        if (parse_map(line, &r) != 0)
             continue;
-        print_run(&r);
+        print_run(&r, NULL);
         total += (r.end - r.start) / 1024;
     }
     free(line);
     printf(" total%10luK\n", total);
+}
+
+static void show_lgroups(FILE *f, int pid)
+{
+    unsigned long total = 0;
+    struct misses sum = {0};
+    struct heat heat;
+    struct run r;
+    char *line = NULL;
+    size_t space = 0;
+
+    open_heat(pid, &heat);
+    if (heat.every != 0)
+        printf("Address      Size Mode Lgrp     Misses  Far Mapped File\n");
+    while (getline(&line, &space, f) > 0) {
+        struct misses n;
+
+        if (parse_run(line, &r) != 0)
+            continue;
+        n = misses_of_run(&heat, &r);
+        print_run(&r, heat.every != 0 ? &n : NULL);
+        total += (r.end - r.start) / 1024;
+        sum.all += n.all;
+        sum.far += n.far;
+    }
+    free(line);
+    if (heat.f != NULL)
+        fclose(heat.f);
+    printf(" total%10luK", total);
+    if (heat.every != 0) {
+        printf("%10s", "");
+        print_misses(sum);
+    }
+    printf("\n");
+    if (heat.every > 1)
+        printf("one of %lu misses was counted, times %lu\n", heat.every, heat.every);
 }
 
 static int show(const char *operand)
@@ -217,6 +337,8 @@ static int show(const char *operand)
     print_heading(pid);
     if (extended)
         show_extended(f);
+    else if (by_lgroup)
+        show_lgroups(f, pid);
     else
         show_plain(f);
     fclose(f);
