@@ -84,6 +84,7 @@ const struct vmcoreinfo_field vmcoreinfo_fields[] = {
     FIELD(page, refs),
     FIELD(page, obj),
     FIELD(as, anon),
+    FIELD(as, cr3),
     FIELD(vm_object, family),
     /* disks, lgroups */
     FIELD(disk, link),

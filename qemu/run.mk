@@ -134,6 +134,11 @@ live: ## MACHINE=sf15k: run it and show it in a browser; without MACHINE=: show 
 	@PYTHONPATH=tools $(PYTHON) -m homeroom.live.server $${MACHINE:+--machine "$$MACHINE" --iso $(ISO)} \
 	    $${RECORD:+--record "$$RECORD"} $${PORT:+--port "$$PORT"}
 
+# Only the standard library of Python is needed.
+.PHONY: heat
+heat: ## misses by page and board of the machine that runs with HEAT=, as CSV (FILE=heat.csv)
+	@PYTHONPATH=tools $(PYTHON) -m homeroom.heat $${FILE:+--file "$$FILE"}
+
 .PHONY: replay
 replay: ## FILE=f.html: check a recording of make live, and say how to open it
 	@PYTHONPATH=tools $(PYTHON) -m homeroom.live.record "$${FILE:-}"

@@ -237,6 +237,10 @@ class Kernel:
         """Flags, order and owner of the descriptors at some places of `data`."""
         return (self._page.unpack(data[i : i + self._page.size]) for i in places)
 
+    def page_table(self, space: int) -> int:
+        """The physical address of the top-level page table of an address space."""
+        return int.from_bytes(self._read(space + self._fields["as", "cr3"][0], 8), "little")
+
     def families(self, threads: list[Thread]) -> dict[int, int]:
         """The homes of the threads of each family of processes (kernel/pages/owner.h), by the address of the family."""
         found: dict[int, int] = {}

@@ -10,7 +10,7 @@ SEE ALSO    page/live.js (draws it), qemu/machines, qemu/fireplane.toml
 import re
 from collections import defaultdict
 
-from homeroom import machine, model
+from homeroom import heat, machine, model
 from homeroom.live.memory import Process
 
 VERSION = 1  # of layout and frames, in recordings
@@ -52,4 +52,5 @@ def of(process: Process) -> dict:
     for cpus, mib in _nodes(process):
         boards.append({"cpus": list(range(first, first + cpus)), "mib": mib})
         first += cpus
-    return {"version": VERSION, "name": process.name, "boards": boards, **_family(process.name)}
+    about = {"version": VERSION, "name": process.name, "heat": heat.every(process)}
+    return {**about, "boards": boards, **_family(process.name)}

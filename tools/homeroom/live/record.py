@@ -58,6 +58,7 @@ def page(layout: dict) -> str:
     text = (PAGE / "live.html").read_text()
     style, script = ((PAGE / name).read_text() for name in ("live.css", "live.js"))
     text = text.replace('<link rel="stylesheet" href="live.css">', f"<style>{style}</style>")
+    text = text.replace('<script src="heat.js" defer></script>\n', "")  # page heat is not recorded
     data = json.dumps(layout).replace("<", "\\u003c")
     text = text.replace('<script src="live.js" defer></script>', f'<script type="application/json" id="layout">{data}</script>')
     return text.replace("</body>", f"<script>{script}</script>").replace("</html>", "")

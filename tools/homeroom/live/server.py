@@ -24,10 +24,11 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from homeroom import heat
 from homeroom.live import layout, record
 from homeroom.live.memory import LiveError, Process, processes
 from homeroom.live.state import frames_of
@@ -35,7 +36,7 @@ from homeroom.machine import TOP
 
 PAGE = Path(__file__).parent / "page"
 TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/javascript"}
-FILES = {"/": "live.html", "/live.css": "live.css", "/live.js": "live.js"}
+FILES = {"/": "live.html", "/live.css": "live.css", "/live.js": "live.js", "/heat.js": "heat.js"}
 PERIOD = 0.1  # seconds between two frames
 WAITING = 50  # frames that a page may be behind before it loses some
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src data:"
@@ -50,6 +51,11 @@ class Frames:
         self.ended = ""  # why there are no more frames
         self._listeners: list[queue.Queue] = []
         self._changed = threading.Condition()
+
+    @cached_property
+    def heat(self) -> heat.Reader:
+        """The page heat of the machine.  LiveError if it does not count, or its kernel has not started."""
+        return heat.Reader(self.process)
 
     def listen(self) -> queue.Queue:
         frames: queue.Queue = queue.Queue(WAITING)
@@ -130,11 +136,23 @@ class Handler(BaseHTTPRequestHandler):
             self._frames()
         elif self.path == "/layout":
             self._send(200, "application/json", json.dumps(self.server.frames.layout).encode())
+        elif self.path.startswith("/heat?pid="):
+            self._heat(self.path.removeprefix("/heat?pid="))
         elif self.path in FILES:
             path = PAGE / FILES[self.path]
             self._send(200, TYPES[path.suffix], path.read_bytes())
         else:
             self._send(404, "text/plain", b"not found\n")
+
+    def _heat(self, pid: str) -> None:
+        """The address space of one process of the guest, computed for this request."""
+        try:
+            if not pid.isdecimal() or len(pid) > 9:
+                raise LiveError("there is no such process")
+            found = self.server.frames.heat.picture(int(pid))
+            self._send(200, "application/json", json.dumps(found, separators=(",", ":")).encode())
+        except LiveError as error:
+            self._send(404, "text/plain", f"{error}\n".encode())
 
     def _frames(self) -> None:
         """Server-sent events: a frame each, until the machine or the page ends."""

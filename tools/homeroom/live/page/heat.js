@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// heat.js - draws the page heat of one process: its address space as rows of cells, each one page or a few (tools/homeroom/heat.py).
+// It is asked for again and again while a process is chosen; a recording does not contain it.
+"use strict";
+
+const HEAT = { side: 12, label: 112, least: 3000, load: 50 }; // pixels; milliseconds; pause for each time unit of a request
+const heat = { pid: 0, chosen: null, names: "", turn: 0, drawn: 0 };
+
+// The name of each process, by its id.
+function heatProcesses(frame) {
+    const found = new Map();
+    for (const [, [pid, name]] of Object.entries(frame.h)) if (!found.has(pid)) found.set(pid, name);
+    return [...found].sort(([a], [b]) => a - b);
+}
+
+function heatCell(cell) {
+    const [owner, ...rest] = cell;
+    let total = 0, own = 0;
+    for (let i = 0; i < rest.length; i += 2) {
+        total += rest[i + 1];
+        if (rest[i] === owner) own += rest[i + 1];
+    }
+    return { owner, total, far: total - own, top: rest.length ? rest[0] : owner, rest };
+}
+
+function heatWords(address, { owner, total, far, rest }) {
+    const from = [];
+    for (let i = 0; i < rest.length; i += 2) from.push(`${short(rest[i + 1])} from board ${rest[i]}`);
+    return `${address.toString(16)}: on board ${owner}, ${short(total)} misses, ${short(far)} from other boards` + (from.length ? ` (${from.join(", ")})` : "");
+}
+
+// A cell: the frame has the colour of the owner; the mark has that of the board that misses most, and grows with the misses.
+// A diamond with an edge: most misses are those of other boards.
+function drawHeatCell(svg, x, y, address, one, most) {
+    const half = HEAT.side / 2 - 1;
+    const group = make(svg, "g", { class: "page", transform: `translate(${x} ${y})` });
+    make(group, "title", {}, heatWords(address, one));
+    make(group, "rect", { x: 1, y: 1, width: HEAT.side - 2, height: HEAT.side - 2, stroke: hue(one.owner), fill: "none" });
+    if (!one.total) return;
+    const r = 1 + (half - 1.5) * Math.log2(1 + one.total) / Math.log2(1 + most);
+    const away = 2 * one.far > one.total;
+    const d = away ? `M 0 ${-r * 1.3} L ${r * 1.3} 0 L 0 ${r * 1.3} L ${-r * 1.3} 0 z` : `M ${-r} ${-r} H ${r} V ${r} H ${-r} z`;
+    make(group, "path", { class: away ? "away" : "", d, fill: hue(one.top), transform: `translate(${HEAT.side / 2} ${HEAT.side / 2})` });
+}
+
+function drawHeat(data) {
+    const width = Math.max(300, $("heat").clientWidth - 32);
+    const columns = Math.max(8, Math.floor((width - HEAT.label) / HEAT.side));
+    const runs = data.runs.map(([start, cells]) => [parseInt(start, 16), cells.map(heatCell)]);
+    const most = Math.max(1, ...runs.map(([, cells]) => cells.reduce((least, cell) => Math.max(least, cell.total), 0)));
+    const svg = make(null, "svg", { role: "img", "aria-label": "the pages of the process, in the order of addresses" });
+    let y = 0;
+    for (const [start, cells] of runs) {
+        make(svg, "text", { class: "small", x: 0, y: y + HEAT.side - 2 }, start.toString(16));
+        cells.forEach((cell, i) => {
+            const row = Math.floor(i / columns);
+            drawHeatCell(svg, HEAT.label + (i % columns) * HEAT.side, y + row * HEAT.side, start + i * data.per * 4096, cell, most);
+        });
+        y += Math.ceil(cells.length / columns) * HEAT.side + 3;
+    }
+    svg.setAttribute("viewBox", `0 0 ${width} ${y}`);
+    $("heat-picture").replaceChildren(svg);
+    drawHottest(runs, data.per);
+}
+
+// The hottest cells in words, for readers without the picture.
+function drawHottest(runs, per) {
+    const all = runs.flatMap(([start, cells]) => cells.map((cell, i) => [start + i * per * 4096, cell]));
+    const hot = all.filter(([, cell]) => cell.total).sort(([, a], [, b]) => b.total - a.total).slice(0, 10);
+    $("heat-list").replaceChildren(...hot.map(([address, cell]) => html(null, "li", heatWords(address, cell))));
+}
+
+function heatSummary(data) {
+    const cell = data.per > 1 ? `a cell is ${data.per} pages` : "a cell is a page";
+    const rate = data.every > 1 ? `one of ${data.every} misses is counted; the numbers are estimates` : "each miss is counted";
+    return `${data.pages} pages of 4 KiB; ${cell}; ${rate}. Frame: the board that has the page. Mark: the board that misses most on it; ` +
+        "larger: more misses; a diamond with an edge: most misses come from other boards.";
+}
+
+// Asks for the chosen process again and again, until another one is chosen.
+async function updateHeat(turn) {
+    const began = performance.now();
+    if (!document.hidden) {
+        const answer = await fetch(`heat?pid=${heat.pid}`).catch(() => null);
+        const data = answer && answer.ok ? await answer.json() : null;
+        const words = data ? heatSummary(data) : answer ? await answer.text() : "the server does not answer";
+        if (turn !== heat.turn) return;
+        $("heat-words").textContent = words;
+        if (data) { drawHeat(data); heat.drawn++; }
+    }
+    setTimeout(() => { if (turn === heat.turn) updateHeat(turn); }, Math.max(HEAT.least, HEAT.load * (performance.now() - began)));
+}
+
+function chooseHeat(pid) {
+    heat.pid = pid;
+    heat.turn++;
+    $("heat-process").value = String(pid);
+    $("heat-picture").replaceChildren();
+    $("heat-list").replaceChildren();
+    if (pid) updateHeat(heat.turn);
+}
+
+// Follows what the page shows: the list of processes, and the thread that is chosen in the picture.
+function followHeat() {
+    const frame = view.frame;
+    if (!frame) return;
+    const list = heatProcesses(frame), names = JSON.stringify(list);
+    if (names !== heat.names) {
+        heat.names = names;
+        const none = html(null, "option", "none", { value: "0" });
+        $("heat-process").replaceChildren(none, ...list.map(([pid, name]) => html(null, "option", `${pid} ${name}`, { value: String(pid) })));
+        $("heat-process").value = String(heat.pid);
+    }
+    const chosen = view.chosen && view.chosen.kind === "thread" ? view.chosen.id : null;
+    if (chosen !== heat.chosen) {
+        heat.chosen = chosen;
+        const thread = frame.h[chosen];
+        if (thread && thread[0] !== heat.pid) chooseHeat(thread[0]);
+    }
+}
+
+function beginHeat() {
+    if (!view.layout) { setTimeout(beginHeat, 200); return; }
+    if (!view.layout.heat) return;
+    const box = $("heat");
+    box.hidden = false;
+    html(box, "h2", "Page heat");
+    const label = html(box, "label", "The misses on the pages of process ");
+    html(label, "select", undefined, { id: "heat-process" }).addEventListener("change", (event) => chooseHeat(Number(event.target.value)));
+    html(box, "p", "Choose a process here, or a thread in the picture above.", { id: "heat-words" });
+    html(box, "div", undefined, { id: "heat-picture" });
+    html(box, "ol", undefined, { id: "heat-list" });
+    setInterval(followHeat, 300);
+}
+
+window.addEventListener("load", beginHeat);
