@@ -96,6 +96,12 @@ const struct bench_measure *bench_measured(void);
  */
 void bench_result_end(void);
 
+/*
+ * bench_print_heat - with BENCH_HEAT in the environment, prints the lines of /proc/self/heat, each after "heat: ".
+ * Ends the program if the machine does not count misses by page.  bench_result_end() calls it.
+ */
+void bench_print_heat(void);
+
 /* bench_random - the next number of a generator (xorshift64*, Vigna 2016).  The state must not be 0. */
 static inline uint64_t bench_random(uint64_t *state)
 {

@@ -314,4 +314,5 @@ void bench_result_end(void)
     for (int r = 0; r < FP_RES_COUNT; r++)
         printf(" queue_%s_ps=%lu", resource[r], c->queue_ps[r]);
     printf("\n");
+    bench_print_heat();
 }
