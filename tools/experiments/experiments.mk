@@ -77,12 +77,16 @@ experiment-balance: deps ## pages and threads that move because of sampled touch
 experiment-fabric: deps ## measure each latency and rate of the model, and compare with its parameters: docs/fireplane.md
 	$(call build,$(ISO) $(FIREPLANE))
 	@$(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.experiments.fabric
+.PHONY: experiment-heat
+experiment-heat: deps ## page heat: how far its counts are off, what it costs, a picture of pages: docs/heat.md
+	$(call build,$(ISO) $(FIREPLANE))
+	@$(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.experiments.heat
 .PHONY: experiment-psrset
 experiment-psrset: deps ## iperf outside and inside a processor set: docs/psets.md
 	$(call build,$(ISO) $(DYNAMIC))
 	@$(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.experiments.psrset
 # All experiments that one call of make names are one sweep: they share runs, and one report shows them all.
-NAMED := $(patsubst experiment-%,%,$(filter-out experiment-list experiment-fabric experiment-psrset experiment-beside experiment-balance $(DISK_EXPERIMENTS), \
+NAMED := $(patsubst experiment-%,%,$(filter-out experiment-list experiment-fabric experiment-heat experiment-psrset experiment-beside experiment-balance $(DISK_EXPERIMENTS), \
          $(filter experiment-%,$(MAKECMDGOALS))))
 experiment-%: $(if $(filter experiments,$(MAKECMDGOALS)),experiments,experiments-named) ;
 experiments-named: experiment-images

@@ -24,6 +24,7 @@ CSV = run.OUT / "results.csv"
 DISKS = ("idedma", "pacing", "mkeyed", "ddt")
 SETS = ("psrset",)
 PLATEAUS = ("fabric",)
+HEAT = ("heat",)
 COLUMNS = [
     "table", "row", "kind", "unit", "paper", "ours", "spread", "runs", "machine", "scale", "seed", "rev", "qemu", "note",
 ]  # fmt: skip
@@ -272,7 +273,7 @@ def write_csv(rows: list[Row], seed: int, keep: bool, path: Path = CSV) -> None:
     names = {(r["table"], r["row"], r["machine"]) for r in new}
     old: list[dict] = []
     for r in read_csv(path):
-        if r["table"] in DISKS + SETS + PLATEAUS or (keep and (r["table"], r["row"], r["machine"]) not in names):
+        if r["table"] in DISKS + SETS + PLATEAUS + HEAT or (keep and (r["table"], r["row"], r["machine"]) not in names):
             old.append(r)
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "w", newline="") as file:

@@ -22,7 +22,7 @@ from typing import NoReturn
 
 from homeroom import guest, machine
 from homeroom.experiments import run
-from homeroom.experiments.results import COLUMNS, CSV, DISKS, PLATEAUS, SETS, read_csv
+from homeroom.experiments.results import COLUMNS, CSV, DISKS, HEAT, PLATEAUS, SETS, read_csv
 from homeroom.machine import MachineError
 
 
@@ -268,6 +268,9 @@ SECTIONS = [
      "Each latency and each rate of the model, measured separately, beside the value that follows from its parameters."),
     ("disks", "Disks", DISKS,
      "Times are those of the guest, multiplied by the disk's scale (wall), or those of the disk, from its log (modelled)."),
+    ("heat", "Page heat", HEAT,
+     "The pages of a copy with first touch and with random placement; how far counts of one miss in several are off, and what "
+     "they cost."),
     ("sets", "Processor sets", SETS,
      "Throughput and rates are per second of the guest's clock under QEMU."),
 ]  # fmt: skip
