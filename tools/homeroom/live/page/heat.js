@@ -119,6 +119,17 @@ function followHeat() {
     }
 }
 
+// The colours of the boards; with more boards than colours, the words of a cell tell which one it is.
+function heatBoards() {
+    const line = html(null, "p", "Boards:");
+    view.layout.boards.forEach((_, i) => {
+        const svg = make(null, "svg", { viewBox: "0 0 12 12", class: "board-key", "aria-hidden": "true" });
+        make(svg, "rect", { x: 1, y: 1, width: 10, height: 10, fill: hue(i) });
+        line.append(" ", svg, ` ${i}`);
+    });
+    return line;
+}
+
 function beginHeat() {
     if (!view.layout) { setTimeout(beginHeat, 200); return; }
     if (!view.layout.heat) return;
@@ -128,6 +139,7 @@ function beginHeat() {
     const label = html(box, "label", "The misses on the pages of process ");
     html(label, "select", undefined, { id: "heat-process" }).addEventListener("change", (event) => chooseHeat(Number(event.target.value)));
     html(box, "p", "Choose a process here, or a thread in the picture above.", { id: "heat-words" });
+    box.append(heatBoards());
     html(box, "div", undefined, { id: "heat-picture" });
     html(box, "ol", undefined, { id: "heat-list" });
     setInterval(followHeat, 300);
