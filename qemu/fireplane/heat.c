@@ -44,7 +44,7 @@ uint64_t fp_heat_bytes(const struct fp_params *p)
 }
 
 /* The misses until the next one that is counted. */
-static uint64_t next_distance(struct fp_cpu_state *c)
+static uint32_t next_distance(struct fp_cpu_state *c)
 {
     uint64_t x = c->heat_random;
 
@@ -52,7 +52,7 @@ static uint64_t next_distance(struct fp_cpu_state *c)
     x ^= x >> 7;
     x ^= x << 17;
     c->heat_random = x;
-    return 1 + (x >> 16) % (2 * c->model->heat_every - 1);
+    return (uint32_t)(1 + (x >> 16) % (2 * c->model->heat_every - 1));
 }
 
 static uint64_t splitmix64(uint64_t x)
@@ -126,8 +126,11 @@ __attribute__((noinline)) void fp_heat_count(struct fp_cpu_state *c, uint32_t li
 {
     struct fp_model *m = c->model;
     uint64_t page = line >> PAGE_LINE_SHIFT;
-    uint32_t *count = row_of(m, page) + c->board;
+    uint32_t *count;
 
+    if (m->heat == NULL) /* heat_left began at 0, and this is miss number 2^32 */
+        return;
+    count = row_of(m, page) + c->board;
     c->heat_left = next_distance(c);
     m->heated[page] = 1;
     if (*count != UINT32_MAX)

@@ -76,7 +76,6 @@ struct fp_model *fp_create(const struct fp_params *p, void *page, const char *pa
         c->seat = p->seat[i];
         c->gen = FP_GENERATION;
         c->mine = (i + 1) | FP_DIRTY;
-        c->heat_left = ~0ull;
     }
     if (fp_wire_create(m) != 0 || fp_crossbar_create(m) != 0 || fp_caches_create(m) != 0) {
         fp_destroy(m);

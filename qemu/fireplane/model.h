@@ -135,6 +135,7 @@ struct fp_cpu_state {
     uint64_t limit;     /* a clock after this needs fp_slice(); 0: inactive */
     uint64_t near;      /* the same, after the CPU has used the interconnect */
     bool moved;         /* it has used the interconnect since the last fp_slice() */
+    uint32_t heat_left; /* misses until heat.c counts the next one; here, where it takes no room */
     uint64_t gen;       /* current generation of virtual tags, as part of a tag */
     uint64_t mine;      /* state bits of a line that this CPU can write */
     struct fp_counts n; /* n.time_ps and n.fp_stall_ps are set only when published */
@@ -142,11 +143,9 @@ struct fp_cpu_state {
     struct fp_ec *ec;
     /* table entries that the last load, store, write-cache fill used: to prefetch */
     const void *used[3];
-    uint64_t tick;        /* the current age in wc[] and stream_age[] */
-    uint64_t published;   /* loads + stores already in the header's count */
-    uint64_t skipped;     /* sum of the times skipped while no thread ran here, ps */
-    uint64_t heat_left;   /* misses until heat.c counts the next one; ~0: it counts none */
-    uint64_t heat_random; /* state of the generator of heat.c */
+    uint64_t tick;      /* the current age in wc[] and stream_age[] */
+    uint64_t published; /* loads + stores already in the header's count */
+    uint64_t skipped;   /* sum of the times skipped while no thread ran here, ps */
     unsigned id, board, seat;
     struct fp_flights misses, stores, writebacks; /* in flight */
     /* number of the first store that finds the store queue full; ~0: queue empty */
@@ -166,6 +165,7 @@ struct fp_cpu_state {
     uint64_t d_tag[FP_D_LINES], p_tag[FP_P_LINES];
     uint32_t d_version[FP_D_LINES], p_version[FP_P_LINES];
     uint8_t d_next[FP_D_LINES / FP_D_WAYS], p_next[FP_P_LINES / FP_P_WAYS];
+    uint64_t heat_random; /* state of the generator of heat.c */
 } __attribute__((aligned(64)));
 
 /* A range of memory on one board.  The raw address is the one that QEMU uses, the physical address the guest's. */
@@ -291,7 +291,7 @@ void fp_caches_destroy(struct fp_model *m);
 /* fp_heat_bytes - the size of the table of page heat of a machine with these parameters. */
 uint64_t fp_heat_bytes(const struct fp_params *p);
 /*
- * fp_heat_begin - count one of `every` misses (at least 1) in `table`, which is zeroed memory of fp_heat_bytes().
+ * fp_heat_begin - count one of `every` misses (1 to 2^31) in `table`, which is zeroed memory of fp_heat_bytes().
  * `seed` determines which misses.  Called once, before the model is armed.  0; -1: no memory.
  */
 int fp_heat_begin(struct fp_model *m, struct fp_heat *table, uint64_t every, uint64_t seed);

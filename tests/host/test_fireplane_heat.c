@@ -205,6 +205,15 @@ TEST(new_frames_and_arming_begin_at_zero)
     CHECK_EQ(all_counts(), 0);
 }
 
+TEST(without_heat_nothing_is_counted_after_4_billion_misses)
+{
+    heated_machine(0);
+    m->cpu[0].heat_left = 1;
+    load(0, 0);
+    load(0, LINE);
+    CHECK_EQ(misses_of(0), 2);
+}
+
 TEST(a_count_ends_at_its_largest_value)
 {
     heated_machine(1);
