@@ -299,8 +299,8 @@ int intr_cpu_disable(unsigned cpu)
         intr_settle(cpu);
         return 0;
     }
-    warn("CPU %u keeps its interrupts: %s (irq %u) may arrive nowhere else", cpu,
-         intr_names[stuck], stuck);
+    warn("CPU %u keeps its interrupts: %s (irq %u) may arrive nowhere else", cpu, intr_names[stuck],
+         stuck);
     return -EBUSY;
 }
 
@@ -312,7 +312,8 @@ bool intr_next(unsigned irq, struct intr_info *out)
         if (s->fn == NULL)
             continue;
         spin_lock(&intr_lock);
-        *out = (struct intr_info){intr_names[irq], irq, VEC_IRQ0 + irq, s->cpu, s->moves, s->allowed};
+        *out =
+            (struct intr_info){intr_names[irq], irq, VEC_IRQ0 + irq, s->cpu, s->moves, s->allowed};
         spin_unlock(&intr_lock);
         return true;
     }
