@@ -29,8 +29,10 @@
 #define FP_MAGIC        0x454e414c50455246ull /* "FREPLANE" in memory */
 #define FP_VERSION      4
 #define FP_SHARED_BYTES (1u << 20) /* size of the page; that of a PCI BAR is a power of two */
-#define FP_MAX_CPUS     256
-#define FP_MAX_BOARDS   64
+#define FP_PUBLIC_BYTES                                                                            \
+    (1u << 19) /* the part of the page that programs can map; the rest is the kernel's */
+#define FP_MAX_CPUS   256
+#define FP_MAX_BOARDS 64
 
 /* The kinds of resource for which a transfer can wait; the index of fp_counts.queue_ps. */
 enum fp_resource {
@@ -90,13 +92,15 @@ struct fp_cpu {
     uint32_t active;         /* 1 while other CPUs must not run too far ahead of this CPU     */
     uint64_t ret[2];         /* results of the last doorbell                                  */
     uint64_t arg[4];         /* arguments, which the guest writes before a doorbell           */
-    uint32_t heat[FP_MAX_BOARDS]; /* result of FP_OP_HEAT, by accessing board                 */
 };
 #define FP_CPU(base, i) ((struct fp_cpu *)((char *)(base) + FP_CPU_OFFSET + (i) * FP_CPU_STRIDE))
 
 /* The traffic table, uint64_t [from][to]: bytes of lines moved from board to board, or within one board. */
 #define FP_TRAFFIC_OFFSET (FP_CPU_OFFSET + FP_MAX_CPUS * FP_CPU_STRIDE)
 #define FP_TRAFFIC(base)  ((uint64_t(*)[FP_MAX_BOARDS])((char *)(base) + FP_TRAFFIC_OFFSET))
+
+/* The result of FP_OP_HEAT on a CPU: a count for each accessing board.  In the kernel's part of the page. */
+#define FP_HEAT(base, cpu) ((uint32_t *)((char *)(base) + FP_PUBLIC_BYTES) + (cpu) * FP_MAX_BOARDS)
 
 /*
  * The file of page heat, if it is on: this header, and from FP_HEAT_OFFSET on a row for each page of guest-physical
@@ -129,7 +133,7 @@ struct fp_lwp {
 
 /*
  * The doorbell: `nopl tag(%rax,%rax,1)`, bytes 0f 1f 84 00 and the tag as a 32-bit number.
- * User mode can execute it, too.  Where a call has arguments, its comment names them.
+ * User mode can execute it, too, but the last two do nothing there.  Where a call has arguments, its comment names them.
  */
 #define FP_TAG 0x46500000u
 enum fp_op {
@@ -157,7 +161,7 @@ enum fp_op {
     /* The frames of the arg[1] bytes from guest-physical address arg[0] on are allocated anew: forget their heat. */
     FP_OP_NEW_FRAMES = 8,
     /*
-     * Copy the heat of the page at guest-physical address arg[0] to heat[].  ret[0]: heat_every; 0: heat is off,
+     * Copy the heat of the page at guest-physical address arg[0] to FP_HEAT.  ret[0]: heat_every; 0: heat is off,
      * or there is no such page.
      */
     FP_OP_HEAT = 9,

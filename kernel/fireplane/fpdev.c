@@ -5,7 +5,8 @@
  * THEORY      mmap() of the device maps the memory that the model shares with the kernel ("the page").  This is
  *             an object whose pages are the device's own frames, all present from the start.  Each page has one
  *             reference in addition to that of the object, so no code moves or frees the page.  The
- *             device can be opened only for reading, so no mapping is writable.
+ *             device can be opened only for reading, so no mapping is writable.  The part from FP_PUBLIC_BYTES on is
+ *             not part of the object, because the kernel uses it for pages of all users.
  * LOCKING     proc_lock, then the thread's lock
  * SEE ALSO    include/uapi/fireplane.h (layout, ioctl), stat/modelled.h,
  *             user/lib/fireplane.c, docs/devices.md
@@ -94,7 +95,7 @@ void fpdev_init(void)
     };
 
     object_init_vnode(&page_object, NULL, NULL);
-    page_object.size_pages = modelled_page == NULL ? 0 : FP_SHARED_BYTES >> PAGE_SHIFT;
+    page_object.size_pages = modelled_page == NULL ? 0 : FP_PUBLIC_BYTES >> PAGE_SHIFT;
     for (uint64_t i = 0; i < page_object.size_pages; i++) {
         struct page *pg = virt_to_page((char *)modelled_page + (i << PAGE_SHIFT));
 

@@ -9,8 +9,8 @@
  *             The first lgrp is that of the page, the others are those of the CPUs that missed.  Each number of
  *             misses is the count times N.  A page that several processes share has the misses of all of them.
  *             Without the model, or with heat off, a read fails with ENODEV.
- *             A doorbell makes the model copy the counts of one page into this CPU's slot of the shared page
- *             (include/uapi/fireplane.h).
+ *             A doorbell makes the model copy the counts of one page to this CPU's place in the kernel's part of the
+ *             shared page (include/uapi/fireplane.h).
  * LOCKING     Only vm's functions take as->lock.  A CPU's slot is used with interrupts off.
  * SEE ALSO    procfs_mem.c (the walk), pmap(1), docs/heat.md
  */
@@ -22,10 +22,7 @@
 #include "procfs/segments.h"
 #include "stat/modelled.h"
 
-/*
- * Copies the counts of the page at a physical address into heat[].  They do not stay where other programs can read
- * them.
- */
+/* Copies the counts of the page at a physical address into heat[]. */
 static void read_page_heat(uint64_t phys, uint32_t heat[FP_MAX_BOARDS])
 {
     struct fp_cpu *slot;
@@ -34,9 +31,7 @@ static void read_page_heat(uint64_t phys, uint32_t heat[FP_MAX_BOARDS])
     slot = FP_CPU(modelled_page, this_cpu()->id);
     slot->arg[0] = phys;
     FP_DOORBELL(FP_OP_HEAT);
-    memcpy(heat, slot->heat, sizeof slot->heat);
-    memset(slot->heat, 0, sizeof slot->heat);
-    slot->arg[0] = ~0ull;
+    memcpy(heat, FP_HEAT(modelled_page, this_cpu()->id), FP_MAX_BOARDS * sizeof *heat);
     irq_pop();
 }
 

@@ -74,7 +74,6 @@ void modelled_new_frames_now(uint64_t base, uint64_t bytes)
     slot->arg[0] = base;
     slot->arg[1] = bytes;
     FP_DOORBELL(FP_OP_NEW_FRAMES);
-    slot->arg[0] = ~0ull; /* a program can ring doorbells, too: leave it no address */
     irq_pop();
 }
 

@@ -254,12 +254,13 @@ static void disarm(struct fp_model *m)
 }
 
 /* The doorbells about page heat.  The arguments are read once. */
-static void on_heat(struct fp_model *m, struct fp_cpu *slot, unsigned op)
+static void on_heat(struct fp_model *m, struct fp_cpu_state *c, unsigned op)
 {
+    struct fp_cpu *slot = shared(c);
     uint64_t address = *(volatile uint64_t *)&slot->arg[0];
 
     if (op == FP_OP_HEAT)
-        slot->ret[0] = fp_heat_read(m, address, slot->heat);
+        slot->ret[0] = fp_heat_read(m, address, FP_HEAT(m->page, c->id));
     else
         fp_heat_forget(m, address, *(volatile uint64_t *)&slot->arg[1]);
 }
@@ -302,7 +303,7 @@ enum fp_ask fp_doorbell(struct fp_model *m, unsigned cpu, unsigned op)
         break;
     case FP_OP_NEW_FRAMES:
     case FP_OP_HEAT:
-        on_heat(m, shared(c), op);
+        on_heat(m, c, op);
         break;
     case FP_OP_PROVEN:
     case FP_OP_BROKEN:

@@ -479,6 +479,15 @@ static void on_kernel(void)
     before = true;
 }
 
+/*
+ * Whether a doorbell is ignored in user code, because it is about memory of all users.  QEMU runs a translation only at
+ * the privilege level for which it was made, and user mode cannot run code of the upper half.
+ */
+static bool only_for_kernel(unsigned op)
+{
+    return op == FP_OP_NEW_FRAMES || op == FP_OP_HEAT;
+}
+
 static void on_translate(struct qemu_plugin_tb *tb)
 {
     enum fp_insn kind[MOST_INSNS];
@@ -501,7 +510,7 @@ static void on_translate(struct qemu_plugin_tb *tb)
                                              QEMU_PLUGIN_MEM_RW, NULL);
         probe = kind[i] == FP_INSN_DOORBELL && op == FP_OP_PROBE;
         if (kind[i] == FP_INSN_DOORBELL)
-            cb = on_doorbell;
+            cb = user && only_for_kernel(op) ? NULL : on_doorbell;
         else if (model->armed && (kind[i] == FP_INSN_PAUSE || kind[i] == FP_INSN_HALT))
             cb = on_pause;
         else if (model->armed && kind[i] == FP_INSN_MMU)

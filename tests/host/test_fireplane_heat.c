@@ -167,20 +167,20 @@ static uint64_t ring(unsigned op, uint64_t a, uint64_t b)
 
 TEST(the_guest_reads_the_heat_of_a_page)
 {
-    struct fp_cpu *slot = FP_CPU(page, 3);
+    const uint32_t *heat = FP_HEAT(page, 3);
 
     heated_machine(1);
     load(4, 5 * PAGE);
     CHECK_EQ(ring(FP_OP_HEAT, 5 * PAGE + 123, 0), 1);
-    CHECK(slot->heat[0] == 0 && slot->heat[1] == 1);
+    CHECK(heat[0] == 0 && heat[1] == 1);
     CHECK_EQ(ring(FP_OP_HEAT, 6 * PAGE, 0), 1);
-    CHECK(slot->heat[0] == 0 && slot->heat[1] == 0);
+    CHECK(heat[0] == 0 && heat[1] == 0);
     CHECK_EQ(ring(FP_OP_HEAT, ~0ull, 0), 0);
     CHECK_EQ(ring(FP_OP_HEAT, table->pages * PAGE, 0), 0);
     heated_machine(0);
     load(4, 5 * PAGE);
     CHECK_EQ(ring(FP_OP_HEAT, 5 * PAGE, 0), 0);
-    CHECK_EQ(slot->heat[1], 0);
+    CHECK_EQ(heat[1], 0);
     CHECK_EQ(((struct fp_header *)page)->heat_every, 0);
 }
 

@@ -105,12 +105,12 @@ int fp_open(void)
         fd = open_linux();
     if (fd < 0)
         return -1;
-    header = mmap(NULL, FP_SHARED_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+    header = mmap(NULL, FP_PUBLIC_BYTES, PROT_READ, MAP_SHARED, fd, 0);
     close(fd);
     if (header == MAP_FAILED)
         return -1;
     if (header->magic != FP_MAGIC || header->version != FP_VERSION || header->ncpus > FP_MAX_CPUS) {
-        munmap((void *)header, FP_SHARED_BYTES);
+        munmap((void *)header, FP_PUBLIC_BYTES);
         errno = ENODEV;
         return -1;
     }

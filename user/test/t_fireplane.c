@@ -134,7 +134,7 @@ static void page(void)
     EXPECT(fd >= 0);
     EXPECT_ERR(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED ? -1 : 0,
                EACCES);
-    map = mmap(NULL, FP_SHARED_BYTES + 4096, PROT_READ, MAP_SHARED, fd, 0);
+    map = mmap(NULL, FP_PUBLIC_BYTES + 4096, PROT_READ, MAP_SHARED, fd, 0);
     copy = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
     EXPECT(map != MAP_FAILED && copy != MAP_FAILED);
     EXPECT(((struct fp_header *)map)->magic == FP_MAGIC &&
@@ -143,12 +143,12 @@ static void page(void)
     copy[0] = 'x';
     EXPECT(map[0] == 'F');
     /* the pages of the device stay where they are */
-    EXPECT_EQ(madvise(map, FP_SHARED_BYTES, HR_MADV_ACCESS_LWP), 0);
+    EXPECT_EQ(madvise(map, FP_PUBLIC_BYTES, HR_MADV_ACCESS_LWP), 0);
     run_on((int)fp_header()->ncpus - 1);
-    EXPECT(map[0] == 'F' && map[FP_SHARED_BYTES - 1] == 0);
+    EXPECT(map[0] == 'F' && map[FP_PUBLIC_BYTES - 1] == 0);
     child = fork();
     if (child == 0)
-        _exit(map[FP_SHARED_BYTES]); /* beyond the page */
+        _exit(map[FP_PUBLIC_BYTES]); /* the kernel's part */
     EXPECT_EQ(waitpid(child, &status, 0), child);
     EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
     child = fork();
@@ -169,12 +169,28 @@ static void page(void)
     EXPECT_EQ(fp_read_cpu((int)fp_header()->ncpus, &c), -1);
     EXPECT_EQ(fp_read_cpu(-1, &c), -1);
     EXPECT_EQ(fp_read_cpu(0, &c), 0);
-    EXPECT_EQ(munmap(map, FP_SHARED_BYTES + 4096), 0);
+    EXPECT_EQ(munmap(map, FP_PUBLIC_BYTES + 4096), 0);
     EXPECT_EQ(setresuid(NOBODY, NOBODY, NOBODY), 0);
     EXPECT_EQ(ask(fd, 0, 1, &q), 0);
     EXPECT_ERR(ask(fd, 1, 1, &q), EACCES);
     EXPECT_ERR(syscall(SYS_track, 99), EBADF);
     EXPECT_ERR(syscall(SYS_track, fd), EBADF);
+}
+
+/* The doorbells about memory of all users do nothing in user mode. */
+static void doorbells_of_the_kernel(void)
+{
+    const volatile struct fp_cpu *slot;
+
+    need_counting();
+    run_on(0);
+    burn(BURN);
+    slot = FP_CPU(fp_header(), 0);
+    while (slot->ret[0] <= 1) /* it will be the time of the last switch to this thread */
+        sched_yield();
+    FP_DOORBELL(FP_OP_HEAT); /* would give 0, or 1 if each miss is counted */
+    EXPECT(slot->ret[0] > 1);
+    fp_disarm();
 }
 
 /* ---- time ---- */
@@ -639,8 +655,16 @@ static void colors(void)
 }
 
 static const struct check list[] = {
-    {"no_model", no_model}, {"arming", arming},     {"page", page},   {"monotonic", monotonic},
-    {"wake", wake},         {"creation", creation}, {"timer", timer}, {"counts", counts},
-    {"sums", sums},         {"colors", colors},
+    {"no_model", no_model},
+    {"arming", arming},
+    {"page", page},
+    {"monotonic", monotonic},
+    {"wake", wake},
+    {"creation", creation},
+    {"timer", timer},
+    {"counts", counts},
+    {"sums", sums},
+    {"colors", colors},
+    {"doorbells", doorbells_of_the_kernel},
 };
 CHECK_MAIN(list)
