@@ -229,6 +229,47 @@ def test_placement_without_memory(boot_once):
     assert outcome.status == 0 and re.search(r": memless, node \d+$", text, re.M), text[-1000:]
 
 
+# Each of these events is recorded where a kstat counts: the ends of their names.
+COUNTED = {
+    "switch": (":sys:csw",),
+    "migrate": (":sys:migr",),
+    "fault": (":sys:minf", ":sys:mjf"),
+    "page": (":pages migrated to",),
+    "poke": (":sys:pokes",),
+    "fallback": (":alloc fail",),
+    "read": (":sys:pgin",),
+    "write": (":sys:pgout",),
+    "flush": (":vda:flushes", ":vda:flushes"),  # begin and end
+}
+WORK = """
+memcopy -t 8 -m -i 3 > /dev/null
+dd if=/dev/zero of=/mnt/f bs=64k count=32 conv=fsync 2> /dev/null
+pbind -b 0 $$ > /dev/null
+dd if=/dev/zero of=/dev/null bs=70M count=1 2> /dev/null
+umount /mnt
+mount -t ext3 /dev/vda /mnt
+cat /mnt/f > /dev/null
+cat /dev/kstat > /tmp/2
+"""
+
+
+@pytest.mark.machine("sf3800", memory="64M", disks=(f"{FOLDER}/ext.img",))
+def test_events_are_as_many_as_the_kstats_count(machine):
+    """The kstats are read before and after the trace, and again inside of it: each number of events is between the two."""
+    machine.check(f"mkdir -p /mnt; mount -t ext3 /dev/vda /mnt; cat > /tmp/work <<'EOF'\ncat /dev/kstat > /tmp/1{WORK}EOF\n")
+    text = machine.check(
+        "cat /dev/kstat > /tmp/0; trace -n 65536 sh /tmp/work > /tmp/events; cat /dev/kstat > /tmp/3; umount /mnt; "
+        "awk '$1 == \"trace:\" { print \"lost\", $2 } NR > 1 { n[$4]++ } END { for (e in n) print e, n[e] }' /tmp/events"
+    )
+    events = {name: int(number) for name, number in map(str.split, text.splitlines())}
+    assert "lost" not in events
+    assert events["io"] == events["iodone"]  # a kstat counts requests, several of which may be one command
+    kstats = [re.findall(r"^(.*)\t(\d+)$", machine.check(f"cat /tmp/{i}"), re.M) for i in range(4)]
+    for name, ends in COUNTED.items():
+        counts = [sum(int(n) * ends.count(end) for end in set(ends) for key, n in one if key.endswith(end)) for one in kstats]
+        assert 0 < counts[2] - counts[1] <= events[name] <= counts[3] - counts[0], (name, events[name], counts)
+
+
 @DISK
 def test_free_memory(machine):
     """The clock samples the free memory of each board; what is recorded is what kstat shows.
@@ -569,6 +610,7 @@ def test_mistakes_in_perfettos_format(tmp_path):
     for data, said in (
         (made([], version=2).getvalue(), "a trace of version 2; this program reads 1"),
         (made([(1, "intr", 9, 0, 1, 0, 0)]).getvalue(), "the trace is damaged: 2 of 2 CPUs"),
+        (made([], ncpus=0).getvalue(), "the trace is damaged: 0 of 0 CPUs"),
         (made([(9, "intr", 1, 0, 1, 0, 0), (5, "intr", 1, 0, 1, 0, 0)]).getvalue(), "the times of a CPU do not follow"),
         (b"something else" * 9, "not a trace"),
         (bytes(99), "the run ended before the trace was written"),
@@ -579,6 +621,9 @@ def test_mistakes_in_perfettos_format(tmp_path):
             trace.write(file, target)
         assert "\n" not in str(caught.value) and not target.exists()
     file.write_bytes(whole)
+    with pytest.raises(trace.TraceError, match="the trace itself"):
+        trace.write(file, file)
+    assert file.read_bytes() == whole
     done = subprocess.run(
         [sys.executable, "-m", "homeroom.trace", file, "/dev/full"], cwd=TOP / "tools", capture_output=True, text=True
     )

@@ -103,7 +103,7 @@ class Source:
         self._runs: list[list[int]] = []  # CPU, first byte, number of records that follow each other
         ncpus = self._header(file.read(HEADER.size))
         self._find_runs()
-        if len(self.boards) != ncpus or any(cpu not in self.boards for cpu, _, _ in self._runs):
+        if ncpus == 0 or len(self.boards) != ncpus or any(cpu not in self.boards for cpu, _, _ in self._runs):
             raise TraceError(f"{name}: the trace is damaged: {len(self.boards)} of {ncpus} CPUs")
 
     def _header(self, head: bytes) -> int:
@@ -354,6 +354,8 @@ def write(source: Path, target: Path, link_mbps: float = 0) -> str:
         raise TraceError(f"{source}: {error.strerror}") from error
     with file:
         trace, done = Source(file, str(source)), False
+        if target.exists() and target.samefile(source):
+            raise TraceError(f"{target}: the trace itself; name another file")
         try:
             events = write_json(trace, target) if target.suffix == ".json" else perfetto.write(trace, target, link_mbps)
             done = True
