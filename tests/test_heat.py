@@ -39,21 +39,21 @@ STOPPED = (
 
 
 def test_counts_are_within_3_percent_of_exact(boot_once):
-    """Two runs with one seed: that with one of 4 misses is right on the 100 hottest pages, and heat changes no modelled value.
+    """Two runs with one seed: that with one of 2 misses is right on the 100 hottest pages, and heat changes no modelled value.
 
-    Each has 64,000 misses, so one standard deviation is at most 0.7 %.
+    Each has 22,400 misses, so one standard deviation is at most 0.7 %.
     """
     if not guest.qemu_version().startswith("7.2"):
         pytest.skip("runs are the same only with the plugin's clock, which was tried with QEMU 7.2")
     texts = {}
-    for every in (0, 1, 4):
+    for every in (0, 1, 2):
         word = "BENCH_HEAT" if every else "BENCH_COLD"  # of one length, because the stack of the program begins after it
         options = {"model": "fireplane", "model_set": SMALL, "seed": 7, "watchdog": None, "heat": every}
-        outcome, texts[every], _ = boot_once("sf3800", run=f"{word}=1 memcopy -t 2 -P 256 -i 1000", **options)
+        outcome, texts[every], _ = boot_once("sf3800", run=f"{word}=1 memcopy -t 2 -P 256 -i 350", **options)
         assert outcome.status == 0, texts[every]
     rows = [experiment.modelled(text) for text in texts.values()]
     assert len(rows[0]) == 2 and rows[0] == rows[1] == rows[2]
-    exact, sampled = (experiment.parse(texts[every]) for every in (1, 4))
+    exact, sampled = (experiment.parse(texts[every]) for every in (1, 2))
     assert experiment.parse(texts[0]) == {}
     errors = experiment.errors(exact, sampled)
     assert len(errors) == 100 and max(map(abs, errors)) < 3, errors
@@ -138,11 +138,11 @@ def test_guest_and_host_show_the_same(machine, tmp_path):
 @HOT
 def test_a_new_process_begins_cold(machine):
     """The frames of a process that has ended are used again, but their heat is forgotten."""
-    pid = stopped(machine, "-P 1024", "grep -q ':[0-9][0-9][0-9][0-9][0-9]' /proc/$!/heat")
+    pid = stopped(machine, "-P 1024", "grep -q ':[0-9][0-9][0-9][0-9]' /proc/$!/heat")
     machine.check(f"kill -9 {pid}; sleep 0.5")
     pages = experiment.parse(machine.check("BENCH_HEAT=1 memcopy -t 8 -P 1024 -i 2"))
     found = sorted(sum(misses.values()) for _, misses in pages.values())
-    assert len(found) > 1000 and found[-100] < 1000  # the other pages are those of the program itself
+    assert len(found) > 1000 and found[-100] < 500  # the other pages are those of the program itself
 
 
 @HOT
@@ -235,8 +235,9 @@ def test_pages_of_a_process():
     assert found[1:] == [((2 << 20) + i * 4096, (2 << 20) + i * 4096) for i in range(512)]
 
 
-def test_damaged_tables_end():
+def test_damaged_tables_end(monkeypatch):
     """A table that names itself in all its entries."""
+    monkeypatch.setattr(heat, "TABLES_MAX", 500)
     one = tables({0x1000 + i * 8: 0x1007 for i in range(512)})
     assert sum(1 for _ in heat.mapped(one, 0x1000)) <= 512 * heat.TABLES_MAX
 

@@ -158,6 +158,7 @@ def test_names(machine, octal, shown):
         assert (row["name"], row["user"], row["lwp"], row["state"]) == (shown, "root", "1", "stop")
 
 
+@pytest.mark.long
 def test_a_thousand_processes(machine):
     out = machine.check(
         "for i in $(seq 1000); do sleep 300 & done; prstat -n 2000 1 1; prstat -n 5 -s size 1 1; prstat -S time -n 3 1 1; "
