@@ -124,17 +124,30 @@ static uint32_t mask_of(char *list)
     return mask;
 }
 
+static pid_t pid; /* of the command */
+
+/* Ends the command, and not this program: it must turn the trace off. */
+static void pass_on(int number)
+{
+    kill(pid, number);
+}
+
 /* Runs the command.  Returns its status; *ran: it could be started, so there is a trace to show. */
 static int run(char **command, bool *ran)
 {
+    sigset_t ends, before;
     int status, failed[2];
-    pid_t pid;
     char c;
 
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
     if (pipe2(failed, O_CLOEXEC) != 0)
         fail("pipe");
+    sigprocmask(SIG_BLOCK, &ends, &before);
     pid = fork();
     if (pid == 0) {
+        sigprocmask(SIG_SETMASK, &before, NULL);
         execvp(command[0], command);
         hr_perror("trace", command[0]);
         _exit(write(failed[1], "", 1) == 1 ? 127 : 126);
@@ -146,6 +159,9 @@ static int run(char **command, bool *ran)
     }
     signal(SIGINT, SIG_IGN); /* the command decides what Ctrl-C does */
     signal(SIGQUIT, SIG_IGN);
+    signal(SIGTERM, pass_on);
+    signal(SIGHUP, pass_on);
+    sigprocmask(SIG_SETMASK, &before, NULL);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     *ran = read(failed[0], &c, 1) == 0;
