@@ -72,7 +72,7 @@ FOREIGN = {
     "lwIP": "ethernet_input memp.c netif_find src/include/lwip/opt.h tcp_ext_arg",
     "QEMU, GCC": """
         cpu_reset
-        config/sparc/ultra3.md docs/specs/fw_cfg include/qemu/qemu-plugin.h insn_data phys_addr
+        config/sparc/ultra3.md docs/specs/fw_cfg include/qemu/qemu-plugin.h insn_data helper_le_ldq_mmu phys_addr
         process_queued_cpu_work qemu_process_cpu_events_common register_vcpu_mem_cb tcg_kick_vcpu_thread
     """,
     "AIX": "max_coalesce",

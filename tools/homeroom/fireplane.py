@@ -80,7 +80,6 @@ class Cpu(ctypes.LittleEndianStructure):
         ("active", c_uint32),
         ("ret", c_uint64 * 2),
         ("arg", c_uint64 * 4),
-        ("heat", c_uint32 * MAX_BOARDS),
     )
 
 
