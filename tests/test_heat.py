@@ -103,6 +103,11 @@ def test_guest_and_host_show_the_same(machine, tmp_path):
         total, far = sums(pages)
         assert every == 1 and len(pages) > 4000 and total > 100000 and list(pages) == sorted(pages)
 
+        _, in_pieces = table_of(machine.check(f"dd if=/proc/{pid}/heat bs=7 2> /dev/null"))
+        assert in_pieces.keys() >= pages.keys()
+        beyond = f"dd if=/proc/{pid}/heat bs=1M skip=1M count=1 2> /dev/null | wc -c; dd if=/dev/zero of=/proc/{pid}/heat"
+        assert machine.run(beyond).out.startswith("0\n")
+
         text = machine.check(f"pmap -L {pid}")
         assert text.splitlines()[1].split() == ["Address", "Size", "Mode", "Lgrp", "Misses", "Far", "Mapped", "File"]
         shown = [line.split()[4] for line in text.splitlines()[2:-1]]
@@ -143,6 +148,18 @@ def test_a_new_process_begins_cold(machine):
     pages = experiment.parse(machine.check("BENCH_HEAT=1 memcopy -t 8 -P 1024 -i 2"))
     found = sorted(sum(misses.values()) for _, misses in pages.values())
     assert len(found) > 1000 and found[-100] < 500  # the other pages are those of the program itself
+
+
+@HOT
+def test_readers_of_a_process_that_ends(machine):
+    """Each reader gets the pages up to then, or an error; the kernel is whole, and forgets the process."""
+    machine.check(
+        "for i in 1 2 3 4 5 6; do memcopy -t 4 -P 256 -i $i > /dev/null & p=$!; "
+        "for k in 1 2 3 4; do (while cat /proc/$p/heat; do :; done) > /dev/null 2>&1 & done; wait; done",
+        timeout=200,
+    )
+    assert machine.check("cat /proc/self/heat").startswith("every 1\n")
+    assert machine.run("cat /proc/99999/heat").status != 0
 
 
 @HOT
@@ -236,9 +253,17 @@ def test_pages_of_a_process():
 
 
 def test_damaged_tables_end(monkeypatch):
-    """A table that names itself in all its entries."""
+    """A table that names itself in all its entries, as a table and as a page of 2 MiB or 1 GiB."""
     monkeypatch.setattr(heat, "TABLES_MAX", 500)
     one = tables({0x1000 + i * 8: 0x1007 for i in range(512)})
+    assert sum(1 for _ in heat.mapped(one, 0x1000)) <= 512 * heat.TABLES_MAX
+    one = tables({0x1000 + i * 8: 0x1087 for i in range(512)})
+    assert list(heat.mapped(one, 0x1000)) == []
+    one = tables(
+        {0x1000 + i * 8: 0x2007 for i in range(512)}
+        | {0x2000 + i * 8: 0x3007 for i in range(512)}
+        | {0x3000 + i * 8: 0x87 for i in range(512)}
+    )
     assert sum(1 for _ in heat.mapped(one, 0x1000)) <= 512 * heat.TABLES_MAX
 
 

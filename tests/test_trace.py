@@ -319,7 +319,10 @@ def test_text_and_mistakes(machine):
     assert refused.status == 1 and refused.out.strip() == "trace: trace_entries: allowed are 16 to 131072, not 8"
     assert machine.run("cat /dev/trace", uid=1000).status != 0
     assert machine.run("trace true", uid=1000).status == 1
-    ended = "trace -n 64 -e wake sleep 1000 > /tmp/o & until pidof sleep > /dev/null; do usleep 20000; done; kill $!; wait $!; echo $?"
+    ended = (
+        "trace -n 64 -e wake sleep 1000 > /tmp/o & until pidof sleep > /dev/null; do usleep 20000; done; "
+        "kill $!; wait $!; echo $?"
+    )
     assert machine.check(ended + "; echo trace_enable/X | mdb -k").split() == ["143", "trace_enable:", "trace_enable:", "0"]
     lossy = machine.check("trace -n 31 -e fault sh -c 'ls / >/dev/null; ls / >/dev/null'")
     assert re.search(r"^trace: \d+ older events are lost", lossy, re.M)

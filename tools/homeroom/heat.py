@@ -38,7 +38,7 @@ MAGIC, VERSION, OFFSET = 0x5441454845474150, 1, 4096
 NAME = "/memfd:homeroom-heat"
 FORMAT = 1  # of the CSV
 FULL = 0xFFFFFFFF  # a count that cannot grow
-TABLES_MAX = 20000  # page tables of a process
+TABLES_MAX = 20000  # page tables and large pages of a process
 CELLS_MAX = 2048  # of a picture
 OFF = "misses are not counted by page: start the machine with MODEL=fireplane HEAT=16"
 
@@ -104,7 +104,10 @@ def mapped(memory: Memory, top: int) -> Iterator[tuple[int, int]]:
             if not entry & PRESENT or left < 0:
                 continue
             at = base + (i << shift)
-            if shift == 12 or (entry & LARGE and shift < 39):
+            if entry & LARGE and shift == 30:  # the kernel has no pages of 1 GiB
+                continue
+            if shift == 12 or (entry & LARGE and shift == 21):
+                left -= shift == 21
                 first = entry & ADDRESS & -(1 << shift)
                 yield from ((at + offset, first + offset) for offset in range(0, 1 << shift, PAGE))
             else:
