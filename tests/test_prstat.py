@@ -166,6 +166,14 @@ def test_a_thousand_processes(machine):
         timeout=240,
     )
     every, five, three = reports(out)
+    threads = machine.check(
+        "for i in $(seq 16); do /usr/test/disp crowd 1 64 60000 & done; sleep 1; "
+        "prstat -LH -n 2000 1 1; kill $(pidof disp); wait",
+        timeout=240,
+    )
+    (all_threads,) = reports(threads)
+    assert sum(row["name"] == "disp" for row in all_threads.rows) > 1000
+    assert all_threads.lwps == len(all_threads.rows)
     assert sum(row["name"] in ("sleep", "sh", "exe") for row in every.rows) >= 1000  # some are still about to become sleep
     assert every.processes == len(every.rows) > 1000
     assert len(five.rows) == 5 and len(three.rows) == 3

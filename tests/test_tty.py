@@ -215,6 +215,13 @@ def test_prstat_fits_the_screen(console, rows, columns):
     command(console, "stty rows 24 cols 80; kill $(pidof sleep); wait")
 
 
+@pytest.mark.parametrize("program", ["prstat -a", "prstat -t", "prstat -L", "lgrptop"])
+def test_tiny_screens(console, program):
+    for rows, columns in ((1, 1), (2, 3), (1, 500)):
+        shown = command(console, f"stty rows {rows} cols {columns}; {program} 1 1 && echo done; stty rows 24 cols 80")
+        assert shown.endswith("done\n")
+
+
 @pytest.mark.parametrize("program", ["prstat", "lgrptop"])
 def test_interrupted_screen_gives_the_terminal_back(console, program):
     console.type(f"{program}\n")
