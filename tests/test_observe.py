@@ -40,12 +40,15 @@ def check(machine, command):
 def test_pages_and_threads_move(machine):
     """The pages of each phase move to the board of their users; a thread moves to its pages; placed ones stay."""
     before = machine.kstats("lgrp:0:balance")
-    said = check(machine, "/usr/test/t_observe")
+    said = check(machine, "trace -n 65536 -e page -o /tmp/trace /usr/test/t_observe")
     assert set(said.values()) == {"PASS"}, said
     after = machine.kstats("lgrp:0:balance")
     moved = {name.split(":")[-1]: after[name] - before[name] for name in after}
     # Two tests of four phases, of which the first moves nothing, and one phase of a third test.
     assert moved["pages moved"] >= (2 * 3 + 1) * PAGES, moved
+    traced = machine.check("trace -i /tmp/trace | grep -c ' page .*, used there$'; trace -i /tmp/trace | grep -c ' page ' ")
+    used_there, all_pages = map(int, traced.split())
+    assert 7 * PAGES <= used_there <= moved["pages moved"] and used_there <= all_pages <= used_there + moved["pages spread"]
     assert moved["threads moved"] >= 1 and moved["samples"] >= 2 * moved["pages moved"], moved
     assert moved["pages sampled"] >= moved["samples"], moved
 

@@ -105,6 +105,17 @@ def test_thread_and_page_move(machine):
 
 
 @DISK
+def test_pages_that_a_call_moves(machine):
+    """The reason of the migration is the call; test_observe.py has those of the kernel's own."""
+    command = "trace -n 65536 -e page -o /tmp/trace /usr/test/t_numa migrate_all_pages > /dev/null && trace -i /tmp/trace"
+    before = machine.kstats("lgrp:")
+    reasons = Counter(re.findall(r" page +0x[0-9a-f]+ from node \d to \d, (.*)$", machine.check(command), re.M))
+    after = machine.kstats("lgrp:")
+    moved = sum(after[name] - before[name] for name in after if name.endswith(":pages migrated to"))
+    assert reasons.keys() == {"call"} and 0.9 * moved < reasons["call"] <= moved  # a large page is one event
+
+
+@DISK
 def test_disk(machine):
     """Disk commands begin and end in pairs, and together read the requested data."""
     got, _ = traced(machine, "dd if=/dev/vda of=/dev/null bs=64k count=16", "io,iodone,intr")
