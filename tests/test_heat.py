@@ -118,6 +118,9 @@ def test_guest_and_host_show_the_same(machine, tmp_path):
         file, qemu = tmp_path / "heat.csv", str(machine.guest._process.pid)
         absent = call("--pid", qemu, "--file", str(tmp_path / "no/heat.csv"))
         assert (absent.returncode, absent.stderr) == (1, f"heat: {tmp_path}/no/heat.csv: No such file or directory\n")
+        limited = f"ulimit -f 1; exec {sys.executable} -m homeroom.heat --pid {qemu} --file {file}"
+        full = subprocess.run(["sh", "-c", limited], capture_output=True, text=True, cwd=TOP / "tools", timeout=HOST_LIMIT)
+        assert (full.returncode, full.stderr) == (1, f"heat: {file}: File too large\n") and not file.exists()
         done = call("--pid", qemu, "--file", str(file))
         assert done.returncode == 0 and re.fullmatch(r"heat: sf3800, \d+ pages with misses\n", done.stderr), done.stderr
         comment, *lines = file.read_text().splitlines()

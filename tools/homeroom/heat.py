@@ -206,6 +206,18 @@ def find(pid: int | None) -> Process:
     return process
 
 
+def save(path: Path, text: str) -> None:
+    """Write a file.  OSError: it cannot be written; a part of it does not stay."""
+    with path.open("w") as file:
+        try:
+            file.write(text)
+            file.flush()
+        except OSError:
+            if path.is_file():
+                path.unlink()
+            raise
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="heat", description="misses by page and board of a running machine, as CSV")
     parser.add_argument("--file", type=Path, help="write into this file (default: standard output)")
@@ -214,7 +226,7 @@ def main() -> int:
     try:
         text, said = csv_of(find(args.pid))
         if args.file is not None:
-            args.file.write_text(text)
+            save(args.file, text)
         else:
             print(text, end="", flush=True)
     except BrokenPipeError:  # the reader of a pipe has ended
