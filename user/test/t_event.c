@@ -656,6 +656,29 @@ static void signalfd_loses_nothing(void)
     EXPECT_ERR(read(fd, &s, sizeof s), EAGAIN);
 }
 
+/* What failed reads make pending again is bounded, although a periodic timer has the next signal pending, too. */
+static void signalfd_puts_back_few(void)
+{
+    struct rlimit few = {4, 4};
+    int rt = SIGRTMIN + 1, fd, n = 0;
+    sigset_t set = block(rt, rt);
+    struct signalfd_siginfo s;
+    timer_t t;
+
+    fd = signalfd(-1, &set, SFD_NONBLOCK);
+    t = make_timer(CLOCK_MONOTONIC, SIGEV_SIGNAL, rt, 0, NULL);
+    EXPECT_EQ(setrlimit(RLIMIT_SIGPENDING, &few), 0);
+    EXPECT_EQ(syscall(SYS_timer_settime, t, 0, &(struct itimerspec){{0, 1}, {0, 1}}, NULL), 0);
+    for (int i = 0; i < 5000; i++) {
+        wait_for(fd);
+        EXPECT_ERR(read(fd, BAD_ADDRESS, sizeof s), EFAULT);
+    }
+    EXPECT_EQ(syscall(SYS_timer_delete, t), 0);
+    while (read(fd, &s, sizeof s) > 0)
+        n++;
+    EXPECT(n <= 4 + 1);
+}
+
 struct signal_reader {
     pthread_t thread;
     volatile pid_t tid;
@@ -1123,6 +1146,7 @@ static const struct check checks[] = {
     {"signalfd_errors", signalfd_errors},
     {"signalfd_siginfos", signalfd_siginfos},
     {"signalfd_loses_nothing", signalfd_loses_nothing},
+    {"signalfd_puts_back_few", signalfd_puts_back_few},
     {"signalfd_waits", signalfd_waits},
     {"timer_errors", timer_errors},
     {"timer_signals", timer_signals},

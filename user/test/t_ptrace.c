@@ -1377,11 +1377,50 @@ static void kill_races(void)
     }
 }
 
+/* Queues 100 signals to itself, which the tracer replaces; returns how many of the replacements are pending. */
+static int take_replaced_signals(void)
+{
+    struct rlimit few = {4, 4};
+    struct timespec now = {0, 0};
+    sigset_t set;
+    int n = 0;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGRTMIN);
+    EXPECT_EQ(sigprocmask(SIG_BLOCK, &set, NULL), 0);
+    EXPECT_EQ(setrlimit(RLIMIT_SIGPENDING, &few), 0);
+    for (int i = 0; i < 100; i++)
+        EXPECT_EQ(raise(SIGUSR1), 0);
+    while (sigtimedwait(&set, NULL, &now) > 0)
+        n++;
+    return n;
+}
+
+/* A tracer cannot make more signals pending than the limit, and the one that the tracee has taken. */
+static void replaced_signals_are_limited(void)
+{
+    pid_t pid = tracee(take_replaced_signals);
+    int status, replaced = 0;
+
+    go(CONT, pid, 0);
+    for (;;) {
+        EXPECT_EQ(waitpid(pid, &status, 0), pid);
+        if (!WIFSTOPPED(status))
+            break;
+        EXPECT_EQ(WSTOPSIG(status), SIGUSR1);
+        replaced++;
+        go(CONT, pid, SIGRTMIN);
+    }
+    EXPECT(WIFEXITED(status) && WEXITSTATUS(status) <= 4 + 1);
+    EXPECT_EQ(replaced, 100);
+}
+
 static const struct check list[] = {
     {"traceme_and_exec", traceme_and_exec},
     {"breakpoint", breakpoint},
     {"memory_errors", memory_errors},
     {"signals", signals},
+    {"replaced_signals_are_limited", replaced_signals_are_limited},
     {"registers", registers},
     {"system_calls", system_calls},
     {"single_step", single_step},
