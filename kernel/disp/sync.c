@@ -625,6 +625,14 @@ bool rw_tryenter_read(struct rwlock *rw)
     return true;
 }
 
+bool rw_tryenter_write(struct rwlock *rw)
+{
+    if (!lock_try(&rw->l, true))
+        return false;
+    record_held_lock(rw, rw->l.rank);
+    return true;
+}
+
 void rw_exit_read(struct rwlock *rw)
 {
     sleeprank_exit(rw);

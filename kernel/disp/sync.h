@@ -81,12 +81,13 @@ static inline struct thread *lock_writer(uintptr_t word)
  * rw_enter_read, rw_enter_write - take `rw` for reading (together with other readers) or for writing (alone).
  * Sleep until that is possible, even if a signal arrives.  A reader must not enter a second time: if a writer
  * waits in between, the reader deadlocks.
- * rw_tryenter_read - take `rw` for reading if that needs no waiting; returns whether it was taken.
+ * rw_tryenter_read, rw_tryenter_write - take `rw` if that needs no waiting; return whether it was taken.
  */
 void rw_init(struct rwlock *rw, enum sleeprank rank);
 void rw_enter_read(struct rwlock *rw);
 void rw_enter_write(struct rwlock *rw);
 bool rw_tryenter_read(struct rwlock *rw);
+bool rw_tryenter_write(struct rwlock *rw);
 void rw_exit_read(struct rwlock *rw);
 void rw_exit_write(struct rwlock *rw);
 

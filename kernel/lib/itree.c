@@ -20,10 +20,11 @@ static inline uint64_t itree_max_last(const struct itree_node *n)
     return n != NULL ? n->max_last : 0;
 }
 
-/* The order of the tree (I1). */
-static inline bool itree_before(const struct itree_node *a, const struct itree_node *b)
+/* The order of the tree (I1); `a` begins at a_first, and may be freed. */
+static inline bool itree_before(const struct itree_node *a, uint64_t a_first,
+                                const struct itree_node *b)
 {
-    return a->first != b->first ? a->first < b->first : a < b;
+    return a_first != b->first ? a_first < b->first : a < b;
 }
 
 static void itree_refresh(struct itree_node *n)
@@ -85,7 +86,7 @@ static void itree_find_path(struct itree *t, const struct itree_node *n, struct 
 
     for (p->depth = 0; *link != NULL && *link != n; p->depth++) {
         p->link[p->depth] = link;
-        link = itree_before(n, *link) ? &(*link)->left : &(*link)->right;
+        link = itree_before(n, n->first, *link) ? &(*link)->left : &(*link)->right;
     }
     p->link[p->depth] = link;
 }
@@ -160,30 +161,30 @@ void itree_set_last(struct itree *t, struct itree_node *n, uint64_t last)
     itree_fix_path(&p, p.depth);
 }
 
-/* itree_next() in the subtree of `at`. */
-static struct itree_node *itree_next_below(struct itree_node *at, const struct itree_node *n,
-                                           uint64_t first, uint64_t last)
+/* itree_after() in the subtree of `at`. */
+static struct itree_node *itree_after_below(struct itree_node *at, const struct itree_node *n,
+                                            uint64_t n_first, uint64_t first, uint64_t last)
 {
     struct itree_node *found;
 
     if (at == NULL || at->max_last < first)
         return NULL;
-    if (n == NULL || itree_before(n, at)) {
+    if (itree_before(n, n_first, at)) {
         /*
          * If the left subtree has an interval that ends at or above `first`, and `at` begins at or below `last`, this
          * interval overlaps.  So the search turns back only where `n` or `last` lies in the subtree.
          */
-        found = itree_next_below(at->left, n, first, last);
+        found = itree_after_below(at->left, n, n_first, first, last);
         if (found != NULL || at->first > last)
             return found;
         if (at->last >= first)
             return at;
     }
-    return itree_next_below(at->right, n, first, last);
+    return itree_after_below(at->right, n, n_first, first, last);
 }
 
-struct itree_node *itree_next(const struct itree *t, const struct itree_node *n, uint64_t first,
-                              uint64_t last)
+struct itree_node *itree_after(const struct itree *t, const struct itree_node *n, uint64_t n_first,
+                               uint64_t first, uint64_t last)
 {
-    return itree_next_below(t->root, n, first, last);
+    return itree_after_below(t->root, n, n_first, first, last);
 }

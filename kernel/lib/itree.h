@@ -41,11 +41,18 @@ void itree_remove(struct itree *t, struct itree_node *n);
 /* itree_set_last - change the last number of `n`, which is in the tree. */
 void itree_set_last(struct itree *t, struct itree_node *n, uint64_t last);
 /*
- * itree_next - the next interval after `n` in the tree's order that overlaps first .. last; NULL: there is none.
- * @n  NULL: begin with the first interval; else an interval with its ends, which need not be in the tree any more
+ * itree_after - the next interval in the tree's order that overlaps first .. last; NULL: there is none.
+ * @n, @n_first  begin after this node, whose interval begins at n_first; it may be freed.  NULL and 0: begin with the
+ *               first interval
  */
-struct itree_node *itree_next(const struct itree *t, const struct itree_node *n, uint64_t first,
-                              uint64_t last);
+struct itree_node *itree_after(const struct itree *t, const struct itree_node *n, uint64_t n_first,
+                               uint64_t first, uint64_t last);
+/* itree_next - itree_after() for a node `n` with its ends, which need not be in the tree any more, or for NULL. */
+static inline struct itree_node *itree_next(const struct itree *t, const struct itree_node *n,
+                                            uint64_t first, uint64_t last)
+{
+    return itree_after(t, n, n != NULL ? n->first : 0, first, last);
+}
 
 /*
  * Each element of type `type` whose interval overlaps lo .. hi, in order.  The loop may remove, but not free, `var`.

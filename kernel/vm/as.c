@@ -91,7 +91,6 @@ no_promise:
 /* Puts a complete space on the list of all spaces. */
 static void as_publish(struct as *as)
 {
-    atomic_store(&as->whole, true);
     spin_lock(&list_lock);
     list_push_back(&spaces, &as->all_link);
     as->color_start = next_color += COLOR_STRIDE;
@@ -117,6 +116,9 @@ struct as *as_fork(struct as *parent)
     if (child == NULL)
         return NULL;
     rw_enter_write(&parent->lock);
+    /* as_drop_private() can find the child as soon as it has segments, and must wait until it has their pages */
+    if (!rw_tryenter_write(&child->lock))
+        panic("a new address space is locked");
     child->limits = parent->limits;
     child->brk_start = parent->brk_start;
     child->brk = parent->brk;
@@ -124,6 +126,7 @@ struct as *as_fork(struct as *parent)
     err = seg_clone_all(child, parent);
     if (err == 0)
         err = anon_clone(child, parent);
+    rw_exit_write(&child->lock);
     rw_exit_write(&parent->lock);
     as_publish(child);
     if (err != 0) {
@@ -199,71 +202,83 @@ int as_each_anon(int (*fn)(struct vm_object *o, void *arg), void *arg)
     return err;
 }
 
-/* Each try can visit all mappings of the file, so an ordinary user could hold up root's truncation by more tries. */
-enum { DROP_TRIES = 3 };
-
-/* A private segment of a space that as_drop_private() has a reference to; the segment itself may be gone. */
-struct private_seg {
-    struct seg *s;
-    struct as *as; /* NULL: there is no segment */
-    uint64_t start;
+enum {
+    DROP_WALKS = 4, /* an ordinary user can make each walk long, and more walks necessary */
+    SEGS_PER_HOLD =
+        128 /* visited under one hold of the object's lock: limits the time with interrupts off */
 };
 
+/* A walk over the private segments that map pages first .. last of an object, and the one that it has come to. */
+struct drop_walk {
+    struct vm_object *o;
+    uint64_t first, last;
+    struct seg *s; /* it may be gone; NULL: the walk begins */
+    uint64_t s_first,
+        s_start;      /* its first page of the object, and its address, when the walk came to it */
+    struct as *as;    /* its space; the walk has a reference */
+    uint32_t changes; /* o->seg_changes when the walk began */
+    bool changed;     /* whether it was another number at the end */
+};
+
+/* Takes up to SEGS_PER_HOLD steps, to the next private segment of a living space.  false: there is none. */
+static bool advance_drop_walk(struct drop_walk *w)
+{
+    struct itree_node *n = w->s != NULL ? &w->s->obj_link : NULL;
+
+    w->as = NULL;
+    spin_lock(&w->o->lock);
+    if (n == NULL)
+        w->changes = w->o->seg_changes;
+    for (unsigned i = 0; i < SEGS_PER_HOLD && w->as == NULL; i++) {
+        n = itree_after(&w->o->segs, n, w->s_first, w->first, w->last);
+        w->changed = w->o->seg_changes != w->changes;
+        if (n == NULL)
+            break;
+        w->s = container_of(n, struct seg, obj_link);
+        w->s_first = n->first;
+        w->s_start = w->s->n.start;
+        w->as = !seg_shared(w->s) && as_hold_living(w->s->as) ? w->s->as : NULL;
+    }
+    spin_unlock(&w->o->lock);
+    return n != NULL;
+}
+
+/* Drops the copies of pages >= w->first in the segment that the walk has come to, unless it is gone. */
+static void drop_private_of_seg(struct drop_walk *w)
+{
+    uint64_t start = w->s_start;
+    struct seg *s;
+
+    rw_enter_write(
+        &w->as->lock); /* waits for faults that have seen the old size, and for as_fork() */
+    s = seg_find(w->as, start);
+    if (s == w->s && s->obj == w->o && !seg_shared(s) && s->obj_link.last >= w->first) {
+        if (w->first > s->obj_first)
+            start += (w->first - s->obj_first) << PAGE_SHIFT;
+        range_zap(w->as, start, s->n.end);
+        anon_drop(w->as, start, s->n.end);
+    }
+    as_unlock(w->as);
+    as_release_later(w->as); /* dropping the last reference would take locks of other files */
+}
+
 /*
- * The next private segment after `at` (NULL: the first one) that maps a page of first .. last of `o`.  Unless `at` is
- * NULL, the caller holds the lock of its space, so that it stays.
+ * as_drop_private(), one time.  false: meanwhile a private segment came into the tree or grew.  Copies can have moved
+ * to it by fork(), mremap() or a join of segments, from one where the walk had not been, to one that it had passed.
  */
-static struct private_seg hold_private_seg(struct vm_object *o, const struct seg *at,
-                                           uint64_t first, uint64_t last)
+static bool walk_and_drop(struct vm_object *o, uint64_t first, uint64_t last)
 {
-    const struct itree_node *n = at != NULL ? &at->obj_link : NULL;
-    struct private_seg p = {0};
+    struct drop_walk w = {.o = o, .first = first, .last = last};
 
-    spin_lock(&o->lock);
-    while (p.as == NULL && (n = itree_next(&o->segs, n, first, last)) != NULL) {
-        p.s = container_of(n, struct seg, obj_link);
-        p.start = p.s->n.start;
-        p.as = !seg_shared(p.s) && atomic_load(&p.s->as->whole) && as_hold_living(p.s->as) ? p.s->as
-                                                                                           : NULL;
-    }
-    spin_unlock(&o->lock);
-    return p;
-}
-
-/* Drops the private copies of pages >= first of its object in `s`.  The caller holds the lock of the space to write. */
-static void drop_private_of_seg(struct seg *s, uint64_t first)
-{
-    uint64_t start = s->n.start;
-
-    if (first > s->obj_first)
-        start += (first - s->obj_first) << PAGE_SHIFT;
-    range_zap(s->as, start, s->n.end);
-    anon_drop(s->as, start, s->n.end);
-}
-
-/* as_drop_private(), one time.  false: a segment went meanwhile, so the function did not come to the end. */
-static bool try_drop_private(struct vm_object *o, uint64_t first, uint64_t last)
-{
-    struct private_seg next, p = hold_private_seg(o, NULL, first, last);
-    bool there = true;
-
-    for (; there && p.as != NULL; p = next) {
-        next = (struct private_seg){0};
-        rw_enter_write(&p.as->lock); /* waits for faults that have seen the old size */
-        there = seg_find(p.as, p.start) == p.s && p.s->obj == o && !seg_shared(p.s);
-        if (there && p.s->obj_link.last >= first)
-            drop_private_of_seg(p.s, first);
-        if (there)
-            next = hold_private_seg(o, p.s, first, last);
-        as_unlock(p.as);
-        as_release_later(p.as); /* dropping the last reference would take locks of other files */
-    }
-    return there;
+    while (advance_drop_walk(&w))
+        if (w.as != NULL)
+            drop_private_of_seg(&w);
+    return !w.changed;
 }
 
 void as_drop_private(struct vm_object *obj, uint64_t first, uint64_t last)
 {
-    for (unsigned i = 0; i < DROP_TRIES && !try_drop_private(obj, first, last); i++)
+    for (unsigned i = 0; i < DROP_WALKS && !walk_and_drop(obj, first, last); i++)
         ;
 }
 

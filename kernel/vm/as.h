@@ -69,8 +69,6 @@ struct seg {
 
 struct as {
     _Atomic uint32_t refs;
-    /* [a] as_fork() has copied all into the space; until then it changes the space without the lock */
-    _Atomic bool whole;
     struct rwlock lock;
     struct seg_tree segs;     /* [r] */
     struct vm_object anon;    /* private pages; owner is the address space */

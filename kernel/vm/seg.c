@@ -61,6 +61,7 @@ static void account_segment(struct seg *s, int64_t sign)
 /* Adds a segment to the segments of its object, which the caller has locked. */
 static void link_backing_object_locked(struct seg *s)
 {
+    s->obj->seg_changes += !seg_shared(s);
     s->obj_link.first = s->obj_first;
     s->obj_link.last = seg_index(s, s->n.end) - 1;
     itree_insert(&s->obj->segs, &s->obj_link);
@@ -208,8 +209,10 @@ static void set_segment_range(struct seg *s, uint64_t start, uint64_t end)
     ASSERT(start < end && end <= USER_TOP, "as.h I6");
     account_segment(s, -1);
     segtree_resize(&s->as->segs, &s->n, start, end);
-    if (s->obj != NULL)
+    if (s->obj != NULL) {
+        s->obj->seg_changes += !seg_shared(s);
         itree_set_last(&s->obj->segs, &s->obj_link, seg_index(s, end) - 1);
+    }
     account_segment(s, 1);
 }
 

@@ -354,6 +354,11 @@ bool rw_tryenter_read(struct rwlock *rw)
     rw_enter_read(rw);
     return true;
 }
+bool rw_tryenter_write(struct rwlock *rw)
+{
+    rw_enter_write(rw);
+    return true;
+}
 
 void rw_enter_read(struct rwlock *rw)
 {

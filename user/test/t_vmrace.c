@@ -428,9 +428,86 @@ static void truncate_while_translations_go(void)
     truncate_beside(dropping);
 }
 
+/* What truncate_while_copies_fork() and its children share. */
+struct cuts {
+    _Atomic int begun, done; /* truncations */
+    _Atomic int met, left; /* processes that met one after they had copies; copies that were left */
+};
+
+enum { COPIES = 20 };
+
+/* Counts the copies that this process has although a truncation has begun and ended after `begun` others. */
+static void look_for_copies(struct cuts *cuts, char *const copy[COPIES], int begun)
+{
+    if (cuts->done <= begun)
+        return;
+    cuts->met++;
+    for (volatile int i = 0; i < COPIES; i++)
+        if (sigsetjmp(escape, 1) == 0)
+            cuts->left += *copy[i] != 0;
+}
+
+/* Forks for ever, with private copies of a page of file fd, and with much other memory, so that forks take long. */
+static void fork_with_copies(struct cuts *cuts, int fd)
+{
+    enum { BYTES = 32 << 20 };
+    char *other = map(BYTES, ANON), *copy[COPIES];
+    struct sigaction sa = {.sa_handler = on_fault, .sa_flags = SA_NODEFER};
+
+    sigaction(SIGBUS, &sa, NULL);
+    memset(other, 1, BYTES);
+    for (;;) {
+        int begun;
+        pid_t pid;
+
+        for (volatile int i = 0; i < COPIES; i++) {
+            copy[i] = mmap(NULL, PAGE, RW, MAP_PRIVATE, fd, (PAGES - 1) * PAGE);
+            EXPECT(copy[i] != MAP_FAILED && copy[i] < other); /* fork copies these first */
+            if (sigsetjmp(escape, 1) == 0)
+                *copy[i] = 1;
+        }
+        begun = cuts->begun;
+        pid = fork();
+        look_for_copies(cuts, copy, begun);
+        if (pid == 0)
+            _exit(0);
+        waitpid(pid, NULL, 0);
+        for (int i = 0; i < COPIES; i++)
+            EXPECT_EQ(munmap(copy[i], PAGE), 0);
+    }
+}
+
+/* A file loses pages while a process that has private copies of them forks: at any moment, by real-time priority. */
+static void truncate_while_copies_fork(void)
+{
+    struct sched_param p = {.sched_priority = 1};
+    struct cuts *cuts = (struct cuts *)map(PAGE, MAP_SHARED | MAP_ANONYMOUS);
+    int fd = map_file(), status;
+    pid_t pid;
+
+    NEED_ROOT();
+    bind_to(0);
+    pid = fork();
+    if (pid == 0)
+        fork_with_copies(cuts, fd);
+    EXPECT_EQ(syscall(SYS_sched_setscheduler, 0, SCHED_FIFO, &p), 0);
+    for (int round = 0; round < 10000 && cuts->met < 100; round++) {
+        usleep(1000 + (useconds_t)round * 37 % 3000);
+        cuts->begun++;
+        EXPECT_EQ(ftruncate(fd, PAGES / 2 * PAGE), 0);
+        EXPECT_EQ(ftruncate(fd, PAGES * PAGE), 0);
+        cuts->done++;
+    }
+    kill(pid, SIGKILL);
+    EXPECT_EQ(waitpid(pid, &status, 0), pid);
+    EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    EXPECT_EQ(cuts->left, 0);
+}
+
 static const struct check list[] = {
     {"truncate_while_segments_are_cut", truncate_while_segments_are_cut},
     {"truncate_while_translations_go", truncate_while_translations_go},
+    {"truncate_while_copies_fork", truncate_while_copies_fork},
     {"first_touch_together", first_touch_together},
     {"fork_while_threads_write", fork_while_threads_write},
     {"migrate_private", migrate_private},
