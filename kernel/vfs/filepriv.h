@@ -37,6 +37,7 @@ struct poll_entry {
     struct list link; /* on ph->pollers */
     struct pollhead *ph;
     struct poller *poller;
+    uint32_t uid; /* [c] effective user id of the thread that registered */
 };
 struct poller {
     void (*wake)(struct poller *p); /* called with the pollhead's lock held */

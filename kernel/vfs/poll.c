@@ -11,7 +11,9 @@
  *             select(2) is built on poll_files().  epoll.c makes pollers with a wake function of its own.
  *             A wake-up visits all pollers of the file with interrupts off.  So an ordinary user cannot add a poller to
  *             a list that has USER_POLLERS; otherwise its wake-ups could delay the real-time threads of other users.
- *             A `common` list has no limit, because one user could fill it, and deny polling to the others.
+ *             But one user can fill the list of a FIFO or a terminal that others use, too.  So each user may have
+ *             USER_SHARE pollers in any case.  A `common` list has no limit, because all users of the machine have
+ *             pollers there.
  * INVARIANTS  I1  no wake-up is lost.  The thread that makes a file ready changes the file's state, then looks
  *                 for pollers.  The thread that polls puts its poller on the list, then looks at the state.
  *                 Each thread has a full fence between its two steps, so at least one of them sees the
@@ -31,7 +33,10 @@
 
 enum { ALWAYS = POLLERR | POLLHUP | POLLNVAL }; /* events that are reported even if not requested */
 
-enum { USER_POLLERS = 1024 }; /* a wake-up of so many takes a fraction of a millisecond */
+enum {
+    USER_POLLERS = 1024, /* a wake-up of so many takes a fraction of a millisecond */
+    USER_SHARE = 32
+};
 
 #define NINLINE 10u /* entries on the stack: most callers wait for few files */
 
@@ -54,6 +59,20 @@ void pollhead_init(struct pollhead *ph)
     ph->common = false;
 }
 
+/* Whether an ordinary user may add a poller to a list, which the caller has locked. */
+static bool poll_room(const struct pollhead *ph, uint32_t uid)
+{
+    const struct poll_entry *e;
+    unsigned n = 0;
+
+    if (ph->npollers < USER_POLLERS || ph->common)
+        return true;
+    LIST_FOREACH (e, &ph->pollers, link)
+        if (e->uid == uid && ++n == USER_SHARE)
+            return false;
+    return true;
+}
+
 void poll_register(struct poller *p, struct pollhead *ph)
 {
     struct poll_entry *e;
@@ -66,8 +85,9 @@ void poll_register(struct poller *p, struct pollhead *ph)
     e = &p->entry[p->n];
     e->ph = ph;
     e->poller = p;
+    e->uid = proc_cred()->euid;
     spin_lock(&ph->lock);
-    room = ph->npollers < USER_POLLERS || ph->common || proc_is_superuser();
+    room = poll_room(ph, e->uid) || proc_is_superuser();
     if (room) {
         list_push_back(&ph->pollers, &e->link);
         ph->npollers++;

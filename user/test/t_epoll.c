@@ -296,7 +296,7 @@ static int watch_often(const int fd[40], int ep[30])
 /* The watches of one file are limited for an ordinary user, because a wake-up visits them all; not for root. */
 static void user_watches_one_file(void)
 {
-    int p[2], fd[40], ep[30];
+    int p[2], fd[40], ep[30], others[30];
     struct pollfd one = {.events = POLLIN};
 
     if (!on_homeroom() || geteuid() != 0)
@@ -308,6 +308,13 @@ static void user_watches_one_file(void)
     EXPECT_EQ(watch_often(fd, ep), 1024);
     one.fd = p[0];
     EXPECT_ERR(poll(&one, 1, 10), ENOMEM);
+    EXPECT_EQ(seteuid(0), 0);
+    EXPECT_EQ(seteuid(USER + 1), 0);
+    EXPECT_EQ(poll(&one, 1, 1), 0); /* another user can have 32, too */
+    EXPECT_EQ(watch_often(fd, others), 32);
+    EXPECT_ERR(poll(&one, 1, 1), ENOMEM);
+    EXPECT_EQ(seteuid(0), 0);
+    EXPECT_EQ(seteuid(USER), 0);
     EXPECT_EQ(write(p[1], "x", 1), 1);
     EXPECT_EQ(poll(&one, 1, -1), 1); /* a file that is ready needs no wake-up */
     EXPECT_EQ(now(ep[0]), EPOLLIN);
@@ -318,6 +325,8 @@ static void user_watches_one_file(void)
     EXPECT_EQ(add(ep[29], p[0], EPOLLIN), 0);
     EXPECT_EQ(seteuid(USER), 0);
     EXPECT_ERR(add(ep[28], p[0], EPOLLIN), ENOSPC);
+    for (int i = 0; i < 30; i++)
+        EXPECT_EQ(close(others[i]), 0);
     EXPECT_EQ(close(ep[0]), 0); /* gives back 40 */
     EXPECT_EQ(add(ep[28], p[0], EPOLLIN), 0);
     EXPECT_EQ(poll(&one, 1, 1), 0);
