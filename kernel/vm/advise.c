@@ -45,6 +45,7 @@ enum {
     MADV_PAGEOUT,
     MADV_POPULATE_READ,
     MADV_POPULATE_WRITE,
+    MADV_DONTNEED_LOCKED,
 };
 
 enum action {
@@ -82,6 +83,7 @@ static enum action action_of_advice(int advice)
     case MADV_PAGEOUT:
         return PAGEOUT;
     case MADV_DONTNEED:
+    case MADV_DONTNEED_LOCKED:
         return DROP;
     case MADV_FREE:
         return FREE;
@@ -145,12 +147,12 @@ static int advise_access(struct seg *s, uint64_t start, uint64_t end, int advice
 }
 
 /*
- * Unmaps [start, end), inside `s`, and drops its private pages.  -EINVAL: the range is locked, or would cut a 2 MiB
- * page.
+ * Unmaps [start, end), inside `s`, and drops its private pages.  -EINVAL: the range is locked, unless `locked` allows
+ * that, or would cut a 2 MiB page.
  */
-static int advise_drop(struct seg *s, uint64_t start, uint64_t end)
+static int advise_drop(struct seg *s, uint64_t start, uint64_t end, bool locked)
 {
-    if (s->locked || (seg_huge(s) && (start | end) % HUGE_SIZE != 0))
+    if ((s->locked && !locked) || (seg_huge(s) && (start | end) % HUGE_SIZE != 0))
         return -EINVAL;
     range_zap(s->as, start, end);
     if (!seg_shared(s))
@@ -262,9 +264,9 @@ static int advise_segment(struct seg *s, uint64_t start, uint64_t end, int advic
     case FREE:
         if (s->obj != NULL)
             return -EINVAL; /* only private memory without a file */
-        return advise_drop(s, start, end);
+        return advise_drop(s, start, end, false);
     case DROP:
-        return advise_drop(s, start, end);
+        return advise_drop(s, start, end, advice == MADV_DONTNEED_LOCKED);
     case ACCESS:
         return advise_access(s, start, end, advice);
     default:

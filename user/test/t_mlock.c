@@ -14,6 +14,10 @@
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
 
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
+
 enum { PAGE = 4096, USER = 1000 };
 
 static char *map(size_t pages, int flags)
@@ -69,6 +73,7 @@ static void become_user(rlim_t pages)
 static void ranges(void)
 {
     char *p;
+    long locked;
 
     become_user(16);
     EXPECT((p = map(20, 0)) != NULL);
@@ -88,6 +93,13 @@ static void ranges(void)
     EXPECT_ERR(madvise(p + 2 * PAGE, 2 * PAGE, MADV_DONTNEED), EINVAL);
     EXPECT_ERR(madvise(p + 2 * PAGE, 2 * PAGE, MADV_FREE), EINVAL);
     EXPECT_EQ(p[3 * PAGE], 6);
+    locked = locked_pages();
+    if (madvise(p + 2 * PAGE, 2 * PAGE, MADV_DONTNEED_LOCKED) == 0 || on_homeroom()) {
+        EXPECT_EQ(present(p + 2 * PAGE, 18),
+                  0); /* but with this advice, which Linux has since 5.18 */
+        EXPECT_EQ(p[3 * PAGE], 0);
+        EXPECT_EQ(locked_pages(), locked);
+    }
     EXPECT_EQ(munlock(p, PAGE), 0);
     EXPECT_EQ(munlock(p + 2 * PAGE, 18 * PAGE), 0);
     EXPECT_EQ(madvise(p + 2 * PAGE, 2 * PAGE, MADV_DONTNEED), 0);
