@@ -246,6 +246,19 @@ long sys_ftruncate(struct regs *r)
     return err;
 }
 
+/* Whether a file can have an fallocate(2) of this mode. */
+static bool can_fallocate(int mode)
+{
+    switch (mode & ~FALLOC_KEEP_SIZE) {
+    case 0:
+    case FALLOC_ZERO_RANGE:
+        return true;
+    default:
+        return mode == (FALLOC_PUNCH_HOLE | FALLOC_KEEP_SIZE);
+    }
+}
+
+/* fallocate(fd, mode, off, len).  As on Linux, arguments that no file can have are refused first. */
 long sys_fallocate(struct regs *r)
 {
     struct file *f = fd_file(r->arg[0]);
@@ -253,10 +266,14 @@ long sys_fallocate(struct regs *r)
 
     if (f == NULL)
         return -EBADF;
-    if ((atomic_load(&f->flags) & O_ACCMODE) == O_RDONLY)
+    if ((loff_t)r->arg[2] < 0 || (loff_t)r->arg[3] <= 0)
+        err = -EINVAL;
+    else if (!can_fallocate((int)r->arg[1]))
+        err = -EOPNOTSUPP;
+    else if ((atomic_load(&f->flags) & O_ACCMODE) == O_RDONLY)
         err = -EBADF;
-    else if (f->vn == NULL || f->vn->type == VFIFO)
-        err = f->vn == NULL && f->ops->type != 0 ? -ENODEV : -ESPIPE;
+    else if (f->vn == NULL)
+        err = file_is_pipe(f) ? -ESPIPE : -ENODEV;
     else
         err = vn_changed(f->vn, (atomic_load(&f->flags) & O_DSYNC) != 0,
                          vn_fallocate(f->vn, (int)r->arg[1], (loff_t)r->arg[2], (loff_t)r->arg[3]));

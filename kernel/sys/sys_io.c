@@ -439,7 +439,7 @@ long sys_fadvise64(struct regs *r)
 
     if (f == NULL)
         return -EBADF;
-    if (!f->seekable)
+    if (file_is_pipe(f))
         err = -ESPIPE;
     else if ((int64_t)r->arg[2] < 0 || r->arg[3] > FADV_LAST)
         err = -EINVAL;

@@ -475,6 +475,11 @@ struct vnode *file_vnode(struct file *f)
     return f->vn;
 }
 
+bool file_is_pipe(const struct file *f)
+{
+    return f->vn != NULL ? f->vn->type == VFIFO : f->ops->type == 0;
+}
+
 uint64_t file_ino(struct file *f)
 {
     static _Atomic uint64_t last;

@@ -152,6 +152,8 @@ int fd_next(struct fdtable *t, int fd);
  * opened.  NULL: the file has no vnode, or there is no memory.
  */
 struct vnode *file_vnode(struct file *f);
+/* file_is_pipe - whether the file is a pipe or a FIFO. */
+bool file_is_pipe(const struct file *f);
 /* file_ino - the inode number of a file without a vnode; both ends of a pipe have the same number. */
 uint64_t file_ino(struct file *f);
 /* file_getattr - fstat: the vnode's attributes; for a file without a vnode, suitable values. */

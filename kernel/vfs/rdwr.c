@@ -364,8 +364,6 @@ int vn_fallocate(struct vnode *vn, int mode, loff_t off, loff_t len)
     bool keep = (mode & FALLOC_KEEP_SIZE) != 0;
     int err = 0;
 
-    if (off < 0 || len <= 0)
-        return -EINVAL;
     if (vn->type != VREG || vn->op->read != NULL)
         return vn->type == VFIFO ? -ESPIPE : -ENODEV;
     if (to > SIZE_LIMIT)
@@ -383,16 +381,13 @@ int vn_fallocate(struct vnode *vn, int mode, loff_t off, loff_t len)
         zero_last_page_tail(vn, to);
     switch (mode & ~FALLOC_KEEP_SIZE) {
     case FALLOC_PUNCH_HOLE:
-        err = keep ? punch_hole(vn, from, min_of(to, vn->size)) : -EOPNOTSUPP;
+        err = punch_hole(vn, from, min_of(to, vn->size));
         break;
     case FALLOC_ZERO_RANGE:
         err = from < vn->size ? punch_hole(vn, from, min_of(to, vn->size)) : 0;
         break;
-    case 0:
-        err = keep && to > vn->size ? -EOPNOTSUPP : preallocate_pages(vn, from, to);
-        break;
     default:
-        err = -EOPNOTSUPP;
+        err = keep && to > vn->size ? -EOPNOTSUPP : preallocate_pages(vn, from, to);
     }
     if (err == 0) {
         if (!keep && to > vn->size)

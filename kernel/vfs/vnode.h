@@ -273,7 +273,9 @@ bool cred_in_group(const struct cred *cr, uint32_t gid);
 enum { FALLOC_KEEP_SIZE = 1, FALLOC_PUNCH_HOLE = 2, FALLOC_ZERO_RANGE = 16 };
 /*
  * vn_fallocate - fallocate(2) on a page-based file.  The caller must call vn_changed() afterwards.
- * -EOPNOTSUPP -EINVAL -ENOSPC -EFBIG -ENODEV -ESPIPE -EIO; -EINTR: the process is ending.
+ * @mode      0 or FALLOC_ZERO_RANGE, with or without FALLOC_KEEP_SIZE; or FALLOC_PUNCH_HOLE with it
+ * @off, @len >= 0, > 0
+ * -EOPNOTSUPP -ENOSPC -EFBIG -ENODEV -ESPIPE -EIO; -EINTR: the process is ending.
  */
 int vn_fallocate(struct vnode *vn, int mode, loff_t off, loff_t len);
 /*

@@ -508,8 +508,6 @@ TEST(random_data)
         case 4:
             if (n == 0)
                 break;
-            CHECK_EQ(vn_fallocate(f->vn, check_below(2) ? FALLOC_ZERO_RANGE : 0, (loff_t)off, 0),
-                     -EINVAL);
             CHECK_EQ(vn_fallocate(f->vn, 0, (loff_t)off, (loff_t)n), 0);
             size = end > size ? end : size;
             break;

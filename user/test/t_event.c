@@ -97,6 +97,13 @@ static void expect_no_node(int fd)
     EXPECT_ERR(pread(fd, &c, 1, 0), ESPIPE);
     EXPECT_ERR(pwrite(fd, &c, 1, 0), ESPIPE);
     EXPECT_ERR(syscall(SYS_fallocate, fd, 0, 0L, 1L), ENODEV);
+    EXPECT_ERR(syscall(SYS_fallocate, fd, 0, -1L, 1L), EINVAL);
+    EXPECT_ERR(syscall(SYS_fallocate, fd, 0, 0L, 0L), EINVAL);
+    EXPECT_ERR(syscall(SYS_fallocate, fd, 0x1000, 0L, 1L), EOPNOTSUPP);
+    for (int advice = POSIX_FADV_NORMAL; advice <= POSIX_FADV_NOREUSE; advice++)
+        EXPECT_EQ(syscall(SYS_fadvise64, fd, 0L, 0L, advice), 0);
+    EXPECT_ERR(syscall(SYS_fadvise64, fd, 0L, 0L, POSIX_FADV_NOREUSE + 1), EINVAL);
+    EXPECT_ERR(syscall(SYS_fadvise64, fd, 0L, -1L, POSIX_FADV_NORMAL), EINVAL);
     EXPECT_EQ(syscall(SYS_fcntl, fd, F_GETFL) & 0100000, 0); /* O_LARGEFILE is of open(2) only */
 }
 

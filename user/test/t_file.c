@@ -64,6 +64,9 @@ static void open_flags(void)
     EXPECT_EQ(pipe(p), 0);
     EXPECT_EQ(syscall(SYS_fcntl, p[1], F_GETFL), O_WRONLY);
     EXPECT_ERR(syscall(SYS_fallocate, p[1], 0, 0L, 1L), ESPIPE);
+    EXPECT_ERR(syscall(SYS_fallocate, p[0], 2, 0L, 1L), EOPNOTSUPP);
+    EXPECT_ERR(syscall(SYS_fallocate, p[0], 0, 0L, 1L), EBADF);
+    EXPECT_ERR(syscall(SYS_fadvise64, p[0], 0L, -1L, POSIX_FADV_NORMAL), ESPIPE);
 
     struct rlimit few = {3, 3};
 
