@@ -7,7 +7,8 @@
  *             sleep as long as the word has a certain value; a thread that changes the word calls the
  *             kernel to wake the waiters.
  *             A waiter is a record on its own kernel stack, in a hash bucket.  The key is (address space,
- *             address) for private memory and (object's number, offset) for shared memory.  A waiter
+ *             address) for private memory and (object's number, offset) for shared memory.  A call with
+ *             FUTEX_PRIVATE never meets one without, as on Linux, even if the memory is private.  A waiter
  *             compares the word and queues itself under the bucket's lock.  A waker changes the word
  *             first and then searches the bucket.  Therefore either the waiter sees the new value or the
  *             waker finds the waiter.
@@ -76,7 +77,7 @@ static inline bool key_equal(const struct futex_key *a, const struct futex_key *
     return a->a == b->a && a->b == b->b;
 }
 
-/* The key of a word.  Private memory needs no search in the address space.  0, -EINVAL, -EFAULT. */
+/* The key of a word.  FUTEX_PRIVATE needs no search in the address space.  0, -EINVAL, -EFAULT. */
 static inline int make_futex_key(uint64_t uaddr, bool priv, struct futex_key *key)
 {
     struct as *as = curproc()->as;
@@ -87,10 +88,10 @@ static inline int make_futex_key(uint64_t uaddr, bool priv, struct futex_key *ke
         return -EFAULT;
     if (priv) {
         key->a = (uint64_t)as;
-        key->b = uaddr;
+        key->b = uaddr | 1;
         return 0;
     }
-    return as_futex_key(as, uaddr, false, key);
+    return as_futex_key(as, uaddr, key);
 }
 
 /*

@@ -337,13 +337,11 @@ static uint64_t object_number(struct vm_object *o)
     return number_at(&o->number, &last);
 }
 
-int as_futex_key(struct as *as, uint64_t addr, bool private_hint, struct futex_key *key)
+int as_futex_key(struct as *as, uint64_t addr, struct futex_key *key)
 {
     struct seg *s;
 
     *key = (struct futex_key){(uint64_t)as, addr};
-    if (private_hint)
-        return addr < USER_TOP ? 0 : -EFAULT;
     rw_enter_read(&as->lock);
     s = seg_find(as, addr);
     if (s != NULL && (s->prot & (PROT_READ | PROT_WRITE)) == 0)

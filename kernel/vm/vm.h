@@ -256,11 +256,8 @@ bool as_is_untouched(struct as *as, uint64_t addr);
 struct futex_key {
     uint64_t a, b; /* (as, address) for private memory, (object's number, byte offset) for shared */
 };
-/*
- * as_futex_key - the key of the word at `addr`.  0, or -EFAULT (the word cannot be accessed).
- * @private_hint  the caller knows that the memory is private, so no segment is looked up
- */
-int as_futex_key(struct as *as, uint64_t addr, bool private_hint, struct futex_key *key);
+/* as_futex_key - the key of the word at `addr`.  0, or -EFAULT (the word cannot be accessed). */
+int as_futex_key(struct as *as, uint64_t addr, struct futex_key *key);
 
 /* vm_init - make the caches of this folder and initialise its parts.  Called after kmem_init(). */
 void vm_init(void);

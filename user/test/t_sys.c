@@ -517,6 +517,20 @@ static void futex_operations(void)
     EXPECT_ERR(futex(none, FUTEX_WAKE, 1, NULL, NULL, 0), EFAULT);
 }
 
+/* A call with FUTEX_PRIVATE_FLAG and one without do not meet, although both use private memory. */
+static void private_futexes(void)
+{
+    static const int flag[] = {0, FUTEX_PRIVATE_FLAG};
+    pthread_t t;
+
+    for (int i = 0; i < 2; i++) {
+        start_waiter(&t, FUTEX_WAIT | flag[i]);
+        EXPECT_EQ(futex(&word1, FUTEX_WAKE | flag[!i], 1, NULL, NULL, 0), 0);
+        EXPECT_EQ(futex(&word1, FUTEX_WAKE | flag[i], 1, NULL, NULL, 0), 1);
+        EXPECT_EQ(pthread_join(t, NULL), 0);
+    }
+}
+
 static void futex_limits(void)
 {
     struct timespec t = {0, 20000000};
@@ -1015,6 +1029,7 @@ static const struct check list[] = {
     {"interrupted_sleeps", interrupted_sleeps},
     {"sleeps_survive_a_stop", sleeps_survive_a_stop},
     {"futex_operations", futex_operations},
+    {"private_futexes", private_futexes},
     {"futex_limits", futex_limits},
     {"scheduling", scheduling},
     {"niceness", niceness},
