@@ -101,6 +101,11 @@ def test_on_six_boards(machine, program):
     check_on(machine, program)
 
 
+def test_truncation_is_not_held_up(boot):
+    """By a process that changes its mappings of the file: in a time that is a number of instructions."""
+    assert "PASS" in boot("sf280r", icount=True).check("MODELLED=1 /usr/test/t_vmrace truncate_is_not_held_up")
+
+
 @pytest.mark.machine("sf6800")
 @pytest.mark.part("numa")
 def test_moved_pages_leave_the_tables_whole(machine):

@@ -504,10 +504,60 @@ static void truncate_while_copies_fork(void)
     EXPECT_EQ(cuts->left, 0);
 }
 
+/* The time that the truncation of a file to half of its pages takes, ns. */
+static long cut_ns(int fd)
+{
+    struct timespec a, b;
+
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    EXPECT_EQ(ftruncate(fd, PAGES / 2 * PAGE), 0);
+    clock_gettime(CLOCK_MONOTONIC, &b);
+    EXPECT_EQ(ftruncate(fd, PAGES * PAGE), 0);
+    return (b.tv_sec - a.tv_sec) * 1000000000 + b.tv_nsec - a.tv_nsec;
+}
+
+/* Cuts a private mapping of a part of file fd, and joins it again, for ever. */
+static void cut_mapping(int fd)
+{
+    struct sched_param p = {.sched_priority = 1};
+    char *last = mmap(NULL, 2 * PAGE, PROT_READ, MAP_PRIVATE, fd, (PAGES - 2) * PAGE);
+
+    EXPECT(last != MAP_FAILED);
+    EXPECT_EQ(syscall(SYS_sched_setscheduler, 0, SCHED_FIFO, &p), 0);
+    for (;; usleep(100)) {
+        mprotect(last, PAGE, PROT_NONE);
+        mprotect(last, PAGE, PROT_READ);
+    }
+}
+
+/*
+ * A process that changes its mappings of a file all the time holds up a truncation of the file for a few walks over all
+ * mappings only.  Runs if MODELLED is set, on a machine whose time is a number of instructions.
+ */
+static void truncate_is_not_held_up(void)
+{
+    enum { MAPPINGS = 5000 }; /* a walk takes several ms */
+    int fd = map_file();
+    long quiet, busy;
+
+    if (getenv("MODELLED") == NULL)
+        SKIP("compares times");
+    for (int i = 0; i < MAPPINGS; i++)
+        EXPECT(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, (PAGES - 1) * PAGE) != MAP_FAILED);
+    quiet = cut_ns(fd);
+    if (fork() == 0)
+        cut_mapping(fd); /* and has as many mappings */
+    usleep(10000);
+    busy = cut_ns(fd);
+    printf("  %ld us, %ld us beside a process that maps the file\n", quiet / 1000, busy / 1000);
+    EXPECT(busy < 40 * quiet);
+}
+
 static const struct check list[] = {
     {"truncate_while_segments_are_cut", truncate_while_segments_are_cut},
     {"truncate_while_translations_go", truncate_while_translations_go},
     {"truncate_while_copies_fork", truncate_while_copies_fork},
+    {"truncate_is_not_held_up", truncate_is_not_held_up},
     {"first_touch_together", first_touch_together},
     {"fork_while_threads_write", fork_while_threads_write},
     {"migrate_private", migrate_private},
