@@ -556,18 +556,10 @@ static const struct vnodeops pipe_vnode_ops = {.inactive = pipe_vnode_inactive};
 struct vnode *pipe_vnode(struct file *f)
 {
     struct pipe *p = pipe_of(f);
-    struct vnode *vn;
-    struct vattr va;
+    struct vnode *vn = file_new_vnode(f, &pipe_vnode_ops);
 
-    vn = p != NULL ? kmem_alloc(sizeof *vn) : NULL;
     if (vn == NULL)
         return NULL;
-    file_getattr(f, &va);
-    vn_init(vn, vfs_root->vfs, VFIFO, &pipe_vnode_ops, NULL);
-    vn->mode = va.mode;
-    vn->uid = va.uid;
-    vn->gid = va.gid;
-    vn->ino = va.ino;
     vn->fifo = vn->data = p;
     /*
      * This is a reference, but not an open: so the vnode alone does not keep readers from seeing

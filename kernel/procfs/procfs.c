@@ -156,8 +156,7 @@ static int hold_process_file(struct pseudo_arg arg, struct file **out)
 }
 
 /*
- * Stores the vnode of descriptor arg.b in *out, with a reference.  0; -ENXIO: the file has no vnode; or an error of
- * hold_process_file().
+ * Stores the vnode of descriptor arg.b in *out, with a reference.  0; -ENOMEM; or an error of hold_process_file().
  */
 static int follow_fd_link(const struct pseudo_node *n, struct pseudo_arg arg, struct vnode **out)
 {
@@ -166,13 +165,9 @@ static int follow_fd_link(const struct pseudo_node *n, struct pseudo_arg arg, st
 
     if (err != 0)
         return err;
-    *out = f->vn;
-    if (*out != NULL)
-        vn_hold(f->vn);
-    else
-        *out = pipe_vnode(f);
+    *out = file_vnode(f);
     file_release(f);
-    return *out != NULL ? 0 : -ENXIO;
+    return *out != NULL ? 0 : -ENOMEM;
 }
 
 static int read_fd_link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t size)

@@ -33,7 +33,7 @@ long sys_fchmodat(struct regs *r)
 }
 
 /*
- * Calls vn_setattr() for the file of a descriptor.  -EBADF; -EINVAL if the file has no vnode (a
+ * Calls vn_setattr() for the file of a descriptor.  -EBADF; -EOPNOTSUPP if the file has no vnode (a
  * pipe, for example).
  */
 static long setattr_fd(uint64_t fd, unsigned mask, const struct vattr *va)
@@ -43,7 +43,7 @@ static long setattr_fd(uint64_t fd, unsigned mask, const struct vattr *va)
 
     if (f == NULL)
         return -EBADF;
-    err = f->vn != NULL ? vn_setattr(f->vn, mask, va, curcred(), false) : -EINVAL;
+    err = f->vn != NULL ? vn_setattr(f->vn, mask, va, curcred(), false) : -EOPNOTSUPP;
     file_release(f);
     return err;
 }

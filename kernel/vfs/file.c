@@ -292,6 +292,7 @@ static int open_by_type(struct vnode *vn, int oflags, struct file *f)
     case VBLK:
         return bdev_open(vn, oflags, f);
     case VSOCK:
+    case VANON:
         return -ENXIO;
     }
     return vn->op->open != NULL ? vn->op->open(vn, oflags, f) : 0;
@@ -467,17 +468,51 @@ int file_readdir(struct file *f, dirent_fn fn, void *arg)
     return err;
 }
 
-struct vnode *file_vnode(struct file *f)
-{
-    if (f->vn == NULL)
-        return pipe_vnode(f);
-    vn_hold(f->vn);
-    return f->vn;
-}
-
 bool file_is_pipe(const struct file *f)
 {
     return f->vn != NULL ? f->vn->type == VFIFO : f->ops->type == 0;
+}
+
+static const struct vfs_ops anon_vfs_ops;
+/* Of the vnodes of file_new_vnode(), so that link(2) gives none of them a name in another file system. */
+static struct vfs anon_vfs = {.op = &anon_vfs_ops, .type = "anon"};
+
+struct vnode *file_new_vnode(struct file *f, const struct vnodeops *ops)
+{
+    struct vnode *vn = kmem_alloc(sizeof *vn);
+    struct vattr va;
+
+    if (vn == NULL)
+        return NULL;
+    file_getattr(f, &va);
+    vn_init(vn, &anon_vfs, va.type, ops, NULL);
+    vn->mode = va.mode;
+    vn->uid = va.uid;
+    vn->gid = va.gid;
+    vn->ino = va.ino;
+    return vn;
+}
+
+static void free_anon_vnode(struct vnode *vn)
+{
+    kmem_free(vn);
+}
+
+static int refuse_setattr(struct vnode *vn, unsigned mask, const struct vattr *va)
+{
+    return -EOPNOTSUPP;
+}
+
+/* Of a vnode for a socket, an eventfd or the like. */
+static const struct vnodeops anon_vnode_ops = {.setattr = refuse_setattr,
+                                               .inactive = free_anon_vnode};
+
+struct vnode *file_vnode(struct file *f)
+{
+    if (f->vn == NULL)
+        return file_is_pipe(f) ? pipe_vnode(f) : file_new_vnode(f, &anon_vnode_ops);
+    vn_hold(f->vn);
+    return f->vn;
 }
 
 uint64_t file_ino(struct file *f)

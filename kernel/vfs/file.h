@@ -148,8 +148,8 @@ int fd_set_flags(struct fdtable *t, int fd, unsigned fdflags);
 int fd_next(struct fdtable *t, int fd);
 
 /*
- * file_vnode - the file's vnode, with a reference.  For a pipe, makes a new vnode, so that /proc/PID/fd/N can be
- * opened.  NULL: the file has no vnode, or there is no memory.
+ * file_vnode - the file's vnode, with a reference.  If the file has none, makes a new one, so that stat(2) of
+ * /proc/PID/fd/N succeeds, and a pipe can be opened there.  NULL: there is no memory.
  */
 struct vnode *file_vnode(struct file *f);
 /* file_is_pipe - whether the file is a pipe or a FIFO. */

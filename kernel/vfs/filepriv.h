@@ -53,6 +53,12 @@ struct poller {
 unsigned file_events(struct file *f, struct poller *p);
 void poller_leave(struct poller *p);
 
+/*
+ * file_new_vnode - make a vnode with type, attributes and number of f, which has none; the caller gets a reference.
+ * NULL: no memory.
+ */
+struct vnode *file_new_vnode(struct file *f, const struct vnodeops *ops);
+
 /* vfs_init() calls these functions. */
 void file_init(void);
 void fdtable_init(void);
@@ -65,7 +71,7 @@ void sigio_file_gone(struct file *f);
 /* ---- implemented by ipc/ ---- */
 /*
  * fifo_open - open a named pipe, and wait until the other end is open.  -ENXIO -ERESTARTSYS -ENFILE -ENOMEM.
- * pipe_vnode - make a FIFO vnode for the pipe of f; the caller gets a reference.  NULL: f is no pipe, or no memory.
+ * pipe_vnode - make a FIFO vnode for the pipe of f; the caller gets a reference.  NULL: no memory.
  * epoll_file_gone - the last reference to f is gone: remove it from all epolls that watch it.
  */
 int fifo_open(struct vnode *vn, int oflags, struct file *f);

@@ -83,11 +83,11 @@ static void expect_link(int fd, const char *name)
     EXPECT_EQ(strcmp(got, name), 0);
 }
 
-/* fstat, lseek, pread, fallocate and F_GETFL of a file that is not a node of a tree. */
+/* What can be done to a file that is not a node of a tree, by its descriptor and by its name in /proc. */
 static void expect_no_node(int fd)
 {
-    struct stat st;
-    char c;
+    struct stat st, by_path;
+    char c, path[32];
 
     EXPECT_EQ(fstat(fd, &st), 0);
     EXPECT_EQ(st.st_mode, 0600);
@@ -105,6 +105,19 @@ static void expect_no_node(int fd)
     EXPECT_ERR(syscall(SYS_fadvise64, fd, 0L, 0L, POSIX_FADV_NOREUSE + 1), EINVAL);
     EXPECT_ERR(syscall(SYS_fadvise64, fd, 0L, -1L, POSIX_FADV_NORMAL), EINVAL);
     EXPECT_EQ(syscall(SYS_fcntl, fd, F_GETFL) & 0100000, 0); /* O_LARGEFILE is of open(2) only */
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    EXPECT_EQ(stat(path, &by_path), 0);
+    EXPECT(by_path.st_mode == 0600 && by_path.st_ino == st.st_ino);
+    EXPECT_EQ(access(path, R_OK | W_OK), 0);
+    EXPECT_ERR(open(path, O_RDONLY), ENXIO);
+    EXPECT_ERR(truncate(path, 0), EINVAL);
+    EXPECT_ERR(linkat(AT_FDCWD, path, AT_FDCWD, "/tmp/t_event.name", AT_SYMLINK_FOLLOW), EXDEV);
+    EXPECT_EQ(fstat(open(path, O_PATH), &by_path), 0);
+    if (!on_homeroom())
+        return; /* before Linux 6.17 a change is of all these files */
+    EXPECT_ERR(fchmod(fd, 0600), EOPNOTSUPP);
+    EXPECT_ERR(fchown(fd, 0, 0), EOPNOTSUPP);
+    EXPECT_ERR(chmod(path, 0600), EOPNOTSUPP);
 }
 
 static void files_without_a_node(void)

@@ -43,6 +43,7 @@ static long size_of(const char *name)
 static void open_flags(void)
 {
     int fd, p[2];
+    char path[32];
 
     enter_directory();
     EXPECT_ERR(open("a", O_RDONLY), ENOENT);
@@ -66,6 +67,8 @@ static void open_flags(void)
     EXPECT_ERR(syscall(SYS_fallocate, p[1], 0, 0L, 1L), ESPIPE);
     EXPECT_ERR(syscall(SYS_fallocate, p[0], 2, 0L, 1L), EOPNOTSUPP);
     EXPECT_ERR(syscall(SYS_fallocate, p[0], 0, 0L, 1L), EBADF);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", p[0]);
+    EXPECT_ERR(linkat(AT_FDCWD, path, AT_FDCWD, "p", AT_SYMLINK_FOLLOW), EXDEV);
     EXPECT_ERR(syscall(SYS_fadvise64, p[0], 0L, -1L, POSIX_FADV_NORMAL), ESPIPE);
 
     struct rlimit few = {3, 3};
