@@ -133,7 +133,8 @@ struct fp_lwp {
 
 /*
  * The doorbell: `nopl tag(%rax,%rax,1)`, bytes 0f 1f 84 00 and the tag as a 32-bit number.
- * User mode can execute it, too, but the last two do nothing there.  Where a call has arguments, its comment names them.
+ * User mode can execute it, too, but the last two do nothing there.  Where a call has arguments, its comment names
+ * them.
  */
 #define FP_TAG 0x46500000u
 enum fp_op {
