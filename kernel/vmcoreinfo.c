@@ -10,7 +10,6 @@
  *             Addresses of variables are not in the tables, because kernel.elf has them.
  * SEE ALSO    tools/homeroom/live/kernel.py (the reader), docs/live.md
  */
-#include "blk/blkpriv.h"
 #include "disp/disp.h"
 #include "lgrp/lgrpstat.h"
 #include "mem/percpu.h"
@@ -18,20 +17,13 @@
 #include "pages/owner.h"
 #include "proc/proc.h"
 #include "stat/cpustat.h"
-#include "vm/as.h"
+#include "stat/trace.h"
+#include "stat/vmcoreinfo.h"
 
-/* A field of a struct, or with an empty field name a struct itself.  All numbers are bytes. */
-struct vmcoreinfo_field {
-    char type[20], field[20];
-    uint32_t offset, size;
-};
-
-#define FIELD(type, field)                                                                         \
-    {#type, #field, offsetof(struct type, field), sizeof(((struct type *)NULL)->field)}
-#define STRUCT(type)         {#type, "", 0, sizeof(struct type)}
+#define FIELD(type, field)   VMCOREINFO_FIELD(type, field)
+#define STRUCT(type)         VMCOREINFO_STRUCT(type)
 #define CPU_FIELD(name, doc) FIELD(cpu_stat, name),
 
-extern const struct vmcoreinfo_field vmcoreinfo_fields[];
 const struct vmcoreinfo_field vmcoreinfo_fields[] = {
     /* CPUs */
     FIELD(cpu, thread),
@@ -44,6 +36,7 @@ const struct vmcoreinfo_field vmcoreinfo_fields[] = {
     FIELD(cpu, mem),
     FIELD(cpu, stat),
     FIELD(cpu, intr),
+    FIELD(cpu, trace),
     FIELD(disp_cpu, part),
     FIELD(disp_cpu, state),
     FIELD(disp_queue, nrun),
@@ -83,19 +76,11 @@ const struct vmcoreinfo_field vmcoreinfo_fields[] = {
     FIELD(page, order),
     FIELD(page, refs),
     FIELD(page, obj),
-    FIELD(as, anon),
-    FIELD(as, cr3),
     FIELD(vm_object, family),
-    /* disks, lgroups */
-    FIELD(disk, link),
-    FIELD(disk, name),
-    FIELD(disk, whole),
-    FIELD(disk, stats),
-    FIELD(io_stats, nread),
-    FIELD(io_stats, nwritten),
-    FIELD(io_stats, wcnt),
-    FIELD(io_stats, rcnt),
+    /* the trace, lgroups */
+    FIELD(trace_ring, head),
+    FIELD(trace_ring, mask),
+    FIELD(trace_ring, slot),
     {"lgrp_counters", "migr_to", offsetof(struct lgrp_counters, v[LGRP_STAT_MIGR_TO]), 8},
     STRUCT(lgrp_counters),
-    {"", "", 0, 0},
 };

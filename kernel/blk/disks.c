@@ -15,6 +15,7 @@
 #include "lib/string.h"
 #include "mem/kmem.h"
 #include "stat/panic.h"
+#include "stat/vmcoreinfo.h"
 
 static struct list disks = LIST_INIT(disks);
 static unsigned nwhole;
@@ -197,3 +198,10 @@ void disks_init(void)
         if (d->whole == NULL)
             add_partitions(d);
 }
+
+const struct vmcoreinfo_field vmcoreinfo_disk[] = {
+    VMCOREINFO_FIELD(disk, link),      VMCOREINFO_FIELD(disk, name),
+    VMCOREINFO_FIELD(disk, whole),     VMCOREINFO_FIELD(disk, stats),
+    VMCOREINFO_FIELD(io_stats, nread), VMCOREINFO_FIELD(io_stats, nwritten),
+    VMCOREINFO_FIELD(io_stats, wcnt),  VMCOREINFO_FIELD(io_stats, rcnt),
+};

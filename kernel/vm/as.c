@@ -24,6 +24,7 @@
 #include "lib/crng.h"
 #include "mem/kmem.h"
 #include "stat/panic.h"
+#include "stat/vmcoreinfo.h"
 #include "vm/pt.h"
 #include "vm/rmap.h"
 #include "pages/busy.h"
@@ -519,3 +520,8 @@ int as_map(struct as *as, uint64_t *addr, uint64_t len, int prot, int flags, str
         as_bring_in_locked(as, q.addr, q.addr + q.len);
     return 0;
 }
+
+const struct vmcoreinfo_field vmcoreinfo_as[] = {
+    VMCOREINFO_FIELD(as, anon),
+    VMCOREINFO_FIELD(as, cr3),
+};

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: MIT
 """kernel.py - what the kernel of a running machine has in its memory: CPUs, threads, memory of the boards, counters.
 
-THEORY      kernel.elf has the addresses of variables, and the kernel's table vmcoreinfo_fields says where the fields of
-            structs are.  A Layout makes of some fields of a struct one format of Python's module struct, so that one call
-            decodes all of them.
+THEORY      kernel.elf has the addresses of variables, and the kernel's tables (vmcoreinfo_fields and others) say where the
+            fields of structs are.  A Layout makes of some fields of a struct one format of Python's module struct, so that
+            one call decodes all of them.
             The machine runs while we read, so a list can change under the reader.  All that is read is checked, and what
             makes no sense is left out: the next reading, 0.1 s later, has it.
 INVARIANTS  I1  no reading takes longer because memory of the guest is damaged: lists are cut at LIST_MAX
-SEE ALSO    kernel/vmcoreinfo.c, memory.py
+SEE ALSO    kernel/vmcoreinfo.c, kernel/stat/vmcoreinfo.h, memory.py
 """
 
+import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from homeroom.live.memory import DIRECT_BASE, KERNEL_BASE, Hopeless, LiveError, 
 
 LIST_MAX = 20000
 FIELD = struct.Struct("<20s20sII")
+TABLE = re.compile("vmcoreinfo_[a-z]+$")
 SIZES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 LGRP_NONE = 255
 NO_CPU = 0xFFFFFFFF
@@ -164,12 +166,13 @@ class Kernel:
         self._symbols, self.memory = symbols, memory
         if "vmcoreinfo_fields" not in symbols.at:
             raise Hopeless("this kernel does not say where its fields are: it was built with PROFILE=core, or is too old")
-        table = symbols.bytes_of("vmcoreinfo_fields")
-        if self._variable("vmcoreinfo_fields", len(table)) != table:
-            raise LiveError("kernel.elf is not the kernel that runs in this machine: start the machine again")
         fields = {}
-        for type_, name, offset, size in FIELD.iter_unpack(table):
-            fields[type_.rstrip(b"\0").decode(), name.rstrip(b"\0").decode()] = (offset, size)
+        for symbol in filter(TABLE.match, symbols.at):
+            table = symbols.bytes_of(symbol)
+            if self._variable(symbol, len(table)) != table:
+                raise LiveError("kernel.elf is not the kernel that runs in this machine: start the machine again")
+            for type_, name, offset, size in FIELD.iter_unpack(table):
+                fields[text(type_), text(name)] = (offset, size)
         self._fields = fields
         self.cpu_stats = [name for type_, name in fields if type_ == "cpu_stat"]
         self._thread = Layout(
