@@ -141,7 +141,7 @@ heat: ## misses by page and board of the machine that runs with HEAT=, as CSV (F
 	@PYTHONPATH=tools $(PYTHON) -m homeroom.heat $${FILE:+--file "$$FILE"}
 
 .PHONY: replay
-replay: ## FILE=f.html: check a recording of make live, and say how to open it
+replay: ## FILE=f.html: check a recording of make live, and open it
 	@PYTHONPATH=tools $(PYTHON) -m homeroom.live.record "$${FILE:-}"
 
 .PHONY: gdb

@@ -3,7 +3,6 @@
 
 import json
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -28,9 +27,13 @@ WORK = "memcopy -t {0} -i 1000000"
 class Live:
     """A machine that runs `command`, and the server that shows it."""
 
-    def __init__(self, name: str, command: str, *options: str, server: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, name: str, command: str, *options: str, server: tuple[str, ...] = (), console: int = subprocess.DEVNULL
+    ) -> None:
         launch = [sys.executable, TOP / "qemu/launch.py", name, "--run", command, "--seed", "3", *options]
-        self.guest = subprocess.Popen(launch, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=TOP)
+        self.guest = subprocess.Popen(
+            launch, stdin=subprocess.DEVNULL, stdout=console, stderr=subprocess.DEVNULL, cwd=TOP, text=True
+        )
         self.server = None
         try:
             self.start(server)
@@ -57,7 +60,7 @@ class Live:
     def close(self) -> None:
         for process in filter(None, (self.server, self.guest)):
             if process.poll() is None:
-                process.send_signal(signal.SIGINT)
+                process.terminate()
             process.wait(timeout=60)
 
 
@@ -169,7 +172,7 @@ def test_recording(live, browser, tmp_path):
 
 def test_the_server_ends_with_the_machine(live):
     one = live("sf3800", "sleep 3")
-    assert one.server.wait(timeout=60) == 0
+    assert one.server.wait(timeout=60) == 0, one.server.stderr.read()
     assert "the machine has ended" in one.server.stdout.read()
 
 

@@ -42,18 +42,17 @@ def reading(page: fireplane.Page, name: str) -> Reading:
     boards = [Board() for _ in range(page.header.nboards)]
     latest = 0
     for cpu in page.cpus():
-        latest = max(latest, cpu.counts.time_ps)
+        counts = cpu.counts
+        latest = max(latest, counts.time_ps)
         if cpu.board >= len(boards):
             continue
         board = boards[cpu.board]
         board.cpus += 1
         board.active += cpu.active != 0
-        board.instr += cpu.counts.instr
-        board.local += cpu.counts.miss_local
-        board.remote += cpu.counts.miss_remote
-    for i, row in enumerate(page.traffic()):
-        for j, moved in enumerate(row):
-            if i != j:
-                boards[i].out += moved
-                boards[j].into += moved
+        board.instr += counts.instr
+        board.local += counts.miss_local
+        board.remote += counts.miss_remote
+    traffic = page.traffic()
+    for i, (board, out, into) in enumerate(zip(boards, traffic, zip(*traffic, strict=True), strict=True)):
+        board.out, board.into = sum(out) - out[i], sum(into) - into[i]
     return Reading(name.split(".")[0], bool(page.header.armed), latest, page.header.accesses, boards)

@@ -17,6 +17,7 @@ import ctypes
 import mmap
 import os
 import re
+import struct
 from ctypes import c_char, c_uint32, c_uint64
 from pathlib import Path
 
@@ -85,14 +86,15 @@ class Cpu(ctypes.LittleEndianStructure):
 
 CPU_OFFSET, CPU_STRIDE = 4096, 512
 TRAFFIC_OFFSET = CPU_OFFSET + MAX_CPUS * CPU_STRIDE
-TRAFFIC_ROW = c_uint64 * MAX_BOARDS
+TRAFFIC_STRIDE = 8 * MAX_BOARDS
+TRAFFIC_END = TRAFFIC_OFFSET + MAX_BOARDS * TRAFFIC_STRIDE
 
 
 class Page:
     """A copy of a shared page."""
 
     def __init__(self, data: bytes, name: str = "page") -> None:
-        if len(data) < TRAFFIC_OFFSET + MAX_BOARDS * ctypes.sizeof(TRAFFIC_ROW):
+        if len(data) < TRAFFIC_END:
             raise PageError(f"{name}: {len(data)} bytes; a page of the model has {SHARED_BYTES}")
         self._data = data
         self.header = Header.from_buffer_copy(data)
@@ -111,8 +113,8 @@ class Page:
 
     def traffic(self) -> list[list[int]]:
         """Bytes moved, [from board][to board]."""
-        size, boards = ctypes.sizeof(TRAFFIC_ROW), range(self.header.nboards)
-        return [list(TRAFFIC_ROW.from_buffer_copy(self._data, TRAFFIC_OFFSET + i * size))[: len(boards)] for i in boards]
+        row, boards = struct.Struct(f"<{self.header.nboards}Q"), range(self.header.nboards)
+        return [list(row.unpack_from(self._data, TRAFFIC_OFFSET + i * TRAFFIC_STRIDE)) for i in boards]
 
     def params(self) -> dict[str, str]:
         """The parameters that the model uses, as it wrote them into the page."""
@@ -140,7 +142,7 @@ class Live:
             raise PageError(f"{path}: {getattr(error, 'strerror', None) or 'the file is empty'}") from error
 
     def read(self) -> Page:
-        return Page(self._map[:SHARED_BYTES], self.path.name)
+        return Page(self._map[:TRAFFIC_END], self.path.name)
 
     def ended(self) -> bool:
         """Whether the launcher has ended, or the file was removed."""

@@ -56,11 +56,7 @@ class Header(ctypes.LittleEndianStructure):
 
 def every(process: Process) -> int:
     """The model of this machine counts one of so many misses; 0: none."""
-    for value in process.values("-plugin"):
-        for part in value.split(","):
-            if part.startswith("heat="):
-                return int(part.removeprefix("heat="))
-    return 0
+    return int(process.model().get("heat", 0))
 
 
 class Table:

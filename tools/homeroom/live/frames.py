@@ -12,6 +12,7 @@ SEE ALSO    kernel.py, kernel/mem/page.h, kernel/pages/owner.h
 
 import re
 from collections import Counter
+from itertools import islice
 
 from homeroom.live.kernel import Kernel
 from homeroom.live.memory import LiveError
@@ -20,7 +21,7 @@ VMEMMAP_BASE = 0xFFFFEA0000000000
 DESCRIPTOR, PAGE = 64, 4096
 CHUNK = 2 << 20  # bytes of descriptors
 DESCRIBED = CHUNK // DESCRIPTOR * PAGE  # bytes that a chunk describes
-MOST = 1024
+MOST = 512
 PG_DISK, PG_ANON, PG_UPTODATE, PG_PRIVATE = 1 << 3, 1 << 6, 1 << 10, 1 << 17
 KINDS = ("home", "away", "shared", "file", "kernel")
 USED = re.compile(rb"[^\0]")
@@ -30,7 +31,7 @@ class Frames:
     """The use of the frames of all boards."""
 
     def __init__(self, kernel: Kernel) -> None:
-        self._kernel, self._top, self._turn = kernel, kernel.number("kernel_pml4"), 0
+        self._kernel, self._turn = kernel, 0
         self._chunks = [  # for each chunk or part of one its node, its number, and its first and last descriptor in it
             (node, at // DESCRIBED, at % DESCRIBED // PAGE, (min(end, at - at % DESCRIBED + DESCRIBED) - 1) % DESCRIBED // PAGE)
             for node, pieces in enumerate(kernel.memory.boards)
@@ -39,6 +40,8 @@ class Frames:
             for at in (start, *range(start - start % DESCRIBED + DESCRIBED, end, DESCRIBED))
         ]
         self._found: list[Counter] = [Counter() for _ in self._chunks]
+        self._pages = [[0] * len(KINDS) for _ in kernel.memory.boards]
+        self._refs = kernel.field("page", "refs")
 
     def _kind(self, flags: int, owner: int, node: int, homes: dict[int, int]) -> str:
         if flags & PG_ANON:
@@ -53,22 +56,22 @@ class Frames:
         self._turn += 1
         node, number, first, last = self._chunks[turn]
         try:
-            where = self._kernel.memory.translate(self._top, VMEMMAP_BASE + number * CHUNK)
-            data = self._kernel.memory.view(where + first * DESCRIPTOR, (last - first + 1) * DESCRIPTOR)
+            at = (
+                self._kernel.memory.translate(self._kernel.number("kernel_pml4"), VMEMMAP_BASE + number * CHUNK)
+                + first * DESCRIPTOR
+            )
+            refs = self._kernel.memory.bytes_apart(at + self._refs, DESCRIPTOR, last - first + 1)
         except LiveError:  # not mapped: no frame is there
             return
-        refs = self._kernel.field("page", "refs")
-        used = [match.start() * DESCRIPTOR for match in USED.finditer(data[refs::DESCRIPTOR].tobytes())]
-        step = 1 + len(used) // MOST
-        found: Counter = Counter()
-        for flags, order, owner in self._kernel.pages(data, used[::step]):
+        step = 1 + (len(refs) - refs.count(0)) // MOST
+        places = (at + match.start() * DESCRIPTOR for match in islice(USED.finditer(refs), 0, None, step))
+        found = self._found[turn]
+        found.clear()
+        for flags, order, owner in map(self._kernel.page, places):
             found[self._kind(flags, owner, node, homes)] += step << order
-        self._found[turn] = found
+        total = sum((found for (of, *_), found in zip(self._chunks, self._found, strict=True) if of == node), Counter())
+        self._pages[node] = [total[kind] for kind in KINDS]
 
     def pages(self, node: int) -> list[int]:
         """The frames of a node by KINDS."""
-        total: Counter = Counter()
-        for (owner, *_), found in zip(self._chunks, self._found, strict=True):
-            if owner == node:
-                total.update(found)
-        return [total[kind] for kind in KINDS]
+        return self._pages[node]

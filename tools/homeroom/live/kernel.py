@@ -12,8 +12,8 @@ SEE ALSO    kernel/vmcoreinfo.c, kernel/stat/vmcoreinfo.h, memory.py
 
 import re
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -81,14 +81,13 @@ class Layout:
             form += f"{offset - end}x{SIZES.get(size, f'{size}s')}"
             end = offset + size
         self._struct = struct.Struct(form)
-        self._order = [[i for _, _, i in placed].index(i) for i in range(len(names))]
         self.size = end
-        self._same = self._order == sorted(self._order)
+        order = [[i for _, _, i in placed].index(i) for i in range(len(names))]
+        self._in_order = itemgetter(*order) if order != sorted(order) else tuple
 
     def unpack(self, data: bytes) -> tuple:
         """The fields in the order in which they were named."""
-        values = self._struct.unpack(data)
-        return values if self._same else tuple(values[i] for i in self._order)
+        return self._in_order(self._struct.unpack(data))
 
 
 class _CpuAt(NamedTuple):
@@ -109,13 +108,10 @@ class Thread(NamedTuple):
     pid: int
     name: bytes
     state: int
-    pri: int
     home: int  # LGRP_NONE: a kernel thread
     cpu: int
     bound: int  # CPU to which it is bound; NO_CPU: none
     pset: int
-    dispatches: int
-    remote: int
     space: int  # address of its address space; 0: a kernel thread
     process: int  # address of its process
 
@@ -130,6 +126,7 @@ class Cpu(NamedTuple):
     idle: bool
     queued: int
     tid: int
+    trace: int  # address of the ring of its trace; 0: it has none
     stat: tuple[int, ...]  # in the order of Kernel.cpu_stats
 
 
@@ -175,26 +172,11 @@ class Kernel:
                 fields[text(type_), text(name)] = (offset, size)
         self._fields = fields
         self.cpu_stats = [name for type_, name in fields if type_ == "cpu_stat"]
-        self._thread = Layout(
-            fields,
-            "thread",
-            "tid",
-            "state",
-            "pri",
-            "cpu",
-            "bound_cpu",
-            "part",
-            "lg",
-            "lwp",
-            "name",
-            "all_link",
-            "n_dispatch",
-            "n_remote",
-            "as",
-        )
+        names = ("tid", "state", "cpu", "bound_cpu", "part", "lg", "lwp", "name", "all_link", "as")
+        self._thread = Layout(fields, "thread", *names)
         self._home = fields["lgrp_thread", "home"][0]
         self._cpu = Layout(fields, "cpu", "id", "node", "lgrp", "disp", "mem", "stat", "intr")
-        self._now = Layout(fields, "cpu", "in_user", "idle", "thread")
+        self._now = Layout(fields, "cpu", "in_user", "idle", "thread", "trace")
         fields["disp_cpu", "nrun"] = fields["disp_queue", "nrun"]  # the queue is its first member
         self._disp = Layout(fields, "disp_cpu", "nrun", "part", "state")
         self._tid = fields["thread", "tid"][0]
@@ -212,13 +194,14 @@ class Kernel:
         self._devices = fields["intr_cpu", "dev"]
         self._disk = Layout(fields, "disk", "link", "name", "whole", "stats")
         self._io = Layout(fields, "io_stats", "wcnt", "rcnt", "nread", "nwritten")
+        self._ring = Layout(fields, "trace_ring", "head", "mask", "slot")
         self._cpus: list[_CpuAt] = []
         self._sets: dict[int, int] = {}  # numbers of processor sets, by address, in one reading
         self._processes: dict[tuple[int, int], tuple[int, int]] = {}
 
     # ---- memory ----------------------------------------------------------------------------------
 
-    def _read(self, address: int, size: int) -> bytes:
+    def read(self, address: int, size: int) -> bytes:
         """The bytes at an address of the direct map or of the kernel's image."""
         if address >= KERNEL_BASE:
             return self.memory.read(address - KERNEL_BASE, size)
@@ -226,7 +209,7 @@ class Kernel:
 
     def _variable(self, name: str, size: int | None = None) -> bytes:
         address, whole = self._symbols.at[name]
-        return self._read(address, whole if size is None else size)
+        return self.read(address, whole if size is None else size)
 
     def number(self, name: str) -> int:
         """The value of a variable that is a number."""
@@ -236,13 +219,13 @@ class Kernel:
         """The offset of a field."""
         return self._fields[type_, name][0]
 
-    def pages(self, data: memoryview, places: list[int]) -> Iterator[tuple]:
-        """Flags, order and owner of the descriptors at some places of `data`."""
-        return (self._page.unpack(data[i : i + self._page.size]) for i in places)
+    def page(self, address: int) -> tuple:
+        """Flags, order and owner of the frame whose descriptor is at a physical address."""
+        return self._page.unpack(self.memory.read(address, self._page.size))
 
     def page_table(self, space: int) -> int:
         """The physical address of the top-level page table of an address space."""
-        return int.from_bytes(self._read(space + self._fields["as", "cr3"][0], 8), "little")
+        return int.from_bytes(self.read(space + self._fields["as", "cr3"][0], 8), "little")
 
     def families(self, threads: list[Thread]) -> dict[int, int]:
         """The homes of the threads of each family of processes (kernel/pages/owner.h), by the address of the family."""
@@ -250,8 +233,8 @@ class Kernel:
         anon, family = self._fields["as", "anon"][0], self._fields["vm_object", "family"][0]
         for space, process in {t.space: t.process for t in threads if t.space and t.process}.items():
             try:
-                homes = int.from_bytes(self._read(process + self._homes, 8), "little")
-                address = int.from_bytes(self._read(space + anon + family, 8), "little")
+                homes = int.from_bytes(self.read(process + self._homes, 8), "little")
+                address = int.from_bytes(self.read(space + anon + family, 8), "little")
             except LiveError:  # the process has ended
                 continue
             found[address] = found.get(address, 0) | homes
@@ -262,22 +245,22 @@ class Kernel:
     def _pset(self, part: int) -> int:
         """The number of the set at an address."""
         if part not in self._sets:
-            self._sets[part] = struct.unpack("<i", self._read(part, 4))[0] if part else -1
+            self._sets[part] = struct.unpack("<i", self.read(part, 4))[0] if part else -1
         return self._sets[part]
 
     def _read_cpu(self, at: "_CpuAt") -> Cpu:
-        in_user, idle, thread = self._now.unpack(self._read(at.cpu, self._now.size))
-        queued, part, state = self._disp.unpack(self._read(at.disp, self._disp.size))
-        counts = self._stat.unpack(self._read(at.stat, self._stat.size))
-        tid = int.from_bytes(self._read(thread + self._tid, 4), "little")
-        return Cpu(at.id, at.node, at.lgrp, state, self._pset(part), bool(in_user), bool(idle), queued, tid, counts)
+        in_user, idle, thread, trace = self._now.unpack(self.read(at.cpu, self._now.size))
+        queued, part, state = self._disp.unpack(self.read(at.disp, self._disp.size))
+        counts = self._stat.unpack(self.read(at.stat, self._stat.size))
+        tid = int.from_bytes(self.read(thread + self._tid, 4), "little")
+        return Cpu(at.id, at.node, at.lgrp, state, self._pset(part), bool(in_user), bool(idle), queued, tid, trace, counts)
 
     def _process(self, address: int, tid: int, lwp: int) -> tuple[int, int]:
         """The process of a thread: its pid and address.  They do not change while the thread lives."""
         found = self._processes.get((address, tid))
         if found is None:
-            (proc,) = self._lwp.unpack(self._read(lwp, self._lwp.size))
-            (pid,) = self._pid.unpack(self._read(proc, self._pid.size))
+            (proc,) = self._lwp.unpack(self.read(lwp, self._lwp.size))
+            (pid,) = self._pid.unpack(self.read(proc, self._pid.size))
             if len(self._processes) > 2 * LIST_MAX:
                 self._processes.clear()
             found = self._processes[address, tid] = (pid, proc)
@@ -285,17 +268,15 @@ class Kernel:
 
     def _read_thread(self, address: int, numbers: dict[int, int]) -> tuple[Thread, int]:
         """A thread, and the link to the next one."""
-        tid, state, pri, cpu, bound, part, lg, lwp, name, link, dispatches, remote, space = self._thread.unpack(
-            self._read(address, self._thread.size)
-        )
+        data = self.read(address, self._thread.size)
+        tid, state, cpu, bound, part, lg, lwp, name, link, space = self._thread.unpack(data)
         pid, proc = self._process(address, tid, lwp) if lwp else (0, 0)
-        thread = Thread(
-            tid, pid, name, state, pri, lg[self._home], numbers.get(cpu, -1), bound, self._pset(part), dispatches, remote,
-            space, proc,
-        )  # fmt: skip
+        on = numbers.get(cpu, -1)
+        thread = Thread(tid, pid, name, state, lg[self._home], on, bound, self._pset(part), space, proc)
         return thread, int.from_bytes(link[:8], "little")
 
     def _threads(self) -> list[Thread]:
+        """The threads of processes, and those of the kernel; without the idle threads."""
         head = self._symbols.at["all_threads"][0]
         numbers = {at.cpu: at.id for at in self._cpus}
         found, at = [], int.from_bytes(self._variable("all_threads", 8), "little")
@@ -304,16 +285,20 @@ class Kernel:
                 thread, at = self._read_thread(at - self._link, numbers)
             except LiveError:  # the thread ended while we read it
                 break
-            found.append(thread)
+            if thread.pid or not thread.name.startswith(b"idle\0"):
+                found.append(thread)
         return found
 
     def _find_cpus(self) -> None:
-        """Find what does not change of the CPUs."""
+        """Find what does not change of the CPUs.  LiveError if the kernel has not prepared all of them."""
         count = self.number("ncpu")
         if len(self._cpus) < count:
             pointers = struct.unpack(f"<{count}Q", self._variable("cpus", 8 * count))
-            parts = (self._cpu.unpack(self._read(p, self._cpu.size)) for p in pointers if p)
-            self._cpus = [_CpuAt(p, *rest) for p, rest in zip(filter(None, pointers), parts, strict=True)]
+            parts = (self._cpu.unpack(self.read(p, self._cpu.size)) for p in pointers if p)
+            cpus = [_CpuAt(p, *rest) for p, rest in zip(filter(None, pointers), parts, strict=True)]
+            if len(cpus) < count or not all(at.disp and at.mem and at.intr for at in cpus):
+                raise LiveError("the kernel has not started its CPUs")
+            self._cpus = cpus
 
     def _disks(self) -> list[Disk]:
         """The whole disks.  None in a kernel without disks."""
@@ -322,7 +307,7 @@ class Kernel:
         head = self._symbols.at["disks"][0]
         found, at = [], int.from_bytes(self._variable("disks", 8), "little")
         while at != head and len(found) < LIST_MAX:
-            link, name, whole, stats = self._disk.unpack(self._read(at, self._disk.size))
+            link, name, whole, stats = self._disk.unpack(self.read(at, self._disk.size))
             if not whole:
                 found.append(Disk(text(name), *self._io.unpack(stats[: self._io.size])))
             at = int.from_bytes(link[:8], "little")
@@ -332,15 +317,19 @@ class Kernel:
         """The thresholds of the page daemon, in pages, in the order of THRESHOLDS; none in a kernel without it."""
         return [self.number(name) for name in THRESHOLDS] if "lotsfree" in self._symbols.at else []
 
+    def ring(self, address: int) -> tuple:
+        """A ring of the trace: how many records were written to it, the number of its slots minus 1, and their address."""
+        return self._ring.unpack(self.read(address, self._ring.size))
+
     def interrupts(self) -> list[dict[str, int]]:
         """For each CPU how many interrupts it has taken, by source."""
         pointers = struct.unpack(f"<{self._symbols.at['intr_names'][1] // 8}Q", self._variable("intr_names"))
         offset, size = self._devices
         each = size // len(pointers)
-        names = {number: text(self._read(at, NAME_MAX)) for number, at in enumerate(pointers) if at}
+        names = {number: text(self.read(at, NAME_MAX)) for number, at in enumerate(pointers) if at}
         found = []
         for at in self._cpus:
-            data = self._read(at.intr, max(offset + size, self._kinds.size))
+            data = self.read(at.intr, max(offset + size, self._kinds.size))
             counts = {name: int.from_bytes(data[(p := offset + i * each) : p + 8], "little") for i, name in names.items()}
             found.append(
                 dict(zip(("timer", "poke", "tlb"), self._kinds.unpack(data[: self._kinds.size]), strict=True)) | counts
@@ -356,12 +345,12 @@ class Kernel:
         now.threads = self._threads()
         table = self._symbols.at["mem_nodes"][0]
         for i in range(self.number("nnodes")):
-            free, installed = self._node.unpack(self._read(table + i * self._node_size, self._node.size))
+            free, installed = self._node.unpack(self.read(table + i * self._node_size, self._node.size))
             now.nodes.append(Node(installed, free))
         for at in self._cpus:
-            now.nodes[at.node].free += int.from_bytes(self._read(at.mem + self._npages, 4), "little")
+            now.nodes[at.node].free += int.from_bytes(self.read(at.mem + self._npages, 4), "little")
         counters = self._symbols.at["lgrp_counters"][0] + self._migrated
-        now.migrated = [int.from_bytes(self._read(counters + i * self._lgrp_size, 8), "little") for i in range(len(now.nodes))]
+        now.migrated = [int.from_bytes(self.read(counters + i * self._lgrp_size, 8), "little") for i in range(len(now.nodes))]
         now.disks = self._disks()
         return now
 

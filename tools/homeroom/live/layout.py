@@ -9,6 +9,7 @@ SEE ALSO    page/live.js (draws it), qemu/machines, qemu/fireplane.toml
 
 import re
 from collections import defaultdict
+from pathlib import Path
 
 from homeroom import heat, machine, model
 from homeroom.live.memory import Process
@@ -35,15 +36,21 @@ def _nodes(process: Process) -> list[tuple[int, int]]:
     return [(sockets[i] * each, memory[i]) for i in sorted(memory)]
 
 
-def _family(name: str) -> dict:
-    """The rates of the links, MB/s, and whether there is a crossbar; from the machine's file, if it is one of ours."""
+def _about(name: str) -> dict:
+    """The title of a machine, and whether its boards are joined by a crossbar only; from its file, if it is one of ours."""
     try:
         chosen = machine.load(name)
-        values = dict(line.split(" = ") for line in model.parameters(chosen).splitlines())
-    except (machine.MachineError, OSError, ValueError):
-        return {"title": name, "crossbar": False, "port": 0}
-    crossbar = chosen.fireplane["family"] == "high-end"
-    return {"title": chosen.title, "crossbar": crossbar, "port": int(values["port_mbps"])}
+    except machine.MachineError:
+        return {"title": name, "crossbar": False}
+    return {"title": chosen.title, "crossbar": (chosen.fireplane or {}).get("family") == "high-end"}
+
+
+def _link_mbps(process: Process) -> float:
+    """The rate of a board's link in the model, MB/s, from the parameter file of this run; 0 without the model."""
+    try:
+        return model.link_mbps(Path(process.model()["config"]).read_text())
+    except (KeyError, OSError, ValueError):
+        return 0
 
 
 def of(process: Process) -> dict:
@@ -53,4 +60,4 @@ def of(process: Process) -> dict:
         boards.append({"cpus": list(range(first, first + cpus)), "mib": mib})
         first += cpus
     about = {"version": VERSION, "name": process.name, "heat": heat.every(process)}
-    return {**about, "boards": boards, **_family(process.name)}
+    return {**about, "boards": boards, "link_mbps": _link_mbps(process), **_about(process.name)}

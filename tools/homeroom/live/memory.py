@@ -50,6 +50,15 @@ class Process:
         """The values of an option of QEMU."""
         return [value for word, value in pairwise(self.args) if word == option]
 
+    def model(self) -> dict[str, str]:
+        """The options of the interconnect model (model.qemu_args); empty if the machine runs without it."""
+        for value in self.values("-plugin"):
+            parts = (part.replace("\0", ",") for part in value.replace(",,", "\0").split(","))
+            options = dict(part.split("=", 1) for part in parts if "=" in part)
+            if "page" in options:
+                return options
+        return {}
+
     def folder(self) -> Path:
         """The folder to which its relative names refer.  Hopeless if the process has ended, or belongs to another user."""
         try:
@@ -124,10 +133,10 @@ class Memory:
         memory, at = self._find(address, size)
         return memory[at : at + size]
 
-    def view(self, address: int, size: int) -> memoryview:
-        """The same without a copy: it changes when the guest writes there."""
-        memory, at = self._find(address, size)
-        return memoryview(memory)[at : at + size]
+    def bytes_apart(self, address: int, step: int, count: int) -> bytes:
+        """`count` bytes that are `step` apart.  All are in the memory of one board."""
+        memory, at = self._find(address, step * (count - 1) + 1)
+        return memory[at : at + step * count : step]
 
     def translate(self, top: int, address: int) -> int:
         """The physical address of a virtual one, by the page tables below `top`; LiveError if it is not mapped."""

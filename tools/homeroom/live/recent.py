@@ -40,7 +40,7 @@ class Recent:
             return
         self._layout = layout.of(process)
         try:
-            for frame in frames_of(process, lambda used: pause.wait(max(0.0, self._period - used))):
+            for frame in frames_of(process, lambda: pause.wait(self._period)):
                 self.frames.append((json.dumps(frame, separators=(",", ":")), frame["e"]))
         except LiveError:  # this kernel cannot be read: there is no recording
             return

@@ -30,15 +30,21 @@ LAYOUT = re.compile(r'<script type="application/json" id="layout">(.*?)</script>
 
 
 def check(path: Path) -> None:
-    """LiveError if a recording cannot be written to a file."""
+    """LiveError if a recording cannot be written to a file.  Leaves the file as it is."""
     try:
+        is_new = not path.exists()
         path.open("a").close()
+        if is_new:
+            path.unlink()
     except OSError as error:
         raise LiveError(f"{path}: {error.strerror}") from error
 
 
 def read(path: Path) -> tuple[dict, list[dict], bool]:
-    """The layout and the frames of a recording, and whether it is whole.  LiveError if it is none, or of another version."""
+    """The layout and the frames of a recording, and whether it is whole.
+
+    LiveError if the file is no recording, or damaged, or of another version.
+    """
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
@@ -46,10 +52,13 @@ def read(path: Path) -> tuple[dict, list[dict], bool]:
     found = LAYOUT.search(text)
     if found is None:
         raise LiveError(f"{path}: not a recording")
-    layout = json.loads(found[1])
-    if layout.get("version") != VERSION:
-        raise LiveError(f"{path}: a recording of version {layout.get('version')}; this program reads {VERSION}")
-    frames = [frame for _, data in PIECES.findall(text) for frame in json.loads(zlib.decompress(base64.b64decode(data)))]
+    try:
+        layout = json.loads(found[1])
+        if layout["version"] != VERSION:
+            raise LiveError(f"{path}: a recording of version {layout['version']}; this program reads {VERSION}")
+        frames = [frame for _, data in PIECES.findall(text) for frame in json.loads(zlib.decompress(base64.b64decode(data)))]
+    except (KeyError, TypeError, ValueError, zlib.error):
+        raise LiveError(f"{path}: the recording is damaged") from None
     return layout, frames, text.rstrip().endswith("</html>")
 
 
@@ -109,8 +118,9 @@ def main() -> int:
         print(f"replay: {error}", file=sys.stderr)
         return 1
     seconds = frames[-1]["w"] - frames[0]["w"] if frames else 0
-    print(f"replay: {layout['title']}, {len(frames)} frames, {seconds:.0f} s{'' if whole else ', cut short'}")
-    webbrowser.open(Path(name).absolute().as_uri())
+    address = Path(name).absolute().as_uri()
+    print(f"replay: {layout['title']}, {len(frames)} frames, {seconds:.0f} s{'' if whole else ', cut short'}: {address}")
+    webbrowser.open(address)
     return 0
 
 

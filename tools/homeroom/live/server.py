@@ -11,13 +11,14 @@ THEORY      One thread reads the machine ten times a second (state.py) and gives
             loopback address only, and answers only requests that name this address: so a page of another origin cannot read
             the machine by a name that it lets point here.
             The page consists of three files in the folder page/, which refer to nothing outside.
-EXIT        0: the machine has ended, or Ctrl-C.  1: there is nothing to show.  2: wrong options
+EXIT        0: the machine has ended, or Ctrl-C, or SIGTERM.  1: there is nothing to show.  2: wrong options
 SEE ALSO    state.py, record.py, page/, docs/live.md
 """
 
 import argparse
 import json
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -42,13 +43,15 @@ WAITING = 50  # frames that a page may be behind before it loses some
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src data:"
 
 
-class Frames:
+class Feed:
     """Reads one machine, and gives its frames to all who listen."""
 
-    def __init__(self, process: Process, recorder: record.Recorder | None) -> None:
-        self.process, self._recorder = process, recorder
-        self.layout = layout.of(process)
+    def __init__(self, process: Process, file: Path | None) -> None:
+        """`file`: for a recording, or None.  LiveError if it cannot be written."""
+        self.process, self.layout = process, layout.of(process)
+        self._recorder = record.Recorder(file, self.layout) if file else None
         self.ended = ""  # why there are no more frames
+        self._due = 0.0  # when the last frame should have been read, in seconds of time.monotonic()
         self._listeners: list[queue.Queue] = []
         self._changed = threading.Condition()
 
@@ -92,9 +95,11 @@ class Frames:
         """Write the end of the recording.  Returns whether it is whole."""
         return self._recorder is not None and self._write(self._recorder.close)
 
-    def _pause(self, used: float) -> None:
-        """Wait for the time of the next frame, and until the frame is wanted."""
-        time.sleep(max(0.0, PERIOD - used))
+    def _pause(self) -> None:
+        """Wait for the time of the next frame, and until the frame is wanted.  After a delay, one frame is made up for."""
+        now = time.monotonic()
+        self._due = max(self._due + PERIOD, now - PERIOD)
+        time.sleep(max(0.0, self._due - now))
         self._wait_for_listeners()
 
     def run(self) -> None:
@@ -116,6 +121,7 @@ class Handler(BaseHTTPRequestHandler):
     """Answers one request."""
 
     protocol_version = "HTTP/1.1"
+    timeout = 20  # seconds for a request, and for a page to take a frame
     server: "Server"
 
     def log_message(self, format: str, *args) -> None:
@@ -135,7 +141,7 @@ class Handler(BaseHTTPRequestHandler):
         elif self.path == "/frames":
             self._frames()
         elif self.path == "/layout":
-            self._send(200, "application/json", json.dumps(self.server.frames.layout).encode())
+            self._send(200, "application/json", json.dumps(self.server.feed.layout).encode())
         elif self.path.startswith("/heat?pid="):
             self._heat(self.path.removeprefix("/heat?pid="))
         elif self.path in FILES:
@@ -149,7 +155,7 @@ class Handler(BaseHTTPRequestHandler):
         try:
             if not pid.isdecimal() or len(pid) > 9:
                 raise LiveError("there is no such process")
-            found = self.server.frames.heat.picture(int(pid))
+            found = self.server.feed.heat.picture(int(pid))
             self._send(200, "application/json", json.dumps(found, separators=(",", ":")).encode())
         except LiveError as error:
             self._send(404, "text/plain", f"{error}\n".encode())
@@ -161,15 +167,15 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Cache-Control", "no-store")
         self.send_header("Connection", "close")
         self.end_headers()
-        frames = self.server.frames.listen()
+        frames = self.server.feed.listen()
         try:
             while text := frames.get():
                 self.wfile.write(b"data: " + text.encode() + b"\n\n")
-            self.wfile.write(b"event: end\ndata: " + self.server.frames.ended.encode() + b"\n\n")
+            self.wfile.write(b"event: end\ndata: " + self.server.feed.ended.encode() + b"\n\n")
         except OSError:  # the page was closed
             pass
         finally:
-            self.server.frames.leave(frames)
+            self.server.feed.leave(frames)
             self.close_connection = True
 
 
@@ -178,9 +184,14 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
+    def handle_error(self, request, client_address) -> None:
+        """Nothing if the other side has closed the connection."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
     def __init__(self, port: int) -> None:
         super().__init__(("127.0.0.1", port), Handler)
-        self.frames: Frames | None = None  # set before the first request is answered
+        self.feed: Feed | None = None  # set before the first request is answered
         self.hosts = {f"{name}:{self.server_port}" for name in ("127.0.0.1", "localhost")}
 
 
@@ -207,17 +218,16 @@ def start(name: str, iso: str) -> tuple[subprocess.Popen, Process | None]:
 
 def show(process: Process, server: "Server", file: Path | None) -> str:
     """Show the machine until it ends.  Returns why there are no more frames."""
-    recorder = record.Recorder(file, layout.of(process)) if file else None
-    server.frames = frames = Frames(process, recorder)
+    server.feed = feed = Feed(process, file)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        frames.run()
+        feed.run()
     finally:
-        if frames.stop_recording():
+        if feed.stop_recording():
             print(f"live: the recording is {file}")
     time.sleep(2 * PERIOD)  # the pages get their last event
     server.shutdown()
-    return frames.ended
+    return feed.ended
 
 
 def listen(port: int) -> "Server":
@@ -236,6 +246,7 @@ def main() -> int:
     parser.add_argument("--iso", help="image of --machine")
     args = parser.parse_args()
     launcher = None
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends a recording, too
     try:
         if args.record is not None:
             record.check(args.record)

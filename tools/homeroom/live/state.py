@@ -9,12 +9,13 @@ THEORY      A Watcher reads the machine (kernel.py) and the model's page (firepl
                 n   for each node [installed, free] in pages, then the used ones as frames.KINDS
                 d   for each disk [name, requests that wait, requests at the device, bytes read, bytes written a second]
                 b   for each board [active CPUs, instructions, local misses, remote misses, bytes out, bytes in], each since
-                    the model was armed; then m: modelled ps, and x: the matrix of bytes between boards
-                e   events since the frame before: [kind, text, CPU or -1]
+                    the model was armed; then m: modelled ps
+                a   whether the model counts; e: events since the frame before: [kind, text, CPU or -1]
             and once a second, because it changes little or is long:
                 i   for each CPU the interrupts a second, by source
                 p   the page daemon's thresholds, in pages, as kernel.THRESHOLDS
-            Events are found by comparison, so a thread that lives less than the time between two readings is not seen.
+            Most events are found by comparison, so what is undone before the next reading is not seen.  While the machine's
+            trace is on, migrations and short-lived threads come from its rings (rings.py).
             `first touch`, `pages migrated` and `reclaim` begin with the first reading that has such pages, and are an event
             again when QUIET readings had none.
 SEE ALSO    server.py, page/live.js, docs/live.md
@@ -24,9 +25,10 @@ import time
 from collections.abc import Callable, Iterator
 
 from homeroom import boards, fireplane
-from homeroom.live import frames
+from homeroom.live import frames, rings
 from homeroom.live.kernel import LGRP_NONE, NO_CPU, NOINTR, OFFLINE, Cpu, Kernel, Reading, Thread, open_kernel, text
 from homeroom.live.memory import Hopeless, LiveError, Process, open_memory
+from homeroom.trace import WAKE_NEW
 
 HZ = 100
 TS_SLEEP, TS_RUNNABLE, TS_ONPROC, TS_ZOMBIE = range(4)
@@ -35,15 +37,6 @@ TOUCHED = 256  # pages that the CPUs of a board zero between two readings before
 QUIET = 10  # readings
 TICKS_MIN = 10  # of the guest's clock, before its interrupts are rates: with the model a second of the host can be less
 SLOW = 10  # readings from one with `i` and `p` to the next
-
-
-def model_page(process: Process) -> str | None:
-    """The name of the model's page of a machine; None without a model."""
-    for value in process.values("-plugin"):
-        for part in value.split(","):
-            if part.startswith("page="):
-                return part.removeprefix("page=")
-    return None
 
 
 def share(part: int, ticks: int) -> int:
@@ -63,9 +56,11 @@ class Watcher:
     def __init__(self, process: Process) -> None:
         self.process = process
         self.kernel: Kernel = open_kernel(process, open_memory(process))
-        self._page = model_page(process)
+        self._page = process.model().get("page")
         self._model: fireplane.Live | None = None
         self._memory = frames.Frames(self.kernel)
+        self._rings = rings.Rings(self.kernel, "migrate", "wake")
+        self._born: list[tuple[int, int]] = []  # threads that began before the last look at the trace, and their CPUs
         self._turns = 0
         self._old: Reading | None = None
         self._cpu_at: dict[int, Cpu] = {}
@@ -90,10 +85,22 @@ class Watcher:
             if was.pset != t.pset:
                 where = f"set {t.pset}" if t.pset >= 0 else "the default set"
                 yield "set bound", f"thread {tid} ({text(t.name)}) is now in {where}", t.cpu
-            if was.cpu != t.cpu and t.state == TS_ONPROC:
+            if was.cpu != t.cpu and t.state == TS_ONPROC and not self._traced:
                 yield "migrated", f"thread {tid} ({text(t.name)}): CPU {was.cpu} -> {t.cpu}", t.cpu
         for tid in old.keys() - new.keys():
             yield "ended", f"thread {tid} ({text(old[tid].name)}) has ended", -1
+
+    def _traced_events(self, new: Reading, old: dict[int, Thread], now: dict[int, Thread]) -> Iterator[tuple[str, str, int]]:
+        """Events that the comparison of two readings may miss, from the trace."""
+        for tid, cpu in self._born:
+            if tid not in old and tid not in now:
+                yield "created", f"thread {tid} begins, and ends within 0.1 s", cpu
+        self._born = []
+        for event in sorted(self._rings.events(new.cpus), key=lambda e: e.time):
+            if event.name == "wake" and event.b & WAKE_NEW:
+                self._born.append((event.a, event.info))
+            elif event.name == "migrate" and (thread := now.get(event.a) or old.get(event.a)):
+                yield "migrated", f"thread {event.a} ({text(thread.name)}): CPU {event.info} -> {event.cpu}", event.cpu
 
     def _cpu_events(self, old: Reading, new: Reading) -> Iterator[tuple[str, str, int]]:
         for was, now in zip(old.cpus, new.cpus, strict=False):
@@ -135,8 +142,11 @@ class Watcher:
         old = self._old
         if old is None:
             return []
-        users = [{t.tid: t for t in reading.threads if t.pid} for reading in (old, new)]
-        found = [list(e) for e in (*self._memory_events(old, new), *self._cpu_events(old, new), *self._thread_events(*users))]
+        was, now = ({t.tid: t for t in reading.threads if t.pid} for reading in (old, new))
+        self._traced = self._rings.are_written()
+        events = [*self._memory_events(old, new), *self._cpu_events(old, new), *self._thread_events(was, now)]
+        events += self._traced_events(new, was, now) if self._traced else []
+        found = [list(event) for event in events]
         if len(found) > LINES_MAX:
             left = len(found) - LINES_MAX
             found = [*found[:LINES_MAX], ["more", f"{left} more events", -1]]
@@ -197,12 +207,11 @@ class Watcher:
             return {}
         try:
             self._model = self._model or fireplane.Live(fireplane.Path(self._page))
-            page = self._model.read()
+            now = boards.reading(self._model.read(), self.process.name)
         except fireplane.PageError:  # the model has not started
             return {}
-        now = boards.reading(page, self.process.name)
         sums = [[b.active, b.instr, b.local, b.remote, b.out, b.into] for b in now.boards]
-        return {"b": sums, "m": now.time_ps, "x": page.traffic(), "a": int(now.armed)}
+        return {"b": sums, "m": now.time_ps, "a": int(now.armed)}
 
     def frame(self) -> dict:
         """The present state.  LiveError if the machine has ended, or its kernel has not started."""
@@ -216,7 +225,7 @@ class Watcher:
             "h": {
                 t.tid: [t.pid, text(t.name), t.state, t.home, t.cpu, -1 if t.bound == NO_CPU else t.bound, t.pset]
                 for t in now.threads
-                if t.pid and t.state != TS_ZOMBIE
+                if (t.state != TS_ZOMBIE if t.pid else t.state in (TS_RUNNABLE, TS_ONPROC))
             },
             "n": self._nodes(now),
             "e": self._events(now),
@@ -230,11 +239,11 @@ class Watcher:
         return frame
 
 
-def frames_of(process: Process, wait: Callable[[float], None]) -> Iterator[dict]:
+def frames_of(process: Process, wait: Callable[[], None]) -> Iterator[dict]:
     """The frames of a machine until it ends, each with `w`: the host's seconds since the first call.
 
-    After each frame, and while the kernel starts, wait() is called with the seconds that the reading took.  LiveError if the
-    machine cannot be shown, or its kernel cannot be read after BOOT seconds.
+    After each frame, and while the kernel starts, wait() is called.  LiveError if the machine cannot be shown, or its kernel
+    cannot be read after BOOT seconds.
     """
     began, watcher = time.monotonic(), None
     while process.runs():
@@ -249,4 +258,4 @@ def frames_of(process: Process, wait: Callable[[float], None]) -> Iterator[dict]
                 raise
         else:
             yield frame | {"w": round(start - began, 2)}
-        wait(time.monotonic() - start)
+        wait()

@@ -230,13 +230,14 @@ function updateMemory(frame) {
     });
 }
 
-// The share of a board's port that was used since the frame before, in modelled time; null: not known.
+// The share of its link that each board has used since the frame before, in modelled time; null: not known.  A link carries
+// one line at a time, in one direction or the other, so bytes out and bytes in count together.
 function shares(frame, before) {
-    if (!frame.b || !before || !before.b || !view.layout.port || frame.m <= before.m) return null;
+    if (!frame.b || !before || !before.b || !view.layout.link_mbps || frame.m <= before.m) return null;
     const seconds = (frame.m - before.m) / 1e12;
     return frame.b.map((board, i) => {
         const bytes = board[4] + board[5] - before.b[i][4] - before.b[i][5];
-        return bytes / seconds / (view.layout.port * 1e6);
+        return bytes / seconds / (view.layout.link_mbps * 1e6);
     });
 }
 
