@@ -85,6 +85,10 @@ class Browser:
         value = "dark" if dark else "light"
         self._call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": value}])
 
+    def scripts(self, on: bool) -> None:
+        """Whether pages that are opened from now on can run scripts."""
+        self._call("Emulation.setScriptExecutionDisabled", value=not on)
+
     def open(self, address: str) -> None:
         """Leave the present page, and open another."""
         self._call("Page.navigate", url="about:blank")

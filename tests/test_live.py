@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: MIT
 """test_live.py - the page of a running machine (`make live`), its server, and recordings."""
 
+import dataclasses
+import itertools
 import json
+import os
+import select
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -14,13 +21,16 @@ import pytest
 import conftest
 import harness
 from browser import Browser
-from homeroom import guest, machine
-from homeroom.live import memory, record
+from homeroom import guest, machine, model
+from homeroom.live import layout, memory, record
+from homeroom.live import server as live_server
 from homeroom.live.recent import Recent
+from homeroom.live.state import frames_of
 from homeroom.machine import TOP
 
 pytestmark = [pytest.mark.xdist_group("live"), pytest.mark.part("model")]
 COUNTED = "osbench -d /tmp -n 1000 -r 1 null pipe_pp pf_anon; kstat -p cpu:::"
+MODEL = ("--model", "fireplane")
 WORK = "memcopy -t {0} -i 1000000"
 
 
@@ -56,6 +66,9 @@ class Live:
             assert time.monotonic() < end, "it never happened"
             time.sleep(0.05)
         return found
+
+    def process_signal(self, number: int) -> None:
+        os.kill(self.process.pid, number)
 
     def close(self) -> None:
         for process in filter(None, (self.server, self.guest)):
@@ -93,87 +106,58 @@ def look(browser, live):
     browser.until("typeof view !== 'undefined' && view.shown > 3")
 
 
-@pytest.mark.parametrize("machine, cpus", [("sf6800", 24), ("sf15k", 72)])
-def test_page(live, browser, machine, cpus):
-    """All CPUs and boards are drawn, threads run on them, and nothing is loaded from elsewhere."""
-    one = live(machine, WORK.format(cpus), "--model", "fireplane")
+# ---- the page, with the model ----
+
+
+def printed_by_watch(page: Path, copy: Path) -> list[list[str]]:
+    """The rows that `make watch` prints of a saved page of the model: board, then instr to GB/s."""
+    shutil.copy(page, copy)
+    call = [TOP / ".venv-experiments/bin/python", "-m", "homeroom.watch", "--once", copy]
+    done = subprocess.run(call, capture_output=True, text=True, cwd=TOP / "tools", check=True)
+    return [[line.split()[0], *line.split()[-7:]] for line in done.stdout.splitlines()[2:-2]]
+
+
+def check_page(browser, one: Live, cpus: int, threads: int, page: Path, copy: Path) -> None:
+    """All CPUs and boards are drawn, and threads run on them; the numbers are those of `make watch`; no request leaves."""
     look(browser, one)
     assert browser.value("document.querySelectorAll('.cpu[data-cpu]').length") == cpus
-    assert browser.until(f"document.querySelectorAll('.dot[data-thread]').length >= {cpus}")
-    assert browser.until("document.querySelectorAll('#numbers tbody tr').length") == cpus // 4 + 1
+    assert browser.until(f"document.querySelectorAll('.dot[data-thread]').length >= {threads}")
+    browser.until("view.frame.a && view.frame.b.every((board) => board[1] > 1e6)", 120)
+    one.process_signal(signal.SIGSTOP)  # so that its counts stay as they are
+    browser.until("view.before.m === view.frame.m && view.frame.w > view.before.w")
+    shown = browser.value(
+        "[...document.querySelectorAll('#numbers tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))"
+    )
+    printed = printed_by_watch(page, copy)
+    one.process_signal(signal.SIGCONT)
+    assert [[cells[0], *cells[2:]] for cells in shown] == printed and len(printed) == cpus // 4 + 1
     assert all(request.startswith(one.address) for request in browser.requests), browser.requests
     assert not browser.errors
 
 
-def test_numbers_equal_those_of_watch(live, browser, tmp_path):
-    """The table of the page has the numbers that `make watch` prints of the same page of the model."""
-    one = live("sf6800", "memcopy -t 24 -i 3; sleep 1000", "--model", "fireplane", "--model-page", str(tmp_path / "page"))
-    look(browser, one)
-    # The model is disarmed at the end of memcopy, so its counts stay.
-    browser.until("view.frame.b && view.frame.a === 0 && view.frame.b[0][1] > 100000 && view.before.m === view.frame.m", 120)
-    rows = browser.value("[...document.querySelectorAll('#numbers tr')].map(r => [...r.cells].map(c => c.textContent))")
-    page = tmp_path / "page.copy"
-    shutil.copy(tmp_path / "page", page)
-    printed = subprocess.run(
-        [TOP / ".venv-experiments/bin/python", "-m", "homeroom.watch", "--once", page],
-        capture_output=True,
-        text=True,
-        cwd=TOP / "tools",
-    )
-    lines = {line.split()[0]: line.split() for line in printed.stdout.splitlines()[2:-2]}
-    for cells in rows[1:]:
-        words = lines[cells[0]]
-        assert cells[2:] == words[-7:], (cells, words)
-    assert len(rows) == 8
+def test_the_page_of_sf15k(live, browser, tmp_path):
+    page = tmp_path / "page"
+    check_page(browser, live("sf15k", WORK.format(72), *MODEL, "--model-page", str(page)), 72, 72, page, tmp_path / "copy")
 
 
-def test_a_pinned_thread_and_a_fenced_set(live, browser):
-    """A thread that pbind binds is on its CPU; the CPUs of a fenced set are drawn as fenced."""
-    command = "psrset -c 8 9; psrset -f 1; (while :; do :; done) & pbind -b 5 $!; echo $! > /tmp/pid; wait"
-    one = live("sf6800", command)
-    look(browser, one)
-    browser.until("document.querySelectorAll('.cpu.inset.fenced[data-cpu]').length === 2")
-    assert browser.value("[...document.querySelectorAll('.cpu.fenced[data-cpu]')].map(c => c.dataset.cpu)") == ["8", "9"]
-    bound = "Object.entries(view.frame.h).filter(([, t]) => t[5] === 5 && t[2] === 2 && t[4] === 5).map(([tid]) => tid)"
-    tid = browser.until(f"({bound})[0]")
-    place = f"document.querySelector('.dot[data-thread=\"{tid}\"]').getAttribute('transform')"
-    cell = browser.value("[view.cells[5].x, view.cells[5].y]")
-    assert browser.until(place) == f"translate({cell[0]} {cell[1]})"
-
-
-def test_keyboard(live, browser):
-    """Tab reaches a board, Enter selects it, and its counters appear with the commands that show the same."""
-    look(browser, live("sf3800", "sleep 1000"))
-    browser.press("Tab")
-    browser.press("Enter")
-    assert browser.until("document.querySelector('#details h2')?.textContent") == "board 0"
-    assert "lgrpinfo 0" in browser.value("document.querySelector('#details').textContent")
-
-
-def test_recording(live, browser, tmp_path):
-    """A recording opens from disk, and goes to any of its moments; cut short, it still opens."""
+def test_the_server_ends_with_the_machine(live, tmp_path):
+    """The server says so and returns 0; its recording is whole."""
     file = tmp_path / "rec.html"
-    one = live("sf3800", WORK.format(8), server=("--record", str(file)))
-    Live.wait_for(lambda: file.stat().st_size > 60000 or file.read_text().count("x-frames") > 4, 120)
-    one.close()
-    whole = file.read_text()
-    cut = tmp_path / "cut.html"
-    cut.write_text(whole[: whole.rindex("x-frames") + 200])
-    for page, least in ((file, 300), (cut, 200)):
-        browser.open(page.as_uri())
-        browser.until("typeof tape !== 'undefined' && tape.count > 0 && view.frame")
-        assert browser.value("tape.count") >= least
-        for at in (0, 0.5, 1):
-            browser.value(f"seek(Math.round((tape.count - 1) * {at}))")
-            assert browser.value("Number($('slider').value)") == browser.value(f"Math.round((tape.count - 1) * {at})")
-        assert browser.value("document.querySelectorAll('.cpu[data-cpu]').length") == 8
-        assert not browser.errors and browser.requests == [page.as_uri()]
-
-
-def test_the_server_ends_with_the_machine(live):
-    one = live("sf3800", "sleep 3")
+    one = live("sf280r", "sleep 2", server=("--record", str(file)))
     assert one.server.wait(timeout=60) == 0, one.server.stderr.read()
     assert "the machine has ended" in one.server.stdout.read()
+    assert record.read(file)[2]
+
+
+def test_events_from_the_trace(live, tmp_path):
+    """While the trace is on, a thread that lives for less than the time between two readings is an event."""
+    one = live("sf280r", "while :; do true; (true); done", "--trace", str(tmp_path / "trace.json"))
+    found = set()
+    for frame in itertools.islice(frames_of(one.process, lambda: time.sleep(0.05)), 1200):
+        found.update(kind for kind, text, _ in frame["e"] if text.endswith("begins, and ends within 0.1 s"))
+        if found:
+            break
+    assert found == {"created"}
 
 
 def test_the_guest_notices_nothing(tmp_path, speed):
@@ -192,7 +176,7 @@ def test_the_guest_notices_nothing(tmp_path, speed):
 def test_a_failed_test_leaves_a_recording(boot):
     """The last minute of a machine with the model, for the report of a failure."""
     one = boot("sf280r", model="fireplane")
-    one.check("memcopy -i 2000")
+    one.check("memcopy -i 10")
     Live.wait_for(lambda: len(harness.recent[one.guest].frames) > 2)
     path = Path(conftest.left_recording(one.guest, "test_live.html"))
     layout, frames, whole = record.read(path)
@@ -201,33 +185,9 @@ def test_a_failed_test_leaves_a_recording(boot):
     assert conftest.left_recording(boot("sf280r").guest, "test_live.html") == ""
 
 
-def test_only_this_address(live):
-    """A request that names another host is refused: a page of another origin cannot read the machine."""
-    one = live("sf280r", "sleep 1000")
-    request = urllib.request.Request(one.address + "layout", headers={"Host": "evil.example"})
-    with pytest.raises(urllib.error.HTTPError) as refused:
-        urllib.request.urlopen(request)
-    assert refused.value.code == 403
-    assert json.load(urllib.request.urlopen(one.address + "layout"))["name"] == "sf280r"
-
-
 def server(*options: str) -> subprocess.CompletedProcess:
     call = [sys.executable, "-m", "homeroom.live.server", *options]
     return subprocess.run(call, capture_output=True, text=True, cwd=TOP / "tools", timeout=60)
-
-
-def test_bad_input(live, tmp_path):
-    """One line for each: a port in use, no such process, a file that cannot be written."""
-    one = live("sf280r", "sleep 1000")
-    pid = str(one.process.pid)
-    port = one.address.rstrip("/").rpartition(":")[2]
-    for options, words in [
-        (("--port", port, "--pid", pid), f"live: port {port}: Address already in use; name another with PORT="),
-        (("--pid", "1"), "live: process 1 is no machine of yours"),
-        (("--pid", pid, "--record", str(tmp_path / "no/rec.html")), "No such file or directory"),
-    ]:
-        done = server(*options)
-        assert done.returncode == 1 and words in done.stderr and done.stderr.count("\n") == 1, done.stderr
 
 
 @pytest.mark.parametrize(
@@ -239,6 +199,12 @@ def test_bad_input(live, tmp_path):
             "rec.html: a recording of version 99; this program reads 1",
         ),
         ("\x00\xff", "rec.html: not a recording"),
+        ('<script type="application/json" id="layout">[]</script>', "rec.html: the recording is damaged"),
+        (
+            '<script type="application/json" id="layout">{"version": 1}</script>'
+            '<script type="x-frames" data-n="9" data-marks="">AAAA</script>',
+            "rec.html: the recording is damaged",
+        ),
     ],
 )
 def test_what_is_no_recording(tmp_path, text, words):
@@ -253,3 +219,203 @@ def test_files_refer_to_nothing_outside():
     for file in Path(TOP / "tools/homeroom/live/page").iterdir():
         text = file.read_text().replace("http://www.w3.org/2000/svg", "")
         assert "http:" not in text and "https:" not in text and "//cdn" not in text
+
+
+# ---- one machine for the rest ----
+
+SETTINGS = "crossbar_mbps=1200"
+PINNED = "psrset -c 8 9; psrset -f 1; (while :; do :; done) & pbind -b 5 $!; "
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory):
+    return tmp_path_factory.mktemp("live") / "page"
+
+
+@pytest.fixture(scope="module")
+def shared(page_file):
+    """A machine with a fenced set and a bound thread, whose other threads copy memory of one board."""
+    one = Live("sf6800", PINNED + WORK.format("21 -o"), *MODEL, "--model-set", SETTINGS, "--model-page", str(page_file))
+    yield one
+    one.close()
+
+
+def test_the_page_of_sf6800(shared, browser, page_file, tmp_path):
+    check_page(browser, shared, 24, 22, page_file, tmp_path / "copy")
+
+
+def test_a_pinned_thread_and_a_fenced_set(shared, browser):
+    """A thread that pbind binds is on its CPU; the CPUs of a fenced set are drawn as fenced."""
+    look(browser, shared)
+    browser.until("document.querySelectorAll('.cpu.inset.fenced[data-cpu]').length === 2")
+    assert browser.value("[...document.querySelectorAll('.cpu.fenced[data-cpu]')].map((c) => c.dataset.cpu)") == ["8", "9"]
+    drawn = "getComputedStyle(document.querySelector('.cpu[data-cpu=\"{}\"] .fence')).stroke"
+    assert browser.value(drawn.format(8)) != "none" == browser.value(drawn.format(10))
+    assert browser.value("$('sets').textContent").endswith("set 1: CPUs 8-9, fenced off")
+    # It shares the CPU with a thread of memcopy, so it may wait there.
+    tid = browser.until("Object.keys(view.frame.h).find((tid) => view.frame.h[tid][5] === 5 && view.dots.has(tid))")
+    centre = "(({x, y, width, height}) => [x + width / 2, y + height / 2])"
+    dot, cell = (
+        f"document.querySelector('{name}').getBoundingClientRect()"
+        for name in (f'.dot[data-thread="{tid}"]', '.cpu[data-cpu="5"]')
+    )
+    (x, y), box = browser.value(f"[{centre}({dot}), {cell}.toJSON()]")
+    assert box["left"] < x < box["right"] and box["top"] < y < box["bottom"]
+
+
+def test_shares_of_links(shared, browser):
+    """The share of a link: bytes in both directions in a second of modelled time, of the link's rate in this run."""
+    look(browser, shared)
+    rate = int(SETTINGS.partition("=")[2])
+    shares = "[view.before, view.frame, view.links.map((link) => link.text.textContent)]"
+    for _ in range(100):
+        old, new, words = browser.value(shares)
+        seconds = (new["m"] - old["m"]) / 1e12
+        if seconds > 0:
+            moved = [n[4] + n[5] - o[4] - o[5] for o, n in zip(old["b"], new["b"], strict=True)]
+            assert words == [f"link {int(100 * b / seconds / (rate * 1e6) + 0.5)} %" for b in moved]
+            if max(moved) / seconds > rate * 1e6 / 2:
+                return
+        time.sleep(0.05)
+    pytest.fail("no link is busy")
+
+
+@pytest.mark.parametrize("name, settings, rate", [("sf6800", "", 4800), ("sf15k", 'centerplane="double-pumped"', 2400)])
+def test_the_rate_of_a_link(tmp_path, name, settings, rate):
+    """It comes from the parameter file of the run, also if the name of the file has a comma."""
+    file = tmp_path / "fire,plane"
+    file.write_text(model.parameters(machine.load(name), settings))
+    args = model.qemu_args(file, tmp_path / "page", 0, 0)
+    process = memory.Process(1, name, ("-smp", "4,cores=4,threads=1", "-m", "512M", *args), 1, 0)
+    assert layout.of(process)["link_mbps"] == rate
+    assert layout.of(dataclasses.replace(process, args=process.args[:4]))["link_mbps"] == 0
+
+
+def test_keyboard(shared, browser):
+    """Tab reaches a board, Enter selects it, and its counters appear with the commands that show the same."""
+    look(browser, shared)
+    browser.press("Tab")
+    browser.press("Enter")
+    assert browser.until("document.querySelector('#details h2')?.textContent") == "board 0"
+    assert "lgrpinfo 0" in browser.value("document.querySelector('#details').textContent")
+
+
+@pytest.mark.parametrize("width", [1920, 1280, 390])
+def test_nothing_scrolls_sideways(shared, browser, width):
+    browser.resize(width, 1000)
+    look(browser, shared)
+    browser.until("document.querySelector('#numbers td') !== null")
+    browser.value("addEvents({ w: 1234.5, e: [['fence broken', 'thread 12345 (fifteen-letters): CPU 100 -> 200', 1]] })")
+    wide = "[...document.querySelectorAll('body, body *')].filter((e) => e.scrollWidth > e.clientWidth + 1 && e.clientWidth && "
+    wide += (
+        "getComputedStyle(e).overflowX !== 'visible' || e.getBoundingClientRect().right > innerWidth).map((e) => e.outerHTML)"
+    )
+    assert browser.value(wide) == []
+    browser.resize(1280, 1000)
+
+
+def test_without_javascript(shared, browser):
+    """One line says what to do instead."""
+    browser.scripts(False)
+    browser.open(shared.address)
+    words = browser.until("document.querySelector('noscript') && document.body.innerText")
+    browser.scripts(True)
+    assert [line for line in words.splitlines() if line.strip()] == [
+        "Homeroom",
+        "This page needs JavaScript. In a terminal, make watch shows the boards without it.",
+    ]
+
+
+def test_recording(shared, browser, tmp_path):
+    """A recording opens from disk, and goes to any of its moments; cut short, it still opens."""
+    file, cut = tmp_path / "rec.html", tmp_path / "cut.html"
+    recorder = record.Recorder(file, layout.of(shared.process))
+    for frame in itertools.islice(frames_of(shared.process, lambda: None), 250):
+        recorder.add(json.dumps(frame), frame["e"])
+    recorder.close()
+    whole = file.read_text()
+    cut.write_text(whole[: whole.rindex("x-frames") + 200])
+    for page, count in ((file, 250), (cut, 200)):
+        browser.open(page.as_uri())
+        browser.until("typeof tape !== 'undefined' && tape.count > 0 && view.frame")
+        assert browser.value("tape.count") == count
+        frames = record.read(page)[1]
+        for at in (0, count // 2, count - 1):
+            browser.value(f"seek({at})")
+            assert browser.value("[Number($('slider').value), view.frame.t, view.frame.w]") == [
+                at,
+                frames[at]["t"],
+                frames[at]["w"],
+            ]
+        assert browser.value("document.querySelectorAll('.cpu[data-cpu]').length") == 24
+        assert not browser.errors and browser.requests == [page.as_uri()]
+    call = [sys.executable, "-m", "homeroom.live.record", str(cut)]
+    done = subprocess.run(call, capture_output=True, text=True, cwd=TOP / "tools", env=os.environ | {"BROWSER": "true"})
+    assert (
+        done.returncode == 0
+        and done.stdout.startswith("replay: Sun Fire 6800, 200 frames, ")
+        and ", cut short: file:" in done.stdout
+    )
+
+
+def test_only_this_address(shared, browser, tmp_path):
+    """A request that names another host is refused, and a page of another origin cannot read the machine."""
+    for path in ("", "layout", "frames", "heat?pid=1", "live.js"):
+        request = urllib.request.Request(shared.address + path, headers={"Host": "evil.example"})
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(request, timeout=60)
+        assert refused.value.code == 403
+    assert json.load(urllib.request.urlopen(shared.address + "layout"))["name"] == "sf6800"
+    other = tmp_path / "other.html"
+    other.write_text("<title>other</title>")
+    browser.open(other.as_uri())
+    browser.until("document.title === 'other'")
+    for path in ("layout", "frames"):
+        assert browser.value(f"fetch('{shared.address}{path}').then(() => 'read', () => 'refused')") == "refused"
+
+
+def test_malformed_requests(shared):
+    """They get an answer or none; the server goes on, and writes nothing."""
+    port = int(shared.address.rstrip("/").rpartition(":")[2])
+    host = f"Host: 127.0.0.1:{port}\r\n\r\n".encode()
+    for request in (
+        b"",
+        b"\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET /frames\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET / HTTP/1.1\r\n",
+        b"\x16\x03\x01\x00\xff" * 9,
+        b"GET /" + b"x" * 70000 + b" HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 200 + b"\r\n",
+        b"POST / HTTP/1.1\r\n" + host,
+        b"GET /../server.py HTTP/1.1\r\n" + host,
+        b"GET /heat?pid=\xb2 HTTP/1.1\r\n" + host,
+    ):
+        with socket.create_connection(("127.0.0.1", port)) as one:
+            one.sendall(request)
+            one.shutdown(socket.SHUT_WR)
+            one.settimeout(60)
+            assert not one.recv(1000).startswith((b"HTTP/1.1 200", b"HTTP/1.0 200")), request
+    assert json.load(urllib.request.urlopen(shared.address + "layout"))["name"] == "sf6800"
+    assert shared.server.poll() is None and not select.select([shared.server.stderr], [], [], 0)[0]
+
+
+def test_bad_input(shared, tmp_path):
+    """One line for each: a port in use, no such process, a file that cannot be written."""
+    pid, port = str(shared.process.pid), shared.address.rstrip("/").rpartition(":")[2]
+    for options, words in [
+        (("--port", port, "--pid", pid), f"live: port {port}: Address already in use; name another with PORT="),
+        (("--port", "0", "--pid", "1"), "live: process 1 is no machine of yours"),
+        (("--port", "0", "--pid", pid, "--record", str(tmp_path / "no/rec.html")), "No such file or directory"),
+    ]:
+        done = server(*options)
+        assert done.returncode == 1 and words in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
+def test_no_guest(monkeypatch, capsys, tmp_path):
+    """One line, and no empty recording."""
+    monkeypatch.setattr(live_server, "processes", list)
+    monkeypatch.setattr(sys, "argv", ["live", "--port", "0", "--record", str(tmp_path / "rec.html")])
+    assert live_server.main() == 1
+    assert capsys.readouterr().err.startswith("live: no machine runs; start one") and not list(tmp_path.iterdir())

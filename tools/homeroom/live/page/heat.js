@@ -9,7 +9,7 @@ const heat = { pid: 0, chosen: null, names: "", turn: 0, drawn: 0 };
 // The name of each process, by its id.
 function heatProcesses(frame) {
     const found = new Map();
-    for (const [, [pid, name]] of Object.entries(frame.h)) if (!found.has(pid)) found.set(pid, name);
+    for (const [, [pid, name]] of Object.entries(frame.h)) if (pid && !found.has(pid)) found.set(pid, name);
     return [...found].sort(([a], [b]) => a - b);
 }
 

@@ -10,7 +10,7 @@ const LINK = ["#9aa0a6", "#7f95b5", "#8a8f5c", "#c9a227", "#e06c1f", "#c2152b"];
 const RUNS = 2, QUEUED = 1;
 const MARKS = { t: "first touch", s: "stolen", f: "fence broken", r: "reclaim" }; // as record.py names them
 const THRESHOLDS = ["cachefree", "lotsfree", "desfree", "minfree", "throttlefree"]; // as kernel.py orders them
-const CELL = { w: 50, h: 36 }, PAD = 8, TOP = 34, BAR = 12;
+const CELL = { w: 54, h: 40 }, PAD = 8, TOP = 34, BAR = 12, LINK_ROW = 16, LINK_LABEL = 66;
 
 const $ = (id) => document.getElementById(id);
 const view = { layout: null, frame: null, before: null, cells: [], boards: [], links: [], chosen: null, dots: new Map(), slow: {} };
@@ -56,7 +56,7 @@ const hue = (home) => (home === NONE ? "#777777" : HUES[home % HUES.length]);
 function boardSize(board) {
     const columns = board.cpus.length > 4 ? Math.ceil(Math.sqrt(board.cpus.length)) : 2;
     const rows = Math.ceil(board.cpus.length / columns);
-    return { columns, w: 2 * PAD + columns * CELL.w, h: TOP + BAR + 10 + rows * CELL.h + PAD };
+    return { columns, w: 2 * PAD + columns * CELL.w, h: TOP + BAR + 10 + rows * CELL.h + PAD + LINK_ROW };
 }
 
 // A node that selects something when it is clicked, or when Enter is pressed on it.
@@ -81,43 +81,44 @@ function button(parent, kind, id, text) {
 function drawCpu(parent, id, x, y) {
     const group = make(parent, "g", { class: "cpu i", transform: `translate(${x} ${y})`, "data-cpu": id });
     make(group, "rect", { class: "cell", x: 1, y: 1, width: CELL.w - 2, height: CELL.h - 2, rx: 3 });
-    make(group, "rect", { class: "set", x: 3, y: 3, width: CELL.w - 6, height: CELL.h - 6, rx: 2 });
+    make(group, "rect", { class: "fence", x: 2.5, y: 2.5, width: CELL.w - 5, height: CELL.h - 5, rx: 2 });
+    make(group, "rect", { class: "set", x: 5.5, y: 5.5, width: CELL.w - 11, height: CELL.h - 11, rx: 1 });
     make(group, "path", { class: "cross", d: `M 6 6 L ${CELL.w - 6} ${CELL.h - 6} M 6 ${CELL.h - 6} L ${CELL.w - 6} 6` });
-    make(group, "text", { class: "id", x: 6, y: 15, "font-size": 11 }, String(id));
-    const queue = make(group, "text", { class: "id", x: CELL.w - 6, y: 14, "font-size": 10, "text-anchor": "end" }, "");
+    make(group, "text", { class: "id", x: 7, y: 16 }, String(id));
+    const queue = make(group, "text", { class: "id", x: CELL.w - 7, y: 16, "text-anchor": "end" }, "");
     pickable(group, "cpu", id, `CPU ${id}`);
-    view.cells[id] = { group, queue, x: x + CELL.w / 2 + 4, y: y + CELL.h / 2 + 3 };
+    view.cells[id] = { group, queue, x: x + CELL.w / 2 + 8, y: y + CELL.h / 2 + 6 };
 }
 
-function drawBoard(svg, number, board, x, y) {
-    const size = boardSize(board);
+// `link`: where the board has the row of its link: "top" or "bottom".
+function drawBoard(svg, number, board, x, y, link) {
+    const size = boardSize(board), top = link === "top" ? y + LINK_ROW : y;
     const group = make(svg, "g", { "data-board": number });
     make(group, "rect", { class: "board frame", x, y, width: size.w, height: size.h, rx: 5 });
-    make(group, "text", { x: x + PAD, y: y + 15, "font-size": 12, "font-weight": 600 }, `board ${number}`);
-    const memory = make(group, "text", { class: "small", x: x + PAD, y: y + 28 }, `${board.mib} MiB`);
+    make(group, "text", { x: x + PAD, y: top + 15, "font-size": 12, "font-weight": 600 }, `board ${number}`);
+    const memory = make(group, "text", { class: "small", x: x + PAD, y: top + 28 }, `${board.mib} MiB`);
     const wide = size.w - 2 * PAD;
-    make(group, "rect", { class: "memfree", x: x + PAD, y: y + TOP, width: wide, height: BAR });
+    make(group, "rect", { class: "memfree", x: x + PAD, y: top + TOP, width: wide, height: BAR });
     const used = ["home", "away", "shared", "file", "kernel"].map((kind) =>
-        make(group, "rect", { class: `mem ${kind}`, x: x + PAD, y: y + TOP, width: 0, height: BAR }));
+        make(group, "rect", { class: `mem ${kind}`, x: x + PAD, y: top + TOP, width: 0, height: BAR }));
     pickable(group, "board", number, `board ${number}`);
     board.cpus.forEach((cpu, i) => {
         const column = i % size.columns, row = Math.floor(i / size.columns);
-        drawCpu(svg, cpu, x + PAD + column * CELL.w, y + TOP + BAR + 10 + row * CELL.h);
+        drawCpu(svg, cpu, x + PAD + column * CELL.w, top + TOP + BAR + 10 + row * CELL.h);
     });
-    view.boards[number] = { group, memory, used, wide, x, y, ...size };
+    view.boards[number] = { group, memory, used, wide, link, x, y, ...size };
 }
 
-// The link of a board to the switch: a gauge at the edge of the board, and a line if the switch is beside this row.
+// The link of a board to the switch: a gauge with a label in the board, and a line if the switch is beside this row.
 function drawLink(svg, number, end) {
-    const board = view.boards[number];
-    const up = end !== null && end < board.y;
-    const y = up ? board.y - 3 : board.y + board.h - 3;
-    const at = board.x + board.w / 2;
-    const line = end === null ? null : make(svg, "path", { d: `M ${at} ${up ? board.y : board.y + board.h} V ${end}`, fill: "none" });
-    make(svg, "rect", { class: "memfree", x: board.x + PAD, y, width: board.wide, height: 6 });
-    const gauge = make(svg, "rect", { x: board.x + PAD, y, width: 0, height: 6 });
-    const text = make(svg, "text", { class: "small", x: board.x + board.w - PAD, y: board.y + 15, "text-anchor": "end" }, "");
-    view.links[number] = { line, gauge, text };
+    const board = view.boards[number], up = board.link === "top";
+    const y = up ? board.y + 5 : board.y + board.h - 14;
+    const at = board.x + board.w / 2, wide = board.wide - LINK_LABEL, x = board.x + PAD + LINK_LABEL;
+    const line = end === null ? null : make(svg, "path", { class: "link", d: `M ${at} ${up ? board.y : board.y + board.h} V ${end}`, fill: "none" });
+    const text = make(svg, "text", { class: "small", x: board.x + PAD, y: y + 9 }, "");
+    const frame = make(svg, "rect", { class: "memfree", x, y, width: wide, height: 9 });
+    const gauge = make(svg, "rect", { x, y, width: 0, height: 9 });
+    view.links[number] = { line, gauge, text, frame, wide };
 }
 
 // How many boards stand in a row: all, or those above the crossbar; fewer if the window is narrow.
@@ -143,7 +144,7 @@ function draw(layout) {
     layout.boards.forEach((board, i) => {
         const row = Math.floor(i / columns), lower = row >= above;
         const y = lower ? bar + thick + link + (row - above) * (high + gap) : gap + row * (high + gap);
-        drawBoard(svg, i, board, gap + (i % columns) * (each + gap), y);
+        drawBoard(svg, i, board, gap + (i % columns) * (each + gap), y, lower ? "top" : "bottom");
         const beside = row === above - 1 ? bar : row === above ? bar + thick : null;
         if (count > 1) drawLink(svg, i, beside);
     });
@@ -208,7 +209,7 @@ function updateDots(frame) {
         if (state === QUEUED) { if (nth >= 3) { seen.delete(tid); dot.group.remove(); view.dots.delete(tid); continue; } place.set(cpu, nth + 1); }
         if (dot.cpu >= 0 && dot.cpu !== cpu && view.cells[dot.cpu]) trail(view.cells[dot.cpu], cell);
         dot.cpu = cpu;
-        const at = state === RUNS ? `translate(${cell.x} ${cell.y})` : `translate(${cell.x - 22 + nth * 11} ${cell.y + 8}) scale(0.55)`;
+        const at = state === RUNS ? `translate(${cell.x} ${cell.y})` : `translate(${cell.x - 25 + nth * 10} ${cell.y + 6}) scale(0.5)`;
         if (dot.at !== at) { dot.group.setAttribute("transform", at); dot.at = at; }
         dot.group.classList.toggle("away", home !== NONE && home !== boardOf(cpu));
     }
@@ -243,13 +244,14 @@ function shares(frame, before) {
 
 function updateLinks(frame, before) {
     const found = shares(frame, before);
-    if (!found) { if (frame.b && before && frame.m === before.m) return; }
+    if (!found && frame.b && before && frame.m === before.m) return;
     view.links.forEach((link, i) => {
         const share = found ? found[i] : 0, colour = LINK[Math.max(0, Math.min(5, Math.round(share * 5)))];
-        link.gauge.setAttribute("width", (view.boards[i].wide * Math.min(1, share)).toFixed(1));
+        link.gauge.setAttribute("width", (link.wide * Math.min(1, share)).toFixed(1));
         link.gauge.setAttribute("fill", colour);
         if (link.line) { link.line.setAttribute("stroke", colour); link.line.setAttribute("stroke-width", 3 + 9 * Math.min(1, share)); }
         link.text.textContent = found ? `link ${Math.round(share * 100)} %` : "";
+        link.frame.setAttribute("visibility", frame.b ? "visible" : "hidden");
     });
 }
 
@@ -295,7 +297,7 @@ function cpuDetails(frame, id) {
     return [
         ["state", STATE[state] + (fenced ? ", no-intr" : "")], ["time", `user ${user} %, system ${system} %`],
         ["processor set", set >= 0 ? `set ${set}` : "none", "set", set >= 0 ? set : ""],
-        ["runs", thread ? `${thread[1]}, thread ${tid} of process ${thread[0]}` : "-", "thread", thread ? tid : ""],
+        ["runs", thread ? `${thread[1]}, thread ${tid} of ${thread[0] ? `process ${thread[0]}` : "the kernel"}` : "-", "thread", thread ? tid : ""],
         ["threads waiting", queued], ["interrupts", `${rate} a second`], ["by source", interruptsOf(id)],
         ["in the guest", `psrinfo -v ${id}; mpstat 1; intrstat -k 1`],
     ];
@@ -317,10 +319,10 @@ function threadDetails(frame, tid) {
     if (!thread) return [["thread", "has ended"]];
     const [pid, name, , home, cpu, bound, set] = thread;
     return [
-        ["name", name], ["process", pid], ["home", home === NONE ? "none" : `board ${home}`, "board", home === NONE ? "" : home],
+        ["name", name], ["process", pid || "the kernel"], ["home", home === NONE ? "none" : `board ${home}`, "board", home === NONE ? "" : home],
         ["on", `CPU ${cpu}`, "cpu", cpu], ["bound to", bound >= 0 ? `CPU ${bound}` : "-"],
         ["processor set", set >= 0 ? `set ${set}` : "none", "set", set >= 0 ? set : ""],
-        ["in the guest", `plgrp ${pid}; pmap -L ${pid}`],
+        ["in the guest", pid ? `plgrp ${pid}; pmap -L ${pid}` : "mpstat 1"],
     ];
 }
 
@@ -359,19 +361,19 @@ function updateSets(frame) {
     for (const [set, text] of lines) button(html(box, "p"), "set", set, text);
 }
 
-// The free memory of the machine and the page daemon's thresholds, on a logarithmic scale.
+// The free memory of the machine and the page daemon's thresholds, on a logarithmic scale: more is to the right.
 function drawFree(box, frame) {
     const sum = (i) => frame.n.reduce((all, node) => all + node[i], 0), total = sum(0), free = sum(1);
     const least = Math.max(1, Math.min(...view.slow.p) / 4), at = (pages) => 300 * Math.max(0, Math.min(1, Math.log(pages / least) / Math.log(total / least)));
     const svg = make(box, "svg", { viewBox: "0 0 300 30", class: "free", role: "img", "aria-label": "free memory and thresholds" });
     make(svg, "rect", { class: "memfree", x: 0, y: 8, width: 300, height: 12 });
-    make(svg, "rect", { class: "mem file", x: 0, y: 8, width: at(free).toFixed(1), height: 12 });
+    make(svg, "circle", { class: "now", cx: Math.max(6, Math.min(294, at(free))).toFixed(1), cy: 14, r: 5 });
     view.slow.p.forEach((pages, i) => {
         const line = make(svg, "path", { class: "tick", d: `M ${at(pages).toFixed(1)} ${4 + i} V 24` });
         make(line, "title", {}, `${THRESHOLDS[i]}: ${mib(pages)}`);
     });
     const words = [...new Map(view.slow.p.map((pages, i) => [pages, THRESHOLDS.filter((_, j) => view.slow.p[j] === pages).join(", ")]))];
-    html(box, "p", `${mib(free)} free. Thresholds: ${words.map(([pages, names]) => `${names} ${mib(pages)}`).join("; ")}.`);
+    html(box, "p", `Dot: ${mib(free)} free now. Lines, the thresholds: ${words.map(([pages, names]) => `${names} ${mib(pages)}`).join("; ")}.`);
 }
 
 function updateDisks(frame) {
@@ -427,9 +429,9 @@ function addEvents(frame) {
     const list = $("lines");
     for (const [kind, text, cpu] of frame.e) {
         const line = html(null, "li");
-        html(line, "b", `${kind} `);
-        line.append(`${text} (${frame.w.toFixed(1)} s) `);
-        if (cpu >= 0) button(line, "cpu", cpu, `CPU ${cpu}`);
+        const word = html(line, "b");
+        if (cpu >= 0) button(word, "cpu", cpu, kind); else word.textContent = kind;
+        line.append(` ${text} (${frame.w.toFixed(1)} s)`);
         list.prepend(line);
     }
     while (list.childElementCount > 200) list.lastChild.remove();
@@ -447,21 +449,25 @@ function legend() {
     const cell = (name) => (svg) => {
         const group = make(svg, "g", { class: `cpu ${name}` });
         make(group, "rect", { class: "cell", x: 1, y: 1, width: 20, height: 14, rx: 2 });
+        make(group, "rect", { class: "fence", x: 2.5, y: 2.5, width: 17, height: 11 });
         make(group, "rect", { class: "set", x: 3, y: 3, width: 16, height: 10 });
         make(group, "path", { class: "cross", d: "M 4 3 L 18 13 M 4 13 L 18 3" });
     };
-    const dot = (name) => (svg) => {
-        const group = make(svg, "g", { class: `dot ${name}`, transform: "translate(11 8)" });
+    const dot = (name, scale = 1) => (svg) => {
+        const group = make(svg, "g", { class: `dot ${name}`, transform: `translate(11 8) scale(${scale})` });
         make(group, "path", { d: shape(0, 6.5), fill: hue(0) });
         make(group, "text", { y: 3.5, "font-size": 9, "text-anchor": "middle" }, "0");
     };
     entry(cell("u"), "CPU in user mode"); entry(cell("s"), "in the kernel"); entry(cell("i"), "idle"); entry(cell("o"), "off-line");
-    entry(cell("i inset"), "in a processor set"); entry(cell("i inset fenced"), "fenced off (no-intr)");
+    entry(cell("i inset"), "in a processor set"); entry(cell("i fenced"), "fenced off from interrupts");
+    entry(dot(""), "thread; number, colour and shape: its home"); entry(dot("away"), "thread away from home");
+    entry(dot("", 0.6), "thread that waits; +2: two wait"); entry((svg) => make(svg, "path", { class: "trail still", d: "M 2 13 L 20 3" }), "a thread has moved");
     for (const [kind, words] of [["home", "memory of threads that live here"], ["away", "of threads that live elsewhere"],
-        ["shared", "shared memory"], ["file", "files"], ["kernel", "the kernel's"]])
+        ["shared", "shared memory"], ["file", "files"], ["kernel", "the kernel's"], ["free", "free memory"]])
         entry((svg) => make(svg, "rect", { class: `mem ${kind}`, x: 1, y: 3, width: 20, height: 10 }), words);
-    entry(dot(""), "thread; number and colour: its home"); entry(dot("away"), "thread away from home");
+    entry((svg) => LINK.forEach((fill, i) => make(svg, "rect", { x: 1 + i * 3.4, y: 3, width: 3.4, height: 10, fill })), "link: 0 to 100 % of its bandwidth");
     $("legend").replaceChildren(html(null, "h2", "Legend"), list);
+    $("events").prepend(html(null, "h2", "Events"));
 }
 
 // ---- frames ------------------------------------------------------------------------------------
@@ -479,7 +485,8 @@ function next(frame) {
     show(frame);
     addEvents(frame);
     const running = Object.values(frame.h).filter((t) => t[2] === RUNS).length;
-    $("status").textContent = `${frame.t.toFixed(1)} s of the machine's clock; ${running} threads run` + (frame.b ? "" : "; without the model");
+    $("status").textContent = `after ${frame.w.toFixed(1)} s; the machine's clock: ${frame.t.toFixed(2)} s; ${running} threads run` +
+        (frame.b ? "" : "; without the model");
 }
 
 function begin(layout) {
@@ -501,6 +508,7 @@ function begin(layout) {
 }
 
 async function live() {
+    $("status").textContent = "connecting";
     const layout = await (await fetch("layout")).json();
     begin(layout);
     const source = new EventSource("frames");
@@ -541,7 +549,7 @@ async function seek(n) {
     $("second").textContent = `${frames[k].w.toFixed(1)} s`;
     $("lines").replaceChildren();
     for (let j = Math.max(0, k - 30); j <= k; j++) addEvents(frames[j]);
-    $("status").textContent = `a recording; ${frames[k].t.toFixed(1)} s of the machine's clock`;
+    $("status").textContent = `a recording; the machine's clock: ${frames[k].t.toFixed(2)} s`;
 }
 
 // The marks of the slider, a lane for each kind.
