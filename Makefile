@@ -44,6 +44,9 @@ for_goals    = $(if $(filter $(1),$(MAKECMDGOALS)),,$(foreach v,$(filter $(2),$(
 ifeq ($(MAKELEVEL),0)
 $(call for_goals,qemu-% gdb live,$(filter-out PEER SEED RELEASE,$(RUN_VARS)))
 $(call for_goals,live,RECORD PORT)
+ifeq ($(filter live,$(MAKECMDGOALS))$(MACHINE),live)
+$(foreach v,$(filter $(RUN_VARS),$(GIVEN)),$(error $(v)= has no effect on a machine that runs already; give MACHINE=, too))
+endif
 $(call for_goals,qemu-% gdb live grade course sim-%,SEED)
 $(call for_goals,qemu-% gdb live course,RELEASE)
 $(call for_goals,course,LABS $(filter-out TERM_SEED,$(COURSE_VARS)))

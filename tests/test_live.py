@@ -306,11 +306,9 @@ def test_nothing_scrolls_sideways(shared, browser, width):
     look(browser, shared)
     browser.until("document.querySelector('#numbers td') !== null")
     browser.value("addEvents({ w: 1234.5, e: [['fence broken', 'thread 12345 (fifteen-letters): CPU 100 -> 200', 1]] })")
-    wide = "[...document.querySelectorAll('body, body *')].filter((e) => e.scrollWidth > e.clientWidth + 1 && e.clientWidth && "
-    wide += (
-        "getComputedStyle(e).overflowX !== 'visible' || e.getBoundingClientRect().right > innerWidth).map((e) => e.outerHTML)"
-    )
-    assert browser.value(wide) == []
+    wide = f"(e) => e.getBoundingClientRect().right > {width} || (e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0"
+    wide += " && getComputedStyle(e).overflowX !== 'visible')"
+    assert browser.value(f"[...document.querySelectorAll('body *')].filter({wide}).map((e) => e.outerHTML)") == []
     browser.resize(1280, 1000)
 
 

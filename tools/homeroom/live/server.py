@@ -18,6 +18,7 @@ SEE ALSO    state.py, record.py, page/, docs/live.md
 import argparse
 import json
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -216,7 +217,7 @@ def start(name: str, iso: str) -> tuple[subprocess.Popen, Process | None]:
     return launcher, None
 
 
-def show(process: Process, server: "Server", file: Path | None) -> str:
+def show(process: Process, server: Server, file: Path | None) -> str:
     """Show the machine until it ends.  Returns why there are no more frames."""
     server.feed = feed = Feed(process, file)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -230,16 +231,19 @@ def show(process: Process, server: "Server", file: Path | None) -> str:
     return feed.ended
 
 
-def listen(port: int) -> "Server":
+def listen(port: str) -> Server:
+    """A server at a port of the loopback address.  LiveError if that is not possible."""
+    if not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
+        raise LiveError(f"PORT={port}: write a number from 0 to 65535; 0 is any port that is free")
     try:
-        return Server(port)
-    except (OSError, OverflowError) as error:
-        raise LiveError(f"port {port}: {getattr(error, 'strerror', error)}; name another with PORT=") from error
+        return Server(int(port))
+    except OSError as error:
+        raise LiveError(f"port {port}: {error.strerror}; name another with PORT=") from error
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="live", description="show a running machine as a page in a browser")
-    parser.add_argument("--port", type=int, default=8015, help="port on the loopback address (0: any free one)")
+    parser.add_argument("--port", default="8015", help="port on the loopback address (0: any free one)")
     parser.add_argument("--record", type=Path, help="write a recording into this file (.html)")
     parser.add_argument("--pid", type=int, help="the QEMU of the machine, if several run")
     parser.add_argument("--machine", help="start this machine, with the variables of make, and show it")

@@ -36,18 +36,9 @@ LINES_MAX = 40  # events in a frame
 TOUCHED = 256  # pages that the CPUs of a board zero between two readings before that is an event: 1 MiB
 QUIET = 10  # readings
 TICKS_MIN = 10  # of the guest's clock, before its interrupts are rates: with the model a second of the host can be less
-SLOW = 10  # readings from one with `i` and `p` to the next
-
-
-def share(part: int, ticks: int) -> int:
-    return round(100 * part / ticks) if ticks > 0 else 0
-
-
 BOOT = 60  # seconds in which a kernel must start
-
-
-class Restarted(Exception):
-    """The machine has started again, so what was read before means nothing."""
+LATE = 5  # seconds after which a reading is not compared with the one before
+SLOW = 10  # readings from one with `i` and `p` to the next
 
 
 class Watcher:
@@ -70,7 +61,7 @@ class Watcher:
         )
         self._active: dict[tuple, int] = {}  # by event the readings left until it may be one again
         self._interrupts: tuple[int, list[dict[str, int]]] | None = None  # ticks and counts of the last `i`
-        self._states: dict[int, tuple[int, int]] = {}  # last shares of user and system time, by CPU
+        self._shares: dict[int, list[int]] = {}  # the last shares of user and system time, %, by CPU
 
     # ---- events ----------------------------------------------------------------------------------
 
@@ -155,17 +146,12 @@ class Watcher:
     # ---- frames ----------------------------------------------------------------------------------
 
     def _cpu(self, now: Cpu) -> list:
-        was = self._cpu_at.get(now.id, now)
-        ticks = 0
-        if now is not was:
-            user, system = (now.stat[i] - was.stat[i] for i in (self._usr, self._sys))
-            ticks = self._ticks
-        if ticks > 0:
-            self._states[now.id] = (share(user, ticks), share(system, ticks))
-        user, system = self._states.get(now.id, (0, 0))
+        was, ticks, rate = self._cpu_at.get(now.id), self._ticks, 0
+        if was is not None and ticks > 0:
+            self._shares[now.id] = [round(100 * (now.stat[i] - was.stat[i]) / ticks) for i in (self._usr, self._sys)]
+            rate = max(0, now.stat[self._intr] - was.stat[self._intr]) * HZ // ticks
         state = "o" if now.state == OFFLINE else "i" if now.idle else "u" if now.in_user else "s"
-        rate = max(0, now.stat[self._intr] - was.stat[self._intr]) * HZ // ticks if ticks > 0 else 0
-        return [state, now.pset, now.tid, now.queued, user, system, int(now.state == NOINTR), rate]
+        return [state, now.pset, now.tid, now.queued, *self._shares.get(now.id, (0, 0)), int(now.state == NOINTR), rate]
 
     def _nodes(self, now: Reading) -> list[list[int]]:
         self._turns += 1
@@ -217,8 +203,6 @@ class Watcher:
         """The present state.  LiveError if the machine has ended, or its kernel has not started."""
         now = self.kernel.reading()
         self._ticks = now.ticks - self._old.ticks if self._old else 0
-        if self._ticks < 0:
-            raise Restarted
         frame = {
             "t": now.ticks / HZ,
             "c": [self._cpu(cpu) for cpu in now.cpus],
@@ -251,11 +235,11 @@ def frames_of(process: Process, wait: Callable[[], None]) -> Iterator[dict]:
         try:
             watcher = watcher or Watcher(process)
             frame = watcher.frame()
-        except Restarted:
-            watcher = None
         except LiveError as error:  # the kernel has not started yet, or the machine is ending
             if watcher is None and (isinstance(error, Hopeless) or start - began > BOOT):
                 raise
         else:
             yield frame | {"w": round(start - began, 2)}
         wait()
+        if time.monotonic() - start > LATE:  # no page was open
+            watcher = None
