@@ -29,7 +29,7 @@ from homeroom.live.state import frames_of
 from homeroom.machine import TOP
 
 pytestmark = [pytest.mark.xdist_group("live"), pytest.mark.part("model")]
-COUNTED = "osbench -d /tmp -n 1000 -r 1 null pipe_pp pf_anon; kstat -p cpu:::"
+COUNTED = "osbench -d /tmp -n 4000 -r 1 null pipe_pp pf_anon; kstat -p cpu:::"
 MODEL = ("--model", "fireplane")
 WORK = "memcopy -t {0} -i 1000000"
 
@@ -161,16 +161,16 @@ def test_events_from_the_trace(live, tmp_path):
 
 
 def test_the_guest_notices_nothing(tmp_path, speed):
-    """With ICOUNT and a seed all that a guest prints is the same each time.  So it is when it is watched, 50 times a second."""
+    """With ICOUNT and a seed all that a guest prints is the same each time.  So it is when it is watched, 200 times a second."""
     printed = []
     for watched in (False, True):
         options = guest.Options(iso=harness.ISO["normal"], speed=speed, run=COUNTED, icount=True, seed=5)
         one = guest.Guest(machine.load("sf280r"), options)
-        seen = Recent(one.start().pid, 0.02 if watched else 1e6)
+        seen = Recent(one.start().pid, 0.005 if watched else 1e6)
         assert one.wait(300).kind == "clean"
         printed.append(one.text())
     assert printed[0] == printed[1] and "cpu:0:sys:syscl" in printed[0]
-    assert seen.write(tmp_path / "seen.html") and len(record.read(tmp_path / "seen.html")[1]) > 10
+    assert seen.write(tmp_path / "seen.html") and len(record.read(tmp_path / "seen.html")[1]) > 1
 
 
 def test_a_failed_test_leaves_a_recording(boot):

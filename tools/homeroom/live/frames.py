@@ -55,11 +55,9 @@ class Frames:
         turn = self._turn % len(self._chunks)
         self._turn += 1
         node, number, first, last = self._chunks[turn]
+        top = self._kernel.number("kernel_pml4")
         try:
-            at = (
-                self._kernel.memory.translate(self._kernel.number("kernel_pml4"), VMEMMAP_BASE + number * CHUNK)
-                + first * DESCRIPTOR
-            )
+            at = self._kernel.memory.translate(top, VMEMMAP_BASE + number * CHUNK) + first * DESCRIPTOR
             refs = self._kernel.memory.bytes_apart(at + self._refs, DESCRIPTOR, last - first + 1)
         except LiveError:  # not mapped: no frame is there
             return

@@ -196,6 +196,7 @@ class Kernel:
         self._io = Layout(fields, "io_stats", "wcnt", "rcnt", "nread", "nwritten")
         self._ring = Layout(fields, "trace_ring", "head", "mask", "slot")
         self._cpus: list[_CpuAt] = []
+        self._idle: set[int] = set()  # places of the idle threads in the list; these threads never end
         self._sets: dict[int, int] = {}  # numbers of processor sets, by address, in one reading
         self._processes: dict[tuple[int, int], tuple[int, int]] = {}
 
@@ -281,12 +282,18 @@ class Kernel:
         numbers = {at.cpu: at.id for at in self._cpus}
         found, at = [], int.from_bytes(self._variable("all_threads", 8), "little")
         while at != head and len(found) < LIST_MAX:
+            if at in self._idle:
+                at = int.from_bytes(self.read(at, 8), "little")
+                continue
             try:
-                thread, at = self._read_thread(at - self._link, numbers)
+                thread, link = self._read_thread(at - self._link, numbers)
             except LiveError:  # the thread ended while we read it
                 break
             if thread.pid or not thread.name.startswith(b"idle\0"):
                 found.append(thread)
+            else:
+                self._idle.add(at)
+            at = link
         return found
 
     def _find_cpus(self) -> None:

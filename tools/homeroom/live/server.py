@@ -40,6 +40,7 @@ PAGE = Path(__file__).parent / "page"
 TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/javascript"}
 FILES = {"/": "live.html", "/live.css": "live.css", "/live.js": "live.js", "/heat.js": "heat.js"}
 PERIOD = 0.1  # seconds between two frames
+DELAY = 0.5  # seconds of delay that are made up for
 WAITING = 50  # frames that a page may be behind before it loses some
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src data:"
 
@@ -97,9 +98,9 @@ class Feed:
         return self._recorder is not None and self._write(self._recorder.close)
 
     def _pause(self) -> None:
-        """Wait for the time of the next frame, and until the frame is wanted.  After a delay, one frame is made up for."""
+        """Wait for the time of the next frame, and until the frame is wanted.  The frames after a delay come sooner."""
         now = time.monotonic()
-        self._due = max(self._due + PERIOD, now - PERIOD)
+        self._due = max(self._due + PERIOD, now - DELAY)
         time.sleep(max(0.0, self._due - now))
         self._wait_for_listeners()
 

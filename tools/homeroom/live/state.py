@@ -22,6 +22,7 @@ SEE ALSO    server.py, page/live.js, docs/live.md
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 from homeroom import boards, fireplane
@@ -33,12 +34,25 @@ from homeroom.trace import WAKE_NEW
 HZ = 100
 TS_SLEEP, TS_RUNNABLE, TS_ONPROC, TS_ZOMBIE = range(4)
 LINES_MAX = 40  # events in a frame
+SEVERAL = 3  # threads of one name that are an event each
 TOUCHED = 256  # pages that the CPUs of a board zero between two readings before that is an event: 1 MiB
 QUIET = 10  # readings
 TICKS_MIN = 10  # of the guest's clock, before its interrupts are rates: with the model a second of the host can be less
 BOOT = 60  # seconds in which a kernel must start
 LATE = 5  # seconds after which a reading is not compared with the one before
 SLOW = 10  # readings from one with `i` and `p` to the next
+
+
+def thread_list(kind: str, threads: list[Thread], one: str, many: str) -> Iterator[tuple[str, str, int]]:
+    """Events of some threads; one event for threads of one name if there are more than SEVERAL."""
+    groups: dict[str, list[Thread]] = defaultdict(list)
+    for t in sorted(threads):
+        groups[text(t.name)].append(t)
+    for name, group in groups.items():
+        if len(group) > SEVERAL:
+            yield kind, f"{len(group)} threads ({name}) {many}", -1
+        else:
+            yield from ((kind, f"thread {t.tid} ({name}) of process {t.pid} {one}", t.cpu) for t in group)
 
 
 class Watcher:
@@ -66,11 +80,12 @@ class Watcher:
     # ---- events ----------------------------------------------------------------------------------
 
     def _thread_events(self, old: dict[int, Thread], new: dict[int, Thread]) -> Iterator[tuple[str, str, int]]:
-        for tid, t in new.items():
-            was = old.get(tid)
-            if was is None:
-                yield "created", f"thread {tid} ({text(t.name)}) of process {t.pid} begins", t.cpu
-                continue
+        # Another process with a thread of the same number is another thread.
+        same = {tid for tid in new.keys() & old.keys() if new[tid].pid == old[tid].pid}
+        yield from thread_list("created", [new[tid] for tid in new.keys() - same], "begins", "begin")
+        yield from thread_list("ended", [old[tid] for tid in old.keys() - same], "has ended", "have ended")
+        for tid in sorted(same):
+            was, t = old[tid], new[tid]
             if was.home != t.home and t.home != LGRP_NONE:
                 yield "re-homed", f"thread {tid} ({text(t.name)}): home {was.home} -> {t.home}", t.cpu
             if was.pset != t.pset:
@@ -78,8 +93,6 @@ class Watcher:
                 yield "set bound", f"thread {tid} ({text(t.name)}) is now in {where}", t.cpu
             if was.cpu != t.cpu and t.state == TS_ONPROC and not self._traced:
                 yield "migrated", f"thread {tid} ({text(t.name)}): CPU {was.cpu} -> {t.cpu}", t.cpu
-        for tid in old.keys() - new.keys():
-            yield "ended", f"thread {tid} ({text(old[tid].name)}) has ended", -1
 
     def _traced_events(self, new: Reading, old: dict[int, Thread], now: dict[int, Thread]) -> Iterator[tuple[str, str, int]]:
         """Events that the comparison of two readings may miss, from the trace."""

@@ -10,7 +10,7 @@ const LINK = ["#9aa0a6", "#7f95b5", "#8a8f5c", "#c9a227", "#e06c1f", "#c2152b"];
 const RUNS = 2, QUEUED = 1;
 const MARKS = { t: "first touch", s: "stolen", f: "fence broken", r: "reclaim" }; // as record.py names them
 const THRESHOLDS = ["cachefree", "lotsfree", "desfree", "minfree", "throttlefree"]; // as kernel.py orders them
-const CELL = { w: 54, h: 40 }, PAD = 8, TOP = 34, BAR = 12, LINK_ROW = 16, LINK_LABEL = 66;
+const CELL = { w: 54, h: 40 }, PAD = 8, TOP = 34, BAR = 12, LINK_ROW = 16, LINK_LABEL = 74;
 
 const $ = (id) => document.getElementById(id);
 const view = { layout: null, frame: null, before: null, cells: [], boards: [], links: [], chosen: null, dots: new Map(), slow: {} };
@@ -121,16 +121,19 @@ function drawLink(svg, number, end) {
     view.links[number] = { line, gauge, text, frame, wide };
 }
 
-// How many boards stand in a row: all, or those above the crossbar; fewer if the window is narrow.
+// How many boards stand in a row if there is room: all, or half of them if they stand above and below the crossbar.
+const rowOf = (layout) => Math.ceil(layout.boards.length / (layout.crossbar && layout.boards.length > 1 ? 2 : 1));
+
+// How many boards stand in a row in a window with `room` pixels.
 function columnsOf(layout, each, room) {
-    const halves = layout.crossbar && layout.boards.length > 1 ? 2 : 1;
-    const wanted = Math.ceil(layout.boards.length / halves);
+    const wanted = rowOf(layout);
     const most = Math.max(2, Math.floor(room / (each * 0.62)));
     return most >= wanted ? wanted : Math.ceil(wanted / Math.ceil(wanted / most));
 }
 
 // Rows of boards above and below a switch, as the paper's Figures B-5 (bus) and B-6 (crossbar) have them.
 function draw(layout) {
+    document.body.classList.toggle("wide", rowOf(layout) > 6);
     const room = Math.max(300, $("picture").clientWidth || 640);
     const gap = 10, link = 24, thick = 30;
     const sizes = layout.boards.map(boardSize);
@@ -181,12 +184,12 @@ function updateCpus(frame) {
     });
 }
 
-function newDot(tid, home) {
+function newDot(tid, pid, home) {
     const group = make(view.layer, "g", { class: "dot", "data-thread": tid });
     make(group, "path", { d: shape(home, 8.5), fill: hue(home) });
     make(group, "text", { y: 4, "font-size": 10, "text-anchor": "middle" }, home === NONE ? "k" : String(home));
     group.classList.toggle("dark", DARK.has(home % HUES.length));
-    return { group, home, cpu: -1 };
+    return { group, home, pid, cpu: -1 };
 }
 
 function trail(from, to) {
@@ -198,12 +201,12 @@ function trail(from, to) {
 // A dot for each thread that runs or waits for a CPU; the waiting ones are small.
 function updateDots(frame) {
     const seen = new Set(), place = new Map();
-    for (const [tid, [, , state, home, cpu]] of Object.entries(frame.h)) {
+    for (const [tid, [pid, , state, home, cpu]] of Object.entries(frame.h)) {
         const cell = view.cells[cpu];
         if ((state !== RUNS && state !== QUEUED) || !cell) continue;
         let dot = view.dots.get(tid);
-        if (dot && dot.home !== home) { dot.group.remove(); view.dots.delete(tid); dot = null; }
-        if (!dot) { dot = newDot(tid, home); view.dots.set(tid, dot); }
+        if (dot && (dot.home !== home || dot.pid !== pid)) { dot.group.remove(); view.dots.delete(tid); dot = null; }
+        if (!dot) { dot = newDot(tid, pid, home); view.dots.set(tid, dot); }
         seen.add(tid);
         const nth = place.get(cpu) || 0;
         if (state === QUEUED) { if (nth >= 3) { seen.delete(tid); dot.group.remove(); view.dots.delete(tid); continue; } place.set(cpu, nth + 1); }
@@ -461,7 +464,7 @@ function legend() {
     entry(cell("u"), "CPU in user mode"); entry(cell("s"), "in the kernel"); entry(cell("i"), "idle"); entry(cell("o"), "off-line");
     entry(cell("i inset"), "in a processor set"); entry(cell("i fenced"), "fenced off from interrupts");
     entry(dot(""), "thread; number, colour and shape: its home"); entry(dot("away"), "thread away from home");
-    entry(dot("", 0.6), "thread that waits; +2: two wait"); entry((svg) => make(svg, "path", { class: "trail still", d: "M 2 13 L 20 3" }), "a thread has moved");
+    entry(dot("", 0.7), "thread that waits; +2: two wait"); entry((svg) => make(svg, "path", { class: "trail still", d: "M 2 13 L 20 3" }), "a thread has moved");
     for (const [kind, words] of [["home", "memory of threads that live here"], ["away", "of threads that live elsewhere"],
         ["shared", "shared memory"], ["file", "files"], ["kernel", "the kernel's"], ["free", "free memory"]])
         entry((svg) => make(svg, "rect", { class: `mem ${kind}`, x: 1, y: 3, width: 20, height: 10 }), words);
