@@ -114,7 +114,7 @@ function drawLink(svg, number, end) {
     const board = view.boards[number], up = board.link === "top";
     const y = up ? board.y + 5 : board.y + board.h - 14;
     const at = board.x + board.w / 2, wide = board.wide - LINK_LABEL, x = board.x + PAD + LINK_LABEL;
-    const line = end === null ? null : make(svg, "path", { class: "link", d: `M ${at} ${up ? board.y : board.y + board.h} V ${end}`, fill: "none" });
+    const line = end === null ? null : make(svg, "path", { d: `M ${at} ${up ? board.y : board.y + board.h} V ${end}`, fill: "none" });
     const text = make(svg, "text", { class: "small", x: board.x + PAD, y: y + 9 }, "");
     const frame = make(svg, "rect", { class: "memfree", x, y, width: wide, height: 9 });
     const gauge = make(svg, "rect", { x, y, width: 0, height: 9 });
@@ -167,18 +167,18 @@ function draw(layout) {
 }
 
 // The board of a CPU, and its lgroup: they have the same number.
-function boardOf(cpu) {
-    return view.layout.boards.findIndex((board) => board.cpus.includes(cpu));
-}
+const boardOf = (cpu) => view.layout.boards.findIndex((board) => board.cpus.includes(cpu));
+
+const isChosen = (kind, id) => view.chosen !== null && view.chosen.kind === kind && view.chosen.id === id;
 
 function updateCpus(frame) {
-    frame.c.forEach(([state, set, , queued, user, system, fenced], id) => {
+    frame.c.forEach(([state, set, , queued, , , fenced], id) => {
         const cell = view.cells[id];
         if (!cell) return;
         const broken = frame.e.some(([kind, , cpu]) => kind === "fence broken" && cpu === id);
-        const name = `cpu pick ${state}${set >= 0 ? " inset" : ""}${fenced ? " fenced" : ""}${broken ? " broken" : ""}`;
-        const full = name + (view.chosen && view.chosen.kind === "cpu" && view.chosen.id === id ? " selected" : "");
-        if (cell.name !== full) { cell.group.setAttribute("class", full); cell.name = full; }
+        const marks = [set >= 0 && "inset", fenced && "fenced", broken && "broken", isChosen("cpu", id) && "selected"].filter(Boolean);
+        const name = ["cpu pick", state, ...marks].join(" ");
+        if (cell.name !== name) { cell.group.setAttribute("class", name); cell.name = name; }
         const words = queued ? `+${queued}` : "";
         if (cell.words !== words) { cell.queue.textContent = words; cell.words = words; }
     });
@@ -203,13 +203,13 @@ function updateDots(frame) {
     const seen = new Set(), place = new Map();
     for (const [tid, [pid, , state, home, cpu]] of Object.entries(frame.h)) {
         const cell = view.cells[cpu];
-        if ((state !== RUNS && state !== QUEUED) || !cell) continue;
+        const nth = place.get(cpu) || 0;
+        if (!cell || !(state === RUNS || (state === QUEUED && nth < 3))) continue;
+        if (state === QUEUED) place.set(cpu, nth + 1);
         let dot = view.dots.get(tid);
         if (dot && (dot.home !== home || dot.pid !== pid)) { dot.group.remove(); view.dots.delete(tid); dot = null; }
         if (!dot) { dot = newDot(tid, pid, home); view.dots.set(tid, dot); }
         seen.add(tid);
-        const nth = place.get(cpu) || 0;
-        if (state === QUEUED) { if (nth >= 3) { seen.delete(tid); dot.group.remove(); view.dots.delete(tid); continue; } place.set(cpu, nth + 1); }
         if (dot.cpu >= 0 && dot.cpu !== cpu && view.cells[dot.cpu]) trail(view.cells[dot.cpu], cell);
         dot.cpu = cpu;
         const at = state === RUNS ? `translate(${cell.x} ${cell.y})` : `translate(${cell.x - 25 + nth * 10} ${cell.y + 6}) scale(0.5)`;
@@ -223,6 +223,7 @@ function updateMemory(frame) {
     frame.n.forEach(([installed, free, ...used], i) => {
         const board = view.boards[i];
         if (!board || !installed) return;
+        board.group.classList.toggle("selected", isChosen("board", i));
         let x = board.x + PAD;
         used.forEach((pages, kind) => {
             const wide = (board.wide * pages) / installed;
@@ -396,7 +397,6 @@ function updateDisks(frame) {
 
 function select(kind, id) {
     view.chosen = { kind, id: kind === "thread" ? String(id) : Number(id) };
-    view.boards.forEach((board, i) => board && board.group.classList.toggle("selected", kind === "board" && i === view.chosen.id));
     if (view.frame) show(view.frame);
 }
 
