@@ -161,7 +161,7 @@ def test_events_from_the_trace(live, tmp_path):
 
 
 def test_the_guest_notices_nothing(tmp_path, speed):
-    """With ICOUNT and a seed all that a guest prints is the same each time.  So it is when it is watched, 200 times a second."""
+    """With ICOUNT and a seed all that a guest prints is the same each time.  So it is when it is watched."""
     printed = []
     for watched in (False, True):
         options = guest.Options(iso=harness.ISO["normal"], speed=speed, run=COUNTED, icount=True, seed=5)
@@ -213,6 +213,29 @@ def test_what_is_no_recording(tmp_path, text, words):
     call = [sys.executable, "-m", "homeroom.live.record", str(tmp_path / "rec.html")]
     done = subprocess.run(call, capture_output=True, text=True, cwd=TOP / "tools", timeout=60)
     assert done.returncode == 1 and done.stderr.strip().endswith(words) and done.stderr.count("\n") == 1
+
+
+def test_a_machine_that_starts():
+    """Memory that QEMU has made, but not given its size, is tried again later."""
+    one = memory.Process(os.getpid(), "sf280r", (), 0, 0)
+    file = os.memfd_create("memory-backend-memfd")
+    try:
+        with pytest.raises(memory.LiveError) as refused:
+            memory.open_memory(one)
+        assert not isinstance(refused.value, memory.Hopeless)
+    finally:
+        os.close(file)
+
+
+def test_a_process_with_an_odd_name():
+    """Names of processes are any bytes."""
+    name = Path("/proc/self/comm")
+    before = name.read_bytes()
+    try:
+        name.write_bytes(b"\xff) \n")
+        assert memory.Process(os.getpid(), "", (), os.getppid(), memory._state(os.getpid())[1]).runs()
+    finally:
+        name.write_bytes(before)
 
 
 def test_files_refer_to_nothing_outside():
@@ -305,10 +328,11 @@ def test_nothing_scrolls_sideways(shared, browser, width):
     browser.resize(width, 1000)
     look(browser, shared)
     browser.until("document.querySelector('#numbers td') !== null")
-    browser.value("addEvents({ w: 1234.5, e: [['fence broken', 'thread 12345 (fifteen-letters): CPU 100 -> 200', 1]] })")
+    long = "addEvents({w: 1234.5, e: [['fence broken', 'thread 12345 (fifteen-letters): CPU 100 -> 200', 1]]}); "
+    long += "updateNumbers({...view.frame, b: view.frame.b.map(() => [4, ...Array(5).fill(88.8e9)])})"
     wide = f"(e) => e.getBoundingClientRect().right > {width} || (e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0"
     wide += " && getComputedStyle(e).overflowX !== 'visible')"
-    assert browser.value(f"[...document.querySelectorAll('body *')].filter({wide}).map((e) => e.outerHTML)") == []
+    assert browser.value(f"{long}; [...document.querySelectorAll('body *')].filter({wide}).map((e) => e.outerHTML)") == []
     browser.resize(1280, 1000)
 
 

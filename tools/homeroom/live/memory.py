@@ -73,10 +73,10 @@ class Process:
 def _state(pid: int) -> tuple[int, int] | None:
     """The parent of a process and when it was started; None if it has ended."""
     try:
-        fields = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+        fields = (PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()  # before ")": a name of any bytes
     except OSError:
         return None
-    return None if fields[0] in "ZX" else (int(fields[1]), int(fields[19]))
+    return None if fields[0] in b"ZX" else (int(fields[1]), int(fields[19]))
 
 
 def processes() -> list[Process]:
@@ -89,10 +89,9 @@ def processes() -> list[Process]:
             args = tuple(os.fsdecode(word) for word in (folder / "cmdline").read_bytes().split(b"\0")[:-1])
         except OSError:
             continue
-        names = [b for a, b in pairwise(args) if a == "-name"]
-        state = _state(int(folder.name))
-        if names and names[0].startswith("homeroom-") and state is not None and args[0] != "setpriv":
-            found.append(Process(int(folder.name), names[0].removeprefix("homeroom-"), args, *state))
+        name = next((b for a, b in pairwise(args) if a == "-name" and b.startswith("homeroom-")), None)
+        if name and args[0] != "setpriv" and (state := _state(int(folder.name))) is not None:
+            found.append(Process(int(folder.name), name.removeprefix("homeroom-"), args, *state))
     return sorted(found, key=lambda p: p.started)
 
 
@@ -152,7 +151,7 @@ class Memory:
 
 
 def open_memory(process: Process) -> Memory:
-    """Map the memory of a machine.  LiveError if that is not allowed, or the process has ended."""
+    """Map the memory of a machine.  LiveError if that is not allowed, or QEMU is starting or ending."""
     sizes = [
         int(match[1]) << 20
         for value in process.values("-object")
@@ -168,8 +167,8 @@ def open_memory(process: Process) -> Memory:
                 boards.append(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ))
     except PermissionError:
         raise Hopeless(f"process {process.pid} belongs to another user") from None
-    except (OSError, ValueError):
-        raise Hopeless(f"process {process.pid} has ended") from None
+    except (OSError, ValueError):  # it closes a file just now, or has not given it its size yet
+        raise LiveError(f"process {process.pid} is starting or ending") from None
     if [len(memory) for memory in boards] != sizes:
         raise LiveError(f"process {process.pid} does not have the memory that its arguments say")
     return Memory(boards)
