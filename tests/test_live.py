@@ -140,10 +140,12 @@ def test_the_page_of_sf15k(live, browser, tmp_path):
     check_page(browser, live("sf15k", WORK.format(72), *MODEL, "--model-page", str(page)), 72, 72, page, tmp_path / "copy")
 
 
-def test_the_server_ends_with_the_machine(live, tmp_path):
-    """The server says so and returns 0; its recording is whole."""
+def test_the_server_ends_with_the_machine(live, browser, tmp_path):
+    """The page and the server say so, and the server returns 0; the recording is whole."""
     file = tmp_path / "rec.html"
-    one = live("sf280r", "sleep 2", server=("--record", str(file)))
+    one = live("sf280r", "sleep 3", server=("--record", str(file)))
+    look(browser, one)
+    browser.until("$('status').textContent === 'the machine has ended'")
     assert one.server.wait(timeout=60) == 0, one.server.stderr.read()
     assert "the machine has ended" in one.server.stdout.read()
     assert record.read(file)[2]
@@ -438,6 +440,10 @@ def test_bad_input(shared, tmp_path):
 def test_no_guest(monkeypatch, capsys, tmp_path):
     """One line, and no empty recording."""
     monkeypatch.setattr(live_server, "processes", list)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
     monkeypatch.setattr(sys, "argv", ["live", "--port", "0", "--record", str(tmp_path / "rec.html")])
     assert live_server.main() == 1
-    assert capsys.readouterr().err.startswith("live: no machine runs; start one") and not list(tmp_path.iterdir())
+    out, err = capsys.readouterr()
+    assert (
+        not out and err.startswith("live: no machine runs; start one") and err.count("\n") == 1 and not list(tmp_path.iterdir())
+    )

@@ -16,7 +16,8 @@
  * LOCKING     no locks.  [w] the ring's CPU, interrupts off  [r] the reader, which has its own lock  [c]
  *             constant
  * TUNABLES    trace_enable, trace_entries (fs/devfs/tracedev.c)
- * SEE ALSO    include/uapi/trace.h (the events), docs/trace.md, tests/host/test_trace.c
+ * SEE ALSO    include/uapi/trace.h (the events), docs/trace.md, tests/host/test_trace.c,
+ *             tools/homeroom/live/rings.py (reads the rings from outside)
  */
 #ifndef STAT_TRACE_H
 #define STAT_TRACE_H

@@ -256,9 +256,9 @@ def main() -> int:
         if args.record is not None:
             record.check(args.record)
         server = listen(args.port)
-        print(f"live: http://127.0.0.1:{server.server_port}/", end=" ", flush=True)
         process = find(args.pid) if args.machine is None else None
-        print(f"shows {args.machine or process.name}", "" if args.machine else "(Ctrl-C ends this)", flush=True)
+        shown = args.machine or f"{process.name} (Ctrl-C ends this)"
+        print(f"live: http://127.0.0.1:{server.server_port}/ shows {shown}", flush=True)
         if args.machine is not None:
             launcher, process = start(args.machine, args.iso)
         if process is not None:
