@@ -67,8 +67,11 @@ class Live:
             time.sleep(0.05)
         return found
 
-    def process_signal(self, number: int) -> None:
-        os.kill(self.process.pid, number)
+    def stop(self) -> None:
+        """Stop QEMU, and wait until it stands."""
+        os.kill(self.process.pid, signal.SIGSTOP)
+        state = Path(f"/proc/{self.process.pid}/stat")
+        self.wait_for(lambda: state.read_bytes().rpartition(b")")[2].split()[0] == b"T")
 
     def close(self) -> None:
         for process in filter(None, (self.server, self.guest)):
@@ -123,16 +126,16 @@ def check_page(browser, one: Live, cpus: int, threads: int, page: Path, copy: Pa
     assert browser.value("document.querySelectorAll('.cpu[data-cpu]').length") == cpus
     assert browser.until(f"document.querySelectorAll('.dot[data-thread]').length >= {threads}")
     browser.until("view.frame.a && view.frame.b.every((board) => board[1] > 1e6)", 120)
-    one.process_signal(signal.SIGSTOP)  # so that its counts stay as they are
-    browser.until("view.before.m === view.frame.m && view.frame.w > view.before.w")
+    assert all(request.startswith(one.address) for request in browser.requests), browser.requests
+    assert not browser.errors
+    one.stop()  # so that its counts stay as they are
+    look(browser, one)
     shown = browser.value(
         "[...document.querySelectorAll('#numbers tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))"
     )
     printed = printed_by_watch(page, copy)
-    one.process_signal(signal.SIGCONT)
+    os.kill(one.process.pid, signal.SIGCONT)
     assert [[cells[0], *cells[2:]] for cells in shown] == printed and len(printed) == cpus // 4 + 1
-    assert all(request.startswith(one.address) for request in browser.requests), browser.requests
-    assert not browser.errors
 
 
 def test_the_page_of_sf15k(live, browser, tmp_path):
