@@ -49,6 +49,7 @@ FOREIGN = {
         pages_pp_maximum schedpaging tcp_time_wait_interval tune_t_minarmem ufs_iodone ufs_rdwr vm_pageout.c
     """,
     "Perfetto": "EXTRACT_ARG",
+    "QEMU": "cpu_clear_ignne",
     "Linux": """
         AT_NO_AUTOMOUNT CAP_SETUID Committed_AS IPC_INFO N_TTY SCM_MAX_FD SHM_INFO SHM_NORESERVE SHM_STAT SOCK_MIN_RCVBUF
         F_NOTIFY SYSCALL_DEFINE TCP_KEEPIDLE UNIX_INFLIGHT_SANE_USER

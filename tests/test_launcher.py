@@ -287,7 +287,10 @@ def test_a_trace_that_cannot_be_converted(monkeypatch, tmp_path):
     source.write_bytes(bytes(4096))
     with pytest.raises(trace.TraceError, match="the run ended before the trace was written"):
         trace.write(source, target)
-    source.write_bytes(trace.HEADER.pack(trace.MAGIC, trace.VERSION, trace.RECORD.size, 0, 0, 0))
+    source.write_bytes(
+        trace.HEADER.pack(trace.MAGIC, trace.VERSION, trace.RECORD.size, 1, 0, 0)
+        + trace.RECORD.pack(0, trace.CPU, 0, 0, 0, 0, 0)
+    )
     with pytest.raises(trace.TraceError, match="/dev/full: No space left on device"):
         trace.write(source, Path("/dev/full"))
     with pytest.raises(trace.TraceError, match="No such file or directory"):

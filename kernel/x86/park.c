@@ -36,7 +36,7 @@ void park_end(bool halt)
 
     /*
      * In QEMU an FXRSTOR of any CPU changes, without an atomic operation, the word of CPU 0 that says whether
-     * NMIs are blocked (cpu_clear_ignne() in its target/i386).  An IRET of CPU 0 at the same moment is lost.
+     * NMIs are blocked (cpu_clear_ignne() of its target i386).  An IRET of CPU 0 at the same moment is lost.
      */
     park_unblock_nmi();
     if (halt) {

@@ -16,6 +16,7 @@ import argparse
 import contextlib
 import sys
 import time
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
 from rich.console import Console, Group
@@ -29,13 +30,18 @@ from homeroom.boards import Board, Reading, reading
 START = "start one in another terminal: make qemu-sf6800 MODEL=fireplane RUN='memcopy -t 24'"
 
 
+def fixed(value: float, digits: int) -> str:
+    """A number with `digits` decimals.  A half is rounded up, as in a browser: `make live` shows the same."""
+    return str(Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
+
+
 def short(value: float) -> str:
     """A number with two to four digits and a unit: 12.3M."""
     for unit in ("", "k", "M", "G", "T"):
         if abs(value) < 1000:
-            return f"{value:.0f}{unit}" if unit == "" or value >= 100 else f"{value:.1f}{unit}"
+            return fixed(value, 0 if unit == "" or value >= 100 else 1) + unit
         value /= 1000
-    return f"{value:.0f}P"
+    return fixed(value, 0) + "P"
 
 
 def bar(active: int, cpus: int) -> Text:
@@ -70,9 +76,9 @@ def draw(now: Reading, old: Reading | None, seconds: float) -> Group:
             name,
             bar(b.active, b.cpus) if name != "all" else f"{b.active} of {b.cpus}",
             *(short(value / seconds) for value in (b.instr, b.local, b.remote)),
-            f"{100 * b.remote / misses:.0f}" if misses else "-",
+            fixed(100 * b.remote / misses, 0) if misses else "-",
             *(short(value / seconds) for value in (b.out, b.into)),
-            f"{moved / modelled / 1e9:.2f}" if modelled > 0 else "-",
+            fixed(moved / modelled / 1e9, 2) if modelled > 0 else "-",
             style="bold" if name == "all" else "",
         )
     what = "per second" if rates else "since the start"
