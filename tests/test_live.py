@@ -450,3 +450,18 @@ def test_no_guest(monkeypatch, capsys, tmp_path):
     assert (
         not out and err.startswith("live: no machine runs; start one") and err.count("\n") == 1 and not list(tmp_path.iterdir())
     )
+
+
+def test_sigterm_ends_its_machine_too():
+    """A server that has started a machine does not leave it behind."""
+    call = [sys.executable, "-m", "homeroom.live.server", "--port", "0", "--machine", "sf280r", "--iso", harness.ISO["test"]]
+    env = {**os.environ, "RUN": "sleep 1000"}
+    server = subprocess.Popen(
+        call, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=TOP / "tools", env=env
+    )
+    children = Path(f"/proc/{server.pid}/task/{server.pid}/children")
+    launcher = Live.wait_for(lambda: children.read_text().split())[0]
+    machine = Live.wait_for(lambda: next((p for p in memory.processes() if p.parent == int(launcher)), None))
+    server.terminate()
+    server.communicate(timeout=60)
+    assert not machine.runs()

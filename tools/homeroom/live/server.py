@@ -207,15 +207,14 @@ def find(pid: int | None) -> Process:
     raise LiveError("no machine runs; start one in another terminal: make qemu-sf6800, or here: make live MACHINE=sf6800")
 
 
-def start(name: str, iso: str) -> tuple[subprocess.Popen, Process | None]:
-    """Start a machine with the variables of make; its console is ours.  No process: it has ended already."""
-    launcher = subprocess.Popen([sys.executable, str(TOP / "qemu/launch.py"), name, "--make", "--iso", iso])
+def started(launcher: subprocess.Popen) -> Process | None:
+    """The machine that a launcher starts; None: it has ended already."""
     while launcher.poll() is None:
         for process in processes():
             if process.parent == launcher.pid:
-                return launcher, process
+                return process
         time.sleep(0.05)
-    return launcher, None
+    return None
 
 
 def show(process: Process, server: Server, file: Path | None) -> str:
@@ -260,14 +259,17 @@ def main() -> int:
         shown = args.machine or f"{process.name} (Ctrl-C ends this)"
         print(f"live: http://127.0.0.1:{server.server_port}/ shows {shown}", flush=True)
         if args.machine is not None:
-            launcher, process = start(args.machine, args.iso)
+            command = [sys.executable, str(TOP / "qemu/launch.py"), args.machine, "--make", "--iso", args.iso]
+            launcher = subprocess.Popen(command)  # with the variables of make; its console is ours
+            process = started(launcher)
         if process is not None:
             print(f"live: {show(process, server, args.record)}")
     except LiveError as error:
         print(f"live: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        pass
+        if launcher is not None:
+            launcher.terminate()
     return launcher.wait() if launcher else 0
 
 
