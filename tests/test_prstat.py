@@ -167,7 +167,8 @@ def test_a_thousand_processes(machine):
     )
     every, five, three = reports(out)
     threads = machine.check(
-        "for i in $(seq 16); do /usr/test/disp crowd 1 64 60000 & done; sleep 1; "
+        "for i in $(seq 16); do /usr/test/disp crowd 1 64 60000 & done; "
+        "until [ $(ls -d /proc/[0-9]*/task/* | wc -l) -gt 1024 ]; do sleep 1; done; "
         "prstat -LH -n 2000 1 1; kill $(pidof disp); wait",
         timeout=240,
     )

@@ -86,11 +86,13 @@ def processes() -> list[Process]:
         if not folder.name.isdigit():
             continue
         try:
+            mine = folder.stat().st_uid == os.geteuid()
             args = tuple(os.fsdecode(word) for word in (folder / "cmdline").read_bytes().split(b"\0")[:-1])
         except OSError:
             continue
         name = next((b for a, b in pairwise(args) if a == "-name" and b.startswith("homeroom-")), None)
-        if name and args[0] != "setpriv" and (state := _state(int(folder.name))) is not None:
+        qemu = mine and args and Path(args[0]).name.startswith("qemu-system-")
+        if name and qemu and (state := _state(int(folder.name))) is not None:
             found.append(Process(int(folder.name), name.removeprefix("homeroom-"), args, *state))
     return sorted(found, key=lambda p: p.started)
 

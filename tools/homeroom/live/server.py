@@ -53,6 +53,7 @@ class Feed:
         self.process, self.layout = process, layout.of(process)
         self._recorder = record.Recorder(file, self.layout) if file else None
         self.ended = ""  # why there are no more frames
+        self.failed = False  # whether that is an error
         self._due = 0.0  # when the last frame should have been read, in seconds of time.monotonic()
         self._listeners: list[queue.Queue] = []
         self._changed = threading.Condition()
@@ -115,7 +116,7 @@ class Feed:
                 self._give(text)
             self.ended = "the machine has ended"
         except LiveError as error:
-            self.ended = str(error)
+            self.ended, self.failed = str(error), True
         self._give("")
 
 
@@ -217,8 +218,8 @@ def started(launcher: subprocess.Popen) -> Process | None:
     return None
 
 
-def show(process: Process, server: Server, file: Path | None) -> str:
-    """Show the machine until it ends.  Returns why there are no more frames."""
+def show(process: Process, server: Server, file: Path | None) -> bool:
+    """Show the machine until it ends, and say why there are no more frames.  Returns whether it could be shown."""
     server.feed = feed = Feed(process, file)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
@@ -228,7 +229,8 @@ def show(process: Process, server: Server, file: Path | None) -> str:
             print(f"live: the recording is {file}")
     time.sleep(2 * PERIOD)  # the pages get their last event
     server.shutdown()
-    return feed.ended
+    print(f"live: {feed.ended}", file=sys.stderr if feed.failed else sys.stdout)
+    return not feed.failed
 
 
 def listen(port: str) -> Server:
@@ -262,8 +264,8 @@ def main() -> int:
             command = [sys.executable, str(TOP / "qemu/launch.py"), args.machine, "--make", "--iso", args.iso]
             launcher = subprocess.Popen(command)  # with the variables of make; its console is ours
             process = started(launcher)
-        if process is not None:
-            print(f"live: {show(process, server, args.record)}")
+        if process is not None and not show(process, server, args.record) and launcher is None:
+            return 1
     except LiveError as error:
         print(f"live: {error}", file=sys.stderr)
         return 1

@@ -248,7 +248,7 @@ function shares(frame, before) {
 
 function updateLinks(frame, before) {
     const found = shares(frame, before);
-    if (!found && frame.b && before && frame.m === before.m) return;
+    if (!found && frame.a && before && frame.m === before.m) return;
     view.links.forEach((link, i) => {
         const share = found ? found[i] : 0, colour = LINK[Math.max(0, Math.min(5, Math.round(share * 5)))];
         link.gauge.setAttribute("width", (link.wide * Math.min(1, share)).toFixed(1));
