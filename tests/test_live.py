@@ -24,6 +24,7 @@ from browser import Browser
 from homeroom import guest, machine, model
 from homeroom.live import layout, memory, record
 from homeroom.live import server as live_server
+from homeroom.live.kernel import Kernel, Symbols
 from homeroom.live.recent import Recent
 from homeroom.live.state import frames_of
 from homeroom.machine import TOP
@@ -465,3 +466,23 @@ def test_sigterm_ends_its_machine_too():
     server.terminate()
     server.communicate(timeout=60)
     assert not machine.runs()
+
+
+def test_another_kernel(live):
+    """A kernel.elf that differs from the running kernel in one byte is refused: its variables may have moved."""
+    one = live("sf280r", "sleep 1000")
+    file = memory.open_memory(one.process)
+    path = one.process.folder() / one.process.values("-kernel")[0]
+
+    def opened():
+        try:
+            return Kernel(Symbols(path), file)
+        except memory.LiveError:  # not loaded yet
+            return None
+
+    one.wait_for(opened)
+    other = Symbols(path)
+    start, code = other.code()
+    other.code = lambda: (start, code[:-1] + bytes([code[-1] ^ 1]))
+    with pytest.raises(memory.LiveError, match="is not the kernel that runs"):
+        Kernel(other, file)

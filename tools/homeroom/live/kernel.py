@@ -21,6 +21,7 @@ from homeroom.live.memory import DIRECT_BASE, KERNEL_BASE, Hopeless, LiveError, 
 
 LIST_MAX = 20000
 FIELD = struct.Struct("<20s20sII")
+EXECUTABLE = 4  # a section with code
 TABLE = re.compile("vmcoreinfo_[a-z]+$")
 SIZES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 LGRP_NONE = 255
@@ -69,6 +70,13 @@ class Symbols:
             if kind == 1 and start <= address and address + size <= start + length:
                 return self._data[offset + address - start : offset + address - start + size]
         raise LiveError(f"{name} has no contents in kernel.elf")
+
+    def code(self) -> tuple[int, bytes]:
+        """The address and the bytes of the kernel's functions, which contain the addresses of all that they use."""
+        for _, kind, flags, start, offset, length, *_ in self._sections:
+            if kind == 1 and flags & EXECUTABLE and start >= KERNEL_BASE:
+                return start, self._data[offset : offset + length]
+        raise Hopeless("kernel.elf has no code")
 
 
 class Layout:
@@ -163,11 +171,12 @@ class Kernel:
         self._symbols, self.memory = symbols, memory
         if "vmcoreinfo_fields" not in symbols.at:
             raise Hopeless("this kernel does not say where its fields are: it was built with PROFILE=core, or is too old")
+        address, code = symbols.code()
+        if self.read(address, len(code)) != code:
+            raise LiveError("kernel.elf is not the kernel that runs in this machine: start the machine again")
         fields = {}
         for symbol in filter(TABLE.match, symbols.at):
             table = symbols.bytes_of(symbol)
-            if self._variable(symbol, len(table)) != table:
-                raise LiveError("kernel.elf is not the kernel that runs in this machine: start the machine again")
             for type_, name, offset, size in FIELD.iter_unpack(table):
                 fields[text(type_), text(name)] = (offset, size)
         self._fields = fields
