@@ -5,9 +5,9 @@
  * THEORY      `make live` reads the memory of a running machine, and asks the kernel for nothing, so it changes nothing
  *             in the machine.  For this it must know where a field lies in its struct, and that depends on the
  *             compiler and on the version of the kernel.  The tables here contain this knowledge.  (Linux has the same
- *             under the same name, for programs that read dumps.)  The reader finds the tables by their symbols in
- *             kernel.elf, and reads them from the memory of the machine: so a kernel.elf of another build is noticed.
- *             Addresses of variables are not in the tables, because kernel.elf has them.
+ *             under the same name, for programs that read dumps.)  The reader takes the tables and the addresses
+ *             of variables from kernel.elf, after it has compared the code there with the code in the memory of the
+ *             machine: so a kernel.elf of another build is noticed.
  * SEE ALSO    tools/homeroom/live/kernel.py (the reader), docs/live.md
  */
 #include "disp/disp.h"

@@ -46,7 +46,7 @@ POLICY = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline
 
 
 class Feed:
-    """Reads one machine, and gives its frames to all who listen."""
+    """Reads one machine, and gives its frames to each page that is open."""
 
     def __init__(self, process: Process, file: Path | None) -> None:
         """`file`: for a recording, or None.  LiveError if it cannot be written."""
