@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """test_live.py - the page of a running machine (`make live`), its server, and recordings."""
 
+import base64
 import dataclasses
 import itertools
 import json
@@ -14,6 +15,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+import zlib
 from pathlib import Path
 
 import pytest
@@ -196,6 +198,13 @@ def server(*options: str) -> subprocess.CompletedProcess:
     return subprocess.run(call, capture_output=True, text=True, cwd=TOP / "tools", timeout=60)
 
 
+def pieces(frames: str, number: int) -> str:
+    """A recording with one piece, which says that it has `number` frames."""
+    data = base64.b64encode(zlib.compress(frames.encode())).decode()
+    layout = '<script type="application/json" id="layout">{"version": 1, "title": "x"}</script>'
+    return f'{layout}<script type="x-frames" data-n="{number}" data-marks="">{data}</script>'
+
+
 @pytest.mark.parametrize(
     "text, words",
     [
@@ -211,6 +220,9 @@ def server(*options: str) -> subprocess.CompletedProcess:
             '<script type="x-frames" data-n="9" data-marks="">AAAA</script>',
             "rec.html: the recording is damaged",
         ),
+        ('<script type="application/json" id="layout">{"version": 1}</script>', "rec.html: the recording is damaged"),
+        (pieces("[1,2]", 2), "rec.html: the recording is damaged"),
+        (pieces('[{"w":1}]', 900), "rec.html: the recording is damaged"),
     ],
 )
 def test_what_is_no_recording(tmp_path, text, words):

@@ -56,9 +56,12 @@ def read(path: Path) -> tuple[dict, list[dict], bool]:
         layout = json.loads(found[1])
         if layout["version"] != VERSION:
             raise LiveError(f"{path}: a recording of version {layout['version']}; this program reads {VERSION}")
-        frames = [frame for _, data in PIECES.findall(text) for frame in json.loads(zlib.decompress(base64.b64decode(data)))]
+        pieces = [(int(n), json.loads(zlib.decompress(base64.b64decode(data)))) for n, data in PIECES.findall(text)]
+        if any(len(piece) != n or not all("w" in frame for frame in piece) for n, piece in pieces) or "title" not in layout:
+            raise ValueError
     except (KeyError, TypeError, ValueError, zlib.error):
         raise LiveError(f"{path}: the recording is damaged") from None
+    frames = [frame for _, piece in pieces for frame in piece]
     return layout, frames, text.rstrip().endswith("</html>")
 
 

@@ -186,6 +186,7 @@ class Server(ThreadingHTTPServer):
     """The server of one machine."""
 
     daemon_threads = True
+    request_queue_size = 128  # with the default of 5, some of many connections at once wait for a second
 
     def handle_error(self, request, client_address) -> None:
         """Nothing if the other side has closed the connection."""
