@@ -17,7 +17,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from homeroom.live.memory import DIRECT_BASE, KERNEL_BASE, Hopeless, LiveError, Memory
+from homeroom.live.memory import DIRECT_BASE, KERNEL_BASE, PAGE, Hopeless, LiveError, Memory
 
 LIST_MAX = 20000
 FIELD = struct.Struct("<20s20sII")
@@ -172,8 +172,7 @@ class Kernel:
         if "vmcoreinfo_fields" not in symbols.at:
             raise Hopeless("this kernel does not say where its fields are: it was built with PROFILE=core, or is too old")
         address, code = symbols.code()
-        if self.read(address, len(code)) != code:
-            raise LiveError("kernel.elf is not the kernel that runs in this machine: start the machine again")
+        self._compare(self.read(address, len(code)), code)
         fields = {}
         for symbol in filter(TABLE.match, symbols.at):
             table = symbols.bytes_of(symbol)
@@ -208,6 +207,21 @@ class Kernel:
         self._idle: set[int] = set()  # places of the idle threads in the list; these threads never end
         self._sets: dict[int, int] = {}  # numbers of processor sets, by address, in one reading
         self._processes: dict[tuple[int, int], tuple[int, int]] = {}
+
+    @staticmethod
+    def _compare(memory: bytes, code: bytes) -> None:
+        """Compare the code in the machine with that of kernel.elf.  Hopeless if the machine has another kernel.
+
+        LiveError if it has not loaded all of its kernel yet: then the bytes that are different are zero, as all memory of a
+        machine that starts.
+        """
+        if memory == code:
+            return
+        for at in range(0, len(code), PAGE):
+            there, here = memory[at : at + PAGE], code[at : at + PAGE]
+            if there != here and any(a and a != b for a, b in zip(there, here, strict=True)):
+                raise Hopeless("kernel.elf is not the kernel that runs in this machine: start the machine again")
+        raise LiveError("the kernel of this machine has not been loaded, or is not kernel.elf")
 
     # ---- memory ----------------------------------------------------------------------------------
 
