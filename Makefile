@@ -26,7 +26,7 @@ RUN_VARS    += MODEL MODEL_SET MODEL_PAGE HEAT DISK SWAP ROOT NET FORWARD TRACE
 COURSE_VARS := SOLUTION UPDATE AUTOGRADER REGRADE SIMILAR SOLVED NOW CSV TERM_SEED
 KNOWN       := $(RUN_VARS) ARGS MACHINE TEST V WERROR CC TOOLPREFIX PYTHON HOSTCC MUSL_GCC KCFLAGS PYTEST PAPER LAB LABS FILE $(COURSE_VARS) \
                JOBS QUICK FULL SNAKEMAKE SCALE MIB RUNS ROWS RECORDS STEPS SET SEEDS STORE WINDOW PAGE GDB_ARGS CI HR_REQUIRE MIRROR DEBIAN \
-               EXPERIMENTS_OUT CRASH_LOG SERVE PROFILE TIME PROGRAMS RECORD PORT
+               EXPERIMENTS_OUT CRASH_LOG SERVE PROFILE TIME PROGRAMS RECORD PORT PID
 GIVEN       := $(foreach v,$(filter-out -% .% MAKE%,$(.VARIABLES)),$(if $(filter command,$(origin $(v))),$(v)))
 ifneq ($(filter-out $(KNOWN),$(GIVEN)),)
 $(error $(firstword $(filter-out $(KNOWN),$(GIVEN)))= is not a variable of this Makefile; there are: $(KNOWN))
@@ -34,7 +34,7 @@ endif
 # Programs and recipes read these variables from the environment.  make does not expand their values, so RUN='echo $$HOME'
 # needs only the quotes that the shell itself requires.  These lines must stand before the first use of a shell: since
 # make 4.4, shells that make starts get exported variables, too.
-AS_TYPED    := $(RUN_VARS) ARGS MACHINE LAB LABS FILE PAGE $(COURSE_VARS) TIME PROGRAMS RECORD PORT
+AS_TYPED    := $(RUN_VARS) ARGS MACHINE LAB LABS FILE PAGE $(COURSE_VARS) TIME PROGRAMS RECORD PORT PID
 $(foreach v,$(AS_TYPED),$(if $(filter command line,$(origin $(v))),$(eval override $(v) := $$(value $(v)))))
 export $(AS_TYPED)
 # for_goals GOALS, VARIABLES: stop if one of the variables was given and none of the goals was.  Without this check such
@@ -44,6 +44,8 @@ for_goals    = $(if $(filter $(1),$(MAKECMDGOALS)),,$(foreach v,$(filter $(2),$(
 ifeq ($(MAKELEVEL),0)
 $(call for_goals,qemu-% gdb live,$(filter-out PEER SEED RELEASE,$(RUN_VARS)))
 $(call for_goals,live,RECORD PORT)
+$(call for_goals,live heat,PID)
+$(if $(MACHINE),$(if $(filter PID,$(GIVEN)),$(error PID= is a machine that runs already; MACHINE= starts another)))
 ifeq ($(filter live,$(MAKECMDGOALS))$(MACHINE),live)
 $(foreach v,$(filter $(RUN_VARS),$(GIVEN)),$(error $(v)= has no effect on a machine that runs already; give MACHINE=, too))
 endif

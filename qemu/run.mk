@@ -128,17 +128,17 @@ qemu-%: FORCE
 	$(run_machine)
 
 .PHONY: live
-live: ## MACHINE=sf15k: run it and show it in a browser; without MACHINE=: show the one that runs. RECORD=f.html PORT=8015
+live: ## MACHINE=sf15k: run it and show it in a browser; without MACHINE=: the one that runs (PID=). RECORD=f.html PORT=8015
 	$(if $(MACHINE),$(call check,"$$MACHINE"))
 	@tools/deps.sh $(DEPS)
 	$(if $(MACHINE),$(call build,$(BOOTED)))
 	@PYTHONPATH=tools $(PYTHON) -m homeroom.live.server $${MACHINE:+--machine "$$MACHINE" --iso $(ISO)} \
-	    $${RECORD:+--record "$$RECORD"} $${PORT:+--port "$$PORT"}
+	    $${PID:+--pid="$$PID"} $${RECORD:+--record="$$RECORD"} $${PORT:+--port="$$PORT"}
 
 # Only the standard library of Python is needed.
 .PHONY: heat
-heat: ## misses by page and board of the machine that runs with HEAT=, as CSV (FILE=heat.csv)
-	@PYTHONPATH=tools $(PYTHON) -m homeroom.heat $${FILE:+--file "$$FILE"}
+heat: ## misses by page and board of the machine that runs with HEAT=, as CSV (FILE=heat.csv PID=process)
+	@PYTHONPATH=tools $(PYTHON) -m homeroom.heat $${FILE:+--file="$$FILE"} $${PID:+--pid="$$PID"}
 
 .PHONY: replay
 replay: ## FILE=f.html: check a recording of make live, and open it

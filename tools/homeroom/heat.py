@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """heat.py - page heat, read from outside the guest: how often the CPUs of each board miss on each page of a process.
 
-    make heat                      CSV of all processes of the machine that was started last
+    make heat                      CSV of all processes of the newest machine that counts; PID=process: of another
     make heat FILE=heat.csv        the same, into a file
     make qemu-sf6800 MODEL=fireplane HEAT=16   starts a machine that counts one of 16 misses by page
 
@@ -192,11 +192,9 @@ def csv_of(process: Process) -> tuple[str, str]:
     return out.getvalue(), said + ("; some counts have reached their largest value" if full else "")
 
 
-def find(pid: int | None) -> Process:
-    """The machine that was started last, or process `pid`.  LiveError if it does not run, or does not count."""
-    process = next((p for p in reversed(memories.processes()) if pid in (None, p.pid)), None)
-    if process is None:
-        raise LiveError("no machine of yours runs" if pid is None else f"process {pid} is no machine of yours")
+def find(pid: str | None) -> Process:
+    """The machine of process `pid`; None: the one that was started last, of those that count.  LiveError if there is none."""
+    process = memories.find("heat", pid, every)
     if not every(process):
         raise LiveError(OFF)
     return process
@@ -210,14 +208,14 @@ def save(path: Path, text: str) -> None:
             file.flush()
         except OSError:
             if path.is_file():
-                path.unlink()
+                path.resolve().unlink()  # not a link to it
             raise
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="heat", description="misses by page and board of a running machine, as CSV")
     parser.add_argument("--file", type=Path, help="write into this file (default: standard output)")
-    parser.add_argument("--pid", type=int, help="the QEMU of the machine, if several run")
+    parser.add_argument("--pid", help="the QEMU process of the machine, if several run")
     args = parser.parse_args()
     try:
         text, said = csv_of(find(args.pid))

@@ -15,7 +15,9 @@ import mmap
 import os
 import re
 import struct
+import sys
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -95,6 +97,28 @@ def processes() -> list[Process]:
         if name and qemu and (state := _state(int(folder.name))) is not None:
             found.append(Process(int(folder.name), name.removeprefix("homeroom-"), args, *state))
     return sorted(found, key=lambda p: p.started)
+
+
+def find(program: str, pid: str | None, fits: Callable[[Process], bool] = lambda _: True) -> Process:
+    """The machine of process `pid` (PID= as it was typed); None: the one that was started last, of those that fit if any does.
+
+    Without `pid`, and if several run, prints a line with all of them, for `program`.  LiveError if there is no such machine.
+    """
+    running = processes()
+    names = ", ".join(f"{process.pid} {process.name}" for process in running)
+    if pid is not None:
+        if not re.fullmatch("[0-9]{1,9}", pid):
+            raise LiveError(f"PID={pid}: write the number of a QEMU process")
+        for process in running:
+            if process.pid == int(pid):
+                return process
+        raise LiveError(f"process {pid} is no machine of yours" + (f"; there are: {names}" if running else ""))
+    if not running:
+        raise LiveError("no machine runs; start one in another terminal: make qemu-sf6800, or here: make live MACHINE=sf6800")
+    found = ([process for process in running if fits(process)] or running)[-1]
+    if len(running) > 1:
+        print(f"{program}: {len(running)} machines run: {names}; this is {found.pid}, PID= chooses another", file=sys.stderr)
+    return found
 
 
 class Memory:

@@ -2,7 +2,7 @@
 """server.py - show a running machine as a page in a browser: `make live`.
 
     make live MACHINE=sf15k           start this machine (with the RUN=, MODEL= ... of make qemu-sf15k), and show it
-    make live                         show the machine that was started last
+    make live                         show the machine that was started last; PID=: that of this QEMU process
     make live RECORD=file.html        and write what the page shows into a file, which opens in a browser without a server
     make replay FILE=file.html        open such a file
 
@@ -32,7 +32,7 @@ from pathlib import Path
 
 from homeroom import heat
 from homeroom.live import layout, record
-from homeroom.live.memory import LiveError, Process, processes
+from homeroom.live.memory import LiveError, Process, find, processes
 from homeroom.live.state import frames_of
 from homeroom.machine import TOP
 
@@ -199,16 +199,6 @@ class Server(ThreadingHTTPServer):
         self.hosts = {f"{name}:{self.server_port}" for name in ("127.0.0.1", "localhost")}
 
 
-def find(pid: int | None) -> Process:
-    """The machine that was started last, or process `pid`.  LiveError if it does not run."""
-    found = [process for process in processes() if pid in (None, process.pid)]
-    if found:
-        return found[-1]
-    if pid is not None:
-        raise LiveError(f"process {pid} is no machine of yours")
-    raise LiveError("no machine runs; start one in another terminal: make qemu-sf6800, or here: make live MACHINE=sf6800")
-
-
 def started(launcher: subprocess.Popen) -> Process | None:
     """The machine that a launcher starts; None: it has ended already."""
     while launcher.poll() is None:
@@ -248,7 +238,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="live", description="show a running machine as a page in a browser")
     parser.add_argument("--port", default="8015", help="port on the loopback address (0: any free one)")
     parser.add_argument("--record", type=Path, help="write a recording into this file (.html)")
-    parser.add_argument("--pid", type=int, help="the QEMU of the machine, if several run")
+    parser.add_argument("--pid", help="the QEMU process of the machine, if several run")
     parser.add_argument("--machine", help="start this machine, with the variables of make, and show it")
     parser.add_argument("--iso", help="image of --machine")
     args = parser.parse_args()
@@ -258,7 +248,7 @@ def main() -> int:
         if args.record is not None:
             record.check(args.record)
         server = listen(args.port)
-        process = find(args.pid) if args.machine is None else None
+        process = find("live", args.pid) if args.machine is None else None
         shown = args.machine or f"{process.name} (Ctrl-C ends this)"
         print(f"live: http://127.0.0.1:{server.server_port}/ shows {shown}", flush=True)
         if args.machine is not None:
