@@ -363,7 +363,7 @@ def write(source: Path, target: Path, link_mbps: float = 0) -> str:
             raise TraceError(f"{target}: {error.strerror}") from error
         finally:
             if not done and target.is_file():
-                target.unlink()
+                target.resolve().unlink()  # not a link to it
     short = "" if trace.whole else " (it has no end mark: perhaps it was cut short)"
     lost = sum(trace.lost.values())
     return f"{target}: {events} events of {len(trace.boards)} CPUs, {lost} lost{short}; open it in ui.perfetto.dev"
