@@ -46,7 +46,7 @@ class Recent:
             return
 
     def write(self, path: Path) -> bool:
-        """Write the recording.  False if there is nothing to write.  LiveError or OSError if the file cannot be written."""
+        """Write the recording.  False if there is nothing to write.  OSError if the file cannot be written."""
         frames = list(self.frames)
         if not frames or self._layout is None:
             return False

@@ -13,7 +13,9 @@ SEE ALSO    page/live.js, server.py
 
 import base64
 import json
+import os
 import re
+import stat
 import sys
 import webbrowser
 import zlib
@@ -30,12 +32,20 @@ LAYOUT = re.compile(r'<script type="application/json" id="layout">(.*?)</script>
 
 
 def check(path: Path) -> None:
-    """LiveError if a recording cannot be written to a file.  Leaves the file as it is."""
+    """LiveError if a recording cannot be written to a file, or to that to which a link points.  Leaves both as they are."""
     try:
-        is_new = not path.exists()
+        try:
+            mode = path.stat().st_mode
+        except FileNotFoundError:
+            target = Path(os.path.realpath(path))
+            target.open("x").close()
+            target.unlink()
+            return
+        if not stat.S_ISREG(mode):
+            raise LiveError(
+                f"{path}: {'Is a directory' if stat.S_ISDIR(mode) else 'not a regular file'}; a recording is a file"
+            )
         path.open("a").close()
-        if is_new:
-            path.unlink()
     except OSError as error:
         raise LiveError(f"{path}: {error.strerror}") from error
 
@@ -77,19 +87,16 @@ def page(layout: dict) -> str:
 
 
 class Recorder:
-    """Writes a recording."""
+    """Writes a recording.  Each function: OSError if the file cannot be written."""
 
     def __init__(self, path: Path, layout: dict) -> None:
         self._frames: list[str] = []
         self._marks: list[str] = []  # of these frames: number and letter
-        try:
-            self._file = path.open("w")
-            self._file.write(page(layout))
-        except OSError as error:
-            raise LiveError(f"{path}: {error.strerror}") from error
+        self._file = path.open("w")
+        self._file.write(page(layout))
 
     def add(self, frame: str, events: list[list]) -> None:
-        """Add a frame, as text.  OSError if the file cannot be written."""
+        """Add a frame, as text."""
         kinds = {MARKED[kind] for kind, *_ in events if kind in MARKED}
         self._marks += [f"{len(self._frames)}{kind}" for kind in sorted(kinds)]
         self._frames.append(frame)

@@ -7,7 +7,8 @@
     make replay FILE=file.html        open such a file
 
 THEORY      One thread reads the machine ten times a second (state.py) and gives the frame to all pages that are open, as
-            server-sent events.  If no page is open and nothing is recorded, it does not read.  The server listens on the
+            server-sent events.  If no page is open and nothing is recorded, it does not read.  A recording begins with the
+            first frame, so a machine that cannot be shown leaves the file as it was.  The server listens on the
             loopback address only, and answers only requests that name this address: so a page of another origin cannot read
             the machine by a name that it lets point here.
             The page consists of three files in the folder page/, which refer to nothing outside.
@@ -24,9 +25,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
-from functools import cached_property, partial
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -49,9 +50,10 @@ class Feed:
     """Reads one machine, and gives its frames to each page that is open."""
 
     def __init__(self, process: Process, file: Path | None) -> None:
-        """`file`: for a recording, or None.  LiveError if it cannot be written."""
+        """`file`: for a recording, or None."""
         self.process, self.layout = process, layout.of(process)
-        self._recorder = record.Recorder(file, self.layout) if file else None
+        self._file = file
+        self._recorder: record.Recorder | None = None
         self.ended = ""  # why there are no more frames
         self.failed = False  # whether that is an error
         self._due = 0.0  # when the last frame should have been read, in seconds of time.monotonic()
@@ -82,21 +84,33 @@ class Feed:
 
     def _wait_for_listeners(self) -> None:
         with self._changed:
-            while not self._listeners and self._recorder is None and self.process.runs():
+            while not self._listeners and self._file is None and self.process.runs():
                 self._changed.wait(1)
 
-    def _write(self, write: Callable[[], None]) -> bool:
-        """Whether the recorder could do something; if the disk is full, the page goes on without it."""
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """If the disk is full, the page goes on without a recording."""
         try:
-            write()
+            yield
         except OSError as error:
             print(f"live: the recording ends here: {error.strerror}", file=sys.stderr)
-            self._recorder = None
-        return self._recorder is not None
+            self._file = self._recorder = None
 
-    def stop_recording(self) -> bool:
-        """Write the end of the recording.  Returns whether it is whole."""
-        return self._recorder is not None and self._write(self._recorder.close)
+    def _record(self, text: str, events: list[list]) -> None:
+        with self._writing():
+            if self._file is not None and self._recorder is None:
+                self._recorder = record.Recorder(self._file, self.layout)
+            if self._recorder is not None:
+                self._recorder.add(text, events)
+
+    def stop_recording(self) -> None:
+        """Write the end of the recording, and say where it is."""
+        with self._writing():
+            if self._recorder is not None:
+                self._recorder.close()
+                print(f"live: the recording is {self._file}")
+            elif self._file is not None:
+                print(f"live: nothing was recorded, and {self._file} is as it was", file=sys.stderr)
 
     def _pause(self) -> None:
         """Wait for the time of the next frame, and until the frame is wanted.  The frames after a delay come sooner."""
@@ -111,8 +125,7 @@ class Feed:
         try:
             for frame in frames_of(self.process, self._pause):
                 text = json.dumps(frame, separators=(",", ":"))
-                if self._recorder is not None:
-                    self._write(partial(self._recorder.add, text, frame["e"]))
+                self._record(text, frame["e"])
                 self._give(text)
             self.ended = "the machine has ended"
         except LiveError as error:
@@ -216,8 +229,7 @@ def show(process: Process, server: Server, file: Path | None) -> bool:
     try:
         feed.run()
     finally:
-        if feed.stop_recording():
-            print(f"live: the recording is {file}")
+        feed.stop_recording()
     time.sleep(2 * PERIOD)  # the pages get their last event
     server.shutdown()
     print(f"live: {feed.ended}", file=sys.stderr if feed.failed else sys.stdout)
