@@ -11,6 +11,8 @@ import re
 import struct
 import subprocess
 import sys
+import threading
+import types
 import urllib.error
 import urllib.request
 
@@ -19,7 +21,7 @@ import pytest
 from harness import HOST_LIMIT
 from homeroom import guest, heat, model
 from homeroom.experiments import heat as experiment
-from homeroom.live import memory, record
+from homeroom.live import memory, record, server
 from homeroom.machine import TOP
 from test_live import Live, browser, look  # noqa: F401  (browser is a fixture)
 
@@ -219,7 +221,7 @@ def test_limits_are_those_of_the_plugin():
 def test_no_machine():
     for options, says in (
         (("--pid", "1"), "process 1 is no machine of yours"),
-        (("--pid", "x"), "invalid int value"),
+        (("--pid", "x"), "PID=x: write the number of a QEMU process"),
     ):
         done = call(*options)
         assert done.returncode != 0 and says in done.stderr and done.stdout == "", done
@@ -295,6 +297,9 @@ def test_the_page_draws_an_address_space(hot_live, browser):  # noqa: F811
     assert browser.value("document.querySelectorAll('#heat-list li').length") == 10
     assert "misses" in browser.value("document.querySelector('#heat-list li').textContent")
     assert not browser.errors and all(request.startswith(hot_live.address) for request in browser.requests)
+    browser.value("heat.pid = 99999; updateHeat(++heat.turn)")
+    ended = "process 99999 has ended; this is its last picture"
+    browser.until(f"document.querySelector('#heat-words').textContent === '{ended}'")
 
 
 @pytest.mark.xdist_group("live")
@@ -309,8 +314,62 @@ def test_the_server_answers_for_one_process(hot_live):
     assert one["pages"] == sum(len(cells) for _, cells in one["runs"]) > 10
     assert all(cell[0] in (0, 1) and len(cell) % 2 for _, cells in one["runs"] for cell in cells)
     assert frame["c"]
-    for pid in ("99999", "x", "-1", "9" * 30):
-        with pytest.raises(urllib.error.HTTPError) as refused:
-            ask(pid)
-        assert refused.value.code == 404
     stream.close()
+
+
+def served(server, pid: str) -> tuple[int, dict]:
+    """Status and headers of the server's answer."""
+    try:
+        return 200, dict(urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}/heat?pid={pid}").headers)
+    except urllib.error.HTTPError as error:
+        return error.code, dict(error.headers)
+
+
+def test_the_server_uses_two_percent(monkeypatch):
+    """One request at a time; after one that has used 20 ms of a CPU there is none for 980 ms, also if it found nothing."""
+    now = types.SimpleNamespace(real=5.0, used=0.0)
+    clock = types.SimpleNamespace(monotonic=lambda: now.real, thread_time=lambda: now.used)
+    monkeypatch.setattr(server, "time", clock)
+    entered, leave = threading.Event(), threading.Event()
+    leave.set()
+
+    def picture(pid):
+        entered.set()
+        leave.wait(HOST_LIMIT)
+        now.used += 0.02
+        if pid != 1:
+            raise memory.LiveError("there is no such process")
+        return {}
+
+    one = server.listen("0")
+    one.feed = types.SimpleNamespace(heat_turns=server.Turns(), heat=types.SimpleNamespace(picture=picture))
+    threading.Thread(target=one.serve_forever, daemon=True).start()
+    for pid in ("x", "-1", "9" * 30):
+        assert served(one, pid)[0] == 404
+    for pid, status in (("1", 200), ("99999", 404)):
+        assert served(one, pid)[0] == status
+        now.real += 0.979
+        busy = served(one, "1")
+        assert busy[0] == 503 and busy[1]["Retry-After"] == "1"
+        now.real += 0.002
+    leave.clear()
+    entered.clear()
+    first = threading.Thread(target=served, args=(one, "1"))
+    first.start()
+    assert entered.wait(HOST_LIMIT)
+    assert [served(one, "1")[0] for _ in range(3)] == [503] * 3
+    leave.set()
+    first.join(HOST_LIMIT)
+    one.shutdown()
+    one.server_close()
+    assert now.used == pytest.approx(0.06)
+
+
+def test_a_file_that_cannot_be_written(tmp_path):
+    """A link to it stays."""
+    link = tmp_path / "link"
+    link.symlink_to("heat.csv")
+    code = f"import pathlib, homeroom.heat; homeroom.heat.save(pathlib.Path({str(link)!r}), 'x' * 5000)"
+    limited = ["sh", "-c", 'ulimit -f 0; exec "$@"', "sh", sys.executable, "-c", code]
+    done = subprocess.run(limited, capture_output=True, text=True, cwd=TOP / "tools", timeout=HOST_LIMIT)
+    assert "File too large" in done.stderr and link.is_symlink() and not link.exists()

@@ -18,6 +18,7 @@ SEE ALSO    state.py, record.py, page/, docs/live.md
 
 import argparse
 import json
+import math
 import queue
 import re
 import signal
@@ -43,7 +44,40 @@ FILES = {"/": "live.html", "/live.css": "live.css", "/live.js": "live.js", "/hea
 PERIOD = 0.1  # seconds between two frames
 DELAY = 0.5  # seconds of delay that are made up for
 WAITING = 50  # frames that a page may be behind before it loses some
+LOAD = 49  # page heat: pause for each second of CPU time that a picture has used, in seconds; so it uses 2 % of a CPU
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src data:"
+
+
+class BusyError(Exception):
+    """It is not the turn of this request."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = math.ceil(seconds)  # after which to try again
+        super().__init__(f"page heat uses at most 2 % of a CPU: it pauses for {self.seconds} s")
+
+
+class Turns:
+    """Lets one request at a time through; after each there is a pause."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._due = 0.0  # when the next may begin, in seconds of time.monotonic()
+
+    @contextmanager
+    def take(self) -> Iterator[None]:
+        """For the work of one request.  BusyError if another one is at work, or in the pause after it."""
+        if not self._lock.acquire(blocking=False):
+            raise BusyError(1)
+        try:
+            if (left := self._due - time.monotonic()) > 0:
+                raise BusyError(left)
+            began = time.thread_time()
+            try:
+                yield
+            finally:
+                self._due = time.monotonic() + LOAD * (time.thread_time() - began)
+        finally:
+            self._lock.release()
 
 
 class Feed:
@@ -52,6 +86,7 @@ class Feed:
     def __init__(self, process: Process, file: Path | None) -> None:
         """`file`: for a recording, or None."""
         self.process, self.layout = process, layout.of(process)
+        self.heat_turns = Turns()
         self._file = file
         self._recorder: record.Recorder | None = None
         self.ended = ""  # why there are no more frames
@@ -143,9 +178,10 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args) -> None:
         """Nothing: requests are not worth a line."""
 
-    def _send(self, status: int, kind: str, data: bytes) -> None:
+    def _send(self, status: int, kind: str, data: bytes, **more: str) -> None:
         self.send_response(status)
-        for name, value in (("Content-Type", kind), ("Content-Length", str(len(data))), ("Cache-Control", "no-store")):
+        fixed = {"Content-Type": kind, "Content-Length": str(len(data)), "Cache-Control": "no-store"}
+        for name, value in (fixed | more).items():
             self.send_header(name, value)
         self.send_header("Content-Security-Policy", POLICY)
         self.end_headers()
@@ -171,8 +207,12 @@ class Handler(BaseHTTPRequestHandler):
         try:
             if not pid.isdecimal() or len(pid) > 9:
                 raise LiveError("there is no such process")
-            found = self.server.feed.heat.picture(int(pid))
-            self._send(200, "application/json", json.dumps(found, separators=(",", ":")).encode())
+            with self.server.feed.heat_turns.take():
+                found = self.server.feed.heat.picture(int(pid))
+                data = json.dumps(found, separators=(",", ":")).encode()
+            self._send(200, "application/json", data)
+        except BusyError as error:
+            self._send(503, "text/plain", f"{error}\n".encode(), **{"Retry-After": str(error.seconds)})
         except LiveError as error:
             self._send(404, "text/plain", f"{error}\n".encode())
 

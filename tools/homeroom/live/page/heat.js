@@ -3,7 +3,7 @@
 // It is asked for again and again while a process is chosen; a recording does not contain it.
 "use strict";
 
-const HEAT = { side: 12, label: 112, least: 3000, load: 50 }; // pixels; milliseconds; pause for each time unit of a request
+const HEAT = { side: 12, label: 112, pause: 3000 }; // pixels; milliseconds between two requests
 const heat = { pid: 0, chosen: null, names: "", turn: 0, drawn: 0 };
 
 // The name of each process, by its id.
@@ -77,18 +77,28 @@ function heatSummary(data) {
         "larger: more misses; a diamond with an edge: most misses come from other boards.";
 }
 
-// Asks for the chosen process again and again, until another one is chosen.
+// Why there are no new pictures of the chosen process, or "".
+function heatEnd(answer) {
+    if (view.ended) return view.ended;
+    const lives = heatProcesses(view.frame).some(([pid]) => pid === heat.pid);
+    return answer && answer.status === 404 && !lives ? `process ${heat.pid} has ended` : "";
+}
+
+// Asks for the chosen process again and again, until it ends or another one is chosen.
 async function updateHeat(turn) {
-    const began = performance.now();
+    let pause = HEAT.pause; // a busy server names another one
     if (!document.hidden) {
         const answer = await fetch(`heat?pid=${heat.pid}`).catch(() => null);
         const data = answer && answer.ok ? await answer.json() : null;
         const words = data ? heatSummary(data) : answer ? await answer.text() : "the server does not answer";
         if (turn !== heat.turn) return;
-        $("heat-words").textContent = words;
+        const busy = answer && answer.status === 503, end = data ? "" : heatEnd(answer), drawn = $("heat-picture").firstChild;
         if (data) { drawHeat(data); heat.drawn++; }
+        if (busy) pause = 1000 * Number(answer.headers.get("Retry-After"));
+        if (!busy || !drawn) $("heat-words").textContent = end ? end + (drawn ? "; this is its last picture" : "") : words;
+        if (end) return;
     }
-    setTimeout(() => { if (turn === heat.turn) updateHeat(turn); }, Math.max(HEAT.least, HEAT.load * (performance.now() - began)));
+    setTimeout(() => { if (turn === heat.turn) updateHeat(turn); }, pause);
 }
 
 function chooseHeat(pid) {
