@@ -17,18 +17,19 @@ import urllib.error
 import urllib.request
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import conftest
 import harness
 from browser import Browser
-from homeroom import guest, machine, model
+from homeroom import fireplane, guest, heat, machine, model
 from homeroom.live import layout, memory, record
 from homeroom.live import server as live_server
 from homeroom.live.kernel import Kernel, Symbols
 from homeroom.live.recent import Recent
-from homeroom.live.state import frames_of
+from homeroom.live.state import Watcher, frames_of
 from homeroom.machine import TOP
 
 pytestmark = [pytest.mark.xdist_group("live"), pytest.mark.part("model")]
@@ -133,6 +134,7 @@ def check_page(browser, one: Live, cpus: int, threads: int, page: Path, copy: Pa
     assert not browser.errors
     one.stop()  # so that its counts stay as they are
     look(browser, one)
+    assert set(browser.value("view.links.map((link) => link.text.textContent)")) == {"link -"}  # no modelled time passes
     shown = browser.value(
         "[...document.querySelectorAll('#numbers tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))"
     )
@@ -231,6 +233,176 @@ def test_what_is_no_recording(tmp_path, text, words):
     call = [sys.executable, "-m", "homeroom.live.record", str(tmp_path / "rec.html")]
     done = subprocess.run(call, capture_output=True, text=True, cwd=TOP / "tools", timeout=60)
     assert done.returncode == 1 and done.stderr.strip().endswith(words) and done.stderr.count("\n") == 1
+
+
+# ---- recordings without a machine ----
+
+LINKS = {"version": 1, "name": "x", "title": "x", "crossbar": True, "link_mbps": 1000, "heat": 0}
+LINKS["boards"] = [{"cpus": [0], "mib": 4}, {"cpus": [1], "mib": 4}]
+
+
+def counted(path: Path, armed: int, time_ps: int, moved: tuple[int, int]) -> dict:
+    """What a frame has of a page of the model with two boards: `moved` bytes from the first to the second, and back."""
+    data = bytearray(fireplane.SHARED_BYTES)
+    head = fireplane.Header.from_buffer(data)
+    head.magic, head.version, head.ncpus, head.nboards, head.armed = fireplane.MAGIC, fireplane.VERSION, 2, 2, armed
+    for cpu in range(2):
+        at = fireplane.Cpu.from_buffer(data, fireplane.CPU_OFFSET + cpu * fireplane.CPU_STRIDE)
+        at.board, at.counts.time_ps = cpu, time_ps
+    for board, number in enumerate(moved):
+        place = fireplane.TRAFFIC_OFFSET + board * fireplane.TRAFFIC_STRIDE + (1 - board) * 8
+        data[place : place + 8] = number.to_bytes(8, "little")
+    path.write_bytes(data)
+    watcher = Watcher.__new__(Watcher)
+    watcher._page, watcher._model, watcher.process = str(path), None, SimpleNamespace(name="x")
+    return watcher._boards()
+
+
+def written(path: Path, boards: list[dict]) -> Path:
+    """A recording with a frame for each dictionary."""
+    recorder = record.Recorder(path, LINKS)
+    idle = ["i", -1, 0, 0, 0, 0, 0, 0]
+    for i, more in enumerate(boards):
+        recorder.add(
+            json.dumps({"t": i, "w": i, "c": [idle, idle], "h": {}, "n": [[1024, 512, 0, 0, 0, 0, 0]] * 2, "e": [], **more}), []
+        )
+    recorder.close()
+    return path
+
+
+def test_the_share_of_a_link(browser, tmp_path):
+    """300 kB out and 200 kB in within a modelled millisecond are 50 % of a link with 1,000 MB/s.
+
+    While no modelled time passes the words stay; before the first share, and if the model does not count, there is none.
+    """
+    page = tmp_path / "page"
+    boards = [
+        counted(page, 1, 10**9, (5000, 7000)),
+        counted(page, 1, 2 * 10**9, (305_000, 207_000)),
+        counted(page, 1, 2 * 10**9, (305_000, 207_000)),
+        counted(page, 1, 4 * 10**9, (305_000, 407_000)),
+        counted(page, 0, 4 * 10**9, (305_000, 407_000)),
+        {},
+    ]
+    assert boards[1] == {"b": [[0, 0, 0, 0, 305_000, 207_000], [0, 0, 0, 0, 207_000, 305_000]], "m": 2 * 10**9, "a": 1}
+    browser.open(written(tmp_path / "rec.html", boards).as_uri())
+    browser.until("typeof tape !== 'undefined' && tape.count > 0 && view.frame")
+    link = "[view.links[1].text.textContent, Number(view.links[1].gauge.getAttribute('width')) / view.links[1].wide]"
+    for at, words, share in (
+        (0, "link -", 0),
+        (1, "link 50 %", 0.5),
+        (2, "link 50 %", 0.5),
+        (3, "link 10 %", 0.1),
+        (4, "link -", 0),
+        (5, "", 0),
+    ):
+        browser.value(f"seek({at})")
+        shown = browser.value(link)
+        assert shown[0] == words and shown[1] == pytest.approx(share, abs=0.01), at
+    assert not browser.errors
+
+
+@pytest.mark.parametrize("marks", ["x 1 1t t1 2x -1s 9t 1.5f 2f NaNt", "\u0663t 1t 2f 99999999999999999999t"])
+def test_marks_of_a_damaged_recording(browser, tmp_path, marks):
+    """What is no number of a frame, and no letter of a kind, is no mark."""
+    file = written(tmp_path / "rec.html", [{}] * 3)
+    file.write_text(file.read_text().replace('data-marks=""', f'data-marks="{marks}"'))
+    browser.open(file.as_uri())
+    browser.until("typeof tape !== 'undefined' && tape.count > 0 && view.frame")
+    assert browser.value("tape.marks") == [[1, "t"], [2, "f"]]
+    browser.value("seekNextMark()")
+    browser.until("tape.at === 1")
+    assert browser.value("[$('slider').max, $('slider').value]") == ["2", "1"] and not browser.errors
+
+
+@pytest.mark.parametrize(
+    "old, new, words",
+    [
+        ('data-n="3"', 'data-n="4"', "the recording is damaged here"),  # of its last frame
+        ('data-n="3"', 'data-n="x"', "this recording was cut short before its first frame"),
+        ('"link_mbps"', "link_mbps", "the recording is damaged here"),
+    ],
+)
+def test_damaged_recordings_in_a_browser(browser, tmp_path, old, new, words):
+    """One line instead of an error of the script."""
+    file = written(tmp_path / "rec.html", [{}] * 3)
+    assert file.read_text().count(old) == 1
+    file.write_text(file.read_text().replace(old, new))
+    browser.open(file.as_uri())
+    browser.until("document.readyState === 'complete' && $('status').textContent")
+    browser.value("tape.count ? seek(tape.count - 1) : 0")
+    browser.until(f"$('status').textContent === '{words}'")
+    assert not browser.errors
+
+
+def test_where_a_recording_cannot_be(tmp_path):
+    """A folder, a FIFO, a device and a loop of links are refused in one line; all other files stay as they are."""
+    names = [tmp_path / name for name in ("dir", "fifo", "loop", "link", "file")]
+    folder, fifo, loop, link, file = names
+    folder.mkdir()
+    os.mkfifo(fifo)
+    loop.symlink_to(loop)
+    link.symlink_to("target")
+    file.write_text("old")
+    for path, words in (
+        (folder, "Is a directory"),
+        (fifo, "not a regular file"),
+        (Path("/dev/null"), "not a regular file"),
+        (loop, "Too many"),
+    ):
+        with pytest.raises(memory.LiveError, match=f"^{path}: {words}"):
+            record.check(path)
+    for path in (link, file):
+        record.check(path)
+    assert sorted(tmp_path.iterdir()) == sorted(names) and link.is_symlink() and file.read_text() == "old"
+    recorder = record.Recorder(link, LINKS)
+    recorder.close()
+    assert link.is_symlink() and record.read(tmp_path / "target")[2]
+
+
+def test_a_machine_that_cannot_be_shown(monkeypatch, capsys, tmp_path):
+    """It leaves the file of an earlier recording as it was."""
+
+    def no_frames(*_):
+        raise memory.Hopeless("it cannot be read")
+        yield
+
+    monkeypatch.setattr(live_server, "frames_of", no_frames)
+    monkeypatch.setattr(layout, "of", lambda _: LINKS)
+    file = tmp_path / "rec.html"
+    file.write_text("old")
+    assert not live_server.show(SimpleNamespace(runs=lambda: True), live_server.listen("0"), file)
+    assert file.read_text() == "old"
+    assert capsys.readouterr().err == f"live: nothing was recorded, and {file} is as it was\nlive: it cannot be read\n"
+
+
+# ---- which machine ----
+
+
+def test_one_of_several_machines(monkeypatch, capsys):
+    """PID= chooses one; else it is the newest, for `make heat` the newest that counts, and one line says which there are."""
+    hot = ("-plugin", "file=a.so,page=p,heat=16")
+    first, second = memory.Process(70, "sf6800", hot, 1, 1), memory.Process(80, "sf15k", (), 1, 2)
+    running = [first, second]
+    monkeypatch.setattr(memory, "processes", lambda: running)
+    assert memory.find("live", None) is second
+    assert capsys.readouterr().err == "live: 2 machines run: 70 sf6800, 80 sf15k; this is 80, PID= chooses another\n"
+    assert heat.find(None) is first
+    assert capsys.readouterr().err == "heat: 2 machines run: 70 sf6800, 80 sf15k; this is 70, PID= chooses another\n"
+    assert memory.find("live", "70") is heat.find("70") is first
+    for pid, words in (
+        ("x", "PID=x: write the number"),
+        ("-70", "PID=-70: write"),
+        ("7", "process 7 is no machine of yours; there are: 70 sf"),
+    ):
+        with pytest.raises(memory.LiveError, match=words):
+            memory.find("live", pid)
+    with pytest.raises(memory.LiveError, match="not counted by page"):
+        heat.find("80")
+    running.remove(first)
+    with pytest.raises(memory.LiveError, match="not counted by page"):
+        heat.find(None)
+    assert memory.find("live", None) is second and capsys.readouterr() == ("", "")
 
 
 def test_a_machine_that_starts():
@@ -455,7 +627,7 @@ def test_bad_input(shared, tmp_path):
 
 def test_no_guest(monkeypatch, capsys, tmp_path):
     """One line, and no empty recording."""
-    monkeypatch.setattr(live_server, "processes", list)
+    monkeypatch.setattr(memory, "processes", list)
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     monkeypatch.setattr(sys, "argv", ["live", "--port", "0", "--record", str(tmp_path / "rec.html")])
     assert live_server.main() == 1
@@ -495,6 +667,20 @@ def test_another_kernel(live):
     one.wait_for(opened)
     other = Symbols(path)
     start, code = other.code()
-    other.code = lambda: (start, code[:-1] + bytes([code[-1] ^ 1]))
-    with pytest.raises(memory.LiveError, match="is not the kernel that runs"):
+    last = len(code.rstrip(b"\0")) - 1
+    other.code = lambda: (start, code[:last] + bytes([code[last] ^ 1]) + code[last + 1 :])
+    with pytest.raises(memory.Hopeless, match="is not the kernel that runs"):
         Kernel(other, file)
+
+
+@pytest.mark.parametrize("loaded", [0, 5000, 8191])
+def test_a_kernel_that_is_being_loaded(loaded):
+    """What is zero may come yet; the first byte that is neither zero nor that of kernel.elf is of another kernel."""
+    code = bytes(range(1, 251)) * 40
+    memory_now = code[:loaded] + bytes(len(code) - loaded)
+    with pytest.raises(memory.LiveError) as refused:
+        Kernel._compare(memory_now, code)
+    assert not isinstance(refused.value, memory.Hopeless)
+    with pytest.raises(memory.Hopeless):
+        Kernel._compare(memory_now[:-1] + b"\xff", code)
+    Kernel._compare(code, code)

@@ -246,15 +246,17 @@ function shares(frame, before) {
     });
 }
 
+// While the model counts but no modelled time has passed, the shares of before stay.
 function updateLinks(frame, before) {
     const found = shares(frame, before);
-    if (!found && frame.a && before && frame.m === before.m) return;
+    const stay = !found && frame.a && before && frame.m === before.m;
     view.links.forEach((link, i) => {
+        if (stay && link.text.textContent) return;
         const share = found ? found[i] : 0, colour = LINK[Math.max(0, Math.min(5, Math.round(share * 5)))];
         link.gauge.setAttribute("width", (link.wide * Math.min(1, share)).toFixed(1));
         link.gauge.setAttribute("fill", colour);
         if (link.line) { link.line.setAttribute("stroke", colour); link.line.setAttribute("stroke-width", 3 + 9 * Math.min(1, share)); }
-        link.text.textContent = found ? `link ${Math.round(share * 100)} %` : "";
+        link.text.textContent = found ? `link ${Math.round(share * 100)} %` : frame.b ? "link -" : "";
         link.frame.setAttribute("visibility", frame.b ? "visible" : "hidden");
     });
 }
@@ -516,7 +518,7 @@ async function live() {
     begin(layout);
     const source = new EventSource("frames");
     source.onmessage = (message) => next(JSON.parse(message.data));
-    source.addEventListener("end", (message) => { source.close(); $("status").textContent = message.data; });
+    source.addEventListener("end", (message) => { source.close(); view.ended = message.data; $("status").textContent = message.data; });
     source.onerror = () => { if (source.readyState === EventSource.CONNECTING) $("status").textContent = "the server does not answer"; };
 }
 
@@ -538,8 +540,12 @@ async function piece(i) {
     return tape.frames.get(i);
 }
 
+const damaged = () => { $("status").textContent = "the recording is damaged here"; };
+
 // Show frame number n of the recording.
-async function seek(n) {
+const seek = (n) => showFrame(n).catch(damaged);
+
+async function showFrame(n) {
     tape.at = Math.max(0, Math.min(tape.count - 1, n));
     const i = tape.starts.findLastIndex((start) => start <= tape.at);
     const frames = await piece(i);
@@ -553,6 +559,17 @@ async function seek(n) {
     $("lines").replaceChildren();
     for (let j = Math.max(0, k - 30); j <= k; j++) addEvents(frames[j]);
     $("status").textContent = `a recording; the machine's clock: ${frames[k].t.toFixed(2)} s`;
+}
+
+// The frames before this piece, those in it, and its marks.  A damaged file can say anything; what makes no sense is left out.
+function addPiece(node) {
+    const count = /^[1-9]\d{0,3}$/.test(node.dataset.n) ? Number(node.dataset.n) : 0;
+    for (const word of (node.dataset.marks || "").split(" ")) {
+        const [, at, kind] = /^(\d+)([a-z])$/.exec(word) || [];
+        if (kind in MARKS && Number(at) < count) tape.marks.push([tape.count + Number(at), kind]);
+    }
+    tape.starts.push(tape.count);
+    tape.count += count;
 }
 
 // The marks of the slider, a lane for each kind.
@@ -579,11 +596,7 @@ async function replay() {
     tape.starts = [];
     // A recording that was cut short ends in the middle of a piece.
     if (tape.pieces.length) await piece(tape.pieces.length - 1).catch(() => tape.pieces.pop());
-    for (const node of tape.pieces) {
-        for (const mark of node.dataset.marks.split(" ").filter(Boolean)) tape.marks.push([tape.count + parseInt(mark, 10), mark.slice(-1)]);
-        tape.starts.push(tape.count);
-        tape.count += Number(node.dataset.n);
-    }
+    tape.pieces.forEach(addPiece);
     if (!tape.count) { $("status").textContent = "this recording was cut short before its first frame"; return; }
     $("player").hidden = false;
     $("slider").max = tape.count - 1;
@@ -599,4 +612,4 @@ async function replay() {
     await seek(0);
 }
 
-window.addEventListener("load", () => ($("layout") ? replay() : live()));
+window.addEventListener("load", () => ($("layout") ? replay().catch(damaged) : live()));
