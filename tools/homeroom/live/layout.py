@@ -4,7 +4,7 @@
 The boards come from the arguments of QEMU and from the machine's file, so a machine that was changed by BOARDS= or MEM= is
 drawn as it is.
 
-SEE ALSO    page/live.js (draws it), qemu/machines, qemu/fireplane.toml
+SEE ALSO    page/picture.js (draws it), qemu/machines, qemu/fireplane.toml
 """
 
 import re

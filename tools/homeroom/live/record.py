@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
 """record.py - recordings of what the page has shown: one HTML file, which a browser opens from disk.
 
-THEORY      The file is the page itself, with the style and the script inside, and after it the frames in pieces of PIECE
+THEORY      The file is the page itself, with the style and the scripts inside, and after it the frames in pieces of PIECE
             frames.  A piece is compressed by itself, so the page can go to any second without reading all before it.
             A frame resembles the one before it, so compression makes it small.  A piece is written when it is full, so a
             recording that is cut short still opens, and lacks at most the last PIECE frames.  The marks of the slider are
             beside the pieces, so the page has them without reading the frames.
             `make replay FILE=...` checks a recording and opens it.
 EXIT        (of make replay) 0: the recording is whole, or was only cut short.  1: it is none, or of another version
-SEE ALSO    page/live.js, server.py
+SEE ALSO    page/tape.js, server.py
 """
 
 import base64
@@ -28,6 +28,7 @@ PIECE = 100  # frames
 PAGE = Path(__file__).parent / "page"
 MARKED = {"first touch": "t", "stolen": "s", "fence broken": "f", "reclaim": "r"}  # events with a mark on the slider
 PIECES = re.compile(r'<script type="x-frames" data-n="(\d+)" data-marks="[^"]*">([A-Za-z0-9+/=]+)</script>')
+SCRIPT = re.compile(r'<script src="(\w+\.js)" defer></script>\n')
 LAYOUT = re.compile(r'<script type="application/json" id="layout">(.*?)</script>', re.S)
 
 
@@ -78,12 +79,12 @@ def read(path: Path) -> tuple[dict, list[dict], bool]:
 def page(layout: dict) -> str:
     """The page with everything inside."""
     text = (PAGE / "live.html").read_text()
-    style, script = ((PAGE / name).read_text() for name in ("live.css", "live.js"))
+    names = [name for name in SCRIPT.findall(text) if name != "heat.js"]  # page heat is not recorded
+    scripts = "".join(f"<script>{(PAGE / name).read_text()}</script>\n" for name in names)
+    style, data = (PAGE / "live.css").read_text(), json.dumps(layout).replace("<", "\\u003c")
     text = text.replace('<link rel="stylesheet" href="live.css">', f"<style>{style}</style>")
-    text = text.replace('<script src="heat.js" defer></script>\n', "")  # page heat is not recorded
-    data = json.dumps(layout).replace("<", "\\u003c")
-    text = text.replace('<script src="live.js" defer></script>', f'<script type="application/json" id="layout">{data}</script>')
-    return text.replace("</body>", f"<script>{script}</script>").replace("</html>", "")
+    text = SCRIPT.sub("", text).replace("</head>", f'<script type="application/json" id="layout">{data}</script>\n</head>')
+    return text.replace("</body>", scripts).replace("</html>", "")
 
 
 class Recorder:

@@ -11,7 +11,7 @@ THEORY      One thread reads the machine ten times a second (state.py) and gives
             first frame, so a machine that cannot be shown leaves the file as it was.  The server listens on the
             loopback address only, and answers only requests that name this address: so a page of another origin cannot read
             the machine by a name that it lets point here.
-            The page consists of three files in the folder page/, which refer to nothing outside.
+            The page consists of the files in the folder page/, which refer to nothing outside.
 EXIT        0: the machine has ended, or Ctrl-C, or SIGTERM.  1: there is nothing to show.  2: wrong options
 SEE ALSO    state.py, record.py, page/, docs/live.md
 """
@@ -40,7 +40,7 @@ from homeroom.machine import TOP
 
 PAGE = Path(__file__).parent / "page"
 TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/javascript"}
-FILES = {"/": "live.html", "/live.css": "live.css", "/live.js": "live.js", "/heat.js": "heat.js"}
+FILES = {"/": "live.html"} | {f"/{name}": name for name in ("live.css", "picture.js", "live.js", "tape.js", "heat.js")}
 PERIOD = 0.1  # seconds between two frames
 DELAY = 0.5  # seconds of delay that are made up for
 WAITING = 50  # frames that a page may be behind before it loses some

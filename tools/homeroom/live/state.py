@@ -18,7 +18,7 @@ THEORY      A Watcher reads the machine (kernel.py) and the model's page (firepl
             trace is on, migrations and short-lived threads come from its rings (rings.py).
             `first touch`, `pages migrated` and `reclaim` begin with the first reading that has such pages, and are an event
             again when QUIET readings had none.
-SEE ALSO    server.py, page/live.js, docs/live.md
+SEE ALSO    server.py, page/picture.js, docs/live.md
 """
 
 import time
