@@ -235,15 +235,16 @@ deps:
 doctor: ## what is installed, what is missing, and the command that installs it
 	@tools/doctor.sh
 
-# The disk that blocks of docs/ boot from, if one does.
-TRIED_ROOT  = $(if $(call called,1,test-long docs-record),$(if $(shell grep -l 'console title=.make qemu-.*ROOT=ext' docs/*.md),root))
+# What blocks of docs/ need: the disk that they boot from, if one does, and the programs that they make.
+TRIED       = $(if $(call called,1,test-long docs-record),$(if $(shell grep -l 'console title=.make qemu-.*ROOT=ext' docs/*.md),root) \
+              $(shell sed -n 's,^make \(build/host/[a-z-]*\)$$,\1,p' docs/*.md))
 
 # PYTEST= is passed to pytest.  PAPER= names the text of the white paper, for the test of its program listing.
 # Three tests run at a time: a machine often waits for its clock, so three of them keep two cores busy.
 .PHONY: test test-long test-images
 test-images: deps $(call called,page-there,docs-record)
 	$(call build,TEST=1 iso build/boot/exit_at_once.iso)
-	$(call build,TEST= iso $(if $(filter x86_64,$(shell uname -m)),dynamic openmp) fireplane refdisk $(UONDISK) $(TRIED_ROOT))
+	$(call build,TEST= iso $(if $(filter x86_64,$(shell uname -m)),dynamic openmp) fireplane refdisk $(UONDISK) $(TRIED))
 MARKED_core := -m core
 MARKED_disk := -m 'core or disk'
 test: test-images ## the tests; PYTEST='-k memcopy tests/test_memcopy.py': some of them; PROFILE=core: those of that kernel
