@@ -91,6 +91,7 @@ static void expect_no_node(int fd)
 
     EXPECT_EQ(fstat(fd, &st), 0);
     EXPECT_EQ(st.st_mode, 0600);
+    EXPECT(st.st_uid == 0 && st.st_gid == 0); /* the node is the kernel's */
     for (int whence = SEEK_SET; whence <= 4; whence++)
         EXPECT_EQ(lseek(fd, 5, whence), 0);
     EXPECT_ERR(lseek(fd, 0, 5), EINVAL);
@@ -108,7 +109,7 @@ static void expect_no_node(int fd)
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     EXPECT_EQ(stat(path, &by_path), 0);
     EXPECT(by_path.st_mode == 0600 && by_path.st_ino == st.st_ino);
-    if (geteuid() == 0) { /* the owner, because the node is the kernel's */
+    if (geteuid() == 0) {
         EXPECT_EQ(access(path, R_OK | W_OK), 0);
         EXPECT_ERR(open(path, O_RDONLY), ENXIO);
     } else {
@@ -123,6 +124,8 @@ static void expect_no_node(int fd)
     EXPECT_ERR(fchmod(fd, 0600), EOPNOTSUPP);
     EXPECT_ERR(fchown(fd, 0, 0), EOPNOTSUPP);
     EXPECT_ERR(chmod(path, 0600), EOPNOTSUPP);
+    EXPECT_ERR(utimensat(AT_FDCWD, path, (struct timespec[2]){{1, 0}, {1, 0}}, 0), EOPNOTSUPP);
+    EXPECT_ERR(utimensat(AT_FDCWD, path, NULL, 0), geteuid() == 0 ? EOPNOTSUPP : EACCES);
 }
 
 static void files_without_a_node(void)

@@ -12,6 +12,7 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 
@@ -140,6 +141,7 @@ static void give(int s, int fd)
 static void packets(void)
 {
     static const int types[] = {SOCK_DGRAM, SOCK_SEQPACKET};
+    struct stat st;
     char buf[8];
     int fd[2], type, n;
     socklen_t len = sizeof type;
@@ -169,6 +171,8 @@ static void packets(void)
         close(fd[0]);
         close(fd[1]);
     }
+    pair(SOCK_STREAM, fd);
+    EXPECT(fstat(fd[0], &st) == 0 && st.st_mode == (S_IFSOCK | 0777));
     EXPECT_ERR(socketpair(AF_UNIX, 7, 0, fd), ESOCKTNOSUPPORT);
     EXPECT_ERR(socketpair(AF_UNIX, SOCK_DGRAM, 5, fd), EPROTONOSUPPORT);
 }
