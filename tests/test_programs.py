@@ -26,6 +26,7 @@ PARTS = {  # of the kernel
     "ptrace": ["t_ptrace"],
 }
 LONG = ["t_race", "t_vmrace"]  # two CPUs race less than eight
+USER = 1000  # `student` of the guest
 SIX_BOARDS = ["t_race", "t_lgrp", "t_mem", "t_numa"]  # their results depend on the number of boards
 
 
@@ -42,20 +43,35 @@ def verdicts(output):
     return {w[1]: w[0] for w in words if len(w) == 2 and w[0] in ("PASS", "FAIL", "SKIP")}
 
 
-@pytest.mark.parametrize("program", LINUX_TOO)
-def test_on_linux(program, tmp_path):
-    """The programs must pass on Linux, too, because its interface is the model of ours."""
-    binary = tmp_path / program
+def check_on_host(program, folder, **options):
+    """Compiles the program in the folder, and runs it with these options of subprocess.run()."""
+    binary = folder / program
     source = ROOT / f"user/test/{program}.c"
     subprocess.run([HRCC, "-O2", "-D_GNU_SOURCE", source, "-o", binary], check=True)
-    os.chmod(tmp_path, 0o755)
-    done = subprocess.run(
-        [binary], capture_output=True, text=True, timeout=HOST_LIMIT, stdin=subprocess.DEVNULL, preexec_fn=default_signals
-    )
+    options |= {"stdin": subprocess.DEVNULL, "preexec_fn": default_signals}
+    done = subprocess.run([binary], capture_output=True, text=True, timeout=HOST_LIMIT, **options)
     for left in Path(tempfile.gettempdir()).glob(f"{program}.*"):
         subprocess.run(["rm", "-rf", left], check=False)
     assert done.returncode == 0, done.stdout
     assert "PASS" in verdicts(done.stdout).values()
+
+
+@pytest.mark.parametrize("program", LINUX_TOO)
+def test_on_linux(program, tmp_path):
+    """The programs must pass on Linux, too, because its interface is the model of ours."""
+    os.chmod(tmp_path, 0o755)
+    check_on_host(program, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(os.geteuid() != 0, reason="test_on_linux has run them as an ordinary user")
+def test_on_linux_as_user():
+    """What only root may do, the programs skip, or they expect that it fails.  Not t_race."""
+    with tempfile.TemporaryDirectory() as folder:  # others cannot enter the folders of pytest
+        os.chown(folder, USER, USER)
+        for program in LINUX_TOO:
+            if program != "t_race":
+                check_on_host(program, Path(folder), user=USER, group=USER, extra_groups=[], cwd=folder)
 
 
 def check_on(machine, program, folder="/usr/test"):
@@ -63,6 +79,20 @@ def check_on(machine, program, folder="/usr/test"):
     assert result.status == 0, result.out
     assert "FAIL" not in verdicts(result.out).values(), result.out
     assert "PASS" in verdicts(result.out).values(), result.out
+
+
+@pytest.mark.long
+def test_as_user(boot):
+    """The same as test_on_linux_as_user, on Homeroom.  All of t_pset needs root."""
+    machine = boot("sf3800")
+    machine.check("mkdir /tmp/user && chown student /tmp/user")
+    for program in [*ALL, "t_fsrace"]:
+        if program in LONG:
+            continue
+        result = machine.run(f"cd /tmp/user && su student -c /usr/test/{program}", timeout=300)
+        assert result.status == 0, result.out
+        assert "FAIL" not in verdicts(result.out).values(), result.out
+        assert "PASS" in verdicts(result.out).values() or program == "t_pset", result.out
 
 
 @pytest.mark.long

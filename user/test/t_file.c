@@ -488,7 +488,7 @@ static void pipe_size_limit(void)
 
     EXPECT(f != NULL && fscanf(f, "%d", &most) == 1);
     EXPECT_EQ(pipe(p), 0);
-    if (on_homeroom()) { /* on Linux, root of a container may not do this */
+    if (on_homeroom() && geteuid() == 0) { /* on Linux, root of a container may not do this */
         EXPECT_EQ(fcntl(p[0], F_SETPIPE_SZ, most + 1), 2 * most);
         EXPECT_EQ(fcntl(p[0], F_SETPIPE_SZ, 4096), 4096);
     }
@@ -839,14 +839,13 @@ static void access_times(void)
 static void killed_while_copying(void)
 {
     const off_t size = (off_t)4 << 30;
-    int in = open("/tmp/t_file.sparse", O_RDWR | O_CREAT, 0600), out = open("/dev/null", O_WRONLY),
-        p[2], status;
-    char c;
+    int in, out = open("/dev/null", O_WRONLY), p[2], status;
+    char name[] = "/tmp/t_file.XXXXXX", c;
     pid_t pid;
 
     if (!on_homeroom())
         SKIP("it may be too fast");
-    EXPECT(in >= 0 && out >= 0 && pipe(p) == 0);
+    EXPECT((in = mkstemp(name)) >= 0 && unlink(name) == 0 && out >= 0 && pipe(p) == 0);
     EXPECT_EQ(ftruncate(in, size), 0);
     pid = fork();
     if (pid == 0) {
@@ -859,7 +858,6 @@ static void killed_while_copying(void)
     EXPECT_EQ(waitpid(pid, &status, 0), pid);
     EXPECT(WIFSIGNALED(status));
     EXPECT(lseek(in, 0, SEEK_CUR) < (off_t)1 << 30);
-    unlink("/tmp/t_file.sparse");
 }
 
 static const struct check list[] = {

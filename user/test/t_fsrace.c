@@ -472,6 +472,7 @@ static void refused_space_stays_free(void)
 
     if (!on_homeroom())
         SKIP("Linux allocates what there is, and frees it");
+    NEED_ROOT();
     enter_directory();
     EXPECT_EQ(mkdir("m", 0755), 0);
     EXPECT_EQ(mount("none", "m", "tmpfs", 0, "size=64k"), 0);

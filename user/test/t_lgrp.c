@@ -386,11 +386,13 @@ static void advice_errors(void)
 /* Advice on memory that other processes see needs the right to write to it. */
 static void advice_on_others_files(void)
 {
-    const char *name = "/tmp/t_lgrp.advised";
-    int fd = open(name, O_CREAT | O_RDWR | O_TRUNC, 0644), id = shmget(IPC_PRIVATE, PAGE, 0600);
-    char *p, *q, *r;
+    char name[] = "/tmp/t_lgrp.XXXXXX", *p, *q, *r;
+    int fd, id;
 
-    EXPECT(fd >= 0 && id >= 0);
+    NEED_ROOT();
+    fd = mkstemp(name);
+    id = shmget(IPC_PRIVATE, PAGE, 0600);
+    EXPECT(fd >= 0 && id >= 0 && fchmod(fd, 0644) == 0);
     EXPECT_EQ(ftruncate(fd, PAGE), 0);
     EXPECT((p = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0)) != MAP_FAILED);
     EXPECT_EQ(madvise(p, PAGE, MADV_ACCESS_MANY), 0);
@@ -495,6 +497,7 @@ static void board_off_line(void)
 {
     int a, b, cpus[64], n = 0;
 
+    NEED_ROOT();
     two_lgroups(&a, &b);
     EXPECT_EQ(lgrp_affinity_set(P_LWPID, (id_t)P_MYID, b, LGRP_AFF_STRONG), 0);
     EXPECT_EQ(lgrp_affinity_set(P_LWPID, (id_t)P_MYID, b, LGRP_AFF_NONE), 0);
@@ -527,6 +530,7 @@ static void affinity_outlasts_off_line(void)
     int status;
     pid_t child;
 
+    NEED_ROOT();
     CPU_ZERO(&others);
     for (int i = 0; i < last; i++)
         CPU_SET(i, &others);
@@ -572,6 +576,7 @@ static void computing_follows_its_cpu(void)
     cpu_set_t one;
     pid_t child;
 
+    NEED_ROOT();
     EXPECT(cpu != MAP_FAILED);
     *cpu = -1;
     CPU_ZERO(&one);
@@ -597,6 +602,7 @@ static void affinity_outlasts_a_board(void)
 {
     int cpus[64], n = 0;
 
+    NEED_ROOT();
     if (lgrp_nlgrps(lgrp_init(LGRP_VIEW_OS)) < 3)
         SKIP("fewer than three boards");
     while (n < 64 && (cpus[n] = cpu_of(1, n)) >= 0)
@@ -626,6 +632,7 @@ static void processor_errors(void)
     int cpu = cpu_of(0, 0);
     volatile uintptr_t nowhere = 16;
 
+    NEED_ROOT();
     EXPECT_ERR(p_online(254, P_STATUS), EINVAL);
     EXPECT_ERR(p_online(-1, P_STATUS), EINVAL);
     EXPECT_ERR(p_online(cpu, 77), EINVAL);
@@ -645,6 +652,7 @@ static void last_cpu_stays(void)
 {
     int cpus[HR_MAXCPU], n = 0, error = 0, offline = 0;
 
+    NEED_ROOT();
     for (int cpu = 0; cpu < HR_MAXCPU; cpu++)
         if (p_online(cpu, P_STATUS) == P_ONLINE)
             cpus[n++] = cpu;
@@ -664,6 +672,7 @@ static void variables(void)
 {
     struct hr_tunable var, old;
 
+    NEED_ROOT();
     EXPECT_EQ(hr_tunable_get("nlgrps", &var), 0);
     EXPECT_EQ(var.value, nlgrps());
     EXPECT_ERR(hr_tunable_get("no_such_variable", &var), ENOENT);
@@ -748,6 +757,7 @@ static void scheduling_class(void)
 {
     struct hr_pcinfo info = {0}, fixed = {.cls = HR_CLASS_FX, .upri = 30};
 
+    NEED_ROOT();
     EXPECT_EQ(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_GET, &info), 0);
     EXPECT(info.cls == HR_CLASS_TS || info.cls == HR_CLASS_IA);
     EXPECT_EQ(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_SET, &fixed), 0);
@@ -765,6 +775,7 @@ static void real_time_priorities(void)
     struct sched_param p;
     int last = 0;
 
+    NEED_ROOT();
     for (rt.upri = 0; rt.upri <= 59; rt.upri++) {
         EXPECT_EQ(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_SET, &rt), 0);
         EXPECT_EQ(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_GET, &info), 0);
@@ -789,6 +800,7 @@ static void fair_share_is_not_left(void)
     int status;
     pid_t child;
 
+    NEED_ROOT();
     if ((child = fork()) == 0) {
         EXPECT_EQ(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_SET, &fair), 0);
         EXPECT_EQ(setuid(54321), 0);
@@ -819,6 +831,7 @@ static void shares_belong_to_a_user(void)
     int status;
     pid_t child;
 
+    NEED_ROOT();
     EXPECT_EQ(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_GET, &own), 0);
     if ((child = fork()) == 0) {
         EXPECT_EQ(setuid(USER), 0);
@@ -907,6 +920,7 @@ static void real_time_pair(void)
     cpu_set_t set;
     pthread_t t;
 
+    NEED_ROOT();
     for (int cpu = 0; cpu < 2; cpu++) {
         CPU_ZERO(&set);
         CPU_SET(cpu, &set);
@@ -964,6 +978,7 @@ static void first_in_first_out(void)
     cpu_set_t set;
     pthread_t t;
 
+    NEED_ROOT();
     CPU_ZERO(&set);
     CPU_SET(1, &set);
     EXPECT_EQ(sched_setaffinity(0, sizeof set, &set), 0);

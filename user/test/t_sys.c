@@ -774,6 +774,7 @@ static void solaris_only(void)
 
     if (!on_homeroom())
         SKIP("calls of Solaris");
+    NEED_ROOT();
     EXPECT_ERR(syscall(SYS_p_online, -1, P_STATUS), EINVAL);
     EXPECT_ERR(syscall(SYS_p_online, 4000, P_STATUS), EINVAL);
     EXPECT_ERR(syscall(SYS_p_online, 0, 99), EINVAL);
