@@ -8,6 +8,8 @@ import re
 
 import pytest
 
+from homeroom.machine import TOP
+
 pytestmark = pytest.mark.machine("sf3800")
 
 
@@ -182,3 +184,37 @@ def test_priocntl(machine):
     assert shown[0] == "FIXED PRIORITY PROCESSES:" and shown[2].split()[1] == "20"
     assert machine.run("priocntl -e -c RT true", uid=1000).status == 1
     assert machine.run("priocntl -e -c XX true").status == 1
+
+
+NOT_COMMANDS = {"init", "verdictd", "ddt"}  # two start without a command line; ddt is on a disk
+TOOLS = {file.stem for folder in ("cmd", "bench") for file in (TOP / "user" / folder).glob("*.c")} - NOT_COMMANDS
+PRINTS = {  # command lines with more output than the manual page, which the other tools print
+    "cfgadm": "-x passthru -o showlpa SB1::cpu0",
+    "intrstat": "1 2",
+    "iostat": "",
+    "kstat": "-p",
+    "lgrpinfo": "",
+    "lgrptop": "1 2",
+    "lsattr": "-El sys0",
+    "man": "prstat",
+    "memcopy": "-t 1 -n 4k -i 1",
+    "mpstat": "1 2",
+    "plgrp": "$$",
+    "pmap": "-L $$",
+    "priocntl": "-d $$",
+    "prstat": "-a 1 2",
+    "psrinfo": "",
+    "swap": "-s",
+    "trace": "-e switch true",
+    "vmstat": "1 2",
+}
+
+
+@pytest.mark.parametrize("tool", sorted(TOOLS))
+def test_output_that_cannot_be_written(machine, tool):
+    """Each tool says so, once, and its status is 1; with its output in a file it ends well."""
+    command = f"{tool} {PRINTS.get(tool, '--help')}"
+    assert machine.check(f"{command} > /tmp/written; test -s /tmp/written") == ""
+    full = machine.run(f"{command} > /dev/full")
+    assert full.status == 1
+    assert re.fullmatch(rf"{tool}: standard output: .*\n", full.out), full.out

@@ -147,7 +147,8 @@ int main(int argc, char **argv)
         return 2;
     }
     if (optind + 1 < argc && hr_parse_int(argv[optind + 1], 1, 1 << 30, &count) != 0) {
-        fprintf(stderr, "cpustat: '%s': give the number of samples, 1 or more\n", argv[optind + 1]);
+        fprintf(stderr, "cpustat: '%s': give the number of samples, 1 to %d\n", argv[optind + 1],
+                1 << 30);
         return 2;
     }
     if (cpc_start("cpustat") != 0)
@@ -163,5 +164,7 @@ int main(int argc, char **argv)
     }
     watch(interval, count);
     cpc_stop();
+    signal(SIGPIPE,
+           SIG_DFL); /* now the rest of the output ends the program if there is no reader */
     return 0;
 }

@@ -18,7 +18,10 @@
 #define HR_NUMBER(n)    HR_NUMBER_AS(n) /* a macro that is a number, as text for a page */
 #define HR_NUMBER_AS(n) #n
 
-/* hr_help - if the first argument is --help, print the page and end the program with status 0. */
+/*
+ * hr_help - the first call of each program.  If the first argument is --help, print the page and end the program with
+ * status 0.  From now on, exit() prints a message and makes the status 1 if standard output could not be written.
+ */
 void hr_help(char **argv, const char *help);
 
 /* hr_synopsis - print the SYNOPSIS of a page: `first` before its first line, `others` before each further one. */
