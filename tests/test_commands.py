@@ -335,6 +335,8 @@ def test_psrset(fake, args, out, err, status):
 
 INTERVAL = "interval (in seconds) and count are whole numbers from 1 to 1073741824"
 NO_PID = "invalid process ID abc (ps lists the processes)"
+LINES = "invalid argument for -n (numbers of lines and users are 1 to 2147483647)"
+CYCLES = "pic0=Cycle_cnt"
 WRONG = [
     ("psrset", ["-c", ""], 2, "invalid processor ID  (psrinfo lists the processors)"),
     ("psradm", ["-fv", "3", "abc"], 2, f"processor abc: {NO_CPU}"),
@@ -382,8 +384,13 @@ WRONG = [
     ("prstat", ["-p", "99"], 1, "process 99: No such process"),
     ("prstat", ["-u", "nobody-here"], 2, "unknown user -- nobody-here (/etc/passwd lists the users)"),
     ("prstat", ["-s", "swap"], 2, "invalid sort key -- swap (keys are cpu, time, size, rss and pri)"),
-    ("prstat", ["-n", "0"], 2, "invalid argument for -n (numbers of lines and users are at least 1)"),
-    ("prstat", ["-n", "5,"], 2, "invalid argument for -n (numbers of lines and users are at least 1)"),
+    ("prstat", ["-n", "0"], 2, LINES),
+    ("prstat", ["-n", "5,"], 2, LINES),
+    ("prstat", ["-n", "2147483648"], 2, LINES),
+    ("prstat", ["-n", "5,99999999999999999999"], 2, LINES),
+    ("trace", ["-n", "1073741825", "true"], 2, "-n 1073741825: write a number of events, 1 to 1073741824"),
+    ("cpustat", ["-c", CYCLES, "1", "1073741825"], 2, "'1073741825': give the number of samples, 1 to 1073741824"),
+    ("cputrack", ["-c", CYCLES, "-N", "1073741825", "true"], 2, "-N '1073741825': give a number of samples, 1 to 1073741824"),
     ("prstat", ["-at"], 2, "-t option cannot be used with -a"),
     ("lgrptop", ["abc"], 2, f"'abc': {INTERVAL}"),
     ("trace", ["-e", "", "true"], 2, "-e names no event"),

@@ -464,7 +464,7 @@ int main(int argc, char **argv)
         if ((opt == 'T' && cpc_interval(optarg, &interval) != 0) ||
             (opt == 'N' && hr_parse_int(optarg, 1, 1 << 30, &count) != 0)) {
             fprintf(stderr, "cputrack: -%c '%s': give %s\n", opt, optarg,
-                    opt == 'T' ? "seconds, 0 to 86400" : "a number of samples, 1 or more");
+                    opt == 'T' ? "seconds, 0 to 86400" : "a number of samples, 1 to 1073741824");
             return 2;
         }
     }

@@ -606,8 +606,8 @@ static void parse_lines(char *text)
     if (hr_parse_int(lines, 1, INT_MAX, &max_lines) == 0 &&
         (text == NULL || hr_parse_int(text, 1, INT_MAX, &max_users) == 0))
         return;
-    fprintf(stderr,
-            "prstat: invalid argument for -n (numbers of lines and users are at least 1)\n");
+    fprintf(stderr, "prstat: invalid argument for -n (numbers of lines and users are 1 to %d)\n",
+            INT_MAX);
     usage();
 }
 
