@@ -335,6 +335,12 @@ def test_text_and_mistakes(machine):
         "kill $!; wait $!; echo $?"
     )
     assert machine.check(ended + "; echo trace_enable/X | mdb -k").split() == ["143", "trace_enable:", "trace_enable:", "0"]
+    machine.check("trace -e switch -o /tmp/whole true && trace -i /tmp/whole > /tmp/shown")
+    for cut in ("-s $(($(stat -c %s /tmp/whole) - 5))", "-s 320"):
+        done = machine.run(f"cp /tmp/whole /tmp/cut; truncate {cut} /tmp/cut; trace -i /tmp/cut 2> /tmp/said")
+        assert done.status == 1 and " switch " in done.out
+        assert machine.check("cat /tmp/said") == "trace: /tmp/cut: it has no end mark: perhaps it was cut short\n"
+    machine.check("trace -i /dev/trace")
     lossy = machine.check("trace -n 31 -e fault sh -c 'ls / >/dev/null; ls / >/dev/null'")
     assert re.search(r"^trace: \d+ older events are lost", lossy, re.M)
     assert machine.check("echo trace_enable/X | mdb -k").split() == ["trace_enable:", "trace_enable:", "0"]

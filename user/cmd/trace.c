@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -63,8 +64,8 @@ static const char help[] HR_MANUAL =
     "    trace -e switch,wake sleep 1\n"
     "\n"
     "EXIT STATUS\n"
-    "    that of the command, 128 + signal; 1 there is no trace, 2 wrong command\n"
-    "    line\n"
+    "    that of the command, 128 + signal; 1 there is no trace, or the file of -i\n"
+    "    was cut short; 2 wrong command line\n"
     "\n"
     "SEE ALSO\n"
     "    truss, docs/trace.md\n";
@@ -170,8 +171,11 @@ static int run(char **command, bool *ran)
 
 /* ---- reading ---- */
 
-/* All records of `path`, the header first.  *n: their number.  A TRACE_END and what follows are left out. */
-static struct trace_record *read_all(const char *path, size_t *n)
+/*
+ * All records of `path`, the header first.  *n: their number.  A TRACE_END and what follows are left out.  *whole:
+ * there is a TRACE_END, or `path` is not a file but /dev/trace, which has none.
+ */
+static struct trace_record *read_all(const char *path, size_t *n, bool *whole)
 {
     char *data = NULL;
     size_t used = 0;
@@ -179,8 +183,9 @@ static struct trace_record *read_all(const char *path, size_t *n)
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     const struct trace_header *h;
     struct trace_record *rec;
+    struct stat st;
 
-    if (fd < 0)
+    if (fd < 0 || fstat(fd, &st) != 0)
         fail(path);
     do {
         data = realloc(data, used + PIECE);
@@ -198,6 +203,7 @@ static struct trace_record *read_all(const char *path, size_t *n)
     rec = (struct trace_record *)data;
     for (*n = 1; *n < used / sizeof *rec && rec[*n].type != TRACE_END; ++*n)
         ;
+    *whole = *n < used / sizeof *rec || !S_ISREG(st.st_mode);
     return rec;
 }
 
@@ -376,7 +382,7 @@ int main(int argc, char **argv)
     uint32_t mask = ~0u;
     int opt, entries = 0, status = 0;
     size_t n;
-    bool ran = true;
+    bool ran = true, whole;
 
     hr_help(argv, help);
     while ((opt = getopt(argc, argv, "+e:i:n:o:")) != -1) {
@@ -389,7 +395,7 @@ int main(int argc, char **argv)
         else if (opt != 'n')
             usage();
         else if (hr_parse_int(optarg, 1, 1 << 30, &entries) != 0) {
-            fprintf(stderr, "trace: -n %s: write a number of events\n", optarg);
+            fprintf(stderr, "trace: -n %s: write a number of events, 1 to %d\n", optarg, 1 << 30);
             usage();
         }
     }
@@ -399,7 +405,8 @@ int main(int argc, char **argv)
         fail(out); /* is opened before the command runs */
     if (in == NULL) {
         set("trace_enable", 0);
-        free(read_all(hr_path("/dev/trace"), &n)); /* drops the events of an earlier trace */
+        /* drops the events of an earlier trace */
+        free(read_all(hr_path("/dev/trace"), &n, &whole));
         if (entries != 0)
             set("trace_entries", (uint64_t)entries);
         set("trace_enable", mask);
@@ -408,10 +415,14 @@ int main(int argc, char **argv)
         if (!ran)
             return status;
     }
-    rec = read_all(in != NULL ? in : hr_path("/dev/trace"), &n);
+    rec = read_all(in != NULL ? in : hr_path("/dev/trace"), &n, &whole);
     if (out != NULL)
         write_all(to, out, rec, n);
     else
         print_all(rec + 1, n - 1);
+    if (in != NULL && !whole) {
+        fprintf(stderr, "trace: %s: it has no end mark: perhaps it was cut short\n", in);
+        status = 1;
+    }
     return status;
 }
