@@ -43,6 +43,14 @@ def test_disks_are_absent(machine):
     assert "Function not implemented" in machine.run("swapon /etc/passwd").out
 
 
+@pytest.mark.skipif("model" not in ABSENT[harness.PROFILE], reason="this kernel has the model")
+@SMALL
+def test_files_of_an_absent_part_say_so(machine):
+    """As a kernel with the model does on a machine without it (test_heat.py), so pmap has its usual columns."""
+    assert "No such device" in machine.run("cat /proc/self/heat").out
+    assert "Misses" not in machine.check("pmap -L $$")
+
+
 @SMALL
 def test_memory_that_is_not_there(machine):
     """Memory that does not exist is refused, files in memory end with ENOSPC, and afterwards the machine works."""
