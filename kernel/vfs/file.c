@@ -69,6 +69,8 @@ struct file *file_alloc(const struct fileops *ops, struct vnode *vn, unsigned fl
     f->watched = NULL;
     f->sigio = NULL;
     f->ino = 0;
+    f->uid = proc_cred()->fsuid;
+    f->gid = proc_cred()->fsgid;
     return f;
 }
 
@@ -536,8 +538,8 @@ void file_getattr(struct file *f, struct vattr *va)
     va->ino = file_ino(f);
     if (va->type == VANON)
         return; /* it belongs to root: on Linux all of these files have one inode, which the kernel has made */
-    va->uid = proc_cred()->fsuid;
-    va->gid = proc_cred()->fsgid;
+    va->uid = f->uid;
+    va->gid = f->gid;
 }
 
 void file_init(void)

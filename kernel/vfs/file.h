@@ -93,6 +93,7 @@ struct file {
     struct sigio *sigio;    /* the record of F_SETOWN and O_ASYNC, or NULL (proc/sigio.c) */
     struct usermem *payer;  /* [c] account of the user that opened the file */
     _Atomic uint64_t ino;   /* [a] result of file_ino(); 0: no number was assigned yet */
+    uint32_t uid, gid; /* [c] of the thread that made the file: the owner of a pipe or socket */
 };
 
 /*

@@ -434,6 +434,27 @@ static pid_t sleeper(uid_t uid)
     return pid;
 }
 
+/* A pipe and a socket belong to who made them, so an ordinary user that got one end of a pipe cannot open the other. */
+static void owner_of_a_pipe(void)
+{
+    char name[32];
+    struct stat st;
+    int p[2], s;
+
+    NEED_ROOT();
+    EXPECT_EQ(pipe(p), 0);
+    EXPECT((s = socket(AF_UNIX, SOCK_STREAM, 0)) >= 0);
+    snprintf(name, sizeof name, "/proc/self/fd/%d", p[0]);
+    EXPECT(open(name, O_WRONLY) >= 0);
+    EXPECT(setegid(USER) == 0 && seteuid(USER) == 0);
+    EXPECT(fstat(p[0], &st) == 0 && st.st_uid == 0 && st.st_gid == 0);
+    EXPECT(stat(name, &st) == 0 && st.st_uid == 0 && st.st_gid == 0);
+    EXPECT(fstat(s, &st) == 0 && st.st_uid == 0 && st.st_gid == 0);
+    EXPECT_ERR(open(name, O_WRONLY), EACCES);
+    EXPECT_ERR(open(name, O_RDONLY), EACCES);
+    EXPECT(pipe(p) == 0 && fstat(p[1], &st) == 0 && st.st_uid == USER && st.st_gid == USER);
+}
+
 static void others_processes(void)
 {
     struct sched_param sp = {0};
@@ -644,6 +665,7 @@ static const struct check list[] = {
     {"mount_flags", mount_flags},
     {"hard_links_to_others", hard_links_to_others},
     {"links_in_sticky_directories", links_in_sticky_directories},
+    {"owner_of_a_pipe", owner_of_a_pipe},
     {"others_processes", others_processes},
     {"others_addresses", others_addresses},
     {"low_ports", low_ports},
