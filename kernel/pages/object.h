@@ -105,7 +105,8 @@ struct vm_object {
     uint64_t npages;       /* [o] pages in the tree, in units of 4 KiB                     */
     struct list advised;   /* [o] ranges with their own policy (pages/advice.c), sorted       */
     unsigned nadvised;     /* [o] length of the list `advised`                             */
-    uint32_t seg_changes;  /* [o] how often a private segment came into `segs`, or grew    */
+    uint32_t seg_changes;  /* [o] how often a segment with copies came into `segs`, or grew */
+    _Atomic uint64_t cuts; /* [a] how often as_drop_private() was called for the object     */
     struct range_policy *policies; /* [o] the policies with nodes of these ranges (rangepolicy.h) */
     /* [a] a fault at or beyond this index is SIGBUS; ANON: promised pages */
     _Atomic uint64_t size_pages;

@@ -204,24 +204,24 @@ int as_each_anon(int (*fn)(struct vm_object *o, void *arg), void *arg)
 }
 
 enum {
-    DROP_WALKS = 4, /* an ordinary user can make each walk long, and more walks necessary */
+    DROP_WALKS = 4, /* more can be necessary, because an ordinary user can fork all the time */
     SEGS_PER_HOLD =
         128 /* visited under one hold of the object's lock: limits the time with interrupts off */
 };
 
-/* A walk over the private segments that map pages first .. last of an object, and the one that it has come to. */
+/* A walk over the private segments that map pages first .. last of an object, to each space with copies of them. */
 struct drop_walk {
     struct vm_object *o;
     uint64_t first, last;
-    struct seg *s; /* it may be gone; NULL: the walk begins */
-    uint64_t s_first,
-        s_start;      /* its first page of the object, and its address, when the walk came to it */
-    struct as *as;    /* its space; the walk has a reference */
+    uint64_t cut;     /* segments with another number may have copies */
+    struct seg *s;    /* the last segment that was visited; it may be gone; NULL: the walk begins */
+    uint64_t s_first; /* its first page of the object when it was visited */
+    struct as *as;    /* its space, if it may have copies; the walk has a reference */
     uint32_t changes; /* o->seg_changes when the walk began */
     bool changed;     /* whether it was another number at the end */
 };
 
-/* Takes up to SEGS_PER_HOLD steps, to the next private segment of a living space.  false: there is none. */
+/* Takes up to SEGS_PER_HOLD steps, to the next segment that may have copies, of a living space.  false: none. */
 static bool advance_drop_walk(struct drop_walk *w)
 {
     struct itree_node *n = w->s != NULL ? &w->s->obj_link : NULL;
@@ -237,49 +237,68 @@ static bool advance_drop_walk(struct drop_walk *w)
             break;
         w->s = container_of(n, struct seg, obj_link);
         w->s_first = n->first;
-        w->s_start = w->s->n.start;
-        w->as = !seg_shared(w->s) && as_hold_living(w->s->as) ? w->s->as : NULL;
+        if (!seg_shared(w->s) && w->s->cut != w->cut && as_hold_living(w->s->as))
+            w->as = w->s->as;
     }
     spin_unlock(&w->o->lock);
     return n != NULL;
 }
 
-/* Drops the copies of pages >= w->first in the segment that the walk has come to, unless it is gone. */
-static void drop_private_of_seg(struct drop_walk *w)
+/* Drops the copies of pages >= first of the object in the segment. */
+static void drop_private_of_seg(struct seg *s, uint64_t first)
 {
-    uint64_t start = w->s_start;
-    struct seg *s;
+    uint64_t start = s->n.start;
+
+    if (s->obj_link.last < first)
+        return;
+    if (first > s->obj_first)
+        start += (first - s->obj_first) << PAGE_SHIFT;
+    range_zap(s->as, start, s->n.end);
+    anon_drop(s->as, start, s->n.end);
+}
+
+/*
+ * Drops all copies in the space that the walk has come to.  As this is done under one hold of the lock, no later change
+ * of the space can bring copies back, and a process that changes its mappings all the time holds up the walk only once.
+ */
+static void drop_private_of_space(struct drop_walk *w)
+{
+    struct seg_node *n;
 
     rw_enter_write(
         &w->as->lock); /* waits for faults that have seen the old size, and for as_fork() */
-    s = seg_find(w->as, start);
-    if (s == w->s && s->obj == w->o && !seg_shared(s) && s->obj_link.last >= w->first) {
-        if (w->first > s->obj_first)
-            start += (w->first - s->obj_first) << PAGE_SHIFT;
-        range_zap(w->as, start, s->n.end);
-        anon_drop(w->as, start, s->n.end);
+    LIST_FOREACH (n, &w->as->segs.order, link) {
+        struct seg *s = seg_of(n);
+
+        if (s->obj != w->o || seg_shared(s))
+            continue;
+        drop_private_of_seg(s, w->first);
+        s->cut = w->cut;
     }
     as_unlock(w->as);
     as_release_later(w->as); /* dropping the last reference would take locks of other files */
 }
 
 /*
- * as_drop_private(), one time.  false: meanwhile a private segment came into the tree or grew.  Copies can have moved
- * to it by fork(), mremap() or a join of segments, from one where the walk had not been, to one that it had passed.
+ * as_drop_private(), one time.  false: meanwhile a private segment that may have copies came into the tree or grew.
+ * Copies can have moved to it by fork(), mremap() or a join of segments, from one where the walk had not been, to one
+ * that it had passed.
  */
-static bool walk_and_drop(struct vm_object *o, uint64_t first, uint64_t last)
+static bool walk_and_drop(struct vm_object *o, uint64_t cut, uint64_t first, uint64_t last)
 {
-    struct drop_walk w = {.o = o, .first = first, .last = last};
+    struct drop_walk w = {.o = o, .cut = cut, .first = first, .last = last};
 
     while (advance_drop_walk(&w))
         if (w.as != NULL)
-            drop_private_of_seg(&w);
+            drop_private_of_space(&w);
     return !w.changed;
 }
 
 void as_drop_private(struct vm_object *obj, uint64_t first, uint64_t last)
 {
-    for (unsigned i = 0; i < DROP_WALKS && !walk_and_drop(obj, first, last); i++)
+    uint64_t cut = ++obj->cuts;
+
+    for (unsigned i = 0; i < DROP_WALKS && !walk_and_drop(obj, cut, first, last); i++)
         ;
 }
 
@@ -445,6 +464,7 @@ static int place_segment(struct as *as, struct request *q, struct seg *s)
     s->n.end = q->addr + q->len;
     s->size = q->len;
     s->locked = s->what != SEG_VDSO ? as->lock_future : (uint8_t)SEG_UNLOCKED;
+    s->cut = s->obj != NULL ? s->obj->cuts : 0;
     seg_insert(s);
     seg_join(s);
     return 0;

@@ -59,6 +59,8 @@ struct seg {
     /* [c] the file or shared memory that the segment maps; NULL: anonymous memory */
     struct vm_object *obj;
     uint64_t obj_first; /* [r] page of obj that is mapped at n.start */
+    /* [a] obj->cuts when the segment had no private copies of pages beyond the end of the file, for the last time */
+    _Atomic uint64_t cut;
     struct itree_node
         obj_link;     /* on obj->segs, the pages of obj that are mapped; under obj->lock */
     struct vnode *vn; /* [c] a reference is held; NULL for anonymous memory */

@@ -101,6 +101,7 @@ static int move_mapping(struct remap *m)
     to->flags = from->flags;
     to->obj = from->obj;
     to->obj_first = from->obj_first;
+    to->cut = from->cut;
     to->vn = from->vn;
     range_zap(m->as, m->old, m->old + m->old_len);
     if (!seg_shared(from)) {

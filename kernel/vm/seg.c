@@ -58,10 +58,16 @@ static void account_segment(struct seg *s, int64_t sign)
     }
 }
 
+/* Counts that a segment came into the tree of its object, or grew there.  The caller has locked the object. */
+static void count_change(struct seg *s)
+{
+    s->obj->seg_changes += !seg_shared(s) && s->cut != s->obj->cuts;
+}
+
 /* Adds a segment to the segments of its object, which the caller has locked. */
 static void link_backing_object_locked(struct seg *s)
 {
-    s->obj->seg_changes += !seg_shared(s);
+    count_change(s);
     s->obj_link.first = s->obj_first;
     s->obj_link.last = seg_index(s, s->n.end) - 1;
     itree_insert(&s->obj->segs, &s->obj_link);
@@ -210,7 +216,7 @@ static void set_segment_range(struct seg *s, uint64_t start, uint64_t end)
     account_segment(s, -1);
     segtree_resize(&s->as->segs, &s->n, start, end);
     if (s->obj != NULL) {
-        s->obj->seg_changes += !seg_shared(s);
+        count_change(s);
         itree_set_last(&s->obj->segs, &s->obj_link, seg_index(s, end) - 1);
     }
     account_segment(s, 1);
@@ -257,6 +263,7 @@ struct seg *seg_split(struct seg *s, uint64_t addr)
     upper->size = s->size;
     upper->obj = s->obj;
     upper->obj_first = s->obj != NULL ? seg_index(s, addr) : 0;
+    upper->cut = s->cut;
     upper->vn = s->vn;
     hold_backing(upper);
     lock_backing_object(s); /* held during the whole split (I3) */
@@ -300,6 +307,8 @@ static void absorb_segment(struct seg *low, struct seg *high)
     uint64_t end = high->n.end;
 
     low->size = max_of(low->size, high->size);
+    if (low->cut != high->cut)
+        low->cut = 0;         /* less than a number that a walk is looking for: those begin at 1 */
     lock_backing_object(low); /* held during the whole join (I3) */
     if (high->obj != NULL)
         itree_remove(&high->obj->segs, &high->obj_link);

@@ -88,9 +88,9 @@ int as_unmap(struct as *as, uint64_t addr, uint64_t len);
 /*
  * as_drop_private - unmap and free the private copies of pages first .. last of `obj` in all address spaces, for a file
  * that became smaller, and had no page after `last`.  The caller has set the new size, so that no fault makes a copy
- * again, and may hold the lock of the file.  Repeats this while private mappings of the file come or grow meanwhile,
- * but only up to DROP_WALKS times: then copies may be left in processes that make such mappings.  Takes as->lock of
- * each space that maps these pages, for writing.  Sleeps.
+ * again, and holds the lock of the file for writing.  Takes as->lock of each space with such copies once, for writing.
+ * Repeats this if meanwhile spaces with copies were forked, but only up to DROP_WALKS times: then copies may be left in
+ * processes that fork all the time.  Sleeps; a signal does not end it.
  */
 void as_drop_private(struct vm_object *obj, uint64_t first, uint64_t last);
 /*

@@ -15,6 +15,7 @@
 #include <sys/lgrp_user.h>
 #include <sys/mman.h>
 #include <sys/processor.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -553,11 +554,55 @@ static void truncate_is_not_held_up(void)
     EXPECT(busy < 40 * quiet);
 }
 
+/* Makes a private mapping of a page of file fd and removes it, for ever. */
+static void map_and_unmap(int fd)
+{
+    for (;;)
+        munmap(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, (PAGES - 1) * PAGE), PAGE);
+}
+
+static long sleeps(void)
+{
+    struct rusage r;
+
+    getrusage(RUSAGE_SELF, &r);
+    return r.ru_nvcsw;
+}
+
+/*
+ * A truncation takes the lock of each process with mappings of the file once, not once for each mapping: processes that
+ * use their locks all the time let it wait for each lock.  A thread that waits for a lock sleeps a few dozen times.
+ */
+static void truncate_takes_each_lock_once(void)
+{
+    enum { MAPPINGS = 500, PROCESSES = 4 };
+    int fd = map_file(), status;
+    pid_t pid[PROCESSES];
+    long before, slept;
+
+    for (int i = 0; i < MAPPINGS; i++)
+        EXPECT(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, (PAGES - 1) * PAGE) != MAP_FAILED);
+    for (int i = 0; i < PROCESSES; i++)
+        if ((pid[i] = fork()) == 0)
+            map_and_unmap(fd);
+    usleep(100000);
+    before = sleeps();
+    cut_ns(fd);
+    slept = sleeps() - before;
+    for (int i = 0; i < PROCESSES; i++) {
+        kill(pid[i], SIGKILL);
+        EXPECT_EQ(waitpid(pid[i], &status, 0), pid[i]);
+    }
+    printf("  slept %ld times\n", slept);
+    EXPECT(slept < MAPPINGS);
+}
+
 static const struct check list[] = {
     {"truncate_while_segments_are_cut", truncate_while_segments_are_cut},
     {"truncate_while_translations_go", truncate_while_translations_go},
     {"truncate_while_copies_fork", truncate_while_copies_fork},
     {"truncate_is_not_held_up", truncate_is_not_held_up},
+    {"truncate_takes_each_lock_once", truncate_takes_each_lock_once},
     {"first_touch_together", first_touch_together},
     {"fork_while_threads_write", fork_while_threads_write},
     {"migrate_private", migrate_private},
