@@ -337,7 +337,7 @@ long futex_requeue(uint64_t from, uint64_t to, unsigned nwake, unsigned nmove, b
         moved = requeue_waiters(b1, &k1, b2, &k2, nmove);
     uncount_futex_waiter(b2);
     unlock_bucket_pair(b1, b2);
-    return woken + (expect != NULL ? moved : 0);
+    return woken + moved;
 }
 
 /* Apply FUTEX_WAKE_OP's operation to the value `old`, and store the result in *new; false: no such operation. */

@@ -25,7 +25,7 @@ int futex_wait(uint64_t uaddr, uint32_t val, uint32_t bitset, bool priv, uint64_
 /*
  * futex_requeue - wake up to nwake waiters of `from`, and move up to nmove others to `to`.
  * @expect  NULL, or the value that the word `from` must have (else -EAGAIN)
- * Returns the number woken, plus the number moved if expect is given.
+ * Returns the number woken plus the number moved, with and without `expect`, as Linux does.
  */
 long futex_requeue(uint64_t from, uint64_t to, unsigned nwake, unsigned nmove, bool priv,
                    const uint32_t *expect);
