@@ -184,11 +184,25 @@ struct user_statfs {
 };
 _Static_assert(sizeof(struct user_statfs) == 120, "Linux's struct statfs");
 
-static long put_statfs(uint64_t ubuf, struct vfs *vfs)
+/* The number that Linux gives the file system of a vnode; file_new_vnode()'s are of no file system of ours. */
+static uint32_t magic_of(const struct vnode *vn)
+{
+    enum { ANON_INODE_FS = 0x09041934, PIPE_FS = 0x50495045, SOCK_FS = 0x534f434b };
+
+    if (vn->vfs->magic != 0)
+        return vn->vfs->magic;
+    if (vn->type == VANON)
+        return ANON_INODE_FS;
+    return vn->type == VSOCK ? SOCK_FS : PIPE_FS;
+}
+
+/* Releases vn. */
+static long put_statfs(uint64_t ubuf, struct vnode *vn)
 {
     enum { ST_RDONLY = 1, ST_VALID = 0x20 };
+    struct vfs *vfs = vn->vfs;
     struct user_statfs sf = {
-        .type = vfs->magic,
+        .type = magic_of(vn),
         .bsize = PAGE_SIZE,
         .frsize = PAGE_SIZE,
         .namelen = 255,
@@ -199,6 +213,7 @@ static long put_statfs(uint64_t ubuf, struct vfs *vfs)
     if (vfs->op != NULL && vfs->op->statfs != NULL)
         vfs->op->statfs(vfs, &sf.blocks, &sf.bfree, &sf.files, &sf.ffree);
     sf.bavail = sf.bfree;
+    vn_release(vn);
     return copy_out(ubuf, &sf, sizeof sf);
 }
 
@@ -207,23 +222,19 @@ long sys_statfs(struct regs *r)
     struct vnode *vn;
     long err = at_vnode(AT_FDCWD, r->arg[0], false, false, &vn);
 
-    if (err == 0) {
-        err = put_statfs(r->arg[1], vn->vfs);
-        vn_release(vn);
-    }
-    return err;
+    return err != 0 ? err : put_statfs(r->arg[1], vn);
 }
 
 long sys_fstatfs(struct regs *r)
 {
     struct file *f = fd_file_or_path(r->arg[0]);
-    long err;
+    struct vnode *vn;
 
     if (f == NULL)
         return -EBADF;
-    err = f->vn != NULL ? put_statfs(r->arg[1], f->vn->vfs) : -ENOSYS;
+    vn = file_vnode(f);
     file_release(f);
-    return err;
+    return vn != NULL ? put_statfs(r->arg[1], vn) : -ENOMEM;
 }
 
 /* access(2) checks with the real ids, AT_EACCESS with the effective ids.  mode 0: only check that the file exists. */

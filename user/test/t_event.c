@@ -15,7 +15,9 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
@@ -83,6 +85,16 @@ static void expect_link(int fd, const char *name)
     EXPECT_EQ(strcmp(got, name), 0);
 }
 
+static void expect_file_system(int fd, const char *path, long magic)
+{
+    struct statfs by_fd, by_path;
+
+    EXPECT_EQ(fstatfs(fd, &by_fd), 0);
+    EXPECT_EQ(statfs(path, &by_path), 0);
+    EXPECT_EQ(by_fd.f_type, magic);
+    EXPECT_EQ(by_path.f_type, magic);
+}
+
 /* What can be done to a file that is not a node of a tree, by its descriptor and by its name in /proc. */
 static void expect_no_node(int fd)
 {
@@ -116,6 +128,7 @@ static void expect_no_node(int fd)
         EXPECT_ERR(access(path, R_OK | W_OK), EACCES);
         EXPECT_ERR(open(path, O_RDONLY), EACCES);
     }
+    expect_file_system(fd, path, 0x09041934);
     EXPECT_ERR(truncate(path, 0), EINVAL);
     EXPECT_ERR(linkat(AT_FDCWD, path, AT_FDCWD, "/tmp/t_event.name", AT_SYMLINK_FOLLOW), EXDEV);
     EXPECT_EQ(fstat(open(path, O_PATH), &by_path), 0);
@@ -131,12 +144,20 @@ static void expect_no_node(int fd)
 static void files_without_a_node(void)
 {
     sigset_t set;
+    char path[32];
+    int pair[2];
 
     sigemptyset(&set);
     expect_no_node(eventfd(0, 0));
     expect_no_node(timerfd_create(CLOCK_MONOTONIC, 0));
     expect_no_node(signalfd(-1, &set, 0));
     expect_no_node(epoll_create1(0));
+    EXPECT_EQ(pipe(pair), 0);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", pair[1]);
+    expect_file_system(pair[1], path, 0x50495045);
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", pair[1]);
+    expect_file_system(pair[1], path, 0x534f434b);
 }
 
 /* Whether fd is open in a program that this process starts. */
