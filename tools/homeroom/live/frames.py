@@ -2,19 +2,27 @@
 """frames.py - what the memory of each board is used for, from the descriptors of its frames.
 
 THEORY      The kernel counts free frames, but not what the others are used for.  Each frame has a descriptor of 64 bytes.  A
-            machine has too many to look at all ten times a second, so each call looks at one chunk: the descriptors that lie
+            machine has too many to look at all ten times a second, so a call looks at one chunk: the descriptors that lie
             in 2 MiB, which describe 128 MiB.  The references of a free frame are 0, so a search of the bytes finds the frames
             in use.  If there are more than MOST, only every second, third ... of them is looked at.
+            The first call looks at all chunks.  Then every second call looks at the next one in turn.  Each other call looks
+            at one whose board has got or lost CHANGED frames since, if there is one: so the bar follows a board that fills
+            or empties at once.
             A private page belongs to the processes that descend from one exec.  Threads of these processes have homes.  A page
             on a board where one of them is at home is `home`; another page is `away`.
+            `kernel` is what is left of the frames in use, which the kernel counts: frames that it has allocated, and those
+            that were never given to its allocator (its image, the descriptors themselves, tables of the firmware).  A
+            frame is also counted there if it was allocated since its chunk was looked at.
+INVARIANTS  I1  the sum of KINDS is the number of frames in use, by the counters of the same reading
 SEE ALSO    kernel.py, kernel/mem/page.h, kernel/pages/owner.h
 """
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from itertools import islice
 
-from homeroom.live.kernel import Kernel
+from homeroom.live.kernel import Kernel, Thread
 from homeroom.live.memory import LiveError
 
 VMEMMAP_BASE = 0xFFFFEA0000000000
@@ -22,6 +30,7 @@ DESCRIPTOR, PAGE = 64, 4096
 CHUNK = 2 << 20  # bytes of descriptors
 DESCRIBED = CHUNK // DESCRIPTOR * PAGE  # bytes that a chunk describes
 MOST = 512
+CHANGED = 64  # frames
 PG_DISK, PG_ANON, PG_UPTODATE, PG_PRIVATE = 1 << 3, 1 << 6, 1 << 10, 1 << 17
 KINDS = ("home", "away", "shared", "file", "kernel")
 USED = re.compile(rb"[^\0]")
@@ -31,7 +40,7 @@ class Frames:
     """The use of the frames of all boards."""
 
     def __init__(self, kernel: Kernel) -> None:
-        self._kernel, self._turn = kernel, 0
+        self._kernel, self._calls = kernel, 0
         self._chunks = [  # for each chunk or part of one its node, its number, and its first and last descriptor in it
             (node, at // DESCRIBED, at % DESCRIBED // PAGE, (min(end, at - at % DESCRIBED + DESCRIBED) - 1) % DESCRIBED // PAGE)
             for node, pieces in enumerate(kernel.memory.boards)
@@ -40,7 +49,8 @@ class Frames:
             for at in (start, *range(start - start % DESCRIBED + DESCRIBED, end, DESCRIBED))
         ]
         self._found: list[Counter] = [Counter() for _ in self._chunks]
-        self._pages = [[0] * len(KINDS) for _ in kernel.memory.boards]
+        self._used = [0] * len(self._chunks)  # frames in use on the board of a chunk when it was looked at
+        self._known = [[0] * (len(KINDS) - 1) for _ in kernel.memory.boards]
         self._refs = kernel.field("page", "refs")
 
     def _kind(self, flags: int, owner: int, node: int, homes: dict[int, int]) -> str:
@@ -50,11 +60,21 @@ class Frames:
             return "home" if homes.get(owner, 0) >> node & 1 else "away"
         return "file" if flags & (PG_DISK | PG_UPTODATE) else "kernel"
 
-    def next(self, homes: dict[int, int]) -> None:
-        """Look at the next chunk.  `homes`: the homes of the threads of each family of processes, as a set of lgroups."""
-        turn = self._turn % len(self._chunks)
-        self._turn += 1
-        node, number, first, last = self._chunks[turn]
+    def _due(self, used: list[int]) -> Iterable[int]:
+        """The chunks to look at in this call."""
+        turn, odd = divmod(self._calls, 2)
+        self._calls += 1
+        if self._calls == 1:
+            return range(len(self._chunks))
+        if not odd:
+            return (turn % len(self._chunks),)
+        changed = [abs(used[node] - then) for (node, *_), then in zip(self._chunks, self._used, strict=True)]
+        most = max(changed)
+        return (changed.index(most),) if most >= CHANGED else ()
+
+    def _look(self, chunk: int, homes: dict[int, int]) -> None:
+        """Find what the frames are used for that a chunk describes."""
+        node, number, first, last = self._chunks[chunk]
         top = self._kernel.number("kernel_pml4")
         try:
             at = self._kernel.memory.translate(top, VMEMMAP_BASE + number * CHUNK) + first * DESCRIPTOR
@@ -63,13 +83,30 @@ class Frames:
             return
         step = 1 + (len(refs) - refs.count(0)) // MOST
         places = (at + match.start() * DESCRIPTOR for match in islice(USED.finditer(refs), 0, None, step))
-        found = self._found[turn]
+        found = self._found[chunk]
         found.clear()
         for flags, order, owner in map(self._kernel.page, places):
             found[self._kind(flags, owner, node, homes)] += step << order
         total = sum((found for (of, *_), found in zip(self._chunks, self._found, strict=True) if of == node), Counter())
-        self._pages[node] = [total[kind] for kind in KINDS]
+        self._known[node] = [total[kind] for kind in KINDS[:-1]]
 
-    def pages(self, node: int) -> list[int]:
-        """The frames of a node by KINDS."""
-        return self._pages[node]
+    def look(self, threads: list[Thread], used: list[int]) -> list[list[int]]:
+        """The frames of each node by KINDS, after a look at the chunks that are due.
+
+        @used  for each node the frames in use
+        """
+        due = self._due(used)
+        homes = self._kernel.families(threads) if due else {}
+        for chunk in due:
+            self._look(chunk, homes)
+            self._used[chunk] = used[self._chunks[chunk][0]]
+        return [by_kind(*both) for both in zip(self._known, used, strict=True)]
+
+
+def by_kind(known: list[int], used: int) -> list[int]:
+    """The frames in use by KINDS.  `known`: without the kernel's; if these are more, because frames were freed since, their
+    shares of `used`."""
+    used = max(0, used)
+    if (total := sum(known)) > used:
+        known = [n * used // total for n in known]
+    return [*known, used - sum(known)]

@@ -322,6 +322,8 @@ class Kernel:
     def _find_cpus(self) -> None:
         """Find what does not change of the CPUs.  LiveError if the kernel has not prepared all of them."""
         count = self.number("ncpu")
+        if count == 0:
+            raise LiveError("the kernel has not started its CPUs")
         if len(self._cpus) < count:
             pointers = struct.unpack(f"<{count}Q", self._variable("cpus", 8 * count))
             parts = (self._cpu.unpack(self.read(p, self._cpu.size)) for p in pointers if p)

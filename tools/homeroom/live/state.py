@@ -168,9 +168,8 @@ class Watcher:
 
     def _nodes(self, now: Reading) -> list[list[int]]:
         self._turns += 1
-        if self._turns % 2:
-            self._memory.next(self.kernel.families(now.threads))
-        return [[node.installed, node.free, *self._memory.pages(i)] for i, node in enumerate(now.nodes)]
+        kinds = self._memory.look(now.threads, [node.installed - node.free for node in now.nodes])
+        return [[node.installed, node.free, *used] for node, used in zip(now.nodes, kinds, strict=True)]
 
     def _disks(self, now: Reading) -> dict:
         """Queues and rates of the disks; nothing without disks."""
