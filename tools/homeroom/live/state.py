@@ -15,23 +15,27 @@ THEORY      A Watcher reads the machine (kernel.py) and the model's page (firepl
                 i   for each CPU the interrupts a second, by source
                 p   the page daemon's thresholds, in pages, as kernel.THRESHOLDS
             Most events are found by comparison, so what is undone before the next reading is not seen.  While the machine's
-            trace is on, migrations and short-lived threads come from its rings (rings.py).
+            trace is on, migrations and short-lived threads come from its rings (rings.py), and the comparison has only the
+            migrations that the rings have lost.
+            A thread has migrated when the kernel says so (put_on_cpu() in kernel/disp/runq.c): it got a CPU that is not the
+            one on which it ran before.  thread.cpu changes only there, so the state of the thread does not matter.
             `first touch`, `pages migrated` and `reclaim` begin with the first reading that has such pages, and are an event
             again when QUIET readings had none.
 SEE ALSO    server.py, page/picture.js, docs/live.md
 """
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
 from homeroom import boards, fireplane
 from homeroom.live import frames, rings
 from homeroom.live.kernel import LGRP_NONE, NO_CPU, NOINTR, OFFLINE, Cpu, Kernel, Reading, Thread, open_kernel, text
 from homeroom.live.memory import Hopeless, LiveError, Process, open_memory
-from homeroom.trace import WAKE_NEW
+from homeroom.trace import WAKE_NEW, Event
 
 HZ = 100
+KERNEL_TID = 1 << 22  # the first number of a thread of the kernel (kernel/disp/thread.c)
 TS_SLEEP, TS_RUNNABLE, TS_ONPROC, TS_ZOMBIE = range(4)
 LINES_MAX = 40  # events in a frame
 SEVERAL = 3  # threads of one name that are an event each
@@ -55,29 +59,17 @@ def thread_list(kind: str, threads: list[Thread], one: str, many: str) -> Iterat
             yield from ((kind, f"thread {t.tid} ({name}) of process {t.pid} {one}", t.cpu) for t in group)
 
 
-class Watcher:
-    """The readings of one machine."""
+class Events:
+    """What has happened between the readings of a machine."""
 
-    def __init__(self, process: Process) -> None:
-        self.process = process
-        self.kernel: Kernel = open_kernel(process, open_memory(process))
-        self._page = process.model().get("page")
-        self._model: fireplane.Live | None = None
-        self._memory = frames.Frames(self.kernel)
-        self._rings = rings.Rings(self.kernel, "migrate", "wake")
-        self._born: list[tuple[int, int]] = []  # threads that began before the last look at the trace, and their CPUs
-        self._turns = 0
+    def __init__(self, kernel: Kernel) -> None:
+        stats = {name: i for i, name in enumerate(kernel.cpu_stats)}
+        self._ithr, self._steals, self._scan, self._zeroed = (stats[name] for name in ("ithr", "steals", "scan", "zero_pages"))
+        self._rings = rings.Rings(kernel, "migrate", "wake")
         self._old: Reading | None = None
-        self._cpu_at: dict[int, Cpu] = {}
-        stats = {name: i for i, name in enumerate(self.kernel.cpu_stats)}
-        self._usr, self._sys, self._intr, self._steals, self._scan, self._zeroed = (
-            stats[name] for name in ("usr_ticks", "sys_ticks", "intr", "steals", "scan", "zero_pages")
-        )
+        self._born: list[tuple[int, int]] = []  # threads that began before the last look at the trace, and their CPUs
+        self._ran: dict[int, int] = {}  # by thread the CPU of its last migration, of those in the last look at the trace
         self._active: dict[tuple, int] = {}  # by event the readings left until it may be one again
-        self._interrupts: tuple[int, list[dict[str, int]]] | None = None  # ticks and counts of the last `i`
-        self._shares: dict[int, list[int]] = {}  # the last shares of user and system time, %, by CPU
-
-    # ---- events ----------------------------------------------------------------------------------
 
     def _thread_events(self, old: dict[int, Thread], new: dict[int, Thread]) -> Iterator[tuple[str, str, int]]:
         # Another process with a thread of the same number is another thread.
@@ -91,20 +83,30 @@ class Watcher:
             if was.pset != t.pset:
                 where = f"set {t.pset}" if t.pset >= 0 else "the default set"
                 yield "set bound", f"thread {tid} ({text(t.name)}) is now in {where}", t.cpu
-            if was.cpu != t.cpu and t.state == TS_ONPROC and not self._traced:
-                yield "migrated", f"thread {tid} ({text(t.name)}): CPU {was.cpu} -> {t.cpu}", t.cpu
 
-    def _traced_events(self, new: Reading, old: dict[int, Thread], now: dict[int, Thread]) -> Iterator[tuple[str, str, int]]:
-        """Events that the comparison of two readings may miss, from the trace."""
+    def _migrations(self, trace: list[Event], old: dict[int, Thread], new: dict[int, Thread]) -> Iterator[tuple[str, str, int]]:
+        """Migrations of threads of processes: from the trace, and of the others those that a comparison shows."""
+        # The threads were read before the trace, so what it has last may be new in the next reading.
+        ran, self._ran = self._ran, {}
+        for event in trace:
+            if event.name == "migrate" and event.a < KERNEL_TID:
+                self._ran[event.a] = event.cpu
+                thread = new.get(event.a) or old.get(event.a)
+                name = f" ({text(thread.name)})" if thread else ""
+                yield "migrated", f"thread {event.a}{name}: CPU {event.info} -> {event.cpu}", event.cpu
+        for tid, t in sorted(new.items()):
+            was = old.get(tid)
+            if was and was.pid == t.pid and tid not in self._ran and (cpu := ran.get(tid, was.cpu)) != t.cpu:
+                yield "migrated", f"thread {tid} ({text(t.name)}): CPU {cpu} -> {t.cpu}", t.cpu
+
+    def _short_lived(
+        self, trace: list[Event], old: dict[int, Thread], new: dict[int, Thread]
+    ) -> Iterator[tuple[str, str, int]]:
+        """Threads that no reading has, from the trace."""
         for tid, cpu in self._born:
-            if tid not in old and tid not in now:
+            if tid not in old and tid not in new:
                 yield "created", f"thread {tid} begins, and ends within 0.1 s", cpu
-        self._born = []
-        for event in sorted(self._rings.events(new.cpus), key=lambda e: e.time):
-            if event.name == "wake" and event.b & WAKE_NEW:
-                self._born.append((event.a, event.info))
-            elif event.name == "migrate" and (thread := now.get(event.a) or old.get(event.a)):
-                yield "migrated", f"thread {event.a} ({text(thread.name)}): CPU {event.info} -> {event.cpu}", event.cpu
+        self._born = [(e.a, e.info) for e in trace if e.name == "wake" and e.b & WAKE_NEW]
 
     def _cpu_events(self, old: Reading, new: Reading) -> Iterator[tuple[str, str, int]]:
         for was, now in zip(old.cpus, new.cpus, strict=False):
@@ -116,8 +118,9 @@ class Watcher:
                     f"CPU {now.id} is now in " + (f"set {now.pset}" if now.pset >= 0 else "the default set"),
                     now.id,
                 )
-            if now.state == was.state == NOINTR and (n := now.stat[self._intr] - was.stat[self._intr]) > 1:
-                yield "fence broken", f"CPU {now.id} is fenced off, and was interrupted {n} times", now.id
+            # Pokes, cross-calls and the CPU's own timer remain (docs/psets.md).
+            if now.state == was.state == NOINTR and (n := now.stat[self._ithr] - was.stat[self._ithr]) > 0:
+                yield "fence broken", f"CPU {now.id} is fenced off, and took {n} device interrupt{'s' if n > 1 else ''}", now.id
 
     def _begins(self, happens: bool, *event) -> bool:
         """Whether something that happens between the last two readings has just begun."""
@@ -135,28 +138,52 @@ class Watcher:
             touched[now.node] += now.stat[self._zeroed] - was.stat[self._zeroed]
         for i, pages in enumerate(touched):
             if self._begins(pages >= TOUCHED, "touch", i):
-                yield "first touch", f"CPUs of board {i} touch memory that is new: {pages} pages in 0.1 s", -1
+                yield "first touch", f"CPUs of board {i} touch memory that is new: {pages} pages since the reading before", -1
         for i, (was, now) in enumerate(zip(old.migrated, new.migrated, strict=False)):
             if self._begins(now > was, "migrate", i):
-                yield "pages migrated", f"pages move to board {i}: {now - was} in 0.1 s", -1
+                yield "pages migrated", f"pages move to board {i}: {now - was} since the reading before", -1
         if self._begins(scanned > 0, "scan"):
             yield "reclaim", f"the page daemon begins: it examined {scanned} pages", -1
 
-    def _events(self, new: Reading) -> list[list]:
-        old = self._old
-        if old is None:
-            return []
-        was, now = ({t.tid: t for t in reading.threads if t.pid} for reading in (old, new))
-        self._traced = self._rings.are_written()
-        events = [*self._memory_events(old, new), *self._cpu_events(old, new), *self._thread_events(was, now)]
-        events += self._traced_events(new, was, now) if self._traced else []
-        found = [list(event) for event in events]
+    def _found(self, old: Reading, new: Reading, trace: list[Event]) -> Iterator[tuple[str, str, int]]:
+        was, now = ({t.tid: t for t in reading.threads if t.pid and t.state != TS_ZOMBIE} for reading in (old, new))
+        if self._rings.lost:
+            yield "lost", f"{self._rings.lost} records of the trace were replaced before they could be read", -1
+        yield from self._memory_events(old, new)
+        yield from self._cpu_events(old, new)
+        yield from self._thread_events(was, now)
+        yield from self._short_lived(trace, was, now)
+        yield from self._migrations(trace, was, now)
+
+    def since(self, new: Reading) -> list[list]:
+        """The events since the last reading, at most LINES_MAX, then one that counts those left out; none at the first."""
+        old, self._old = self._old, new
+        trace = self._rings.events(new.cpus)
+        found = [list(event) for event in self._found(old, new, trace)] if old else []
         if len(found) > LINES_MAX:
-            left = len(found) - LINES_MAX
-            found = [*found[:LINES_MAX], ["more", f"{left} more events", -1]]
+            left = Counter(kind for kind, *_ in found[LINES_MAX:])
+            kinds = ", ".join(f"{n} {kind}" for kind, n in left.items())
+            found[LINES_MAX:] = [["more", f"{left.total()} more events: {kinds}", -1]]
         return found
 
-    # ---- frames ----------------------------------------------------------------------------------
+
+class Watcher:
+    """The readings of one machine."""
+
+    def __init__(self, process: Process) -> None:
+        self.process = process
+        self.kernel: Kernel = open_kernel(process, open_memory(process))
+        self._page = process.model().get("page")
+        self._model: fireplane.Live | None = None
+        self._memory = frames.Frames(self.kernel)
+        self._events = Events(self.kernel)
+        self._turns = 0
+        self._old: Reading | None = None
+        self._cpu_at: dict[int, Cpu] = {}
+        stats = {name: i for i, name in enumerate(self.kernel.cpu_stats)}
+        self._usr, self._sys, self._intr = (stats[name] for name in ("usr_ticks", "sys_ticks", "intr"))
+        self._interrupts: tuple[int, list[dict[str, int]]] | None = None  # ticks and counts of the last `i`
+        self._shares: dict[int, list[int]] = {}  # the last shares of user and system time, %, by CPU
 
     def _cpu(self, now: Cpu) -> list:
         was, ticks, rate = self._cpu_at.get(now.id), self._ticks, 0
@@ -224,7 +251,7 @@ class Watcher:
                 if (t.state != TS_ZOMBIE if t.pid else t.state in (TS_RUNNABLE, TS_ONPROC))
             },
             "n": self._nodes(now),
-            "e": self._events(now),
+            "e": self._events.since(now),
             **self._disks(now),
             **self._slow(now),
             **self._boards(),
