@@ -11,7 +11,7 @@ const RUNS = 2, QUEUED = 1;
 const CELL = { w: 54, h: 40 }, PAD = 8, TOP = 34, BAR = 12, LINK_ROW = 16, LINK_LABEL = 74;
 
 const $ = (id) => document.getElementById(id);
-const view = { layout: null, frame: null, before: null, cells: [], boards: [], links: [], chosen: null, dots: new Map(), slow: {} };
+const view = { layout: null, frame: null, before: null, cells: [], boards: [], links: [], chosen: null, dots: new Map(), places: new Map(), placed: null, slow: {} };
 
 function make(parent, name, attributes, text) {
     const node = document.createElementNS(SVG, name);
@@ -187,7 +187,7 @@ function newDot(tid, pid, home) {
     make(group, "path", { d: shape(home, 8.5), fill: hue(home) });
     make(group, "text", { y: 4, "font-size": 10, "text-anchor": "middle" }, home === NONE ? "k" : String(home));
     group.classList.toggle("dark", DARK.has(home % HUES.length));
-    return { group, home, pid, cpu: -1 };
+    return { group, home, pid };
 }
 
 function trail(from, to) {
@@ -196,24 +196,40 @@ function trail(from, to) {
     line.addEventListener("animationend", () => line.remove());
 }
 
-// A dot for each thread that runs or waits for a CPU; the waiting ones are small.
+// The places of threads before a frame: those of the frame that was shown last, unless a recording has jumped to this one.
+function oldPlaces(frame) {
+    if (frame === view.placed || (view.before && view.before === view.placed)) return view.places;
+    return new Map(Object.entries(view.before ? view.before.h : {}).map(([tid, [pid, , , , cpu]]) => [tid, { pid, cpu, from: -1 }]));
+}
+
+// Where a thread ran last, and if it has moved since its last dot, the CPU before its last move; else -1.
+function newPlace(was, pid, cpu) {
+    if (!was || was.pid !== pid) return { pid, cpu, from: -1 };
+    return { pid, cpu, from: was.cpu !== cpu ? was.cpu : was.from };
+}
+
+// A dot for each thread that runs or waits for a CPU; the waiting ones are small.  The trail of a thread that moved while it had
+// no dot is drawn with its next one.
 function updateDots(frame) {
-    const seen = new Set(), place = new Map();
+    const seen = new Set(), waiting = new Map(), places = new Map(), before = oldPlaces(frame);
     for (const [tid, [pid, , state, home, cpu]] of Object.entries(frame.h)) {
-        const cell = view.cells[cpu];
-        const nth = place.get(cpu) || 0;
+        const cell = view.cells[cpu], place = newPlace(before.get(tid), pid, cpu);
+        places.set(tid, place);
+        const nth = waiting.get(cpu) || 0;
         if (!cell || !(state === RUNS || (state === QUEUED && nth < 3))) continue;
-        if (state === QUEUED) place.set(cpu, nth + 1);
+        if (state === QUEUED) waiting.set(cpu, nth + 1);
         let dot = view.dots.get(tid);
         if (dot && (dot.home !== home || dot.pid !== pid)) { dot.group.remove(); view.dots.delete(tid); dot = null; }
         if (!dot) { dot = newDot(tid, pid, home); view.dots.set(tid, dot); }
         seen.add(tid);
-        if (dot.cpu >= 0 && dot.cpu !== cpu && view.cells[dot.cpu]) trail(view.cells[dot.cpu], cell);
-        dot.cpu = cpu;
+        if (view.cells[place.from]) trail(view.cells[place.from], cell);
+        place.from = -1;
         const at = state === RUNS ? `translate(${cell.x} ${cell.y})` : `translate(${cell.x - 25 + nth * 10} ${cell.y + 6}) scale(0.5)`;
         if (dot.at !== at) { dot.group.setAttribute("transform", at); dot.at = at; }
         dot.group.classList.toggle("away", home !== NONE && home !== boardOf(cpu));
     }
+    view.places = places;
+    view.placed = frame;
     for (const [tid, dot] of view.dots) if (!seen.has(tid)) { dot.group.remove(); view.dots.delete(tid); }
 }
 
