@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from homeroom.live import frames, memory
-from homeroom.live.kernel import LGRP_NONE, NO_CPU, NOINTR, Cpu, Node, Reading, Thread
+from homeroom.live.kernel import LGRP_NONE, NO_CPU, NOINTR, WALKS, Cpu, Kernel, Node, Reading, Thread
 from homeroom.live.rings import SLOTS_MAX, Rings
 from homeroom.live.state import LINES_MAX, QUIET, TOUCHED, TS_ONPROC, TS_RUNNABLE, TS_SLEEP, TS_ZOMBIE, Events, Watcher
 from homeroom.trace import NAMES, RECORD, WAKE_NEW
@@ -252,6 +252,18 @@ def test_threads_that_no_reading_has():
         ["created", "thread 5 (sh) of process 5 begins", 0],
         ["created", "thread 77 begins, and ends within 0.1 s", 3],
     ]
+
+
+# ---- the list of threads ----
+
+
+@pytest.mark.parametrize("cut", [0, 1, WALKS - 1, WALKS])
+def test_a_list_that_changes(cut):
+    """A walk that a thread cuts short by its end is tried again, so the others do not seem to end."""
+    walks = iter([([thread(5)], False)] * cut + [(TWO, True)])
+    kernel = Kernel.__new__(Kernel)
+    kernel._cpus, kernel._walk = [], lambda _: next(walks)
+    assert kernel._threads() == (TWO if cut < WALKS else TWO[:1])
 
 
 # ---- memory ----

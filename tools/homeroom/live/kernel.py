@@ -20,6 +20,7 @@ from typing import NamedTuple
 from homeroom.live.memory import DIRECT_BASE, KERNEL_BASE, PAGE, Hopeless, LiveError, Memory
 
 LIST_MAX = 20000
+WALKS = 5  # through a list that changes meanwhile
 FIELD = struct.Struct("<20s20sII")
 EXECUTABLE = 4  # a section with code
 TABLE = re.compile("vmcoreinfo_[a-z]+$")
@@ -299,10 +300,9 @@ class Kernel:
         thread = Thread(tid, pid, name, state, lg[self._home], on, bound, self._pset(part), space, proc)
         return thread, int.from_bytes(link[:8], "little")
 
-    def _threads(self) -> list[Thread]:
-        """The threads of processes, and those of the kernel; without the idle threads."""
+    def _walk(self, numbers: dict[int, int]) -> tuple[list[Thread], bool]:
+        """The threads in the kernel's list, without the idle threads, and whether these are all."""
         head = self._symbols.at["all_threads"][0]
-        numbers = {at.cpu: at.id for at in self._cpus}
         found, at = [], int.from_bytes(self._variable("all_threads", 8), "little")
         while at != head and len(found) < LIST_MAX:
             if at in self._idle:
@@ -311,12 +311,21 @@ class Kernel:
             try:
                 thread, link = self._read_thread(at - self._link, numbers)
             except LiveError:  # the thread ended while we read it
-                break
+                return found, False
             if thread.pid or not thread.name.startswith(b"idle\0"):
                 found.append(thread)
             else:
                 self._idle.add(at)
             at = link
+        return found, True
+
+    def _threads(self) -> list[Thread]:
+        """The threads of processes, and those of the kernel; without the idle threads."""
+        numbers = {at.cpu: at.id for at in self._cpus}
+        for _ in range(WALKS):
+            found, whole = self._walk(numbers)
+            if whole:
+                break
         return found
 
     def _find_cpus(self) -> None:
