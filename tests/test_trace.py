@@ -31,6 +31,7 @@ os.environ["PATH"] += ":/usr/sbin:/sbin"  # mke2fs is there, and an ordinary use
 FOLDER = TOP / "build/test-trace"
 DISK = pytest.mark.machine("sf3800", disks=(f"{FOLDER}/a.img,queues=2",))
 NUMBER = {name: number for number, name in trace.NAMES.items()}
+IDLE = trace.KERNEL_THREADS + 4  # the idle thread of a CPU
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -48,8 +49,10 @@ def image():
 # ---- on a machine ----
 
 
-def traced(machine, command: str, events: str = "", entries: int = 16384) -> tuple[trace.Trace, dict[str, int]]:
-    """The trace of a command, and the numbers that the command printed."""
+def traced(
+    machine, command: str, events: str = "", entries: int = 16384, whole: bool = True
+) -> tuple[trace.Trace, dict[str, int]]:
+    """The trace of a command, and the numbers that the command printed.  `whole`: nothing may be lost."""
     options = f"-n {entries} -o /tmp/trace" + (f" -e {events}" if events else "")
     out = machine.check(f"trace {options} {command} && base64 /tmp/trace >/tmp/text && cat /tmp/text", timeout=120)
     begin = base64.b64encode(trace.MAGIC)[:8].decode()  # the first line of base64
@@ -57,7 +60,9 @@ def traced(machine, command: str, events: str = "", entries: int = 16384) -> tup
     assert found, out[:1000]
     got = trace.read(io.BytesIO(base64.b64decode(found + text)))
     assert sorted(got.boards) == list(range(8)) and [got.boards[cpu] for cpu in (0, 3, 4, 7)] == [0, 0, 1, 1]
-    assert not got.lost
+    told = re.search(r"^trace: (\d+) older events are lost", said, re.M)
+    assert int(told[1] if told else 0) == sum(got.lost.values())
+    assert not whole or not got.lost
     return got, {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", said)}
 
 
@@ -89,6 +94,26 @@ def test_ping_pong(machine):
     pokes = Counter(trace.text(e.a) for e in got.of("poke") if e.tid == told["ping"] and e.info == 5)
     assert pokes["wakeup"] >= 10, pokes  # a thread that an interrupt wakes may get CPU 5 poked to steal it
     assert any(e.cpu == 5 and trace.text(e.a) == "poke" for e in got.of("intr"))
+
+
+@DISK
+def test_a_ring_that_is_too_small(machine):
+    """Two CPUs that switch all the time: until their first event that is left, each has a gap, and no bar or arrow."""
+    got, told = traced(machine, "/usr/test/tracework pong 1 5 3000", entries=64, whole=False)
+    assert got.lost[1] > 5000 and got.lost[5] > 5000
+    events = trace.convert(got)["traceEvents"]
+    is_whole(events)
+    start = got.events[0].time
+    left = {cpu: next(e.time for e in got.events if e.cpu == cpu) - start for cpu in got.lost}
+    for cpu, first in left.items():
+        bars = [e for e in events if e.get("tid") == cpu + 1 and e.get("cat") in ("run", "lost")]
+        assert (bars[0]["name"], bars[0]["ts"]) == (f"lost {got.lost[cpu]} events", 0)
+        assert bars[0]["dur"] == pytest.approx(first / 1000, abs=1e-6)
+        assert all(bar["ts"] >= first / 1000 - 1e-6 for bar in bars[1:])
+    arrows = [e["ts"] for e in events if e.get("flow_out")]
+    assert arrows and min(arrows) >= max(left.values()) / 1000 - 1e-6
+    named = {(e["tid"] - 1, e["name"]) for e in events if e.get("cat") == "run" and e["args"]["thread"] in told.values()}
+    assert {(1, "tracework"), (5, "tracework")} == {(cpu, name) for cpu, name in named if cpu in (1, 5)}
 
 
 @DISK
@@ -457,17 +482,17 @@ def word(text: str) -> int:
 
 def test_converter():
     records = [
+        (1000, trace.LOST, 0, 0, 0, 3, 0),
         (1000, "switch", 0, 0, 10, word("ping"), 0),
         (2000, "wake", 0, 1, 10, 20, 0),
         (2500, "poke", 0, 1, 10, word("wakeup"), 0),
-        (9000, "switch", 0, 0, 99, word("idle"), 0),
-        (7500, "name", 1, 0, 20, word("new"), 0),
+        (9000, "switch", 0, 0, IDLE, word("idle"), 0),
         (500, "fault", 1, 1, 20, 0x1234, 1),
-        (3000, "intr", 1, 0xF0, 99, word("poke"), 0),
+        (3000, "intr", 1, 0xF0, IDLE, word("poke"), 0),
         (4000, "switch", 1, 2, 20, word("long-nam"), word("e")),
         (5000, "io", 1, 8, 20, 64 | 1 << 56, word("vda")),
         (6000, "lock", 1, 2, 20, 0xFFFF8000_00000000, word("as")),
-        (7000, trace.LOST, 1, 0, 0, 3, 0),
+        (7500, "name", 1, 0, 20, word("new"), 0),
         (8000, "locked", 1, 2, 20, 0xFFFF8000_00000000, 2000),
     ]
     got = trace.read(made(records))
@@ -476,7 +501,7 @@ def test_converter():
     json.dumps(done)
     events = done["traceEvents"]
     is_whole(events)
-    assert done["otherData"] == {"lost events": {"CPU 1": 3}}
+    assert done["otherData"] == {"lost events": {"CPU 0": 3}}
     runs = {e["name"]: e for e in events if e.get("cat") == "run" and e["ts"] > 0}
     ping, other = runs["ping"], runs["long-name"]
     assert (ping["ts"], ping["dur"], ping["pid"], ping["tid"], ping["args"]["then it"]) == (0.5, 8, 1, 1, "sleeps")
@@ -488,6 +513,98 @@ def test_converter():
     assert (before["name"], before["tid"], before["dur"]) == ("long-name", 2, 3.5)  # it ran from the beginning
     assert [e["ph"] for e in events if e.get("cat") == "io"] == ["b", "e"]
     assert [e["name"] for e in events if e.get("cat") == "lock"] == ["as", "as"]
+
+
+# Events are lost on CPU 2 from the begin to 2600, and on CPU 1 from 3001 to 6000.
+GAPS = [
+    (1000, "switch", 0, 0, 10, word("ping"), 0),
+    (1500, "wake", 0, 1, 10, 20, 0),
+    (1600, "io", 0, 8, 10, 32, word("vda")),
+    (1700, "iodone", 0, 8, 10, 32, word("vda")),
+    (2650, "io", 0, 8, 10, 64, word("vda")),
+    (2700, "wake", 0, 1, 10, 20, 0),
+    (2750, "fsync", 0, 0, 10, 0, 1),
+    (4000, "lock", 0, 0, 10, 1, word("as")),
+    (4500, "wake", 0, 1, 10, 20, 0),
+    (5000, "iodone", 0, 8, 10, 64, word("vda")),
+    (6200, "wake", 0, 1, 10, 20, trace.WAKE_AGAIN),
+    (7000, "locked", 0, 0, 10, 1, 3000),
+    (7500, "fsync", 0, trace.ENDS, 10, 0, 1),
+    (8000, "io", 0, 8, 10, 64, word("vda")),
+    (8100, "iodone", 0, 8, 10, 64, word("vda")),
+    (8200, "wake", 0, 1, 10, 30, 0),
+    (8300, "wake", 0, 2, 10, 40, 0),
+    (9000, "intr", 0, 0, 10, word("timer"), 0),
+    (1200, "switch", 1, 0, 20, word("pong"), 0),
+    (2900, "misses", 1, 0, 20, 100, 10),
+    (3000, "intr", 1, 0, 20, word("timer"), 0),
+    (6000, trace.LOST, 1, 0, 0, 7, 0),
+    (6000, "fault", 1, 0, 20, 0x1000, 1),
+    (6100, "misses", 1, 0, 20, 250, 30),
+    (6300, "misses", 1, 0, 20, 255, 31),
+    (6500, "switch", 1, 0, IDLE, word("idle"), 0),
+    (8500, "switch", 1, 0, 30, word("third"), 0),
+    (2600, trace.LOST, 2, 0, 0, 5, 0),
+    (2600, "fault", 2, 0, 30, 0x2000, 1),
+    (2700, "switch", 2, 0, IDLE + 1, word("idle"), 0),
+    (8600, "switch", 2, 0, 40, word("idle"), 0),
+]
+BARS = {  # category, name, begin, length
+    ("run", "ping", 1000, 8000),
+    ("run", "pong", 1200, 1801),  # up to the gap
+    ("run", "pong", 6000, 500),  # from the first event after the gap
+    ("run", "third", 2600, 100),  # its first switch is later
+    ("run", "third", 8500, 500),
+    ("run", "idle", 8600, 400),  # a program with this name
+    ("lost", "lost 5 events", 1000, 1600),
+    ("lost", "lost 7 events", 3001, 2999),
+    ("io", "read", 2650, 351),
+    ("io", "read", 8000, 100),
+    ("fsync", "fsync", 2750, 251),
+}
+MARKS = {("io", 1600), ("iodone", 1700), ("lock", 4000), ("iodone", 5000)}  # what would begin or end a bar
+
+
+def test_nothing_spans_lost_events():
+    events = trace.convert(trace.read(made(GAPS, ncpus=3)))["traceEvents"]
+    is_whole(events)
+    at = {(e["cat"], e["name"]): round(1000 + 1000 * e["ts"]) for e in events if e["ph"] == "b"}
+    assert at.keys() == {("io", "vda read"), ("fsync", "fsync")}
+    bars = {(e["cat"], e["name"], round(1000 + 1000 * e["ts"]), round(1000 * e["dur"])) for e in events if e["ph"] == "X"}
+    assert {bar for bar in bars if bar[0] != "wake"} == {bar for bar in BARS if bar[0] in ("run", "lost")}
+    ends = [(e["cat"], round(1000 + 1000 * e["ts"])) for e in events if e["ph"] == "e"]
+    assert ends == [("io", 3001), ("fsync", 3001), ("io", 8100)]
+    marks = {(e["cat"], round(1000 + 1000 * e["ts"])) for e in events if e["ph"] == "i"}
+    assert {mark for mark in marks if mark[0] in trace.PAIRS} == MARKS
+    assert [e["name"] for e in events if e.get("flow_in")] == ["third", "idle"]
+
+
+@pytest.mark.xdist_group("questions")
+def test_nothing_spans_lost_events_in_perfettos_format(answers):
+    slices, flows, counters, args, _, loss = answers["gaps"]
+    pairs = {r["category"] for r in slices} & {"run", "lost", *trace.PAIRS}
+    found = [(r["category"], r["name"], r["ts"], r["dur"]) for r in slices if r["category"] in pairs]
+    assert len(found) == len(BARS) + len(MARKS)
+    assert {bar for bar in found if bar[3]} == BARS
+    assert {(category, at) for category, _, at, length in found if not length} == MARKS
+    assert [tuple(r.values()) for r in flows] == [("wake third", "third"), ("wake a thread", "idle")]
+    assert [(r["ts"], r["value"]) for r in counters] == [(6100, 5), (6100, 1)]
+    assert sum(int(r["value"]) for r in args if r["key"] == "debug.lost") == 12
+    assert loss == [{"value": 12}]
+    ended = [r["category"] for r in args if r["value"] == "events are lost"]
+    assert sorted(ended) == ["fsync", "io", "run"]
+
+
+def test_a_line_says_what_keeps_lost_events(tmp_path):
+    file, target = tmp_path / "raw", tmp_path / "out.json"
+    for lost, said in (
+        (0, "1 events of 2 CPUs, 0 lost (it"),
+        (100, "100 lost (all fit with SYSTEM='set trace_entries=128')"),
+        (130000, "lost (all fit with SYSTEM='set trace_entries=131072')"),
+        (131072, "lost (fewer with SYSTEM='set trace_entries=131072', or trace -e)"),
+    ):
+        file.write_bytes(made([(1, trace.LOST, 0, 0, 0, lost, 0)] * (lost > 0) + [(1, "intr", 0, 0, 1, 0, 0)]).getvalue())
+        assert said in trace.write(file, target)
 
 
 def test_no_trace(tmp_path):
@@ -540,13 +657,14 @@ def ask(file, *queries: str) -> list[list[dict]]:
 
 
 RECORDS = [
+    (1000, trace.LOST, 0, 0, 0, 3, 0),
     (1000, "switch", 0, 0, 10, word("ping"), 0),
     (2000, "wake", 0, 1, 10, 20, 4),
     (2500, "poke", 0, 1, 10, word("wakeup"), 0),
     (3500, "page", 0, 0x100, 10, 0x5000, 1),
     (3600, "touch", 0, 0x100, 10, 0x7FFF0000, 1),
     (3700, "fallback", 0, 0x100, 10, 0x7FFF0000, word("full")),
-    (9000, "switch", 0, 0, 99, word("idle"), 0),
+    (9000, "switch", 0, 0, IDLE, word("idle"), 0),
     (100, "fault", 1, 1, 20, 0x1234, 1),
     (3000, "intr", 1, 0xF0, 20, word("poke"), 0),
     (4000, "switch", 1, 2, 20, word("long-nam"), word("e")),
@@ -563,7 +681,6 @@ RECORDS = [
     (6500, "memory", 1, 0, 20, 100, 200),
     (6600, "misses", 1, 0, 20, 100, 10),
     (6600, "link", 1, 0, 20, 1000, 10**6),
-    (7000, trace.LOST, 1, 0, 0, 3, 0),
     (7500, "name", 1, 0, 20, word("new"), 0),
     (8000, "locked", 1, 2, 20, 0xFFFF8000_00000000, 2000),
     (8600, "misses", 1, 0, 20, 150, 40),
@@ -573,6 +690,8 @@ RECORDS = [
 ]
 
 
+LOSS = "SELECT value FROM stats WHERE name = 'traced_buf_trace_writer_packet_loss' AND severity = 'data_loss'"
+REMEDY = "(all fit with SYSTEM='set trace_entries=32')"
 EVERY = (
     "SELECT s.ts, s.dur, s.name, s.category, t.name AS track, p.name AS above, u.name AS outer FROM slice s"
     " JOIN track t ON s.track_id = t.id LEFT JOIN track p ON t.parent_id = p.id"
@@ -591,8 +710,14 @@ def answers(tmp_path_factory):
     folder = tmp_path_factory.mktemp("questions")
     raw, target = folder / "raw", folder / "records.pftrace"
     raw.write_bytes(made(RECORDS).getvalue() + trace.RECORD.pack(*[0] * 7))
-    assert trace.write(raw, target, link_mbps=4800) == f"{target}: 29 events of 2 CPUs, 3 lost; open it in ui.perfetto.dev"
-    asked = [(target, EVERY)]
+    assert (
+        trace.write(raw, target, link_mbps=4800)
+        == f"{target}: 29 events of 2 CPUs, 3 lost {REMEDY}; open it in ui.perfetto.dev"
+    )
+    gaps = folder / "gaps.pftrace"
+    raw.write_bytes(made(GAPS, ncpus=3).getvalue() + trace.RECORD.pack(*[0] * 7))
+    trace.write(raw, gaps)
+    asked = [(target, EVERY), (gaps, (*EVERY, LOSS))]
     for name, query, _ in questions():
         (folder / name).write_bytes(lzma.decompress((DATA / f"{name}.trace.xz").read_bytes()))
         trace.write(folder / name, folder / f"{name}.pftrace")
@@ -615,7 +740,8 @@ def test_every_event_in_perfettos_format(answers):
     assert rows["lock", "as", 6000] == (2000, "long-name 20", "threads", None)
     assert rows["io", "write", 5000] == (200, "vda", "disks", None)
     assert rows["io", "write", 5100] == (3900, "vda", "disks", None), "on another track, up to the last event"
-    assert {r["category"] for r in slices} == {"run", *(name for name in NUMBER if name not in QUIET)}
+    assert rows["lost", "lost 3 events", 100] == (900, "CPU 0", "board 0", None)
+    assert {r["category"] for r in slices} == {"run", "lost", *(name for name in NUMBER if name not in QUIET)}
     assert [tuple(r.values()) for r in flows] == [("wake long-name", "long-name")]
     assert [(r["ts"], r["value"], r["name"], r["unit"], r["above"]) for r in counters] == [
         (6500, 409600, "free memory", "bytes", "board 0"),

@@ -6,12 +6,14 @@ What a reader finds in the file, with the tables of Perfetto's trace processor:
     board N          a group of tracks (table track); its CPUs, and its counters, are tracks below it
     CPU N            a slice for each run of a thread, with the thread's name (table slice); none while the CPU is idle
                      a slice of length 0 for each other event of the CPU; its category is the event's name
+                     a slice "lost N events" for each gap, with the category "lost"; N is also its argument "lost"
     threads          a group with a track for each thread that has waited: locks, throttle, fsync, commit, flush
     disks            a group with a track for each disk: its commands.  Commands that overlap are on tracks of the same name
     free memory      a counter of bytes (tables counter, counter_track)
     local misses, remote misses   counters: misses between two samples
     link             a counter: the share of its link that the board has used, percent; "link rate", MB/s, if the rate of
                      the link is not known
+    stats            a row traced_buf_trace_writer_packet_loss with the number of all lost events, if there are any
     flow             from each wake-up to the run of the thread that follows it (table flow)
 
 THEORY      A file of millions of events must be small, and be written in little memory.  So each event is written when it
@@ -20,6 +22,7 @@ THEORY      A file of millions of events must be small, and be written in little
             replaced by numbers ("interned").  Packets are collected and compressed with zlib (compressed_packets).
             Messages are encoded here, because the library for protobuf takes two to three times as long as this program.
             tests/test_trace.py decodes them with that library, and with Perfetto's trace processor.
+            Gaps, where events are lost, are treated as the head of trace.py says.
             The value of a counter that comes from a difference is valid from the sample before on, so it gets that time.
 SEE ALSO    trace.py, docs/trace.md; https://perfetto.dev/docs/reference/trace-packet-proto (the numbers of the fields)
 """
@@ -115,6 +118,10 @@ class Writer:
         self._file.write(message(1, message(50, zlib.compress(bytes(self._out)))))
         self._out.clear()
 
+    def lost(self, n: int) -> None:
+        """Add the number of lost events to Perfetto's own statistics (table stats), as a loss of data."""
+        self._packet(message(35, message(1, number(19, n))))
+
     def track(self, name: str, parent: int = 0, uuid: int = 0, rank: int = 0, counter: bytes | None = None) -> int:
         """Describe a track.  Returns its number."""
         if uuid == 0:
@@ -208,8 +215,12 @@ class Lanes:
         self._free.append(tracks.pop(0))
         return self._free[-1]
 
-    def open(self) -> list[int]:
-        return [track for tracks in self._used.values() for track in tracks]
+    def end_all(self) -> list[int]:
+        """The tracks where something has begun."""
+        tracks = [track for tracks in self._used.values() for track in tracks]
+        self._free += tracks
+        self._used.clear()
+        return tracks
 
 
 class Converter:
@@ -220,21 +231,27 @@ class Converter:
         self.link_mbps = link_mbps
         self.boards = source.boards
         self.groups: dict[object, int] = {}  # by board, THREADS or DISKS: the track
-        self.running: set[int] = set()  # CPUs with a slice that has not ended
-        self.names: dict[int, str] = {}  # by thread
+        self.running: set[int] = set()  # CPUs with a run that has not ended
+        self.gaps = 0  # that have not ended
+        self.names: dict[int, str] = {}  # by thread: the last one
+        self.later = source.names
         self.woken: dict[int, int] = {}  # by thread: the number of the arrow to its next run
         self.flows = 0
         self.disks: dict[str, Lanes] = {}
         self.waits: dict[int, tuple[int, list]] = {}  # by thread: its track, and what has begun there
         self.counters: dict[tuple, int] = {}
-        self.samples: dict[tuple, tuple] = {}  # by event and board: the last one
+        self.samples: dict[tuple, tuple] = {}  # by event and board: the last one, and the CPU that recorded it
         self.how = {n: getattr(self, f"on_{name}", self.on_other) for n, name in trace.NAMES.items()}
+        self.how |= {trace.GAP_BEGINS: self.on_gap, trace.GAP_ENDS: self.on_gap_end}
+        self.how_in_gap = {n: self.on_other if trace.NAMES.get(n) in trace.PAIRS else on for n, on in self.how.items()}
         for board in sorted({*source.boards.values()}):
             self.group(board)
         for cpu, board in sorted(source.boards.items()):
             self.out.track(f"CPU {cpu}", self.group(board), FIRST_CPU + cpu, cpu)
-        for cpu, (tid, name) in source.before().items():
-            self.run(begin, cpu, tid, name)
+        if source.lost:
+            self.out.lost(sum(source.lost.values()))
+        for cpu, tid in source.before.items():
+            self.run_on(begin, cpu, tid)
 
     def group(self, key: object) -> int:
         """The track of a board, of THREADS, or of DISKS."""
@@ -248,30 +265,35 @@ class Converter:
     def events(self, records: Iterator[tuple]) -> tuple[int, int]:
         """Write the events.  Returns their number, and the time of the last one."""
         count = time = 0
-        how = self.how
+        how, how_in_gap = self.how, self.how_in_gap
         for time, kind, cpu, info, tid, a, b in records:
-            how[kind](time, kind, cpu, info, tid, a, b)
-            count += 1
+            (how_in_gap if self.gaps else how)[kind](time, kind, cpu, info, tid, a, b)
+            count += kind > 0
         return count, time
 
     def end(self, time: int) -> None:
         """End all slices that have not ended."""
         for cpu in self.running:
             self.out.event(time, END, FIRST_CPU + cpu)
-        late = self.out.args(ended="after the trace")
+        self.end_pairs(time, "after the trace")
+        self.out.flush()
+
+    def end_pairs(self, time: int, why: str) -> None:
+        """End what threads wait for, and the commands of disks."""
+        more = self.out.args(ended=why)
         for track, begun in self.waits.values():
             for _ in begun:
-                self.out.event(time, END, track, more=late)
+                self.out.event(time, END, track, more=more)
+            begun.clear()
         for lanes in self.disks.values():
-            for track in lanes.open():
-                self.out.event(time, END, track, more=late)
-        self.out.flush()
+            for track in lanes.end_all():
+                self.out.event(time, END, track, more=more)
 
     # ---- threads on CPUs ---------------------------------------------------------------------------
 
     def run(self, time: int, cpu: int, tid: int, name: str) -> None:
         self.names[tid] = name
-        if name == "idle":
+        if trace.is_idle(tid, name):
             return
         more = self.out.args(thread=tid)
         arrow = self.woken.pop(tid, 0)
@@ -279,6 +301,12 @@ class Converter:
             more += flow(arrow, ends=True)
         self.out.event(time, BEGIN, FIRST_CPU + cpu, "run", name, more)
         self.running.add(cpu)
+
+    def run_on(self, time: int, cpu: int, tid: int) -> None:
+        """Thread `tid` runs, but since when is not known."""
+        name = self.names.get(tid) or self.later.get(tid)
+        if name is not None:
+            self.run(time, cpu, tid, name)
 
     def stop(self, time: int, cpu: int, then: str) -> None:
         if cpu in self.running:
@@ -293,6 +321,19 @@ class Converter:
         self.stop(time, cpu, "has another name")
         self.run(time, cpu, tid, text(a, b))
 
+    def on_gap(self, time: int, kind: int, cpu: int, info: int, tid: int, a: int, b: int) -> None:
+        self.stop(time, cpu, "events are lost")
+        self.out.event(time, BEGIN, FIRST_CPU + cpu, "lost", f"lost {a} events", self.out.args(lost=a))
+        self.gaps += 1
+        self.end_pairs(time, "events are lost")
+        self.woken.clear()
+        self.samples = {key: sample for key, sample in self.samples.items() if sample[-1] != cpu}
+
+    def on_gap_end(self, time: int, kind: int, cpu: int, info: int, tid: int, a: int, b: int) -> None:
+        self.out.event(time, END, FIRST_CPU + cpu)
+        self.gaps -= 1
+        self.run_on(time, cpu, tid)
+
     def mark(self, time: int, cpu: int, event: str, name: str, tid: int, more: bytes) -> None:
         """A mark on the track of a CPU, on which thread `tid` runs."""
         self.out.event(time, INSTANT, FIRST_CPU + cpu, event, name, self.out.args(thread=tid) + more)
@@ -302,7 +343,7 @@ class Converter:
         more = self.out.args(woken=a, queue_of_CPU=info, it=how)
         if b & trace.WAKE_INTR:
             more += self.out.args(by="an interrupt")
-        if not b & trace.WAKE_AGAIN:
+        if not b & trace.WAKE_AGAIN and not self.gaps:
             self.flows += 1
             self.woken[a] = self.flows
             more += flow(self.flows, ends=False)
@@ -347,7 +388,7 @@ class Converter:
         self.mark(time, cpu, "write", trace.WRITES[info >> 8 & 3], tid, more)
 
     def on_other(self, time: int, kind: int, cpu: int, info: int, tid: int, a: int, b: int) -> None:
-        """xcall, and events that this program does not know."""
+        """Events without a function, and in a gap those that are PAIRS."""
         more = self.out.args(info=info, a=Address(a), b=Address(b))
         self.mark(time, cpu, trace.NAMES[kind], trace.NAMES[kind], tid, more)
 
@@ -437,13 +478,13 @@ class Converter:
         self.out.value(time, self.counter(info, "free memory", number(3, BYTES_UNIT)), a * PAGE_BYTES)
 
     def on_misses(self, time: int, kind: int, cpu: int, info: int, tid: int, a: int, b: int) -> None:
-        last = self.before(kind, info, (time, a, b))
+        last = self.before(kind, info, (time, a, b, cpu))
         if last is not None:
             for name, count in (("local misses", a - last[1]), ("remote misses", b - last[2])):
                 self.out.value(last[0], self.counter(info, name, number(3, COUNT_UNIT)), count)
 
     def on_link(self, time: int, kind: int, cpu: int, info: int, tid: int, a: int, b: int) -> None:
-        last = self.before(kind, info, (time, a, b))
+        last = self.before(kind, info, (time, a, b, cpu))
         if last is None:
             return
         mbps = (a - last[1]) * 1e6 / (b - last[2]) if b > last[2] else 0.0
@@ -459,7 +500,7 @@ def node(n: int) -> dict[str, int]:
 
 def write(source: trace.Source, target: Path, link_mbps: float = 0) -> int:
     """Write the trace into a file.  Returns the number of events.  OSError: also of a full disk; TraceError."""
-    records = source.records()
+    records = source.records(gaps=True)
     first = next(records, None)
     with open(target, "wb") as file:
         converter = Converter(source, file, first[0] if first else 0, link_mbps)

@@ -13,12 +13,18 @@ ends in .json, in Chrome's trace-event format, which needs more space and memory
     wake             a mark, and an arrow to the slice in which the thread runs next
     io, iodone       begin and end of an asynchronous slice in the process "disks"
     lock, locked     begin and end of an asynchronous slice in the process "waits"; so do events that are recorded twice
+    lost events      a slice "lost N events" of their CPU
     other events     marks; samples are left out
 
 THEORY      Times in JSON are microseconds since the first event.  The thread that runs on a CPU before its first switch is
             known only if another event on this CPU names it.  A slice that has not ended is shown up to the last event.
             The events of a CPU follow each other in the file, so the whole trace in the order of time is a merge of one
             piece of the file for each CPU.  A Source does that without holding the events in memory.
+            A ring that is full loses its oldest events.  The file has a TRACE_LOST in their place, so they happened in a
+            Gap: after the CPU's event before it, or after the begin of the trace, and before the event after it.  What the
+            CPU did there is not known, so a run ends where the gap begins.  What another CPU has begun could have ended
+            there, too: waits, disk commands and arrows end where the gap of any CPU begins, and none begins before its end.
+            Events of other CPUs in this time that would begin or end one are marks.
 SEE ALSO    include/uapi/trace.h (the format; the events' names are read from it), perfetto.py, docs/trace.md
 """
 
@@ -38,6 +44,9 @@ from homeroom.machine import TOP
 MAGIC, VERSION = b" HRTRACE", 1
 HEADER, RECORD = struct.Struct("<8sIIIIQ"), struct.Struct("<QBBHIQQ")
 END, LOST, CPU = 0, 254, 255
+GAP_BEGINS, GAP_ENDS = -2, -1  # not in a file; less than all types, so they come before the events of the same time
+MOST_ENTRIES = 1 << 17  # of a ring: kernel/fs/devfs/tracedev.c
+KERNEL_THREADS = 1 << 22  # the first number of a thread of the kernel; those of processes are smaller
 UAPI = TOP / "include/uapi/trace.h"
 NAMES = dict(enumerate(re.findall(r'^ +X\([A-Z]+, "(\w+)"', UAPI.read_text(), re.MULTILINE), 1))
 
@@ -51,6 +60,7 @@ POLICIES = {1: "next", 2: "random in process", 3: "random in set", 4: "random", 
 WRITES = ("behind", "waits", "reclaim", "?")
 TWICE = ("throttle", "fsync", "commit", "flush")  # recorded at the begin, and with ENDS at the end
 SAMPLES = ("memory", "misses", "link")
+PAIRS = ("io", "iodone", "lock", "locked", *TWICE)
 ENDS = 0x8000
 NO_NODE = 0xFF
 PIECE = 1 << 20  # bytes that are read at once
@@ -78,11 +88,19 @@ def text(*numbers: int) -> str:
     return b"".join(n.to_bytes(8, "little") for n in numbers).rstrip(b"\0").decode(errors="replace")
 
 
+def is_idle(tid: int, name: str) -> bool:
+    """Whether this is the thread that a CPU runs when it has nothing to do; a program may have the same name."""
+    return name == "idle" and tid >= KERNEL_THREADS
+
+
 @dataclass
 class Trace:
     boards: dict[int, int] = field(default_factory=dict)  # by CPU: memory node of its board
     events: list[Event] = field(default_factory=list)  # sorted by time; those of one CPU in their order
     lost: Counter = field(default_factory=Counter)  # by CPU: number of events that did not fit
+    steps: list[Event] = field(default_factory=list)  # the events, with the begin and end of each gap
+    before: dict[int, int] = field(default_factory=dict)  # as that of a Source, and `names`
+    names: dict[int, str] = field(default_factory=dict)
 
     def of(self, name: str) -> list[Event]:
         return [e for e in self.events if e.name == name]
@@ -92,7 +110,9 @@ class Source:
     """A trace in a file, whose events are read from there piece by piece.
 
     `boards`: by CPU, the memory node of its board.  `lost`: by CPU, the number of events that did not fit.  `whole`: the
-    trace has its end mark, and so was not cut short.  TraceError if the file is not a trace, or damaged.
+    trace has its end mark, and so was not cut short.  `before`: by CPU, the thread that ran when the trace began, unless
+    this is not known.  `names`: by thread, for threads that ran then or after a gap, their names there, if known.
+    TraceError if the file is not a trace, or damaged.
     """
 
     def __init__(self, file: BinaryIO, name: str = "trace") -> None:
@@ -101,10 +121,14 @@ class Source:
         self.lost: Counter = Counter()
         self.whole = False
         self._runs: list[list[int]] = []  # CPU, first byte, number of records that follow each other
+        self._losses: list[int] = []  # first bytes of TRACE_LOST records
         ncpus = self._header(file.read(HEADER.size))
         self._find_runs()
         if ncpus == 0 or len(self.boards) != ncpus or any(cpu not in self.boards for cpu, _, _ in self._runs):
             raise TraceError(f"{name}: the trace is damaged: {len(self.boards)} of {ncpus} CPUs")
+        begin, self.before = self._find_before()
+        self._gaps = self._find_gaps(begin)
+        self.names = self._find_names({*self.before.values(), *(ends[4] for _, ends in self._gaps)} - {0})
 
     def _header(self, head: bytes) -> int:
         if head and not any(head):
@@ -132,6 +156,7 @@ class Source:
                         self.boards[cpu] = info
                     else:
                         self.lost[cpu] += a
+                        self._losses.append(at + i * RECORD.size)
                     i = types.find(kind, i + 1, number)
             i = 0
             while i < number:
@@ -153,26 +178,73 @@ class Source:
                     yield record
             at, number = at + len(data), number - piece
 
-    def records(self) -> Iterator[tuple]:
-        """The events in the order of time, each as the tuple (time, type, cpu, info, tid, a, b)."""
-        piece = max(256, PIECE // RECORD.size // max(1, len(self._runs)))
-        return heapq.merge(*(self._records(at, number, piece) for _, at, number in self._runs))
+    def records(self, gaps: bool = False) -> Iterator[tuple]:
+        """The events in the order of time, each as the tuple (time, type, cpu, info, tid, a, b).
 
-    def before(self) -> dict[int, tuple[int, str]]:
-        """By CPU: the thread that ran at the begin, and its name; only CPUs whose first event says so."""
-        first: dict[int, int] = {}
+        With `gaps` also the begin and end of each gap.  `a`: the number of lost events; `tid` of an end: the thread that
+        runs then, 0 if this is not known.
+        """
+        piece = max(256, PIECE // RECORD.size // max(1, len(self._runs)))
+        return heapq.merge(*(self._records(at, number, piece) for _, at, number in self._runs), *(self._gaps if gaps else ()))
+
+    def remedy(self) -> str:
+        """What the user can do so that the same run loses less."""
+        held: Counter = Counter(self.lost)
+        for cpu, _, number in self._runs:
+            held[cpu] += number
+        entries = 1 << max(held.values()).bit_length()  # a ring of N slots holds N - 1 events
+        many = f"SYSTEM='set trace_entries={min(entries, MOST_ENTRIES)}'"
+        return f" (all fit with {many})" if entries <= MOST_ENTRIES else f" (fewer with {many}, or trace -e)"
+
+    def _find_before(self) -> tuple[int | None, dict[int, int]]:
+        """The time of the first event, None if there is none; and `before`, as if no events were lost."""
+        first: dict[int, tuple] = {}
         for cpu, at, number in self._runs:
             record = next(self._records(at, number, 256), None)
-            if record is not None and cpu not in first:
-                first[cpu] = 0 if NAMES[record[1]] == "switch" else record[4]
-        wanted, names = {tid for tid in first.values() if tid}, {}
-        for _, at, number in self._runs:
-            if wanted <= names.keys():
+            if record is not None:
+                first.setdefault(cpu, record)
+        begin = min((record[0] for record in first.values()), default=None)
+        return begin, {cpu: tid for cpu, record in first.items() if (tid := thread_before(record))}
+
+    def _find_gaps(self, begin: int | None) -> list[tuple[tuple, tuple]]:
+        """The begin and end of each gap, for records().  A CPU that begins with a gap is taken out of `before`."""
+        gaps, losses, last = [], iter([*self._losses, sys.maxsize]), {}
+        at = next(losses)
+        for cpu, first, number in self._runs:
+            while at < first + number * RECORD.size:
+                time, _, _, _, _, lost, _ = self._at(at)
+                where = at - RECORD.size if at > first else last.get(cpu)
+                since = (0, CPU) if where is None else self._at(where)
+                if since[1] == CPU:
+                    self.before.pop(cpu, None)
+                    since = (time if begin is None else begin) - 1, since[1]
+                follows = self._at(at + RECORD.size) if at + RECORD.size < first + number * RECORD.size else None
+                tid = thread_before(follows) if follows else 0
+                gaps.append(((min(since[0] + 1, time), GAP_BEGINS, cpu, 0, 0, lost, 0), (time, GAP_ENDS, cpu, 0, tid, lost, 0)))
+                at = next(losses)
+            last[cpu] = first + (number - 1) * RECORD.size
+        return gaps
+
+    def _at(self, at: int) -> tuple:
+        self._file.seek(at)
+        return RECORD.unpack(self._file.read(RECORD.size))
+
+    def _find_names(self, wanted: set[int]) -> dict[int, str]:
+        """The name of each thread at its first switch, unless it got another name before."""
+        names = {}
+        for _, kind, _, _, tid, a, b in self.records() if wanted else ():
+            if tid in wanted and NAMES[kind] in ("switch", "name"):
+                wanted.discard(tid)
+                if NAMES[kind] == "switch":
+                    names[tid] = text(a, b)
+            if not wanted:
                 break
-            for record in self._records(at, number, PIECE // RECORD.size):
-                if NAMES[record[1]] in ("switch", "name"):
-                    names.setdefault(record[4], text(record[5], record[6]))
-        return {cpu: (tid, names[tid]) for cpu, tid in first.items() if tid in names}
+        return names
+
+
+def thread_before(record: tuple) -> int:
+    """The thread that ran on a CPU immediately before the CPU's event; 0 if the event does not say it."""
+    return 0 if NAMES.get(record[1], "switch") in ("switch", "name") else record[4]
 
 
 def read(file: BinaryIO, name: str = "trace") -> Trace:
@@ -181,9 +253,11 @@ def read(file: BinaryIO, name: str = "trace") -> Trace:
 
 
 def whole_trace(source: Source) -> Trace:
-    events = [Event(time, NAMES[kind], *rest) for time, kind, *rest in source.records()]
-    events.sort(key=lambda e: e.time)
-    return Trace(source.boards, events, source.lost)
+    names = NAMES | {GAP_BEGINS: "gap begins", GAP_ENDS: "gap ends"}
+    steps = [Event(time, names[kind], *rest) for time, kind, *rest in source.records(gaps=True)]
+    steps.sort(key=lambda e: e.time)
+    events = [e for e in steps if not e.name.startswith("gap ")]
+    return Trace(source.boards, events, source.lost, steps, source.before, source.names)
 
 
 def describe(e: Event) -> tuple[str, dict]:
@@ -225,13 +299,14 @@ class Converter:
 
     def __init__(self, trace: Trace) -> None:
         self.trace, self.out = trace, []
-        self.begin = trace.events[0].time if trace.events else 0
-        self.end = trace.events[-1].time if trace.events else 0
+        self.begin = trace.steps[0].time if trace.steps else 0
+        self.end = trace.steps[-1].time if trace.steps else 0
+        self.lost: dict[int, dict] = {}  # by CPU: its gap, as a slice that has not ended
+        self.called: dict[int, str] = {}  # by thread: the last name
         self.running: dict[int, dict] = {}  # by CPU: the slice that has not ended
         self.woken: dict[int, int] = {}  # by thread: the number of the arrow to its next slice
         self.spans: dict[tuple, dict] = {}  # asynchronous slices that have not ended
         self.arrows = 0
-        self.known = {e.tid: text(e.a, e.b) for e in reversed(trace.of("switch"))}
 
     def at(self, time: int) -> float:
         """Microseconds since the first event."""
@@ -244,13 +319,19 @@ class Converter:
         self.out.append({"ph": phase, "name": name, "ts": self.at(time), **rest})
         return self.out[-1]
 
-    def begin_slice(self, e: Event, since: int, name: str) -> None:
-        if name == "idle":
+    def begin_slice(self, time: int, cpu: int, tid: int, name: str) -> None:
+        self.called[tid] = name
+        if is_idle(tid, name):
             return
-        mine = self.add("X", name, since, cat="run", args={"thread": e.tid}, **self.place(e.cpu))
-        self.running[e.cpu] = mine
-        if (arrow := self.woken.pop(e.tid, None)) is not None:
+        mine = self.add("X", name, time, cat="run", args={"thread": tid}, **self.place(cpu))
+        self.running[cpu] = mine
+        if (arrow := self.woken.pop(tid, None)) is not None:
             mine.update(bind_id=hex(arrow), flow_in=True)
+
+    def continue_slice(self, time: int, cpu: int, tid: int) -> None:
+        """Thread `tid` runs, but since when is not known."""
+        if (name := self.called.get(tid) or self.trace.names.get(tid)) is not None:
+            self.begin_slice(time, cpu, tid, name)
 
     def end_slice(self, cpu: int, time: int, state: str | None) -> None:
         if (mine := self.running.pop(cpu, None)) is not None:
@@ -268,13 +349,33 @@ class Converter:
         if (mine := self.spans.pop(key, None)) is not None:
             self.add("e", time=time, args=args, **mine)
 
+    def end_spans(self, time: int, why: str) -> None:
+        for key in list(self.spans):
+            self.end_span(time, key, {"ended": why})
+
+    def gap(self, e: Event) -> None:
+        if e.name == "gap ends":
+            if (mine := self.lost.pop(e.cpu, None)) is not None:
+                mine["dur"] = self.at(e.time) - mine["ts"]
+            self.continue_slice(e.time, e.cpu, e.tid)
+            return
+        self.end_slice(e.cpu, e.time, None)
+        self.lost[e.cpu] = self.add("X", f"lost {e.a} events", e.time, dur=0, cat="lost", **self.place(e.cpu))
+        self.end_spans(e.time, "events are lost")
+        self.woken.clear()
+
     def event(self, e: Event) -> None:
-        if e.name == "switch":
+        if e.name.startswith("gap "):
+            self.gap(e)
+        elif e.name == "switch":
             self.end_slice(e.cpu, e.time, STATES[e.info & 3])
-            self.begin_slice(e, e.time, text(e.a, e.b))
+            self.begin_slice(e.time, e.cpu, e.tid, text(e.a, e.b))
         elif e.name == "name":
             self.end_slice(e.cpu, e.time, "has another name")
-            self.begin_slice(e, e.time, text(e.a, e.b))
+            self.begin_slice(e.time, e.cpu, e.tid, text(e.a, e.b))
+        elif self.lost and e.name in PAIRS:
+            args = {"info": e.info, "a": hex(e.a), "b": hex(e.b)}
+            self.add("i", e.name, e.time, s="t", cat=e.name, args=args, **self.place(e.cpu))
         elif e.name in ("io", "iodone"):
             disk, operation = text(e.b), OPERATIONS[e.a >> 56 & 3]
             key = (disk, operation, e.a & SECTOR)
@@ -297,7 +398,7 @@ class Converter:
             return
         else:
             name, args = describe(e)
-            if e.name == "wake" and not e.b & WAKE_AGAIN:
+            if e.name == "wake" and not e.b & WAKE_AGAIN and not self.lost:
                 self.arrows += 1
                 self.woken[e.a] = self.arrows
                 arrow = {"bind_id": hex(self.arrows), "flow_out": True}
@@ -316,16 +417,13 @@ class Converter:
 
     def convert(self) -> dict:
         self.names()
-        seen = set()
-        for e in self.trace.events:
-            if e.cpu not in seen and e.name != "switch" and self.known:
-                self.begin_slice(e, self.begin, self.known.get(e.tid, f"thread {e.tid}"))
-            seen.add(e.cpu)
+        for cpu, tid in self.trace.before.items():
+            self.continue_slice(self.begin, cpu, tid)
+        for e in self.trace.steps:
             self.event(e)
         for cpu in list(self.running):
             self.end_slice(cpu, self.end, None)
-        for key in list(self.spans):
-            self.end_span(self.end, key, {"ended": "after the trace"})
+        self.end_spans(self.end, "after the trace")
         lost = {f"CPU {cpu}": n for cpu, n in sorted(self.trace.lost.items())}
         return {"traceEvents": self.out, "displayTimeUnit": "ns", "otherData": {"lost events": lost}}
 
@@ -366,7 +464,8 @@ def write(source: Path, target: Path, link_mbps: float = 0) -> str:
                 target.resolve().unlink()  # not a link to it
     short = "" if trace.whole else " (it has no end mark: perhaps it was cut short)"
     lost = sum(trace.lost.values())
-    return f"{target}: {events} events of {len(trace.boards)} CPUs, {lost} lost{short}; open it in ui.perfetto.dev"
+    more = trace.remedy() if lost else ""
+    return f"{target}: {events} events of {len(trace.boards)} CPUs, {lost} lost{more}{short}; open it in ui.perfetto.dev"
 
 
 def main() -> int:

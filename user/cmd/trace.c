@@ -351,16 +351,28 @@ static void print_what(const struct trace_record *e)
     }
 }
 
+static void print_lost(const struct trace_record *rec, size_t n)
+{
+    uint64_t lost = 0;
+
+    for (const struct trace_record *e = rec; e < rec + n; e++)
+        if (e->type == TRACE_LOST)
+            lost += e->a;
+    if (lost > 0)
+        fprintf(stderr,
+                "trace: %" PRIu64
+                " older events are lost (-n, or trace_entries, makes room for more)\n",
+                lost);
+}
+
 static void print_all(struct trace_record *rec, size_t n)
 {
-    uint64_t lost = 0, begin;
+    uint64_t begin;
 
     qsort(rec, n, sizeof *rec, by_time);
     begin = n > 0 ? rec[0].time : 0;
     printf("%14s %4s %8s event\n", "us", "cpu", "thread");
     for (const struct trace_record *e = rec; e < rec + n; e++) {
-        if (e->type == TRACE_LOST)
-            lost += e->a;
         if (e->type >= TRACE_TYPES)
             continue;
         printf("%10" PRIu64 ".%03" PRIu64 " %4u %8u %-8s ", (e->time - begin) / 1000,
@@ -369,9 +381,6 @@ static void print_all(struct trace_record *rec, size_t n)
         printf("\n");
     }
     fflush(stdout);
-    if (lost > 0)
-        fprintf(stderr, "trace: %" PRIu64 " older events are lost (-n makes room for more)\n",
-                lost);
 }
 
 int main(int argc, char **argv)
@@ -424,5 +433,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "trace: %s: it has no end mark: perhaps it was cut short\n", in);
         status = 1;
     }
+    print_lost(rec + 1, n - 1);
     return status;
 }
