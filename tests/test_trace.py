@@ -538,7 +538,8 @@ GAPS = [
     (1200, "switch", 1, 0, 20, word("pong"), 0),
     (2900, "misses", 1, 0, 20, 100, 10),
     (3000, "intr", 1, 0, 20, word("timer"), 0),
-    (6000, trace.LOST, 1, 0, 0, 7, 0),
+    (6000, trace.LOST, 1, 0, 0, 3, 0),
+    (6000, trace.LOST, 1, 0, 0, 4, 0),
     (6000, "fault", 1, 0, 20, 0x1000, 1),
     (6100, "misses", 1, 0, 20, 250, 30),
     (6300, "misses", 1, 0, 20, 255, 31),
@@ -593,6 +594,15 @@ def test_nothing_spans_lost_events_in_perfettos_format(answers):
     assert loss == [{"value": 12}]
     ended = [r["category"] for r in args if r["value"] == "events are lost"]
     assert sorted(ended) == ["fsync", "io", "run"]
+
+
+def test_a_slow_reader():
+    """It gets the end of the trace as one TRACE_LOST after the other, which are one gap of each CPU."""
+    records = [(1000, "switch", 0, 0, 10, word("ping"), 0), (2000, "intr", 0, 0, 10, word("timer"), 0)]
+    records += [(3000, trace.LOST, cpu, 0, 0, 5, 0) for cpu in (0, 1, 0, 1, 0)]
+    events = trace.convert(trace.read(made(records)))["traceEvents"]
+    bars = {(e["name"], e["tid"] - 1, e["ts"], round(e["dur"], 3)) for e in events if e["ph"] == "X"}
+    assert bars == {("ping", 0, 0, 1.001), ("lost 15 events", 0, 1.001, 0.999), ("lost 10 events", 1, 0, 2)}
 
 
 def test_a_line_says_what_keeps_lost_events(tmp_path):

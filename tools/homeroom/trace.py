@@ -94,6 +94,21 @@ def is_idle(tid: int, name: str) -> bool:
 
 
 @dataclass
+class Gap:
+    """Events of a CPU are lost between two moments.  `tid`: the thread that runs at the end; 0 if this is not known."""
+
+    begin: int
+    end: int
+    cpu: int
+    lost: int = 0
+    tid: int = 0
+
+    def steps(self) -> tuple[tuple, tuple]:
+        """The begin and the end, like events."""
+        return (self.begin, GAP_BEGINS, self.cpu, 0, 0, self.lost, 0), (self.end, GAP_ENDS, self.cpu, 0, self.tid, self.lost, 0)
+
+
+@dataclass
 class Trace:
     boards: dict[int, int] = field(default_factory=dict)  # by CPU: memory node of its board
     events: list[Event] = field(default_factory=list)  # sorted by time; those of one CPU in their order
@@ -128,7 +143,7 @@ class Source:
             raise TraceError(f"{name}: the trace is damaged: {len(self.boards)} of {ncpus} CPUs")
         begin, self.before = self._find_before()
         self._gaps = self._find_gaps(begin)
-        self.names = self._find_names({*self.before.values(), *(ends[4] for _, ends in self._gaps)} - {0})
+        self.names = self._find_names({*self.before.values(), *(gap.tid for gap in self._gaps)} - {0})
 
     def _header(self, head: bytes) -> int:
         if head and not any(head):
@@ -181,11 +196,12 @@ class Source:
     def records(self, gaps: bool = False) -> Iterator[tuple]:
         """The events in the order of time, each as the tuple (time, type, cpu, info, tid, a, b).
 
-        With `gaps` also the begin and end of each gap.  `a`: the number of lost events; `tid` of an end: the thread that
-        runs then, 0 if this is not known.
+        With `gaps` also the begin and end of each gap; `tid` of an end and `a` are as in Gap `tid` and `lost`.
         """
         piece = max(256, PIECE // RECORD.size // max(1, len(self._runs)))
-        return heapq.merge(*(self._records(at, number, piece) for _, at, number in self._runs), *(self._gaps if gaps else ()))
+        return heapq.merge(
+            *(self._records(at, number, piece) for _, at, number in self._runs), *(gap.steps() for gap in self._gaps if gaps)
+        )
 
     def remedy(self) -> str:
         """What the user can do so that the same run loses less."""
@@ -206,23 +222,30 @@ class Source:
         begin = min((record[0] for record in first.values()), default=None)
         return begin, {cpu: tid for cpu, record in first.items() if (tid := thread_before(record))}
 
-    def _find_gaps(self, begin: int | None) -> list[tuple[tuple, tuple]]:
-        """The begin and end of each gap, for records().  A CPU that begins with a gap is taken out of `before`."""
-        gaps, losses, last = [], iter([*self._losses, sys.maxsize]), {}
+    def _find_gaps(self, begin: int | None) -> list[Gap]:
+        """The gaps.  A CPU that begins with one is taken out of `before`.
+
+        A slow reader gets one TRACE_LOST of a CPU after the other: they are one gap.
+        """
+        gaps, losses, latest, last = [], iter([*self._losses, sys.maxsize]), {}, {}
         at = next(losses)
         for cpu, first, number in self._runs:
-            while at < first + number * RECORD.size:
+            end = first + number * RECORD.size
+            while at < end:
                 time, _, _, _, _, lost, _ = self._at(at)
                 where = at - RECORD.size if at > first else last.get(cpu)
-                since = (0, CPU) if where is None else self._at(where)
-                if since[1] == CPU:
+                since, kind = self._at(where)[:2] if where is not None else (0, CPU)
+                if kind == CPU:
                     self.before.pop(cpu, None)
-                    since = (time if begin is None else begin) - 1, since[1]
-                follows = self._at(at + RECORD.size) if at + RECORD.size < first + number * RECORD.size else None
-                tid = thread_before(follows) if follows else 0
-                gaps.append(((min(since[0] + 1, time), GAP_BEGINS, cpu, 0, 0, lost, 0), (time, GAP_ENDS, cpu, 0, tid, lost, 0)))
+                    since = (time if begin is None else begin) - 1
+                if kind != LOST:
+                    latest[cpu] = Gap(min(since + 1, time), time, cpu)
+                    gaps.append(latest[cpu])
+                gap = latest[cpu]
+                gap.end, gap.lost = time, gap.lost + lost
+                gap.tid = thread_before(self._at(at + RECORD.size)) if at + RECORD.size < end else 0
                 at = next(losses)
-            last[cpu] = first + (number - 1) * RECORD.size
+            last[cpu] = end - RECORD.size
         return gaps
 
     def _at(self, at: int) -> tuple:
@@ -355,7 +378,7 @@ class Converter:
 
     def gap(self, e: Event) -> None:
         if e.name == "gap ends":
-            if (mine := self.lost.pop(e.cpu, None)) is not None:
+            if (mine := self.lost.pop(e.cpu, None)) is not None:  # None: the times of the CPU do not follow each other
                 mine["dur"] = self.at(e.time) - mine["ts"]
             self.continue_slice(e.time, e.cpu, e.tid)
             return
