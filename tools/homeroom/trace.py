@@ -205,12 +205,14 @@ class Source:
 
     def remedy(self) -> str:
         """What the user can do so that the same run loses less."""
-        held: Counter = Counter(self.lost)
+        kept: Counter = Counter()
         for cpu, _, number in self._runs:
-            held[cpu] += number
-        entries = 1 << max(held.values()).bit_length()  # a ring of N slots holds N - 1 events
-        many = f"SYSTEM='set trace_entries={min(entries, MOST_ENTRIES)}'"
-        return f" (all fit with {many})" if entries <= MOST_ENTRIES else f" (fewer with {many}, or trace -e)"
+            kept[cpu] += number
+        if max(kept[cpu] for cpu in self.lost) >= MOST_ENTRIES - 1:  # a ring of N slots holds N - 1 events
+            return " (larger rings are not possible; trace less, or with -e)"
+        entries = 1 << max((kept + self.lost).values()).bit_length()
+        larger = f"with SYSTEM='set trace_entries={min(entries, MOST_ENTRIES)}'"
+        return f" (all fit {larger})" if entries <= MOST_ENTRIES else f" (fewer {larger})"
 
     def _find_before(self) -> tuple[int | None, dict[int, int]]:
         """The time of the first event, None if there is none; and `before`, as if no events were lost."""
