@@ -570,6 +570,43 @@ def test_recording(shared, browser, tmp_path):
     )
 
 
+def test_another_server_at_the_same_address(shared, live, browser):
+    """The page begins again with the machine of that server."""
+    one = live("sf280r", "sleep 1000")
+    look(browser, one)
+    assert browser.value("[$('title').textContent, view.frame.c.length]") == ["Sun Fire 280R", 2]
+    one.server.terminate()
+    one.server.wait(timeout=60)
+    browser.until("$('status').textContent === 'the server does not answer'")
+    port = one.address.rstrip("/").rpartition(":")[2]
+    call = [sys.executable, "-m", "homeroom.live.server", "--port", port, "--pid", str(shared.process.pid)]
+    other = subprocess.Popen(call, stdout=subprocess.DEVNULL, cwd=TOP / "tools")
+    try:
+        browser.until("typeof view !== 'undefined' && view.frame && view.frame.c.length === 24")
+        drawn = "[$('title').textContent, document.querySelectorAll('.cpu[data-cpu]').length, $('status').textContent]"
+        assert browser.value(drawn) == ["Sun Fire 6800", 24, ""]
+    finally:
+        other.terminate()
+        other.wait(timeout=60)
+
+
+def test_the_default_port_of_http():
+    """A browser leaves it out."""
+    assert live_server.hosts_of(80) == {"127.0.0.1", "localhost", "127.0.0.1:80", "localhost:80"}
+    assert live_server.hosts_of(8015) == {"127.0.0.1:8015", "localhost:8015"}
+
+
+def test_a_blank_port(monkeypatch, capsys):
+    """It is the port that is used without it."""
+    wanted = []
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    for options in ((), ("--port", ""), ("--port", " ")):
+        monkeypatch.setattr(live_server, "Server", lambda port: wanted.append(port) or SimpleNamespace(server_port=port))
+        monkeypatch.setattr(sys, "argv", ["live", "--pid", "1", *options])
+        assert live_server.main() == 1 and "process 1 is no machine of yours" in capsys.readouterr().err
+    assert wanted == [8015] * 3
+
+
 def test_only_this_address(shared, browser, tmp_path):
     """A request that names another host is refused, and a page of another origin cannot read the machine."""
     for path in ("", "layout", "frames", "heat?pid=1", "live.js"):

@@ -12,6 +12,8 @@ THEORY      One thread reads the machine ten times a second (state.py) and gives
             loopback address only, and answers only requests that name this address: so a page of another origin cannot read
             the machine by a name that it lets point here.
             The page consists of the files in the folder page/, which refer to nothing outside.
+            Each start of the server has an id, which the layout and each stream of frames name first.  A browser connects a
+            stream again by itself; if another server answers then, the page loads itself again, and so the other machine.
 EXIT        0: the machine has ended, or Ctrl-C, or SIGTERM.  1: there is nothing to show.  2: wrong options
 SEE ALSO    state.py, record.py, page/, docs/live.md
 """
@@ -21,6 +23,7 @@ import json
 import math
 import queue
 import re
+import secrets
 import signal
 import subprocess
 import sys
@@ -41,6 +44,8 @@ from homeroom.machine import TOP
 PAGE = Path(__file__).parent / "page"
 TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/javascript"}
 FILES = {"/": "live.html"} | {f"/{name}": name for name in ("live.css", "picture.js", "live.js", "tape.js", "heat.js")}
+PORT = "8015"
+HTTP_PORT = 80
 PERIOD = 0.1  # seconds between two frames
 DELAY = 0.5  # seconds of delay that are made up for
 WAITING = 50  # frames that a page may be behind before it loses some
@@ -193,7 +198,7 @@ class Handler(BaseHTTPRequestHandler):
         elif self.path == "/frames":
             self._frames()
         elif self.path == "/layout":
-            self._send(200, "application/json", json.dumps(self.server.feed.layout).encode())
+            self._send(200, "application/json", json.dumps(self.server.feed.layout | {"server": self.server.id}).encode())
         elif self.path.startswith("/heat?pid="):
             self._heat(self.path.removeprefix("/heat?pid="))
         elif self.path in FILES:
@@ -217,7 +222,7 @@ class Handler(BaseHTTPRequestHandler):
             self._send(404, "text/plain", f"{error}\n".encode())
 
     def _frames(self) -> None:
-        """Server-sent events: a frame each, until the machine or the page ends."""
+        """Server-sent events: the id of the server, then a frame each, until the machine or the page ends."""
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Cache-Control", "no-store")
@@ -225,6 +230,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         frames = self.server.feed.listen()
         try:
+            self.wfile.write(b"event: server\ndata: " + self.server.id.encode() + b"\n\n")
             while text := frames.get():
                 self.wfile.write(b"data: " + text.encode() + b"\n\n")
             self.wfile.write(b"event: end\ndata: " + self.server.feed.ended.encode() + b"\n\n")
@@ -233,6 +239,12 @@ class Handler(BaseHTTPRequestHandler):
         finally:
             self.server.feed.leave(frames)
             self.close_connection = True
+
+
+def hosts_of(port: int) -> set[str]:
+    """What requests to the loopback address have as Host.  A browser leaves out the default port of HTTP."""
+    names = ("127.0.0.1", "localhost")
+    return {f"{name}:{port}" for name in names} | ({*names} if port == HTTP_PORT else set())
 
 
 class Server(ThreadingHTTPServer):
@@ -249,7 +261,8 @@ class Server(ThreadingHTTPServer):
     def __init__(self, port: int) -> None:
         super().__init__(("127.0.0.1", port), Handler)
         self.feed: Feed | None = None  # set before the first request is answered
-        self.hosts = {f"{name}:{self.server_port}" for name in ("127.0.0.1", "localhost")}
+        self.id = secrets.token_hex(8)
+        self.hosts = hosts_of(self.server_port)
 
 
 def started(launcher: subprocess.Popen) -> Process | None:
@@ -288,7 +301,7 @@ def listen(port: str) -> Server:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="live", description="show a running machine as a page in a browser")
-    parser.add_argument("--port", default="8015", help="port on the loopback address (0: any free one)")
+    parser.add_argument("--port", default=PORT, help="port on the loopback address (0: any free one)")
     parser.add_argument("--record", type=Path, help="write a recording into this file (.html)")
     parser.add_argument("--pid", help="the QEMU process of the machine, if several run")
     parser.add_argument("--machine", help="start this machine, with the variables of make, and show it")
@@ -299,7 +312,7 @@ def main() -> int:
     try:
         if args.record is not None:
             record.check(args.record)
-        server = listen(args.port)
+        server = listen(args.port.strip() or PORT)
         process = find("live", args.pid) if args.machine is None else None
         shown = args.machine or f"{process.name} (Ctrl-C ends this)"
         print(f"live: http://127.0.0.1:{server.server_port}/ shows {shown}", flush=True)

@@ -233,7 +233,7 @@ function next(frame) {
     show(frame);
     addEvents(frame);
     const running = Object.values(frame.h).filter((t) => t[2] === RUNS).length;
-    $("status").textContent = `after ${frame.w.toFixed(1)} s; the machine's clock: ${frame.t.toFixed(2)} s; ${running} threads run` +
+    $("clock").textContent = `after ${frame.w.toFixed(1)} s; the machine's clock: ${frame.t.toFixed(2)} s; ${running} threads run` +
         (frame.b ? "" : "; without the model");
 }
 
@@ -259,8 +259,14 @@ async function live() {
     $("status").textContent = "connecting";
     const layout = await (await fetch("layout")).json();
     begin(layout);
+    $("status").textContent = "";
     const source = new EventSource("frames");
-    source.onmessage = (message) => next(JSON.parse(message.data));
+    // The first message of a stream.  Another server has another machine, or another kernel: begin again with its layout.
+    source.addEventListener("server", (message) => {
+        if (message.data !== layout.server) { source.close(); location.reload(); return; }
+        $("status").textContent = "";
+        source.onmessage = (frame) => next(JSON.parse(frame.data));
+    });
     source.addEventListener("end", (message) => { source.close(); view.ended = message.data; $("status").textContent = message.data; });
     source.onerror = () => { if (source.readyState === EventSource.CONNECTING) $("status").textContent = "the server does not answer"; };
 }
