@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import json
 import os
+import re
 import select
 import shutil
 import signal
@@ -16,6 +17,7 @@ import time
 import urllib.error
 import urllib.request
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -189,7 +191,7 @@ def test_a_failed_test_leaves_a_recording(boot):
     one.check("memcopy -i 10")
     Live.wait_for(lambda: len(harness.recent[one.guest].frames) > 2)
     path = Path(conftest.left_recording(one.guest, "test_live.html"))
-    layout, frames, whole = record.read(path)
+    layout, frames, whole, _ = record.read(path)
     path.unlink()
     assert whole and layout["name"] == "sf280r" and len(frames) > 2 and "b" in frames[-1]
     assert conftest.left_recording(boot("sf280r").guest, "test_live.html") == ""
@@ -200,44 +202,62 @@ def server(*options: str) -> subprocess.CompletedProcess:
     return subprocess.run(call, capture_output=True, text=True, cwd=TOP / "tools", timeout=60)
 
 
-def pieces(frames: str, number: int) -> str:
+DRAWN = '<script type="application/json" id="layout">{"version": 2, "title": "x", "boards": [{"cpus": [0], "mib": 1}]}</script>'
+NONE_SHOWN = "rec.html: the recording is damaged: no frame can be shown"
+
+
+def replayed(path: Path) -> subprocess.CompletedProcess:
+    """What `make replay` does with a file."""
+    call = [sys.executable, "-m", "homeroom.live.record", str(path)]
+    env = os.environ | {"BROWSER": "true"}
+    return subprocess.run(call, capture_output=True, text=True, cwd=TOP / "tools", timeout=60, env=env)
+
+
+def piece(frames: str, number: int) -> str:
     """A recording with one piece, which says that it has `number` frames."""
-    data = base64.b64encode(zlib.compress(frames.encode())).decode()
-    layout = '<script type="application/json" id="layout">{"version": 1, "title": "x"}</script>'
-    return f'{layout}<script type="x-frames" data-n="{number}" data-marks="">{data}</script>'
+    data = base64.b64encode(zlib.compress(f'{{"past":{{"frame":null}},"frames":{frames}}}'.encode())).decode()
+    end = f'<script type="x-end" data-n="{number}"></script>'
+    return f'{DRAWN}<script type="x-frames" data-at="0" data-n="{number}" data-marks="">{data}</script>{end}'
 
 
 @pytest.mark.parametrize(
     "text, words",
     [
         ("<html></html>", "rec.html: not a recording"),
-        (
-            '<script type="application/json" id="layout">{"version": 99}</script>',
-            "rec.html: a recording of version 99; this program reads 1",
-        ),
+        (DRAWN.replace("2", "99", 1), "rec.html: a recording of version 99; this program reads 2"),
+        (DRAWN.replace("2", '"\\u001b[31m\\n2"', 1), "rec.html: a recording of version ?[31m?2; this program reads 2"),
         ("\x00\xff", "rec.html: not a recording"),
-        ('<script type="application/json" id="layout">[]</script>', "rec.html: the recording is damaged"),
-        (
-            '<script type="application/json" id="layout">{"version": 1}</script>'
-            '<script type="x-frames" data-n="9" data-marks="">AAAA</script>',
-            "rec.html: the recording is damaged",
-        ),
-        ('<script type="application/json" id="layout">{"version": 1}</script>', "rec.html: the recording is damaged"),
-        (pieces("[1,2]", 2), "rec.html: the recording is damaged"),
-        (pieces('[{"w":1}]', 900), "rec.html: the recording is damaged"),
+        ('<script type="application/json" id="layout">[]</script>', NONE_SHOWN),
+        ('<script type="application/json" id="layout">{"version": 2, "title": "x"}</script>', NONE_SHOWN),
+        ('<script type="application/json" id="layout">' + "[" * 100_000 + "</script>", NONE_SHOWN),
+        (DRAWN, "rec.html: the recording was cut short before its first frame"),
+        (DRAWN + '<script type="x-frames" data-at="0" data-n="9" data-marks="">AAAA</script>', NONE_SHOWN),
+        (piece("[1,2]", 2), NONE_SHOWN),
+        (piece('"xx"', 2), NONE_SHOWN),
+        (piece("[" * 100_000, 2), NONE_SHOWN),
+        (piece('[{"w":1}]', 1), NONE_SHOWN),
+        (piece('[{"w":"x","t":1,"c":[],"n":[],"e":[],"h":{}}]', 1), NONE_SHOWN),
+        (piece('[{"w":1,"t":1,"c":[],"n":[],"e":[],"h":{}}]', 900), NONE_SHOWN),
     ],
+    ids=itertools.count(),
 )
 def test_what_is_no_recording(tmp_path, text, words):
     """`make replay` says in one line what a file is not."""
     (tmp_path / "rec.html").write_bytes(text.encode("latin-1"))
-    call = [sys.executable, "-m", "homeroom.live.record", str(tmp_path / "rec.html")]
-    done = subprocess.run(call, capture_output=True, text=True, cwd=TOP / "tools", timeout=60)
-    assert done.returncode == 1 and done.stderr.strip().endswith(words) and done.stderr.count("\n") == 1
+    done = replayed(tmp_path / "rec.html")
+    assert done.returncode == 1 and done.stderr.strip().endswith(words) and done.stderr.count("\n") == 1, done.stderr
+
+
+def test_replay_of_no_file(tmp_path):
+    """A device and a folder are not read."""
+    for path, words in ((Path("/dev/zero"), "not a regular file"), (tmp_path, "not a reg"), (tmp_path / "no", "No such file")):
+        done = replayed(path)
+        assert done.returncode == 1 and done.stderr.startswith(f"replay: {path}: {words}") and done.stderr.count("\n") == 1
 
 
 # ---- recordings without a machine ----
 
-LINKS = {"version": 1, "name": "x", "title": "x", "crossbar": True, "link_mbps": 1000, "heat": 0}
+LINKS = {"version": 2, "name": "x", "title": "x", "crossbar": True, "link_mbps": 1000, "heat": 0}
 LINKS["boards"] = [{"cpus": [0], "mib": 4}, {"cpus": [1], "mib": 4}]
 
 
@@ -258,16 +278,97 @@ def counted(path: Path, armed: int, time_ps: int, moved: tuple[int, int]) -> dic
     return watcher._boards()
 
 
-def written(path: Path, boards: list[dict]) -> Path:
-    """A recording with a frame for each dictionary."""
-    recorder = record.Recorder(path, LINKS)
-    idle = ["i", -1, 0, 0, 0, 0, 0, 0]
-    for i, more in enumerate(boards):
-        recorder.add(
-            json.dumps({"t": i, "w": i, "c": [idle, idle], "h": {}, "n": [[1024, 512, 0, 0, 0, 0, 0]] * 2, "e": [], **more}), []
-        )
+IDLE = ["i", -1, 0, 0, 0, 0, 0, 0]
+
+
+def written(path: Path, frames: list[dict], **more) -> Path:
+    """A recording with a frame for each dictionary.  `more` changes the layout."""
+    recorder = record.Recorder(path, LINKS | more)
+    for i, one in enumerate(frames):
+        frame = {"t": i, "w": i, "c": [IDLE, IDLE], "h": {}, "n": [[1024, 512, 0, 0, 0, 0, 0]] * 2, "e": [], **one}
+        recorder.add(json.dumps(frame), frame)
     recorder.close()
     return path
+
+
+def play_back(browser, path: Path) -> None:
+    """Open a recording, and wait until it shows its first frame."""
+    browser.open(path.as_uri())
+    browser.until("typeof tape !== 'undefined' && tape.count > 0 && view.frame")
+
+
+# What the page shows, apart from what only a recording has.
+SHOWN = """(() => [
+    view.links.map((l) => [l.text.textContent, l.gauge.getAttribute("width"), l.gauge.getAttribute("fill")]),
+    ...["details", "numbers", "disks", "sets", "clock", "lines"].map((id) => $(id).textContent),
+    view.boards.map((b) => [b.memory.textContent, b.used.map((u) => u.getAttribute("width"))]),
+    [...document.querySelectorAll(".cpu[data-cpu]")].map((c) => c.outerHTML.replace(/ tabindex="[^"]*"/, "")),
+    [...view.layer.children].map((d) => d.outerHTML).sort(),
+].map((part) => JSON.stringify(part)))()"""
+
+
+def check_same_as_live(browser, frames: list[dict]) -> None:
+    """A page that got the frames one after the other, and the recording at each frame, show the same."""
+    browser.value("select('cpu', 1)")
+    live = (
+        f"(frames) => {{ view.frame = view.before = null; view.slow = {{}}; draw(view.layout); $('lines').replaceChildren(); \
+        return frames.map((f) => {{ next(f); return {SHOWN}; }}); }}"
+    )
+    browser.value(f"globalThis.live = ({live})({json.dumps(frames)}); 0")
+    order = [i * 97 % len(frames) for i in range(len(frames))] + [*range(len(frames))]  # by the slider, then by `play`
+    assert len(frames) % 97
+    recorded = f"(async (order) => {{ const bad = []; for (const n of order) {{ await seek(n); const now = {SHOWN}; \
+        now.forEach((part, i) => {{ if (part !== live[n][i] && bad.length < 5) bad.push([n, i, part, live[n][i]]); }}); }} \
+        return bad; }})({order})"
+    assert browser.value(recorded) == []
+    assert not browser.errors
+
+
+def test_a_recording_shows_what_the_page_showed(browser, tmp_path):
+    """Also at the first frames of a piece, when the last value, share or event is several pieces older."""
+    frames: list[dict] = []
+    for n in range(350):
+        time_ps = 10**9 * (n if n < 80 else 80 if n < 130 else n - 50 if n < 205 else 155)  # twice none passes
+        one: dict = {"b": [[1, n, n, n, 3000 * min(n, 200), 0]] * 2, "m": time_ps, "a": int(n != 150)}
+        if n in (4, 220):
+            one["i"] = [{"clock": n}, {"disk": n, "poke wakeup": 1}]
+        if n in (2, 199):
+            one["p"] = [500 + n, 400, 300, 200, 100]
+        if (n % 7 == 0 and n < 120) or n in (200, 300):
+            one["e"] = [["stolen", f"event {n}.{i}", 1] for i in range(n % 40 + 1)]
+        one["d"] = [["disk0", 1, 1, n // 50, 0]]
+        one["h"] = {str(tid): [tid, "x", 2 - (tid > 2), tid % 2, (n // 30 + tid) % 2, -1, -1] for tid in range(1, 4)}
+        frames.append(one)
+    file = written(tmp_path / "rec.html", frames)
+    play_back(browser, file)
+    check_same_as_live(browser, record.read(file).frames)
+
+
+def test_a_later_seek_wins(browser, tmp_path):
+    """The slider may be moved again while a piece is read."""
+    play_back(browser, written(tmp_path / "rec.html", [{}] * 350))
+    slow = "if (p.at) await new Promise((r) => setTimeout(r, 300)); return old(p);"
+    slow = f"const old = openPiece; openPiece = async (p) => {{ {slow} }}"
+    browser.value(f"{slow}; tape.frames.delete(100); Promise.all([seek(150), seek(7)])")
+    assert browser.value("[tape.at, $('slider').value, $('second').textContent]") == [7, "7", "7.0 s"]
+
+
+def test_play(browser, tmp_path):
+    """It ends with the last frame, and begins again with the first."""
+    play_back(browser, written(tmp_path / "rec.html", [{}] * 5))
+    assert browser.value("seek(2)")
+    browser.value("$('play').click()")
+    assert browser.value("$('play').textContent") == "pause"
+    browser.until("$('play').textContent === 'play'")
+    state = "[tape.at, $('slider').value, $('second').textContent, view.shown]"
+    ended = browser.value(state)
+    assert ended[:3] == [4, "4", "4.0 s"]
+    time.sleep(0.3)
+    assert browser.value(state) == ended
+    browser.value("play(); tape.at")
+    browser.until("tape.shown === 1")
+    browser.value("$('play').click()")
+    assert browser.value("$('play').textContent") == "play"
 
 
 def test_the_share_of_a_link(browser, tmp_path):
@@ -285,8 +386,7 @@ def test_the_share_of_a_link(browser, tmp_path):
         {},
     ]
     assert boards[1] == {"b": [[0, 0, 0, 0, 305_000, 207_000], [0, 0, 0, 0, 207_000, 305_000]], "m": 2 * 10**9, "a": 1}
-    browser.open(written(tmp_path / "rec.html", boards).as_uri())
-    browser.until("typeof tape !== 'undefined' && tape.count > 0 && view.frame")
+    play_back(browser, written(tmp_path / "rec.html", boards))
     link = "[view.links[1].text.textContent, Number(view.links[1].gauge.getAttribute('width')) / view.links[1].wide]"
     for at, words, share in (
         (0, "link -", 0),
@@ -307,8 +407,7 @@ def test_marks_of_a_damaged_recording(browser, tmp_path, marks):
     """What is no number of a frame, and no letter of a kind, is no mark."""
     file = written(tmp_path / "rec.html", [{}] * 3)
     file.write_text(file.read_text().replace('data-marks=""', f'data-marks="{marks}"'))
-    browser.open(file.as_uri())
-    browser.until("typeof tape !== 'undefined' && tape.count > 0 && view.frame")
+    play_back(browser, file)
     assert browser.value("tape.marks") == [[1, "t"], [2, "f"]]
     browser.value("seekNextMark()")
     browser.until("tape.at === 1")
@@ -318,21 +417,96 @@ def test_marks_of_a_damaged_recording(browser, tmp_path, marks):
 @pytest.mark.parametrize(
     "old, new, words",
     [
-        ('data-n="3"', 'data-n="4"', "the recording is damaged here"),  # of its last frame
-        ('data-n="3"', 'data-n="x"', "this recording was cut short before its first frame"),
-        ('"link_mbps"', "link_mbps", "the recording is damaged here"),
+        ('data-n="3" data', 'data-n="4" data', "the recording is damaged: no frame can be shown"),
+        ('data-n="3" data', 'data-n="x" data', "the recording is damaged: no frame can be shown"),
+        ('"link_mbps"', "link_mbps", "the recording is damaged: no frame can be shown"),
+        ('<script type="x-', "<!--", "this recording was cut short before its first frame"),
     ],
 )
-def test_damaged_recordings_in_a_browser(browser, tmp_path, old, new, words):
-    """One line instead of an error of the script."""
+def test_nothing_to_show_in_a_browser(browser, tmp_path, old, new, words):
+    """One line instead of an error of the script, and the same from `make replay`."""
     file = written(tmp_path / "rec.html", [{}] * 3)
-    assert file.read_text().count(old) == 1
     file.write_text(file.read_text().replace(old, new))
     browser.open(file.as_uri())
-    browser.until("document.readyState === 'complete' && $('status').textContent")
-    browser.value("tape.count ? seek(tape.count - 1) : 0")
-    browser.until(f"$('status').textContent === '{words}'")
+    browser.until(f"document.readyState === 'complete' && $('status').textContent === '{words}'")
     assert not browser.errors
+    done = replayed(file)
+    assert done.returncode == 1 and words.removeprefix("this ") in done.stderr and done.stderr.count("\n") == 1
+
+
+def changed(match: re.Match, change: Callable[[dict], None]) -> str:
+    """A piece of a recording whose contents are changed."""
+    found = json.loads(zlib.decompress(base64.b64decode(match[3])))
+    change(found)
+    return match[0].replace(match[3], base64.b64encode(zlib.compress(json.dumps(found).encode())).decode())
+
+
+def late(found: dict) -> None:
+    found["frames"][50]["w"] = 1
+
+
+DAMAGE = {  # how the second of three pieces is changed, and which frames are lacking then
+    "a byte": (lambda m: m[0].replace(m[3][40:50], "!" * 10), [(100, 200)]),
+    "bits": (lambda m: m[0].replace(m[3][40:50], "A" * 10), [(100, 200)]),
+    "not UTF-8": (lambda m: m[0].replace(m[3][40:50], "\udcff"), [(100, 200)]),
+    "an element": (lambda m: m[0].replace(m[3][40:50], "<b></b>"), [(100, 200)]),
+    "missing": (lambda m: "", [(100, 200)]),
+    "first": (lambda m: m[0].replace('data-at="100"', 'data-at="50"'), [(100, 200)]),
+    "count": (lambda m: m[0].replace('data-n="100"', 'data-n="99"'), [(100, 200)]),
+    "times": (lambda m: changed(m, late), [(100, 200)]),
+    "no frames": (lambda m: changed(m, lambda found: found.update(frames={})), [(100, 200)]),
+    "a newline": (lambda m: m[0].replace(m[3], f"{m[3][:40]}\n{m[3][40:]}"), []),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_a_damaged_recording(browser, tmp_path, kind):
+    """`make replay` and the page say which frames are missing or damaged, and show the others."""
+    change, lacks = DAMAGE[kind]
+    file = written(tmp_path / "rec.html", [{}] * 250, title="\x1b[31mX\nreplay: y")
+    text = file.read_text()
+    pieces = list(record.PIECES.finditer(text))
+    assert len(pieces) == 3
+    damaged = text[: pieces[1].start()] + change(pieces[1]) + text[pieces[1].end() :]
+    assert damaged != text
+    file.write_text(damaged, errors="surrogateescape")
+    assert record.read(file)[2:] == (True, lacks)
+    done = replayed(file)
+    count = 150 if lacks else 250
+    assert done.returncode == 0 and done.stdout.startswith(f"replay: ?[31mX?replay: y, {count} frames, 249 s: file:")
+    warning = "replay: warning: frames are missing or damaged: 100 to 199; the page shows the others\n"
+    assert done.stdout.count("\n") == 1 and done.stderr == (warning if lacks else "")
+    play_back(browser, file)
+    browser.until("tape.inspected")
+    words = "a recording; frames are missing or damaged: 100 to 199" if lacks else "a recording"
+    assert browser.value("$('status').textContent") == words
+    state = "[tape.at, $('slider').value, $('second').textContent, document.body.className.includes('lacking')]"
+    for at in (150, 99, 100, 200, 249):
+        browser.value(f"seek({at})")
+        lacking = bool(lacks) and 100 <= at < 200
+        assert browser.value(state) == [at, str(at), "no frame" if lacking else f"{at}.0 s", lacking]
+    browser.value("seek(98)")
+    browser.value("globalThis.seen = []; const old = next; next = (f) => { seen.push(f.w); old(f); }; play(); 0")
+    browser.until("seen.length > 4")
+    assert browser.value("$('play').click(), seen.slice(0, 4)") == ([99, 200, 201, 202] if lacks else [99, 100, 101, 102])
+    assert not browser.errors
+
+
+def test_the_end_of_a_recording_is_missing(browser, tmp_path):
+    """The end of the file has the number of its frames; without it the recording is cut short."""
+    file = written(tmp_path / "rec.html", [{}] * 250)
+    text = file.read_text()
+    last = list(record.PIECES.finditer(text))[-1]
+    for damaged, whole, words in (
+        (text[: last.start()] + text[last.end() :], True, "a recording; frames are missing or damaged: 200 to 249"),
+        (text[: last.start() + 200], False, "a recording, cut short"),
+        (text[: last.start()], False, "a recording, cut short"),
+    ):
+        file.write_text(damaged)
+        assert record.read(file)[2:] == (whole, [(200, 250)] if whole else [])
+        assert (", 200 frames, 199 s: " if whole else ", 200 frames, 199 s, cut short: ") in replayed(file).stdout
+        play_back(browser, file)
+        assert browser.value("[$('status').textContent, tape.count]") == [words, 250 if whole else 200]
 
 
 def test_where_a_recording_cannot_be(tmp_path):
@@ -355,8 +529,7 @@ def test_where_a_recording_cannot_be(tmp_path):
     for path in (link, file):
         record.check(path)
     assert sorted(tmp_path.iterdir()) == sorted(names) and link.is_symlink() and file.read_text() == "old"
-    recorder = record.Recorder(link, LINKS)
-    recorder.close()
+    written(link, [{}])
     assert link.is_symlink() and record.read(tmp_path / "target")[2]
 
 
@@ -539,35 +712,25 @@ def test_without_javascript(shared, browser):
 
 
 def test_recording(shared, browser, tmp_path):
-    """A recording opens from disk, and goes to any of its moments; cut short, it still opens."""
+    """A recording opens from disk, and shows at each of its frames what the live page showed; cut short, it still opens."""
     file, cut = tmp_path / "rec.html", tmp_path / "cut.html"
-    recorder = record.Recorder(file, layout.of(shared.process))
-    for frame in itertools.islice(frames_of(shared.process, lambda: None), 250):
-        recorder.add(json.dumps(frame), frame["e"])
+    recorder, frames = record.Recorder(file, layout.of(shared.process)), []
+    for frame in itertools.islice(frames_of(shared.process, lambda: time.sleep(0.02)), 250):
+        frames.append(json.loads(json.dumps(frame)))
+        recorder.add(json.dumps(frame), frame)
     recorder.close()
     whole = file.read_text()
     cut.write_text(whole[: whole.rindex("x-frames") + 200])
     for page, count in ((file, 250), (cut, 200)):
-        browser.open(page.as_uri())
-        browser.until("typeof tape !== 'undefined' && tape.count > 0 && view.frame")
-        assert browser.value("tape.count") == count
-        frames = record.read(page)[1]
-        for at in (0, count // 2, count - 1):
-            browser.value(f"seek({at})")
-            assert browser.value("[Number($('slider').value), view.frame.t, view.frame.w]") == [
-                at,
-                frames[at]["t"],
-                frames[at]["w"],
-            ]
+        play_back(browser, page)
+        assert browser.value("[tape.count, Number($('slider').max)]") == [count, count - 1]
+        assert record.read(page) == (layout.of(shared.process), frames[:count], count == 250, [])
+        check_same_as_live(browser, frames[:count])
         assert browser.value("document.querySelectorAll('.cpu[data-cpu]').length") == 24
-        assert not browser.errors and browser.requests == [page.as_uri()]
-    call = [sys.executable, "-m", "homeroom.live.record", str(cut)]
-    done = subprocess.run(call, capture_output=True, text=True, cwd=TOP / "tools", env=os.environ | {"BROWSER": "true"})
-    assert (
-        done.returncode == 0
-        and done.stdout.startswith("replay: Sun Fire 6800, 200 frames, ")
-        and ", cut short: file:" in done.stdout
-    )
+        assert browser.requests == [page.as_uri()]
+    done = replayed(cut)
+    assert done.returncode == 0 and not done.stderr
+    assert done.stdout.startswith("replay: Sun Fire 6800, 200 frames, ") and ", cut short: file:" in done.stdout
 
 
 def test_another_server_at_the_same_address(shared, live, browser):

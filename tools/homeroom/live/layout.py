@@ -14,7 +14,7 @@ from pathlib import Path
 from homeroom import heat, machine, model
 from homeroom.live.memory import Process
 
-VERSION = 1  # of layout and frames, in recordings
+VERSION = 2  # of layout and frames, in recordings
 
 
 def _nodes(process: Process) -> list[tuple[int, int]]:

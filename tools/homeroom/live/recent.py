@@ -27,7 +27,7 @@ class Recent:
     def __init__(self, pid: int, period: float = PERIOD) -> None:
         self._pid, self._period = pid, period
         self._layout: dict | None = None
-        self.frames: deque[tuple[str, list]] = deque(maxlen=KEPT)
+        self.frames: deque[str] = deque(maxlen=KEPT)
         threading.Thread(target=self._watch, daemon=True).start()
 
     def _watch(self) -> None:
@@ -41,7 +41,7 @@ class Recent:
         self._layout = layout.of(process)
         try:
             for frame in frames_of(process, lambda: pause.wait(self._period)):
-                self.frames.append((json.dumps(frame, separators=(",", ":")), frame["e"]))
+                self.frames.append(json.dumps(frame, separators=(",", ":")))
         except LiveError:  # this kernel cannot be read: there is no recording
             return
 
@@ -51,7 +51,7 @@ class Recent:
         if not frames or self._layout is None:
             return False
         recorder = Recorder(path, self._layout)
-        for text, events in frames:
-            recorder.add(text, events)
+        for text in frames:
+            recorder.add(text, json.loads(text))
         recorder.close()
         return True

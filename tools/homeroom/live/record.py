@@ -6,30 +6,54 @@ THEORY      The file is the page itself, with the style and the scripts inside, 
             A frame resembles the one before it, so compression makes it small.  A piece is written when it is full, so a
             recording that is cut short still opens, and lacks at most the last PIECE frames.  The marks of the slider are
             beside the pieces, so the page has them without reading the frames.
+            The page shows more than the last frame has: values that only some frames have, the shares of links while no
+            modelled time passes, and past events.  A piece begins with these (class Past), so the page of a recording
+            shows at each frame what the live page showed.
+            A piece has the number of its first frame, and the file ends with the number of all.  So a piece that is missing
+            or damaged is noticed.  The others are still shown.
             `make replay FILE=...` checks a recording and opens it.
-EXIT        (of make replay) 0: the recording is whole, or was only cut short.  1: it is none, or of another version
-SEE ALSO    page/tape.js, server.py
+EXIT        (of make replay) 0: the recording is whole, or was cut short, or lacks frames, which one line names.  1: no frame
+            of it can be shown, or it is none, or of another version
+SEE ALSO    page/tape.js (reads it, by the same rules), server.py
 """
 
 import base64
 import json
+import math
 import os
 import re
 import stat
 import sys
 import webbrowser
 import zlib
+from collections import deque
 from pathlib import Path
+from typing import NamedTuple
 
 from homeroom.live.layout import VERSION
 from homeroom.live.memory import LiveError
 
 PIECE = 100  # frames
+PIECE_MAX = 1 << 26  # bytes of a piece that is not compressed
+LINES = 200  # events that the page lists
 PAGE = Path(__file__).parent / "page"
 MARKED = {"first touch": "t", "stolen": "s", "fence broken": "f", "reclaim": "r"}  # events with a mark on the slider
-PIECES = re.compile(r'<script type="x-frames" data-n="(\d+)" data-marks="[^"]*">([A-Za-z0-9+/=]+)</script>')
+SELDOM = ("i", "p")  # what only some frames have; the page shows the last one
+COUNTED = ("b", "m", "a")  # from which the page computes the shares of links
+FRAME = {"w": (int, float), "t": (int, float), "c": list, "n": list, "e": list, "h": dict}  # what each frame has
+PIECES = re.compile(r'<script type="x-frames" data-at="([0-9]{1,9})" data-n="([0-9]{1,4})"[^>]*>([^<]*)</script>')
+END = re.compile(r'<script type="x-end" data-n="([0-9]{1,9})"></script>')
 SCRIPT = re.compile(r'<script src="(\w+\.js)" defer></script>\n')
 LAYOUT = re.compile(r'<script type="application/json" id="layout">(.*?)</script>', re.S)
+
+
+class Recording(NamedTuple):
+    """What a file has."""
+
+    layout: dict
+    frames: list[dict]
+    whole: bool  # it was not cut short
+    lacks: list[tuple[int, int]]  # frames that are missing or damaged: the first of a row, and the one after the last
 
 
 def check(path: Path) -> None:
@@ -51,29 +75,75 @@ def check(path: Path) -> None:
         raise LiveError(f"{path}: {error.strerror}") from error
 
 
-def read(path: Path) -> tuple[dict, list[dict], bool]:
-    """The layout and the frames of a recording, and whether it is whole.
-
-    LiveError if the file is no recording, or damaged, or of another version.
-    """
-    try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise LiveError(f"{path}: {getattr(error, 'strerror', 'not a recording')}") from error
+def _layout(text: str) -> dict:
+    """The layout in a recording.  LiveError if there is none, or it cannot be drawn, or is of another version."""
     found = LAYOUT.search(text)
     if found is None:
-        raise LiveError(f"{path}: not a recording")
+        raise LiveError("not a recording")
     try:
         layout = json.loads(found[1])
         if layout["version"] != VERSION:
-            raise LiveError(f"{path}: a recording of version {layout['version']}; this program reads {VERSION}")
-        pieces = [(int(n), json.loads(zlib.decompress(base64.b64decode(data)))) for n, data in PIECES.findall(text)]
-        if any(len(piece) != n or not all("w" in frame for frame in piece) for n, piece in pieces) or "title" not in layout:
+            raise LiveError(f"a recording of version {layout['version']}; this program reads {VERSION}")
+        boards = [board["mib"] + sum(board["cpus"]) for board in layout["boards"]]
+        if not isinstance(layout["title"], str) or not boards:
             raise ValueError
-    except (KeyError, TypeError, ValueError, zlib.error):
-        raise LiveError(f"{path}: the recording is damaged") from None
-    frames = [frame for _, piece in pieces for frame in piece]
-    return layout, frames, text.rstrip().endswith("</html>")
+    except (KeyError, TypeError, ValueError, RecursionError):
+        raise LiveError("the recording is damaged: no frame can be shown") from None
+    return layout
+
+
+def _frames(data: str, number: int) -> list[dict]:
+    """The frames of a piece.  ValueError if they are not as many, or one is no frame, or their times go back."""
+    try:
+        inflate = zlib.decompressobj()
+        found = json.loads(inflate.decompress(base64.b64decode("".join(data.split()), validate=True), PIECE_MAX))
+        frames = found["frames"]
+        past = found["past"]["frame"]
+        times = [frame["w"] for frame in ([past] if past else []) + frames]
+        if not inflate.eof or len(frames) != number or not all(map(math.isfinite, times)) or times != sorted(times):
+            raise ValueError
+        if not all(isinstance(frame[key], kind) for frame in frames for key, kind in FRAME.items()):
+            raise ValueError
+    except (KeyError, TypeError, OverflowError, RecursionError, zlib.error):
+        raise ValueError from None
+    return frames
+
+
+def read(path: Path) -> Recording:
+    """What a recording has.  LiveError if the file is no recording, or of another version, or no frame can be shown."""
+    try:
+        if path.exists() and not path.is_file():
+            raise LiveError("not a regular file")
+        text = path.read_text(errors="replace")
+        layout, end, frames, lacks, at = _layout(text), END.search(text), [], [], 0
+
+        def lack(first: int, after: int) -> None:
+            if lacks and lacks[-1][1] == first:
+                first = lacks.pop()[0]
+            lacks.append((first, after))
+
+        for first, number, data in PIECES.findall(text):
+            first, after = int(first), int(first) + int(number)
+            if first < at or after == first:
+                continue  # not where it belongs
+            if first > at:
+                lack(at, first)
+            try:
+                found = _frames(data, after - first)
+                if frames and found[0]["w"] < frames[-1]["w"]:
+                    raise ValueError
+                frames += found
+            except ValueError:
+                lack(first, after)
+            at = after
+        if end is not None and int(end[1]) > at:
+            lack(at, int(end[1]))
+        if not frames:
+            short = "was cut short before its first frame" if not lacks and end is None else "is damaged: no frame can be shown"
+            raise LiveError(f"the recording {short}")
+    except (OSError, LiveError) as error:
+        raise LiveError(f"{path}: {getattr(error, 'strerror', error)}") from error
+    return Recording(layout, frames, end is not None, lacks)
 
 
 def page(layout: dict) -> str:
@@ -87,36 +157,74 @@ def page(layout: dict) -> str:
     return text.replace("</body>", scripts).replace("</html>", "")
 
 
+class Past:
+    """What the page shows of the frames until now, so far as the last frame does not have it."""
+
+    def __init__(self) -> None:
+        self._last = "null"  # the last frame, as text
+        self._seldom: dict = {}
+        self._links: list[dict] = []  # COUNTED of the frames from which the shares come, and of the last frame
+        self._events: deque[dict] = deque()  # w and e of frames, and how many events these are together
+        self._lines = 0
+
+    def add(self, text: str, frame: dict) -> None:
+        self._last = text
+        self._seldom |= {key: frame[key] for key in SELDOM if key in frame}
+        now = {key: frame[key] for key in COUNTED if key in frame}
+        stays = bool(self._links and frame.get("a") and self._links[-1].get("m") == frame["m"])  # as picture.js has it
+        self._links = [*(self._links[:2] if stays else self._links[-1:]), now]
+        if frame["e"]:
+            self._events.append({"w": frame["w"], "e": frame["e"]})
+            self._lines += len(frame["e"])
+        while self._events and self._lines - len(self._events[0]["e"]) >= LINES:
+            self._lines -= len(self._events.popleft()["e"])
+
+    def text(self) -> str:
+        about = {"seldom": self._seldom, "links": self._links[:-1], "events": [*self._events]}
+        return f'{json.dumps(about, separators=(",", ":"))[:-1]},"frame":{self._last}}}'
+
+
 class Recorder:
     """Writes a recording.  Each function: OSError if the file cannot be written."""
 
     def __init__(self, path: Path, layout: dict) -> None:
         self._frames: list[str] = []
+        self._written = 0  # frames
         self._marks: list[str] = []  # of these frames: number and letter
+        self._past = Past()
+        self._before = self._past.text()  # that of the first of these frames
         self._file = path.open("w")
         self._file.write(page(layout))
 
-    def add(self, frame: str, events: list[list]) -> None:
-        """Add a frame, as text."""
-        kinds = {MARKED[kind] for kind, *_ in events if kind in MARKED}
+    def add(self, text: str, frame: dict) -> None:
+        """Add a frame, which is also given as text."""
+        kinds = {MARKED[kind] for kind, *_ in frame["e"] if kind in MARKED}
         self._marks += [f"{len(self._frames)}{kind}" for kind in sorted(kinds)]
-        self._frames.append(frame)
+        self._frames.append(text)
+        self._past.add(text, frame)
         if len(self._frames) == PIECE:
             self._write()
 
     def _write(self) -> None:
-        if self._frames:
-            data = zlib.compress(("[" + ",".join(self._frames) + "]").encode(), 9)
-            text = base64.b64encode(data).decode()
+        number = len(self._frames)
+        if number:
+            data = zlib.compress(f'{{"past":{self._before},"frames":[{",".join(self._frames)}]}}'.encode(), 9)
             marks = " ".join(self._marks)
-            self._file.write(f'<script type="x-frames" data-n="{len(self._frames)}" data-marks="{marks}">{text}</script>\n')
+            self._file.write(f'<script type="x-frames" data-at="{self._written}" data-n="{number}" data-marks="{marks}">')
+            self._file.write(f"{base64.b64encode(data).decode()}</script>\n")
             self._file.flush()
-            self._frames, self._marks = [], []
+            self._frames, self._marks, self._before = [], [], self._past.text()
+            self._written += number
 
     def close(self) -> None:
         self._write()
-        self._file.write("</body></html>\n")
+        self._file.write(f'<script type="x-end" data-n="{self._written}"></script>\n</body></html>\n')
         self._file.close()
+
+
+def plain(text: str) -> str:
+    """A text from a file, for a line of a terminal."""
+    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def main() -> int:
@@ -124,13 +232,17 @@ def main() -> int:
     try:
         if not name:
             raise LiveError("write FILE=recording.html; make live RECORD=recording.html makes one")
-        layout, frames, whole = read(Path(name))
+        layout, frames, whole, lacks = read(Path(name))
     except LiveError as error:
-        print(f"replay: {error}", file=sys.stderr)
+        print(f"replay: {plain(str(error))}", file=sys.stderr)
         return 1
-    seconds = frames[-1]["w"] - frames[0]["w"] if frames else 0
+    seconds = frames[-1]["w"] - frames[0]["w"]
     address = Path(name).absolute().as_uri()
-    print(f"replay: {layout['title']}, {len(frames)} frames, {seconds:.0f} s{'' if whole else ', cut short'}: {address}")
+    words = plain(f"{layout['title']}, {len(frames)} frames, {seconds:.0f} s{'' if whole else ', cut short'}: {address}")
+    print(f"replay: {words}")
+    if lacks:
+        rows = ", ".join(f"{first} to {after - 1}" for first, after in lacks)
+        print(f"replay: warning: frames are missing or damaged: {rows}; the page shows the others", file=sys.stderr)
     webbrowser.open(address)
     return 0
 

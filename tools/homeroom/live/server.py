@@ -136,12 +136,12 @@ class Feed:
             print(f"live: the recording ends here: {error.strerror}", file=sys.stderr)
             self._file = self._recorder = None
 
-    def _record(self, text: str, events: list[list]) -> None:
+    def _record(self, text: str, frame: dict) -> None:
         with self._writing():
             if self._file is not None and self._recorder is None:
                 self._recorder = record.Recorder(self._file, self.layout)
             if self._recorder is not None:
-                self._recorder.add(text, events)
+                self._recorder.add(text, frame)
 
     def stop_recording(self) -> None:
         """Write the end of the recording, and say where it is."""
@@ -165,7 +165,7 @@ class Feed:
         try:
             for frame in frames_of(self.process, self._pause):
                 text = json.dumps(frame, separators=(",", ":"))
-                self._record(text, frame["e"])
+                self._record(text, frame)
                 self._give(text)
             self.ended = "the machine has ended"
         except LiveError as error:

@@ -4,6 +4,8 @@
 
 const THRESHOLDS = ["cachefree", "lotsfree", "desfree", "minfree", "throttlefree"]; // as kernel.py orders them
 
+const LINES = 200; // events in the list
+
 // ---- words and numbers -------------------------------------------------------------------------
 
 const STATE = { u: "user", s: "system", i: "idle", o: "off-line" };
@@ -182,7 +184,7 @@ function addEvents(frame) {
         line.append(` ${text} (${frame.w.toFixed(1)} s)`);
         list.prepend(line);
     }
-    while (list.childElementCount > 200) list.lastChild.remove();
+    while (list.childElementCount > LINES) list.lastChild.remove();
 }
 
 function legend() {
@@ -271,4 +273,4 @@ async function live() {
     source.onerror = () => { if (source.readyState === EventSource.CONNECTING) $("status").textContent = "the server does not answer"; };
 }
 
-window.addEventListener("load", () => ($("layout") ? replay().catch(damaged) : live()));
+window.addEventListener("load", () => ($("layout") || location.protocol === "file:" ? replay().catch(damaged) : live()));
