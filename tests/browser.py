@@ -14,6 +14,8 @@ from pathlib import Path
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage", "--no-first-run"]
 FLAGS += ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--remote-debugging-pipe"]
 LIMIT = 60  # seconds for an answer
+KEYS = {"Tab": 9, "Enter": 13, "PageUp": 33, "PageDown": 34, "End": 35, "Home": 36}
+KEYS |= {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
 
 
 class Browser:
@@ -113,8 +115,8 @@ class Browser:
         return value
 
     def press(self, key: str) -> None:
+        number = KEYS[key]
         for kind in ("keyDown", "keyUp"):
-            number = {"Enter": 13, "Tab": 9}[key]
             self._call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=number)
 
     def picture(self, path: Path) -> None:

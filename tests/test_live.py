@@ -677,13 +677,117 @@ def test_the_rate_of_a_link(tmp_path, name, settings, rate):
     assert layout.of(dataclasses.replace(process, args=process.args[:4]))["link_mbps"] == 0
 
 
+def chosen(browser, heading: str) -> str:
+    """The words of the selected thing, whose name must be `heading`."""
+    browser.until(f"document.querySelector('#details h2')?.textContent === '{heading}'")
+    return browser.value("document.querySelector('#details').textContent")
+
+
+def focused(browser) -> dict:
+    return browser.value("({...document.activeElement.dataset, words: document.activeElement.getAttribute('aria-label')})")
+
+
 def test_keyboard(shared, browser):
-    """Tab reaches a board, Enter selects it, and its counters appear with the commands that show the same."""
+    """The picture is one stop of Tab; arrow keys go to each board, CPU and dot, and Enter selects it."""
     look(browser, shared)
     browser.press("Tab")
     browser.press("Enter")
-    assert browser.until("document.querySelector('#details h2')?.textContent") == "board 0"
-    assert "lgrpinfo 0" in browser.value("document.querySelector('#details').textContent")
+    assert "lgrpinfo 0" in chosen(browser, "board 0")
+    for key, place in (
+        ("ArrowRight", {"cpu": "0"}),
+        ("ArrowRight", {"cpu": "1"}),
+        ("ArrowLeft", {"cpu": "0"}),
+        ("PageDown", {"board": "1"}),
+        ("ArrowRight", {"cpu": "4"}),
+        ("PageUp", {"board": "1"}),
+        ("PageUp", {"board": "0"}),
+        ("PageUp", {"board": "0"}),
+        ("End", {"cpu": "23"}),
+        ("ArrowRight", {"cpu": "23"}),
+        ("Home", {"board": "0"}),
+        ("ArrowLeft", {"board": "0"}),
+    ):
+        browser.press(key)
+        assert focused(browser).items() >= place.items(), key
+        assert browser.value("document.querySelectorAll('#picture [tabindex=\"0\"]').length") == 1
+    browser.press("Tab")
+    assert browser.value("document.activeElement.closest('#picture')") is None
+    # The bound thread of CPU 5 shares it with others, so the machine has to stand for this.
+    shared.stop()
+    try:
+        look(browser, shared)
+        reached = set()
+        for cpu in range(24):
+            browser.value(f"view.cells[{cpu}].group.focus()")
+            while True:
+                before = focused(browser)
+                browser.press("ArrowDown")
+                if (now := focused(browser)) == before:
+                    break
+                reached.add(now["thread"])
+                browser.press("Enter")
+                assert f"CPU {cpu}" in chosen(browser, f"thread {now['thread']}")
+                assert now["words"].startswith(f"thread {now['thread']}, memcopy") or cpu == 5 or "memcopy" not in now["words"]
+            browser.press("ArrowUp")
+        assert reached == set(browser.value("[...view.dots.keys()]")) and len(reached) >= 21
+    finally:
+        os.kill(shared.process.pid, signal.SIGCONT)
+
+
+def test_threads_that_sleep_are_listed(shared, browser):
+    """The details of a board and of a CPU have buttons for its threads, also for those without a dot."""
+    look(browser, shared)
+    tid = browser.until("Object.keys(view.frame.h).find((tid) => view.frame.h[tid][2] === 0 && view.frame.h[tid][3] < 255)")
+    home = browser.value(f"view.frame.h[{tid}][3]")
+    browser.value(f"select('board', {home})")
+    line = f"document.querySelector('#details li[data-thread=\"{tid}\"] button')"
+    assert browser.until(f"{line} && {line}.textContent").endswith("sleeps")
+    browser.value(f"{line}.click()")
+    chosen(browser, f"thread {tid}")
+    many = "Object.fromEntries([...Array(500).keys()].map((t) => [t, [1, 'x', 0, 0, 0, -1, -1]]))"
+    browser.value(f"select('cpu', 0); show({{...view.frame, h: {many}}})")
+    assert browser.value("document.querySelectorAll('#details li').length <= LISTED")
+
+
+def test_the_focus_stays_in_the_picture(browser, tmp_path):
+    """When a thread with the focus ends, its CPU gets the focus."""
+    thread = {"h": {"7": [7, "x", 2, 0, 1, -1, -1]}}
+    play_back(browser, written(tmp_path / "rec.html", [thread, thread, {}]))
+    browser.value("document.querySelector('[data-thread=\"7\"]').focus()")
+    for at, place in ((1, {"thread": "7"}), (2, {"cpu": "1"})):
+        browser.value(f"seek({at})")
+        assert focused(browser).items() >= place.items()
+    browser.value("redraw()")
+    assert focused(browser)["cpu"] == "1"
+
+
+def test_screen_reader(browser, tmp_path):
+    """A CPU's name has its state, and is written only when that changes; frames change nothing that is read out by itself."""
+    frames = [{"c": [[state, -1, 0, waiting, 0, 0, 0, 0], IDLE]} for state, waiting in (("u", 0), ("u", 0), ("s", 2))]
+    play_back(browser, written(tmp_path / "rec.html", frames))
+    browser.value("select('cpu', 0)")
+    count = "(target, options) => new MutationObserver((all) => globalThis.changes += all.length).observe(target, options)"
+    everything = "{subtree: true, childList: true, characterData: true}"
+    said = "document.querySelectorAll('[role=status], [role=log], [role=alert], [aria-live], output')"
+    browser.value(f"globalThis.changes = 0; {said}.forEach((node) => ({count})(node, {everything}))")
+    label = "{subtree: true, attributeFilter: ['aria-label']}"
+    browser.value(f"({count})($('picture'), {label})")
+    name = "view.cells[0].group.getAttribute('aria-label')"
+    for at, words, changes in ((1, "CPU 0: user", 0), (2, "CPU 0: system, 2 waiting", 1)):
+        browser.value(f"seek({at})")
+        assert browser.value(f"[{name}, changes]") == [words, changes]
+    assert browser.value("view.cells[0].group.getAttribute('aria-pressed')") == "true"
+    assert browser.value(f"{said}.length") == 1
+    assert browser.value("$('slider').getAttribute('aria-valuetext')") == "2.0 s"
+
+
+def test_a_cpu_that_has_not_started(browser, tmp_path):
+    """It can be selected."""
+    play_back(browser, written(tmp_path / "rec.html", [{"c": [IDLE]}, {}]))
+    browser.value("select('cpu', 1)")
+    assert "has not started" in chosen(browser, "CPU 1")
+    browser.value("seek(1)")
+    assert "psrinfo -v 1" in chosen(browser, "CPU 1") and not browser.errors
 
 
 @pytest.mark.parametrize("width", [1920, 1280, 390])

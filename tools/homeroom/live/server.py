@@ -43,7 +43,9 @@ from homeroom.machine import TOP
 
 PAGE = Path(__file__).parent / "page"
 TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/javascript"}
-FILES = {"/": "live.html"} | {f"/{name}": name for name in ("live.css", "picture.js", "live.js", "tape.js", "heat.js")}
+FILES = {"/": "live.html"} | {
+    f"/{name}": name for name in ("live.css", "picture.js", "live.js", "keys.js", "tape.js", "heat.js")
+}
 PORT = "8015"
 HTTP_PORT = 80
 PERIOD = 0.1  # seconds between two frames

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // live.js - the words and numbers beside the picture; shows the frames of the server, or of a recording (tape.js).
+// What changes with each frame is in no live region: a screen reader reads out only $("status").
 "use strict";
 
 const THRESHOLDS = ["cachefree", "lotsfree", "desfree", "minfree", "throttlefree"]; // as kernel.py orders them
 
 const LINES = 200; // events in the list
+const LISTED = 30; // threads in a list
 
 // ---- words and numbers -------------------------------------------------------------------------
-
-const STATE = { u: "user", s: "system", i: "idle", o: "off-line" };
 
 // Fill a list with pairs of words, [key, value] or [key, value, kind, id]; the last have a button.  If the keys are those of before, nodes stay.
 function rows(list, pairs) {
@@ -43,13 +43,14 @@ function interruptsOf(id) {
 }
 
 function cpuDetails(frame, id) {
+    if (!frame.c[id]) return [["state", "has not started"]];
     const [state, set, tid, queued, user, system, fenced, rate] = frame.c[id];
     const thread = frame.h[tid];
     return [
         ["state", STATE[state] + (fenced ? ", no-intr" : "")], ["time", `user ${user} %, system ${system} %`],
         ["processor set", set >= 0 ? `set ${set}` : "none", "set", set >= 0 ? set : ""],
         ["runs", thread ? `${thread[1]}, thread ${tid} of ${thread[0] ? `process ${thread[0]}` : "the kernel"}` : "-", "thread", thread ? tid : ""],
-        ["threads waiting", queued], ["interrupts", `${rate} a second`], ["by source", interruptsOf(id)],
+        ["threads waiting", queued], ["threads here", Object.values(frame.h).filter((t) => t[4] === id).length], ["interrupts", `${rate} a second`], ["by source", interruptsOf(id)],
         ["in the guest", `psrinfo -v ${id}; mpstat 1; intrstat -k 1`],
     ];
 }
@@ -88,14 +89,33 @@ function setDetails(frame, id) {
     ];
 }
 
+// Which threads the details list: of a CPU those that run, wait or sleep there; of a board those that are at home there.
+const THREADS = { cpu: (id) => (t) => t[4] === id, board: (id) => (t) => t[3] === id };
+const DOES = ["sleeps", "waits for the CPU", "runs"]; // by the state of a thread
+
+// A list with a button for each of some threads, at most LISTED.  A thread keeps its line while it is there, so the keyboard stays on it.
+function updateThreads(list, frame, wanted) {
+    const all = Object.entries(frame.h).filter(([, t]) => wanted(t)).sort(([a, s], [b, t]) => t[2] - s[2] || a - b);
+    const shown = all.slice(0, LISTED).sort(([a], [b]) => a - b), old = new Map([...list.children].map((line) => [line.dataset.thread, line]));
+    const lines = shown.map(([tid, [, name, state]]) => {
+        const line = old.get(tid) || html(null, "li", undefined, { "data-thread": tid }), node = line.firstChild || button(line, "thread", tid, "");
+        const words = `thread ${tid} (${name}) ${DOES[state] || ""}`;
+        if (node.textContent !== words) node.textContent = words;
+        return line;
+    });
+    for (const line of old.values()) if (!lines.includes(line)) line.remove();
+    lines.forEach((line, i) => { if (list.children[i] !== line) list.insertBefore(line, list.children[i] || null); });
+}
+
 const DETAILS = { cpu: cpuDetails, board: boardDetails, thread: threadDetails, set: setDetails };
 
 function updateDetails(frame) {
     const box = $("details"), chosen = view.chosen;
     if (!chosen || !frame) { box.replaceChildren(html(null, "p", "Select a CPU, a thread, a board or a set for its counters.")); return; }
     const name = `${chosen.kind === "cpu" ? "CPU" : chosen.kind} ${chosen.id}`;
-    if (!box.firstChild || box.firstChild.textContent !== name) box.replaceChildren(html(null, "h2", name), html(null, "dl"));
-    rows(box.lastChild, DETAILS[chosen.kind](frame, chosen.id));
+    if (!box.firstChild || box.firstChild.textContent !== name) box.replaceChildren(html(null, "h2", name), html(null, "dl"), html(null, "ul"));
+    rows(box.children[1], DETAILS[chosen.kind](frame, chosen.id));
+    updateThreads(box.lastChild, frame, THREADS[chosen.kind] ? THREADS[chosen.kind](chosen.id) : () => false);
 }
 
 function updateSets(frame) {
@@ -225,8 +245,10 @@ function legend() {
 function show(frame) {
     view.frame = frame;
     for (const key of ["i", "p"]) if (frame[key]) view.slow[key] = frame[key];
-    updateCpus(frame); updateDots(frame); updateMemory(frame); updateLinks(frame, view.before);
-    updateDetails(frame); updateSets(frame); updateDisks(frame); updateNumbers(frame);
+    updateCpus(frame); updateMemory(frame); updateLinks(frame, view.before);
+    keepFocus(() => { updateDots(frame); updateDetails(frame); });
+    updateKeys(frame);
+    updateSets(frame); updateDisks(frame); updateNumbers(frame);
     view.shown = (view.shown || 0) + 1;
 }
 
@@ -239,17 +261,23 @@ function next(frame) {
         (frame.b ? "" : "; without the model");
 }
 
+function redraw() {
+    keepFocus(() => draw(view.layout));
+    if (view.frame) show(view.frame);
+}
+
 function begin(layout) {
     view.layout = layout;
     $("title").textContent = layout.title;
     document.title = `${layout.title} - Homeroom, live`;
     draw(layout);
+    beginKeys();
     legend();
     updateDetails(null);
     let timer = 0;
     window.addEventListener("resize", () => {
         clearTimeout(timer);
-        timer = setTimeout(() => { if (Math.abs($("picture").clientWidth - view.drawn) > 40) { draw(layout); if (view.frame) show(view.frame); } }, 200);
+        timer = setTimeout(() => { if (Math.abs($("picture").clientWidth - view.drawn) > 40) redraw(); }, 200);
     });
     $("picture").addEventListener("click", (event) => {
         const dot = event.target.closest("[data-thread]");

@@ -60,7 +60,7 @@ function boardSize(board) {
 // A node that selects something when it is clicked, or when Enter is pressed on it.
 function pickable(node, kind, id, label) {
     node.classList.add("pick");
-    for (const [key, value] of [["tabindex", "0"], ["role", "button"], ["aria-label", label]]) node.setAttribute(key, value);
+    for (const [key, value] of [["tabindex", "-1"], ["role", "button"], ["aria-label", label]]) node.setAttribute(key, value);
     const choose = () => select(kind, id);
     node.addEventListener("click", (event) => { event.stopPropagation(); choose(); });
     node.addEventListener("keydown", (event) => {
