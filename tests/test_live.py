@@ -344,6 +344,17 @@ def test_a_recording_shows_what_the_page_showed(browser, tmp_path):
     check_same_as_live(browser, record.read(file).frames)
 
 
+def test_play_again_at_once(browser, tmp_path):
+    """Of several starts of `play` only the last one goes on."""
+    play_back(browser, written(tmp_path / "rec.html", [{}] * 9))
+    timers = "globalThis.timers = []; globalThis.setTimeout = (call) => timers.push(call)"
+    turn = "(async () => { timers.splice(0).forEach((call) => call()); for (let i = 0; i < 99; i++) await 0; })()"
+    browser.value(f"{timers}; play(); play(); play(); {turn}")
+    for at in range(4, 8):
+        browser.value(turn)
+        assert browser.value("[tape.at, timers.length]") == [at, 1]
+
+
 def test_a_later_seek_wins(browser, tmp_path):
     """The slider may be moved again while a piece is read."""
     play_back(browser, written(tmp_path / "rec.html", [{}] * 350))

@@ -6,8 +6,8 @@
 const MARKS = { t: "first touch", s: "stolen", f: "fence broken", r: "reclaim" }; // as record.py names them
 const PERIOD = 100; // milliseconds from one frame to the next in `play`
 // pieces: { at, count, node }, in their order; lacks: [first, after] of frames that are missing or damaged; shown: the frame in
-// the picture, or -1; turn: counts calls of seek(), so that a later one overtakes an earlier one.
-const tape = { pieces: [], lacks: [], frames: new Map(), count: 0, at: 0, shown: -1, turn: 0, playing: false, marks: [] };
+// the picture, or -1; turn, rounds: count calls of seek() and starts of play(), so that a later one replaces an earlier one.
+const tape = { pieces: [], lacks: [], frames: new Map(), count: 0, at: 0, shown: -1, turn: 0, playing: 0, rounds: 0, marks: [] };
 
 async function inflate(text) {
     const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
@@ -124,23 +124,25 @@ async function seek(n) {
     }
 }
 
-function setPlaying(playing) {
-    tape.playing = playing;
-    $("play").textContent = playing ? "pause" : "play";
+// `round`: the number of this start of play(); 0: none plays.
+function setPlaying(round) {
+    tape.playing = round;
+    $("play").textContent = round ? "pause" : "play";
 }
 
 // Show one frame after the other, from the beginning if this is the end.  Leaves out what is missing or damaged.
 async function play() {
-    if (tape.playing) { setPlaying(false); return; }
-    setPlaying(true);
+    if (tape.playing) { setPlaying(0); return; }
+    const round = ++tape.rounds;
+    setPlaying(round);
     let n = tape.at < tape.count - 1 ? tape.at + 1 : 0;
-    while (tape.playing && n < tape.count) {
+    while (tape.playing === round && n < tape.count) {
         const pause = new Promise((done) => setTimeout(done, PERIOD));
         const shown = await seek(n);
         if (shown) await pause;
         n = shown ? tape.at + 1 : afterLack(n); // the slider may have been moved
     }
-    setPlaying(false);
+    if (tape.playing === round) setPlaying(0);
 }
 
 // ---- the pieces of the file --------------------------------------------------------------------
