@@ -740,7 +740,8 @@ def test_keyboard(shared, browser):
                 assert f"CPU {cpu}" in chosen(browser, f"thread {now['thread']}")
                 assert now["words"].startswith(f"thread {now['thread']}, memcopy") or cpu == 5 or "memcopy" not in now["words"]
             browser.press("ArrowUp")
-        assert reached == set(browser.value("[...view.dots.keys()]")) and len(reached) >= 21
+        assert reached == set(browser.value("[...view.dots.keys()]"))
+        assert len(reached) > 5  # some may wait for others, and have no dot
     finally:
         os.kill(shared.process.pid, signal.SIGCONT)
 
