@@ -605,14 +605,15 @@ def test_a_slow_reader():
     assert bars == {("ping", 0, 0, 1.001), ("lost 15 events", 0, 1.001, 0.999), ("lost 10 events", 1, 0, 2)}
 
 
-def test_a_line_says_what_keeps_lost_events(tmp_path):
+def test_a_line_says_what_keeps_lost_events(tmp_path, monkeypatch):
+    monkeypatch.setattr(trace, "MOST_ENTRIES", 256)
     file, target = tmp_path / "raw", tmp_path / "out.pftrace"
     one = (1, "intr", 0, 0, 1, 0, 0)
     for lost, kept, said in (
         (0, 1, "1 events of 2 CPUs, 0 lost (it has no end mark"),
         (100, 1, "100 lost (all fit with SYSTEM='set trace_entries=128')"),
-        (130000, 1, "130000 lost (all fit with SYSTEM='set trace_entries=131072')"),
-        (131072, 1, "131072 lost (fewer with SYSTEM='set trace_entries=131072')"),
+        (250, 1, "250 lost (all fit with SYSTEM='set trace_entries=256')"),
+        (256, 1, "256 lost (fewer with SYSTEM='set trace_entries=256')"),
         (9, trace.MOST_ENTRIES - 1, "9 lost (larger rings are not possible; trace less, or with -e)"),
     ):
         file.write_bytes(made([(1, trace.LOST, 0, 0, 0, lost, 0)] * (lost > 0) + [one] * kept).getvalue())
