@@ -369,7 +369,8 @@ def test_a_file_that_cannot_be_written(tmp_path):
     """A link to it stays."""
     link = tmp_path / "link"
     link.symlink_to("heat.csv")
-    code = f"import pathlib, homeroom.heat; homeroom.heat.save(pathlib.Path({str(link)!r}), 'x' * 5000)"
+    code = "import pathlib\nfrom homeroom.heat import whole_file\n"
+    code += f"with whole_file(pathlib.Path({str(link)!r})) as file:\n    file.write(b'x' * 5000)"
     limited = ["sh", "-c", 'ulimit -f 0; exec "$@"', "sh", sys.executable, "-c", code]
     done = subprocess.run(limited, capture_output=True, text=True, cwd=TOP / "tools", timeout=HOST_LIMIT)
     assert "File too large" in done.stderr and link.is_symlink() and not link.exists()

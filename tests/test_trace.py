@@ -18,6 +18,7 @@ import struct
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 from time import monotonic
 
 import pytest
@@ -618,6 +619,34 @@ def test_a_line_says_what_keeps_lost_events(tmp_path, monkeypatch):
     ):
         file.write_bytes(made([(1, trace.LOST, 0, 0, 0, lost, 0)] * (lost > 0) + [one] * kept).getvalue())
         assert said in trace.write(file, target)
+
+
+def test_a_target_that_is_not_written_stays(tmp_path, monkeypatch):
+    """A damaged trace and a file that cannot be opened leave what was there; a part of a trace does not stay."""
+    file, kept, part = tmp_path / "raw", tmp_path / "kept.json", tmp_path / "part.pftrace"
+    for path in (kept, part):
+        path.write_text("what was there")
+    file.write_bytes(made([(2, "intr", 0, 0, 1, 0, 0)] * 3).getvalue())
+
+    def cut(*_):
+        raise trace.TraceError("damaged")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(trace, "convert", cut)
+        patch.setattr(perfetto.Converter, "events", cut)
+        for path in (kept, part):
+            with pytest.raises(trace.TraceError, match="damaged"):
+                trace.write(file, path)
+    assert kept.read_text() == "what was there" and not part.exists()
+
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(trace.TraceError, match="Permission denied"):
+        trace.write(file, kept)
+    monkeypatch.undo()
+    assert kept.read_text() == "what was there"
 
 
 def test_no_trace(tmp_path):

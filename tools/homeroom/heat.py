@@ -33,6 +33,7 @@ from pathlib import Path
 from homeroom.live import memory as memories
 from homeroom.live.kernel import Kernel, open_kernel
 from homeroom.live.memory import ADDRESS, LARGE, PAGE, PRESENT, PROC, LiveError, Memory, Process, open_memory
+from homeroom.trace import whole_file
 
 MAGIC, VERSION, OFFSET = 0x5441454845474150, 1, 4096
 NAME = "/memfd:homeroom-heat"
@@ -200,18 +201,6 @@ def find(pid: str | None) -> Process:
     return process
 
 
-def save(path: Path, text: str) -> None:
-    """Write a file.  OSError: it cannot be written; a part of it does not stay."""
-    with path.open("w") as file:
-        try:
-            file.write(text)
-            file.flush()
-        except OSError:
-            if path.is_file():
-                path.resolve().unlink()  # not a link to it
-            raise
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(prog="heat", description="misses by page and board of a running machine, as CSV")
     parser.add_argument("--file", type=Path, help="write into this file (default: standard output)")
@@ -220,7 +209,8 @@ def main() -> int:
     try:
         text, said = csv_of(find(args.pid))
         if args.file is not None:
-            save(args.file, text)
+            with whole_file(args.file) as file:
+                file.write(text.encode())
         else:
             print(text, end="", flush=True)
     except BrokenPipeError:  # the reader of a pipe has ended

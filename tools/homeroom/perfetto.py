@@ -502,7 +502,7 @@ def write(source: trace.Source, target: Path, link_mbps: float = 0) -> int:
     """Write the trace into a file.  Returns the number of events.  OSError: also of a full disk; TraceError."""
     records = source.records(gaps=True)
     first = next(records, None)
-    with open(target, "wb") as file:
+    with trace.whole_file(target) as file:
         converter = Converter(source, file, first[0] if first else 0, link_mbps)
         if first is None:
             converter.end(0)

@@ -35,6 +35,7 @@ import struct
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -458,14 +459,29 @@ def convert(trace: Trace) -> dict:
     return Converter(trace).convert()
 
 
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write, which is removed if not all of it is written.  OSError: then also, unless it could not be opened."""
+    with path.open("wb") as file:
+        try:
+            yield file
+            file.flush()
+        except BaseException:
+            if path.is_file():
+                path.resolve().unlink()  # not a link to it
+            raise
+
+
 def write_json(source: Source, target: Path) -> int:
     trace = whole_trace(source)
-    target.write_text(json.dumps(convert(trace)))
+    data = json.dumps(convert(trace)).encode()
+    with whole_file(target) as file:
+        file.write(data)
     return len(trace.events)
 
 
 def write(source: Path, target: Path, link_mbps: float = 0) -> str:
-    """Convert a file.  Returns a line for the user.  TraceError: a target that is not written completely is removed.
+    """Convert a file.  Returns a line for the user.  TraceError: a target of which a part is written is removed.
 
     `link_mbps`: the rate of a board's link in the interconnect model, MB/s; 0: it is not known.
     """
@@ -476,17 +492,13 @@ def write(source: Path, target: Path, link_mbps: float = 0) -> str:
     except OSError as error:
         raise TraceError(f"{source}: {error.strerror}") from error
     with file:
-        trace, done = Source(file, str(source)), False
+        trace = Source(file, str(source))
         if target.exists() and target.samefile(source):
             raise TraceError(f"{target}: the trace itself; name another file")
         try:
             events = write_json(trace, target) if target.suffix == ".json" else perfetto.write(trace, target, link_mbps)
-            done = True
         except OSError as error:
             raise TraceError(f"{target}: {error.strerror}") from error
-        finally:
-            if not done and target.is_file():
-                target.resolve().unlink()  # not a link to it
     short = "" if trace.whole else " (it has no end mark: perhaps it was cut short)"
     lost = sum(trace.lost.values())
     more = trace.remedy() if lost else ""
