@@ -235,7 +235,7 @@ static int may_setattr(struct vnode *vn, unsigned mask, const struct vattr *va,
     if (cr->fsuid == 0)
         return 0;
     if (vn->type == VANON && !(mask & (VA_ATIME_NOW | VA_MTIME_NOW)))
-        return 0; /* setattr refuses the change, whoever asks */
+        return 0; /* setattr refuses the change for all users */
     if ((mask & VA_MODE) && !owner)
         return -EPERM;
     if ((mask & VA_UID) && !(owner && va->uid == vn->uid))

@@ -205,8 +205,8 @@ int as_each_anon(int (*fn)(struct vm_object *o, void *arg), void *arg)
 
 enum {
     DROP_WALKS = 4, /* more can be necessary, because an ordinary user can fork all the time */
-    SEGS_PER_HOLD =
-        128 /* visited under one hold of the object's lock: limits the time with interrupts off */
+    /* visited under one hold of the object's lock: limits the time with interrupts off */
+    SEGS_PER_HOLD = 128
 };
 
 /* A walk over the private segments that map pages first .. last of an object, to each space with copies of them. */
@@ -265,8 +265,8 @@ static void drop_private_of_space(struct drop_walk *w)
 {
     struct seg_node *n;
 
-    rw_enter_write(
-        &w->as->lock); /* waits for faults that have seen the old size, and for as_fork() */
+    /* waits for faults that have seen the old size, and for as_fork() */
+    rw_enter_write(&w->as->lock);
     LIST_FOREACH (n, &w->as->segs.order, link) {
         struct seg *s = seg_of(n);
 

@@ -164,7 +164,7 @@ int main(int argc, char **argv)
     }
     watch(interval, count);
     cpc_stop();
-    signal(SIGPIPE,
-           SIG_DFL); /* now the rest of the output ends the program if there is no reader */
+    /* now the rest of the output ends the program if there is no reader */
+    signal(SIGPIPE, SIG_DFL);
     return 0;
 }

@@ -434,7 +434,7 @@ static pid_t sleeper(uid_t uid)
     return pid;
 }
 
-/* A pipe and a socket belong to who made them, so an ordinary user that got one end of a pipe cannot open the other. */
+/* A pipe and a socket belong to the user that made them, so a user that got one end of a pipe cannot open the other. */
 static void owner_of_a_pipe(void)
 {
     char name[32];

@@ -222,7 +222,7 @@ class Kernel:
             there, here = memory[at : at + PAGE], code[at : at + PAGE]
             if there != here and any(a and a != b for a, b in zip(there, here, strict=True)):
                 raise Hopeless("kernel.elf is not the kernel that runs in this machine: start the machine again")
-        raise LiveError("the kernel of this machine has not been loaded, or is not kernel.elf")
+        raise LiveError("the kernel of this machine has not been loaded, or is not kernel.elf: start the machine again")
 
     # ---- memory ----------------------------------------------------------------------------------
 
