@@ -9,6 +9,7 @@
 `machine` is a booted machine; all tests with the same mark use it, one after the other (harness.Booted).
 `boot_once(name, run=...)` boots a machine for one command line and returns how the run ended.
 `boot(name, ...)` boots a machine for one test only.
+`live(name, command, ...)` starts a machine with the server of `make live`, and `browser` is a Chromium to look at its page.
 
 A failed test shows the command that repeats its boot, and the end of the console.  If its machine had the model or a trace, the
 last minute is left as a recording (docs/live.md).  A fault of the host (no QEMU, not enough
@@ -18,6 +19,7 @@ memory, a full disk, an image that was not built) is an error, not a failure.
 import os
 import re
 import resource
+import shutil
 import subprocess
 import zlib
 
@@ -25,8 +27,10 @@ import pytest
 
 import harness
 import size
+from browser import Browser
 from homeroom import guest
 from homeroom.machine import TOP, MachineError
+from livepage import Live
 
 EXIT_ISO = TOP / "build/boot/exit_at_once.iso"
 LEFT = TOP / "build/test-live"  # recordings of machines whose tests have failed
@@ -140,6 +144,29 @@ def boot(speed, guests):
     yield make
     for booted in mine:
         booted.close()
+
+
+@pytest.fixture
+def live():
+    """live(machine, command, *launcher's options, server=(...)) starts a machine and its server."""
+    found = []
+
+    def start(*args, **more):
+        found.append(Live(*args, **more))
+        return found[-1]
+
+    yield start
+    for one in found:
+        one.close()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if shutil.which("chromium") is None:
+        harness.lacking("browser", "no chromium to look at the page with: tools/deps.sh browser")
+    page = Browser()
+    yield page
+    page.close()
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from pathlib import Path
 from browser import Browser
 from homeroom.live import record
 from homeroom.machine import load
-from test_live import WORK, Live
+from livepage import WORK, Live
 
 SEEKS = 20
 SEED = 3

@@ -23,7 +23,7 @@ from homeroom import guest, heat, model
 from homeroom.experiments import heat as experiment
 from homeroom.live import memory, record, server
 from homeroom.machine import TOP
-from test_live import Live, browser, look  # noqa: F401  (browser is a fixture)
+from livepage import Live, look
 
 pytestmark = pytest.mark.part("model")
 SMALL = "ecache_kib=64"
@@ -287,7 +287,7 @@ def hot_live():
 
 
 @pytest.mark.xdist_group("live")
-def test_the_page_draws_an_address_space(hot_live, browser):  # noqa: F811
+def test_the_page_draws_an_address_space(hot_live, browser):
     look(browser, hot_live)
     assert browser.until("document.querySelectorAll('#heat-process option').length > 1")
     pid = browser.until("(heatProcesses(view.frame).find(([, name]) => name === 'memcopy') || [])[0]")

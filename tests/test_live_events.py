@@ -14,7 +14,7 @@ from homeroom.live.kernel import LGRP_NONE, NO_CPU, NOINTR, WALKS, Cpu, Kernel, 
 from homeroom.live.rings import SLOTS_MAX, Rings
 from homeroom.live.state import LINES_MAX, QUIET, TOUCHED, TS_ONPROC, TS_RUNNABLE, TS_SLEEP, TS_ZOMBIE, Events, Watcher
 from homeroom.trace import NAMES, RECORD, WAKE_NEW
-from test_live import Live, browser, written  # noqa: F401 (a fixture)
+from livepage import Live, written
 
 pytestmark = pytest.mark.xdist_group("live")
 ONLINE = 2
@@ -322,7 +322,7 @@ def test_the_bar_adds_up(machine, name):
     for i, (installed, free, *kinds) in enumerate(before):
         assert installed == counts[f"mem:{i}:node:installed"] and abs(free - counts[f"mem:{i}:node:free"]) < 64
         assert free + sum(kinds) == installed and kinds[4] >= installed // 64
-    pid = machine.check(f"memcopy -t {machine.machine.cpus} -i 1000000 > /tmp/said 2>&1 & echo $!").strip()
+    pid = machine.check(f": > /tmp/said; memcopy -t {machine.machine.cpus} -i 1000000 > /tmp/said 2>&1 & echo $!").strip()
     Live.wait_for(lambda: "pages" in machine.check("cat /tmp/said"))
     taken = 2 * int(re.search(r" 2 x (\d+) pages of 4K", machine.check("cat /tmp/said"))[1])
 
@@ -339,7 +339,7 @@ def test_the_bar_adds_up(machine, name):
 # ---- trails ----
 
 
-def test_trails(browser, tmp_path):  # noqa: F811
+def test_trails(browser, tmp_path):
     """A thread that moved while it had no dot gets the trail of its last move with its next dot; a jump draws none."""
     places = [(0, TS_ONPROC), (0, TS_SLEEP), (1, TS_SLEEP), (1, TS_ONPROC), (0, TS_ONPROC), (1, TS_SLEEP), (0, TS_ONPROC)]
     threads = [{"h": {"5": [5, "sh", state, 0, on, -1, -1]}} for on, state in places]
