@@ -520,16 +520,17 @@ def test_sigterm_ends_its_machine_too():
 def test_another_kernel(live):
     """A kernel.elf that differs from the running kernel in one byte is refused: its variables may have moved."""
     one = live("sf280r", "sleep 1000")
-    file = memory.open_memory(one.process)
     path = one.process.folder() / one.process.values("-kernel")[0]
 
     def opened():
         try:
-            return Kernel(Symbols(path), file)
-        except memory.LiveError:  # not loaded yet
+            file = memory.open_memory(one.process)
+            Kernel(Symbols(path), file)
+        except memory.LiveError:  # QEMU makes the memory, or the kernel is not loaded yet
             return None
+        return file
 
-    one.wait_for(opened)
+    file = one.wait_for(opened)
     other = Symbols(path)
     start, code = other.code()
     last = len(code.rstrip(b"\0")) - 1
