@@ -436,6 +436,17 @@ def test_launcher_in_perfettos_format(boot_once, tmp_path):
     assert ("free memory", "board 0") in {(row["name"], row["parent"]) for row in tracks}
 
 
+def test_the_launchers_rings(boot_once, tmp_path):
+    """They fit the machine; the user's own number comes first."""
+    for memory, cpus, slots in ((4 << 30, 72, 8192), (512 << 20, 8, 65536), (4 << 30, 8, 1 << 17), (1 << 40, 2, 1 << 17)):
+        assert trace.slots(memory, cpus) == slots
+    assert trace.slots(64 << 20, 8) == 8192
+    run = "echo trace_entries/D | mdb -k"
+    for system, number in ((None, trace.slots(512 << 20, 2)), ("set trace_entries=64", 64)):
+        _, text, _ = boot_once("sf280r", run=run, kernel="normal", system=system, trace=tmp_path / "out.json")
+        assert re.search(rf"^trace_entries\W+{number}$", text, re.M), text
+
+
 # ---- the converter ----
 
 

@@ -384,11 +384,14 @@ class Guest:
         return files
 
     def _traced(self, run: str) -> str:
-        """The run's command line; with TRACE, a command that traces it to the last disk."""
+        """The run's command line; with TRACE, a command that traces it to the last disk, with rings that SYSTEM has not set."""
         if self.options.trace is None:
             return run
         number = sum(disk.parse(text).bus == "virtio" for text in self.options.disks)
-        return f"trace -o /dev/vd{chr(ord('a') + number)} sh -c {shlex.quote(run)}"
+        size = ""
+        if "trace_entries" not in (self.options.system or ""):
+            size = f"-n {trace.slots(self.machine.memory_mib << 20, self.machine.cpus)} "
+        return f"trace {size}-o /dev/vd{chr(ord('a') + number)} sh -c {shlex.quote(run)}"
 
     def _disks(self, files: Path) -> list[str]:
         """The run's disks, with the disk for the trace as the last one."""

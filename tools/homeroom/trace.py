@@ -46,7 +46,8 @@ MAGIC, VERSION = b" HRTRACE", 1
 HEADER, RECORD = struct.Struct("<8sIIIIQ"), struct.Struct("<QBBHIQQ")
 END, LOST, CPU = 0, 254, 255
 GAP_BEGINS, GAP_ENDS = -2, -1  # not in a file; less than all types, so they come before the events of the same time
-MOST_ENTRIES = 1 << 17  # of a ring: kernel/fs/devfs/tracedev.c
+MOST_ENTRIES, USUAL_ENTRIES = 1 << 17, 1 << 13  # of a ring, and without trace_entries: kernel/fs/devfs/tracedev.c
+MANY = 1 << 20  # events, which are converted in 10 to 20 s
 KERNEL_THREADS = 1 << 22  # the first number of a thread of the kernel; those of processes are smaller
 UAPI = TOP / "include/uapi/trace.h"
 NAMES = dict(enumerate(re.findall(r'^ +X\([A-Z]+, "(\w+)"', UAPI.read_text(), re.MULTILINE), 1))
@@ -71,6 +72,15 @@ SECTOR = (1 << 56) - 1
 
 class TraceError(Exception):
     """A file is not a trace, or cannot be read or written; the text is one line."""
+
+
+def slots(memory: int, cpus: int) -> int:
+    """The slots of each CPU's ring with TRACE=, a power of two, for a machine with `memory` bytes.
+
+    Together they hold MANY events and take 1/32 of the memory, at most.  USUAL_ENTRIES for each CPU is the least.
+    """
+    most = min(MOST_ENTRIES, MANY // cpus, memory // 32 // RECORD.size // cpus)
+    return max(USUAL_ENTRIES, 1 << max(most, 1).bit_length() - 1)
 
 
 @dataclass(frozen=True)
