@@ -159,6 +159,14 @@ def test_names(machine, octal, shown):
 
 
 @pytest.mark.long
+def test_load_averages(machine):
+    """They rise by the machine's clock, also when a busy host makes it lose ticks: 8 threads give 0.64 in 5 seconds."""
+    spin = 'for i in 1 2 3 4 5 6 7 8; do (while :; do :; done) & p="$p $!"; done'
+    uptime = "$(cut -d. -f1 /proc/uptime)"
+    wait = f"s={uptime}; until [ {uptime} -gt $((s + 7)) ]; do usleep 200000; done"
+    assert float(machine.check(f"{spin}; {wait}; cut -d' ' -f1 /proc/loadavg; kill $p")) > 0.5
+
+
 def test_a_thousand_processes(machine):
     out = machine.check(
         "for i in $(seq 1000); do sleep 300 & done; prstat -n 2000 1 1; prstat -n 5 -s size 1 1; prstat -S time -n 3 1 1; "

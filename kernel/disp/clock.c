@@ -8,6 +8,9 @@
  *             the load of the lgroups, and every five seconds the load averages.  Both are kept per processor
  *             set.  The other CPUs take no tick.  When the CPU that keeps the clock goes off-line or becomes
  *             no-intr, the clock moves to another CPU, like any timer.
+ *             If the host has fewer CPUs than the machine, ticks come late, and those between are lost.  The
+ *             scheduler counts ticks all the same, because threads run less often, too.  What users see as time
+ *             (load averages, times(2)) is of clock_mono_ns().
  *             The watchdog: while a thread can run, the counts of context switches, system calls, faults and
  *             user ticks must grow.  If they do not for watchdog_s seconds, the machine counts as hung.
  * LOCKING     The tick runs in interrupt context and reads the fields of other CPUs without locks.
@@ -23,10 +26,15 @@
 #include "stat/panic.h"
 
 _Atomic uint64_t lbolt;
+_Atomic uint64_t clock_ns;
 unsigned watchdog_s; /* seconds without progress that count as hung; 0: off */
 
 static struct timer clock_timer;
 static uint64_t progress_last, progress_at;
+static uint64_t averaged_ns; /* time up to which the load averages are made */
+
+#define AVERAGES_NS   (5 * 1000000000ul) /* time between two updates of the load averages */
+#define AVERAGES_MOST (60 * 60 / 5ul)    /* updates after which the averages are of the present */
 
 /*
  * Counts, per set and lgroup, the threads that run or wait: those queued on CPUs of the lgroup, and those
@@ -66,24 +74,30 @@ static unsigned sample_loads(void)
     return total;
 }
 
-/* Updates the loads of the lgroups and, with `averages`, the load averages. */
-static void update_loads(bool averages)
+/* Updates the loads of the lgroups. */
+static void update_lgrps(void)
+{
+    sample_loads();
+    spin_lock(&cpupart_lock);
+    for (unsigned i = 0; i < cpupart_end; i++)
+        if (cpuparts[i] != NULL && cpuparts[i]->live)
+            lgrp_part_update(&cpuparts[i]->lgrps, cpuparts[i]->runnable);
+    spin_unlock(&cpupart_lock);
+}
+
+/* Updates the load averages `steps` times. */
+static void update_averages(uint64_t steps)
 {
     unsigned total = sample_loads();
 
     spin_lock(&cpupart_lock);
-    for (unsigned i = 0; i < cpupart_end; i++) {
-        struct cpupart *p = cpuparts[i];
-
-        if (p == NULL || !p->live)
-            continue;
-        lgrp_part_update(&p->lgrps, p->runnable);
-        if (averages)
-            loadavg_update(p->loadavg, p->nrunnable);
+    for (; steps > 0; steps--) {
+        for (unsigned i = 0; i < cpupart_end; i++)
+            if (cpuparts[i] != NULL && cpuparts[i]->live)
+                loadavg_update(cpuparts[i]->loadavg, cpuparts[i]->nrunnable);
+        loadavg_update(loadavg, total);
     }
     spin_unlock(&cpupart_lock);
-    if (averages)
-        loadavg_update(loadavg, total);
 }
 
 unsigned clock_runnable_now(const struct lgrp_part *part, unsigned lgrp)
@@ -135,9 +149,10 @@ static void check_watchdog(void)
 
 static void clock_tick(struct timer *t)
 {
-    uint64_t now = ++lbolt;
+    uint64_t now = ++lbolt, now_ns = clock_mono_ns();
 
-    timer_arm(t, max_of(t->deadline_ns + 1000000000 / HZ, clock_mono_ns() + 1000000), clock_tick);
+    clock_ns = now_ns;
+    timer_arm(t, max_of(t->deadline_ns + 1000000000 / HZ, now_ns + 1000000), clock_tick);
     CPUMASK_FOREACH (i, &cpu_online_mask) {
         struct cpu *c = cpus[i];
 
@@ -153,7 +168,11 @@ static void clock_tick(struct timer *t)
     if (unlikely((trace_enable & TRACE_SAMPLES) != 0))
         trace_sample(now);
     if (now % (HZ / 10) == 0)
-        update_loads(now % (5 * HZ) == 0);
+        update_lgrps();
+    if (now_ns - averaged_ns >= AVERAGES_NS) {
+        update_averages(min_of((now_ns - averaged_ns) / AVERAGES_NS, AVERAGES_MOST));
+        averaged_ns = now_ns / AVERAGES_NS * AVERAGES_NS;
+    }
     class_fss_update(now % (HZ / 10) == 0);
     class_tick(now % HZ == 0);
     if (now % HZ == 0 && watchdog_s > 0)

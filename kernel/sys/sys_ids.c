@@ -426,5 +426,5 @@ long sys_times(struct regs *r)
     t[3] = waited.stime_us / tick;
     if (r->arg[0] != 0 && copy_out(r->arg[0], t, sizeof t) != 0)
         return -EFAULT;
-    return (long)lbolt;
+    return (long)(clock_mono_ns() / (1000000000 / HZ));
 }

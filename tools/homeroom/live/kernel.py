@@ -26,6 +26,7 @@ EXECUTABLE = 4  # a section with code
 TABLE = re.compile("vmcoreinfo_[a-z]+$")
 SIZES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 LGRP_NONE = 255
+TICK_NS = 10**7  # 1/HZ s: kernel/disp/thread.h
 NO_CPU = 0xFFFFFFFF
 OFFLINE, NOINTR = 1, 6
 THRESHOLDS = ("cachefree", "lotsfree", "desfree", "minfree", "throttlefree")  # of the page daemon (kernel/pages/pageout.c)
@@ -157,7 +158,7 @@ class Disk(NamedTuple):
 class Reading:
     """What the kernel had at one moment."""
 
-    ticks: int
+    ticks: int  # time of the machine's clock at the last tick, in units of TICK_NS
     cpus: list[Cpu] = field(default_factory=list)
     threads: list[Thread] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
@@ -379,7 +380,7 @@ class Kernel:
 
     def reading(self) -> Reading:
         """What the kernel has now.  LiveError while it has not started."""
-        now = Reading(self.number("lbolt"))
+        now = Reading(self.number("clock_ns") // TICK_NS)  # not lbolt: a busy host makes the machine lose ticks
         self._sets.clear()
         self._find_cpus()
         now.cpus = [self._read_cpu(at) for at in self._cpus]

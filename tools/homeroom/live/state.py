@@ -181,14 +181,16 @@ class Watcher:
         self._old: Reading | None = None
         self._cpu_at: dict[int, Cpu] = {}
         stats = {name: i for i, name in enumerate(self.kernel.cpu_stats)}
-        self._usr, self._sys, self._intr = (stats[name] for name in ("usr_ticks", "sys_ticks", "intr"))
+        self._kinds = [stats[name] for name in ("usr_ticks", "sys_ticks", "idl_ticks", "wt_ticks")]
+        self._intr = stats["intr"]
         self._interrupts: tuple[int, list[dict[str, int]]] | None = None  # ticks and counts of the last `i`
         self._shares: dict[int, list[int]] = {}  # the last shares of user and system time, %, by CPU
 
     def _cpu(self, now: Cpu) -> list:
         was, ticks, rate = self._cpu_at.get(now.id), self._ticks, 0
         if was is not None and ticks > 0:
-            self._shares[now.id] = [round(100 * (now.stat[i] - was.stat[i]) / ticks) for i in (self._usr, self._sys)]
+            counted = [max(0, now.stat[i] - was.stat[i]) for i in self._kinds]  # fewer than `ticks` if the host is busy
+            self._shares[now.id] = [round(100 * n / max(1, sum(counted))) for n in counted[:2]]
             rate = max(0, now.stat[self._intr] - was.stat[self._intr]) * HZ // ticks
         state = "o" if now.state == OFFLINE else "i" if now.idle else "u" if now.in_user else "s"
         return [state, now.pset, now.tid, now.queued, *self._shares.get(now.id, (0, 0)), int(now.state == NOINTR), rate]
