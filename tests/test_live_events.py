@@ -9,12 +9,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from homeroom.live import frames, memory
+from homeroom import machine
+from homeroom.live import frames, layout, memory
 from homeroom.live.kernel import LGRP_NONE, NO_CPU, NOINTR, WALKS, Cpu, Kernel, Node, Reading, Thread
 from homeroom.live.rings import SLOTS_MAX, Rings
 from homeroom.live.state import LINES_MAX, QUIET, TOUCHED, TS_ONPROC, TS_RUNNABLE, TS_SLEEP, TS_ZOMBIE, Events, Watcher
 from homeroom.trace import NAMES, RECORD, WAKE_NEW
-from livepage import Live, written
+from livepage import IDLE, Live, play_back, written
 
 pytestmark = pytest.mark.xdist_group("live")
 ONLINE = 2
@@ -311,7 +312,9 @@ def stopped(machine, watcher: Watcher) -> dict:
         os.kill(machine.guest.pid, signal.SIGCONT)
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.machine(n)) for n in ("sf280r", "sf15k", "sf3800")])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.machine(n)) for n in ("sf280r", "sf15k", "sf3800", "memoryless")]
+)
 def test_the_bar_adds_up(machine, name):
     """The kinds and free memory are what is installed, to the page, and these are the kernel's own counts, within 64 pages.
 
@@ -320,7 +323,8 @@ def test_the_bar_adds_up(machine, name):
     watcher, counts = watcher_of(machine), machine.kstats("mem:")
     before = stopped(machine, watcher)["n"]
     for i, (installed, free, *kinds) in enumerate(before):
-        assert installed == counts[f"mem:{i}:node:installed"] and abs(free - counts[f"mem:{i}:node:free"]) < 64
+        known, known_free = (counts.get(f"mem:{i}:node:{name}", 0) for name in ("installed", "free"))  # none without memory
+        assert installed == known and abs(free - known_free) < 64
         assert free + sum(kinds) == installed and kinds[4] >= installed // 64
     pid = machine.check(f": > /tmp/said; memcopy -t {machine.machine.cpus} -i 1000000 > /tmp/said 2>&1 & echo $!").strip()
     Live.wait_for(lambda: "pages" in machine.check("cat /tmp/said"))
@@ -334,6 +338,44 @@ def test_the_bar_adds_up(machine, name):
 
     Live.wait_for(placed)
     machine.check(f"kill {pid}; rm /tmp/said")
+
+
+# ---- boards ----
+
+MACHINES = sorted(path.stem for place in machine.PLACES for path in place.glob("*.toml"))
+
+
+def layout_of(name: str) -> list[dict]:
+    """The boards of a machine, from the arguments that QEMU gets."""
+    return layout.of(memory.Process(1, name, tuple(machine.load(name).qemu_args()), 1, 0))["boards"]
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_the_cpus_of_a_board(name):
+    """They are those of its domain, as in the guest: those without memory have the last numbers."""
+    one = machine.load(name)
+    wanted = [(one.domain_memory_mib(i), one.domain_cpus(i)) for i in range(one.domains)] if one.srat else [(512, [0, 1, 2, 3])]
+    wanted.sort(key=lambda board: board[0] == 0)
+    assert [(board["mib"], board["cpus"]) for board in layout_of(name)] == wanted
+
+
+@pytest.mark.parametrize("name, node, cpus", [("sf15k-maxcpu", 1, [4, 5, 6, 7, 74, 75]), ("memoryless", 2, [2, 3])])
+def test_boards_in_the_guest(name, node, cpus):
+    assert layout_of(name)[node]["cpus"] == cpus
+
+
+def test_threads_on_a_maxcpu_board(browser, tmp_path):
+    """Its CPUs are drawn in the board of their domain, and a thread that is at home there has no pink edge."""
+    homes = {0: 0, 4: 1, 72: 0, 75: 1, 5: 0, 73: 1, 71: 17, 74: 17}  # by CPU the home of its thread
+    threads = {str(100 + cpu): [1, "sh", TS_ONPROC, home, cpu, -1, -1] for cpu, home in homes.items()}
+    one = {"c": [IDLE] * 76, "h": threads, "n": [[1024, 512, 0, 0, 0, 0, 0]] * 18}
+    play_back(browser, written(tmp_path / "rec.html", [one], boards=layout_of("sf15k-76")))
+    away = "[...document.querySelectorAll('.dot.away[data-thread]')].map((dot) => dot.dataset.thread).sort()"
+    assert browser.value(away) == ["105", "173", "174"] and browser.value("view.dots.size") == len(homes)
+    inside = """(cpu) => { const box = document.querySelector(`.cpu[data-cpu="${cpu}"]`).getBoundingClientRect();
+        return view.boards.findIndex(({group}) => { const b = group.getBoundingClientRect();
+            return b.left <= box.left && box.right <= b.right && b.top <= box.top && box.bottom <= b.bottom; }); }"""
+    assert browser.value(f"[0, 3, 4, 71, 72, 73, 74, 75].map({inside})") == [0, 0, 1, 17, 0, 0, 1, 1]
 
 
 # ---- trails ----

@@ -20,7 +20,7 @@ SEE ALSO    kernel.py, kernel/mem/page.h, kernel/pages/owner.h
 import re
 from collections import Counter
 from collections.abc import Iterable
-from itertools import islice
+from itertools import islice, zip_longest
 
 from homeroom.live.kernel import Kernel, Thread
 from homeroom.live.memory import LiveError
@@ -93,14 +93,14 @@ class Frames:
     def look(self, threads: list[Thread], used: list[int]) -> list[list[int]]:
         """The frames of each node by KINDS, after a look at the chunks that are due.
 
-        @used  for each node the frames in use
+        @used  for each node the frames in use; the last nodes may have no memory
         """
         due = self._due(used)
         homes = self._kernel.families(threads) if due else {}
         for chunk in due:
             self._look(chunk, homes)
             self._used[chunk] = used[self._chunks[chunk][0]]
-        return [by_kind(*both) for both in zip(self._known, used, strict=True)]
+        return [by_kind(*both) for both in zip_longest(self._known, used, fillvalue=[0] * (len(KINDS) - 1))]
 
 
 def by_kind(known: list[int], used: int) -> list[int]:

@@ -389,6 +389,8 @@ class Kernel:
         for i in range(self.number("nnodes")):
             free, installed = self._node.unpack(self.read(table + i * self._node_size, self._node.size))
             now.nodes.append(Node(installed, free))
+        # Nodes without memory have the last numbers, and are not among nnodes.
+        now.nodes += [Node(0, 0) for _ in range(len(now.nodes), 1 + max(at.node for at in self._cpus))]
         for at in self._cpus:
             now.nodes[at.node].free += int.from_bytes(self.read(at.mem + self._npages, 4), "little")
         counters = self._symbols.at["lgrp_counters"][0] + self._migrated

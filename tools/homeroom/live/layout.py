@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """layout.py - what does not change while a machine runs: its boards, how they are joined, and the rates of its links.
 
-The boards come from the arguments of QEMU and from the machine's file, so a machine that was changed by BOARDS= or MEM= is
-drawn as it is.
+The boards come from the arguments of QEMU, as do the guest's lgroups, so a machine that was changed by BOARDS= or MEM= is
+drawn as it is, and a MaxCPU board is a part of the board in whose domain it is: its CPUs have the last numbers.
 
 SEE ALSO    page/picture.js (draws it), qemu/machines, qemu/fireplane.toml
 """
@@ -17,23 +17,25 @@ from homeroom.live.memory import Process
 VERSION = 2  # of layout and frames, in recordings
 
 
-def _nodes(process: Process) -> list[tuple[int, int]]:
-    """For each node of QEMU's arguments the number of CPUs and the MiB."""
+def _nodes(process: Process) -> list[tuple[list[int], int]]:
+    """For each node of QEMU's arguments its CPUs and the MiB."""
     memory: dict[int, int] = defaultdict(int)
-    sockets: dict[int, int] = defaultdict(int)
+    cpus: dict[int, list[int]] = defaultdict(list)
+    count, *shape = process.values("-smp")[0].split(",")
+    socket = dict(part.split("=", 1) for part in shape)
+    each = int(socket["cores"]) * int(socket["threads"])  # CPUs of a socket
     sizes = dict(re.findall(r"id=(board\d+),size=(\d+)M", " ".join(process.values("-object"))))
     for value in process.values("-numa"):
         fields = dict(part.split("=", 1) for part in value.split(",") if "=" in part)
         if value.startswith("node,"):
             memory[int(fields["nodeid"])] = int(sizes.get(fields.get("memdev", ""), 0))
         elif value.startswith("cpu,"):
-            sockets[int(fields["node-id"])] += 1
-    shape = dict(part.split("=", 1) for part in process.values("-smp")[0].split(",")[1:])
-    each = int(shape["cores"]) * int(shape["threads"])
-    cpus = int(process.values("-smp")[0].split(",")[0])
+            first = int(fields["socket-id"]) * each
+            cpus[int(fields["node-id"])] += range(first, first + each)
     if not memory:
-        return [(cpus, int(process.values("-m")[0].rstrip("M")))]
-    return [(sockets[i] * each, memory[i]) for i in sorted(memory)]
+        return [(list(range(int(count))), int(process.values("-m")[0].rstrip("M")))]
+    # The kernel gives domains without memory the last numbers (kernel/lgrp/topo.c).
+    return [(sorted(cpus[i]), memory[i]) for i in sorted(memory, key=lambda i: (not memory[i], i))]
 
 
 def _about(name: str) -> dict:
@@ -55,9 +57,6 @@ def _link_mbps(process: Process) -> float:
 
 def of(process: Process) -> dict:
     """The layout of a machine, as the page wants it."""
-    boards, first = [], 0
-    for cpus, mib in _nodes(process):
-        boards.append({"cpus": list(range(first, first + cpus)), "mib": mib})
-        first += cpus
+    boards = [{"cpus": cpus, "mib": mib} for cpus, mib in _nodes(process)]
     about = {"version": VERSION, "name": process.name, "heat": heat.every(process)}
     return {**about, "boards": boards, "link_mbps": _link_mbps(process), **_about(process.name)}
