@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """test_live_events.py - the events and the memory that `make live` shows, against readings and commands that are known."""
 
+import mmap
 import os
 import re
 import signal
+import struct
 from collections import Counter
 from types import SimpleNamespace
 
@@ -296,6 +298,62 @@ def test_which_memory_is_looked_at():
         one.look([], used)
         looked.append("")
     assert looked == [0, 1, 2, 3, "", "", 1, "", 2, "", 2, "", 3, "", 3, ""]
+
+
+PAGE = struct.Struct("<I x B 2x I 4x Q 40x")  # of a descriptor: flags, order, references, owner
+PRIVATE = frames.PG_ANON | frames.PG_PRIVATE
+ALICE, BOB = 0x1000, 0x2000  # families whose threads are at home on node 0, and on node 1
+
+
+class Descriptors:
+    """What Frames needs of a kernel: boards of 128 MiB, with their descriptors at their beginning, and one without memory.
+
+    `blocks`: of each board the order, flags and owner of each block in use.
+    """
+
+    def __init__(self, *blocks: list[tuple[int, int, int]]) -> None:
+        boards = [mmap.mmap(-1, frames.DESCRIBED) for _ in blocks]
+        self.memory, self.used = memory.Memory(boards), []
+        self.memory.translate = lambda _, address: (address - frames.VMEMMAP_BASE) // frames.CHUNK * frames.DESCRIBED
+        self.field = lambda _, name: {"refs": 8, "order": 5}[name]
+        self.families = lambda _: {ALICE: 1, BOB: 2}
+        self.number = lambda _: 0
+        for board, found in zip(boards, blocks, strict=True):
+            at = 0
+            for order, flags, owner in found:
+                at = -(-at >> order) << order
+                PAGE.pack_into(board, at * PAGE.size, flags, order, 1, owner)
+                at += 1 << order
+            PAGE.pack_into(board, at * PAGE.size, PRIVATE, 9, 0, ALICE)  # a free frame, with what it had before
+            self.used.append(sum(1 << order for order, *_ in found))
+        self.used.append(0)
+
+    def page(self, address: int) -> tuple[int, int, int]:
+        flags, order, _, owner = PAGE.unpack(self.memory.read(address, PAGE.size))
+        return flags, order, owner
+
+
+def bar(*blocks: list[tuple[int, int, int]]) -> list[list[int]]:
+    """The kinds of memory on boards whose frames are used for `blocks`."""
+    kernel = Descriptors(*blocks)
+    return frames.Frames(kernel).look([], kernel.used)
+
+
+def test_what_a_frame_is_used_for():
+    """By its flags and by the homes of the family's threads; to the page if a board has less than MOST blocks of an order."""
+    used = [(0, PRIVATE, ALICE)] * 40 + [(0, PRIVATE, BOB)] * 30 + [(0, frames.PG_ANON, ALICE)] * 20
+    used += [(0, frames.PG_UPTODATE, 0)] * 10 + [(0, frames.PG_DISK, 0)] * 5 + [(0, 0, 0)] * 7 + [(2, 0, 0)] * 3
+    assert bar(used, used) == [[40, 30, 20, 15, 19], [30, 40, 20, 15, 19], [0] * 5]
+
+
+@pytest.mark.parametrize("large", [1, 18])
+@pytest.mark.parametrize("files", [0, 100, 500, 2000, 12000, 20000])
+def test_large_pages_are_counted_to_the_page(large, files):
+    """However many other frames there are; the 4 KiB pages, of which some are looked at, are right within 2 %."""
+    small = [(0, PRIVATE, ALICE)] * 600 + [(0, frames.PG_UPTODATE, 0)] * files + [(2, 0, 0)] * 200
+    home, away, shared, file, kernel = bar([], [(9, PRIVATE, BOB)] * large + small)[1]
+    assert (home, shared) == (512 * large, 0) and home + away + file + kernel == 512 * large + 600 + files + 800
+    assert abs(away - 600) <= 0.02 * (600 + files) and abs(file - files) <= 0.02 * (600 + files)
 
 
 def watcher_of(machine) -> Watcher:

@@ -4,7 +4,9 @@
 THEORY      The kernel counts free frames, but not what the others are used for.  Each frame has a descriptor of 64 bytes.  A
             machine has too many to look at all ten times a second, so a call looks at one chunk: the descriptors that lie
             in 2 MiB, which describe 128 MiB.  The references of a free frame are 0, so a search of the bytes finds the frames
-            in use.  If there are more than MOST, only every second, third ... of them is looked at.
+            in use, and their orders: the descriptor of a block of 2^order frames is that of its first frame.  If a chunk has
+            more than MOST blocks of one order, only every second, third ... of these is looked at, and stands for them all.
+            A 2 MiB page is as much as 512 other pages, so it must not be chosen among them: a chunk has at most 64.
             The first call looks at all chunks.  Then every second call looks at the next one in turn.  Each other call looks
             at one whose board has got or lost CHANGED frames since, if there is one: so the bar follows a board that fills
             or empties at once.
@@ -18,9 +20,9 @@ SEE ALSO    kernel.py, kernel/mem/page.h, kernel/pages/owner.h
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
-from itertools import islice, zip_longest
+from itertools import zip_longest
 
 from homeroom.live.kernel import Kernel, Thread
 from homeroom.live.memory import LiveError
@@ -51,7 +53,7 @@ class Frames:
         self._found: list[Counter] = [Counter() for _ in self._chunks]
         self._used = [0] * len(self._chunks)  # frames in use on the board of a chunk when it was looked at
         self._known = [[0] * (len(KINDS) - 1) for _ in kernel.memory.boards]
-        self._refs = kernel.field("page", "refs")
+        self._refs, self._order = kernel.field("page", "refs"), kernel.field("page", "order")
 
     def _kind(self, flags: int, owner: int, node: int, homes: dict[int, int]) -> str:
         if flags & PG_ANON:
@@ -78,15 +80,20 @@ class Frames:
         top = self._kernel.number("kernel_pml4")
         try:
             at = self._kernel.memory.translate(top, VMEMMAP_BASE + number * CHUNK) + first * DESCRIPTOR
-            refs = self._kernel.memory.bytes_apart(at + self._refs, DESCRIPTOR, last - first + 1)
+            refs, orders = (
+                self._kernel.memory.bytes_apart(at + offset, DESCRIPTOR, last - first + 1)
+                for offset in (self._refs, self._order)
+            )
         except LiveError:  # not mapped: no frame is there
             return
-        step = 1 + (len(refs) - refs.count(0)) // MOST
-        places = (at + match.start() * DESCRIPTOR for match in islice(USED.finditer(refs), 0, None, step))
         found = self._found[chunk]
         found.clear()
-        for flags, order, owner in map(self._kernel.page, places):
-            found[self._kind(flags, owner, node, homes)] += step << order
+        for order, blocks in _by_order(refs, orders).items():
+            seen = blocks[:: 1 + len(blocks) // MOST]
+            pages = (self._kernel.page(at + block * DESCRIPTOR) for block in seen)
+            kinds = Counter(self._kind(flags, owner, node, homes) for flags, _, owner in pages)
+            for kind, n in kinds.items():
+                found[kind] += (n * len(blocks) << order) // len(seen)
         total = sum((found for (of, *_), found in zip(self._chunks, self._found, strict=True) if of == node), Counter())
         self._known[node] = [total[kind] for kind in KINDS[:-1]]
 
@@ -101,6 +108,15 @@ class Frames:
             self._look(chunk, homes)
             self._used[chunk] = used[self._chunks[chunk][0]]
         return [by_kind(*both) for both in zip_longest(self._known, used, fillvalue=[0] * (len(KINDS) - 1))]
+
+
+def _by_order(refs: bytes, orders: bytes) -> dict[int, list[int]]:
+    """The places of the blocks in use, by their orders."""
+    found: dict[int, list[int]] = defaultdict(list)
+    for match in USED.finditer(refs):
+        place = match.start()
+        found[orders[place]].append(place)
+    return found
 
 
 def by_kind(known: list[int], used: int) -> list[int]:
