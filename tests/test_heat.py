@@ -276,7 +276,74 @@ def test_recordings_have_no_heat():
     assert "heat.js" not in record.page({"version": 1})
 
 
+def test_a_cell_of_several_pages(monkeypatch):
+    """Each miss is far or not by the board that has its page; counts are times the rate."""
+    pages = tables({0x1000: 0x2007, 0x2000: 0x3007, 0x3000: 0x4007} | {0x4000 + i * 8: (i * 0x80000) | 7 for i in range(5)})
+    pages.boards = [[(0, 0x100000)], [(0x100000, 0x100000)], [(0x200000, 0x200000)]]
+    rows = {0x00000: (1, 50, 0), 0x080000: (2, 0, 0), 0x100000: (0, 7, 3), 0x200000: (4, 0, 5)}
+    table = types.SimpleNamespace(header=types.SimpleNamespace(every=16), row=rows.get)
+    assert heat.picture(table, pages, 0x1000)["runs"] == [
+        [
+            "0",
+            [
+                [50 * 16, [0, 1], [1, 50 * 16, 0, 16]],
+                [0, [0, 1], [0, 2 * 16]],
+                [3 * 16, [1, 1], [1, 7 * 16, 2, 3 * 16]],
+                [0, [1, 1], []],
+                [4 * 16, [2, 1], [2, 5 * 16, 0, 4 * 16]],
+            ],
+        ]
+    ]
+    monkeypatch.setattr(heat, "CELLS_MAX", 2)
+    assert heat.picture(table, pages, 0x1000) == {
+        "every": 16,
+        "per": 3,
+        "pages": 5,
+        "runs": [
+            [
+                "0",
+                [
+                    [53 * 16, [0, 2, 1, 1], [1, 57 * 16, 0, 3 * 16, 2, 3 * 16]],
+                    [4 * 16, [1, 1, 2, 1], [2, 5 * 16, 0, 4 * 16]],
+                ],
+            ]
+        ],
+    }
+
+
 # ---- the page of make live ----
+
+# Two pages a cell; in the first, board 0 has most pages, board 1 misses most, and most misses are far all the same.
+MIXED = {"every": 4, "per": 2, "pages": 10}
+MIXED["runs"] = [
+    [
+        "7000",
+        [
+            [82, [0, 1, 1, 1], [1, 80, 0, 23]],
+            [40, [0, 2], [0, 50, 1, 40]],
+            [10, [1, 2], [0, 10]],
+            [9, [1, 1, 0, 1], [1, 30]],
+            [0, [0, 2], []],
+        ],
+    ]
+]
+# Of each cell: its frame, the boards whose colours frame and mark have, and whether the mark is a diamond with an edge; the
+# words of the list; what the page says about cells of several pages.
+DRAWN = (
+    """[
+    [...document.querySelectorAll("#heat-picture .page")].map((page) => {
+        const frame = page.querySelector("rect"), mark = page.querySelector("path");
+        const board = (colour) => HUES.indexOf(colour);
+        const diamond = mark !== null && mark.getAttribute("d").startsWith("M 0 ");
+        if (mark && diamond !== (mark.getAttribute("class") === "away")) return "edge";
+        return [frame.getAttribute("stroke-dasharray") === "none" ? "whole" : "dashed", board(frame.getAttribute("stroke")),
+            mark && board(mark.getAttribute("fill")), diamond];
+    }),
+    [...document.querySelectorAll("#heat-list li")].map((line) => line.textContent),
+    heatSummary("""
+    + json.dumps(MIXED)
+    + ")]"
+)
 
 
 @pytest.fixture(scope="module")
@@ -297,6 +364,21 @@ def test_the_page_draws_an_address_space(hot_live, browser):
     assert browser.value("document.querySelectorAll('#heat-list li').length") == 10
     assert "misses" in browser.value("document.querySelector('#heat-list li').textContent")
     assert not browser.errors and all(request.startswith(hot_live.address) for request in browser.requests)
+    drawn, words, summary = browser.value(f"drawHeat({json.dumps(MIXED)}), {DRAWN}")
+    assert drawn == [
+        ["dashed", 0, 1, True],
+        ["whole", 0, 0, False],
+        ["whole", 1, 0, True],
+        ["dashed", 1, 1, False],
+        ["whole", 0, None, False],
+    ]
+    assert words == [
+        "7000: pages on boards 0, 1, 103 misses, 82 from other boards than the page's (80 from board 1, 23 from board 0)",
+        "9000: on board 0, 90 misses, 40 from other boards (50 from board 0, 40 from board 1)",
+        "d000: pages on boards 1, 0, 30 misses, 9 from other boards than the page's (30 from board 1)",
+        "b000: on board 1, 10 misses, 10 from other boards (10 from board 0)",
+    ]
+    assert "Frame: the board that has most pages of the cell; dashed: other boards have some." in summary
     browser.value("heat.pid = 99999; updateHeat(++heat.turn)")
     ended = "process 99999 has ended; this is its last picture"
     browser.until(f"document.querySelector('#heat-words').textContent === '{ended}'")
@@ -312,7 +394,7 @@ def test_the_server_answers_for_one_process(hot_live):
     one = json.load(ask(1))
     assert one["every"] == 4 and one["per"] == 1
     assert one["pages"] == sum(len(cells) for _, cells in one["runs"]) > 10
-    assert all(cell[0] in (0, 1) and len(cell) % 2 for _, cells in one["runs"] for cell in cells)
+    assert all(owned in ([0, 1], [1, 1]) for _, cells in one["runs"] for _, owned, _ in cells)
     assert frame["c"]
     stream.close()
 

@@ -127,7 +127,8 @@ class Owners:
 def picture(table: Table, memory: Memory, top: int) -> dict:
     """The address space as JSON for the page: runs of cells; a cell stands for `per` pages.
 
-    A run is [address, cells]; a cell is [owner board, board, misses, board, misses ...].
+    A run is [address, cells]; a cell is [misses by CPUs of other boards than the page's, [board, pages of the cell that it has,
+    board, pages ...], [board, misses of its CPUs, board, misses ...]], with the most first.
     """
     owners, runs, end = Owners(memory), [], -1
     for virtual, physical in mapped(memory, top):
@@ -138,13 +139,13 @@ def picture(table: Table, memory: Memory, top: int) -> dict:
     total = sum(len(pages) for _, pages in runs)
     per = max(1, -(-total // CELLS_MAX))
 
-    def cell(pages: list[int]) -> list[int]:
-        misses: Counter = Counter()
+    def cell(pages: list[int]) -> list:
+        owned, misses, near = Counter(map(owners.of, pages)), Counter(), 0
         for page in pages:
-            for board, count in enumerate(table.row(page) or ()):
-                misses[board] += count * table.header.every
-        owner = Counter(map(owners.of, pages)).most_common(1)[0][0]
-        return [owner, *(value for item in misses.most_common() if item[1] for value in item)]
+            if (row := table.row(page)) is not None:
+                misses.update({board: count * table.header.every for board, count in enumerate(row) if count})
+                near += row[owners.of(page)] * table.header.every
+        return [misses.total() - near, *([n for pair in counts.most_common() for n in pair] for counts in (owned, misses))]
 
     cells = [[f"{start:x}", [cell(pages[i : i + per]) for i in range(0, len(pages), per)]] for start, pages in runs]
     return {"every": table.header.every, "per": per, "pages": total, "runs": cells}

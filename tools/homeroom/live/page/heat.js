@@ -13,29 +13,29 @@ function heatProcesses(frame) {
     return [...found].sort(([a], [b]) => a - b);
 }
 
-function heatCell(cell) {
-    const [owner, ...rest] = cell;
-    let total = 0, own = 0;
-    for (let i = 0; i < rest.length; i += 2) {
-        total += rest[i + 1];
-        if (rest[i] === owner) own += rest[i + 1];
-    }
-    return { owner, total, far: total - own, top: rest.length ? rest[0] : owner, rest };
+// A cell of several pages: `far` has the misses on each page by CPUs of other boards than the one that has this page.
+function heatCell([far, owned, misses]) {
+    const total = misses.reduce((sum, n, i) => sum + (i % 2 ? n : 0), 0);
+    const owners = owned.filter((_, i) => i % 2 === 0);
+    return { owners, total, far, top: misses.length ? misses[0] : owners[0], misses };
 }
 
-function heatWords(address, { owner, total, far, rest }) {
+function heatWords(address, { owners, total, far, misses }) {
     const from = [];
-    for (let i = 0; i < rest.length; i += 2) from.push(`${short(rest[i + 1])} from board ${rest[i]}`);
-    return `${address.toString(16)}: on board ${owner}, ${short(total)} misses, ${short(far)} from other boards` + (from.length ? ` (${from.join(", ")})` : "");
+    for (let i = 0; i < misses.length; i += 2) from.push(`${short(misses[i + 1])} from board ${misses[i]}`);
+    const where = owners.length > 1 ? `pages on boards ${owners.join(", ")}` : `on board ${owners[0]}`;
+    const others = owners.length > 1 ? "other boards than the page's" : "other boards";
+    return `${address.toString(16)}: ${where}, ${short(total)} misses, ${short(far)} from ${others}` + (from.length ? ` (${from.join(", ")})` : "");
 }
 
-// A cell: the frame has the colour of the owner; the mark has that of the board that misses most, and grows with the misses.
-// A diamond with an edge: most misses are those of other boards.
+// A cell: the frame has the colour of the board with most of its pages, and is dashed if others have some; the mark has that of
+// the board that misses most, and grows with the misses.  A diamond with an edge: most misses on the pages of the cell are far.
 function drawHeatCell(svg, x, y, address, one, most) {
     const half = HEAT.side / 2 - 1;
     const group = make(svg, "g", { class: "page", transform: `translate(${x} ${y})` });
     make(group, "title", {}, heatWords(address, one));
-    make(group, "rect", { x: 1, y: 1, width: HEAT.side - 2, height: HEAT.side - 2, stroke: hue(one.owner), fill: "none" });
+    const frame = { stroke: hue(one.owners[0]), "stroke-dasharray": one.owners.length > 1 ? "2 1" : "none", fill: "none" };
+    make(group, "rect", { x: 1, y: 1, width: HEAT.side - 2, height: HEAT.side - 2, ...frame });
     if (!one.total) return;
     const r = 1 + (half - 1.5) * Math.log2(1 + one.total) / Math.log2(1 + most);
     const away = 2 * one.far > one.total;
@@ -73,8 +73,10 @@ function drawHottest(runs, per) {
 function heatSummary(data) {
     const cell = data.per > 1 ? `a cell is ${data.per} pages` : "a cell is a page";
     const rate = data.every > 1 ? `one of ${data.every} misses is counted; the numbers are estimates` : "each miss is counted";
-    return `${data.pages} pages of 4 KiB; ${cell}; ${rate}. Frame: the board that has the page. Mark: the board that misses most on it; ` +
-        "larger: more misses; a diamond with an edge: most misses come from other boards.";
+    const several = "the board that has most pages of the cell; dashed: other boards have some";
+    const frame = data.per > 1 ? several : "the board that has the page";
+    return `${data.pages} pages of 4 KiB; ${cell}; ${rate}. Frame: ${frame}. Mark: the board that misses most on the cell; ` +
+        "larger: more misses; a diamond with an edge: most misses come from other boards than the page's.";
 }
 
 // Why there are no new pictures of the chosen process, or "".
