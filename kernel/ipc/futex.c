@@ -301,12 +301,24 @@ static unsigned requeue_waiters(struct bucket *from, const struct futex_key *fro
     return moved;
 }
 
+/* The number of waiters with this key in the locked bucket, at most n. */
+static unsigned count_matching_waiters(struct bucket *b, const struct futex_key *key, unsigned n)
+{
+    struct waiter *w;
+    unsigned found = 0;
+
+    LIST_FOREACH (w, &b->waiters, link)
+        if (found < n && key_equal(&w->key, key))
+            found++;
+    return found;
+}
+
 long futex_requeue(uint64_t from, uint64_t to, unsigned nwake, unsigned nmove, bool priv,
                    const uint32_t *expect)
 {
     struct futex_key k1, k2;
     struct bucket *b1, *b2;
-    unsigned woken, moved = 0;
+    unsigned woken, moved;
     uint32_t now;
     int err = make_futex_key(from, priv, &k1);
 
@@ -333,7 +345,9 @@ long futex_requeue(uint64_t from, uint64_t to, unsigned nwake, unsigned nmove, b
             return err;
     }
     woken = wake_matching_waiters(b1, &k1, nwake, FUTEX_ANY);
-    if (!key_equal(&k1, &k2))
+    if (key_equal(&k1, &k2)) /* they stay where they are, and count as moved */
+        moved = count_matching_waiters(b1, &k1, nmove);
+    else
         moved = requeue_waiters(b1, &k1, b2, &k2, nmove);
     uncount_futex_waiter(b2);
     unlock_bucket_pair(b1, b2);

@@ -96,6 +96,8 @@ static __attribute__((noinline)) long other_futex_op(const struct regs *r, unsig
 {
     uint32_t val3 = (uint32_t)r->arg[5];
 
+    if ((op & FUTEX_REALTIME) != 0 && (op & FUTEX_CMD) != FUTEX_WAIT_BITSET)
+        return -ENOSYS;
     switch (op & FUTEX_CMD) {
     case FUTEX_WAIT:
         return wait_with_timeout(r->arg[0], val, priv, r->arg[3]);
@@ -123,9 +125,9 @@ long sys_futex(struct regs *r)
     uint32_t val = (uint32_t)r->arg[2];
     bool priv = (op & FUTEX_PRIVATE) != 0;
 
-    if ((op & FUTEX_CMD) == FUTEX_WAKE)
+    if ((op & ~FUTEX_PRIVATE) == FUTEX_WAKE)
         return futex_wake(r->arg[0], val, priv, FUTEX_ANY);
-    if ((op & FUTEX_CMD) == FUTEX_WAIT && r->arg[3] == 0)
+    if ((op & ~FUTEX_PRIVATE) == FUTEX_WAIT && r->arg[3] == 0)
         return wait_without_timeout(r->arg[0], val, priv);
     return other_futex_op(r, op, val, priv);
 }

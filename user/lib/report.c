@@ -48,7 +48,7 @@ static void end_by_signal(int number)
 
 void hr_report_start(bool below)
 {
-    static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
     struct sigaction action = {.sa_handler = end_by_signal, .sa_flags = (int)SA_RESETHAND};
     struct termios quiet;
 

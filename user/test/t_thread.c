@@ -19,6 +19,7 @@
 #define FUTEX_WAIT_PRIVATE    128
 #define FUTEX_WAKE_PRIVATE    129
 #define FUTEX_REQUEUE_PRIVATE 131
+#define FUTEX_WAKE_REALTIME   (FUTEX_WAKE_PRIVATE | 256) /* with FUTEX_CLOCK_REALTIME */
 
 #define THREADS 16
 #define ROUNDS  2000
@@ -292,6 +293,10 @@ static void futex_requeue(void)
 
     start(thread, 4, waits_at_gate);
     nanosleep(&moment, NULL);
+    moved = futex(&gate, FUTEX_REQUEUE_PRIVATE, 0, (void *)3, &gate, 0);
+    EXPECT_EQ(moved, 3); /* to the same word: they stay, and count */
+    EXPECT_EQ(futex(&gate, FUTEX_WAKE_REALTIME, 1, NULL, NULL, 0), -1);
+    EXPECT_EQ(errno, ENOSYS);
     moved = futex(&gate, FUTEX_REQUEUE_PRIVATE, 1, (void *)100, &second_gate, 0);
     EXPECT_EQ(moved, 4); /* 1 was woken, and 3 were moved */
     nanosleep(&moment, NULL);
