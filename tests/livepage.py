@@ -97,16 +97,16 @@ SHOWN = """(() => [
     view.boards.map((b) => [b.memory.textContent, b.used.map((u) => u.getAttribute("width"))]),
     [...document.querySelectorAll(".cpu[data-cpu]")].map((c) => c.outerHTML.replace(/ tabindex="[^"]*"/, "")),
     [...view.layer.children].map((d) => d.outerHTML).sort(),
+    [...view.trails.children].map((t) => t.outerHTML),
 ].map((part) => JSON.stringify(part)))()"""
 
 
 def check_same_as_live(browser, frames: list[dict]) -> None:
     """A page that got the frames one after the other, and the recording at each frame, show the same."""
     browser.value("select('cpu', 1)")
-    live = (
-        f"(frames) => {{ view.frame = view.before = null; view.slow = {{}}; draw(view.layout); $('lines').replaceChildren(); \
+    live = f"(frames) => {{ view.frame = view.before = null; view.slow = {{}}; view.places.clear(); \
+        view.moves = []; draw(view.layout); $('lines').replaceChildren(); \
         return frames.map((f) => {{ next(f); return {SHOWN}; }}); }}"
-    )
     browser.value(f"globalThis.live = ({live})({json.dumps(frames)}); 0")
     order = [i * 97 % len(frames) for i in range(len(frames))] + [*range(len(frames))]  # by the slider, then by `play`
     assert len(frames) % 97

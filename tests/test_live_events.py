@@ -440,24 +440,24 @@ def test_threads_on_a_maxcpu_board(browser, tmp_path):
 
 
 def test_trails(browser, tmp_path):
-    """A thread that moved while it had no dot gets the trail of its last move with its next dot; a jump draws none."""
+    """A thread that moved while it had no dot gets the trail of its last move with its next dot, also after a jump."""
     places = [(0, TS_ONPROC), (0, TS_SLEEP), (1, TS_SLEEP), (1, TS_ONPROC), (0, TS_ONPROC), (1, TS_SLEEP), (0, TS_ONPROC)]
     threads = [{"h": {"5": [5, "sh", state, 0, on, -1, -1]}} for on, state in places]
-    browser.open(
-        written(tmp_path / "rec.html", [*threads, {"h": {}}, {"h": {"5": [6, "sh", TS_ONPROC, 0, 1, -1, -1]}}]).as_uri()
-    )
-    browser.until("typeof tape !== 'undefined' && tape.count > 0 && view.frame")
-    browser.value("drawn = []; trail = (...ends) => drawn.push(ends.map((cell) => view.cells.indexOf(cell))); 0")
-    found = []
-    for at in range(len(threads) + 2):
+    frames = [*threads, {"h": {}}, {"h": {"5": [6, "sh", TS_ONPROC, 0, 1, -1, -1]}}]
+    play_back(browser, written(tmp_path / "rec.html", frames))
+    wanted = [[], [], [], [[0, 1]], [[1, 0]], [], [[1, 0]], [], []]  # begin
+    count = len(frames)
+    for at in [*range(count), 2, 0, 3, 0, 4, 5, 3, 6, *reversed(range(count))]:
         browser.value(f"seek({at})")
         browser.until(f"tape.at === {at} && view.frame.w === {at}")
-        found.append(browser.value("drawn.splice(0)"))
-    assert found == [[], [], [], [[0, 1]], [[1, 0]], [], [[1, 0]], [], []]
-    for at, wanted in ((2, []), (0, []), (3, []), (0, []), (4, [[1, 0]])):
-        browser.value(f"seek({at})")
-        browser.until(f"view.frame.w === {at}")
-        assert browser.value("drawn.splice(0)") == wanted, at
+        fading = [move for move in wanted[at - 1] if at]
+        shown = browser.value("[...view.trails.children].map((line) => line.getAttribute('d'))")
+        assert shown == browser.value(
+            f"{fading + wanted[at]}.map((ends) => ends.map((i) => `${{view.cells[i].x}} ${{view.cells[i].y}}`))"
+            ".map(([a, b]) => `M ${a} L ${b}`)"
+        ), at
+        browser.value("redraw()")
+        assert browser.value("view.trails.childElementCount") == len(shown)
     assert not browser.errors
 
 

@@ -7,8 +7,8 @@ THEORY      The file is the page itself, with the style and the scripts inside, 
             recording that is cut short still opens, and lacks at most the last PIECE frames.  The marks of the slider are
             beside the pieces, so the page has them without reading the frames.
             The page shows more than the last frame has: values that only some frames have, the shares of links while no
-            modelled time passes, and past events.  A piece begins with these (class Past), so the page of a recording
-            shows at each frame what the live page showed.
+            modelled time passes, trails of threads that have moved, and past events.  A piece begins with these (class Past),
+            so the page of a recording shows at each frame what the live page showed.
             A piece has the number of its first frame, and the file ends with the number of all.  So a piece that is missing
             or damaged is noticed.  The others are still shown.
             `make replay FILE=...` checks a recording and opens it.
@@ -26,7 +26,7 @@ import stat
 import sys
 import webbrowser
 import zlib
-from collections import deque
+from collections import Counter, deque
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,6 +39,8 @@ LINES = 200  # events that the page lists
 PAGE = Path(__file__).parent / "page"
 MARKED = {"first touch": "t", "stolen": "s", "fence broken": "f", "reclaim": "r"}  # events with a mark on the slider
 SELDOM = ("i", "p")  # what only some frames have; the page shows the last one
+QUEUED, RUNS, DOTS = 1, 2, 3  # states of threads, and how many that wait for a CPU have a dot, as in picture.js
+FADE, TRAILS = 1.5, 100  # seconds that the page shows a trail, and how many at most
 COUNTED = ("b", "m", "a")  # from which the page computes the shares of links
 FRAME = {"w": (int, float), "t": (int, float), "c": list, "n": list, "e": list, "h": dict}  # what each frame has
 PIECES = re.compile(r'<script type="x-frames" data-at="([0-9]{1,9})" data-n="([0-9]{1,4})"[^>]*>([^<]*)</script>')
@@ -160,15 +162,35 @@ def page(layout: dict) -> str:
 class Past:
     """What the page shows of the frames until now, so far as the last frame does not have it."""
 
-    def __init__(self) -> None:
+    def __init__(self, cpus: set[int]) -> None:
+        """`cpus`: those that the page draws."""
+        self._cpus = cpus
         self._last = "null"  # the last frame, as text
+        self._places: dict[int, tuple[int, int, int]] = {}  # by thread: process, CPU, and from where its next dot has a trail
+        self._moves: list[tuple[float, int, int]] = []  # the trails: w, and the CPUs from and to
         self._seldom: dict = {}
         self._links: list[dict] = []  # COUNTED of the frames from which the shares come, and of the last frame
         self._events: deque[dict] = deque()  # w and e of frames, and how many events these are together
         self._lines = 0
 
+    def _follow(self, frame: dict) -> None:
+        """Note where threads are and the trails, as follow() in picture.js does."""
+        before, self._places, waiting = self._places, {}, Counter()
+        moves = [move for move in self._moves if frame["w"] - move[0] < FADE]
+        for tid, (pid, _, state, _, cpu, *_) in sorted((int(tid), thread) for tid, thread in frame["h"].items()):
+            old_pid, old_cpu, start = before.get(tid, (pid, cpu, -1))
+            start = -1 if old_pid != pid else old_cpu if old_cpu != cpu else start
+            if cpu in self._cpus and (state == RUNS or (state == QUEUED and waiting[cpu] < DOTS)):
+                waiting[cpu] += state == QUEUED
+                if start in self._cpus:
+                    moves.append((frame["w"], start, cpu))
+                start = -1
+            self._places[tid] = (pid, cpu, start)
+        self._moves = moves[-TRAILS:]
+
     def add(self, text: str, frame: dict) -> None:
         self._last = text
+        self._follow(frame)
         self._seldom |= {key: frame[key] for key in SELDOM if key in frame}
         now = {key: frame[key] for key in COUNTED if key in frame}
         stays = bool(self._links and frame.get("a") and self._links[-1].get("m") == frame["m"])  # as picture.js has it
@@ -181,6 +203,8 @@ class Past:
 
     def text(self) -> str:
         about = {"seldom": self._seldom, "links": self._links[:-1], "events": [*self._events]}
+        about["moved"] = {tid: start for tid, (_, _, start) in self._places.items() if start >= 0}
+        about["moves"] = self._moves
         return f'{json.dumps(about, separators=(",", ":"))[:-1]},"frame":{self._last}}}'
 
 
@@ -191,7 +215,7 @@ class Recorder:
         self._frames: list[str] = []
         self._written = 0  # frames
         self._marks: list[str] = []  # of these frames: number and letter
-        self._past = Past()
+        self._past = Past({cpu for board in layout["boards"] for cpu in board["cpus"]})
         self._before = self._past.text()  # that of the first of these frames
         self._file = path.open("w")
         self._file.write(page(layout))

@@ -231,7 +231,7 @@ function legend() {
     entry(cell("u"), "CPU in user mode"); entry(cell("s"), "in the kernel"); entry(cell("i"), "idle"); entry(cell("o"), "off-line");
     entry(cell("i inset"), "in a processor set"); entry(cell("i fenced"), "fenced off from interrupts");
     entry(dot(""), "thread; number, colour and shape: its home"); entry(dot("away"), "thread away from home");
-    entry(dot("", 0.7), "thread that waits; +2: two wait"); entry((svg) => make(svg, "path", { class: "trail still", d: "M 2 13 L 20 3" }), "a thread has moved");
+    entry(dot("", 0.7), "thread that waits; +2: two wait"); entry((svg) => make(svg, "path", { class: "trail", d: "M 2 13 L 20 3" }), "a thread has moved");
     for (const [kind, words] of [["home", "memory of threads that live here"], ["away", "of threads that live elsewhere"],
         ["shared", "shared memory"], ["file", "files"], ["kernel", "the kernel's"], ["free", "free memory"]])
         entry((svg) => make(svg, "rect", { class: `mem ${kind}`, x: 1, y: 3, width: 20, height: 10 }), words);
@@ -246,6 +246,7 @@ function show(frame) {
     view.frame = frame;
     for (const key of ["i", "p"]) if (frame[key]) view.slow[key] = frame[key];
     updateCpus(frame); updateMemory(frame); updateLinks(frame, view.before);
+    updateTrails(frame);
     keepFocus(() => { updateDots(frame); updateDetails(frame); });
     updateKeys(frame);
     updateSets(frame); updateDisks(frame); updateNumbers(frame);
@@ -254,6 +255,7 @@ function show(frame) {
 
 function next(frame) {
     view.before = view.frame;
+    follow(frame);
     show(frame);
     addEvents(frame);
     const running = Object.values(frame.h).filter((t) => t[2] === RUNS).length;

@@ -8,10 +8,11 @@ const HUES = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", 
 const DARK = new Set([4, 5]); // hues that need dark numbers
 const LINK = ["#9aa0a6", "#7f95b5", "#8a8f5c", "#c9a227", "#e06c1f", "#c2152b"]; // share of a link: 0, 1/5 ... 1
 const RUNS = 2, QUEUED = 1;
+const FADE = 1.5, TRAILS = 100; // seconds that a trail is seen, and how many at most; as record.py has them
 const CELL = { w: 54, h: 40 }, PAD = 8, TOP = 34, BAR = 12, LINK_ROW = 16, LINK_LABEL = 74;
 
 const $ = (id) => document.getElementById(id);
-const view = { layout: null, frame: null, before: null, cells: [], boards: [], links: [], chosen: null, dots: new Map(), places: new Map(), placed: null, slow: {} };
+const view = { layout: null, frame: null, before: null, cells: [], boards: [], links: [], chosen: null, dots: new Map(), places: new Map(), moves: [], slow: {} };
 
 function make(parent, name, attributes, text) {
     const node = document.createElementNS(SVG, name);
@@ -190,16 +191,16 @@ function newDot(tid, pid, home) {
     return { group, home, pid };
 }
 
-function trail(from, to) {
-    if (view.trails.childElementCount > 100) view.trails.firstChild.remove();
-    const line = make(view.trails, "path", { class: "trail", d: `M ${from.x} ${from.y} L ${to.x} ${to.y}`, fill: "none" });
-    line.addEventListener("animationend", () => line.remove());
-}
-
-// The places of threads before a frame: those of the frame that was shown last, unless a recording has jumped to this one.
-function oldPlaces(frame) {
-    if (frame === view.placed || (view.before && view.before === view.placed)) return view.places;
-    return new Map(Object.entries(view.before ? view.before.h : {}).map(([tid, [pid, , , , cpu]]) => [tid, { pid, cpu, from: -1 }]));
+// The threads that have a dot: each that runs, and the first three that wait for a CPU; nth counts those.
+function dotted(frame) {
+    const waiting = new Map(), found = [];
+    for (const [tid, [pid, , state, home, cpu]] of Object.entries(frame.h)) {
+        const nth = waiting.get(cpu) || 0;
+        if (!view.cells[cpu] || !(state === RUNS || (state === QUEUED && nth < 3))) continue;
+        if (state === QUEUED) waiting.set(cpu, nth + 1);
+        found.push({ tid, pid, state, home, cpu, nth });
+    }
+    return found;
 }
 
 // Where a thread ran last, and if it has moved since its last dot, the CPU before its last move; else -1.
@@ -208,28 +209,43 @@ function newPlace(was, pid, cpu) {
     return { pid, cpu, from: was.cpu !== cpu ? was.cpu : was.from };
 }
 
-// A dot for each thread that runs or waits for a CPU; the waiting ones are small.  The trail of a thread that moved while it had
-// no dot is drawn with its next one.
+// Note where the threads of the next frame are, and the moves that have a trail (record.py does the same for the frames before
+// a piece).  The trail of a thread that moved while it had no dot belongs to the frame with its next dot.
+function follow(frame) {
+    const before = view.places, dots = new Set(dotted(frame).map(({ tid }) => tid));
+    view.places = new Map();
+    view.moves = view.moves.filter(([w]) => frame.w - w < FADE);
+    for (const [tid, [pid, , , , cpu]] of Object.entries(frame.h)) {
+        const place = newPlace(before.get(tid), pid, cpu);
+        view.places.set(tid, place);
+        if (!dots.has(tid)) continue;
+        if (view.cells[place.from]) view.moves.push([frame.w, place.from, cpu]);
+        place.from = -1;
+    }
+    view.moves = view.moves.slice(-TRAILS);
+}
+
+function updateTrails(frame) {
+    view.trails.replaceChildren();
+    for (const [w, from, to] of view.moves) {
+        const [a, b] = [view.cells[from], view.cells[to]], opacity = (0.7 * (1 - (frame.w - w) / FADE)).toFixed(2);
+        make(view.trails, "path", { class: "trail", d: `M ${a.x} ${a.y} L ${b.x} ${b.y}`, fill: "none", opacity });
+    }
+}
+
+// The dots; those of threads that wait are small.
 function updateDots(frame) {
-    const seen = new Set(), waiting = new Map(), places = new Map(), before = oldPlaces(frame);
-    for (const [tid, [pid, , state, home, cpu]] of Object.entries(frame.h)) {
-        const cell = view.cells[cpu], place = newPlace(before.get(tid), pid, cpu);
-        places.set(tid, place);
-        const nth = waiting.get(cpu) || 0;
-        if (!cell || !(state === RUNS || (state === QUEUED && nth < 3))) continue;
-        if (state === QUEUED) waiting.set(cpu, nth + 1);
+    const seen = new Set();
+    for (const { tid, pid, state, home, cpu, nth } of dotted(frame)) {
+        const cell = view.cells[cpu];
         let dot = view.dots.get(tid);
         if (dot && (dot.home !== home || dot.pid !== pid)) { dot.group.remove(); view.dots.delete(tid); dot = null; }
         if (!dot) { dot = newDot(tid, pid, home); view.dots.set(tid, dot); }
         seen.add(tid);
-        if (view.cells[place.from]) trail(view.cells[place.from], cell);
-        place.from = -1;
         const at = state === RUNS ? `translate(${cell.x} ${cell.y})` : `translate(${cell.x - 25 + nth * 10} ${cell.y + 6}) scale(0.5)`;
         if (dot.at !== at) { dot.group.setAttribute("transform", at); dot.at = at; }
         dot.group.classList.toggle("away", home !== NONE && home !== boardOf(cpu));
     }
-    view.places = places;
-    view.placed = frame;
     for (const [tid, dot] of view.dots) if (!seen.has(tid)) { dot.group.remove(); view.dots.delete(tid); }
 }
 

@@ -4,7 +4,7 @@
 "use strict";
 
 const MARKS = { t: "first touch", s: "stolen", f: "fence broken", r: "reclaim" }; // as record.py names them
-const PERIOD = 100; // milliseconds from one frame to the next in `play`
+const LONGEST = 2000; // milliseconds that `play` waits for a frame at most
 // pieces: { at, count, node }, in their order; lacks: [first, after] of frames that are missing or damaged; shown: the frame in
 // the picture, or -1; turn, rounds: count calls of seek() and starts of play(), so that a later one replaces an earlier one.
 const tape = { pieces: [], lacks: [], frames: new Map(), count: 0, at: 0, shown: -1, turn: 0, playing: 0, rounds: 0, marks: [] };
@@ -81,7 +81,7 @@ async function inspect() {
 
 // ---- going to a frame --------------------------------------------------------------------------
 
-// Set what the live page shows before frame k of a piece: the values that only some frames have, links, dots, events.
+// Set what the live page shows before frame k of a piece: the values that only some frames have, links, trails, events.
 function restore({ past, frames }, k) {
     const before = [...(past.frame ? [past.frame] : []), ...frames.slice(0, k)];
     view.slow = { ...past.seldom };
@@ -92,8 +92,10 @@ function restore({ past, frames }, k) {
     let at = links.length - 1;
     while (at > 0 && stays(links[at], links[at - 1])) at--;
     if (at >= 0) updateLinks(links[at], links[at - 1] || null);
-    updateDots(view.frame || { h: {}, c: [], e: [] });
-    view.trails.replaceChildren();
+    const places = Object.entries(past.frame ? past.frame.h : {});
+    view.places = new Map(places.map(([tid, [pid, , , , cpu]]) => [tid, { pid, cpu, from: past.moved[tid] ?? -1 }]));
+    view.moves = past.moves;
+    frames.slice(0, k).forEach(follow);
     const events = [...past.events, ...frames.slice(0, k)].filter(({ e }) => e.length);
     let lines = 0, first = events.length;
     while (first > 0 && lines < LINES) lines += events[--first].e.length;
@@ -130,16 +132,21 @@ function setPlaying(round) {
     $("play").textContent = round ? "pause" : "play";
 }
 
-// Show one frame after the other, from the beginning if this is the end.  Leaves out what is missing or damaged.
+// The milliseconds from the frame that is shown to the next one; 0 if that is missing or damaged, or this is the last one.
+async function timeToNext() {
+    const n = tape.shown + 1, piece = pieceOf(n), found = piece ? await keepPiece(piece) : null;
+    return found && n > 0 ? Math.min(LONGEST, 1000 * (found.frames[n - piece.at].w - view.frame.w)) : 0;
+}
+
+// Show one frame after the other at their times, from the beginning if this is the end.  Leaves out what is missing or damaged.
 async function play() {
     if (tape.playing) { setPlaying(0); return; }
     const round = ++tape.rounds;
     setPlaying(round);
     let n = tape.at < tape.count - 1 ? tape.at + 1 : 0;
     while (tape.playing === round && n < tape.count) {
-        const pause = new Promise((done) => setTimeout(done, PERIOD));
-        const shown = await seek(n);
-        if (shown) await pause;
+        const began = performance.now(), shown = await seek(n), pause = shown ? await timeToNext() : 0;
+        if (pause > 0) await new Promise((done) => setTimeout(done, Math.max(0, began + pause - performance.now())));
         n = shown ? tape.at + 1 : afterLack(n); // the slider may have been moved
     }
     if (tape.playing === round) setPlaying(0);
