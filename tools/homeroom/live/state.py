@@ -37,7 +37,8 @@ from homeroom.trace import WAKE_NEW, Event
 HZ = 100
 KERNEL_TID = 1 << 22  # the first number of a thread of the kernel (kernel/disp/thread.c)
 TS_SLEEP, TS_RUNNABLE, TS_ONPROC, TS_ZOMBIE = range(4)
-LINES_MAX = 40  # events in a frame
+LINES_MAX = 40  # events in a frame, unless more fences are broken
+FENCE_BROKEN = "fence broken"  # the kind of an event that the picture shows as well
 SEVERAL = 3  # threads of one name that are an event each
 TOUCHED = 256  # pages that the CPUs of a board zero between two readings before that is an event: 1 MiB
 QUIET = 10  # readings
@@ -57,6 +58,24 @@ def thread_list(kind: str, threads: list[Thread], one: str, many: str) -> Iterat
             yield kind, f"{len(group)} threads ({name}) {many}", -1
         else:
             yield from ((kind, f"thread {t.tid} ({name}) of process {t.pid} {one}", t.cpu) for t in group)
+
+
+def shortened(found: list[list]) -> list[list]:
+    """LINES_MAX of some events, in their order, then one that counts the others; all, if they are not more.
+
+    All broken fences stay, because the picture of their CPUs shows them, and one event of each kind, because the slider of a
+    recording has marks for kinds.
+    """
+    if len(found) <= LINES_MAX:
+        return found
+    first = {kind: i for i, (kind, *_) in reversed([*enumerate(found)])}
+    must = {i for i, (kind, *_) in enumerate(found) if kind == FENCE_BROKEN or first[kind] == i}
+    others = [i for i in range(len(found)) if i not in must]
+    keep = sorted([*must, *others[: max(0, LINES_MAX - len(must))]])
+    left = Counter(kind for kind, *_ in found) - Counter(found[i][0] for i in keep)
+    kinds = ", ".join(f"{n} {kind}" for kind, n in left.items())
+    more = [["more", f"{left.total()} more events: {kinds}", -1]] if left else []
+    return [found[i] for i in keep] + more
 
 
 class Events:
@@ -120,7 +139,7 @@ class Events:
                 )
             # Pokes, cross-calls and the CPU's own timer remain (docs/psets.md).
             if now.state == was.state == NOINTR and (n := now.stat[self._ithr] - was.stat[self._ithr]) > 0:
-                yield "fence broken", f"CPU {now.id} is fenced off, and took {n} device interrupt{'s' if n > 1 else ''}", now.id
+                yield FENCE_BROKEN, f"CPU {now.id} is fenced off, and took {n} device interrupt{'s' if n > 1 else ''}", now.id
 
     def _begins(self, happens: bool, *event) -> bool:
         """Whether something that happens between the last two readings has just begun."""
@@ -156,15 +175,10 @@ class Events:
         yield from self._migrations(trace, was, now)
 
     def since(self, new: Reading) -> list[list]:
-        """The events since the last reading, at most LINES_MAX, then one that counts those left out; none at the first."""
+        """The events since the last reading, shortened; none at the first."""
         old, self._old = self._old, new
         trace = self._rings.events(new.cpus)
-        found = [list(event) for event in self._found(old, new, trace)] if old else []
-        if len(found) > LINES_MAX:
-            left = Counter(kind for kind, *_ in found[LINES_MAX:])
-            kinds = ", ".join(f"{n} {kind}" for kind, n in left.items())
-            found[LINES_MAX:] = [["more", f"{left.total()} more events: {kinds}", -1]]
-        return found
+        return shortened([list(event) for event in self._found(old, new, trace)] if old else [])
 
 
 class Watcher:
