@@ -7,6 +7,7 @@ tests/host/test_fireplane_heat.c tests the counting itself, tests/test_commands.
 import csv
 import json
 import mmap
+import os
 import re
 import struct
 import subprocess
@@ -445,6 +446,14 @@ def test_the_server_uses_two_percent(monkeypatch):
     one.shutdown()
     one.server_close()
     assert now.used == pytest.approx(0.06)
+
+
+def test_a_file_that_is_none(tmp_path):
+    """A FIFO, a device and a folder are refused at once."""
+    os.mkfifo(tmp_path / "fifo")
+    for path, words in ((tmp_path / "fifo", "not a regular file"), (tmp_path, "Is a directory"), ("/dev/null", "not a reg")):
+        done = call("--file", str(path))
+        assert done.returncode == 1 and done.stderr.startswith(f"heat: {path}: {words}") and done.stderr.count("\n") == 1
 
 
 def test_a_file_that_cannot_be_written(tmp_path):

@@ -6,6 +6,8 @@ import itertools
 import json
 import os
 import re
+import signal
+import sys
 import time
 import zlib
 from collections.abc import Callable
@@ -339,6 +341,37 @@ def test_where_a_recording_cannot_be(tmp_path):
     assert sorted(tmp_path.iterdir()) == sorted(names) and link.is_symlink() and file.read_text() == "old"
     written(link, [{}])
     assert link.is_symlink() and record.read(tmp_path / "target")[2]
+
+
+def test_two_recordings_into_one_file(tmp_path):
+    """The second one is refused, also through a link, until the first one has ended; it changes nothing."""
+    file, link = tmp_path / "rec.html", tmp_path / "link"
+    link.symlink_to(file)
+    first = record.Recorder(file, LINKS)
+    text = file.read_text()
+    assert text.rstrip().endswith("</script>")  # all of the page, before its frames
+    words = "another program writes a recording into it"
+    with pytest.raises(memory.LiveError, match=f"^{link}: {words}"):
+        record.check(link)
+    with pytest.raises(OSError, match=words):
+        written(link, [{}])
+    assert file.read_text() == text and sorted(tmp_path.iterdir()) == [link, file]
+    first.close()
+    written(link, [{}])
+    assert len(record.read(file).frames) == 1
+
+
+@pytest.mark.parametrize("name", ["TRACE", "MODEL_PAGE"])
+def test_a_recording_and_another_file_at_once(monkeypatch, capsys, tmp_path, name):
+    """The machine that is started does not write into the recording: one line, and nothing starts."""
+    (tmp_path / "link").symlink_to("rec.html")
+    argv = ["live", "--machine", "sf280r", "--iso", "x", "--port", "0", "--record", str(tmp_path / "rec.html")]
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(sys, "argv", argv)
+    monkeypatch.setenv(name, str(tmp_path / "link"))
+    assert live_server.main() == 1
+    words = f"live: {tmp_path}/rec.html is RECORD and {name} at once: name another file for one of them\n"
+    assert capsys.readouterr() == ("", words) and not (tmp_path / "rec.html").exists()
 
 
 def test_a_machine_that_cannot_be_shown(monkeypatch, capsys, tmp_path):

@@ -198,7 +198,7 @@ class Options:
         if isinstance(self.acpi, Path):
             uses.append(("the ACPI tables", self.acpi, False))
         for (one, path, writes), (two, other, writes_too) in itertools.combinations(uses, 2):
-            if (writes or writes_too) and _same_file(path, other):
+            if (writes or writes_too) and same_file(path, other):
                 raise MachineError(f"{path} is {one} and {two} at once: name another file for one of them")
 
     def check_built(self) -> None:
@@ -747,7 +747,7 @@ class Guest:
             self.wait()
 
 
-def _same_file(one: Path, other: Path) -> bool:
+def same_file(one: Path, other: Path) -> bool:
     """Whether two paths name one file, also through links; the files may be missing."""
     with contextlib.suppress(OSError):
         return os.path.samefile(one, other)

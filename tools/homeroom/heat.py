@@ -208,6 +208,8 @@ def main() -> int:
     parser.add_argument("--pid", help="the QEMU process of the machine, if several run")
     args = parser.parse_args()
     try:
+        if args.file is not None and args.file.exists() and not args.file.is_file():
+            raise LiveError(f"{args.file}: {'Is a directory' if args.file.is_dir() else 'not a regular file'}")
         text, said = csv_of(find(args.pid))
         if args.file is not None:
             with whole_file(args.file) as file:

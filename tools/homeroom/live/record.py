@@ -18,6 +18,8 @@ SEE ALSO    page/tape.js (reads it, by the same rules), server.py
 """
 
 import base64
+import errno
+import fcntl
 import json
 import math
 import os
@@ -28,7 +30,7 @@ import webbrowser
 import zlib
 from collections import Counter, deque
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 from homeroom.live.layout import VERSION
 from homeroom.live.memory import LiveError
@@ -58,6 +60,22 @@ class Recording(NamedTuple):
     lacks: list[tuple[int, int]]  # frames that are missing or damaged: the first of a row, and the one after the last
 
 
+def claim(path: Path) -> TextIO:
+    """Open a file to write a recording, with its contents as they are, so that no other program does this at the same time.
+
+    OSError if the file cannot be opened, or another program writes a recording into it.
+    """
+    file = path.open("a")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise OSError(errno.EBUSY, "another program writes a recording into it") from None
+    except OSError:  # a file system without locks
+        pass
+    return file
+
+
 def check(path: Path) -> None:
     """LiveError if a recording cannot be written to a file, or to that to which a link points.  Leaves both as they are."""
     try:
@@ -72,7 +90,7 @@ def check(path: Path) -> None:
             raise LiveError(
                 f"{path}: {'Is a directory' if stat.S_ISDIR(mode) else 'not a regular file'}; a recording is a file"
             )
-        path.open("a").close()
+        claim(path).close()
     except OSError as error:
         raise LiveError(f"{path}: {error.strerror}") from error
 
@@ -217,8 +235,10 @@ class Recorder:
         self._marks: list[str] = []  # of these frames: number and letter
         self._past = Past({cpu for board in layout["boards"] for cpu in board["cpus"]})
         self._before = self._past.text()  # that of the first of these frames
-        self._file = path.open("w")
+        self._file = claim(path)
+        self._file.truncate(0)
         self._file.write(page(layout))
+        self._file.flush()  # so that a recording that is cut short has the whole page
 
     def add(self, text: str, frame: dict) -> None:
         """Add a frame, which is also given as text."""

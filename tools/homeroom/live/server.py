@@ -21,6 +21,7 @@ SEE ALSO    state.py, record.py, page/, docs/live.md
 import argparse
 import json
 import math
+import os
 import queue
 import re
 import secrets
@@ -35,7 +36,7 @@ from functools import cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from homeroom import heat
+from homeroom import guest, heat
 from homeroom.live import layout, record
 from homeroom.live.memory import LiveError, Process, find, processes
 from homeroom.live.state import frames_of
@@ -301,6 +302,13 @@ def listen(port: str) -> Server:
         raise LiveError(f"port {port}: {error.strerror}; name another with PORT=") from error
 
 
+def check_apart(file: Path, machine: str | None) -> None:
+    """LiveError if the machine that is started writes another file in the place of the recording."""
+    for name in ("TRACE", "MODEL_PAGE") if machine is not None else ():
+        if (other := os.environ.get(name)) and guest.same_file(file, Path(other)):
+            raise LiveError(f"{file} is RECORD and {name} at once: name another file for one of them")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="live", description="show a running machine as a page in a browser")
     parser.add_argument("--port", default=PORT, help="port on the loopback address (0: any free one)")
@@ -314,6 +322,7 @@ def main() -> int:
     try:
         if args.record is not None:
             record.check(args.record)
+            check_apart(args.record, args.machine)
         server = listen(args.port.strip() or PORT)
         process = find("live", args.pid) if args.machine is None else None
         shown = args.machine or f"{process.name} (Ctrl-C ends this)"
