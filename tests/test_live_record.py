@@ -61,7 +61,10 @@ def piece(frames: str, number: int) -> str:
         ('<script type="application/json" id="layout">{"version": 2, "title": "x"}</script>', NONE_SHOWN),
         ('<script type="application/json" id="layout">' + "[" * 100_000 + "</script>", NONE_SHOWN),
         (DRAWN, "rec.html: the recording was cut short before its first frame"),
-        (DRAWN + '<script type="x-frames" data-at="0" data-n="9" data-marks="">AAAA</script>', NONE_SHOWN),
+        (
+            DRAWN + '<script type="x-frames" data-at="0" data-n="9" data-marks="">AAAA</script>',
+            "the recording was cut short before its first frame",
+        ),
         (piece("[1,2]", 2), NONE_SHOWN),
         (piece('"xx"', 2), NONE_SHOWN),
         (piece("[" * 100_000, 2), NONE_SHOWN),
@@ -317,6 +320,37 @@ def test_the_end_of_a_recording_is_missing(browser, tmp_path):
         assert (", 200 frames, 199 s: " if whole else ", 200 frames, 199 s, cut short: ") in replayed(file).stdout
         play_back(browser, file)
         assert browser.value("[$('status').textContent, tape.count]") == [words, 250 if whole else 200]
+
+
+def test_where_a_recording_is_cut(browser, tmp_path):
+    """`make replay` and the page agree on its frames wherever it is cut, also in the end of an element."""
+    file = written(tmp_path / "rec.html", [{}] * 250)
+    text = file.read_text()
+    (_, first), (start, last) = [piece.span() for piece in record.PIECES.finditer(text)][:2]
+    mark = text.index(">", text.index('<script type="x-end"'))
+    cuts = {first - 9: 100, first - 8: 100, first - 1: 100, first + 9: 100, start + 70: 100, last - 60: 100, last - 10: 100}
+    cuts |= {last - 9: 200, last - 7: 200, last - 1: 200, last: 200, mark: 250, mark + 1: 250, mark + 4: 250}
+    for cut, count in cuts.items():
+        file.write_text(text[:cut])
+        assert record.read(file)[2:] == (cut > mark, []) and len(record.read(file).frames) == count, cut
+        browser.open(file.as_uri())
+        browser.until("typeof tape !== 'undefined' && tape.inspected")
+        assert browser.value("[tape.count, tape.whole, tape.lacks.length]") == [count, cut > mark, 0], cut
+        assert not browser.errors
+
+
+def test_a_recording_that_is_cut_in_its_scripts(browser, tmp_path):
+    """The page says so."""
+    file = written(tmp_path / "rec.html", [{}])
+    text = file.read_text()
+    starts = [found.start() for found in re.finditer("<script>", text)]
+    for cut in (*starts, starts[0] + 99, starts[-1] + 99):
+        file.write_text(text[:cut])
+        browser.open(file.as_uri())
+        words = browser.until(
+            "document.readyState === 'complete' && $('status').textContent".replace("$", "document.getElementById")
+        )
+        assert words == "this page was cut short: its scripts are not complete", cut
 
 
 def test_where_a_recording_cannot_be(tmp_path):

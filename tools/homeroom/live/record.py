@@ -45,8 +45,9 @@ QUEUED, RUNS, DOTS = 1, 2, 3  # states of threads, and how many that wait for a 
 FADE, TRAILS = 1.5, 100  # seconds that the page shows a trail, and how many at most
 COUNTED = ("b", "m", "a")  # from which the page computes the shares of links
 FRAME = {"w": (int, float), "t": (int, float), "c": list, "n": list, "e": list, "h": dict}  # what each frame has
-PIECES = re.compile(r'<script type="x-frames" data-at="([0-9]{1,9})" data-n="([0-9]{1,4})"[^>]*>([^<]*)</script>')
-END = re.compile(r'<script type="x-end" data-n="([0-9]{1,9})"></script>')
+FRAMES = r'<script type="x-frames" data-at="([0-9]{1,9})" data-n="([0-9]{1,4})"[^>]*>([^<]*)'
+PIECES = re.compile(FRAMES + r"(?:</script>|(?:</?\w*)?\Z)")  # the end of the last one may be cut off
+END = re.compile(r'<script type="x-end" data-n="([0-9]{1,9})">')
 SCRIPT = re.compile(r'<script src="(\w+\.js)" defer></script>\n')
 LAYOUT = re.compile(r'<script type="application/json" id="layout">(.*?)</script>', re.S)
 
@@ -142,7 +143,8 @@ def read(path: Path) -> Recording:
                 first = lacks.pop()[0]
             lacks.append((first, after))
 
-        for first, number, data in PIECES.findall(text):
+        pieces = PIECES.findall(text)
+        for i, (first, number, data) in enumerate(pieces, 1):
             first, after = int(first), int(first) + int(number)
             if first < at or after == first:
                 continue  # not where it belongs
@@ -154,6 +156,8 @@ def read(path: Path) -> Recording:
                     raise ValueError
                 frames += found
             except ValueError:
+                if end is None and i == len(pieces):
+                    break  # the recording was cut short here
                 lack(first, after)
             at = after
         if end is not None and int(end[1]) > at:

@@ -15,10 +15,10 @@ async function inflate(text) {
     return JSON.parse(await new Response(stream).text());
 }
 
-// What is in a piece, or null if it is damaged.
+// What is in a piece, or null if it is damaged.  The end of the element may be cut off.
 async function openPiece(piece) {
     try {
-        const found = await inflate(piece.node.textContent), { past, frames } = found;
+        const found = await inflate(piece.node.textContent.replace(/<\/?\w*$/, "")), { past, frames } = found;
         let last = past.frame ? past.frame.w : -Infinity;
         for (const frame of frames) {
             if (!(Number.isFinite(frame.w) && Number.isFinite(frame.t) && frame.w >= last && frame.h)) return null;
@@ -201,6 +201,8 @@ async function findPieces() {
     }
     if (number > tape.count) { noteLack(tape.count, number); tape.count = number; }
 }
+
+$("status").textContent = ""; // the scripts are complete
 
 async function replay() {
     begin(JSON.parse($("layout").textContent));
