@@ -320,6 +320,30 @@ def test_the_focus_stays_in_the_picture(browser, tmp_path):
         assert focused(browser).items() >= place.items()
     browser.value("redraw()")
     assert focused(browser)["cpu"] == "1"
+    browser.value("seek(0)")
+    browser.value("document.querySelector('[data-thread=\"7\"]').focus(); redraw()")
+    assert focused(browser)["thread"] == "7"
+    browser.value("view.frame.h[7][0] = 8; redraw()")  # the number of a thread that has ended
+    assert focused(browser)["cpu"] == "1"
+
+
+def test_the_list_of_events_by_keyboard(browser, tmp_path):
+    """Tab stops at one event; keys move it.  If its line goes, the newest one has the focus."""
+    frames = [{"e": [["created", f"thread {n}.{i}", 0] for i in range(40)]} for n in range(8)]
+    play_back(browser, written(tmp_path / "rec.html", frames))
+    stops = "[...$('lines').querySelectorAll('button')].filter((b) => b.tabIndex >= 0).map((b) => b.closest('li').textContent)"
+    at = "document.activeElement.closest('li')?.textContent"
+    browser.value("seek(6)")
+    assert browser.value(stops) == ["created thread 6.39 (6.0 s)"]
+    browser.value("keys.line.focus()")
+    for key, thread in (("ArrowDown", "6.38"), ("ArrowDown", "6.37"), ("ArrowUp", "6.38"), ("Home", "6.39"), ("End", "2.0")):
+        browser.press(key)
+        assert f"thread {thread} " in browser.value(at) and browser.value(stops) == [browser.value(at)]
+    for number in (7, 3):
+        browser.value(f"seek({number})")
+        assert browser.value(stops) == [browser.value(at)] == [f"created thread {number}.39 ({number}.0 s)"]
+    browser.press("Tab")
+    assert not browser.value(at) and not browser.errors
 
 
 def test_screen_reader(browser, tmp_path):

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // keys.js - the picture by keyboard and for screen readers.  Tab stops at one place of the picture, which the arrow keys move:
-// left and right to boards and CPUs, up and down among the threads of a CPU.  Enter selects.
+// left and right to boards and CPUs, up and down among the threads of a CPU.  Enter selects.  In the list of events Tab stops at one
+// button, too.
 "use strict";
 
 const STATE = { u: "user", s: "system", i: "idle", o: "off-line" };
 const PLACE = ".pick, [data-thread]"; // what can have the focus
-const keys = { stop: null }; // the place at which Tab stops
+const keys = { stop: null, line: null }; // the place and the button at which Tab stops
 
 const threadAt = (node) => node.getAttribute("data-thread");
 const cpuAt = (node) => (threadAt(node) === null ? node.getAttribute("data-cpu") : node.cpu);
@@ -69,21 +70,25 @@ function updateWords(frame) {
     for (const node of view.layer.children) {
         const tid = threadAt(node), thread = frame.h[tid];
         if (!thread) continue;
-        if (!node.words) { node.setAttribute("role", "button"); node.setAttribute("tabindex", "-1"); }
         const home = thread[3] === NONE ? "of the kernel" : `home board ${thread[3]}`;
         node.cpu = thread[4];
         setWords(node, `thread ${tid}, ${thread[1]}, ${home}${thread[2] === RUNS ? "" : ", waiting"}`, isChosen("thread", tid));
     }
 }
 
-// Call `work`, which may remove the place that has the focus.  Then the CPU that a thread was on has it.
+// Call `work`, which may remove the place that has the focus.  Then the new dot of this thread has it, else the CPU where the thread
+// was; for the button of an event, that of the newest one.
 function keepFocus(work) {
     const node = document.activeElement, inside = $("picture").contains(node), cpu = inside ? cpuAt(node) ?? null : null;
     const name = inside ? `[data-board="${node.getAttribute("data-board")}"]` : "";
-    const list = $("details").contains(node);
+    const thread = inside ? threadAt(node) : null, pid = view.dots.get(thread)?.pid;
+    const list = $("details").contains(node), line = $("lines").contains(node);
     work();
     if (node.isConnected) return;
-    if (inside) (cpu !== null ? view.cells[cpu].group : $("picture").querySelector(name) || $("picture").querySelector(".pick")).focus();
+    const dot = view.dots.get(thread);
+    if (dot && dot.pid === pid) dot.group.focus();
+    else if (line) keys.line?.focus();
+    else if (inside) (cpu !== null ? view.cells[cpu].group : $("picture").querySelector(name) || $("picture").querySelector(".pick")).focus();
     else if (list) $("details").focus();
 }
 
@@ -93,7 +98,31 @@ function updateKeys(frame) {
     if (!keys.stop || !keys.stop.isConnected) setStop($("picture").querySelector(".pick"));
 }
 
+// ---- the list of events ----
+
+function setLineStop(node) {
+    if (keys.line) keys.line.tabIndex = -1;
+    if (node) node.tabIndex = 0;
+    keys.line = node;
+}
+
+// After the list has changed: Tab stops at the newest event, unless the list has the focus.
+function updateLineStop() {
+    if (!$("lines").contains(document.activeElement)) setLineStop($("lines").querySelector("button"));
+}
+
+function pressedInLines(event) {
+    const buttons = [...$("lines").querySelectorAll("button")], at = buttons.indexOf(event.target);
+    if (at < 0 || event.altKey || event.ctrlKey || event.metaKey) return;
+    const place = buttons[{ ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: buttons.length - 1 }[event.key]];
+    if (!place) return;
+    place.focus();
+    event.preventDefault();
+}
+
 function beginKeys() {
+    $("lines").addEventListener("keydown", pressedInLines);
+    $("lines").addEventListener("focusin", (event) => { if (event.target.matches("button")) setLineStop(event.target); });
     $("picture").addEventListener("keydown", pressed);
     $("picture").addEventListener("focusin", (event) => { const node = event.target.closest(PLACE); if (node) setStop(node); });
 }

@@ -200,11 +200,11 @@ function addEvents(frame) {
     for (const [kind, text, cpu] of frame.e) {
         const line = html(null, "li");
         const word = html(line, "b");
-        if (cpu >= 0) button(word, "cpu", cpu, kind); else word.textContent = kind;
+        if (cpu >= 0) button(word, "cpu", cpu, kind).tabIndex = -1; else word.textContent = kind;
         line.append(` ${text} (${frame.w.toFixed(1)} s)`);
         list.prepend(line);
     }
-    while (list.childElementCount > LINES) list.lastChild.remove();
+    keepFocus(() => { while (list.childElementCount > LINES) list.lastChild.remove(); updateLineStop(); });
 }
 
 function legend() {
@@ -264,8 +264,7 @@ function next(frame) {
 }
 
 function redraw() {
-    keepFocus(() => draw(view.layout));
-    if (view.frame) show(view.frame);
+    keepFocus(() => { draw(view.layout); if (view.frame) show(view.frame); });
 }
 
 function begin(layout) {

@@ -184,7 +184,7 @@ function updateCpus(frame) {
 }
 
 function newDot(tid, pid, home) {
-    const group = make(view.layer, "g", { class: "dot", "data-thread": tid });
+    const group = make(view.layer, "g", { class: "dot", "data-thread": tid, role: "button", tabindex: "-1" });
     make(group, "path", { d: shape(home, 8.5), fill: hue(home) });
     make(group, "text", { y: 4, "font-size": 10, "text-anchor": "middle" }, home === NONE ? "k" : String(home));
     group.classList.toggle("dark", DARK.has(home % HUES.length));

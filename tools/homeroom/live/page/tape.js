@@ -100,6 +100,7 @@ function restore({ past, frames }, k) {
     let lines = 0, first = events.length;
     while (first > 0 && lines < LINES) lines += events[--first].e.length;
     $("lines").replaceChildren();
+    updateLineStop();
     events.slice(first).forEach(addEvents);
 }
 
@@ -112,9 +113,11 @@ async function seek(n) {
     if (turn !== tape.turn) return true; // a later call shows another frame
     try {
         const k = n - piece.at;
-        if (tape.shown < 0 || tape.shown !== n - 1) restore(found, k);
-        tape.shown = -1;
-        next(found.frames[k]);
+        keepFocus(() => {
+            if (tape.shown < 0 || tape.shown !== n - 1) restore(found, k);
+            tape.shown = -1;
+            next(found.frames[k]);
+        });
         tape.shown = n;
         setTime(found.frames[k]);
         return true;
