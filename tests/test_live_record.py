@@ -128,6 +128,10 @@ def test_a_recording_shows_what_the_page_showed(browser, tmp_path):
     file = written(tmp_path / "rec.html", frames)
     play_back(browser, file)
     check_same_as_live(browser, record.read(file).frames)
+    source = "[...$('details').querySelectorAll('dt')].find((d) => d.textContent === 'by source').nextSibling.textContent"
+    for at, words in ((3, "not known yet"), (4, "disk 4, poke wakeup 1")):
+        browser.value(f"seek({at})")
+        assert browser.value(source) == words
 
 
 def test_play_again_at_once(browser, tmp_path):

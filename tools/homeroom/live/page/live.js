@@ -38,7 +38,8 @@ function ranges(numbers) {
 }
 
 function interruptsOf(id) {
-    const found = view.slow.i ? Object.entries(view.slow.i[id] || {}) : [];
+    if (!view.slow.i) return "not known yet"; // only one frame a second has them
+    const found = Object.entries(view.slow.i[id] || {});
     return found.sort((a, b) => b[1] - a[1]).map(([name, rate]) => `${name} ${rate}`).join(", ") || "none";
 }
 
