@@ -216,7 +216,7 @@ def test_shares_of_links(shared, browser):
     shares = "[view.before, view.frame, view.links.map((link) => link.text.textContent)]"
     for _ in range(100):
         old, new, words = browser.value(shares)
-        seconds = (new["m"] - old["m"]) / 1e12
+        seconds = (new["k"] - old["k"]) / 1e12
         if seconds > 0:
             moved = [n[4] + n[5] - o[4] - o[5] for o, n in zip(old["b"], new["b"], strict=True)]
             assert words == [f"link {int(100 * b / seconds / (rate * 1e6) + 0.5)} %" for b in moved]

@@ -88,20 +88,24 @@ def test_replay_of_no_file(tmp_path):
         assert done.returncode == 1 and done.stderr.startswith(f"replay: {path}: {words}") and done.stderr.count("\n") == 1
 
 
-def counted(path: Path, armed: int, time_ps: int, moved: tuple[int, int]) -> dict:
-    """What a frame has of a page of the model with two boards: `moved` bytes from the first to the second, and back."""
+def counted(watcher: Watcher, armed: int, clocks: tuple[int, int], moved: tuple[int, int]) -> dict:
+    """What a frame has of a page of the model with two boards: `moved` bytes from the first to the second, and back.
+
+    The CPU of each board has run since its clock was 0.
+    """
     data = bytearray(fireplane.SHARED_BYTES)
     head = fireplane.Header.from_buffer(data)
     head.magic, head.version, head.ncpus, head.nboards, head.armed = fireplane.MAGIC, fireplane.VERSION, 2, 2, armed
-    for cpu in range(2):
+    head.clock_ps = 1000
+    for cpu, time_ps in enumerate(clocks):
         at = fireplane.Cpu.from_buffer(data, fireplane.CPU_OFFSET + cpu * fireplane.CPU_STRIDE)
-        at.board, at.counts.time_ps = cpu, time_ps
+        at.board, at.counts.time_ps, at.counts.instr = cpu, time_ps, time_ps // 2000
+        at.counts.stall_ps, at.counts.fp_stall_ps = time_ps // 8 * 3, time_ps // 8
     for board, number in enumerate(moved):
         place = fireplane.TRAFFIC_OFFSET + board * fireplane.TRAFFIC_STRIDE + (1 - board) * 8
         data[place : place + 8] = number.to_bytes(8, "little")
-    path.write_bytes(data)
-    watcher = Watcher.__new__(Watcher)
-    watcher._page, watcher._model, watcher.process = str(path), None, SimpleNamespace(name="x")
+    Path(watcher._page).write_bytes(data)
+    watcher._model = None
     return watcher._boards()
 
 
@@ -110,7 +114,7 @@ def test_a_recording_shows_what_the_page_showed(browser, tmp_path):
     frames: list[dict] = []
     for n in range(350):
         time_ps = 10**9 * (n if n < 80 else 80 if n < 130 else n - 50 if n < 205 else 155)  # twice none passes
-        one: dict = {"b": [[1, n, n, n, 3000 * min(n, 200), 0]] * 2, "m": time_ps, "a": int(n != 150)}
+        one: dict = {"b": [[1, n, n, n, 3000 * min(n, 200), 0]] * 2, "k": time_ps, "m": 7 * n, "a": int(n != 150)}
         if n in (4, 220):
             one["i"] = [{"clock": n}, {"disk": n, "poke wakeup": 1}]
         if n in (2, 199):
@@ -191,17 +195,26 @@ def test_the_share_of_a_link(browser, tmp_path):
     """300 kB out and 200 kB in within a modelled millisecond are 50 % of a link with 1,000 MB/s.
 
     While no modelled time passes the words stay; before the first share, and if the model does not count, there is none.
+    A CPU whose clock is behind counts with the time that it has run, not with the time by which it passes the other clock.
     """
-    page = tmp_path / "page"
+    watcher, ms = Watcher.__new__(Watcher), 10**9
+    watcher._page, watcher.process = str(tmp_path / "page"), SimpleNamespace(name="x")
+    watcher._clocks, watcher._link_ps = None, 0
     boards = [
-        counted(page, 1, 10**9, (5000, 7000)),
-        counted(page, 1, 2 * 10**9, (305_000, 207_000)),
-        counted(page, 1, 2 * 10**9, (305_000, 207_000)),
-        counted(page, 1, 4 * 10**9, (305_000, 407_000)),
-        counted(page, 0, 4 * 10**9, (305_000, 407_000)),
+        counted(watcher, 1, (ms, 0), (5000, 7000)),
+        counted(watcher, 1, (2 * ms, 0), (305_000, 207_000)),
+        counted(watcher, 1, (2 * ms, 0), (305_000, 207_000)),
+        counted(watcher, 1, (4 * ms, 0), (305_000, 407_000)),
+        counted(watcher, 1, (4 * ms, ms), (505_000, 407_000)),
+        counted(watcher, 1, (4 * ms, 4 * ms + ms // 8), (1_442_500, 407_000)),
+        counted(watcher, 0, (4 * ms, 4 * ms + ms // 8), (1_442_500, 407_000)),
         {},
     ]
-    assert boards[1] == {"b": [[0, 0, 0, 0, 305_000, 207_000], [0, 0, 0, 0, 207_000, 305_000]], "m": 2 * 10**9, "a": 1}
+    assert boards[1] == {"b": [[0, n, 0, 0, *b] for n, b in ((10**6, (305_000, 207_000)), (0, (207_000, 305_000)))]} | {
+        "m": 2 * ms,
+        "k": ms,
+        "a": 1,
+    }
     play_back(browser, written(tmp_path / "rec.html", boards))
     link = "[view.links[1].text.textContent, Number(view.links[1].gauge.getAttribute('width')) / view.links[1].wide]"
     for at, words, share in (
@@ -209,8 +222,10 @@ def test_the_share_of_a_link(browser, tmp_path):
         (1, "link 50 %", 0.5),
         (2, "link 50 %", 0.5),
         (3, "link 10 %", 0.1),
-        (4, "link -", 0),
-        (5, "", 0),
+        (4, "link 20 %", 0.2),
+        (5, "link 30 %", 0.3),
+        (6, "link -", 0),
+        (7, "", 0),
     ):
         browser.value(f"seek({at})")
         shown = browser.value(link)

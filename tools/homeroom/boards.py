@@ -36,14 +36,16 @@ class Reading:
     time_ps: int
     accesses: int
     boards: list[Board]
+    ran_ps: list[int]  # for each CPU the modelled time for which it has run, without the time that its clock has skipped
 
 
 def reading(page: fireplane.Page, name: str) -> Reading:
     boards = [Board() for _ in range(page.header.nboards)]
-    latest = 0
+    latest, ran = 0, []
     for cpu in page.cpus():
         counts = cpu.counts
         latest = max(latest, counts.time_ps)
+        ran.append(counts.instr * page.header.clock_ps + counts.stall_ps + counts.fp_stall_ps)
         if cpu.board >= len(boards):
             continue
         board = boards[cpu.board]
@@ -55,4 +57,4 @@ def reading(page: fireplane.Page, name: str) -> Reading:
     traffic = page.traffic()
     for i, (board, out, into) in enumerate(zip(boards, traffic, zip(*traffic, strict=True), strict=True)):
         board.out, board.into = sum(out) - out[i], sum(into) - into[i]
-    return Reading(name.split(".")[0], bool(page.header.armed), latest, page.header.accesses, boards)
+    return Reading(name.split(".")[0], bool(page.header.armed), latest, page.header.accesses, boards, ran)

@@ -43,7 +43,7 @@ MARKED = {"first touch": "t", "stolen": "s", "fence broken": "f", "reclaim": "r"
 SELDOM = ("i", "p")  # what only some frames have; the page shows the last one
 QUEUED, RUNS, DOTS = 1, 2, 3  # states of threads, and how many that wait for a CPU have a dot, as in picture.js
 FADE, TRAILS = 1.5, 100  # seconds that the page shows a trail, and how many at most
-COUNTED = ("b", "m", "a")  # from which the page computes the shares of links
+COUNTED = ("b", "k", "a")  # from which the page computes the shares of links
 FRAME = {"w": (int, float), "t": (int, float), "c": list, "n": list, "e": list, "h": dict}  # what each frame has
 FRAMES = r'<script type="x-frames" data-at="([0-9]{1,9})" data-n="([0-9]{1,4})"[^>]*>([^<]*)'
 PIECES = re.compile(FRAMES + r"(?:</script>|(?:</?\w*)?\Z)")  # the end of the last one may be cut off
@@ -215,7 +215,7 @@ class Past:
         self._follow(frame)
         self._seldom |= {key: frame[key] for key in SELDOM if key in frame}
         now = {key: frame[key] for key in COUNTED if key in frame}
-        stays = bool(self._links and frame.get("a") and self._links[-1].get("m") == frame["m"])  # as picture.js has it
+        stays = bool(self._links and frame.get("a") and self._links[-1].get("k") == frame["k"])  # as picture.js has it
         self._links = [*(self._links[:2] if stays else self._links[-1:]), now]
         if frame["e"]:
             self._events.append({"w": frame["w"], "e": frame["e"]})

@@ -9,7 +9,7 @@ THEORY      A Watcher reads the machine (kernel.py) and the model's page (firepl
                 n   for each node [installed, free] in pages, then the used ones as frames.KINDS
                 d   for each disk [name, requests that wait, requests at the device, bytes read, bytes written a second]
                 b   for each board [active CPUs, instructions, local misses, remote misses, bytes out, bytes in], each since
-                    the model was armed; then m: modelled ps
+                    the model was armed; then m: modelled ps, and k: modelled ps that the links have had, see _link_time()
                 a   whether the model counts; e: events since the frame before: [kind, text, CPU or -1]
             and once a second, because it changes little or is long:
                 i   for each CPU the interrupts a second, by source
@@ -189,6 +189,8 @@ class Watcher:
         self.kernel: Kernel = open_kernel(process, open_memory(process))
         self._page = process.model().get("page")
         self._model: fireplane.Live | None = None
+        self._clocks: boards.Reading | None = None  # the last reading of the model
+        self._link_ps = 0
         self._memory = frames.Frames(self.kernel)
         self._events = Events(self.kernel)
         self._turns = 0
@@ -242,6 +244,18 @@ class Watcher:
         thresholds = self.kernel.paging()
         return found | ({"p": thresholds} if thresholds else {})
 
+    def _link_time(self, now: boards.Reading) -> int:
+        """The modelled time since the first reading, in ps, of which the page computes the shares of links.
+
+        The latest clock alone is not enough.  Each CPU has a clock, and after a pause a thread can go on with one that is
+        behind: then the latest clock stands, although lines move, until this CPU has passed it.
+        """
+        if (was := self._clocks) is not None:
+            ran = max((new - old for new, old in zip(now.ran_ps, was.ran_ps, strict=True)), default=0)
+            self._link_ps += max(0, ran, now.time_ps - was.time_ps)
+        self._clocks = now
+        return self._link_ps
+
     def _boards(self) -> dict:
         """What the model has counted; nothing without a model."""
         if self._page is None:
@@ -252,7 +266,7 @@ class Watcher:
         except fireplane.PageError:  # the model has not started
             return {}
         sums = [[b.active, b.instr, b.local, b.remote, b.out, b.into] for b in now.boards]
-        return {"b": sums, "m": now.time_ps, "a": int(now.armed)}
+        return {"b": sums, "m": now.time_ps, "k": self._link_time(now), "a": int(now.armed)}
 
     def frame(self) -> dict:
         """The present state.  LiveError if the machine has ended, or its kernel has not started."""

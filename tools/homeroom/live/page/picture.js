@@ -268,8 +268,8 @@ function updateMemory(frame) {
 // The share of its link that each board has used since the frame before, in modelled time; null: not known.  A link carries
 // one line at a time, in one direction or the other, so bytes out and bytes in count together.
 function shares(frame, before) {
-    if (!frame.b || !before || !before.b || !view.layout.link_mbps || frame.m <= before.m) return null;
-    const seconds = (frame.m - before.m) / 1e12;
+    if (!frame.b || !before || !before.b || !view.layout.link_mbps || frame.k <= before.k) return null;
+    const seconds = (frame.k - before.k) / 1e12;
     return frame.b.map((board, i) => {
         const bytes = board[4] + board[5] - before.b[i][4] - before.b[i][5];
         return bytes / seconds / (view.layout.link_mbps * 1e6);
@@ -279,7 +279,7 @@ function shares(frame, before) {
 // While the model counts but no modelled time has passed, the shares of before stay.
 function updateLinks(frame, before) {
     const found = shares(frame, before);
-    const stay = !found && frame.a && before && frame.m === before.m;
+    const stay = !found && frame.a && before && frame.k === before.k;
     view.links.forEach((link, i) => {
         if (stay && link.text.textContent) return;
         const share = found ? found[i] : 0, colour = LINK[Math.max(0, Math.min(5, Math.round(share * 5)))];

@@ -88,7 +88,7 @@ function restore({ past, frames }, k) {
     for (const frame of before) for (const key of ["i", "p"]) if (frame[key]) view.slow[key] = frame[key];
     view.frame = before.length ? before[before.length - 1] : null;
     const links = [...past.links, ...before];
-    const stays = (frame, older) => frame.a && frame.m === older.m; // as updateLinks() has it
+    const stays = (frame, older) => frame.a && frame.k === older.k; // as updateLinks() has it
     let at = links.length - 1;
     while (at > 0 && stays(links[at], links[at - 1])) at--;
     if (at >= 0) updateLinks(links[at], links[at - 1] || null);
