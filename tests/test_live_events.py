@@ -588,7 +588,7 @@ def test_each_migration_in_the_trace(machine):
     migr = one.watcher.kernel.cpu_stats.index("migr")
 
     def count() -> int:
-        return sum(cpu.stat[migr] for cpu in one.watcher._old.cpus)
+        return sum(cpu.stat[migr] for cpu in one.watcher._events._old.cpus)
 
     one.after("echo trace_enable/W 0xc | mdb -kw")
     before, kernel_threads = count(), 0

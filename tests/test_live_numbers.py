@@ -146,7 +146,8 @@ def named(dark: bool) -> dict[str, str]:
     return {name: rgb(pair[dark]) for name, pair in COLOURS.items()}
 
 
-STYLE = "const style = (node, name) => getComputedStyle(node)[name], get = (node, ...names) => names.map((n) => node.getAttribute(n));"
+STYLE = """const style = (node, name) => getComputedStyle(node)[name];
+    const get = (node, ...names) => names.map((name) => node.getAttribute(name));"""
 CELLS = f"""(() => {{ {STYLE} return view.cells.map(({{ group }}) => {{
     const part = (name) => group.querySelector(name);
     return [get(group, "class", "aria-label", "data-cpu"), [...group.querySelectorAll("text")].map((t) => t.textContent),
@@ -464,7 +465,8 @@ def test_details(page, kind):
     """What is selected, with its counters, its buttons and the list of its threads."""
     pairs = "[...document.querySelectorAll('#details dt')].map((key) => [key.textContent, key.nextSibling.textContent])"
     lines = "[...document.querySelectorAll('#details li')].map((line) => line.textContent)"
-    links = "[...document.querySelectorAll('#details dd button')].map((b) => [b.textContent, b.dataset.kind, b.dataset.id, b.disabled])"
+    links = "[...document.querySelectorAll('#details dd button')].map((node) => [node, node.dataset]).map(\
+        ([{ textContent, disabled }, { kind, id }]) => [textContent, kind, id, disabled])"
     for number, words, *threads in (rest for one, *rest in DETAILS if one == kind):
         page.value(f"select('{kind}', {number})")
         heading = f"{'CPU' if kind == 'cpu' else kind} {number}"
@@ -692,13 +694,17 @@ def test_interrupts_by_source(watched):
 
 
 def test_a_reading_without_a_tick(watched):
-    """The shares of a CPU stay; the next reading compares with the reading in which the clock had this value first."""
+    """With the model, the clock can stand between two readings.  Rates stay then, and the next ones are since it stood."""
     machine, watcher, _, _ = watched
-    machine.count(1000, usr_ticks=[0] * 4, intr=[0] * 4)
-    watcher.frame()
-    machine.count(1100, usr_ticks=[50] * 4, intr=[30] * 4)
-    assert [cpu[4:] for cpu in watcher.frame()["c"]][0] == [50, 0, 0, 30]
-    machine.count(1100, usr_ticks=[50] * 4, intr=[40] * 4)
-    assert [cpu[4:] for cpu in watcher.frame()["c"]][0] == [50, 0, 0, 0]
-    machine.count(1200, usr_ticks=[80] * 4, intr=[90] * 4)
-    assert [cpu[4:] for cpu in watcher.frame()["c"]][0] == [30, 0, 0, 60]
+
+    def rates(ticks: int, user: int, intr: int, nread: int) -> tuple[list[int], list[int]]:
+        machine.count(ticks, usr_ticks=[user] * 4, intr=[intr] * 4)
+        machine.disk(0, 0, 0, nread, 2 * nread)
+        frame = watcher.frame()
+        return frame["c"][0][4:], frame["d"][0][3:]
+
+    assert rates(1000, 0, 0, 0) == ([0, 0, 0, 0], [0, 0])
+    assert rates(1000, 0, 20, 100) == ([0, 0, 0, 0], [0, 0])
+    assert rates(1100, 50, 30, 500) == ([50, 0, 0, 30], [500, 1000])
+    assert rates(1100, 50, 40, 600) == ([50, 0, 0, 30], [500, 1000])
+    assert rates(1200, 80, 90, 1500) == ([30, 0, 0, 60], [1000, 2000])

@@ -194,22 +194,25 @@ class Watcher:
         self._memory = frames.Frames(self.kernel)
         self._events = Events(self.kernel)
         self._turns = 0
+        # The last reading that had a new value of the clock: rates are since then.  While the clock stands, the last ones stay.
         self._old: Reading | None = None
-        self._cpu_at: dict[int, Cpu] = {}
+        self._cpu_at: dict[int, Cpu] = {}  # its CPUs, by their numbers
         stats = {name: i for i, name in enumerate(self.kernel.cpu_stats)}
         self._kinds = [stats[name] for name in ("usr_ticks", "sys_ticks", "idl_ticks", "wt_ticks")]
         self._intr = stats["intr"]
         self._interrupts: tuple[int, list[dict[str, int]]] | None = None  # ticks and counts of the last `i`
-        self._shares: dict[int, list[int]] = {}  # the last shares of user and system time, %, by CPU
+        self._shares: dict[int, list[int]] = {}  # by CPU the last user %, system %, interrupts a second
+        self._disk_rates: dict[str, list[int]] = {}  # by disk the last bytes read, written a second
 
     def _cpu(self, now: Cpu) -> list:
-        was, ticks, rate = self._cpu_at.get(now.id), self._ticks, 0
+        was, ticks = self._cpu_at.get(now.id), self._ticks
         if was is not None and ticks > 0:
             counted = [max(0, now.stat[i] - was.stat[i]) for i in self._kinds]  # fewer than `ticks` if the host is busy
-            self._shares[now.id] = [round(100 * n / max(1, sum(counted))) for n in counted[:2]]
-            rate = max(0, now.stat[self._intr] - was.stat[self._intr]) * HZ // ticks
+            shares = [round(100 * n / max(1, sum(counted))) for n in counted[:2]]
+            self._shares[now.id] = [*shares, max(0, now.stat[self._intr] - was.stat[self._intr]) * HZ // ticks]
+        user, system, rate = self._shares.get(now.id, (0, 0, 0))
         state = "o" if now.state == OFFLINE else "i" if now.idle else "u" if now.in_user else "s"
-        return [state, now.pset, now.tid, now.queued, *self._shares.get(now.id, (0, 0)), int(now.state == NOINTR), rate]
+        return [state, now.pset, now.tid, now.queued, user, system, int(now.state == NOINTR), rate]
 
     def _nodes(self, now: Reading) -> list[list[int]]:
         self._turns += 1
@@ -221,9 +224,11 @@ class Watcher:
         old = {disk.name: disk for disk in self._old.disks} if self._old else {}
         found = []
         for disk in now.disks:
-            was, ticks = old.get(disk.name, disk), max(1, self._ticks)
-            rates = [max(0, n) * HZ // ticks for n in (disk.nread - was.nread, disk.nwritten - was.nwritten)]
-            found.append([disk.name, disk.waiting, disk.running, *rates])
+            was, ticks = old.get(disk.name, disk), self._ticks
+            if ticks > 0:
+                grown = disk.nread - was.nread, disk.nwritten - was.nwritten
+                self._disk_rates[disk.name] = [max(0, n) * HZ // ticks for n in grown]
+            found.append([disk.name, disk.waiting, disk.running, *self._disk_rates.get(disk.name, (0, 0))])
         return {"d": found} if found else {}
 
     def _slow(self, now: Reading) -> dict:
@@ -287,8 +292,7 @@ class Watcher:
             **self._boards(),
         }
         if self._ticks > 0 or self._old is None:
-            self._cpu_at = {cpu.id: cpu for cpu in now.cpus}
-        self._old = now
+            self._old, self._cpu_at = now, {cpu.id: cpu for cpu in now.cpus}
         return frame
 
 
