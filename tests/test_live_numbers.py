@@ -5,6 +5,7 @@ The first part opens a recording made by hand and reads what the page shows of i
 hand, a few structs in memory with all the fields, and compares the frame.
 """
 
+import json
 import math
 import re
 import struct
@@ -17,7 +18,7 @@ import harness
 from homeroom import fireplane
 from homeroom.live import state
 from homeroom.live.kernel import DIRECT_BASE, KERNEL_BASE, NO_CPU, THRESHOLDS, Kernel, Symbols
-from livepage import play_back, written
+from livepage import IDLE, play_back, written
 
 pytestmark = pytest.mark.xdist_group("live")
 
@@ -103,6 +104,7 @@ FRAMES = [
         "p": [2048, 1024, 512, 256, 256],
     },
     {"w": 13.0, "c": CPUS, "h": THREADS, "n": MEMORY, "b": MODEL[2], "m": 9 * SECOND, "k": 4 * SECOND + SECOND // 2, "a": 1},
+    {"w": 14.0, "c": [IDLE] * 7, "n": MEMORY},
 ]
 
 
@@ -139,6 +141,7 @@ def page(browser, tmp_path):
     play_back(browser, written(tmp_path / "rec.html", FRAMES, boards=BOARDS))
     browser.value("seek(1)")
     yield browser
+    browser.dark(False)
     assert not browser.errors
 
 
@@ -478,6 +481,83 @@ def test_details(page, kind):
             assert (
                 to in ("set", "board", "cpu", "thread") and where == (wanted[1] if wanted else "") and disabled == (not wanted)
             )
+
+
+def test_what_is_selected(page):
+    """It is the only thing that is drawn so."""
+    names = "[...document.querySelectorAll('#picture .selected')].map((node) => node.getAttribute('aria-label'))"
+    pressed = "[...document.querySelectorAll('#picture [aria-pressed=true]')].map((node) => node.getAttribute('aria-label'))"
+    for kind, number, name in (("cpu", 1, "CPU 1: system"), ("board", 1, "board 1")):
+        page.value(f"select('{kind}', {number})")
+        assert page.value(names) == page.value(pressed) == [name]
+    page.value("select('thread', 22)")
+    assert page.value(names) == [] and page.value(pressed) == ["thread 22, beta, home board 2"]
+
+
+def test_a_long_list_of_threads(page):
+    """It has the 30 threads that run, wait and sleep, in this order, sorted by their numbers."""
+    states = {100 + n: SLEEPS for n in range(40)} | {150: RUNS, 151: WAITS}
+    threads = {str(tid): [tid, "x", does, 0, 1, -1, -1] for tid, does in states.items()}
+    page.value(f"select('cpu', 1); show({{...view.frame, h: {json.dumps(threads)}}})")
+    lines = page.value("[...document.querySelectorAll('#details li')].map((line) => line.dataset.thread)")
+    assert lines == [str(tid) for tid in (*range(100, 128), 150, 151)]
+
+
+def test_without_the_model(page):
+    """No link, no table; the line with the time says why."""
+    page.value("seek(3)")
+    assert page.value("$('clock').textContent") == "after 14.0 s; the machine's clock: 3.00 s; 0 threads run; without the model"
+    shown = [["", "0.0", LINK[0], "hidden"]] * 3
+    assert [[*link[:3], link[5]] for link in page.value(LINKS)] == shown
+    assert page.value("[$('numbers').textContent, $('disks').textContent, $('sets').textContent]") == [""] * 3
+    page.value("select('board', 0)")
+    assert "misses" not in page.value("$('details').textContent")
+
+
+@pytest.mark.parametrize("crossbar, words", [(True, "crossbar with 3 ports"), (False, "address bus and data crossbar")])
+def test_the_switch(browser, tmp_path, crossbar, words):
+    play_back(browser, written(tmp_path / "rec.html", FRAMES, boards=BOARDS, crossbar=crossbar))
+    assert browser.value("document.querySelector('.switch').nextSibling.textContent") == words
+
+
+LEGEND = f"""(() => {{ {STYLE} return [...document.querySelectorAll('#legend li')].map((item) => {{
+    const part = (name) => item.querySelector(name), found = {{}};
+    if (part(".cell")) Object.assign(found, {{ cell: style(part(".cell"), "fill"), set: style(part(".set"), "stroke"),
+        fence: style(part(".fence"), "stroke"), cross: style(part(".cross"), "visibility") }});
+    if (part(".dot")) found.edge = style(part(".dot path"), "stroke");
+    if (part(".mem")) found.mem = style(part(".mem"), "fill");
+    const rects = [...item.querySelectorAll("rect")];
+    if (rects.length === 6) found.link = rects.map((rect) => rect.getAttribute("fill"));
+    return [item.textContent.replace(/^0/, ""), found];
+}}); }})()"""
+
+
+def test_legend(page):
+    """The legend has the colours of the picture."""
+    is_ = named(False)
+
+    def cell(colour: str, **more: str) -> dict:
+        return {"cell": is_[colour], "set": "none", "fence": "none", "cross": "hidden"} | more
+
+    assert page.value(LEGEND) == [
+        ["CPU in user mode", cell("user")],
+        ["in the kernel", cell("system")],
+        ["idle", cell("idle")],
+        ["off-line", cell("offline", cross="visible")],
+        ["in a processor set", cell("idle", set=is_["set"])],
+        ["fenced off from interrupts", cell("idle", fence=is_["fence"])],
+        ["thread; number, colour and shape: its home", {"edge": is_["paper"]}],
+        ["thread away from home", {"edge": is_["away"]}],
+        ["thread that waits; +2: two wait", {"edge": is_["paper"]}],
+        ["a thread has moved", {}],
+        ["memory of threads that live here", {"mem": is_["home"]}],
+        ["of threads that live elsewhere", {"mem": is_["away"]}],
+        ["shared memory", {"mem": is_["shared"]}],
+        ["files", {"mem": is_["file"]}],
+        ["the kernel's", {"mem": is_["edge"]}],
+        ["free memory", {"mem": is_["free"]}],
+        ["link: 0 to 100 % of its bandwidth", {"link": LINK}],
+    ]
 
 
 # ---- a kernel -----------------------------------------------------------------------------------
