@@ -17,7 +17,7 @@ import pytest
 import harness
 from homeroom import fireplane
 from homeroom.live import state
-from homeroom.live.kernel import DIRECT_BASE, KERNEL_BASE, NO_CPU, THRESHOLDS, Kernel, Symbols
+from homeroom.live.kernel import DIRECT_BASE, KERNEL_BASE, NO_CPU, Kernel, Symbols
 from livepage import IDLE, play_back, written
 
 pytestmark = pytest.mark.xdist_group("live")
@@ -73,6 +73,7 @@ MODEL = [  # active CPUs, instructions, local and remote misses, bytes out, byte
     ],
 ]
 SECOND = 10**12  # ps
+THRESHOLDS = ("cachefree", "lotsfree", "desfree", "minfree", "throttlefree")
 DISKS = [["vda", 3, 2, 4096, 123_456], ["vdb", 5, 4, 999, 7_890_000]]
 SOURCES = [{"poke": 20, "timer": 100, "vda": 3}, {}, {"tlb": 8}, {}, {}, {}, {"net0": 40}]
 FRAMES = [
