@@ -43,7 +43,7 @@ THREADS = {  # process, name, state, home, CPU, bound, set
     "25": [205, "delta", RUNS, 0, 6, 6, 2],
     "26": [206, "epsilon", WAITS, 1, 0, -1, -1],
     "27": [207, "zeta", WAITS, 0, 0, -1, -1],
-    "28": [208, "eta", SLEEPS, 2, 3, -1, 1],
+    "28": [208, "eta", SLEEPS, 2, 3, 5, 1],
     "29": [209, "theta", WAITS, 0, 3, -1, 1],
     **{str(tid): [300, "iota", WAITS, 0, 6, -1, 2] for tid in range(31, 35)},
 }
@@ -427,6 +427,7 @@ DETAILS = [
     ("thread", "22", of_thread("beta", "202", "board 2", "CPU 1", "CPU 1", "none", "plgrp 202; pmap -L 202")),
     ("thread", "24", of_thread("pageout", "the kernel", "none", "CPU 5", "-", "none", "mpstat 1")),
     ("thread", "25", of_thread("delta", "205", "board 0", "CPU 6", "CPU 6", "set 2", "plgrp 205; pmap -L 205")),
+    ("thread", "28", of_thread("eta", "208", "board 2", "CPU 3", "CPU 5", "set 1", "plgrp 208; pmap -L 208")),
     ("thread", "99", [("thread", "has ended")]),
     (
         "board",
