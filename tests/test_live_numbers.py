@@ -565,7 +565,7 @@ def test_legend(page):
 # ---- a kernel -----------------------------------------------------------------------------------
 
 KERNEL_ELF = harness.ISO["test"].with_name("kernel.elf")
-THREAD_NAMES = {11: b"idle", 12: b"shell", 13: b"pageout", 14: b"copier"}
+THREAD_NAMES = {11: b"idle", 12: b"shell", 13: b"pageout", 14: b"copier", 15: b"idle2", 16: b"fsflush", 17: b"gone"}
 
 
 class Written:
@@ -625,6 +625,9 @@ class Machine(Written):
         self._place(12, cpu=1, state=1, home=1, bound=2, part=1)
         self._place(14, cpu=2, state=2, home=0, bound=NO_CPU, part=0)
         self._place(13, cpu=3, state=2, home=255, bound=NO_CPU, part=0)
+        self._place(15, cpu=0, state=1, home=255, bound=0, part=0)
+        self._place(16, cpu=0, state=0, home=255, bound=NO_CPU, part=0)
+        self._place(17, cpu=0, state=3, home=1, bound=NO_CPU, part=0)
         self._place(11, cpu=0, state=2, home=255, bound=NO_CPU, part=0)
         self.chain("all_threads", *(at + self.kernel.field("thread", "all_link") for at in self.threads.values()))
         self.variable("ncpu", 4, size=4)
@@ -645,7 +648,7 @@ class Machine(Written):
 
     def _thread(self, tid: int) -> int:
         fields = [("thread", "tid", tid), ("thread", "name", THREAD_NAMES[tid])]
-        if tid in (12, 14):
+        if tid in (12, 14, 17):
             fields.append(("thread", "lwp", self.new(("lwp", "proc", self.new(("proc", "pid", 100 + tid))))))
         return self.new(*fields)
 
@@ -749,6 +752,7 @@ def test_a_frame_of_known_counters(watched):
             12: [112, "shell", WAITS, 1, 1, 2, 3],
             13: [0, "pageout", RUNS, 255, 3, -1, -1],
             14: [114, "copier", RUNS, 0, 2, -1, -1],
+            15: [0, "idle2", WAITS, 255, 0, 0, -1],  # fsflush sleeps, and 17 has ended
         },
         "n": [[9000, 521, 1, 2, 3, 4, 5], [8000, 725, 6, 7, 8, 9, 10]],
         "e": [],
@@ -770,9 +774,9 @@ def test_interrupts_by_source(watched):
         machine.count(1000 + 10 * n)
         assert "i" not in watcher.frame()
     machine.count(1340)
-    machine.interrupts(0, timer=50 + 680, poke=60 + 17, tlb=70, device0=80 + 34, device2=90 + 102)
+    machine.interrupts(0, timer=50 + 680, poke=60 + 19, tlb=70, device0=80 + 34, device2=90 + 102)
     machine.interrupts(1, timer=10 + 1, device2=7 + 340)
-    assert watcher.frame()["i"] == [{"timer": 200, "poke": 5, "vda": 10, "net0": 30}, {"net0": 100}, {}, {}]
+    assert watcher.frame()["i"] == [{"timer": 200, "poke": 6, "vda": 10, "net0": 30}, {"net0": 100}, {}, {}]
 
 
 def test_a_reading_without_a_tick(watched):
