@@ -17,7 +17,7 @@ import pytest
 import harness
 from homeroom import fireplane
 from homeroom.live import state
-from homeroom.live.kernel import DIRECT_BASE, KERNEL_BASE, NO_CPU, Kernel, Symbols
+from homeroom.live.kernel import DIRECT_BASE, KERNEL_BASE, NO_CPU, TICK_NS, Kernel, Symbols
 from livepage import IDLE, play_back, written
 
 pytestmark = pytest.mark.xdist_group("live")
@@ -671,7 +671,7 @@ class Machine(Written):
 
     def count(self, ticks: int, **by_cpu: list[int]) -> None:
         """Set the clock, and counters of the CPUs."""
-        self.variable("lbolt", ticks)
+        self.variable("clock_ns", ticks * TICK_NS + TICK_NS // 2)
         for name, values in by_cpu.items():
             for parts, value in zip(self.cpus, values, strict=True):
                 self.set(parts["stat"], ("cpu_stat", name, value))
@@ -723,9 +723,10 @@ def watched(monkeypatch, tmp_path):
 
 
 def test_a_frame_of_known_counters(watched):
-    """The second reading is 2.5 s of the machine's clock after the first."""
+    """The second reading is 2.5 s of the machine's clock after the first.  Half of the ticks of CPU 3 were lost meanwhile."""
     machine, watcher, used, page = watched
     first = {"usr_ticks": [10, 20, 30, 40], "sys_ticks": [5, 6, 7, 8], "intr": [100, 200, 300, 400]}
+    first |= {"idl_ticks": [50, 60, 70, 80], "wt_ticks": [1, 2, 3, 4]}
     machine.count(1000, **first)
     machine.disk(0, 9, 8, 10_000, 20_000)
     machine.disk(1, 7, 6, 30_000, 40_000)
@@ -734,7 +735,8 @@ def test_a_frame_of_known_counters(watched):
     assert [cpu[4:] for cpu in one["c"]] == [[0, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
     assert one["d"] == [["vda", 9, 8, 0, 0], ["vdb", 7, 6, 0, 0]] and (one["t"], one["e"]) == (10.0, [])
     assert one["p"] == [601, 602, 603, 604, 605] and "i" not in one
-    grown = {"usr_ticks": [25, 50, 125, 250], "sys_ticks": [10, 20, 30, 0], "intr": [500, 750, 1000, 26]}
+    grown = {"usr_ticks": [25, 50, 125, 125], "sys_ticks": [10, 20, 30, 0], "intr": [500, 750, 1000, 26]}
+    grown |= {"idl_ticks": [200, 100, 90, 0], "wt_ticks": [15, 80, 5, 0]}
     machine.count(1250, **{name: [a + b for a, b in zip(first[name], grown[name], strict=True)] for name in grown})
     machine.disk(0, 4, 3, 60_000, 45_000)
     machine.disk(1, 2, 1, 30_000, 1_040_000)
@@ -784,7 +786,7 @@ def test_a_reading_without_a_tick(watched):
     machine, watcher, _, _ = watched
 
     def rates(ticks: int, user: int, intr: int, nread: int) -> tuple[list[int], list[int]]:
-        machine.count(ticks, usr_ticks=[user] * 4, intr=[intr] * 4)
+        machine.count(ticks, usr_ticks=[user] * 4, idl_ticks=[ticks - user] * 4, intr=[intr] * 4)
         machine.disk(0, 0, 0, nread, 2 * nread)
         frame = watcher.frame()
         return frame["c"][0][4:], frame["d"][0][3:]
