@@ -40,7 +40,8 @@
  *   iodone   a disk command has ended; fields as for io; TRACE_IO_ERROR in a if it failed
  *   lock     the thread goes to sleep for a lock; info: 0 mutex, 1 reader, 2 writer; a: the lock's address;
  *            b: its name, 8 bytes
- *   locked   the thread has got the lock; info and a as for lock; b: time waited, ns
+ *   locked   the thread has got the lock, after one or several sleeps; info and a as for lock; b: time since
+ *            the first sleep began, ns
  *   name     the running thread has a new name, from exec() or prctl(); a, b: the name, 16 bytes
  *   touch    a new page was placed for the thread; a: position as for page; info: the lgroup that the policy
  *            chose, plus the policy << 8 (enum lgrp_mem_policy; TRACE_NODES: the nodes of mbind() or
@@ -56,8 +57,10 @@
  * ends.
  *   throttle a writer waits because too much of its file is on the way to the disk; info: 0 ufs_HW, 1 maxpout;
  *            a: pages on the way; b: the file
- *   fsync    fsync() or fdatasync(); info: 1 for data only; a: at the end, the error or 0; b: the file
- *   commit   a commit of the journal; a: number of the transaction; b: at the end, its blocks
+ *   fsync    fsync() or fdatasync(); info: 1 for data only; a: at the begin, the name of the disk of the file,
+ *            8 bytes as in flush, 0 for a file in memory; at the end, the error or 0; b: the file
+ *   commit   a commit of the journal; a: number of the transaction; b: at the begin, the name of the disk, as in
+ *            flush; at the end, its blocks
  *   flush    the thread waits until the disk has flushed its cache (io, iodone: the command of the disk);
  *            a: at the end, the error or 0; b: the disk's name, 8 bytes
  * The following events are samples, taken at each tick of the 100 Hz clock; the last two only with the model.

@@ -61,6 +61,12 @@ void bdev_sync_all(void)
 {
 }
 
+const char *vn_disk_name(const struct vnode *vn)
+{
+    (void)vn;
+    return "";
+}
+
 int sysfs_block_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from,
                      struct pseudo_entry *e)
 {

@@ -440,7 +440,7 @@ static bool spin_as_first(struct sleeplock *l, const struct waiter *w, uint64_t 
 /* lock_wait() with waiter `w`, which is on the list.  The caller holds l->lock. */
 static void lock_wait_as(struct sleeplock *l, struct waiter *w, enum lock_kind kind)
 {
-    uint64_t begin, since = 0;
+    uint64_t begin = 0, since = 0;
     unsigned sleeps = 0;
     bool hand = false;
 
@@ -453,15 +453,18 @@ static void lock_wait_as(struct sleeplock *l, struct waiter *w, enum lock_kind k
         } else {
             w->woken = false;
             spin_unlock(&l->lock);
-            TRACE(LOCK, kind, (uintptr_t)l, trace_name(rank_name[l->rank]));
-            begin = rdtsc();
+            if (sleeps++ == 0) {
+                TRACE(LOCK, kind, (uintptr_t)l, trace_name(rank_name[l->rank]));
+                begin = rdtsc();
+            }
             waiter_sleep(w, false);
             since = rdtsc();
-            hand = ++sleeps > PASSED_SLEEPS;
-            TRACE(LOCKED, kind, (uintptr_t)l, tsc_to_ns(since - begin));
+            hand = sleeps > PASSED_SLEEPS;
         }
         spin_lock(&l->lock);
     }
+    if (sleeps > 0)
+        TRACE(LOCKED, kind, (uintptr_t)l, tsc_to_ns(rdtsc() - begin));
 }
 
 /* Waits until curthread holds `l`. */

@@ -329,7 +329,7 @@ static long do_fsync(uint64_t fd, bool data_only)
     if (f->vn == NULL || (f->vn->type != VREG && f->vn->type != VDIR && f->vn->type != VBLK)) {
         err = -EINVAL;
     } else {
-        TRACE_SELF(FSYNC, data_only, 0, (uintptr_t)&f->vn->obj);
+        TRACE_SELF(FSYNC, data_only, trace_name(vn_disk_name(f->vn)), (uintptr_t)&f->vn->obj);
         err = vn_fsync(f->vn, data_only);
         TRACE_SELF(FSYNC, data_only | TRACE_ENDS, (uint64_t)-err, (uintptr_t)&f->vn->obj);
     }

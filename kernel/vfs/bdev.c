@@ -360,6 +360,13 @@ static const struct fileops bdev_ops = {
     .close = bdev_close,
 };
 
+const char *vn_disk_name(const struct vnode *vn)
+{
+    const struct disk *d = vn->type == VBLK ? disk_by_dev(vn->rdev) : vn->vfs->disk;
+
+    return d != NULL ? disk_name(d) : "";
+}
+
 int bdev_open(struct vnode *vn, int oflags, struct file *f)
 {
     struct disk *d = disk_by_dev(vn->rdev);

@@ -212,8 +212,9 @@ struct vfs {
     const struct vfs_ops *op;
     const char *type; /* "tmpfs" */
     char source[32];
-    uint64_t dev; /* st_dev */
-    unsigned id;  /* [c] number of the mount: /proc/PID/mountinfo */
+    uint64_t dev;      /* st_dev */
+    struct disk *disk; /* [c] NULL: its files are in memory */
+    unsigned id;       /* [c] number of the mount: /proc/PID/mountinfo */
     _Atomic bool readonly;
     _Atomic uint32_t writers; /* files open for writing, and writable mappings; 0 if read-only */
     _Atomic unsigned flags;   /* MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_SYNCHRONOUS, MS_NOATIME */
@@ -282,6 +283,8 @@ int vn_fallocate(struct vnode *vn, int mode, loff_t off, loff_t len);
  * vn_readlink - get the target of a symbolic link, without a NUL.  Its length; -EINVAL: vn is no such link.
  */
 int vn_readlink(struct vnode *vn, char *buf, size_t size);
+/* vn_disk_name - the name of the disk that holds a file or, for a block device, that it is; "": none. */
+const char *vn_disk_name(const struct vnode *vn);
 /*
  * vn_changed - end a system call that has changed the file `vn`, or the entries of the directory `vn`.
  * @sync  write the change to the disk; this is always done on a file system mounted with MS_SYNCHRONOUS

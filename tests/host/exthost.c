@@ -198,6 +198,11 @@ bool blk_use_kernel_pri(bool on)
     return !on;
 }
 
+const char *disk_name(const struct disk *d)
+{
+    return "disk";
+}
+
 int blk_flush(struct disk *d)
 {
     d->flushes++;

@@ -440,26 +440,26 @@ class Converter:
         if info & trace.ENDS:
             self.done(time, tid, "throttle")
         else:
-            rule = "maxpout" if info & 1 else "ufs_HW"
-            self.wait(time, tid, "throttle", rule, self.out.args(pages=a, file=Address(b)))
+            self.wait(time, tid, "throttle", trace.RULES[info & 1], self.out.args(pages=a, file=Address(b)))
 
     def on_fsync(self, time: int, kind: int, cpu: int, info: int, tid: int, a: int, b: int) -> None:
         if info & trace.ENDS:
             self.done(time, tid, "fsync", self.out.args(error=a) if a else b"")
         else:
-            self.wait(time, tid, "fsync", "fdatasync" if info & 1 else "fsync", self.out.args(file=Address(b)))
+            disk = {"disk": text(a)} if a else {}
+            self.wait(time, tid, "fsync", "fdatasync" if info & 1 else "fsync", self.out.args(file=Address(b), **disk))
 
     def on_commit(self, time: int, kind: int, cpu: int, info: int, tid: int, a: int, b: int) -> None:
         if info & trace.ENDS:
             self.done(time, tid, "commit", self.out.args(blocks=b))
         else:
-            self.wait(time, tid, "commit", "commit", self.out.args(transaction=a))
+            self.wait(time, tid, "commit", "commit", self.out.args(transaction=a, disk=text(b)))
 
     def on_flush(self, time: int, kind: int, cpu: int, info: int, tid: int, a: int, b: int) -> None:
         if info & trace.ENDS:
             self.done(time, tid, "flush", self.out.args(error=a) if a else b"")
         else:
-            self.wait(time, tid, "flush", text(b), b"")
+            self.wait(time, tid, "flush", text(b), self.out.args(disk=text(b)))
 
     # ---- counters ----------------------------------------------------------------------------------
 

@@ -59,6 +59,7 @@ LOCK_KINDS = ("mutex", "reader", "writer", "?")
 WAKE_NEW, WAKE_AGAIN, WAKE_INTR = 1, 2, 4
 MOVED = ("?", "advice", "used there", "spread", "call")  # enum trace_moved
 POLICIES = {1: "next", 2: "random in process", 3: "random in set", 4: "random", 5: "round robin", 6: "next CPU", 15: "nodes"}
+RULES = ("ufs_HW", "maxpout")  # of throttle
 WRITES = ("behind", "waits", "reclaim", "?")
 TWICE = ("throttle", "fsync", "commit", "flush")  # recorded at the begin, and with ENDS at the end
 SAMPLES = ("memory", "misses", "link")
@@ -330,6 +331,23 @@ def describe_page(e: Event) -> dict:
     return {"pages": e.info & 0xFF, "position": e.a, "file": hex(e.b), **reason}
 
 
+def describe_begin(e: Event) -> dict:
+    """The details of an event that is recorded TWICE, at its begin."""
+    if e.name == "throttle":
+        return {"rule": RULES[e.info & 1], "pages": e.a, "file": hex(e.b)}
+    if e.name == "fsync":
+        disk = {"disk": text(e.a)} if e.a else {}
+        return {"file": hex(e.b), "data only": bool(e.info & 1), **disk}
+    return {"transaction": e.a, "disk": text(e.b)} if e.name == "commit" else {"disk": text(e.b)}
+
+
+def describe_end(e: Event) -> dict:
+    """The same at its end."""
+    if e.name == "commit":
+        return {"blocks": e.b}
+    return {"error": e.a} if e.name in ("fsync", "flush") and e.a else {}
+
+
 class Converter:
     """Makes the list of trace-event objects, as described at the head of this file."""
 
@@ -427,9 +445,9 @@ class Converter:
             self.end_span(e.time, (e.tid, e.a), {"ns": e.b})
         elif e.name in TWICE:
             if e.info & ENDS:
-                self.end_span(e.time, (e.tid, e.name), {})
+                self.end_span(e.time, (e.tid, e.name), describe_end(e))
             else:
-                self.span(e, LOCKS, (e.tid, e.name), e.name, {"thread": e.tid})
+                self.span(e, LOCKS, (e.tid, e.name), e.name, {"thread": e.tid, **describe_begin(e)})
         elif e.name in SAMPLES:
             return
         else:

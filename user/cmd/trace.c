@@ -245,11 +245,15 @@ static void print_storage(const struct trace_record *e)
         break;
     case TRACE_FSYNC:
         printf("%s, file %#" PRIx64, end, e->b);
+        if (!(e->info & TRACE_ENDS) && e->a != 0)
+            printf(" on %.8s", (const char *)&e->a);
         break;
     case TRACE_COMMIT:
         printf("%s, transaction %" PRIu64, end, e->a);
         if (e->info & TRACE_ENDS)
             printf(", %" PRIu64 " blocks", e->b);
+        else
+            printf(" on %.8s", (const char *)&e->b);
         break;
     case TRACE_FLUSH:
         printf("%s, %.8s", end, (const char *)&e->b);

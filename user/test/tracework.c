@@ -4,7 +4,7 @@
  *
  *     tracework pong CPU1 CPU2 n   two processes, bound to these CPUs, exchange a byte n times: ping= pong= tids
  *     tracework move CPU1 CPU2     touch a page on CPU1, ask for migration, touch it on CPU2: tid= address=
- *     tracework lock               two threads map and unmap until one of them has slept for a lock
+ *     tracework lock               three threads map and unmap until one of them has slept for a lock
  */
 #include <sys/processor.h>
 #include <sys/procset.h>
@@ -98,16 +98,16 @@ static long waits(void)
 
 static int lock(void)
 {
-    int cpu[] = {1, 2};
-    pthread_t thread[2];
+    int cpu[] = {1, 2, 3};
+    pthread_t thread[3];
     long before = waits();
 
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 3; i++)
         must(pthread_create(&thread[i], NULL, map_and_unmap, &cpu[i]) == 0, "pthread_create");
     while (waits() < before + 4)
         usleep(20000);
     stop = 1;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 3; i++)
         pthread_join(thread[i], NULL);
     return 0;
 }

@@ -363,7 +363,7 @@ int jnl_commit_running(struct journal *j)
     size_t n;
     int err;
 
-    TRACE_SELF(COMMIT, 0, tid, 0);
+    TRACE_SELF(COMMIT, 0, tid, trace_name(disk_name(j->fs->disk)));
     j->locking = true;
     while (t->updates != 0)
         cv_wait(&j->cv, &j->lock, "open handles");

@@ -390,6 +390,7 @@ static int mount_ext_type(const char *type, const char *source, const char *text
         goto fail;
     }
     vfs->data = m;
+    vfs->disk = d;
     list_init(&m->link);
     m->commit_s = COMMIT_SECONDS;
     mutex_enter(&mounts_mutex);
