@@ -610,6 +610,16 @@ def test_lgrptop(fake, tmp_path):
     assert fake("lgrptop", "1", "1", root=tmp_path / "dev").returncode == 1
 
 
+def test_lgrptop_counts_pages_to_and_from_where_they_move(fake, tmp_path):
+    """A rate since boot is not 0 if the count is large enough; each column is that of its own counter."""
+    (tmp_path / "dev").mkdir()
+    columns = {"dispatches at home": 8, "dispatches remote": 9, "pages migrated to": 10, "pages migrated from": 11}
+    for name, column in columns.items():
+        (tmp_path / "dev/kstat").write_text(f"lgrp:0:lgrp0:cpus\t4\nlgrp:0:lgrp0:{name}\t{10**15}\n")
+        row = fake("lgrptop", "1", "1", root=tmp_path).stdout.splitlines()[1].split()
+        assert [i for i in range(8, 12) if row[i] != "0"] == [column], (name, row)
+
+
 def test_pbind(fake):
     assert fake("pbind", "-b", "2", "77").stdout == "process id 77: was not bound, now 2\n"
     assert fake("pbind", "-u", "77").stdout == "process id 77: was not bound, now not bound\n"

@@ -214,8 +214,26 @@ def test_throttle(machine):
     waits = [e for e in got.of("throttle") if not e.info & trace.ENDS]
     assert len(waits) >= 3 and in_pairs(got, "throttle")
     assert all(e.info == 0 and e.a * 4096 > 65536 for e in waits), "the rule of ufs_HW"
+    shown = machine.check("trace -i /tmp/trace | grep ' throttle '")
+    assert shown.count(" begin, ufs_HW, ") == len(waits) and "maxpout" not in shown
     assert {e.b for e in waits} <= {e.b for e in got.of("write")}, "the same file"
     assert {trace.WRITES[e.info >> 8] for e in got.of("write") if e.tid == waits[0].tid} == {"behind"}
+
+
+def blocks_of_the_log(got: trace.Trace, tid: int, begin: trace.Event, last: trace.Event) -> int:
+    """The copies that a commit has written to the journal before its commit block: what is contiguous with that block.
+
+    `last`: the flush after the commit block.  Before the copies is a block that lists them.
+    """
+    written = [e for e in got.of("io") if e.a >> 56 == 1 and begin.time < e.time < last.time and e.tid == tid]
+    commit_block, sectors = written[-1], set()
+    assert commit_block.info == 8
+    for e in written[:-1]:
+        sectors |= {(e.a & trace.SECTOR) + i for i in range(e.info)}
+    first = commit_block.a & trace.SECTOR
+    while first - 1 in sectors:
+        first -= 1
+    return ((commit_block.a & trace.SECTOR) - first) // 8 - 1
 
 
 @pytest.mark.machine("sf3800", disks=(f"{FOLDER}/ext.img",))
@@ -232,13 +250,19 @@ def test_the_path_of_a_write(machine):
     assert sum(e.info & 0xFF for e in writes) >= 32 * 16  # pages of 4 KiB; a page may be written twice
     assert all(e.a % 4096 == 0 and trace.WRITES[e.info >> 8] in ("behind", "waits") for e in writes)
     assert any(trace.WRITES[e.info >> 8] == "behind" and e.time < begin.time for e in writes)
+    assert trace.text(begin.a) == "vda"
     assert all(in_pairs(got, name) for name in ("fsync", "commit", "flush"))
     commits = [e for e in got.of("commit") if begin.time < e.time < end.time and e.tid == dd]
-    assert len(commits) >= 2 and commits[1].b > 0 and commits[0].a == commits[1].a
+    assert len(commits) >= 2 and trace.text(commits[0].b) == "vda" and commits[0].a == commits[1].a
     flushes = [e for e in got.of("flush") if commits[0].time < e.time < commits[1].time and e.tid == dd]
     assert len(flushes) == 4 and {trace.text(e.b) for e in flushes} == {"vda"}  # after the log, and after the commit block
     ios = [e for e in got.of("io") if e.a >> 56 == 2 and flushes[0].time <= e.time <= flushes[1].time]
     assert len(ios) == 1, "the disk's command inside of the wait"
+    assert commits[1].b == blocks_of_the_log(got, dd, commits[0], flushes[2]) > 1
+    got, _ = traced(machine, "dd if=/dev/zero of=/mnt/small bs=4k count=2 conv=fsync", "write,fsync")
+    (file,) = {e.b for e in got.of("fsync")}
+    writes = [e for e in got.of("write") if e.b == file]
+    assert writes and {trace.WRITES[e.info >> 8] for e in writes} == {"waits"}, "only fsync writes a file that is so small"
     machine.check("umount /mnt && mount -t ext3 /dev/vda /mnt")
     got, _ = traced(machine, "cat /mnt/f > /dev/null", "read")
     assert sum(e.info for e in got.of("read")) >= 32 * 16

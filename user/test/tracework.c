@@ -4,7 +4,7 @@
  *
  *     tracework pong CPU1 CPU2 n   two processes, bound to these CPUs, exchange a byte n times: ping= pong= tids
  *     tracework move CPU1 CPU2     touch a page on CPU1, ask for migration, touch it on CPU2: tid= address=
- *     tracework lock               three threads map and unmap until one of them has slept for a lock
+ *     tracework lock               a thread protects, two map and unmap memory, until some have slept for a lock
  */
 #include <sys/processor.h>
 #include <sys/procset.h>
@@ -71,6 +71,24 @@ static int move(int cpu1, int cpu2)
 
 static _Atomic int stop;
 
+/* Holds the lock of the address space for long: changes the protection of many pages. */
+static void *protect(void *arg)
+{
+    enum { SIZE = 4 << 20 };
+    char *p = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    must(p != MAP_FAILED, "mmap");
+    bind(*(int *)arg);
+    memset(p, 1, SIZE);
+    while (!stop) {
+        must(mprotect(p, SIZE, PROT_READ) == 0, "mprotect");
+        usleep(100);
+        must(mprotect(p, SIZE, PROT_READ | PROT_WRITE) == 0, "mprotect");
+        usleep(100);
+    }
+    return NULL;
+}
+
 static void *map_and_unmap(void *arg)
 {
     bind(*(int *)arg);
@@ -78,6 +96,7 @@ static void *map_and_unmap(void *arg)
         void *p = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
         must(p != MAP_FAILED && munmap(p, 4096) == 0, "mmap");
+        usleep(100);
     }
     return NULL;
 }
@@ -103,7 +122,8 @@ static int lock(void)
     long before = waits();
 
     for (int i = 0; i < 3; i++)
-        must(pthread_create(&thread[i], NULL, map_and_unmap, &cpu[i]) == 0, "pthread_create");
+        must(pthread_create(&thread[i], NULL, i == 0 ? protect : map_and_unmap, &cpu[i]) == 0,
+             "pthread_create");
     while (waits() < before + 4)
         usleep(20000);
     stop = 1;
