@@ -243,7 +243,7 @@ class Converter:
         self.samples: dict[tuple, tuple] = {}  # by event and board: the last one, and the CPU that recorded it
         self.how = {n: getattr(self, f"on_{name}", self.on_other) for n, name in trace.NAMES.items()}
         self.how |= {trace.GAP_BEGINS: self.on_gap, trace.GAP_ENDS: self.on_gap_end}
-        self.how_in_gap = {n: self.on_other if trace.NAMES.get(n) in trace.PAIRS else on for n, on in self.how.items()}
+        self.how_in_gap = {n: self.on_in_gap if trace.NAMES.get(n) in trace.PAIRS else on for n, on in self.how.items()}
         for board in sorted({*source.boards.values()}):
             self.group(board)
         for cpu, board in sorted(source.boards.items()):
@@ -388,9 +388,12 @@ class Converter:
         self.mark(time, cpu, "write", trace.WRITES[info >> 8 & 3], tid, more)
 
     def on_other(self, time: int, kind: int, cpu: int, info: int, tid: int, a: int, b: int) -> None:
-        """Events without a function, and in a gap those that are PAIRS."""
-        more = self.out.args(info=info, a=Address(a), b=Address(b))
-        self.mark(time, cpu, trace.NAMES[kind], trace.NAMES[kind], tid, more)
+        """Events without a function."""
+        self.mark(time, cpu, trace.NAMES[kind], trace.NAMES[kind], tid, self.out.args(info=info, a=Address(a), b=Address(b)))
+
+    def on_in_gap(self, time: int, kind: int, cpu: int, info: int, tid: int, a: int, b: int) -> None:
+        """Those of PAIRS in a gap: a mark, and of a category of its own, so that no query takes it for a bar."""
+        self.mark(time, cpu, trace.NAMES[kind], "in gap", tid, self.out.args(info=info, a=Address(a), b=Address(b)))
 
     def on_xcall(self, time: int, kind: int, cpu: int, info: int, tid: int, a: int, b: int) -> None:
         self.mark(time, cpu, "xcall", "xcall", tid, self.out.args(CPUs=info, begin=Address(a), end=Address(b)))
