@@ -275,7 +275,7 @@ def test_placement_without_memory(boot_once):
     assert re.search(r" touch +(0x[0-9a-f]+), next: lgroup 0, node 1\n.* fallback \1, lgroup 0: full, node 1$", text, re.M), (
         text
     )
-    run = "trace -e touch,fallback sh -c 'pbind -b 2 $$; ls /' | tail -2"
+    run = f"trace -e touch,fallback sh -c 'pbind -b 2 $$; exec {command.replace('80M', '1M')}' | tail -2"
     outcome, text, _ = boot_once("memoryless", run=run)
     assert outcome.status == 0
     both = r" touch +(0x[0-9a-f]+), next: lgroup 2, node 1\n.* fallback \1, lgroup 2: memless, node 1$"
