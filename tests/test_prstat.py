@@ -113,7 +113,8 @@ def test_users(machine):
     users = reports(machine.check("prstat -t 1 1"))[0]
     machine.check(f"kill {' '.join(pids)}")
     counts = Counter(row["user"] for row in both.rows)
-    assert counts["student"] == 3 and {user[1]: int(user[0]) for user in both.users} == counts
+    assert counts["student"] == 3, (pids, both.rows)
+    assert {user[1]: int(user[0]) for user in both.users} == counts
     assert both.processes == len(both.rows) and both.lwps == sum(int(row["lwp"]) for row in both.rows)
     assert sorted(row["pid"] for row in student.rows) == sorted(pids, key=str) and student.processes == 3
     assert {row["user"] for row in number.rows} == {"root", "student"}
