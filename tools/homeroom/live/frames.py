@@ -113,9 +113,14 @@ class Frames:
 def _by_order(refs: bytes, orders: bytes) -> dict[int, list[int]]:
     """The places of the blocks in use, by their orders."""
     found: dict[int, list[int]] = defaultdict(list)
-    for match in USED.finditer(refs):
+    single = bytearray(refs)
+    for match in USED.finditer(orders):  # few
         place = match.start()
-        found[orders[place]].append(place)
+        if refs[place]:
+            found[orders[place]].append(place)
+            single[place] = 0
+    if places := [match.start() for match in USED.finditer(single)]:
+        found[0] = places
     return found
 
 
