@@ -582,6 +582,10 @@ class Written:
     def read(self, address: int, size: int) -> bytes:
         return bytes(self._pages[at >> 12][at & 4095] for at in range(address, address + size))
 
+    def place(self, address: int, size: int) -> tuple[bytearray, int]:
+        assert address % 4096 + size <= 4096
+        return self._pages[address >> 12], address % 4096
+
     def put(self, address: int, data: bytes) -> None:
         address -= KERNEL_BASE if address >= KERNEL_BASE else DIRECT_BASE
         for at, byte in enumerate(data, address):

@@ -10,6 +10,7 @@ INVARIANTS  I1  no reading takes longer because memory of the guest is damaged: 
 SEE ALSO    kernel/vmcoreinfo.c, kernel/stat/vmcoreinfo.h, memory.py
 """
 
+import mmap
 import re
 import struct
 from dataclasses import dataclass, field
@@ -99,6 +100,10 @@ class Layout:
         """The fields in the order in which they were named."""
         return self._in_order(self._struct.unpack(data))
 
+    def unpack_at(self, memory: mmap.mmap, at: int) -> tuple:
+        """The same, at a place of Memory.place()."""
+        return self._in_order(self._struct.unpack_from(memory, at))
+
 
 class _CpuAt(NamedTuple):
     """The addresses of the parts of a CPU."""
@@ -166,6 +171,11 @@ class Reading:
     migrated: list[int] = field(default_factory=list)  # for each node the pages that have moved there
 
 
+def physical(address: int) -> int:
+    """The physical address of one of the direct map or of the kernel's image."""
+    return address - (KERNEL_BASE if address >= KERNEL_BASE else DIRECT_BASE)
+
+
 class Kernel:
     """The kernel of one machine."""
 
@@ -207,6 +217,7 @@ class Kernel:
         self._ring = Layout(fields, "trace_ring", "head", "mask", "slot")
         self._cpus: list[_CpuAt] = []
         self._idle: set[int] = set()  # places of the idle threads in the list; these threads never end
+        self._places: dict[int, tuple[mmap.mmap, int]] = {}  # of structs that stay where they are, by address
         self._sets: dict[int, int] = {}  # numbers of processor sets, by address, in one reading
         self._processes: dict[tuple[int, int], tuple[int, int]] = {}
 
@@ -229,9 +240,7 @@ class Kernel:
 
     def read(self, address: int, size: int) -> bytes:
         """The bytes at an address of the direct map or of the kernel's image."""
-        if address >= KERNEL_BASE:
-            return self.memory.read(address - KERNEL_BASE, size)
-        return self.memory.read(address - DIRECT_BASE, size)
+        return self.memory.read(physical(address), size)
 
     def _variable(self, name: str, size: int | None = None) -> bytes:
         address, whole = self._symbols.at[name]
@@ -274,10 +283,17 @@ class Kernel:
             self._sets[part] = struct.unpack("<i", self.read(part, 4))[0] if part else -1
         return self._sets[part]
 
+    def _fixed(self, layout: Layout, address: int) -> tuple:
+        """The fields of a struct that stays where it is."""
+        place = self._places.get(address)
+        if place is None:
+            place = self._places[address] = self.memory.place(physical(address), layout.size)
+        return layout.unpack_at(*place)
+
     def _read_cpu(self, at: "_CpuAt") -> Cpu:
-        in_user, idle, thread, trace = self._now.unpack(self.read(at.cpu, self._now.size))
-        queued, part, state = self._disp.unpack(self.read(at.disp, self._disp.size))
-        counts = self._stat.unpack(self.read(at.stat, self._stat.size))
+        in_user, idle, thread, trace = self._fixed(self._now, at.cpu)
+        queued, part, state = self._fixed(self._disp, at.disp)
+        counts = self._fixed(self._stat, at.stat)
         tid = int.from_bytes(self.read(thread + self._tid, 4), "little")
         return Cpu(at.id, at.node, at.lgrp, state, self._pset(part), bool(in_user), bool(idle), queued, tid, trace, counts)
 

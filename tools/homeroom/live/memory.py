@@ -143,7 +143,7 @@ class Memory:
                     self.boards[-1].append((self._bases[-1], size))
             at += len(memory)
 
-    def _find(self, address: int, size: int) -> tuple[mmap.mmap, int]:
+    def place(self, address: int, size: int) -> tuple[mmap.mmap, int]:
         """The board's memory that has `size` bytes at a physical address, and their place there."""
         i = bisect_right(self._bases, address) - 1
         if i >= 0:
@@ -155,12 +155,12 @@ class Memory:
 
     def read(self, address: int, size: int) -> bytes:
         """The bytes at a physical address; LiveError if there is no memory."""
-        memory, at = self._find(address, size)
+        memory, at = self.place(address, size)
         return memory[at : at + size]
 
     def bytes_apart(self, address: int, step: int, count: int) -> bytes:
         """`count` bytes that are `step` apart.  All are in the memory of one board."""
-        memory, at = self._find(address, step * (count - 1) + 1)
+        memory, at = self.place(address, step * (count - 1) + 1)
         return memory[at : at + step * count : step]
 
     def translate(self, top: int, address: int) -> int:
