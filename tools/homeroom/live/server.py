@@ -39,7 +39,7 @@ from pathlib import Path
 from homeroom import guest, heat
 from homeroom.live import layout, record
 from homeroom.live.memory import LiveError, Process, find, processes
-from homeroom.live.state import frames_of
+from homeroom.live.state import ENCODE, frames_of
 from homeroom.machine import TOP
 
 PAGE = Path(__file__).parent / "page"
@@ -59,8 +59,8 @@ POLICY = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline
 class BusyError(Exception):
     """It is not the turn of this request."""
 
-    def __init__(self, seconds: float) -> None:
-        self.seconds = math.ceil(seconds)  # after which to try again
+    def __init__(self, seconds: int) -> None:
+        self.seconds = seconds  # after which to try again
         super().__init__(f"page heat uses at most 2 % of a CPU: it pauses for {self.seconds} s")
 
 
@@ -71,13 +71,17 @@ class Turns:
         self._lock = threading.Lock()
         self._due = 0.0  # when the next may begin, in seconds of time.monotonic()
 
+    def left(self) -> int:
+        """The seconds until the next may begin, rounded up."""
+        return max(0, math.ceil(self._due - time.monotonic()))
+
     @contextmanager
     def take(self) -> Iterator[None]:
         """For the work of one request.  BusyError if another one is at work, or in the pause after it."""
         if not self._lock.acquire(blocking=False):
             raise BusyError(1)
         try:
-            if (left := self._due - time.monotonic()) > 0:
+            if left := self.left():
                 raise BusyError(left)
             began = time.thread_time()
             try:
@@ -167,7 +171,7 @@ class Feed:
         self._wait_for_listeners()
         try:
             for frame in frames_of(self.process, self._pause):
-                text = json.dumps(frame, separators=(",", ":"))
+                text = ENCODE(frame)
                 self._record(text, frame)
                 self._give(text)
             self.ended = "the machine has ended"
@@ -212,13 +216,14 @@ class Handler(BaseHTTPRequestHandler):
 
     def _heat(self, pid: str) -> None:
         """The address space of one process of the guest, computed for this request."""
+        turns = self.server.feed.heat_turns
         try:
             if not pid.isdecimal() or len(pid) > 9:
                 raise LiveError("there is no such process")
-            with self.server.feed.heat_turns.take():
+            with turns.take():
                 found = self.server.feed.heat.picture(int(pid))
                 data = json.dumps(found, separators=(",", ":")).encode()
-            self._send(200, "application/json", data)
+            self._send(200, "application/json", data, **{"Retry-After": str(turns.left())})
         except BusyError as error:
             self._send(503, "text/plain", f"{error}\n".encode(), **{"Retry-After": str(error.seconds)})
         except LiveError as error:

@@ -88,7 +88,7 @@ function heatEnd(answer) {
 
 // Asks for the chosen process again and again, until it ends or another one is chosen.
 async function updateHeat(turn) {
-    let pause = HEAT.pause; // a busy server names another one
+    let pause = HEAT.pause; // the server can name a longer one
     if (!document.hidden) {
         const answer = await fetch(`heat?pid=${heat.pid}`).catch(() => null);
         const data = answer && answer.ok ? await answer.json() : null;
@@ -96,7 +96,7 @@ async function updateHeat(turn) {
         if (turn !== heat.turn) return;
         const busy = answer && answer.status === 503, end = data ? "" : heatEnd(answer), drawn = $("heat-picture").firstChild;
         if (data) { drawHeat(data); heat.drawn++; }
-        if (busy) pause = 1000 * Number(answer.headers.get("Retry-After"));
+        if (answer) pause = Math.max(pause, 1000 * Number(answer.headers.get("Retry-After")));
         if (!busy || !drawn) $("heat-words").textContent = end ? end + (drawn ? "; this is its last picture" : "") : words;
         if (end) return;
     }
