@@ -214,7 +214,7 @@ def test_shares_of_links(shared, browser):
     look(browser, shared)
     rate = int(SETTINGS.partition("=")[2])
     shares = "[view.before, view.frame, view.links.map((link) => link.text.textContent)]"
-    for _ in range(100):
+    for _ in range(1000):
         old, new, words = browser.value(shares)
         seconds = (new["k"] - old["k"]) / 1e12
         if seconds > 0:

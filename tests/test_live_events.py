@@ -13,7 +13,7 @@ import pytest
 
 from homeroom import machine
 from homeroom.live import frames, layout, memory
-from homeroom.live.kernel import LGRP_NONE, NO_CPU, NOINTR, WALKS, Cpu, Kernel, Node, Reading, Thread
+from homeroom.live.kernel import LGRP_NONE, NO_CPU, NOINTR, STATS, WALKS, Cpu, Kernel, Layout, Node, Reading, Thread
 from homeroom.live.rings import SLOTS_MAX, Rings
 from homeroom.live.state import LINES_MAX, QUIET, TOUCHED, TS_ONPROC, TS_RUNNABLE, TS_SLEEP, TS_ZOMBIE, Events, Watcher
 from homeroom.trace import NAMES, RECORD, WAKE_NEW
@@ -21,15 +21,12 @@ from livepage import IDLE, Live, play_back, written
 
 pytestmark = pytest.mark.xdist_group("live")
 ONLINE = 2
-STATS = ("intr", "ithr", "steals", "scan", "zero_pages")
 TYPES = {name: number for number, name in NAMES.items()}
 RING, SLOTS = 0x1000, 0x100000  # addresses of the ring of CPU 0 and of its slots
 
 
 class Trace:
     """What Rings needs of a kernel: rings of CPUs, with `slots` slots."""
-
-    cpu_stats = STATS
 
     def __init__(self, slots: int = 16) -> None:
         self.slots, self.time = slots, 0
@@ -60,7 +57,7 @@ def cpu(number: int, state: int = ONLINE, pset: int = -1, trace: int = 0, **stat
 def thread(
     tid: int, on: int = 0, state: int = TS_SLEEP, pid: int = 0, home: int = 0, pset: int = -1, name: str = "sh"
 ) -> Thread:
-    return Thread(tid, pid or tid, name.encode().ljust(16, b"\0"), state, home, on, NO_CPU, pset, 1, 1)
+    return Thread(tid, pid or tid, name, state, home, on, NO_CPU, pset, 1, 1)
 
 
 def reading(threads=(), cpus=(), migrated=(0, 0)) -> Reading:
@@ -336,6 +333,7 @@ class Descriptors:
         self.memory, self.used = memory.Memory(boards), []
         self.memory.translate = lambda _, address: (address - frames.VMEMMAP_BASE) // frames.CHUNK * frames.DESCRIBED
         self.field = lambda _, name: {"refs": 8, "order": 5}[name]
+        self.page = Layout({("page", "flags"): (0, 4), ("page", "obj"): (16, 8)}, "page", "flags", "obj")
         self.families = lambda _: {ALICE: 1, BOB: 2}
         self.number = lambda _: 0
         for board, found in zip(boards, blocks, strict=True):
@@ -347,10 +345,6 @@ class Descriptors:
             PAGE.pack_into(board, at * PAGE.size, PRIVATE, 9, 0, ALICE)  # a free frame, with what it had before
             self.used.append(sum(1 << order for order, *_ in found))
         self.used.append(0)
-
-    def page(self, address: int) -> tuple[int, int, int]:
-        flags, order, _, owner = PAGE.unpack(self.memory.read(address, PAGE.size))
-        return flags, order, owner
 
 
 def bar(*blocks: list[tuple[int, int, int]]) -> list[list[int]]:
@@ -374,6 +368,13 @@ def test_large_pages_are_counted_to_the_page(large, files):
     home, away, shared, file, kernel = bar([], [(9, PRIVATE, BOB)] * large + small)[1]
     assert (home, shared) == (512 * large, 0) and home + away + file + kernel == 512 * large + 600 + files + 800
     assert abs(away - 600) <= 0.02 * (600 + files) and abs(file - files) <= 0.02 * (600 + files)
+
+
+def test_frames_in_use_between_those_looked_at():
+    """If every third frame is looked at, and exactly these are free, the others are found all the same."""
+    refs = bytes(place % 3 != 0 for place in range(900))
+    ((order, number, places),) = frames._by_order(refs, bytes(900))
+    assert (order, number, len(places)) == (0, 600, 200) and all(refs[place] for place in places)
 
 
 def watcher_of(machine) -> Watcher:
@@ -585,7 +586,7 @@ def test_each_migration_in_the_trace(machine):
         return found
 
     rings.events = events
-    migr = one.watcher.kernel.cpu_stats.index("migr")
+    migr = STATS.index("migr")
 
     def count() -> int:
         return sum(cpu.stat[migr] for cpu in one.watcher._events._old.cpus)

@@ -41,19 +41,19 @@ class Reading:
 
 def reading(page: fireplane.Page, name: str) -> Reading:
     boards = [Board() for _ in range(page.header.nboards)]
-    latest, ran = 0, []
-    for cpu in page.cpus():
-        counts = cpu.counts
-        latest = max(latest, counts.time_ps)
-        ran.append(counts.instr * page.header.clock_ps + counts.stall_ps + counts.fp_stall_ps)
-        if cpu.board >= len(boards):
+    latest, ran, clock_ps = 0, [], page.header.clock_ps
+    fields = page.fields("time_ps", "instr", "stall_ps", "fp_stall_ps", "miss_local", "miss_remote", "board", "active")
+    for time_ps, instr, stall_ps, fp_stall_ps, local, remote, number, active in fields:
+        latest = max(latest, time_ps)
+        ran.append(instr * clock_ps + stall_ps + fp_stall_ps)
+        if number >= len(boards):
             continue
-        board = boards[cpu.board]
+        board = boards[number]
         board.cpus += 1
-        board.active += cpu.active != 0
-        board.instr += counts.instr
-        board.local += counts.miss_local
-        board.remote += counts.miss_remote
+        board.active += active != 0
+        board.instr += instr
+        board.local += local
+        board.remote += remote
     traffic = page.traffic()
     for i, (board, out, into) in enumerate(zip(boards, traffic, zip(*traffic, strict=True), strict=True)):
         board.out, board.into = sum(out) - out[i], sum(into) - into[i]

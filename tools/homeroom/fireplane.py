@@ -15,6 +15,7 @@ SEE ALSO    docs/fireplane.md, tools/homeroom/watch.py, tools/homeroom/experimen
 import contextlib
 import ctypes
 import mmap
+import operator
 import os
 import re
 import struct
@@ -84,6 +85,11 @@ class Cpu(ctypes.LittleEndianStructure):
     )
 
 
+NUMBERS = struct.Struct(f"<{ctypes.sizeof(Counts) // 8}Q2I")  # the beginning of Cpu
+PLACES = {name: i for i, (name, _) in enumerate(Counts._fields_[:-1])} | {  # there, by name
+    "board": ctypes.sizeof(Counts) // 8,
+    "active": ctypes.sizeof(Counts) // 8 + 1,
+}
 CPU_OFFSET, CPU_STRIDE = 4096, 512
 TRAFFIC_OFFSET = CPU_OFFSET + MAX_CPUS * CPU_STRIDE
 TRAFFIC_STRIDE = 8 * MAX_BOARDS
@@ -108,8 +114,11 @@ class Page:
     def cpu(self, number: int) -> Cpu:
         return Cpu.from_buffer_copy(self._data, CPU_OFFSET + number * CPU_STRIDE)
 
-    def cpus(self) -> list[Cpu]:
-        return [self.cpu(i) for i in range(self.header.ncpus)]
+    def fields(self, *names: str) -> list[tuple]:
+        """For each CPU some fields of Cpu and Counts; faster than cpu()."""
+        pick = operator.itemgetter(*(PLACES[name] for name in names))
+        at = range(CPU_OFFSET, CPU_OFFSET + self.header.ncpus * CPU_STRIDE, CPU_STRIDE)
+        return [pick(NUMBERS.unpack_from(self._data, place)) for place in at]
 
     def traffic(self) -> list[list[int]]:
         """Bytes moved, [from board][to board]."""

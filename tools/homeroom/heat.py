@@ -156,7 +156,7 @@ def processes(kernel: Kernel) -> dict[int, tuple[str, int]]:
     found: dict[int, tuple[str, int]] = {}
     for thread in sorted(kernel.reading().threads):
         if thread.pid and thread.space and thread.pid not in found:
-            found[thread.pid] = (thread.name.split(b"\0")[0].decode(errors="replace"), kernel.page_table(thread.space))
+            found[thread.pid] = (thread.name, kernel.page_table(thread.space))
     return dict(sorted(found.items()))
 
 

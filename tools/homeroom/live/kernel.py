@@ -31,6 +31,7 @@ TICK_NS = 10**7  # 1/HZ s: kernel/disp/thread.h
 NO_CPU = 0xFFFFFFFF
 OFFLINE, NOINTR = 1, 6
 THRESHOLDS = ("cachefree", "lotsfree", "desfree", "minfree", "throttlefree")  # of the page daemon (kernel/pages/pageout.c)
+STATS = ("usr_ticks", "sys_ticks", "idl_ticks", "wt_ticks", "intr", "ithr", "steals", "migr", "scan", "zero_pages")  # of a CPU
 NAME_MAX = 32  # bytes of an interrupt's name
 
 
@@ -91,18 +92,15 @@ class Layout:
         for offset, size, _ in placed:
             form += f"{offset - end}x{SIZES.get(size, f'{size}s')}"
             end = offset + size
-        self._struct = struct.Struct(form)
+        packed = struct.Struct(form)
         self.size = end
+        self.unpack, self.unpack_from = packed.unpack, packed.unpack_from  # give the fields in the order of their names
         order = [[i for _, _, i in placed].index(i) for i in range(len(names))]
-        self._in_order = itemgetter(*order) if order != sorted(order) else tuple
-
-    def unpack(self, data: bytes) -> tuple:
-        """The fields in the order in which they were named."""
-        return self._in_order(self._struct.unpack(data))
-
-    def unpack_at(self, memory: mmap.mmap, at: int) -> tuple:
-        """The same, at a place of Memory.place()."""
-        return self._in_order(self._struct.unpack_from(memory, at))
+        if order != sorted(order):
+            pick = itemgetter(*order)
+            self.unpack = lambda data: pick(packed.unpack(data))
+            self.unpack_from = lambda memory, at: pick(packed.unpack_from(memory, at))
+        self.places: dict[int, tuple[mmap.mmap, int]] = {}  # by address the place of a struct, so that it is found only once
 
 
 class _CpuAt(NamedTuple):
@@ -121,7 +119,7 @@ class _CpuAt(NamedTuple):
 class Thread(NamedTuple):
     tid: int
     pid: int
-    name: bytes
+    name: str
     state: int
     home: int  # LGRP_NONE: a kernel thread
     cpu: int
@@ -142,7 +140,7 @@ class Cpu(NamedTuple):
     queued: int
     tid: int
     trace: int  # address of the ring of its trace; 0: it has none
-    stat: tuple[int, ...]  # in the order of Kernel.cpu_stats
+    stat: tuple[int, ...]  # in the order of STATS
 
 
 @dataclass
@@ -191,7 +189,6 @@ class Kernel:
             for type_, name, offset, size in FIELD.iter_unpack(table):
                 fields[text(type_), text(name)] = (offset, size)
         self._fields = fields
-        self.cpu_stats = [name for type_, name in fields if type_ == "cpu_stat"]
         names = ("tid", "state", "cpu", "bound_cpu", "part", "lg", "lwp", "name", "all_link", "as")
         self._thread = Layout(fields, "thread", *names)
         self._home = fields["lgrp_thread", "home"][0]
@@ -199,16 +196,18 @@ class Kernel:
         self._now = Layout(fields, "cpu", "in_user", "idle", "thread", "trace")
         fields["disp_cpu", "nrun"] = fields["disp_queue", "nrun"]  # the queue is its first member
         self._disp = Layout(fields, "disp_cpu", "nrun", "part", "state")
-        self._tid = fields["thread", "tid"][0]
-        self._stat = Layout(fields, "cpu_stat", *self.cpu_stats)
+        self._tid = Layout(fields, "thread", "tid")
+        self._stat = Layout(fields, "cpu_stat", *STATS)
         self._lwp = Layout(fields, "lwp", "proc")
         self._pid = Layout(fields, "proc", "pid")
         self._homes = fields["proc", "lgrp"][0] + fields["lgrp_proc", "bitmap"][0]
-        self._page = Layout(fields, "page", "flags", "order", "obj")
-        self._npages = fields["mem_cpu", "npages"][0]
+        self.page = Layout(fields, "page", "flags", "obj")  # of a frame
+        self._npages = Layout(fields, "mem_cpu", "npages")
         self._node = Layout(fields, "mem_node", "nfree_pages", "ninstalled_pages")
         self._node_size = fields["mem_node", ""][1]
         self._link = fields["thread", "all_link"][0]
+        fields["list_node", "next"] = (0, 8)
+        self._next = Layout(fields, "list_node", "next")
         self._migrated, self._lgrp_size = fields["lgrp_counters", "migr_to"][0], fields["lgrp_counters", ""][1]
         self._kinds = Layout(fields, "intr_cpu", "timer", "poke", "tlb")
         self._devices = fields["intr_cpu", "dev"]
@@ -217,9 +216,9 @@ class Kernel:
         self._ring = Layout(fields, "trace_ring", "head", "mask", "slot")
         self._cpus: list[_CpuAt] = []
         self._idle: set[int] = set()  # places of the idle threads in the list; these threads never end
-        self._places: dict[int, tuple[mmap.mmap, int]] = {}  # of structs that stay where they are, by address
         self._sets: dict[int, int] = {}  # numbers of processor sets, by address, in one reading
         self._processes: dict[tuple[int, int], tuple[int, int]] = {}
+        self._known: dict[int, tuple[tuple, Thread, int]] = {}  # by address what a thread had, and what came of that
 
     @staticmethod
     def _compare(memory: bytes, code: bytes) -> None:
@@ -254,10 +253,6 @@ class Kernel:
         """The offset of a field."""
         return self._fields[type_, name][0]
 
-    def page(self, address: int) -> tuple:
-        """Flags, order and owner of the frame whose descriptor is at a physical address."""
-        return self._page.unpack(self.memory.read(address, self._page.size))
-
     def page_table(self, space: int) -> int:
         """The physical address of the top-level page table of an address space."""
         return int.from_bytes(self.read(space + self._fields["as", "cr3"][0], 8), "little")
@@ -283,18 +278,20 @@ class Kernel:
             self._sets[part] = struct.unpack("<i", self.read(part, 4))[0] if part else -1
         return self._sets[part]
 
-    def _fixed(self, layout: Layout, address: int) -> tuple:
-        """The fields of a struct that stays where it is."""
-        place = self._places.get(address)
+    def _at(self, layout: Layout, address: int) -> tuple:
+        """The fields of the struct at an address, for structs of which each reading has many."""
+        place = layout.places.get(address)
         if place is None:
-            place = self._places[address] = self.memory.place(physical(address), layout.size)
-        return layout.unpack_at(*place)
+            if len(layout.places) > LIST_MAX:
+                layout.places.clear()
+            place = layout.places[address] = self.memory.place(physical(address), layout.size)
+        return layout.unpack_from(*place)
 
     def _read_cpu(self, at: "_CpuAt") -> Cpu:
-        in_user, idle, thread, trace = self._fixed(self._now, at.cpu)
-        queued, part, state = self._fixed(self._disp, at.disp)
-        counts = self._fixed(self._stat, at.stat)
-        tid = int.from_bytes(self.read(thread + self._tid, 4), "little")
+        in_user, idle, thread, trace = self._at(self._now, at.cpu)
+        queued, part, state = self._at(self._disp, at.disp)
+        counts = self._at(self._stat, at.stat)
+        (tid,) = self._at(self._tid, thread)
         return Cpu(at.id, at.node, at.lgrp, state, self._pset(part), bool(in_user), bool(idle), queued, tid, trace, counts)
 
     def _process(self, address: int, tid: int, lwp: int) -> tuple[int, int]:
@@ -310,12 +307,18 @@ class Kernel:
 
     def _read_thread(self, address: int, numbers: dict[int, int]) -> tuple[Thread, int]:
         """A thread, and the link to the next one."""
-        data = self.read(address, self._thread.size)
-        tid, state, cpu, bound, part, lg, lwp, name, link, space = self._thread.unpack(data)
+        found = self._at(self._thread, address)
+        tid, state, cpu, bound, part, lg, lwp, name, link, space = found
+        found += (pset := self._pset(part),)
+        known = self._known.get(address)
+        if known is not None and known[0] == found:
+            return known[1:]
         pid, proc = self._process(address, tid, lwp) if lwp else (0, 0)
-        on = numbers.get(cpu, -1)
-        thread = Thread(tid, pid, name, state, lg[self._home], on, bound, self._pset(part), space, proc)
-        return thread, int.from_bytes(link[:8], "little")
+        thread = Thread(tid, pid, text(name), state, lg[self._home], numbers.get(cpu, -1), bound, pset, space, proc)
+        if len(self._known) > LIST_MAX:
+            self._known.clear()
+        self._known[address] = (found, thread, after := int.from_bytes(link[:8], "little"))
+        return thread, after
 
     def _walk(self, numbers: dict[int, int]) -> tuple[list[Thread], bool]:
         """The threads in the kernel's list, without the idle threads, and whether these are all."""
@@ -323,13 +326,13 @@ class Kernel:
         found, at = [], int.from_bytes(self._variable("all_threads", 8), "little")
         while at != head and len(found) < LIST_MAX:
             if at in self._idle:
-                at = int.from_bytes(self.read(at, 8), "little")
+                (at,) = self._at(self._next, at)
                 continue
             try:
                 thread, link = self._read_thread(at - self._link, numbers)
             except LiveError:  # the thread ended while we read it
                 return found, False
-            if thread.pid or not thread.name.startswith(b"idle\0"):
+            if thread.pid or thread.name != "idle":
                 found.append(thread)
             else:
                 self._idle.add(at)
@@ -408,7 +411,8 @@ class Kernel:
         # Nodes without memory have the last numbers, and are not among nnodes.
         now.nodes += [Node(0, 0) for _ in range(len(now.nodes), 1 + max(at.node for at in self._cpus))]
         for at in self._cpus:
-            now.nodes[at.node].free += int.from_bytes(self.read(at.mem + self._npages, 4), "little")
+            (npages,) = self._at(self._npages, at.mem)
+            now.nodes[at.node].free += npages
         counters = self._symbols.at["lgrp_counters"][0] + self._migrated
         now.migrated = [int.from_bytes(self.read(counters + i * self._lgrp_size, 8), "little") for i in range(len(now.nodes))]
         now.disks = self._disks()

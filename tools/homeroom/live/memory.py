@@ -158,11 +158,6 @@ class Memory:
         memory, at = self.place(address, size)
         return memory[at : at + size]
 
-    def bytes_apart(self, address: int, step: int, count: int) -> bytes:
-        """`count` bytes that are `step` apart.  All are in the memory of one board."""
-        memory, at = self.place(address, step * (count - 1) + 1)
-        return memory[at : at + step * count : step]
-
     def translate(self, top: int, address: int) -> int:
         """The physical address of a virtual one, by the page tables below `top`; LiveError if it is not mapped."""
         table = top

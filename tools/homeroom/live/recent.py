@@ -14,7 +14,7 @@ from pathlib import Path
 from homeroom.live import layout
 from homeroom.live.memory import LiveError, processes
 from homeroom.live.record import Recorder
-from homeroom.live.state import frames_of
+from homeroom.live.state import ENCODE, frames_of
 
 PERIOD = 0.5  # seconds
 KEPT = 120  # frames
@@ -41,7 +41,7 @@ class Recent:
         self._layout = layout.of(process)
         try:
             for frame in frames_of(process, lambda: pause.wait(self._period)):
-                self.frames.append(json.dumps(frame, separators=(",", ":")))
+                self.frames.append(ENCODE(frame))
         except LiveError:  # this kernel cannot be read: there is no recording
             return
 

@@ -24,17 +24,19 @@ THEORY      A Watcher reads the machine (kernel.py) and the model's page (firepl
 SEE ALSO    server.py, page/picture.js, docs/live.md
 """
 
+import json
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
 from homeroom import boards, fireplane
 from homeroom.live import frames, rings
-from homeroom.live.kernel import LGRP_NONE, NO_CPU, NOINTR, OFFLINE, Cpu, Kernel, Reading, Thread, open_kernel, text
+from homeroom.live.kernel import LGRP_NONE, NO_CPU, NOINTR, OFFLINE, STATS, Cpu, Kernel, Reading, Thread, open_kernel
 from homeroom.live.memory import Hopeless, LiveError, Process, open_memory
 from homeroom.trace import WAKE_NEW, Event
 
 HZ = 100
+ENCODE = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode  # a frame, as text
 KERNEL_TID = 1 << 22  # the first number of a thread of the kernel (kernel/disp/thread.c)
 TS_SLEEP, TS_RUNNABLE, TS_ONPROC, TS_ZOMBIE = range(4)
 LINES_MAX = 40  # events in a frame, unless more fences are broken
@@ -52,7 +54,7 @@ def thread_list(kind: str, threads: list[Thread], one: str, many: str) -> Iterat
     """Events of some threads; one event for threads of one name if there are more than SEVERAL."""
     groups: dict[str, list[Thread]] = defaultdict(list)
     for t in sorted(threads):
-        groups[text(t.name)].append(t)
+        groups[t.name].append(t)
     for name, group in groups.items():
         if len(group) > SEVERAL:
             yield kind, f"{len(group)} threads ({name}) {many}", -1
@@ -82,8 +84,8 @@ class Events:
     """What has happened between the readings of a machine."""
 
     def __init__(self, kernel: Kernel) -> None:
-        stats = {name: i for i, name in enumerate(kernel.cpu_stats)}
-        self._ithr, self._steals, self._scan, self._zeroed = (stats[name] for name in ("ithr", "steals", "scan", "zero_pages"))
+        names = ("ithr", "steals", "scan", "zero_pages")
+        self._ithr, self._steals, self._scan, self._zeroed = (STATS.index(name) for name in names)
         self._rings = rings.Rings(kernel, "migrate", "wake")
         self._old: Reading | None = None
         self._born: list[tuple[int, int]] = []  # threads that began before the last look at the trace, and their CPUs
@@ -97,11 +99,13 @@ class Events:
         yield from thread_list("ended", [old[tid] for tid in old.keys() - same], "has ended", "have ended")
         for tid in sorted(same):
             was, t = old[tid], new[tid]
+            if was is t:
+                continue
             if was.home != t.home and t.home != LGRP_NONE:
-                yield "re-homed", f"thread {tid} ({text(t.name)}): home {was.home} -> {t.home}", t.cpu
+                yield "re-homed", f"thread {tid} ({t.name}): home {was.home} -> {t.home}", t.cpu
             if was.pset != t.pset:
                 where = f"set {t.pset}" if t.pset >= 0 else "the default set"
-                yield "set bound", f"thread {tid} ({text(t.name)}) is now in {where}", t.cpu
+                yield "set bound", f"thread {tid} ({t.name}) is now in {where}", t.cpu
 
     def _migrations(self, trace: list[Event], old: dict[int, Thread], new: dict[int, Thread]) -> Iterator[tuple[str, str, int]]:
         """Migrations of threads of processes: from the trace, and of the others those that a comparison shows."""
@@ -111,12 +115,12 @@ class Events:
             if event.name == "migrate" and event.a < KERNEL_TID:
                 self._ran[event.a] = event.cpu
                 thread = new.get(event.a) or old.get(event.a)
-                name = f" ({text(thread.name)})" if thread else ""
+                name = f" ({thread.name})" if thread else ""
                 yield "migrated", f"thread {event.a}{name}: CPU {event.info} -> {event.cpu}", event.cpu
         for tid, t in sorted(new.items()):
             was = old.get(tid)
             if was and was.pid == t.pid and tid not in self._ran and (cpu := ran.get(tid, was.cpu)) != t.cpu:
-                yield "migrated", f"thread {tid} ({text(t.name)}): CPU {cpu} -> {t.cpu}", t.cpu
+                yield "migrated", f"thread {tid} ({t.name}): CPU {cpu} -> {t.cpu}", t.cpu
 
     def _short_lived(
         self, trace: list[Event], old: dict[int, Thread], new: dict[int, Thread]
@@ -197,9 +201,8 @@ class Watcher:
         # The last reading that had a new value of the clock: rates are since then.  While the clock stands, the last ones stay.
         self._old: Reading | None = None
         self._cpu_at: dict[int, Cpu] = {}  # its CPUs, by their numbers
-        stats = {name: i for i, name in enumerate(self.kernel.cpu_stats)}
-        self._kinds = [stats[name] for name in ("usr_ticks", "sys_ticks", "idl_ticks", "wt_ticks")]
-        self._intr = stats["intr"]
+        self._kinds = [STATS.index(name) for name in ("usr_ticks", "sys_ticks", "idl_ticks", "wt_ticks")]
+        self._intr = STATS.index("intr")
         self._interrupts: tuple[int, list[dict[str, int]]] | None = None  # ticks and counts of the last `i`
         self._shares: dict[int, list[int]] = {}  # by CPU the last user %, system %, interrupts a second
         self._disk_rates: dict[str, list[int]] = {}  # by disk the last bytes read, written a second
@@ -281,7 +284,7 @@ class Watcher:
             "t": now.ticks / HZ,
             "c": [self._cpu(cpu) for cpu in now.cpus],
             "h": {
-                t.tid: [t.pid, text(t.name), t.state, t.home, t.cpu, -1 if t.bound == NO_CPU else t.bound, t.pset]
+                t.tid: [t.pid, t.name, t.state, t.home, t.cpu, -1 if t.bound == NO_CPU else t.bound, t.pset]
                 for t in now.threads
                 if (t.state != TS_ZOMBIE if t.pid else t.state in (TS_RUNNABLE, TS_ONPROC))
             },
