@@ -301,7 +301,7 @@ static bool try_attack(const struct attack *a)
     char done = 0;
     /* a process that leaves no status was killed, as the kernel may do when memory is short */
     int end[2], status = SIGKILL;
-    bool well;
+    bool well, ended = false;
     pid_t pid;
 
     shared->answer[0] = 0;
@@ -334,6 +334,7 @@ static bool try_attack(const struct attack *a)
          done == 0 && seconds() < start + (shared->ends ? LOOK_SECONDS : ATTACK_SECONDS);) {
         if (read(end[0], &done, 1) == 0) {
             waitpid(pid, &status, 0);
+            ended = true;
             break;
         }
         if (done == 0)
@@ -341,11 +342,12 @@ static bool try_attack(const struct attack *a)
     }
     if (done == 'y')
         printf("  it got what it may not have\n");
-    if (shared->ends && done == 0)
+    ended |= done != 0;
+    if (shared->ends && !ended)
         printf("  it does not end\n");
     if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
         printf("  the attack ended before it was tried to the end: status %#x\n", (unsigned)status);
-    well = done != 'y' && (done != 0 || !shared->ends) && WIFSIGNALED(status) &&
+    well = done != 'y' && (ended || !shared->ends) && WIFSIGNALED(status) &&
            WTERMSIG(status) == SIGKILL && root_has_all("meanwhile");
     if (a->root != NULL && a->root()) {
         printf("  root was deceived\n");
