@@ -279,11 +279,19 @@ def test_threads_that_no_reading_has():
 
 @pytest.mark.parametrize("cut", [0, 1, WALKS - 1, WALKS])
 def test_a_list_that_changes(cut):
-    """A walk that a thread cuts short by its end is tried again, so the others do not seem to end."""
-    walks = iter([([thread(5)], False)] * cut + [(TWO, True)])
-    kernel = Kernel.__new__(Kernel)
-    kernel._cpus, kernel._walk = [], lambda _: next(walks)
-    assert kernel._threads() == (TWO if cut < WALKS else TWO[:1])
+    """A walk that a thread cuts short, by its end or because the kernel moves it, is tried again, so no other seems to end."""
+    for ended in (True, False):
+        walks = iter([({1: TWO[0]}, ended)] * cut + [({2: TWO[1], 3: None}, True)])
+
+        def walk(_, found, walks=walks):
+            more, whole = next(walks)
+            found |= more
+            return whole
+
+        kernel = Kernel.__new__(Kernel)
+        kernel._cpus, kernel._walk = [], walk
+        kernel.number = lambda name: {"all_threads_count": 3 if cut else 2}[name]
+        assert kernel._threads() == (TWO[not cut :] if cut < WALKS else TWO[:1])
 
 
 # ---- memory ----
@@ -370,11 +378,32 @@ def test_large_pages_are_counted_to_the_page(large, files):
     assert abs(away - 600) <= 0.02 * (600 + files) and abs(file - files) <= 0.02 * (600 + files)
 
 
-def test_frames_in_use_between_those_looked_at():
-    """If every third frame is looked at, and exactly these are free, the others are found all the same."""
-    refs = bytes(place % 3 != 0 for place in range(900))
-    ((order, number, places),) = frames._by_order(refs, bytes(900))
+@pytest.mark.parametrize("period", [2, 3, 4, 64, 128])
+@pytest.mark.parametrize("pages", [1000, 5000, 25600])
+def test_frames_in_a_pattern(period, pages):
+    """Every second, third ... frame of a board is of another kind than the others; both kinds are right within 15 %."""
+    used = [(0, PRIVATE, BOB if place % period else ALICE) for place in range(pages)]
+    home, away = bar(used)[0][:2]
+    one = -(-pages // period)
+    assert pages - 1 <= home + away <= pages and abs(home - one) < 0.15 * pages / 2
+
+
+def test_frames_in_use_where_none_is_looked_at():
+    """If one of each three frames is looked at, and exactly these are free, the others are found all the same."""
+    refs = bytearray(b"\1" * 900)
+    for place in frames._one_of_each(3, 900):
+        refs[place] = 0
+    ((order, number, places),) = frames._by_order(bytes(refs), bytes(900))
     assert (order, number, len(places)) == (0, 600, 200) and all(refs[place] for place in places)
+
+
+def test_frames_that_many_processes_share():
+    """The number of references has more than one byte."""
+    one = Descriptors([(0, PRIVATE, ALICE)] * 10, [])
+    board = one.memory.place(0, 1)[0]
+    for frame, refs in enumerate((1, 255, 256, 257, 512, 30000, 255 << 8)):
+        struct.pack_into("<I", board, frame * PAGE.size + 8, refs)
+    assert frames.Frames(one).look([], one.used)[0] == [10, 0, 0, 0, 0]
 
 
 def watcher_of(machine) -> Watcher:

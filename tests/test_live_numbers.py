@@ -18,6 +18,7 @@ import harness
 from homeroom import fireplane
 from homeroom.live import state
 from homeroom.live.kernel import DIRECT_BASE, KERNEL_BASE, NO_CPU, TICK_NS, Kernel, Symbols
+from homeroom.live.memory import LiveError
 from livepage import IDLE, play_back, written
 
 pytestmark = pytest.mark.xdist_group("live")
@@ -634,6 +635,7 @@ class Machine(Written):
         self._place(17, cpu=0, state=3, home=1, bound=NO_CPU, part=0)
         self._place(11, cpu=0, state=2, home=255, bound=NO_CPU, part=0)
         self.chain("all_threads", *(at + self.kernel.field("thread", "all_link") for at in self.threads.values()))
+        self.variable("all_threads_count", len(self.threads), size=4)
         self.variable("ncpu", 4, size=4)
         self.variable("cpus", *(one["cpu"] for one in self.cpus))
         self.variable("nnodes", 2, size=4)
@@ -769,6 +771,65 @@ def test_a_frame_of_known_counters(watched):
         "a": 1,
     }
     assert used == [[9000 - 521, 8000 - 725]] * 2
+
+
+def test_a_process_that_begins(watched):
+    """A thread is in the list before its process has a pid: then it is left out, also if it is called idle, and found later."""
+    machine, watcher, _, _ = watched
+    machine.set(machine.threads[12], ("thread", "name", b"idle\0"))
+    proc = machine.new(("proc", "pid", 0))
+    machine.set(machine.threads[12], ("thread", "lwp", machine.new(("lwp", "proc", proc))))
+    machine.count(1000)
+    assert 12 not in watcher.frame()["h"]
+    machine.set(proc, ("proc", "pid", 112))
+    assert watcher.frame()["h"][12][:2] == [112, "idle"]
+
+
+def test_damaged_memory(watched, monkeypatch):
+    """A list that goes round and numbers that are too large do not keep a reading from its end."""
+    monkeypatch.setattr("homeroom.live.kernel.LIST_MAX", 1000)
+    machine, watcher, _, _ = watched
+    machine.count(1000)
+    frame = watcher.frame()
+    machine.variable("nnodes", 0xFFFFFFFF, size=4)
+    with pytest.raises(LiveError, match="damaged"):
+        watcher.frame()
+    machine.variable("nnodes", 2, size=4)
+    link = machine.kernel.field("thread", "all_link")
+    for tid in (11, 13):  # an idle thread, and another
+        after = machine.kernel.read(machine.threads[tid] + link, 8)
+        machine.put(machine.threads[tid] + link, (machine.threads[tid] + link).to_bytes(8, "little"))
+        assert watcher.frame()["h"].keys() <= frame["h"].keys()
+        machine.put(machine.threads[tid] + link, after)
+    machine.set(machine.disks[2], ("disk", "link", machine.disks[2].to_bytes(8, "little")))
+    assert len(watcher.frame()["d"]) == 2
+    watcher.kernel._cpus = []
+    machine.variable("ncpu", 0x02DC7C70, size=4)
+    with pytest.raises(LiveError, match="has not started its CPUs"):
+        watcher.frame()
+
+
+def test_a_kernel_that_cannot_be_read_any_more(monkeypatch):
+    """After BOOT seconds without a reading there is a message; not after a pause in which no page was open."""
+    now, frames = SimpleNamespace(at=0.0), iter([{}, {}])
+
+    def frame():
+        if (found := next(frames, None)) is None:
+            raise LiveError("the kernel has not started its CPUs")
+        return found
+
+    monkeypatch.setattr(state, "time", SimpleNamespace(monotonic=lambda: now.at))
+    monkeypatch.setattr(state, "Watcher", lambda process: SimpleNamespace(frame=frame))
+    pauses = iter([0.1, 1000.0])
+
+    def wait():
+        now.at += next(pauses, 0.1)
+
+    found = state.frames_of(SimpleNamespace(runs=lambda: True), wait)
+    assert next(found) == {"w": 0.0} and next(found) == {"w": 0.1}
+    with pytest.raises(LiveError, match="has not started its CPUs"):
+        next(found)
+    assert 1000 + state.BOOT < now.at < 1001 + state.BOOT
 
 
 def test_interrupts_by_source(watched):

@@ -285,6 +285,8 @@ DAMAGE = {  # how the second of three pieces is changed, and which frames are la
     "first": (lambda m: m[0].replace('data-at="100"', 'data-at="50"'), [(100, 200)]),
     "count": (lambda m: m[0].replace('data-n="100"', 'data-n="99"'), [(100, 200)]),
     "times": (lambda m: changed(m, late), [(100, 200)]),
+    "no number": (lambda m: changed(m, lambda found: found["frames"][50].update(t=float("nan"))), [(100, 200)]),
+    "true": (lambda m: changed(m, lambda found: found["frames"][50].update(t=True)), [(100, 200)]),
     "no frames": (lambda m: changed(m, lambda found: found.update(frames={})), [(100, 200)]),
     "a newline": (lambda m: m[0].replace(m[3], f"{m[3][:40]}\n{m[3][40:]}"), []),
 }

@@ -5,9 +5,10 @@ THEORY      The kernel counts free frames, but not what the others are used for.
             machine has too many to look at all ten times a second, so a call looks at one chunk: the descriptors that lie
             in 2 MiB, which describe 128 MiB.  The references of a free frame are 0, so a search of the bytes finds the frames
             in use, and their orders: the descriptor of a block of 2^order frames is that of its first frame.  If a chunk has
-            more than MOST single frames in use, only every second, third ... descriptor is looked at, and those in use stand
-            for them all.  Larger blocks are not chosen among them, because a 2 MiB page is as much as 512 other pages: of more
-            than MOST blocks of one order, every second, third ... block stands for them all.
+            more than MOST single frames in use, one descriptor of each two, three ... is looked at, and those in use stand for
+            them all.  Which one it is, is drawn at random, because memory often has a pattern.  Larger blocks are not chosen
+            among them, because a 2 MiB page is as much as 512 other pages: of more than MOST blocks of one order, every second,
+            third ... block stands for them all.
             The first call looks at all chunks.  Then every second call looks at the next one in turn.  Each other call looks
             at one whose board has got or lost CHANGED frames since, if there is one: so the bar follows a board that fills
             or empties at once.
@@ -20,8 +21,10 @@ INVARIANTS  I1  the sum of KINDS is the number of frames in use, by the counters
 SEE ALSO    kernel.py, kernel/mem/page.h, kernel/pages/owner.h
 """
 
+import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import zip_longest
 
 from homeroom.live.kernel import Kernel, Thread
@@ -83,7 +86,11 @@ class Frames:
             memory, at = self._kernel.memory.place(at, size)
         except LiveError:  # not mapped: no frame is there
             return
-        refs, orders = (memory[at + offset : at + size : DESCRIPTOR] for offset in (self._refs, self._order))
+        refs, more, orders = (
+            memory[at + offset : at + size : DESCRIPTOR] for offset in (self._refs, self._refs + 1, self._order)
+        )
+        # The lower two bytes of a number.  More references than that are impossible.
+        refs = (int.from_bytes(refs, "little") | int.from_bytes(more, "little")).to_bytes(len(refs), "little")
         found = self._found[chunk]
         found.clear()
         for order, blocks, seen in _by_order(refs, orders):
@@ -118,6 +125,13 @@ def _places(data: bytes) -> Iterator[tuple[int, int]]:
             place = data.find(byte, place + 1)
 
 
+@cache
+def _one_of_each(step: int, number: int) -> list[int]:
+    """One of the first `step` numbers, one of the next ones and so on, below `number`; always the same."""
+    draw = random.Random(step).randrange
+    return [place for first in range(0, number, step) if (place := first + draw(step)) < number]
+
+
 def _by_order(refs: bytes, orders: bytes) -> Iterator[tuple[int, int, list[int]]]:
     """For each order the number of the blocks in use, and the places of those to look at."""
     large: dict[int, list[int]] = defaultdict(list)
@@ -130,9 +144,11 @@ def _by_order(refs: bytes, orders: bytes) -> Iterator[tuple[int, int, list[int]]
         yield order, len(places), places[:: 1 + len(places) // MOST]
     if number := len(single) - single.count(0):
         step = 1 + number // MOST
-        places = [place * step for place, _ in _places(single[::step])]
-        # If those in use are so regular that none of them is there, all are looked for.
-        yield 0, number, places or [place for place, _ in _places(single)][::step]
+        if step == 1:
+            yield 0, number, [place for place, _ in _places(single)]
+        else:
+            places = [place for place in _one_of_each(step, len(single)) if single[place]]
+            yield 0, number, places or [place for place, _ in _places(single)][::step]
 
 
 def by_kind(known: list[int], used: int) -> list[int]:

@@ -6,7 +6,7 @@ THEORY      kernel.elf has the addresses of variables, and the kernel's tables (
             one call decodes all of them.
             The machine runs while we read, so a list can change under the reader.  All that is read is checked, and what
             makes no sense is left out: the next reading, 0.1 s later, has it.
-INVARIANTS  I1  no reading takes longer because memory of the guest is damaged: lists are cut at LIST_MAX
+INVARIANTS  I1  a reading ends even if memory of the guest is damaged: lists are cut at LIST_MAX, numbers at their arrays
 SEE ALSO    kernel/vmcoreinfo.c, kernel/stat/vmcoreinfo.h, memory.py
 """
 
@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from homeroom.live.memory import DIRECT_BASE, KERNEL_BASE, PAGE, Hopeless, LiveError, Memory
 
-LIST_MAX = 20000
+LIST_MAX = 40000  # the kernel has at most 30,000 processes (kernel/proc/limits.c)
 WALKS = 5  # through a list that changes meanwhile
 FIELD = struct.Struct("<20s20sII")
 EXECUTABLE = 4  # a section with code
@@ -302,7 +302,9 @@ class Kernel:
             (pid,) = self._pid.unpack(self.read(proc, self._pid.size))
             if len(self._processes) > 2 * LIST_MAX:
                 self._processes.clear()
-            found = self._processes[address, tid] = (pid, proc)
+            found = (pid, proc)
+            if pid:  # else the process begins, and has no pid yet
+                self._processes[address, tid] = found
         return found
 
     def _read_thread(self, address: int, numbers: dict[int, int]) -> tuple[Thread, int]:
@@ -315,43 +317,54 @@ class Kernel:
             return known[1:]
         pid, proc = self._process(address, tid, lwp) if lwp else (0, 0)
         thread = Thread(tid, pid, text(name), state, lg[self._home], numbers.get(cpu, -1), bound, pset, space, proc)
+        after = int.from_bytes(link[:8], "little")
         if len(self._known) > LIST_MAX:
             self._known.clear()
-        self._known[address] = (found, thread, after := int.from_bytes(link[:8], "little"))
+        if pid or not lwp:
+            self._known[address] = (found, thread, after)
         return thread, after
 
-    def _walk(self, numbers: dict[int, int]) -> tuple[list[Thread], bool]:
-        """The threads in the kernel's list, without the idle threads, and whether these are all."""
-        head = self._symbols.at["all_threads"][0]
-        found, at = [], int.from_bytes(self._variable("all_threads", 8), "little")
-        while at != head and len(found) < LIST_MAX:
-            if at in self._idle:
-                (at,) = self._at(self._next, at)
-                continue
+    def _walk(self, numbers: dict[int, int], found: dict[int, Thread | None]) -> bool:
+        """Add the threads in the kernel's list to `found`, by address; None: an idle thread, or one that begins just now.
+
+        Returns whether the list was followed to its end.
+        """
+        head, at = self._symbols.at["all_threads"][0], int.from_bytes(self._variable("all_threads", 8), "little")
+        for _ in range(LIST_MAX):
+            if at == head:
+                return True
             try:
+                if at in self._idle:
+                    found[at] = None
+                    (at,) = self._at(self._next, at)
+                    continue
                 thread, link = self._read_thread(at - self._link, numbers)
             except LiveError:  # the thread ended while we read it
-                return found, False
-            if thread.pid or thread.name != "idle":
-                found.append(thread)
-            else:
+                return False
+            if not thread.process and thread.name == "idle":
                 self._idle.add(at)
+            begins = thread.process and not thread.pid
+            found[at] = None if begins or at in self._idle else thread
             at = link
-        return found, True
+        return False
 
     def _threads(self) -> list[Thread]:
-        """The threads of processes, and those of the kernel; without the idle threads."""
-        numbers = {at.cpu: at.id for at in self._cpus}
+        """The threads of processes, and those of the kernel; without the idle threads.
+
+        The kernel moves the first thread of the list to its end (class_tick() in kernel/disp/class.c).  If we read this thread
+        just then, the end of the list follows it.  So threads are counted, and if some lack, another walk adds them.
+        """
+        numbers, found = {at.cpu: at.id for at in self._cpus}, {}
         for _ in range(WALKS):
-            found, whole = self._walk(numbers)
-            if whole:
+            whole = self._walk(numbers, found)
+            if whole and len(found) >= self.number("all_threads_count"):
                 break
-        return found
+        return [thread for thread in found.values() if thread is not None]
 
     def _find_cpus(self) -> None:
         """Find what does not change of the CPUs.  LiveError if the kernel has not prepared all of them."""
         count = self.number("ncpu")
-        if count == 0:
+        if not 0 < count <= self._symbols.at["cpus"][1] // 8:
             raise LiveError("the kernel has not started its CPUs")
         if len(self._cpus) < count:
             pointers = struct.unpack(f"<{count}Q", self._variable("cpus", 8 * count))
@@ -367,7 +380,9 @@ class Kernel:
             return []
         head = self._symbols.at["disks"][0]
         found, at = [], int.from_bytes(self._variable("disks", 8), "little")
-        while at != head and len(found) < LIST_MAX:
+        for _ in range(LIST_MAX):
+            if at == head:
+                break
             link, name, whole, stats = self._disk.unpack(self.read(at, self._disk.size))
             if not whole:
                 found.append(Disk(text(name), *self._io.unpack(stats[: self._io.size])))
@@ -405,7 +420,9 @@ class Kernel:
         now.cpus = [self._read_cpu(at) for at in self._cpus]
         now.threads = self._threads()
         table = self._symbols.at["mem_nodes"][0]
-        for i in range(self.number("nnodes")):
+        if (nnodes := self.number("nnodes")) > self._symbols.at["mem_nodes"][1] // self._node_size:
+            raise LiveError("the kernel's memory is damaged")
+        for i in range(nnodes):
             free, installed = self._node.unpack(self.read(table + i * self._node_size, self._node.size))
             now.nodes.append(Node(installed, free))
         # Nodes without memory have the last numbers, and are not among nnodes.

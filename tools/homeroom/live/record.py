@@ -113,15 +113,23 @@ def _layout(text: str) -> dict:
     return layout
 
 
+def _no_number(word: str) -> None:
+    """Browsers refuse NaN and Infinity, which JSON does not have."""
+    raise ValueError(word)
+
+
 def _frames(data: str, number: int) -> list[dict]:
     """The frames of a piece.  ValueError if they are not as many, or one is no frame, or their times go back."""
     try:
         inflate = zlib.decompressobj()
-        found = json.loads(inflate.decompress(base64.b64decode("".join(data.split()), validate=True), PIECE_MAX))
+        text = inflate.decompress(base64.b64decode("".join(data.split()), validate=True), PIECE_MAX)
+        found = json.loads(text, parse_constant=_no_number)
         frames = found["frames"]
         past = found["past"]["frame"]
         times = [frame["w"] for frame in ([past] if past else []) + frames]
         if not inflate.eof or len(frames) != number or not all(map(math.isfinite, times)) or times != sorted(times):
+            raise ValueError
+        if not all(math.isfinite(frame["t"]) and frame["t"] is not True for frame in frames):
             raise ValueError
         if not all(isinstance(frame[key], kind) for frame in frames for key, kind in FRAME.items()):
             raise ValueError

@@ -140,7 +140,8 @@ class Feed:
         try:
             yield
         except OSError as error:
-            print(f"live: the recording ends here: {error.strerror}", file=sys.stderr)
+            what = "the recording ends here" if self._recorder else f"nothing is recorded: {self._file}"
+            print(f"live: {what}: {error.strerror}", file=sys.stderr)
             self._file = self._recorder = None
 
     def _record(self, text: str, frame: dict) -> None:

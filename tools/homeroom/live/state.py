@@ -303,19 +303,21 @@ def frames_of(process: Process, wait: Callable[[], None]) -> Iterator[dict]:
     """The frames of a machine until it ends, each with `w`: the host's seconds since the first call.
 
     After each frame, and while the kernel starts, wait() is called.  LiveError if the machine cannot be shown, or its kernel
-    cannot be read after BOOT seconds.
+    cannot be read for BOOT seconds.
     """
-    began, watcher = time.monotonic(), None
+    last = began = time.monotonic()
+    watcher = None
     while process.runs():
         start = time.monotonic()
         try:
             watcher = watcher or Watcher(process)
             frame = watcher.frame()
-        except LiveError as error:  # the kernel has not started yet, or the machine is ending
-            if watcher is None and (isinstance(error, Hopeless) or start - began > BOOT):
+        except LiveError as error:  # the kernel has not started yet or starts again, or the machine is ending
+            if (watcher is None and isinstance(error, Hopeless)) or start - last > BOOT:
                 raise
         else:
+            last = start
             yield frame | {"w": round(start - began, 2)}
         wait()
         if time.monotonic() - start > LATE:  # no page was open
-            watcher = None
+            watcher, last = None, time.monotonic()

@@ -96,7 +96,8 @@ async function updateHeat(turn) {
         if (turn !== heat.turn) return;
         const busy = answer && answer.status === 503, end = data ? "" : heatEnd(answer), drawn = $("heat-picture").firstChild;
         if (data) { drawHeat(data); heat.drawn++; }
-        if (answer) pause = Math.max(pause, 1000 * Number(answer.headers.get("Retry-After")));
+        const wait = answer ? 1000 * Number(answer.headers.get("Retry-After")) : 0;
+        pause = busy ? wait : Math.max(pause, wait); // if busy, no longer than that, because of the other pages
         if (!busy || !drawn) $("heat-words").textContent = end ? end + (drawn ? "; this is its last picture" : "") : words;
         if (end) return;
     }
