@@ -23,6 +23,7 @@ from homeroom.live.memory import DIRECT_BASE, KERNEL_BASE, PAGE, Hopeless, LiveE
 LIST_MAX = 40000  # the kernel has at most 30,000 processes (kernel/proc/limits.c)
 WALKS = 5  # through a list that changes meanwhile
 FIELD = struct.Struct("<20s20sII")
+COUNTER = struct.Struct("<Q")
 EXECUTABLE = 4  # a section with code
 TABLE = re.compile("vmcoreinfo_[a-z]+$")
 SIZES = {1: "B", 2: "H", 4: "I", 8: "Q"}
@@ -422,16 +423,17 @@ class Kernel:
         table = self._symbols.at["mem_nodes"][0]
         if (nnodes := self.number("nnodes")) > self._symbols.at["mem_nodes"][1] // self._node_size:
             raise LiveError("the kernel's memory is damaged")
-        for i in range(nnodes):
-            free, installed = self._node.unpack(self.read(table + i * self._node_size, self._node.size))
+        data = self.read(table, nnodes * self._node_size)
+        for at in range(0, len(data), self._node_size):
+            free, installed = self._node.unpack_from(data, at)
             now.nodes.append(Node(installed, free))
         # Nodes without memory have the last numbers, and are not among nnodes.
         now.nodes += [Node(0, 0) for _ in range(len(now.nodes), 1 + max(at.node for at in self._cpus))]
         for at in self._cpus:
             (npages,) = self._at(self._npages, at.mem)
             now.nodes[at.node].free += npages
-        counters = self._symbols.at["lgrp_counters"][0] + self._migrated
-        now.migrated = [int.from_bytes(self.read(counters + i * self._lgrp_size, 8), "little") for i in range(len(now.nodes))]
+        data = self._variable("lgrp_counters", len(now.nodes) * self._lgrp_size)
+        now.migrated = [COUNTER.unpack_from(data, at)[0] for at in range(self._migrated, len(data), self._lgrp_size)]
         now.disks = self._disks()
         return now
 

@@ -14,10 +14,11 @@ SEE ALSO    kernel.py, docs/live.md, kernel/x86/layout.h
 import mmap
 import os
 import re
+import select
 import struct
 import sys
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -70,6 +71,23 @@ class Process:
 
     def runs(self) -> bool:
         return _state(self.pid) == (self.parent, self.started)
+
+    def until_its_end(self) -> Iterator[None]:
+        """A value for each turn of a loop that ends with the process; costs less than runs()."""
+        try:
+            file = os.pidfd_open(self.pid)
+        except OSError:  # it has ended, or the host is older than Linux 5.3, or a container forbids the call
+            while self.runs():
+                yield
+            return
+        try:
+            ended = select.poll()
+            ended.register(file, select.POLLIN)
+            if self.runs():  # the number was not given to another process meanwhile
+                while not ended.poll(0):
+                    yield
+        finally:
+            os.close(file)
 
 
 def _state(pid: int) -> tuple[int, int] | None:

@@ -307,7 +307,7 @@ def frames_of(process: Process, wait: Callable[[], None]) -> Iterator[dict]:
     """
     last = began = time.monotonic()
     watcher = None
-    while process.runs():
+    for _ in process.until_its_end():
         start = time.monotonic()
         try:
             watcher = watcher or Watcher(process)
