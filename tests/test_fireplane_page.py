@@ -77,7 +77,6 @@ def test_read(tmp_path):
     assert page.traffic() == [[0, 1], [100, 101]]
     assert page.params() == {"misses_in_flight": "2", "centerplane": "full"}
     assert page.fields("board", "instr", "active") == [(i // 4, 1000 + i, i % 2) for i in range(8)]
-    assert page.cpu(3).counts.instr == 1003
     assert page.header.accesses == 77
 
 

@@ -392,7 +392,8 @@ def test_the_server_answers_for_one_process(hot_live):
         while True:
             try:
                 return urllib.request.urlopen(f"{hot_live.address}heat?pid={pid}")
-            except urllib.error.HTTPError as error:  # the pause after the last picture
+            except urllib.error.HTTPError as error:
+                assert error.code == 503  # the pause after the last picture
                 time.sleep(int(error.headers["Retry-After"]))
 
     stream = urllib.request.urlopen(hot_live.address + "frames")  # it reads the machine only while a page is open

@@ -150,6 +150,23 @@ def test_a_machine_that_starts():
         os.close(file)
 
 
+@pytest.mark.parametrize("allowed", [True, False])
+def test_the_end_of_a_process(monkeypatch, allowed):
+    """It is seen at once, also while the parent has not asked for the status, and without pidfd_open()."""
+    if not allowed:
+        monkeypatch.setattr(os, "pidfd_open", lambda pid: os.open("/none", os.O_RDONLY))
+    child = subprocess.Popen(["sleep", "1000"])
+    process = memory.Process(child.pid, "", (), os.getpid(), memory._state(child.pid)[1])
+    turns = process.until_its_end()
+    assert [next(turns) for _ in range(3)] == [None] * 3
+    child.kill()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert list(turns) == []
+    child.wait()
+    assert list(process.until_its_end()) == []
+    assert list(dataclasses.replace(process, pid=os.getpid()).until_its_end()) == []  # another process with the number
+
+
 def test_a_process_with_an_odd_name():
     """Names of processes are any bytes."""
     name = Path("/proc/self/comm")

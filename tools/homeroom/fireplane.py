@@ -111,11 +111,8 @@ class Page:
         if self.header.ncpus > MAX_CPUS or self.header.nboards > MAX_BOARDS:
             raise PageError(f"{name}: {self.header.ncpus} CPUs on {self.header.nboards} boards are more than can be")
 
-    def cpu(self, number: int) -> Cpu:
-        return Cpu.from_buffer_copy(self._data, CPU_OFFSET + number * CPU_STRIDE)
-
     def fields(self, *names: str) -> list[tuple]:
-        """For each CPU some fields of Cpu and Counts; faster than cpu()."""
+        """For each CPU the fields of Cpu and Counts with these names."""
         pick = operator.itemgetter(*(PLACES[name] for name in names))
         at = range(CPU_OFFSET, CPU_OFFSET + self.header.ncpus * CPU_STRIDE, CPU_STRIDE)
         return [pick(NUMBERS.unpack_from(self._data, place)) for place in at]

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from homeroom.live.memory import DIRECT_BASE, KERNEL_BASE, PAGE, Hopeless, LiveError, Memory
 
-LIST_MAX = 40000  # the kernel has at most 30,000 processes (kernel/proc/limits.c)
+LIST_MAX = 40000  # processes have at most 30,000 threads together (kernel/proc/limits.c)
 WALKS = 5  # through a list that changes meanwhile
 FIELD = struct.Struct("<20s20sII")
 COUNTER = struct.Struct("<Q")
@@ -32,7 +32,8 @@ TICK_NS = 10**7  # 1/HZ s: kernel/disp/thread.h
 NO_CPU = 0xFFFFFFFF
 OFFLINE, NOINTR = 1, 6
 THRESHOLDS = ("cachefree", "lotsfree", "desfree", "minfree", "throttlefree")  # of the page daemon (kernel/pages/pageout.c)
-STATS = ("usr_ticks", "sys_ticks", "idl_ticks", "wt_ticks", "intr", "ithr", "steals", "migr", "scan", "zero_pages")  # of a CPU
+# Of a CPU.  A test compares `migr` with the events.
+STATS = ("usr_ticks", "sys_ticks", "idl_ticks", "wt_ticks", "intr", "ithr", "steals", "migr", "scan", "zero_pages")
 NAME_MAX = 32  # bytes of an interrupt's name
 
 
@@ -422,7 +423,7 @@ class Kernel:
         now.threads = self._threads()
         table = self._symbols.at["mem_nodes"][0]
         if (nnodes := self.number("nnodes")) > self._symbols.at["mem_nodes"][1] // self._node_size:
-            raise LiveError("the kernel's memory is damaged")
+            raise LiveError("the kernel's memory is damaged: start the machine again")
         data = self.read(table, nnodes * self._node_size)
         for at in range(0, len(data), self._node_size):
             free, installed = self._node.unpack_from(data, at)

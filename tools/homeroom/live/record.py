@@ -71,7 +71,7 @@ def claim(path: Path) -> TextIO:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.close()
-        raise OSError(errno.EBUSY, "another program writes a recording into it") from None
+        raise OSError(errno.EBUSY, "another program writes a recording into it; name another file") from None
     except OSError:  # a file system without locks
         pass
     return file
