@@ -21,6 +21,7 @@ import re
 import resource
 import shutil
 import subprocess
+import sys
 import zlib
 
 import pytest
@@ -61,6 +62,12 @@ def pytest_configure(config):
         chosen = config.option.markexpr or config.option.keyword or config.args != config.getini("testpaths")
         os.environ["HR_ALL"] = "1" if chosen else "0"
     os.environ["THREADS"] = "single"  # for the make commands of tests, so that runs are repeatable
+    if (python := shutil.which("python3")) and open(python, "rb").read(2) == b"#!":
+        # A script that looks for the interpreter (pyenv's) takes longer than most of what it starts.
+        os.environ["PATH"] = f"{sys.base_prefix}/bin{os.pathsep}{os.environ['PATH']}"
+    # The suite starts our tools a thousand times: they are compiled once, also where the environment forbids that.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = str(TOP / "build/pycache")
     if "HR_SPEED" in os.environ:
         return
     try:

@@ -16,7 +16,7 @@ os.environ["PATH"] += ":/usr/sbin:/sbin"  # mke2fs is there, and an ordinary use
 
 FOLDER = TOP / "tests/attack"
 PROGRAMS = sorted(source.stem for source in FOLDER.glob("*.c"))
-LONG = {"limits", "sched"}  # in the long tests
+LONG = {"disk", "limits", "memory", "sched"}  # in the long tests
 
 
 def build(folder):

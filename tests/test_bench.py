@@ -201,6 +201,7 @@ def check_counters(result):
     assert 0 < float(result["modelled_s"]) <= c["time_ps"] / 1e12
 
 
+@pytest.mark.long
 def test_with_the_model(boot_once):
     """With first touch, almost no misses are remote; with random placement on six boards, five in six are."""
     commands = [

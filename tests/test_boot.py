@@ -151,7 +151,7 @@ def test_every_cpu_tells_where_each_has_a_host_thread(boot):
 
 def test_hung_user_program_is_not_a_hung_kernel(boot_once):
     """A program in an endless loop is progress to the watchdog; the time limit ends the run."""
-    outcome, _, lines = boot_once("sf280r", run="while :; do :; done", watchdog=2, timeout=8)
+    outcome, _, lines = boot_once("sf280r", run="while :; do :; done", watchdog=1, timeout=4)
     assert outcome.kind == "timeout"
     assert any(line.startswith("alive") for line in lines)
     assert outcome.exit_code(True) == guest.STATUS_TIMEOUT

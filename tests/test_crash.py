@@ -224,7 +224,8 @@ def test_mark_beside_other_sectors():
     assert made.marks(0) == [7] and made.marks(1) == [8, 8]
 
 
-@pytest.mark.parametrize("block", [BLOCKS[0], *(pytest.param(n, marks=pytest.mark.long) for n in BLOCKS[1:])])
+@pytest.mark.long
+@pytest.mark.parametrize("block", BLOCKS)
 def test_cuts_in_company(folder, speed, block):
     """Several threads; cuts at flushes and between them, with lost writes, and again during the recovery."""
     command = f"/usr/test/crashcrowd /mnt /dev/vda2 {CYCLES}"
@@ -243,7 +244,7 @@ def test_cuts_in_company(folder, speed, block):
     print(f"seed {SEED}, {len(entries)} entries, {count} cuts")
 
 
-@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("block", [*(pytest.param(n, marks=pytest.mark.long) for n in BLOCKS[:-1]), BLOCKS[-1]])
 def test_small_files_in_company(folder, speed, block):
     """Two threads make many small files: files that sync(2) has promised are there, and all others complete or absent."""
     log = FOLDER / f"files{block}.log"

@@ -14,7 +14,7 @@ from homeroom.machine import MachineError
 
 PROGRAMS = programs.load()
 QUICK = [program for program in PROGRAMS if program.test]
-LONG = {"fio", "nginx", "numactl", "redis"}  # only in the long tests, because the suite is long enough
+LONG = {"fio", "nginx", "numactl", "redis", "strace"}  # only in the long tests, because the suite is long enough
 pytestmark = pytest.mark.xdist_group("debian")  # one worker, because one apt-get runs at a time
 
 

@@ -377,13 +377,13 @@ def test_features(machine):
 
 
 @EXT
-def test_programs_work_on_it(machine):
+@pytest.mark.parametrize("program", [pytest.param("t_file", marks=pytest.mark.long), "t_fsrace"])
+def test_programs_work_on_it(machine, program):
     """The tests of files and mappings pass with their files on it; all ways to access a file show the same data."""
     machine.check("mount -t ext3 /dev/vda /mnt/m && mkdir -p /mnt/m/tmp && chmod 1777 /mnt/m/tmp")
     machine.check("cp -a /tmp /mnt/m/old.tmp; mount -t tmpfs none /mnt/s")
-    for program in ("t_file", "t_fsrace"):
-        out = machine.run(f"cd /mnt/m/tmp && TMPDIR=/mnt/m/tmp /usr/test/{program}", timeout=120)
-        assert out.status == 0, out.out
+    out = machine.run(f"cd /mnt/m/tmp && TMPDIR=/mnt/m/tmp /usr/test/{program}", timeout=120)
+    assert out.status == 0, out.out
     assert "bad=0" in machine.check("cd /mnt/m/tmp && /usr/test/coherence f 4 20000 5", timeout=120)
     machine.check("umount /mnt/s; rm -r /mnt/m/tmp /mnt/m/old.tmp; umount /mnt/m")
     fsck("main")
@@ -555,6 +555,7 @@ def test_corrupt_images(machine):
     assert FUZZ_IMAGES // 5 < mounted < FUZZ_IMAGES
 
 
+@pytest.mark.long
 def test_root(boot_once, speed):
     """The root is on a disk: the same tree, owned by root; what a run writes is there in the next."""
     subprocess.run(["make", "-s", "TEST=1", "root"], cwd=TOP, check=True)

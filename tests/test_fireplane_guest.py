@@ -204,7 +204,7 @@ def test_cputrack_of_a_program(machine):
 @WITH
 def test_cputrack_ticks(machine):
     """A tick is the count since the last tick; the sum of all ticks and the rest is the total."""
-    text = machine.check("cputrack -T 0.05 -c Instr_cnt sh -c 'i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done'")
+    text = machine.check("cputrack -T 0.05 -c Instr_cnt sh -c 'i=0; while [ $i -lt 10000 ]; do i=$((i+1)); done'")
     assert text.splitlines()[0] == "   time lwp      event      pic0"
     ticks = [int(row[3]) for row in rows(text) if row[2] == "tick"]
     assert rows(text)[-1][2] == "exit"
@@ -244,7 +244,7 @@ def test_cputrack_passes_the_status_on(machine):
 @WITH
 def test_cputrack_of_others(machine):
     """An ordinary user can count its own programs; a set-uid program (as busybox is) then runs as the user."""
-    text = machine.check("cputrack -T 0.1 -n -c Instr_cnt memcopy -t 2 -i 200", uid=1000)
+    text = machine.check("cputrack -T 0.1 -n -c Instr_cnt memcopy -t 2 -i 60", uid=1000)
     assert [row[2] for row in rows(text)][-1] == "exit" and "tick" in text
     text = machine.check("cputrack -T 0.1 -n -c Instr_cnt sleep 1", uid=1000)
     assert [row[2] for row in rows(text)][-1] == "exit" and "tick" in text

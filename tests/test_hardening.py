@@ -34,7 +34,7 @@ def test_fuzzer_on_one_cpu(machine):
 
 @pytest.mark.machine("sf6800")
 def test_fuzzer_on_24_cpus(machine):
-    fuzz(machine, 50_000, 24, 400)
+    fuzz(machine, 30_000, 24, 400)
 
 
 @pytest.mark.machine("sf3800")

@@ -69,6 +69,7 @@ def test_maxcpu_boards_belong_to_their_expander():
     assert [b.domain for b in part.boards] == [0, 1, 0, 1]
 
 
+@pytest.mark.long
 def test_every_machine_file_is_taken_by_qemu():
     """QEMU itself accepts the topology of each file: it starts stopped (-S) and gets a QMP `quit` at once."""
     for path in [*(TOP / "qemu/machines").glob("*.toml"), *(TOP / "tests/machines").glob("*.toml")]:

@@ -33,6 +33,7 @@ SIZES = {"threads": (100, 1000), "maps": (100, 1000), "same": (100, 1000), "proc
 SIZES |= {"locks": (100, 1000), "names": (1000, 8000)}
 
 
+@pytest.mark.long
 def test_costs_do_not_grow(boot_once):
     """No operation costs more than GOAL times as much with many objects."""
     command = "; ".join(f"limits {case} {n} || exit" for case, sizes in SIZES.items() for n in sizes)

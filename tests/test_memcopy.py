@@ -158,6 +158,7 @@ def test_without_mpo(machine):
     assert min(taken) > sum(taken) * 0.4
 
 
+@pytest.mark.long
 def test_sf15k(boot_once):
     """The main case: 72 threads on 18 boards."""
     outcome, text, _ = boot_once("sf15k", run="memcopy -t 72 -p both", timeout=240)

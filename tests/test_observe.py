@@ -64,6 +64,7 @@ def test_races(machine):
     machine.check("echo vmcheck > /dev/selftest")
 
 
+@pytest.mark.long
 @OFF
 def test_nothing_moves_without_it(machine):
     said = check(machine, "STAY=1 /usr/test/t_observe")

@@ -111,6 +111,7 @@ def test_memory_goes_out_and_comes_back(machine):
     assert after["around_used"] + after["around_wasted"] <= after["around_read"]
 
 
+@pytest.mark.long
 @CACHE
 def test_clean_pages_go_unwritten(machine):
     """Pages that are only read return from swap and leave again without another write; a command reads many of them."""
@@ -134,6 +135,7 @@ def test_random_pages_come_alone(machine):
     assert needed > 4000 and came <= 1.1 * needed, out
 
 
+@pytest.mark.long
 @CACHE
 def test_shared_pages_keep_slots(machine):
     """A shared page that was read from swap keeps its slot; a store to it is not lost when it leaves again."""
@@ -165,6 +167,7 @@ def test_locked_memory_stays(machine):
     assert other < pages, "memory was not short"
 
 
+@pytest.mark.long
 @CACHE
 def test_segment_nobody_has_attached(machine):
     """A shared segment without attachments goes to swap, and returns when swap is removed: no address space has its pages."""
@@ -212,6 +215,7 @@ def test_the_greedy_one_ends(machine):
     swap_on(machine)
 
 
+@pytest.mark.long
 @BROKEN
 def test_disk_that_cannot_be_written(machine):
     """A page of swap whose write fails is not used again, and its data stay in memory.

@@ -65,6 +65,7 @@ def test_machine_and_memory(linux):
     assert text.splitlines().count("ok") == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command, status", [("false", 1), ("nosuch", 127)])
 def test_statuses(linux, command, status):
     outcome, text = linux(f"cat /proc/sys/kernel/numa_balancing; {command}", balancing=False)
@@ -72,12 +73,14 @@ def test_statuses(linux, command, status):
     assert text.splitlines()[0] == "0"
 
 
+@pytest.mark.long
 def test_piped_input(built):
     command = [TOP / "qemu/launch.py", "sf280r", "--peer", "linux", "--timeout", "200"]
     done = subprocess.run(command, input=b"echo hello\nexit 3", capture_output=True)
     assert (done.returncode, done.stdout) == (3, b"hello\n"), done.stderr
 
 
+@pytest.mark.long
 def test_a_panic_and_a_reset_are_no_success(linux):
     outcome, _ = linux("echo c > /proc/sysrq-trigger")
     assert (outcome.kind, outcome.status, outcome.detail) == ("panic", None, "sysrq triggered crash")
@@ -102,6 +105,7 @@ def test_the_model_knows_where_linux_memory_is(linux):
     assert 0.4 < random["remote share"] < 0.6
 
 
+@pytest.mark.long
 def test_disks_and_swap(linux, tmp_path):
     """Linux mounts an ext3 file system on a reference disk, reads and writes it, and swaps to a second disk."""
     if not (TOP / "build/refdisk.so").is_file():

@@ -51,6 +51,7 @@ def test_files_of_an_absent_part_say_so(machine):
     assert "Misses" not in machine.check("pmap -L $$")
 
 
+@pytest.mark.long
 @SMALL
 def test_memory_that_is_not_there(machine):
     """Memory that does not exist is refused, files in memory end with ENOSPC, and afterwards the machine works."""

@@ -28,6 +28,7 @@ PARTS = {  # of the kernel
 LONG = ["t_race", "t_vmrace"]  # two CPUs race less than eight
 USER = 1000  # `student` of the guest
 SIX_BOARDS = ["t_race", "t_lgrp", "t_mem", "t_numa"]  # their results depend on the number of boards
+SLOW = ["t_mem", "t_race", "t_vmrace"]  # on two boards they run in the long tests; t_mem and t_race run on six
 
 
 def programs(names, long=()):
@@ -110,6 +111,7 @@ def test_with_glibc(boot, tmp_path):
         check_on(machine, program, "/usr/glibc")
 
 
+@pytest.mark.long
 @pytest.mark.machine("sf280r")
 @pytest.mark.core
 @pytest.mark.parametrize("program", programs(p for p in ALL if p not in LONG))
@@ -119,7 +121,7 @@ def test_on_one_board(machine, program):
 
 @pytest.mark.machine("sf3800")
 @pytest.mark.core
-@pytest.mark.parametrize("program", programs(ALL[:-1], ALL[-1:]))
+@pytest.mark.parametrize("program", programs([p for p in ALL if p not in SLOW], SLOW))
 def test_on_two_boards(machine, program):
     check_on(machine, program)
 
@@ -177,6 +179,7 @@ def test_events_are_freed(machine):
     )
 
 
+@pytest.mark.long
 @pytest.mark.machine("sf3800", threads="multi")
 def test_with_a_host_thread_for_each_cpu(machine):
     """A CPU halts while it waits for a CPU that has no core of the host.  Without that, this took seven times as long on two

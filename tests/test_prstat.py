@@ -168,6 +168,7 @@ def test_load_averages(machine):
     assert float(machine.check(f"{spin}; {wait}; cut -d' ' -f1 /proc/loadavg; kill $p")) > 0.5
 
 
+@pytest.mark.long
 def test_a_thousand_processes(machine):
     out = machine.check(
         "for i in $(seq 1000); do sleep 300 & done; prstat -n 2000 1 1; prstat -n 5 -s size 1 1; prstat -S time -n 3 1 1; "

@@ -69,6 +69,7 @@ def test_a_failed_run_is_reported(sweep):
     assert "FAILED" in done.stdout
 
 
+@pytest.mark.long
 def test_results_are_found_again(sweep):
     """A second sweep boots nothing, and makes the report again."""
     folder, _ = sweep

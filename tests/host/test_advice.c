@@ -167,7 +167,7 @@ TEST(a_range_is_cut)
 TEST(any_advice)
 {
     start();
-    for (unsigned k = 0; k < 5000; k++) {
+    for (unsigned k = 0; k < 2000; k++) {
         unsigned first = (unsigned)check_below(PAGES);
         unsigned most = k % 3 == 0 ? PAGES - first : min_of(10u, PAGES - first);
 
