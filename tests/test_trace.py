@@ -268,15 +268,18 @@ def test_placement(machine):
 
 def test_placement_without_memory(boot_once):
     """A board that is full, and a board that has no memory: the pages are elsewhere, and the event says why."""
-    command = "dd if=/dev/zero of=/dev/null bs=80M count=1"
-    run = f"trace -n 16384 -e touch,fallback sh -c 'pbind -b 0 $$; exec {command}' | tail -2"
-    outcome, text, _ = boot_once("sf3800", memory="64M", run=run)
+
+    def placed(lgroup: int, size: str) -> str:
+        """The last touch with a fallback of dd: others, as trace itself, touch pages meanwhile and afterwards."""
+        command = f"echo tid $$; pbind -b {lgroup} $$; exec dd if=/dev/zero of=/dev/null bs={size} count=1"
+        mine = "awk '$1 == \"tid\" { tid = $2 } $3 == tid' | grep -B 1 ' fallback ' | tail -2"
+        return f"trace -n 16384 -e touch,fallback sh -c '{command}' | {mine}"
+
+    outcome, text, _ = boot_once("sf3800", memory="64M", run=placed(0, "80M"))
     assert outcome.status == 0
-    assert re.search(r" touch +(0x[0-9a-f]+), next: lgroup 0, node 1\n.* fallback \1, lgroup 0: full, node 1$", text, re.M), (
-        text
-    )
-    run = f"trace -e touch,fallback sh -c 'pbind -b 2 $$; exec {command.replace('80M', '1M')}' | tail -2"
-    outcome, text, _ = boot_once("memoryless", run=run)
+    both = r" touch +(0x[0-9a-f]+), next: lgroup 0, node 1\n.* fallback \1, lgroup 0: full, node 1$"
+    assert re.search(both, text, re.M), text[-1000:]
+    outcome, text, _ = boot_once("memoryless", run=placed(2, "1M"))
     assert outcome.status == 0
     both = r" touch +(0x[0-9a-f]+), next: lgroup 2, node 1\n.* fallback \1, lgroup 2: memless, node 1$"
     assert re.search(both, text, re.M), text[-1000:]  # lgroups without memory have the last numbers
