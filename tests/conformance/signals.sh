@@ -8,8 +8,9 @@ sleep 20 & p=$!; kill $p; wait $p 2>/dev/null; echo "status $?"
 sleep 20 & p=$!; kill -9 $p; wait $p 2>/dev/null; echo "status $?"
 (trap 'echo child got INT; exit 7' INT; kill -INT $(sh -c 'echo $PPID'); sleep 5) ; echo "child $?"
 sh -c 'kill -SEGV $$' 2>/dev/null; echo "segv $?"
-(sleep 0.2; echo later) & echo now; wait; echo done
-sh -c 'trap "echo term; exit 0" TERM; while :; do sleep 0.05; done' & p=$!; sleep 0.5; kill $p; wait $p; echo "loop $?"
+(until [ -e said ]; do sleep 0.1; done; echo later) & echo now; : > said; wait; echo done
+sh -c 'trap "echo term; exit 0" TERM; : > ready; while :; do sleep 0.05; done' & p=$!
+until [ -e ready ]; do sleep 0.1; done; kill $p; wait $p; echo "loop $?"
 kill -0 $$ && echo alive; kill -0 999999 2>/dev/null || echo none
 for s in HUP INT QUIT TERM USR2; do (trap "echo $s" $s; kill -$s $(sh -c 'echo $PPID')); done
 kill -l 9; kill -l TERM
