@@ -148,7 +148,8 @@ def test_pbind_and_plgrp(machine):
 
 
 def test_pmap_shows_where_pages_are(machine):
-    text = machine.check("sleep 20 & p=$!; pbind -b 7 $p >/dev/null; sleep 0.2; pmap -L $p; pmap -x $p; pmap $p; kill $p")
+    asleep = "until grep -q sleep /proc/$p/comm && grep -q '^State:.S' /proc/$p/status; do sleep 0.1; done"  # after its exec
+    text = machine.check(f"sleep 20 & p=$!; pbind -b 7 $p >/dev/null; {asleep}; pmap -L $p; pmap -x $p; pmap $p; kill $p; wait")
     assert re.search(r"^[0-9A-F]{8,} +\d+K r-x-- +[01] /bin/busybox$", text, re.M)
     assert re.search(r"^[0-9A-F]{8,} +\d+K rw--- +[01-]   \[ stack \]$", text, re.M)
     total, rss = map(int, re.search(r"^total Kb +(\d+) +(\d+)", text, re.M).groups())
