@@ -129,7 +129,11 @@ def test_strace(machine):
     assert re.search(r'execve\("/usr/bin/lua5.4", \["lua5.4", "-e", "print\(6\*7\)"\], .*\) = 0', text)
     assert re.search(r'write\(1, "42\\n", 3\) += 3', text) and "+++ exited with 3 +++" in text
     assert re.search(r"--- SIGCHLD {si_signo=SIGCHLD, si_code=CLD_EXITED, si_pid=\d+, si_uid=0, si_status=0", text)
-    attached = machine.check("sleep 1 & strace -p $! 2>&1; wait")
+    # The program runs until strace has said that it is attached.
+    run = "rm -f /tmp/go; sh -c 'until [ -e /tmp/go ]; do sleep 0.1; done' & strace -o /tmp/calls -p $! 2> /tmp/said &"
+    attached = machine.check(
+        f"{run} until grep -q attached /tmp/said; do sleep 0.1; done; touch /tmp/go; wait; cat /tmp/said /tmp/calls"
+    )
     assert "attached" in attached and "+++ exited with 0 +++" in attached
     assert "killed by SIGSEGV" in machine.run("strace sh -c 'kill -SEGV $$' 2>&1").out
 
@@ -277,9 +281,11 @@ def test_numa_maps(machine):
 
 def test_migratepages(machine):
     """The pages of a running program move; only root and the program's own user can do that."""
-    script = 't = {} for i = 1, 120000 do t[i] = {i} end io.open("/tmp/ready", "w") os.execute("sleep 60")'
+    # The child makes the file, so its parent sleeps for nothing but the child's end, and touches no pages any more.
+    script = 't = {} for i = 1, 120000 do t[i] = {i} end os.execute("touch /tmp/ready; sleep 60")'
     start = f"numactl --membind=1,2 lua5.4 -e '{script}' & echo $! > /tmp/pid"
-    machine.check(f"rm -f /tmp/ready; {start}; until [ -e /tmp/ready ]; do :; done", uid=1234)
+    asleep = "[ -e /tmp/ready ] && grep -q '^State:.S' /proc/$(cat /tmp/pid)/status"
+    machine.check(f"rm -f /tmp/ready; {start}; until {asleep}; do sleep 0.1; done", uid=1234)
     maps = "cat /proc/$(cat /tmp/pid)/numa_maps"
     before = pages_by_node(machine.check(maps))
     assert before.keys() <= {1, 2} and sum(before.values()) > 1000
