@@ -170,7 +170,8 @@ def test_the_model_is_armed_while_cpustat_runs(machine):
     """A program counts only while cpustat runs, not before and not after."""
     machine.check("cpustat -n -c Instr_cnt 0.1 1")
     before = machine.check("cputrack -n -c Instr_cnt true").split()
-    text = machine.check("cpustat -n -c Instr_cnt 2 1 >/tmp/c & sleep 0.3; ls / >/dev/null; wait; cat /tmp/c")
+    programs = "while kill -0 $!; do ls /; done > /dev/null 2>&1"  # from before cpustat arms the model until its end
+    text = machine.check(f"cpustat -n -c Instr_cnt 1 1 > /tmp/c & {programs}; wait; cat /tmp/c")
     assert int(rows(text)[-1][3]) > 10000
     assert before[2] == "exit" and int(before[3]) > 100
 
@@ -237,7 +238,8 @@ def test_cputrack_passes_the_status_on(machine):
     missing = machine.run("cputrack -n -c EC_ref /no/such")
     assert missing.status == 127 and missing.out == "cputrack: /no/such: No such file or directory\n"
     assert machine.run("cputrack -c EC_ref -o /no/such true").status == 1
-    few = machine.check("cputrack -n -N 2 -T 0.1 -c EC_ref sleep 1")
+    until = "until [ $(grep -c tick /tmp/few) = 2 ]; do sleep 0.1; done"  # the command does not end before the second sample
+    few = machine.check(f"cputrack -n -N 2 -T 0.1 -c EC_ref -o /tmp/few sh -c '{until}'; cat /tmp/few")
     assert [row[2] for row in rows(few)] == ["tick", "tick"]
 
 
