@@ -15,7 +15,6 @@ import pytest
 from harness import HOST_LIMIT
 from homeroom import dynamic
 from homeroom.machine import TOP
-from homeroom.net import free_port
 
 FOLDER = TOP / "build/test-dynamic"
 ROOT = {
@@ -140,11 +139,12 @@ def test_strace(machine):
 
 def test_gdbserver(boot, tmp_path):
     """The host's gdb stops a program in the guest through Debian's gdbserver, and shows its stack."""
-    tree, port = tmp_path / "tree", free_port("tcp")
+    tree = tmp_path / "tree"
     dynamic.put_with_libraries(shutil.which("gdbserver"), tree, "usr/bin/gdbserver")
     (tmp_path / "sum.c").write_text(SUM)
     subprocess.run([TOP / "tools/hrcc", "-g", "-O0", tmp_path / "sum.c", "-o", tree / "usr/bin/sum"], check=True)
-    guest = boot("sf280r", cards=1, forward=(f"{port}:{GDB_PORT}",), overlay=tree)
+    guest = boot("sf280r", cards=1, forward=(str(GDB_PORT),), overlay=tree)
+    port = guest.guest.forwards[0].host
     serve = f"gdbserver --once :{GDB_PORT} /usr/bin/sum > /tmp/out 2>&1; mv /tmp/out /tmp/ended"
     guest.check(f"({serve}) > /dev/null 2>&1 & until netstat -ln | grep -q ':{GDB_PORT} '; do sleep 0.02; done")
     commands = (
