@@ -10,13 +10,16 @@ SEE ALSO    docs/network.md, kernel/net/iface.c (configure), QEMU's manual, "Usi
 
 import errno
 import os
+import random
 import re
 import socket
+from contextlib import suppress
 from dataclasses import dataclass
 
 from homeroom.machine import MachineError
 
 FIRST_NET = 2
+PORTS = range(10000, 20000)  # below /proc/sys/net/ipv4/ip_local_port_range
 
 
 @dataclass(frozen=True)
@@ -33,10 +36,15 @@ class Forward:
 
 
 def free_port(kind: str) -> int:
-    """A port ("tcp" or "udp") of the host's loopback that is free at this moment."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM if kind == "tcp" else socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port ("tcp" or "udp") of the host's loopback that is free at this moment.  MachineError if all of PORTS are in use.
+
+    Linux gives one of PORTS only to a program that names it, so the port is most likely still free when it is used.
+    """
+    for port in random.sample(PORTS, len(PORTS)):
+        with suppress(MachineError):
+            check_port("PORTS", kind, port)
+            return port
+    raise MachineError(f"all ports from {PORTS[0]} to {PORTS[-1]} of this host are in use")
 
 
 def check_port(what: str, kind: str, port: int, taken: list[int] | None = None) -> None:
