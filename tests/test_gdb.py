@@ -3,7 +3,6 @@
 
 import os
 import re
-import socket
 import subprocess
 
 import pytest
@@ -11,18 +10,21 @@ import pytest
 from harness import HOST_LIMIT, ISO, Booted
 from homeroom import guest
 from homeroom.machine import TOP
+from homeroom.net import free_port
 
 KERNEL = TOP / "build/test/kernel.elf"
 
 
 @pytest.fixture(scope="module")
 def debug(speed):
-    """A function that runs GDB commands on a booted sf3800, whose shell runs two `sleep`s."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    """A function that runs GDB commands on a booted sf3800, which runs two `sleep`s and nothing else but what init starts."""
+    port = free_port("tcp")
     booted = Booted("sf3800", speed, qemu_args=["-gdb", f"tcp:127.0.0.1:{port}"])
+    booted.expect("# ")  # the shell of the console waits for a line
     booted.check("(sleep 1000 & sleep 1000 &) >/dev/null 2>&1")
+    # A command has ended when its shell has: the two may not have executed sleep yet, and init may not wait again.
+    asleep = "for p in 1 $(pidof sleep); do grep '^State:.S' /proc/$p/status; done | wc -l"
+    booted.check(f"until [ $({asleep}) = 3 ]; do usleep 10000; done")
 
     def run(*commands: str) -> str:
         words = ["gdb", "-q", "-nx", "-batch", "-ex", f"target remote 127.0.0.1:{port}"]
