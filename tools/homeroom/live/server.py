@@ -52,6 +52,7 @@ HTTP_PORT = 80
 PERIOD = 0.1  # seconds between two frames
 DELAY = 0.5  # seconds of delay that are made up for
 WAITING = 50  # frames that a page may be behind before it loses some
+FAREWELL = 5  # seconds in which the pages get their last event
 LOAD = 49  # page heat: pause for each second of CPU time that a picture has used, in seconds; so it uses 2 % of a CPU
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src data:"
 
@@ -116,16 +117,28 @@ class Feed:
         frames: queue.Queue = queue.Queue(WAITING)
         with self._changed:
             self._listeners.append(frames)
+            if self.ended:
+                frames.put_nowait("")
             self._changed.notify()
         return frames
 
     def leave(self, frames: queue.Queue) -> None:
         with self._changed:
             self._listeners.remove(frames)
+            self._changed.notify()
+
+    def wait_until_left(self) -> None:
+        """Wait until each page has got its last event, but not for longer than FAREWELL."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._listeners, FAREWELL)
 
     def _give(self, text: str) -> None:
+        """A frame, or "": there are no more."""
         with self._changed:
             for frames in self._listeners:
+                if not text and frames.full():
+                    with suppress(queue.Empty):
+                        frames.get_nowait()
                 with suppress(queue.Full):  # a slow page; it continues with a later frame
                     frames.put_nowait(text)
 
@@ -292,7 +305,7 @@ def show(process: Process, server: Server, file: Path | None) -> bool:
         feed.run()
     finally:
         feed.stop_recording()
-    time.sleep(2 * PERIOD)  # the pages get their last event
+    feed.wait_until_left()
     server.shutdown()
     print(f"live: {feed.ended}", file=sys.stderr if feed.failed else sys.stdout)
     return not feed.failed
