@@ -11,11 +11,20 @@ import tempfile
 import time
 from pathlib import Path
 
+from harness import HOST_LIMIT
+
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage", "--no-first-run"]
 FLAGS += ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--remote-debugging-pipe"]
-LIMIT = 60  # seconds for an answer
 KEYS = {"Tab": 9, "Enter": 13, "PageUp": 33, "PageDown": 34, "End": 35, "Home": 36}
 KEYS |= {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+
+
+# What Chromium answers to a question during which the page is left for another, as by its own reload().
+LEFT = ("Inspected target navigated or closed", "Execution context was destroyed", "Cannot find default execution context")
+
+
+class PageLeft(RuntimeError):
+    """The page was left while it was asked, so it gives no answer."""
 
 
 class Browser:
@@ -76,7 +85,8 @@ class Browser:
             message = self._message()
             if message.get("id") == number:
                 if "error" in message:
-                    raise RuntimeError(f"{method}: {message['error']['message']}")
+                    said = message["error"]["message"]
+                    raise (PageLeft if said.startswith(LEFT) else RuntimeError)(f"{method}: {said}")
                 return message["result"]
             self._note(message)
 
@@ -105,14 +115,18 @@ class Browser:
             raise RuntimeError(found["exceptionDetails"].get("exception", {}).get("description", expression))
         return found["result"].get("value")
 
-    def until(self, expression: str, limit: float = LIMIT):
+    def until(self, expression: str, limit: float = HOST_LIMIT):
         """Wait until an expression is true, and return its value.  TimeoutError after `limit` seconds."""
         end = time.monotonic() + limit
-        while not (value := self.value(expression)):
+        while True:
+            try:
+                if value := self.value(expression):
+                    return value
+            except PageLeft as error:
+                value = error
             if time.monotonic() > end:
                 raise TimeoutError(f"{expression} stays {value!r}")
             time.sleep(0.05)
-        return value
 
     def press(self, key: str) -> None:
         number = KEYS[key]

@@ -9,22 +9,36 @@ import sys
 import time
 from pathlib import Path
 
+from harness import HOST_LIMIT
 from homeroom.live import memory, record
 from homeroom.machine import TOP
 
 WORK = "memcopy -t {0} -i 1000000"
 
 
+def stands(thread: Path) -> bool:
+    """Whether a thread of the host is stopped, or has ended."""
+    try:
+        return (thread / "stat").read_bytes().rpartition(b")")[2].split()[0] == b"T"
+    except OSError:
+        return True
+
+
 class Live:
     """A machine that runs `command`, and the server that shows it."""
 
     def __init__(
-        self, name: str, command: str, *options: str, server: tuple[str, ...] = (), console: int = subprocess.DEVNULL
+        self,
+        name: str,
+        command: str,
+        *options: str,
+        server: tuple[str, ...] = (),
+        console: int = subprocess.DEVNULL,
+        keys: int = subprocess.DEVNULL,
     ) -> None:
+        """`console` and `keys`: standard output and input of the launcher."""
         launch = [sys.executable, TOP / "qemu/launch.py", name, "--run", command, "--seed", "3", *options]
-        self.guest = subprocess.Popen(
-            launch, stdin=subprocess.DEVNULL, stdout=console, stderr=subprocess.DEVNULL, cwd=TOP, text=True
-        )
+        self.guest = subprocess.Popen(launch, stdin=keys, stdout=console, stderr=subprocess.DEVNULL, cwd=TOP, text=True)
         self.server = None
         try:
             self.start(server)
@@ -41,7 +55,7 @@ class Live:
         self.address = words[1]
 
     @staticmethod
-    def wait_for(condition, limit: float = 60):
+    def wait_for(condition, limit: float = HOST_LIMIT):
         end = time.monotonic() + limit
         while not (found := condition()):
             assert time.monotonic() < end, "it never happened"
@@ -49,16 +63,16 @@ class Live:
         return found
 
     def stop(self) -> None:
-        """Stop QEMU, and wait until it stands."""
+        """Stop QEMU, and wait until it stands: each thread stops by itself, and the CPUs' is not the first."""
         os.kill(self.process.pid, signal.SIGSTOP)
-        state = Path(f"/proc/{self.process.pid}/stat")
-        self.wait_for(lambda: state.read_bytes().rpartition(b")")[2].split()[0] == b"T")
+        threads = Path(f"/proc/{self.process.pid}/task")
+        self.wait_for(lambda: all(stands(thread) for thread in threads.iterdir()))
 
     def close(self) -> None:
         for process in filter(None, (self.server, self.guest)):
             if process.poll() is None:
                 process.terminate()
-            process.wait(timeout=60)
+            process.wait(timeout=HOST_LIMIT)
 
 
 def look(browser, live):
@@ -121,4 +135,4 @@ def replayed(path: Path) -> subprocess.CompletedProcess:
     """What `make replay` does with a file."""
     call = [sys.executable, "-m", "homeroom.live.record", str(path)]
     env = os.environ | {"BROWSER": "true"}
-    return subprocess.run(call, capture_output=True, text=True, cwd=TOP / "tools", timeout=60, env=env)
+    return subprocess.run(call, capture_output=True, text=True, cwd=TOP / "tools", timeout=HOST_LIMIT, env=env)
