@@ -132,6 +132,18 @@ def gained(machine, command: str, timeout: float = 120) -> list[dict[str, int]]:
     return [{key.rsplit(":", 1)[1]: new[key] - old[key] for key in new} for old, new in zip(before, after, strict=True)]
 
 
+def uptime(machine) -> float:
+    return float(machine.check("cat /proc/uptime").split()[0])
+
+
+def timers_of_a_second(machine, cpu: int) -> float:
+    """How many timer interrupts a CPU takes in a second, measured in about one."""
+    began, before = uptime(machine), machine.kstats(f"intr:{cpu}:cpu:timer")
+    machine.check("sleep 1")
+    after = machine.kstats(f"intr:{cpu}:cpu:timer")
+    return (sum(after.values()) - sum(before.values())) / (uptime(machine) - began)
+
+
 @STRANDS
 def test_fenced_cpus_are_left_alone(machine):
     """Set 1 is fenced, and the load is outside: its CPUs are idle, with at most one interrupt a second, none of a device."""
@@ -169,13 +181,16 @@ def test_load_inside_a_fenced_set_is_told_apart(machine):
 @STRANDS
 def test_a_lone_computing_thread_has_a_tick_a_second(machine):
     """On a fenced CPU, time slices end only while threads compete for it."""
-    spin = "sh -c 'while :; do :; done' & p=$!; "
+    spin = "psrset -e 1 sh -c 'while :; do :; done' > /dev/null 2>&1 &"
     try:
         machine.check("psrset -c 3 && psrset -f 1")
-        one = gained(machine, f"psrset -e 1 {spin} sleep 5; kill $p; wait")[3]
+        began = uptime(machine)
+        one = gained(machine, f"{spin} p=$!; sleep 5; kill $p; wait")[3]
         assert one["usr_ticks"] + one["sys_ticks"] > 0 and one["device"] == 0
-        assert one["timer"] <= 5 + 2, one
-        two = gained(machine, f"psrset -e 1 {spin} q=$p; psrset -e 1 {spin} sleep 3; kill $p $q; wait")[3]
-        assert two["timer"] > one["timer"], (one, two)
+        assert one["timer"] <= uptime(machine) - began + 2, one
+        pids = machine.check(f"{spin} p=$!; {spin} echo $p $!").strip()
+        more = any(timers_of_a_second(machine, 3) > 3 for _ in range(60))  # fewer while QEMU waits for a CPU of the host
+        machine.check(f"kill {pids}")
+        assert more
     finally:
         machine.check("psrset -n 1; psrset -d 1")
