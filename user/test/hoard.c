@@ -246,6 +246,7 @@ int main(int argc, char **argv)
 
         if (pid < 0) { /* the other processes have reserved all memory */
             printf("forks 0 %d\n", errno);
+            fflush(stdout); /* the next child would print it, too */
             n--;
         }
         if (pid == 0) {
