@@ -613,7 +613,7 @@ def test_an_input_of_nothing_ends_at_once():
 def test_piped_input_arrives_whole_and_its_end_ends_the_run(run, piped, status, printed):
     """The shell or the command reads all bytes that are piped into the launcher, and then the end of the file."""
     command = [LAUNCH, "sf280r", "--iso", ISO["test"], "--timeout", "100", *(["--run", run] if run else [])]
-    done = subprocess.run(command, input=piped, capture_output=True, timeout=120)
+    done = subprocess.run(command, input=piped, capture_output=True, timeout=HOST_LIMIT)
     assert done.returncode == status, done.stderr
     assert done.stdout.partition(b"\n")[2] == printed  # the first line is the kernel's
 
@@ -749,12 +749,13 @@ def read_if_there(path):
 
 def test_qemu_ends_with_the_launcher(tmp_path):
     """QEMU ends even if the launcher is killed."""
+    name = f"{tmp_path.name}-{os.getpid()}"  # of no machine of another test run on this host
     run = subprocess.Popen(
-        [LAUNCH, "sf280r", "--iso", ISO["test"], "--qemu-args", f"-name {tmp_path.name}"],
+        [LAUNCH, "sf280r", "--iso", ISO["test"], "--qemu-args", f"-name {name}"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     assert run.stdout.readline()  # the guest runs
-    qemu = [p for p in Path("/proc").glob("[0-9]*/cmdline") if b"-name\0" + tmp_path.name.encode() in read_if_there(p)]
+    qemu = [p for p in Path("/proc").glob("[0-9]*/cmdline") if b"-name\0" + name.encode() in read_if_there(p)]
     assert len(qemu) == 1
     run.kill()
     run.wait()
