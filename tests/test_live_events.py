@@ -589,7 +589,8 @@ def test_known_commands(machine):
     found = one.after("psrset -d 1; psradm -n 4 5")
     assert Counter(kind for kind, text, _ in found if kind == "set bound") == {"set bound": 3}
     found = one.until(lambda: int(pid) not in one.frame["h"], f"kill {pid}; rm /tmp/lines")
-    assert [kind for kind, text, _ in found if text.startswith(mine)] == ["ended"]
+    # On its way to its end it may run on any CPU, because it is not bound any more.
+    assert [kind for kind, text, _ in found if text.startswith(mine) and kind != "migrated"] == ["ended"]
     before = machine.kstats("lgrp:")
     found = one.after("/usr/test/t_numa migrate_all_pages")
     after = machine.kstats("lgrp:")
