@@ -4,6 +4,7 @@
 The rows are in data/mistakes.toml: make variables, machine files, lines of /etc/system, input of mdb, commands of the guest.
 """
 
+import fcntl
 import os
 import re
 import shlex
@@ -83,7 +84,7 @@ class Shell:
         """Run a command; returns its status and output.  It fails if it does not end within the limit, or leaves something."""
         alien = re.compile("MAKE.*|MFLAGS|TEST|PYTEST.*")  # variables of `make test` and pytest, which the command must not see
         env = {name: value for name, value in os.environ.items() if not alien.fullmatch(name)}
-        env |= {"TMPDIR": str(self.temporary), "T": str(self.folder), **variables}
+        env |= {"TMPDIR": str(self.temporary), "T": str(self.folder), "HR_ALONE": "1", **variables}
         before = self._listing()
         start, waited_before = time.monotonic(), waited()
 
@@ -140,7 +141,10 @@ class Shell:
 
 @pytest.fixture
 def shell(tmp_path, speed):
-    return Shell(tmp_path, soon(speed))
+    """A shell while no other make builds here: a command that builds before it sees the mistake would have to wait for it."""
+    with (TOP / "build/.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # as tools/alone.sh does, for all makes below
+        yield Shell(tmp_path, soon(speed))
 
 
 @pytest.fixture(scope="module")
