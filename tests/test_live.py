@@ -297,10 +297,19 @@ def test_keyboard(shared, browser):
         assert browser.value("document.querySelectorAll('#picture [tabindex=\"0\"]').length") == 1
     browser.press("Tab")
     assert browser.value("document.activeElement.closest('#picture')") is None
+
     # The bound thread of CPU 5 shares it with others, so the machine has to stand for this.
-    shared.stop()
-    try:
+    def stands_with_dots() -> bool:
+        """Whether more than 5 threads have a dot where it was stopped: one initialises for all, and copies wait for others."""
+        shared.stop()
         look(browser, shared)
+        if browser.value("view.dots.size") > 5:
+            return True
+        os.kill(shared.process.pid, signal.SIGCONT)
+        return False
+
+    try:
+        Live.wait_for(stands_with_dots)
         reached = set()
         for cpu in range(24):
             browser.value(f"view.cells[{cpu}].group.focus()")
@@ -315,7 +324,7 @@ def test_keyboard(shared, browser):
                 assert now["words"].startswith(f"thread {now['thread']}, memcopy") or cpu == 5 or "memcopy" not in now["words"]
             browser.press("ArrowUp")
         assert reached == set(browser.value("[...view.dots.keys()]"))
-        assert len(reached) > 5  # some may wait for others, and have no dot
+        assert len(reached) > 5
     finally:
         os.kill(shared.process.pid, signal.SIGCONT)
 
