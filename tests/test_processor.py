@@ -17,7 +17,7 @@ def test_a_board_goes_off_line_and_its_threads_find_homes(machine):
     """Threads with their home on board 2 get another home when its last CPU goes off-line; they do not return with the CPU."""
     out = machine.check(
         """
-        for i in 1 2 3 4 5 6; do sleep 60 & plgrp -H 2 $! >/dev/null; p="$p $!"; done
+        for i in 1 2 3 4 5 6; do sleep 1000 & plgrp -H 2 $! >/dev/null; p="$p $!"; done
         homes() { for i in $p; do plgrp $i | tail -1 | while read a b; do echo -n "$b "; done; done; echo; }
         homes
         psradm -f 8 9 10; homes
@@ -54,7 +54,7 @@ def test_work_leaves_a_board_that_goes_off_line(machine):
 def test_bound_threads_keep_a_cpu(machine):
     out = machine.run(
         """
-        sleep 60 & p=$!
+        sleep 1000 & p=$!
         pbind -b 5 $p
         psradm -f 5; echo $?
         pbind -u $p
@@ -133,7 +133,7 @@ def test_each_change_is_stamped(machine):
 def test_affinity_is_obeyed_and_given_up_when_its_cpus_leave(machine):
     out = machine.run(
         """
-        sleep 60 & p=$!
+        sleep 1000 & p=$!
         taskset -p 0x30 $p | tail -1
         psradm -f 4 5
         sh -c 'kill -0 $0 && echo lives' $p

@@ -152,8 +152,13 @@ def test_threads_of_a_process(machine):
 
 
 def test_zombie(machine):
-    out = machine.check("sh -c 'true & exec sleep 1' & sleep 0.5; ps -o pid,stat,comm | grep '[Z]'; wait")
-    assert re.search(r"\d+ Z +(true|sh|\[)", out), out
+    """It ends after its parent, the shell, has become sleep, which does not wait for it."""
+    out = machine.check(
+        "sh -c '(until grep -q sleep /proc/$$/comm; do usleep 10000; done) & echo $! > /tmp/zombie; exec sleep 99' & p=$!; "
+        "{ until grep -q ^State:.Z /proc/$(cat /tmp/zombie)/status; do usleep 20000; done; } 2> /dev/null; "
+        "ps -o pid,stat,comm | grep '[Z]'; kill $p"
+    )
+    assert re.search(r"\d+ Z +(sh|\[)", out), out
 
 
 def test_system_files(machine):
@@ -185,14 +190,15 @@ def test_commands_that_read_proc(machine):
     assert re.search(r"up .*load average: [\d.]+, [\d.]+, [\d.]+", machine.check("uptime"))
     assert re.search(r"on /proc type proc", machine.check("mount"))
     assert "/dev" in machine.check("df")
-    assert machine.check("sleep 78 & usleep 300000; pidof sleep | grep -qw $! && echo found; kill $!") == "found\n"
+    machine.check("sleep 78 & until pidof sleep | grep -qw $!; do usleep 20000; done; kill $!")
     assert machine.check("nproc") == "24\n"
 
 
 def test_many_processes(machine):
     """ps makes one pass over many processes."""
-    start = "for i in $(seq 500); do sleep 300 & done; sleep 1"
-    out = machine.check(f"{start}; ps | grep -c 'root *[s]leep 300'; kill $(pidof sleep); wait", 180)
+    count = "ps | grep -c 'root *[s]leep 300'"
+    start = f"for i in $(seq 500); do sleep 300 & done; until [ $({count}) -ge 500 ]; do sleep 0.2; done"
+    out = machine.check(f"{start}; {count}; kill $(pidof sleep); wait", 180)
     assert out.splitlines()[0] == "500"
 
 

@@ -70,7 +70,8 @@ def test_work_of_a_set_stays_inside_and_counts_there(machine):
         """
         psrset -c 30 31
         for i in 1 2 3 4 5 6 7 8; do psrset -e 1 sh -c 'while :; do :; done' & p="$p $!"; done
-        sleep 2; psrset -Q 1 | wc -l
+        until [ $(psrset -Q 1 | wc -l) = 8 ]; do sleep 0.1; done; psrset -Q 1 | wc -l
+        until [ $(kstat -p pset:1:pset:runnable | cut -f 2) = 8 ]; do sleep 0.1; done
         for i in 1 2 3 4 5 6 7 8 9; do kstat -p pset:1:pset:runnable; sleep 0.1; done
         kill $p
         psrset -e 1 nproc; psrset -e 1 grep Cpus_allowed_list /proc/self/status
@@ -91,13 +92,14 @@ def test_mpstat_tells_of_changes(machine):
     out = machine.check(
         """
         : > /tmp/samples; mpstat -p 1 > /tmp/samples & p=$!
-        n=0
-        next() { while [ $(grep -c 'idl set$' /tmp/samples) -le $n ]; do sleep 0.1; done; n=$((n + 1)); }
+        seen() { grep -c 'idl set$' /tmp/samples; }
+        # Of two more reports, the second one has begun after the last change, however late this shell runs.
+        next() { n=$(($(seen) + 2)); while [ $(seen) -lt $n ]; do sleep 0.1; done; }
         next; psrset -c 1 2 >/dev/null
-        next; next; psradm -f 3
-        next; next; psradm -n 3
-        next; next; psrset -d 1 >/dev/null
-        next; next; kill $p; cat /tmp/samples
+        next; psradm -f 3
+        next; psradm -n 3
+        next; psrset -d 1 >/dev/null
+        next; kill $p; cat /tmp/samples
         """
     )
     assert re.findall(r"^<<.*>>$", out, re.M) == [
@@ -161,7 +163,7 @@ def test_homes_of_what_is_bound_to_a_set(machine):
         """
         home() { plgrp $1 | tail -1 | while read a b; do echo $2 $b; done; }
         psrset -c 8 9 16 17 >/dev/null
-        sleep 60 & a=$!; sleep 60 & b=$!
+        sleep 1000 & a=$!; sleep 1000 & b=$!
         plgrp -H 4 $a >/dev/null; plgrp -H 0 $b >/dev/null
         psrset -b 1 $a $b >/dev/null
         home $a a1; home $b b1

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The blocks of *Try it* in docs/: what a reader types works, and prints what the page shows."""
 
+import os
 import time
 
 import pytest
@@ -218,8 +219,11 @@ def test_a_command_of_the_host_in_the_background():
         while not (top / "build/before").exists():
             time.sleep(0.01)
     assert not top.exists()
-    with pytest.raises(tryit.Fault, match="ended with status 3: oh"), tryit.copy_of_top(["echo oh; exit 3 &"], False) as top:
-        time.sleep(1)
+    ends = "echo $$ > build/new; mv build/new build/pid; echo oh; exit 3 &"
+    with pytest.raises(tryit.Fault, match="ended with status 3: oh"), tryit.copy_of_top([ends], False) as top:
+        while not (top / "build/pid").exists():
+            time.sleep(0.01)
+        os.waitid(os.P_PID, int((top / "build/pid").read_text()), os.WEXITED | os.WNOWAIT)
 
 
 class Console:

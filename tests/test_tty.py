@@ -47,6 +47,12 @@ def start(console, line, name):
     console.expect(re.escape(line) + "\n")
 
 
+def start_in_background(console, line):
+    """Type a command that the terminal stops, and wait until it has been stopped."""
+    command(console, f"{line} & echo $! > /tmp/job")
+    console.check("until grep -q '^State:.T' /proc/$(cat /tmp/job)/status; do usleep 20000; done")
+
+
 def test_settings(console):
     assert command(console, "stty size") == "24 80\n"
     assert command(console, "tty") == "/dev/console\n"
@@ -100,8 +106,8 @@ def test_stop_and_continue(console):
 
 
 def test_background_reader_is_stopped(console):
-    command(console, "cat &")
-    assert "Stopped (tty input)" in command(console, "sleep 0.2; jobs")
+    start_in_background(console, "cat")
+    assert "Stopped (tty input)" in command(console, "jobs")
     console.type("fg\n")
     console.expect("cat\n")
     wait_foreground(console, "cat")
@@ -111,8 +117,8 @@ def test_background_reader_is_stopped(console):
 
 def test_background_writer_is_stopped_with_tostop(console):
     command(console, "stty tostop")
-    command(console, "sleep 0.1 && echo written &")
-    assert "Stopped (tty output)" in command(console, "sleep 1; jobs")
+    start_in_background(console, "sleep 0.1 && echo written")
+    assert "Stopped (tty output)" in command(console, "jobs")
     command(console, "stty -tostop")
     assert "written" in command(console, "fg; sleep 0.1")
 
@@ -146,13 +152,19 @@ def test_output_stops_and_goes_on(console):
 
 
 def test_no_echo(console):
-    assert command(console, "stty -echo; read x; stty echo; echo got $x\nsecret") == "got secret\n"
+    console.type("stty -echo; echo ready; read x; stty echo; echo got $x\n")
+    console.expect("^ready\n")  # what is typed before that can be echoed
+    start = len(console.guest.console)
+    console.type("secret\n")
+    console.expect("^" + PROMPT)
+    shown = console.guest.console[start:].decode().replace("\r", "")
+    assert shown.rsplit("tty# ", 1)[0] == "got secret\n"
 
 
 def test_input_that_nobody_reads_yet_is_not_lost(console):
     """It is more than the terminal's buffer holds: the rest waits in the serial port, and before that on the host."""
-    console.type("stty raw -echo; sleep 1; head -c 20000 | md5sum; stty sane\n")
-    console.check("until pidof sleep > /dev/null; do usleep 20000; done; usleep 100000")
+    console.type("stty raw -echo; echo ready; sleep 1; head -c 20000 | md5sum; stty sane\n")
+    console.expect("^ready\n")
     text = "".join(f"{i:07}\n" for i in range(2500))
     console.guest.send(text.encode())
     console.expect(hashlib.md5(text.encode()).hexdigest() + r"  -\n" + PROMPT)
@@ -163,7 +175,7 @@ def test_raw_read_with_a_time_limit(console):
     out = command(console, "time head -c 1 | wc -c")
     command(console, "stty icanon")
     assert re.search(r"^0$", out, re.M)
-    assert 0.4 < float(re.search(r"real\s+\d+m ([\d.]+)s", out)[1]) < 5
+    assert float(re.search(r"real\s+\d+m ([\d.]+)s", out)[1]) > 0.4  # without the limit it would not end
 
 
 def test_vi(console):
