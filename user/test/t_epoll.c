@@ -390,7 +390,8 @@ static void on_alarm(int sig)
 
 static void interrupted(void)
 {
-    struct itimerval tv = {.it_value = {0, 20000}};
+    /* again and again, because the first one may come before the wait */
+    struct itimerval tv = {{0, 20000}, {0, 20000}};
     struct sigaction sa = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
     struct epoll_event ev;
     int ep = epoll_create1(0);

@@ -1124,7 +1124,7 @@ static void timer_limit(void)
     sigset_t set = block(SIGUSR1, SIGUSR2);
 
     NEED_ROOT();
-    as_user(54321);
+    as_user(20000 + (uid_t)getpid() % 40000); /* a user without other processes */
     EXPECT_EQ(setrlimit(RLIMIT_SIGPENDING, &few), 0);
     for (int i = 0; i < 3; i++) {
         pid_t pid = fork();

@@ -494,6 +494,7 @@ static void move_pages_arguments(void)
     char *p = map(4 * PAGE, ANON);
     void *list[4] = {p, p + PAGE + 5, p + 2 * PAGE, NOWHERE};
     int to[4] = {0, 0, 0, 0}, status[4] = {-99, -99, -99, -99};
+    siginfo_t info;
     pid_t child;
 
     need_nodes(1);
@@ -523,7 +524,7 @@ static void move_pages_arguments(void)
     child = fork();
     if (child == 0)
         _exit(0);
-    usleep(100000);
+    EXPECT_EQ(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
     EXPECT_ERR(syscall(SYS_move_pages, child, 1ul, list, to, status, 0), EINVAL); /* a zombie */
 }
 

@@ -147,18 +147,20 @@ static void become_user(uid_t uid)
     EXPECT_EQ(setresuid(uid, uid, uid), 0);
 }
 
-/* Waits for SIGUSR1 of the parent `middle`, which ends.  Returns it, 0 if none came in the time, -1 for a fault. */
+/* Waits for the end of the parent `middle` and SIGUSR1.  Returns it, 0 if none came in the time, -1 for a fault. */
 static int take_death_signal(pid_t middle, int wait_seconds)
 {
     struct timespec limit = {.tv_sec = wait_seconds};
     siginfo_t info;
     sigset_t set;
 
+    while (getppid() == middle)
+        nanosleep(&moment, NULL);
     sigemptyset(&set);
     sigaddset(&set, SIGUSR1);
     if (sigtimedwait(&set, &info, &limit) < 0)
-        return errno == EAGAIN && getppid() != middle ? 0 : -1;
-    return info.si_code == SI_USER && info.si_pid == middle && getppid() != middle ? SIGUSR1 : -1;
+        return errno == EAGAIN ? 0 : -1;
+    return info.si_code == SI_USER && info.si_pid == middle ? SIGUSR1 : -1;
 }
 
 /*
@@ -601,7 +603,7 @@ static void process_limit(void)
     pid_t pid;
 
     NEED_ROOT();
-    become_user(4321);
+    become_user(20000 + (uid_t)getpid() % 40000); /* a user without other processes */
     EXPECT_EQ(setrlimit(RLIMIT_NPROC, &limit), 0);
     while (n < 50 && (pid = fork()) >= 0) {
         if (pid == 0)

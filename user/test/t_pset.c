@@ -417,7 +417,7 @@ static void off_line_remembers(void)
 /* Ten busy processes outside of a set do not run in it; then ten inside do not run outside. */
 static void kept_apart(void)
 {
-    struct timespec wait = {0, 300000000};
+    struct timespec wait = {0, 300000000}, moment = {0, 10000000};
     int n = ncpus();
     psetid_t set;
     volatile unsigned *seen =
@@ -443,6 +443,8 @@ static void kept_apart(void)
                 }
             }
         }
+        while (inside && (seen[1] == 0 || seen[2] == 0))
+            nanosleep(&moment, NULL);
         nanosleep(&wait, NULL);
         for (int i = 0; i < 10; i++)
             end(pid[i]);

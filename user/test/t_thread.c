@@ -16,6 +16,7 @@
 /* Linux's numbers, for which musl has no header. */
 #define FUTEX_WAIT            0
 #define FUTEX_WAKE            1
+#define FUTEX_REQUEUE         3
 #define FUTEX_WAIT_PRIVATE    128
 #define FUTEX_WAKE_PRIVATE    129
 #define FUTEX_REQUEUE_PRIVATE 131
@@ -275,6 +276,13 @@ static void futex_errors(void)
     EXPECT_EQ(futex(&word, FUTEX_WAKE, 1, NULL, NULL, 0), 0);
 }
 
+/* Waits until so many threads wait on a word.  A requeue to the same word moves nothing, and counts. */
+static void until_waiting(int *word, int threads, int op)
+{
+    while (futex(word, op, 0, (void *)1000, word, 0) != threads)
+        nanosleep(&(struct timespec){0, 1000 * 1000}, NULL);
+}
+
 static int gate, second_gate;
 
 static void *waits_at_gate(void *arg)
@@ -292,14 +300,16 @@ static void futex_requeue(void)
     long moved;
 
     start(thread, 4, waits_at_gate);
-    nanosleep(&moment, NULL);
+    until_waiting(&gate, 4, FUTEX_REQUEUE_PRIVATE);
     moved = futex(&gate, FUTEX_REQUEUE_PRIVATE, 0, (void *)3, &gate, 0);
     EXPECT_EQ(moved, 3); /* to the same word: they stay, and count */
     EXPECT_EQ(futex(&gate, FUTEX_WAKE_REALTIME, 1, NULL, NULL, 0), -1);
     EXPECT_EQ(errno, ENOSYS);
     moved = futex(&gate, FUTEX_REQUEUE_PRIVATE, 1, (void *)100, &second_gate, 0);
     EXPECT_EQ(moved, 4); /* 1 was woken, and 3 were moved */
-    nanosleep(&moment, NULL);
+    do
+        nanosleep(&moment, NULL);
+    while (__atomic_load_n(&counter, __ATOMIC_SEQ_CST) == 0);
     EXPECT_EQ(__atomic_load_n(&counter, __ATOMIC_SEQ_CST), 1);
     EXPECT_EQ(futex(&second_gate, FUTEX_WAKE_PRIVATE, 100, NULL, NULL, 0), 3);
     join(thread, 4);
@@ -308,7 +318,7 @@ static void futex_requeue(void)
 /* Threads of several real-time priorities on one CPU; each waits for its own word or for a common one. */
 enum { RT_THREADS = 6 };
 static const int rt_pri[RT_THREADS] = {1, 3, 2, 3, 1, 2}; /* neighbours have different priorities */
-static int rt_word[RT_THREADS], rt_order[RT_THREADS], rt_count, rt_waiting;
+static int rt_word[RT_THREADS], rt_order[RT_THREADS], rt_count;
 static bool rt_common;
 
 static void real_time(int priority)
@@ -323,7 +333,6 @@ static void *waits_in_real_time(void *arg)
     long i = (long)arg;
 
     real_time(rt_pri[i]);
-    __atomic_add_fetch(&rt_waiting, 1, __ATOMIC_SEQ_CST);
     futex(rt_common ? &rt_word[0] : &rt_word[i], FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
     rt_order[rt_count++] = (int)i; /* one CPU, and no thread sleeps in between */
     return NULL;
@@ -332,7 +341,6 @@ static void *waits_in_real_time(void *arg)
 /* Starts them one after the other: each waits before the next one is started. */
 static void start_real_time(pthread_t *thread, bool common)
 {
-    struct timespec moment = {0, 20 * 1000 * 1000};
     cpu_set_t all, one;
     int cpu = 0;
 
@@ -344,12 +352,10 @@ static void start_real_time(pthread_t *thread, bool common)
     EXPECT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
     real_time(99);
     rt_common = common;
-    rt_count = rt_waiting = 0;
+    rt_count = 0;
     for (long i = 0; i < RT_THREADS; i++) {
         EXPECT_EQ(pthread_create(&thread[i], NULL, waits_in_real_time, (void *)i), 0);
-        while (__atomic_load_n(&rt_waiting, __ATOMIC_SEQ_CST) == i)
-            nanosleep(&moment, NULL);
-        nanosleep(&moment, NULL);
+        until_waiting(&rt_word[common ? 0 : i], common ? (int)i + 1 : 1, FUTEX_REQUEUE_PRIVATE);
     }
 }
 
@@ -466,7 +472,8 @@ static void futex_of_gone_memory(void)
         page[i] = new_shared_page();
         EXPECT_EQ(pthread_create(&thread, &small, waits_on, page[i]), 0);
     }
-    sleep(1);
+    for (int i = 0; i < GONE_PAGES; i++)
+        until_waiting(page[i], 1, FUTEX_REQUEUE);
     for (int i = 0; i < GONE_PAGES; i++)
         EXPECT_EQ(munmap(page[i], 4096), 0);
     for (int i = 0; i < 5 * GONE_PAGES; i++)

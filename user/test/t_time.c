@@ -86,7 +86,7 @@ static void date_is_plausible(void)
 
     EXPECT(now > 1600000000);
     EXPECT_EQ(gettimeofday(&tv, NULL), 0);
-    EXPECT(tv.tv_sec - now <= 1);
+    EXPECT(tv.tv_sec >= now && tv.tv_sec <= time(NULL) + 1);
 }
 
 static void sleeps_long_enough(void)
@@ -129,11 +129,12 @@ static void bad_arguments(void)
 static void cpu_clocks(void)
 {
     long long start = clock_now(CLOCK_PROCESS_CPUTIME_ID), now;
-    struct timespec t = {0, 50 * 1000 * 1000};
+    struct timespec t = {0, 500 * MS};
 
     nanosleep(&t, NULL);
     now = clock_now(CLOCK_PROCESS_CPUTIME_ID);
-    EXPECT(now - start < 40 * MS); /* sleeping uses no CPU time */
+    /* sleeping uses no CPU time; but a virtual CPU that waits for one of the host's counts as used */
+    EXPECT(now - start < 250 * MS);
     for (volatile int i = 0; i < 20000000; i++)
         ;
     EXPECT(clock_now(CLOCK_PROCESS_CPUTIME_ID) > now);
@@ -355,9 +356,12 @@ static void getcpu_agrees(void)
 
 static void alarms(void)
 {
+    unsigned left;
+
     signal(SIGALRM, SIG_IGN);
     EXPECT(alarm(100) <= CHECK_SECONDS); /* set by the frame of the test */
-    EXPECT_EQ(alarm(0), 100);
+    left = alarm(0);
+    EXPECT(left > 50 && left <= 100);
 }
 
 static void on_alarm(int sig)

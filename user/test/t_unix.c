@@ -179,11 +179,12 @@ static void packets(void)
 
 static void names(void)
 {
-    struct sockaddr_un a = {.sun_family = AF_UNIX, .sun_path = "/tmp/t_unix.sock"}, from, abstract;
+    struct sockaddr_un a = {.sun_family = AF_UNIX}, from, abstract;
     int s = socket(AF_UNIX, SOCK_DGRAM, 0), c = socket(AF_UNIX, SOCK_DGRAM, 0), t;
     socklen_t len = sizeof from, alen = name(&abstract, "d");
     char buf[8];
 
+    sprintf(a.sun_path, "/tmp/t_unix.%d", getpid());
     unlink(a.sun_path);
     EXPECT_ERR(sendto(c, "x", 1, 0, (struct sockaddr *)&a, sizeof a), ENOENT);
     EXPECT_ERR(send(c, "x", 1, 0), ENOTCONN);
