@@ -79,7 +79,7 @@ def test_the_host_is_reached(machine, web, card):
     after = machine.kstats("link:")
     mine, other = f"link:{card + 1}:eth{card}:rx_bytes", f"link:{2 - card}:eth{1 - card}:rx_bytes"
     assert after[mine] - before[mine] > SIZE
-    assert after[other] == before[other]
+    assert after[other] - before[other] < SIZE / 100  # the end of an earlier connection, and what a router announces
     assert after[f"link:{card}:vnet{card}:interrupts"] > before[f"link:{card}:vnet{card}:interrupts"]
     assert f"10.0.{2 + card}.2" in machine.check("arp -an")
 
@@ -111,6 +111,8 @@ def test_the_guest_is_reached(machine):
         while piece := s.recv(65536):
             back += piece
     assert md5(back) == md5(data)
+    # QEMU knows the guest's address after a packet of the guest; before, it drops a datagram if the guest answers ARP late.
+    machine.check("ping -c 1 10.0.3.2")
     machine.check("/usr/test/netstorm -u 5002 >/tmp/echo & while ! grep -q ready /tmp/echo; do :; done")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         s.settimeout(HOST_LIMIT)

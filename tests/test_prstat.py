@@ -105,7 +105,9 @@ def test_a_process_that_ends_between_two_reports(machine):
 
 
 def test_users(machine):
-    pids = machine.check("for i in 1 2 3; do sleep 300 > /dev/null 2>&1 & echo $!; done", uid=1000).split()
+    # The reports are compared, so no shell may become sleep between them.
+    asleep = "until grep -q sleep /proc/$!/comm; do usleep 20000; done"
+    pids = machine.check(f"for i in 1 2 3; do sleep 300 > /dev/null 2>&1 & {asleep}; echo $!; done", uid=1000).split()
     both = prstat(machine, "-a -n 1000,100")
     student = prstat(machine, "-u student -n 1000")
     number = prstat(machine, "-u 1000,0 -n 1000")
@@ -177,8 +179,8 @@ def test_a_thousand_processes(machine):
     )
     every, five, three = reports(out)
     threads = machine.check(
-        "for i in $(seq 16); do /usr/test/disp crowd 1 64 60000 & done; "
-        "until [ $(ls -d /proc/[0-9]*/task/* | wc -l) -gt 1024 ]; do sleep 1; done; "
+        "for i in $(seq 16); do /usr/test/disp crowd 1 64 600000 & done; "
+        "until [ $(cat /proc/[0-9]*/task/*/comm | grep -c disp) -gt 1024 ]; do sleep 1; done 2> /dev/null; "
         "prstat -LH -n 2000 1 1; kill $(pidof disp); wait",
         timeout=240,
     )
