@@ -404,27 +404,43 @@ static void pipe_writes_are_atomic(void)
     EXPECT_EQ(read(fd[0], buf, 1), 0);
 }
 
+enum { PIECE = 64 }; /* divides a page */
+
 /* Fills the pipe with a pattern that continues `*at`.  Returns the number of bytes. */
 static int fill_pipe(int fd, unsigned *at, int most)
 {
-    unsigned char c;
-    int n = 0;
+    int n = 0, size = PIECE;
 
-    for (; n < most; n++, ++*at) {
-        c = (unsigned char)(*at % 251);
-        if (write(fd, &c, 1) != 1)
-            break;
+    while (n < most) {
+        unsigned char c[PIECE];
+
+        if (most - n < size)
+            size = 1;
+        for (int i = 0; i < size; i++)
+            c[i] = (unsigned char)((*at + (unsigned)i) % 251);
+        if (write(fd, c, (size_t)size) != size) {
+            if (size == 1)
+                break;
+            size = 1; /* there may be room for some of them */
+            continue;
+        }
+        n += size;
+        *at += (unsigned)size;
     }
     return n;
 }
 
 static void drain_pipe(int fd, unsigned *at, int bytes)
 {
-    unsigned char c;
+    unsigned char c[PIECE];
 
-    for (int i = 0; i < bytes; i++, ++*at) {
-        EXPECT_EQ(read(fd, &c, 1), 1);
-        EXPECT_EQ(c, *at % 251);
+    while (bytes > 0) {
+        ssize_t n = read(fd, c, (size_t)(bytes < PIECE ? bytes : PIECE));
+
+        EXPECT(n > 0);
+        for (int i = 0; i < n; i++, ++*at)
+            EXPECT_EQ(c[i], *at % 251);
+        bytes -= (int)n;
     }
 }
 
