@@ -433,7 +433,7 @@ def test_pages_that_others_map_stay_as_long(machine):
 
 @ADVICE
 def test_changed_pages_of_files_go_when_told(machine):
-    """MADV_PAGEOUT writes changed pages within two seconds; clean pages leave at once; the file has all data."""
+    """MADV_PAGEOUT writes changed pages within ten seconds; clean pages leave at once; the file has all data."""
     got = advise(machine, "dirty FILE")
     assert got["written"] >= 2048 and got["left"] == 0, got
     machine.check("sync && umount /mnt && mount -t ext3 /dev/vdb /mnt")

@@ -378,11 +378,11 @@ static int dirty(const char *path)
     for (size_t i = 0; i < PAGES; i++)
         memset(p + i * PAGE, (int)(i % 251) + 1, PAGE);
     must(madvise(p, PAGES * PAGE, MADV_PAGEOUT) == 0, "pageout");
-    /* before fsflush runs */
-    for (int i = 0; i < 200 && vmstat("pgpgout") - from < PAGES * PAGE / 1024; i++)
+    /* 10 s: fsflush needs 30 s to see all pages */
+    for (int i = 0; i < 1000 && vmstat("pgpgout") - from < PAGES * PAGE / 1024; i++)
         usleep(10000);
     printf("written=%lu ", (unsigned long)(vmstat("pgpgout") - from) / (PAGE / 1024));
-    for (int i = 0; i < 200 && present(p, PAGES) != 0; i++) { /* some may still be on their way */
+    for (int i = 0; i < 1000 && present(p, PAGES) != 0; i++) { /* some may still be on their way */
         must(madvise(p, PAGES * PAGE, MADV_PAGEOUT) == 0, "pageout");
         usleep(10000);
     }
