@@ -2,9 +2,9 @@
 /*
  * check.h - the frame of a test program: a table of tests, a verdict line for each.
  *
- * THEORY      A program contains related tests.  Each runs in a child process of its own.  So a test that dies or hangs
- *             (120 s) is a FAIL, and the others still run.  `prog` runs all tests, `prog name...` some.  The exit status
- *             is 0 only if all passed.  A test that does not apply to this system is a SKIP.
+ * THEORY      A program contains related tests.  Each runs in a child process of its own.  So a test that dies, or
+ *             hangs for 120 s, is a FAIL, and the others still run.  `prog` runs all tests, `prog name...` some.  The
+ *             exit status is 0 only if all passed.  A test that does not apply to this system is a SKIP.
  * OUTPUT      PASS name | FAIL name | SKIP name: reason; the lines before it say what went wrong.
  * SEE ALSO    tests/test_programs.py, which runs the tests on the host and on Homeroom
  */
