@@ -110,7 +110,7 @@ MAKEFLAGS   += -j$(shell nproc 2>/dev/null || echo 2)
 endif
 
 # ---- one make at a time ------------------------------------------------------------------------
-BUILDS      := clean kernel iso user user-tests dynamic root peer fireplane refdisk host-tests lab-objects lab-kernel build/%
+BUILDS      := clean kernel iso user user-tests dynamic openmp root peer fireplane refdisk host-tests lab-objects lab-kernel build/%
 QUIET       := --no-print-directory $(if $(filter 1,$(V)),,-s)
 build        = +$(Q)$(MAKE) $(QUIET) $(1)
 ALONE       := $(if $(HR_ALONE)$(filter-out $(BUILDS),$(or $(MAKECMDGOALS),help)),,$(MAKECMDGOALS))

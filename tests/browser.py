@@ -11,14 +11,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness import HOST_LIMIT
-
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage", "--no-first-run"]
 FLAGS += ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--remote-debugging-pipe"]
 KEYS = {"Tab": 9, "Enter": 13, "PageUp": 33, "PageDown": 34, "End": 35, "Home": 36}
 KEYS |= {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
 
-
+LIMIT = 1500  # seconds for an answer, so that one that never comes does not stop the test run
 # What Chromium answers to a question during which the page is left for another, as by its own reload().
 LEFT = ("Inspected target navigated or closed", "Execution context was destroyed", "Cannot find default execution context")
 
@@ -115,7 +113,7 @@ class Browser:
             raise RuntimeError(found["exceptionDetails"].get("exception", {}).get("description", expression))
         return found["result"].get("value")
 
-    def until(self, expression: str, limit: float = HOST_LIMIT):
+    def until(self, expression: str, limit: float = LIMIT):
         """Wait until an expression is true, and return its value.  TimeoutError after `limit` seconds."""
         end = time.monotonic() + limit
         while True:

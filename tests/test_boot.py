@@ -76,7 +76,7 @@ def test_halt_and_reboot(boot):
         assert one.guest.wait(30).kind == kind
 
 
-@pytest.mark.parametrize("name", ["sf3800", "sf15k"])
+@pytest.mark.parametrize("name", ["sf3800", pytest.param("sf15k", marks=pytest.mark.long)])
 def test_the_cd_boots_as_well(boot, tmp_path, name):
     """A boot through GRUB has the same memory, files and options as one in which QEMU loads the kernel."""
     (tmp_path / "motto").write_text("every thread has a home\n")

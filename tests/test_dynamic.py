@@ -302,6 +302,7 @@ def test_migratepages(machine):
     machine.check("kill $(cat /tmp/pid)")
 
 
+@pytest.mark.long
 def test_numactl_others(machine):
     """memhog and migspeed, and numactl with shared memory, all use mbind(2)."""
     assert machine.check("memhog -r1 20m membind 3").strip(".\n") == ""

@@ -559,7 +559,6 @@ def test_corrupt_images(machine):
     assert FUZZ_IMAGES // 5 < mounted < FUZZ_IMAGES
 
 
-@pytest.mark.long
 def test_root(boot_once, speed):
     """The root is on a disk: the same tree, owned by root; what a run writes is there in the next."""
     subprocess.run(["make", "-s", "TEST=1", "root"], cwd=TOP, check=True)

@@ -308,6 +308,7 @@ def test_a_guest_that_rings_nonsense(machine):
     assert numbers(machine.check("memcopy -t 2 -i 1"))["bench"] == "memcopy"
 
 
+@pytest.mark.long
 @MODEL
 def test_two_that_measure_at_once(machine):
     """If another program disarms the model during a measurement, its result is not printed."""

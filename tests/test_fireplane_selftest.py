@@ -59,7 +59,7 @@ WRONG = "fptest: the interconnect model counts wrong: "
 
 
 @pytest.mark.parametrize(
-    "row", [pytest.param(row, id=row["what"], marks=pytest.mark.long if n % 4 else []) for n, row in enumerate(BROKEN)]
+    "row", [pytest.param(row, id=row["what"], marks=pytest.mark.long if n % 8 else []) for n, row in enumerate(BROKEN)]
 )
 def test_a_broken_plugin_is_refused(boot_once, break_plugin, row):
     break_plugin(row)

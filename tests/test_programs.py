@@ -31,6 +31,8 @@ USER = 1000  # `student` of the guest
 SIX_BOARDS = ["t_race", "t_lgrp", "t_mem", "t_numa"]  # their results depend on the number of boards
 SLOW = ["t_mem", "t_race", "t_vmrace"]  # on two boards they run in the long tests; t_mem and t_race run on six
 
+SLOW_ON_LINUX = ["t_file", "t_race", "t_time"]
+
 
 def programs(names, long=()):
     """Test parameters for these programs, with marks for those in `long` and for those that need a part of the kernel."""
@@ -61,7 +63,7 @@ def check_on_host(program, folder, **options):
     assert "PASS" in verdicts(done.stdout).values()
 
 
-@pytest.mark.parametrize("program", LINUX_TOO)
+@pytest.mark.parametrize("program", programs((p for p in LINUX_TOO if p not in SLOW_ON_LINUX), SLOW_ON_LINUX))
 def test_on_linux(program, tmp_path):
     """The programs must pass on Linux, too, because its interface is the model of ours."""
     os.chmod(tmp_path, 0o755)
