@@ -30,7 +30,9 @@ def count(ranges: str) -> int:
 
 
 @pytest.mark.core
-@pytest.mark.parametrize("name", [*machine.names(), *ODD])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.long] * (n == "cpus255")) for n in (*machine.names(), *ODD)]
+)
 def test_machine_boots_and_powers_off(name, boot_once):
     expected = ODD.get(name)
     if expected is None:

@@ -244,7 +244,8 @@ def test_cuts_in_company(folder, speed, block):
     print(f"seed {SEED}, {len(entries)} entries, {count} cuts")
 
 
-@pytest.mark.parametrize("block", [*(pytest.param(n, marks=pytest.mark.long) for n in BLOCKS[:-1]), BLOCKS[-1]])
+@pytest.mark.long
+@pytest.mark.parametrize("block", BLOCKS)
 def test_small_files_in_company(folder, speed, block):
     """Two threads make many small files: files that sync(2) has promised are there, and all others complete or absent."""
     log = FOLDER / f"files{block}.log"

@@ -378,7 +378,8 @@ def test_features(machine):
 
 
 @EXT
-@pytest.mark.parametrize("program", [pytest.param("t_file", marks=pytest.mark.long), "t_fsrace"])
+@pytest.mark.long
+@pytest.mark.parametrize("program", ["t_file", "t_fsrace"])
 def test_programs_work_on_it(machine, program):
     """The tests of files and mappings pass with their files on it; all ways to access a file show the same data."""
     machine.check("mount -t ext3 /dev/vda /mnt/m && mkdir -p /mnt/m/tmp && chmod 1777 /mnt/m/tmp")
@@ -542,6 +543,7 @@ def test_errors_of_the_journal(machine):
     assert re.search(r"Filesystem state:.* with errors", tool("dumpe2fs", "-h", FOLDER / "logbad.img"))
 
 
+@pytest.mark.long
 @FUZZ
 def test_corrupt_images(machine):
     """Images that the host program has damaged are mounted, read, changed and unmounted, or refused."""

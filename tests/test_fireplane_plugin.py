@@ -328,6 +328,7 @@ def test_a_thread_for_each_cpu_is_refused(boot_once, monkeypatch):
     assert outcome.detail == "fireplane: CPUs run in several host threads: start QEMU with -accel tcg,thread=single"
 
 
+@pytest.mark.long
 def test_what_the_model_costs_is_measured():
     """A short run of make model-speed prints a complete table.  The figures depend on the host and are not checked."""
     command = [TOP / "tools/model_speed.py", "sf280r", "--repeat", "1", "--scale", "0.03"]

@@ -70,6 +70,7 @@ def test_a_broken_plugin_is_refused(boot_once, break_plugin, row):
     assert "pic0" not in text, "nothing was counted"
 
 
+@pytest.mark.long
 def test_some_of_the_cpus_prove_nothing(boot_once, break_plugin):
     """A test that is bound to a good CPU proves only that CPU: the next one, not bound, finds the fault of another."""
     break_plugin(next(row for row in BROKEN if row["what"] == "turns of the last CPU that do not end"))
@@ -81,6 +82,7 @@ def test_some_of_the_cpus_prove_nothing(boot_once, break_plugin):
 MODEL = pytest.mark.machine("sf3800", model="fireplane")
 
 
+@pytest.mark.long
 @MODEL
 def test_it_passes_each_time(machine):
     """The test passes on any CPU, in a processor set, for any user, and on a busy machine."""

@@ -89,7 +89,7 @@ def test_skeleton_has_none(seed, tmp_path):
         assert f"repeat with: make grade LAB=home TEST={test['number']} SEED={seed} FILE={file}" in log
 
 
-SLOW = {"experiment", "journal", "paging", "placement"}  # labs
+SLOW = {"experiment", "journal", "paging", "placement", "sets"}  # labs
 
 
 def sampled_rows():

@@ -178,6 +178,7 @@ def test_load_inside_a_fenced_set_is_told_apart(machine):
         machine.check("psrset -n 1; psrset -d 1")
 
 
+@pytest.mark.long
 @STRANDS
 def test_a_lone_computing_thread_has_a_tick_a_second(machine):
     """On a fenced CPU, time slices end only while threads compete for it."""

@@ -109,16 +109,16 @@ def test_host_threads(monkeypatch):
 @pytest.mark.parametrize(
     "version, model, status, says",
     [
-        ("7.2.22", "", 0, None),
+        pytest.param("7.2.22", "", 0, None, marks=pytest.mark.long),
         ("10.0.13", "", 0, None),
         ("9.2.0", "fireplane", 0, "(7.2, 10.0, 11.1 were): machines should run, and MODEL= tests itself before it counts"),
-        ("12.0.50", "", 0, "QEMU 12.0.50 was not tried"),
+        pytest.param("12.0.50", "", 0, "QEMU 12.0.50 was not tried", marks=pytest.mark.long),
         ("6.2.0", "", 0, "QEMU 6.2.0 was not tried (7.2, 10.0, 11.1 were): machines should run, but not with MODEL="),
         ("6.2.0", "fireplane", guest.STATUS_SETUP, "MODEL=fireplane needs QEMU 7.2 or newer; the version here is 6.2.0"),
         ("of my own", "", 0, "QEMU unknown was not tried (7.2, 10.0, 11.1 were): machines should run, but not with MODEL="),
         ("of my own", "fireplane", guest.STATUS_SETUP, "needs QEMU 7.2 or newer; the version here is unknown"),
-        ("\\377\\376 7.2", "", 0, "QEMU unknown was not tried"),
-        ("7.2.22 \\377", "", 0, None),
+        pytest.param("\\377\\376 7.2", "", 0, "QEMU unknown was not tried", marks=pytest.mark.long),
+        pytest.param("7.2.22 \\377", "", 0, None, marks=pytest.mark.long),
     ],
 )
 def test_versions_of_qemu(tmp_path, version, model, status, says):
@@ -519,6 +519,7 @@ def test_an_end_is_told_right_to_a_caller_that_asks_too_late(tmp_path, speed):
     assert run.qmp("stop") == {} and run.wait(HOST_LIMIT).kind == "panic"
 
 
+@pytest.mark.long
 def test_a_hung_guest_gets_an_nmi(tmp_path, speed):
     """If the @alive lines stop, the guest counts as hung.  This guest ends at the NMI; the real kernel reports its CPUs."""
     iso = build_exit_image(tmp_path, "HANG", 'VERDICT="@alive 1\\n"')

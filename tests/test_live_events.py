@@ -421,7 +421,11 @@ def stopped(machine, watcher: Watcher) -> dict:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.machine(n)) for n in ("sf280r", "sf15k", "sf3800", "memoryless")]
+    "name",
+    [
+        pytest.param(n, marks=[pytest.mark.machine(n), *[pytest.mark.long] * (n == "sf15k")])
+        for n in ("sf280r", "sf15k", "sf3800", "memoryless")
+    ],
 )
 def test_the_bar_adds_up(machine, name):
     """The kinds and free memory are what is installed, to the page, and these are the kernel's own counts, within 64 pages.

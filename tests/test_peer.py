@@ -89,6 +89,7 @@ def test_a_panic_and_a_reset_are_no_success(linux):
     assert outcome.exit_code(True) == guest.STATUS_NO_VERDICT
 
 
+@pytest.mark.long
 def test_the_model_knows_where_linux_memory_is(linux):
     """Bound threads that touch memory first miss to their own board; with random pages, they miss to both boards."""
     run = "memcopy -t 8 -i 2 -b -p both"

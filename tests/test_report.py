@@ -43,6 +43,7 @@ def read_rows(folder):
         return {row["row"]: row for row in csv.DictReader(file)}
 
 
+@pytest.mark.long
 def test_rows_are_measured(sweep):
     folder, done = sweep
     rows = read_rows(folder)
@@ -56,6 +57,7 @@ def test_rows_are_measured(sweep):
         assert rows[f"most pages in an lgroup, {variant}"]["ours"] == pages
 
 
+@pytest.mark.long
 def test_a_failed_run_is_reported(sweep):
     """Status 1, a message on the terminal, a row with the log's path, and the log; the other runs continue."""
     folder, done = sweep
@@ -97,6 +99,7 @@ def test_a_quick_report_says_so(tmp_path):
     assert 'class="chip inside"' not in page
 
 
+@pytest.mark.long
 def test_a_report_of_rows_that_the_paper_lacks(sweep):
     """If it is the only experiment, there is no gain to compare, but the row is there."""
     folder, _ = sweep
@@ -144,6 +147,7 @@ LOOK = """<script>addEventListener("load", () => {
 });</script></body>"""
 
 
+@pytest.mark.long
 def test_report_in_a_browser(sweep, tmp_path):
     folder, _ = sweep
     text = (folder / "report.html").read_text()
