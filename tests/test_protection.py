@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from homeroom.machine import TOP
+from harness import BUILD
 
 pytestmark = pytest.mark.core
 
@@ -48,7 +48,7 @@ def test_no_page_is_writable_and_executable(machine):
 
 def test_program_jumps_into_the_kernel(boot, tmp_path):
     """A program jumps to each named place of the kernel, also to those that entry.S distinguishes by the address of a fault."""
-    symbols = subprocess.run(["nm", TOP / "build/test/kernel.elf"], capture_output=True, text=True, check=True)
+    symbols = subprocess.run(["nm", BUILD / "test/kernel.elf"], capture_output=True, text=True, check=True)
     places = [line.split()[0] for line in symbols.stdout.splitlines() if line.split()[1] in "tT" and line[0] == "f"]
     (tmp_path / "places").write_text("\n".join(places) + "\n")
     assert any(line.endswith(" iret_user") for line in symbols.stdout.splitlines())
