@@ -228,7 +228,7 @@ def test_throttle(machine):
 @pytest.mark.machine("sf3800", disks=(f"{FOLDER}/ext.img",), system="set dopageflush=0; set doiflush=0")
 def test_the_path_of_a_write(machine):
     """A write and an fsync: write-behind, and inside of the fsync the commit and its flushes."""
-    # Without the file of an earlier run, so that the commit revokes nothing; and nobody else commits meanwhile.
+    # Without the file of an earlier run, so that the commit revokes nothing; no other process commits meanwhile.
     machine.check("mkdir -p /mnt && mount -t ext3 -o commit=1000 /dev/vda /mnt && rm -f /mnt/f && sync")
     command = "dd if=/dev/zero of=/mnt/f bs=64k count=32 conv=fsync"
     got, _ = traced(machine, command, "read,write,fsync,commit,flush,io,iodone")
