@@ -57,7 +57,6 @@
 #include "sys/selftest.h"
 #include "sys/sys.h"
 #include "pages/pageout.h"
-#include "pages/deferred_release.h"
 #include "vm/vm.h"
 #include "x86/apic.h"
 #include "x86/arch.h"
@@ -546,7 +545,6 @@ static void boot_thread(void *arg)
         mem_unreserve(overlay.at, overlay.len);
     if (boot.initrd != 0)
         mem_unreserve(boot.initrd, boot.initrd_len);
-    dying_start();
     pageout_start();
     observer_start();
     verdict("@boot %lu", clock_mono_ns() / 1000000);

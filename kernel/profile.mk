@@ -15,8 +15,8 @@ PART_pty    := kernel/tty/pty.c
 PART_model  := kernel/fireplane/% drivers/fireplane.c kernel/procfs/procfs_heat.c
 PART_disk   := kernel/blk/% kernel/fs/ext/% kernel/vfs/bdev.c kernel/procfs/procfs_disk.c kernel/fs/sysfs/sysfs_block.c \
                drivers/ide.c drivers/pci.c drivers/virtio.c drivers/virtio_blk.c
-PART_paging := $(addprefix kernel/pages/,around.c cachelist.c pageout.c paging.c pcache_read.c scan.c slots.c \
-               swap.c swap_area.c victims.c) kernel/vm/cold.c kernel/sys/sys_swap.c
+PART_paging := $(addprefix kernel/pages/,around.c cachelist.c deferred_release.c pageout.c paging.c pcache_read.c \
+               scan.c slots.c swap.c swap_area.c victims.c) kernel/vm/cold.c kernel/sys/sys_swap.c
 PART_numa   := kernel/pages/rangepolicy.c kernel/vm/mbind.c kernel/vm/movepages.c kernel/sys/sys_mbind.c \
                kernel/procfs/procfs_numa.c
 PART_compat := $(addprefix kernel/ipc/,ctimer.c eventfd.c timerfd.c) $(addprefix kernel/proc/,ptimer.c sigio.c signalfd.c) \

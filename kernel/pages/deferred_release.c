@@ -2,16 +2,11 @@
 /*
  * deferred_release.c - a kernel thread that drops last references for threads that must not sleep.
  *
- * THEORY      A thread that unmaps or protects pages of other address spaces holds references to these spaces
- *             until the flush (tlb.h).  If a process ends meanwhile, the last reference to its space is among
- *             them.  Dropping that reference destroys the space and releases files.  This can wait for work
- *             that the same thread must finish first: pages on their way to the disk, a commit, a pinned
- *             object.  Then the thread would wait for ever.
- *             A page on its way to swap holds a reference to its object.  The disk's interrupt handler must
- *             drop that reference, and must not sleep.
- *             So a kernel thread drops such references.
+ * THEORY      A page on its way to swap holds a reference to its object.  The disk's interrupt handler must
+ *             drop that reference, and must not sleep.  If it is the last reference, the object is freed, which
+ *             takes a mutex.  So a kernel thread drops it.
  * LOCKING     dying_lock (RANK_VM_TLB)
- * SEE ALSO    tlb.c, as.c, swap.c
+ * SEE ALSO    swap.c
  */
 #include "pages/deferred_release.h"
 
@@ -49,6 +44,6 @@ static void dying_main(void *arg)
 void dying_start(void)
 {
     cv_init(&dying_cv);
-    if (kthread_create("spaces", PRI_SYS, dying_main, NULL) == NULL)
-        panic("no memory for the thread that ends spaces");
+    if (kthread_create("last refs", PRI_SYS, dying_main, NULL) == NULL)
+        panic("no memory for the thread that drops last references");
 }

@@ -34,6 +34,7 @@
 #include "stat/panic.h"
 #include "stat/tunable.h"
 #include "pages/cachelist.h"
+#include "pages/deferred_release.h"
 #include "pages/pcache.h"
 #include "pages/reserve.h"
 #include "pages/scan.h"
@@ -668,6 +669,7 @@ void pageout_start(void)
     for (unsigned i = 0; i < nnodes; i++)
         mem_nodes[i].low_pages =
             max_of((cachelist_on ? desfree : minfree) / nnodes, (uint64_t)RECLAIM_BATCH);
+    dying_start();
     fsflush_thread = kthread_create("fsflush", PRI_SYS, fsflush_main, NULL);
     pageout_thread = kthread_create("pageout", PRI_SYS, pageout_main, NULL);
     if (pageout_thread == NULL || fsflush_thread == NULL)

@@ -105,6 +105,7 @@ void reserve_end(struct reservation *r)
 {
     ASSERT(r->tables == 1 && r->charged_tables == 0, "I2");
     reserve_return(r->pages + RESERVE_TABLES);
+    *r = (struct reservation){0};
 }
 
 bool reserve_table(struct reservation *r)

@@ -11,6 +11,9 @@
  *             range: every CPU that still has it loaded unloads it, then everything is freed.  A counter holds
  *             the number of spaces that are freeing their pages, so that a thread that finds no memory can wait
  *             for them (proc/oom.c).
+ *             Users and references are counted apart, as in Linux.  The memory returns when the last user
+ *             leaves, so a parent that has waited for its child can use it at once.  Only the struct stays,
+ *             without segments, until a TLB flush or a walk over all spaces drops its reference.
  * INVARIANTS  those of as.h
  * LOCKING     as->lock.  list_lock (RANK_VM_TLB) guards the list of all spaces.  It is held only for a few
  *             instructions, because a walk of the list holds a reference to the current space instead
@@ -40,7 +43,7 @@ static struct spinlock list_lock = SPINLOCK_INIT(RANK_VM_TLB);
 static struct list spaces = LIST_INIT(spaces); /* all address spaces; under list_lock */
 static uint32_t next_color;                    /* under list_lock */
 static struct kmem_cache *as_cache;
-static _Atomic unsigned ending; /* spaces whose pages as_destroy() is freeing now */
+static _Atomic unsigned ending; /* spaces whose pages end_space() is freeing now */
 
 void vm_init(void)
 {
@@ -56,7 +59,7 @@ void vm_init(void)
 }
 
 /*
- * Makes a space without segments, not published, with one reference.  @family  as for anon_init().  NULL: no
+ * Makes a space without segments, not published, with one user.  @family  as for anon_init().  NULL: no
  * memory.
  */
 static struct as *as_new(struct anon_family *family)
@@ -65,8 +68,10 @@ static struct as *as_new(struct anon_family *family)
 
     if (as == NULL)
         return NULL;
-    *as = (struct as){
-        .refs = 1, .anon_all_mapped = true, .limits = {UINT64_MAX, UINT64_MAX, UINT64_MAX}};
+    *as = (struct as){.users = 1,
+                      .refs = 1,
+                      .anon_all_mapped = true,
+                      .limits = {UINT64_MAX, UINT64_MAX, UINT64_MAX}};
     rw_init(&as->lock, SLEEP_AS);
     segtree_init(&as->segs);
     list_init(&as->dead);
@@ -139,15 +144,23 @@ struct as *as_fork(struct as *parent)
 
 void as_hold(struct as *as)
 {
-    atomic_fetch_add_explicit(&as->refs, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&as->users, 1, memory_order_relaxed);
 }
 
 bool as_is_shared(const struct as *as)
 {
-    return atomic_load(&as->refs) > 1;
+    return atomic_load(&as->users) > 1;
 }
 
-bool as_hold_living(struct as *as)
+void as_pin(struct as *as)
+{
+    uint32_t refs = atomic_fetch_add_explicit(&as->refs, 1, memory_order_relaxed);
+
+    ASSERT(refs != 0, "I9");
+}
+
+/* Takes a reference, unless the last one is already gone (false).  The caller holds list_lock. */
+static bool pin_unless_gone(struct as *as)
 {
     uint32_t refs = atomic_load(&as->refs);
 
@@ -156,6 +169,16 @@ bool as_hold_living(struct as *as)
             return false;
     while (!atomic_compare_exchange_weak(&as->refs, &refs, refs + 1));
     return true;
+}
+
+void as_unpin(struct as *as)
+{
+    if (atomic_fetch_sub_explicit(&as->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    spin_lock(&list_lock);
+    list_remove(&as->all_link);
+    spin_unlock(&list_lock);
+    kmem_cache_free(as_cache, as);
 }
 
 struct as *as_next(struct as *as)
@@ -167,7 +190,7 @@ struct as *as_next(struct as *as)
     for (l = as != NULL ? as->all_link.next : spaces.next; l != &spaces && next == NULL;
          l = l->next) {
         next = list_entry(l, struct as, all_link);
-        if (!as_hold_living(next))
+        if (!pin_unless_gone(next))
             next = NULL;
     }
     spin_unlock(&list_lock);
@@ -181,7 +204,7 @@ static int each_anon_of_space(struct as *as, int (*fn)(struct vm_object *o, void
     int err;
 
     rw_enter_read(&as->lock);
-    err = fn(&as->anon, arg);
+    err = as_has_ended(as) ? 0 : fn(&as->anon, arg);
     LIST_FOREACH (n, &as->segs.order, link)
         if (err == 0 && seg_of(n)->obj != NULL && seg_of(n)->obj->kind == OBJ_ANON)
             err = fn(seg_of(n)->obj, arg);
@@ -198,7 +221,7 @@ int as_each_anon(int (*fn)(struct vm_object *o, void *arg), void *arg)
         if (err == 0)
             err = each_anon_of_space(as, fn, arg);
         next = as_next(as);
-        as_release(as);
+        as_unpin(as);
     }
     return err;
 }
@@ -221,7 +244,7 @@ struct drop_walk {
     bool changed;     /* whether it was another number at the end */
 };
 
-/* Takes up to SEGS_PER_HOLD steps, to the next segment that may have copies, of a living space.  false: none. */
+/* Takes up to SEGS_PER_HOLD steps, to the next segment that may have copies.  false: none. */
 static bool advance_drop_walk(struct drop_walk *w)
 {
     struct itree_node *n = w->s != NULL ? &w->s->obj_link : NULL;
@@ -237,9 +260,11 @@ static bool advance_drop_walk(struct drop_walk *w)
             break;
         w->s = container_of(n, struct seg, obj_link);
         w->s_first = n->first;
-        if (!seg_shared(w->s) && w->s->cut != w->cut && as_hold_living(w->s->as))
+        if (!seg_shared(w->s) && w->s->cut != w->cut)
             w->as = w->s->as;
     }
+    if (w->as != NULL)
+        as_pin(w->as); /* I9: a segment of it is in the tree */
     spin_unlock(&w->o->lock);
     return n != NULL;
 }
@@ -276,7 +301,7 @@ static void drop_private_of_space(struct drop_walk *w)
         s->cut = w->cut;
     }
     as_unlock(w->as);
-    as_release_later(w->as); /* dropping the last reference would take locks of other files */
+    as_unpin(w->as);
 }
 
 /*
@@ -307,18 +332,15 @@ bool as_memory_returns(void)
     return ending != 0;
 }
 
-/* Frees a space that has no reference left.  Can sleep, because files are released. */
-static void as_destroy(struct as *as)
+/* Frees the memory of a space that has no user left.  Can sleep, because files are released. */
+static void end_space(struct as *as)
 {
     struct seg_node *n, *next;
-    struct seg *s;
 
-    ending++;
     if (curthread->as == as)
         curthread->as = NULL;
-    spin_lock(&list_lock);
-    list_remove(&as->all_link);
-    spin_unlock(&list_lock);
+    rw_enter_write(&as->lock);
+    ending++;
     tlb_retire(as);
     LIST_FOREACH (n, &as->segs.order, link)
         pt_zap(as, n->start, n->end);
@@ -327,38 +349,22 @@ static void as_destroy(struct as *as)
     LIST_FOREACH_SAFE (n, next, &as->segs.order, link) {
         uint64_t end = &next->link != &as->segs.order ? next->start : USER_TOP + PAGE_SIZE;
 
-        s = seg_of(n);
-        if (s->obj != NULL)
-            seg_unlink_object(s);
+        seg_delete(seg_of(n));
         pt_free_range(as, n->start, n->end, 0, end);
-        list_remove(&n->link);
-        seg_free(s);
     }
     pt_top_free(as->pml4);
+    as->pml4 = NULL;
     reserve_end(&as->resv); /* only the top table is left, as I7 says */
     kmem_free(as->observed);
-    kmem_cache_free(as_cache, as);
+    as_unlock(as);
 }
 
 void as_release(struct as *as)
 {
-    if (atomic_fetch_sub_explicit(&as->refs, 1, memory_order_acq_rel) == 1)
-        as_destroy(as);
-}
-
-static void release_dying_as(struct dying *d)
-{
-    as_release(container_of(d, struct as, dying));
-}
-
-void as_release_later(struct as *as)
-{
-    uint32_t n = as->refs;
-
-    while (n > 1 && !atomic_compare_exchange_weak(&as->refs, &n, n - 1))
-        ;
-    if (n <= 1)
-        dying_later(&as->dying, release_dying_as);
+    if (atomic_fetch_sub_explicit(&as->users, 1, memory_order_acq_rel) != 1)
+        return;
+    end_space(as);
+    as_unpin(as);
 }
 
 void as_set_limits(struct as *as, const struct as_limits *lim)

@@ -18,6 +18,8 @@
  *             I7  while no segment is being changed, resv.tables is the number of page tables, with the top one
  *             I8  while `zaps` is not 0, a CPU's TLB may hold translations that are in no table any more.  So
  *                 code that removes a page must flush the TLBs even if the page is not mapped
+ *             I9  the users together have one reference.  So `refs` is not 0 while a segment is in the tree of its
+ *                 object or `anon` is in its family
  * LOCKING     [r] to write, hold as->lock for writing; to read, hold it for reading or writing
  *             [a] atomic  [c] constant
  */
@@ -27,7 +29,6 @@
 #include "disp/sync.h"
 #include "lib/cpumask.h"
 #include "pages/around.h"
-#include "pages/deferred_release.h"
 #include "pages/owner.h"
 #include "pages/reserve.h"
 #include "vm/segtree.h"
@@ -70,14 +71,15 @@ struct seg {
 };
 
 struct as {
-    _Atomic uint32_t refs;
+    _Atomic uint32_t users; /* [a] processes, and readers of their memory; at 0 all is unmapped */
+    _Atomic uint32_t refs;  /* [a] as_pin(), and one for all users; at 0 the struct is freed */
     struct rwlock lock;
-    struct seg_tree segs;     /* [r] */
-    struct vm_object anon;    /* private pages; owner is the address space */
-    uint64_t *pml4;           /* [c] top-level table (direct-map address) */
-    paddr_t cr3;              /* [c] physical address of pml4 */
-    bool anon_all_mapped;     /* [r], and cleared under family and object lock: I5 */
-    struct cpumask cpus;      /* [a] CPUs that have this space loaded */
+    struct seg_tree segs;  /* [r] */
+    struct vm_object anon; /* private pages; owner is the address space */
+    uint64_t *pml4;        /* [r] top-level table (direct-map address); NULL: the space has ended */
+    paddr_t cr3;           /* [c] physical address of pml4 */
+    bool anon_all_mapped;  /* [r], and cleared under family and object lock: I5 */
+    struct cpumask cpus;   /* [a] CPUs that have this space loaded */
     _Atomic uint64_t tlb_gen; /* [a] number of the last TLB flush requested */
     /* [a] threads that have begun to empty entries and have not flushed the TLBs yet (I8) */
     _Atomic uint32_t zaps;
@@ -99,7 +101,6 @@ struct as {
     uint32_t color_start;
     struct observed *_Atomic observed; /* [a] what observe.c knows of the space; NULL: nothing */
     struct list all_link;              /* list of all address spaces (as.c) */
-    struct dying dying;                /* for as_release_later() */
 };
 
 /*
@@ -111,6 +112,12 @@ bool as_may_lock(const struct as *as, uint64_t pages);
 static inline struct seg *seg_of(struct seg_node *n)
 {
     return (struct seg *)n; /* seg_node is the first member, so NULL stays NULL */
+}
+
+/* as_has_ended - whether no user is left and all memory is freed.  The caller holds as->lock. */
+static inline bool as_has_ended(const struct as *as)
+{
+    return as->pml4 == NULL;
 }
 
 static inline bool seg_shared(const struct seg *s)
@@ -156,13 +163,11 @@ static inline struct as *as_of_anon(struct vm_object *anon)
 struct seg *seg_create(struct as *as, uint64_t start, uint64_t end);
 /* seg_insert - add `s` to the tree, its object's tree and the counts; takes references of obj and vn. */
 void seg_insert(struct seg *s);
-/* seg_delete - remove `s` from the tree, its object's tree and the counts; as_unlock() frees it. */
-void seg_delete(struct seg *s);
 /*
- * seg_unlink_object - remove `s` from its object's tree.  If it was the last segment that maps a file, the
- * clean pages of its range go to the cache list.  The caller has already removed the translations of `s`.
+ * seg_delete - remove `s` from the tree, its object's tree and the counts; as_unlock() frees it.  The caller has
+ * already removed the translations of `s`.
  */
-void seg_unlink_object(struct seg *s);
+void seg_delete(struct seg *s);
 /* seg_free - drop the references of a segment that is no longer in a tree, and free it.  Can sleep. */
 void seg_free(struct seg *s);
 /*
@@ -245,17 +250,15 @@ int fault_resolve(struct as *as, uint64_t addr, enum fault_access access, int *c
 
 /* as.c */
 /*
- * as_release_later - like as_release(), but never sleeps: a kernel thread drops the last reference
- * (deferred_release.c).
+ * as_pin - take a reference, which keeps the struct but not the memory.  The caller has one, or holds a lock under
+ * which I9 holds.
  */
-void as_release_later(struct as *as);
+void as_pin(struct as *as);
+/* as_unpin - drop a reference of as_pin() or as_next().  Never sleeps. */
+void as_unpin(struct as *as);
 /*
- * as_hold_living - take a reference, unless the last one is already gone (false).  The caller makes sure that
- * the memory of `as` is not freed during the call.
- */
-bool as_hold_living(struct as *as);
-/*
- * as_next - get the space after `as` on the list of all spaces, with a reference for the caller; NULL: none.
+ * as_next - get the space after `as` on the list of all spaces, with a reference for the caller; NULL: none.  It may
+ * have ended.
  * @as  a space to which the caller has a reference; NULL: begin with the first space
  */
 struct as *as_next(struct as *as);

@@ -78,11 +78,12 @@ void vm_check(void)
     for (struct as *as = as_next(NULL); as != NULL; as = next) {
         user.as = as;
         rw_enter_read(&as->lock);
-        walk_table(&user, as->pml4, 0, KERNEL_FIRST, TOP_LEVEL, 0, PTE_W | PTE_U, false);
+        if (!as_has_ended(as))
+            walk_table(&user, as->pml4, 0, KERNEL_FIRST, TOP_LEVEL, 0, PTE_W | PTE_U, false);
         rw_exit_read(&as->lock);
         spaces++;
         next = as_next(as);
-        as_release(as);
+        as_unpin(as);
     }
     kprintf(
         "vm_check: %lu kernel translations, %lu of users in %u spaces, %lu writable and executable by request\n",

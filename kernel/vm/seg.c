@@ -82,18 +82,17 @@ static void link_backing_object(struct seg *s)
     spin_unlock(&s->obj->lock);
 }
 
+/*
+ * Removes `s` from the tree of its object.  If it was the last segment that maps a file, the clean pages of its range
+ * go to the cache list.
+ */
 static void unlink_backing_object(struct seg *s)
-{
-    if (s->obj == NULL)
-        return;
-    seg_unlink_object(s);
-}
-
-void seg_unlink_object(struct seg *s)
 {
     struct vm_object *o = s->obj;
     bool last;
 
+    if (o == NULL)
+        return;
     spin_lock(&o->lock);
     itree_remove(&o->segs, &s->obj_link);
     last = itree_empty(&o->segs);

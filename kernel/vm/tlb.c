@@ -277,8 +277,8 @@ void tlb_batch_add(struct tlb_batch *b, struct as *as)
         b->everyone = true;
         return;
     }
-    if (as_hold_living(as))
-        b->as[b->n++] = as;
+    as_pin(as);
+    b->as[b->n++] = as;
 }
 
 /* Flushes every space that a CPU has loaded: for batches that overflowed. */
@@ -290,7 +290,7 @@ static void flush_all_spaces(void)
         if (!cpumask_empty(&as->cpus))
             tlb_flush_all(as);
         next = as_next(as);
-        as_release_later(as);
+        as_unpin(as);
     }
 }
 
@@ -301,7 +301,7 @@ void tlb_batch_flush(struct tlb_batch *b)
     for (unsigned i = 0; i < b->n; i++) {
         if (!b->everyone)
             tlb_flush_all(b->as[i]);
-        as_release_later(b->as[i]);
+        as_unpin(b->as[i]);
     }
     tlb_batch_init(b);
 }

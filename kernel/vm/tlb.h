@@ -50,12 +50,12 @@ void tlb_flush_all(struct as *as);
 void tlb_flush_tables(struct as *as);
 /* tlb_only_here - whether this is the only CPU that can have translations of `as`.  Interrupts are off. */
 bool tlb_only_here(const struct as *as);
-/* tlb_retire - make every CPU unload `as`, which is about to be freed. */
+/* tlb_retire - make every CPU unload `as`, whose memory is about to be freed. */
 void tlb_retire(struct as *as);
 
 /*
- * tlb_batch_add - note that `as` needs a flush.  Does nothing if no reference to `as` is left: as_destroy()
- * retires it.
+ * tlb_batch_add - note that `as` needs a flush, and take a reference to it until then.  The caller holds a lock under
+ * which I9 of as.h holds: of the object that a segment maps, or of the family.
  */
 void tlb_batch_add(struct tlb_batch *b, struct as *as);
 

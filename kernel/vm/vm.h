@@ -48,22 +48,23 @@ enum {
 /* FAULT_FORCE: a debugger writes; private memory gets a copy of the page even if the program cannot write there */
 enum fault_access { FAULT_READ, FAULT_WRITE, FAULT_EXEC, FAULT_FORCE };
 
-/* as_create - make an empty space with one reference; NULL: no memory. */
+/* as_create - make an empty space with one user; NULL: no memory. */
 struct as *as_create(void);
 /*
  * as_fork - make a copy of `parent` for fork: shared memory is shared, private memory is copy-on-write.
  * Returns NULL if there is no memory.  Takes parent->lock for writing.
  */
 struct as *as_fork(struct as *parent);
+/* as_hold - become a user of `as`.  The caller is one, or holds a lock that keeps one. */
 void as_hold(struct as *as);
 /*
- * as_is_shared - whether another process uses `as` (CLONE_VM).  Also true while other code has a reference to it for a
- * moment.
+ * as_is_shared - whether `as` has other users: another process (CLONE_VM), or for a moment a reader of another
+ * process's memory.
  */
 bool as_is_shared(const struct as *as);
 /*
- * as_release - drop a reference; dropping the last one unmaps everything and frees the tables.  Can
- * sleep.  If curthread->as is the space that ends, curthread->as becomes NULL.
+ * as_release - cease to be a user of `as`; the last one unmaps everything and frees the tables before it returns.
+ * Takes as->lock.  Can sleep.  If curthread->as is the space that ends, curthread->as becomes NULL.
  */
 void as_release(struct as *as);
 /* as_memory_returns - whether the pages of an ended address space are being freed now.  Takes no locks. */

@@ -92,10 +92,6 @@ bool pageout_low_file_memory(void)
 {
     return false;
 }
-void dying_later(struct dying *d, void (*end)(struct dying *d))
-{
-    end(d);
-}
 
 void pageout_quiesce(void)
 {
@@ -1347,6 +1343,50 @@ TEST(a_page_leads_to_its_own_mappings)
     tlb_batch_flush(&b);
     as_release(as);
     object_release(o);
+}
+
+/* Pageout has put the space into a batch, and it ends before the flush: only the struct stays until then. */
+TEST(the_last_user_gives_the_memory_back)
+{
+    enum { N = 32 };
+    uint64_t addr = 0, word = 1, frames, promised, limit, before;
+    struct tlb_batch b;
+    struct page *pg;
+    struct as *as;
+
+    boot();
+    start();
+    frames = free_frames() + vm_cached_tables();
+    reserve_state(&before, &limit);
+    as = as_create();
+    CHECK_EQ(as_map(as, &addr, N * PAGE_SIZE, 3, MAP_PRIVATE | MAP_ANONYMOUS, NULL, 0, NULL, 0), 0);
+    for (uint64_t i = 0; i < N; i++)
+        CHECK_EQ(access_word(as, addr + i * PAGE_SIZE, FAULT_WRITE, &word), 0);
+    CHECK_EQ(as_mlock(as, addr + PAGE_SIZE, PAGE_SIZE, true, UINT64_MAX), 0);
+    CHECK_EQ(locked_total, 1);
+    tlb_batch_init(&b);
+    pg = radix_lookup(&as->anon.tree, addr >> PAGE_SHIFT);
+    spin_lock(&as->anon.family->lock);
+    rmap_unmap((struct page_owner){.family = as->anon.family}, pg, &b);
+    spin_unlock(&as->anon.family->lock);
+    CHECK_EQ(b.n, 1);
+    as_hold(as);
+    as_release(as);
+    CHECK_EQ(as_has_ended(as), false);
+    as_release(as);
+    CHECK_EQ(as_has_ended(as), true);
+    CHECK_EQ(as->segs.count, 0);
+    CHECK_EQ(free_frames() + vm_cached_tables(), frames);
+    reserve_state(&promised, &limit);
+    CHECK_EQ(promised, before);
+    CHECK_EQ(locked_total, 0);
+    CHECK(as_next(NULL) == as);
+    CHECK(as_next(as) == NULL);
+    as_unpin(as);
+    tlb_batch_flush(&b);
+    CHECK(as_next(NULL) == NULL);
+    for (unsigned i = 0; i < NSHARED; i++)
+        object_release(shm[i]);
 }
 
 /*

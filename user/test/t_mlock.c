@@ -204,6 +204,29 @@ static void heap_behind_a_locked_page(void)
     EXPECT_EQ(locked_pages(), 4);
 }
 
+/* What a process has locked when it ends does not count against the limit of the machine any more. */
+static void locks_end_with_their_process(void)
+{
+    size_t pages = (size_t)sysconf(_SC_PHYS_PAGES) / 8;
+    struct rlimit rl = {2 * pages * PAGE, 2 * pages * PAGE};
+
+    if (setrlimit(RLIMIT_MEMLOCK, &rl) != 0)
+        SKIP("this user may lock too little");
+    for (unsigned i = 0; i < 16; i++) {
+        pid_t pid;
+        int status;
+
+        EXPECT((pid = fork()) >= 0);
+        if (pid == 0) {
+            EXPECT_EQ(mlockall(MCL_FUTURE | MCL_ONFAULT), 0);
+            EXPECT(map(pages, MAP_NORESERVE) != NULL);
+            _exit(0);
+        }
+        EXPECT_EQ(waitpid(pid, &status, 0), pid);
+        EXPECT_EQ(status, 0);
+    }
+}
+
 static void segments(void)
 {
     struct shmid_ds ds;
@@ -232,6 +255,7 @@ static const struct check list[] = {
     {"everything", everything},
     {"on_fault", on_fault},
     {"heap_behind_a_locked_page", heap_behind_a_locked_page},
+    {"locks_end_with_their_process", locks_end_with_their_process},
     {"segments", segments},
 };
 CHECK_MAIN(list)
