@@ -51,7 +51,7 @@ def test_keyed_file_is_kept(tmp_path):
 def test_editor(tmp_path):
     """It counts the data that its readers got; a file that is too short is refused."""
     (tmp_path / "large").write_bytes(bytes(1 << 20))
-    result = storage.result_lines(on_host(f"editor -m 1 -k 20 -i 5 {tmp_path}/large"), "editor")[0]
+    result = storage.result_lines(on_host(f"editor -m 1 -k 20 -i 50 {tmp_path}/large"), "editor")[0]
     assert int(result["keys"]) == 20 and float(result["p50_ms"]) <= float(result["p99_ms"]) <= float(result["max_ms"])
     assert float(result["seq_kib_s"]) > 0 and float(result["random_s"]) > 0
     (tmp_path / "short").write_bytes(bytes(100))
