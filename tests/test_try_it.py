@@ -119,6 +119,8 @@ def test_a_block_without_outputs():
     [
         ("CPU 3 is   on", "CPU 12 is on "),
         ("at 0xffffffff80001000", "at 0x1f"),
+        ("fault    0x1 0x5e4720", "fault    0xa 0xbeef"),
+        ("root 6 Nov 28 11:58 f", "root 6 Dec  1 09:00 f"),
         ("rseq(0X1C71CE0, 32)", "rseq(0XB8FCE0, 32)"),
         ("00400000    4K r----", "7ffffef1e000  120K r----"),
         ("rate: 1.5 MB/s", "rate: 104 MB/s"),
@@ -131,7 +133,7 @@ def test_lines_that_fit(shown, printed):
 
 
 @pytest.mark.parametrize(
-    "shown, printed", [("CPU 3 is on", "CPU 3 is off"), ("CPU 3", "CPU"), ("a b ...", "a c d"), ("4K", "4M")]
+    "shown, printed", [("CPU 3 is on", "CPU 3 is off"), ("CPU 3", "CPU"), ("a b ...", "a c d"), ("4K", "4M"), ("May", "Dec")]
 )
 def test_lines_that_do_not_fit(shown, printed):
     assert not tryit.fits(shown, printed)

@@ -11,9 +11,9 @@ THEORY      A block is a fenced one of the language console whose title is what 
 
             A line that begins with "# " is a command for the guest's shell; the lines below it are what it prints.  The
             commands of a block run in this order in one shell on the console of one machine, booted with seed 1.
-            The output must have the shape of the page's.  Numbers, also hexadecimal, count as "a number", spaces as one
-            space, and blank lines not at all; the words must agree.  A line "..." stands for any lines, and " ..." at the
-            end of one for any words.
+            The output must have the shape of the page's.  Numbers, also hexadecimal, count as "a number", as does the
+            month of a date (Nov 28), spaces as one space, and blank lines not at all; the words must agree.  A line "..."
+            stands for any lines, and " ..." at the end of one for any words.
             A command may end with another status than 0 only if the page shows why: a line that begins with a program's
             name and a colon, or has FAILED in it.
             The last command may end the machine: by a panic, if the page shows a line that begins with "panic:", or with
@@ -44,6 +44,7 @@ from homeroom.machine import TOP, MachineError
 
 FENCE = re.compile(r"^( *)```(\w+)?([^\n]*)\n(.*?)^\1```$", re.M | re.S)
 TITLE = re.compile(r'title="make qemu-([\w-]+)([^"]*)"')
+MONTH = re.compile(r"\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)(?= +\d)")
 ANY = "..."
 LINES_MAX, WIDTH_MAX = 12, 120  # of what is recorded for a command
 RUNS = 3
@@ -127,8 +128,9 @@ def blocks_of(page: str, text: str) -> Iterator[Block]:
 
 
 def shape(line: str) -> str:
-    """The line with numbers, also hexadecimal, as `#` and runs of spaces as one."""
-    line = re.sub(r"(?<!\w)(?:0[xX])?[0-9a-fA-F]*\d[0-9a-fA-F]*(?!\w)", "#", line)
+    """The line with numbers, also hexadecimal, and months as `#` and runs of spaces as one."""
+    line = MONTH.sub("#", line)
+    line = re.sub(r"(?<!\w)(?:0[xX][0-9a-fA-F]+|[0-9a-fA-F]*\d[0-9a-fA-F]*)(?!\w)", "#", line)
     line = re.sub(r"(?<!\w)-#", "#", re.sub(r"\d+|#", "#", line))
     return " ".join(re.sub(r"#(?:\.#)+", "#", line).split())
 
