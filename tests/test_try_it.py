@@ -204,6 +204,7 @@ def test_what_is_recorded():
     assert len(short) <= tryit.LINES_MAX and short[0] == "line 0" and short[-1] == "line 29" and tryit.ANY in short
     assert tryit.align(short, many)
     assert tryit.recorded(["line 7", "...", "line 8"], many) == ["line 0", "...", "line 29"]  # the lines that the page chose
+    assert tryit.recorded(["a  1 ..."], ["a  22 b c"]) == tryit.recorded(["a 1 ..."], ["a  22 ..."]) == ["a  22 ..."]
     assert tryit.recorded(["other"], ["# a", "", "word " * 40]) == [" # a", "word " * 23 + "..."]
 
 

@@ -182,13 +182,21 @@ def narrowed(line: str) -> str:
     return line[: WIDTH_MAX - len(ANY)].rpartition(" ")[0].rstrip() + f" {ANY}"
 
 
+def cut_like(shown: str, printed: str) -> str:
+    """The printed line, with " ..." after as many words as `shown` has before that."""
+    if not shown.endswith(f" {ANY}"):
+        return printed
+    return re.match(rf"(?:\s*\S+){{{len(shown.split()) - 1}}}", printed)[0] + f" {ANY}"
+
+
 def recorded(shown: list[str], printed: list[str]) -> list[str]:
     """What the page is to show: the lines that it chose already if they fit what was printed, with what they are now."""
     printed = without_blanks(printed)
-    found = align(without_blanks(shown), printed) if without_blanks(shown) else None
+    shown = without_blanks(shown)
+    found = align(shown, printed) if shown else None
     if found is None:
         return shortened(printed)
-    return [ANY if at is None else narrowed(printed[at]) for at in found]
+    return [ANY if at is None else cut_like(line, narrowed(printed[at])) for line, at in zip(shown, found, strict=True)]
 
 
 def common(chosen: list[str], printed: list[str]) -> list[str]:
