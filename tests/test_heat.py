@@ -5,6 +5,7 @@ tests/host/test_fireplane_heat.c tests the counting itself, tests/test_commands.
 """
 
 import csv
+import io
 import json
 import mmap
 import os
@@ -273,6 +274,20 @@ def test_damaged_tables_end(monkeypatch):
         | {0x3000 + i * 8: 0x87 for i in range(512)}
     )
     assert sum(1 for _ in heat.mapped(one, 0x1000)) <= 512 * heat.TABLES_MAX
+
+
+def test_names_in_the_csv(monkeypatch):
+    """A process can have any name: a "#" does not begin a comment, and a line ends only where its row ends."""
+    names = ["m#x", "m\ry", "a\nb", 'a"b,c', "=1"]
+    table = types.SimpleNamespace(header=types.SimpleNamespace(every=2, seed=1, nboards=2), row={0x5000: (1, 3)}.get)
+    pages = tables({0x1000: 0x2007, 0x2000: 0x3007, 0x3000: 0x4007, 0x4000: 0x5007})
+    monkeypatch.setattr(heat, "Reader", lambda _: types.SimpleNamespace(table=table, memory=pages, kernel=None))
+    monkeypatch.setattr(heat, "processes", lambda _: {pid: (name, 0x1000) for pid, name in enumerate(names)})
+    text, said = heat.csv_of(types.SimpleNamespace(name="x"))
+    assert said == "x, 5 pages with misses" and text.count("\n") == 2 + 5 + 1
+    assert text.splitlines()[1:3] == ['"pid","name","page","owner","board0","board1"', '0,"m#x","0x0",0,2,6']
+    _, *rows = csv.reader(io.StringIO(text.partition("\n")[2], newline=""))
+    assert rows == [[str(pid), name, "0x0", "0", "2", "6"] for pid, name in enumerate(names)]
 
 
 def test_recordings_have_no_heat():

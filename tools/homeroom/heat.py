@@ -183,7 +183,8 @@ def csv_of(process: Process) -> tuple[str, str]:
     times, pages, full, out = table.header.every, 0, False, io.StringIO()
     rate = f"one of {times} misses was counted, seed {table.header.seed:#x}; the numbers are counts times {times}"
     out.write(f"# page heat of {process.name}, format {FORMAT}: {rate}\n")
-    writer = csv.writer(out, lineterminator="\n")
+    # A name can have any character, also one that begins a comment, or ends a line for some readers.
+    writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow(["pid", "name", "page", "owner", *(f"board{i}" for i in boards)])
     for pid, (name, top) in processes(kernel).items():
         for virtual, physical in mapped(memory, top):
