@@ -929,6 +929,9 @@ def test_mistakes_in_perfettos_format(tmp_path):
         (made([(1, "intr", 9, 0, 1, 0, 0)]).getvalue(), "the trace is damaged: 2 of 2 CPUs"),
         (made([], ncpus=0).getvalue(), "the trace is damaged: 0 of 0 CPUs"),
         (made([(9, "intr", 1, 0, 1, 0, 0), (5, "intr", 1, 0, 1, 0, 0)]).getvalue(), "the times of a CPU do not follow"),
+        (made([(5, "misses", 1, 0, 1, 70_000, 0), (9, "misses", 1, 0, 1, 0, 0)]).getvalue(), "its counts of misses or of"),
+        (made([(5, "misses", 1, 0, 1, 7, 2), (9, "misses", 1, 0, 1, 8, 1)]).getvalue(), "its counts of misses or of"),
+        (made([(5, "link", 1, 0, 1, 7, 2), (9, "link", 1, 0, 1, 6, 3)]).getvalue(), "its counts of misses or of"),
         (b"something else" * 9, "not a trace"),
         (bytes(99), "the run ended before the trace was written"),
     ):

@@ -472,8 +472,10 @@ class Converter:
         return self.counters[board, name]
 
     def before(self, kind: int, board: int, sample: tuple) -> tuple | None:
-        """The last sample of this kind; None for the first."""
+        """The last sample of this kind; None for the first.  TraceError if its counts, second and third, are larger."""
         last = self.samples.get((kind, board))
+        if last is not None and (sample[1] < last[1] or sample[2] < last[2]):
+            raise trace.TraceError("the trace is damaged: its counts of misses or of traffic go back")
         self.samples[kind, board] = sample
         return last
 
