@@ -9,6 +9,7 @@ import re
 import signal
 import sys
 import time
+import tracemalloc
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -290,6 +291,7 @@ DAMAGE = {  # how the second of three pieces is changed, and which frames are la
     "times": (lambda m: changed(m, late), [(100, 200)]),
     "no number": (lambda m: changed(m, lambda found: found["frames"][50].update(t=float("nan"))), [(100, 200)]),
     "true": (lambda m: changed(m, lambda found: found["frames"][50].update(t=True)), [(100, 200)]),
+    "false": (lambda m: changed(m, lambda found: found["frames"][50].update(t=False)), [(100, 200)]),
     "no frames": (lambda m: changed(m, lambda found: found.update(frames={})), [(100, 200)]),
     "a newline": (lambda m: m[0].replace(m[3], f"{m[3][:40]}\n{m[3][40:]}"), []),
 }
@@ -327,6 +329,21 @@ def test_a_damaged_recording(browser, tmp_path, kind):
     browser.until("seen.length > 4")
     assert browser.value("$('play').click(), seen.slice(0, 4)") == ([99, 200, 201, 202] if lacks else [99, 100, 101, 102])
     assert not browser.errors
+
+
+def test_a_long_recording_needs_little_memory(monkeypatch, capsys, tmp_path):
+    """`make replay` does not keep the frames that it has checked: an hour of a large machine has more than 1 GiB of them."""
+    file = written(tmp_path / "rec.html", [{"h": {str(tid): [tid, "x", 2, 0, 0, -1, -1] for tid in range(30)}}] * 1000)
+    monkeypatch.setattr(sys, "argv", ["replay", str(file)])
+    monkeypatch.setattr(record.webbrowser, "open", lambda _: True)
+    peaks = []
+    tracemalloc.start()
+    for call in (lambda: record.read(file), record.main):
+        tracemalloc.reset_peak()
+        call()
+        peaks.append(tracemalloc.get_traced_memory()[1])
+    tracemalloc.stop()
+    assert "1000 frames, 999 s" in capsys.readouterr().out and peaks[1] < peaks[0] / 2
 
 
 def test_the_end_of_a_recording_is_missing(browser, tmp_path):

@@ -29,6 +29,8 @@ import sys
 import webbrowser
 import zlib
 from collections import Counter, deque
+from collections.abc import Callable
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
@@ -56,7 +58,7 @@ class Recording(NamedTuple):
     """What a file has."""
 
     layout: dict
-    frames: list[dict]
+    frames: list  # what was kept of each
     whole: bool  # it was not cut short
     lacks: list[tuple[int, int]]  # frames that are missing or damaged: the first of a row, and the one after the last
 
@@ -129,7 +131,9 @@ def _frames(data: str, number: int) -> list[dict]:
         times = [frame["w"] for frame in ([past] if past else []) + frames]
         if not inflate.eof or len(frames) != number or not all(map(math.isfinite, times)) or times != sorted(times):
             raise ValueError
-        if not all(math.isfinite(frame["t"]) and frame["t"] is not True for frame in frames):
+        if not all(math.isfinite(frame["t"]) for frame in frames):
+            raise ValueError
+        if any(isinstance(frame[key], bool) for frame in frames for key in "wt"):  # JavaScript has no bool among its numbers
             raise ValueError
         if not all(isinstance(frame[key], kind) for frame in frames for key, kind in FRAME.items()):
             raise ValueError
@@ -138,13 +142,16 @@ def _frames(data: str, number: int) -> list[dict]:
     return frames
 
 
-def read(path: Path) -> Recording:
-    """What a recording has.  LiveError if the file is no recording, or of another version, or no frame can be shown."""
+def read(path: Path, keep: Callable[[dict], object] = lambda frame: frame) -> Recording:
+    """What a recording has.  LiveError if the file is no recording, or of another version, or no frame can be shown.
+
+    `keep`: what to keep of a frame; all frames of an hour can need more than 1 GiB.
+    """
     try:
         if path.exists() and not path.is_file():
             raise LiveError("not a regular file")
         text = path.read_text(errors="replace")
-        layout, end, frames, lacks, at = _layout(text), END.search(text), [], [], 0
+        layout, end, frames, lacks, at, latest = _layout(text), END.search(text), [], [], 0, -math.inf
 
         def lack(first: int, after: int) -> None:
             if lacks and lacks[-1][1] == first:
@@ -160,9 +167,10 @@ def read(path: Path) -> Recording:
                 lack(at, first)
             try:
                 found = _frames(data, after - first)
-                if frames and found[0]["w"] < frames[-1]["w"]:
+                if found[0]["w"] < latest:
                     raise ValueError
-                frames += found
+                latest = found[-1]["w"]
+                frames += map(keep, found)
             except ValueError:
                 if end is None and i == len(pieces):
                     break  # the recording was cut short here
@@ -288,13 +296,13 @@ def main() -> int:
     try:
         if not name:
             raise LiveError("write FILE=recording.html; make live RECORD=recording.html makes one")
-        layout, frames, whole, lacks = read(Path(name))
+        layout, times, whole, lacks = read(Path(name), itemgetter("w"))
     except LiveError as error:
         print(f"replay: {plain(str(error))}", file=sys.stderr)
         return 1
-    seconds = frames[-1]["w"] - frames[0]["w"]
+    seconds = times[-1] - times[0]
     address = Path(name).absolute().as_uri()
-    words = plain(f"{layout['title']}, {len(frames)} frames, {seconds:.0f} s{'' if whole else ', cut short'}: {address}")
+    words = plain(f"{layout['title']}, {len(times)} frames, {seconds:.0f} s{'' if whole else ', cut short'}: {address}")
     print(f"replay: {words}")
     if lacks:
         rows = ", ".join(f"{first} to {after - 1}" for first, after in lacks)
