@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -474,6 +475,24 @@ def test_another_server_at_the_same_address(shared, live, browser):
     finally:
         other.terminate()
         other.wait(timeout=HOST_LIMIT)
+
+
+class Gone:
+    """A machine whose server closes the connection when a page asks for its layout."""
+
+    @property
+    def layout(self) -> dict:
+        raise ConnectionError
+
+
+def test_a_server_that_ends_while_the_page_opens(browser):
+    one = live_server.listen("0")
+    one.feed = Gone()
+    threading.Thread(target=one.serve_forever, daemon=True).start()
+    browser.open(f"http://127.0.0.1:{one.server_port}/")
+    browser.until("typeof view !== 'undefined' && $('status').textContent === 'the server does not answer'", 60)
+    one.shutdown()
+    one.server_close()
 
 
 def test_the_default_port_of_http():

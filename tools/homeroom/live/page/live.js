@@ -287,9 +287,12 @@ function begin(layout) {
     });
 }
 
+const noAnswer = () => { $("status").textContent = "the server does not answer"; };
+
 async function live() {
     $("status").textContent = "connecting";
-    const layout = await (await fetch("layout")).json();
+    const layout = await fetch("layout").then((answer) => answer.json()).catch(noAnswer);
+    if (!layout) return;
     begin(layout);
     $("status").textContent = "";
     const source = new EventSource("frames");
@@ -300,7 +303,7 @@ async function live() {
         source.onmessage = (frame) => next(JSON.parse(frame.data));
     });
     source.addEventListener("end", (message) => { source.close(); view.ended = message.data; $("status").textContent = message.data; });
-    source.onerror = () => { if (source.readyState === EventSource.CONNECTING) $("status").textContent = "the server does not answer"; };
+    source.onerror = () => { if (source.readyState === EventSource.CONNECTING) noAnswer(); };
 }
 
 window.addEventListener("load", () => ($("layout") || location.protocol === "file:" ? replay().catch(damaged) : live()));
