@@ -289,7 +289,7 @@ def test_a_list_that_changes(cut):
             return whole
 
         kernel = Kernel.__new__(Kernel)
-        kernel._cpus, kernel._walk = [], walk
+        kernel._cpus, kernel._walk, kernel._link, kernel._known, kernel._processes = [], walk, 0, {}, {}
         kernel.number = lambda name: {"all_threads_count": 3 if cut else 2}[name]
         assert kernel._threads() == (TWO[not cut :] if cut < WALKS else TWO[:1])
 

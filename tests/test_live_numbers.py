@@ -786,6 +786,29 @@ def test_a_process_that_begins(watched):
     assert watcher.frame()["h"][12][:2] == [112, "idle"]
 
 
+@pytest.mark.parametrize("seen", [True, False])
+def test_a_number_that_is_used_again(watched, seen):
+    """A thread at the address of one that has ended, with its number and name, can be in another process.
+
+    `seen`: whether a reading met the machine without the thread; if none did, forget() was called.
+    """
+    machine, watcher, _, _ = watched
+    machine.count(1000)
+    assert watcher.frame()["h"][14][:2] == [114, "copier"]
+    link = machine.kernel.field("thread", "all_link")
+    places = [at + link for at in machine.threads.values()]
+    if seen:
+        machine.chain("all_threads", *(at for at in places if at != machine.threads[14] + link))
+        machine.variable("all_threads_count", len(places) - 1, size=4)
+        assert 14 not in watcher.frame()["h"]
+    else:
+        machine.kernel.forget()
+    machine.set(machine.threads[14], ("thread", "lwp", machine.new(("lwp", "proc", machine.new(("proc", "pid", 9))))))
+    machine.chain("all_threads", *places)
+    machine.variable("all_threads_count", len(places), size=4)
+    assert watcher.frame()["h"][14][:2] == [9, "copier"]
+
+
 def test_damaged_memory(watched, monkeypatch):
     """A list that goes round and numbers that are too large do not keep a reading from its end."""
     monkeypatch.setattr("homeroom.live.kernel.LIST_MAX", 1000)

@@ -154,6 +154,7 @@ def picture(table: Table, memory: Memory, top: int) -> dict:
 def processes(kernel: Kernel) -> dict[int, tuple[str, int]]:
     """The processes of a machine by their ids: name, and top-level page table."""
     found: dict[int, tuple[str, int]] = {}
+    kernel.forget()  # the last reading can be hours ago
     for thread in sorted(kernel.reading().threads):
         if thread.pid and thread.space and thread.pid not in found:
             found[thread.pid] = (thread.name, kernel.page_table(thread.space))

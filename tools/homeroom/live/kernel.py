@@ -13,6 +13,7 @@ SEE ALSO    kernel/vmcoreinfo.c, kernel/stat/vmcoreinfo.h, memory.py
 import mmap
 import re
 import struct
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
@@ -219,7 +220,7 @@ class Kernel:
         self._cpus: list[_CpuAt] = []
         self._idle: set[int] = set()  # places of the idle threads in the list; these threads never end
         self._sets: dict[int, int] = {}  # numbers of processor sets, by address, in one reading
-        self._processes: dict[tuple[int, int], tuple[int, int]] = {}
+        self._processes: dict[int, tuple[int, int, int]] = {}  # by address of a thread its number, and its process
         self._known: dict[int, tuple[tuple, Thread, int]] = {}  # by address what a thread had, and what came of that
 
     @staticmethod
@@ -296,18 +297,25 @@ class Kernel:
         (tid,) = self._at(self._tid, thread)
         return Cpu(at.id, at.node, at.lgrp, state, self._pset(part), bool(in_user), bool(idle), queued, tid, trace, counts)
 
+    def forget(self, but: Collection[int] = ()) -> None:
+        """Forget what is known of threads that have ended, all but those at some addresses.
+
+        Later another thread can be at the address of one and have its number, because numbers begin again.
+        """
+        for known in (self._known, self._processes):
+            for address in known.keys() - but:
+                del known[address]
+
     def _process(self, address: int, tid: int, lwp: int) -> tuple[int, int]:
         """The process of a thread: its pid and address.  They do not change while the thread lives."""
-        found = self._processes.get((address, tid))
-        if found is None:
+        known, *found = self._processes.get(address, (-1,))
+        if known != tid:
             (proc,) = self._lwp.unpack(self.read(lwp, self._lwp.size))
             (pid,) = self._pid.unpack(self.read(proc, self._pid.size))
-            if len(self._processes) > 2 * LIST_MAX:
-                self._processes.clear()
             found = (pid, proc)
             if pid:  # else the process begins, and has no pid yet
-                self._processes[address, tid] = found
-        return found
+                self._processes[address] = (tid, pid, proc)
+        return tuple(found)
 
     def _read_thread(self, address: int, numbers: dict[int, int]) -> tuple[Thread, int]:
         """A thread, and the link to the next one."""
@@ -320,8 +328,6 @@ class Kernel:
         pid, proc = self._process(address, tid, lwp) if lwp else (0, 0)
         thread = Thread(tid, pid, text(name), state, lg[self._home], numbers.get(cpu, -1), bound, pset, space, proc)
         after = int.from_bytes(link[:8], "little")
-        if len(self._known) > LIST_MAX:
-            self._known.clear()
         if pid or not lwp:
             self._known[address] = (found, thread, after)
         return thread, after
@@ -361,6 +367,7 @@ class Kernel:
             whole = self._walk(numbers, found)
             if whole and len(found) >= self.number("all_threads_count"):
                 break
+        self.forget({at - self._link for at in found})
         return [thread for thread in found.values() if thread is not None]
 
     def _find_cpus(self) -> None:
