@@ -495,6 +495,28 @@ def test_a_server_that_ends_while_the_page_opens(browser):
     one.server_close()
 
 
+def test_a_client_that_is_too_slow(monkeypatch):
+    """The server does not wait for the rest of a request, or for a page that takes no frames, for ever."""
+    assert 5 <= live_server.Handler.timeout <= 60
+    monkeypatch.setattr(live_server.Handler, "timeout", 0.2)
+    one = live_server.listen("0")
+    one.feed = feed = live_server.Feed.__new__(live_server.Feed)
+    feed._listeners, feed._changed, feed.ended = [], threading.Condition(), ""
+    threading.Thread(target=one.serve_forever, daemon=True).start()
+    address = ("127.0.0.1", one.server_port)
+    with socket.create_connection(address, HOST_LIMIT) as half:
+        half.sendall(b"GET / HTTP/1.1\r\n")
+        assert half.recv(1000) == b""
+    with socket.create_connection(address, HOST_LIMIT) as lazy:
+        lazy.sendall(f"GET /frames HTTP/1.1\r\nHost: 127.0.0.1:{one.server_port}\r\n\r\n".encode())
+        Live.wait_for(lambda: feed._listeners)
+        while feed._listeners:
+            feed._give("x" * 10**6)
+            time.sleep(0.01)
+    one.shutdown()
+    one.server_close()
+
+
 def test_the_default_port_of_http():
     """A browser leaves it out."""
     assert live_server.hosts_of(80) == {"127.0.0.1", "localhost", "127.0.0.1:80", "localhost:80"}

@@ -159,6 +159,14 @@ def test_a_later_seek_wins(browser, tmp_path):
     assert browser.value("[tape.at, $('slider').value, $('second').textContent]") == [7, "7", "7.0 s"]
 
 
+def test_few_pieces_are_kept(browser, tmp_path):
+    """An hour has 360; those that were used last are kept."""
+    play_back(browser, written(tmp_path / "rec.html", [{}] * 1250))
+    browser.value("(async () => { for (let n = 0; n < tape.count; n += 50) await seek(n); })()")
+    kept = browser.value("[...tape.frames.keys()]")
+    assert 1 < len(kept) < 10 and kept[-1] == 1200 and not browser.errors
+
+
 def test_play(browser, tmp_path):
     """It ends with the last frame, and begins again with the first."""
     play_back(browser, written(tmp_path / "rec.html", [{"w": i / 10} for i in range(5)]))
