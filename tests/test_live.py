@@ -477,6 +477,21 @@ def test_another_server_at_the_same_address(shared, live, browser):
         other.wait(timeout=HOST_LIMIT)
 
 
+def test_the_times_of_frames(monkeypatch):
+    """Ten a second.  After a delay, frames come sooner until those of half a second are made up for; no more than these."""
+    feed = live_server.Feed.__new__(live_server.Feed)
+    feed._due, feed._wait_for_listeners = 100.0, lambda: None
+    clock = SimpleNamespace(now=100.0, monotonic=lambda: clock.now, sleep=lambda s: setattr(clock, "now", clock.now + s))
+    monkeypatch.setattr(live_server, "time", clock)
+    times = []
+    for work in (0.01, 0.03, 0.33, *[0.01] * 4, 60, *[0.01] * 8):
+        clock.now += work
+        feed._pause()
+        times.append(round(clock.now - 100, 2))
+    late = [60.7, 60.71, 60.72, 60.73, 60.74, 60.75, 60.8, 60.9, 61.0]
+    assert times == [0.1, 0.2, 0.53, 0.54, 0.55, 0.6, 0.7, *late]
+
+
 class Gone:
     """A machine whose server closes the connection when a page asks for its layout."""
 
