@@ -10,11 +10,11 @@ INVARIANTS  I1  a reading ends even if memory of the guest is damaged: lists are
 SEE ALSO    kernel/vmcoreinfo.c, kernel/stat/vmcoreinfo.h, memory.py
 """
 
-import mmap
 import re
 import struct
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -86,6 +86,9 @@ class Symbols:
         raise Hopeless("kernel.elf has no code")
 
 
+Decoder = Callable[[], tuple]  # gives the present fields of one struct
+
+
 class Layout:
     """Some fields of a struct of the kernel, which unpack() decodes together."""
 
@@ -103,20 +106,21 @@ class Layout:
             pick = itemgetter(*order)
             self.unpack = lambda data: pick(packed.unpack(data))
             self.unpack_from = lambda memory, at: pick(packed.unpack_from(memory, at))
-        self.places: dict[int, tuple[mmap.mmap, int]] = {}  # by address the place of a struct, so that it is found only once
+        self.decoders: dict[int, Decoder] = {}  # by address, so that the place of a struct is found only once
 
 
 class _CpuAt(NamedTuple):
-    """The addresses of the parts of a CPU."""
+    """What does not change of a CPU."""
 
-    cpu: int
+    address: int
     id: int
     node: int
     lgrp: int
-    disp: int
-    mem: int
-    stat: int
-    intr: int
+    intr: int  # address
+    now: Decoder  # of what it runs
+    disp: Decoder
+    stat: Decoder
+    npages: Decoder
 
 
 class Thread(NamedTuple):
@@ -195,7 +199,7 @@ class Kernel:
         names = ("tid", "state", "cpu", "bound_cpu", "part", "lg", "lwp", "name", "all_link", "as")
         self._thread = Layout(fields, "thread", *names)
         self._home = fields["lgrp_thread", "home"][0]
-        self._cpu = Layout(fields, "cpu", "id", "node", "lgrp", "disp", "mem", "stat", "intr")
+        self._cpu = Layout(fields, "cpu", "id", "node", "lgrp", "intr", "disp", "stat", "mem")
         self._now = Layout(fields, "cpu", "in_user", "idle", "thread", "trace")
         fields["disp_cpu", "nrun"] = fields["disp_queue", "nrun"]  # the queue is its first member
         self._disp = Layout(fields, "disp_cpu", "nrun", "part", "state")
@@ -281,21 +285,24 @@ class Kernel:
             self._sets[part] = struct.unpack("<i", self.read(part, 4))[0] if part else -1
         return self._sets[part]
 
+    def _decoder(self, layout: Layout, address: int) -> Decoder:
+        """A decoder of the struct at an address."""
+        return partial(layout.unpack_from, *self.memory.place(physical(address), layout.size))
+
     def _at(self, layout: Layout, address: int) -> tuple:
         """The fields of the struct at an address, for structs of which each reading has many."""
-        place = layout.places.get(address)
-        if place is None:
-            if len(layout.places) > LIST_MAX:
-                layout.places.clear()
-            place = layout.places[address] = self.memory.place(physical(address), layout.size)
-        return layout.unpack_from(*place)
+        decode = layout.decoders.get(address)
+        if decode is None:
+            if len(layout.decoders) > LIST_MAX:
+                layout.decoders.clear()
+            decode = layout.decoders[address] = self._decoder(layout, address)
+        return decode()
 
-    def _read_cpu(self, at: "_CpuAt") -> Cpu:
-        in_user, idle, thread, trace = self._at(self._now, at.cpu)
-        queued, part, state = self._at(self._disp, at.disp)
-        counts = self._at(self._stat, at.stat)
+    def _read_cpu(self, at: _CpuAt) -> Cpu:
+        in_user, idle, thread, trace = at.now()
+        queued, part, state = at.disp()
         (tid,) = self._at(self._tid, thread)
-        return Cpu(at.id, at.node, at.lgrp, state, self._pset(part), bool(in_user), bool(idle), queued, tid, trace, counts)
+        return Cpu(at.id, at.node, at.lgrp, state, self._pset(part), bool(in_user), bool(idle), queued, tid, trace, at.stat())
 
     def forget(self, but: Collection[int] = ()) -> None:
         """Forget what is known of threads that have ended, all but those at some addresses.
@@ -362,7 +369,7 @@ class Kernel:
         The kernel moves the first thread of the list to its end (class_tick() in kernel/disp/class.c).  If we read this thread
         just then, the end of the list follows it.  So threads are counted, and if some lack, another walk adds them.
         """
-        numbers, found = {at.cpu: at.id for at in self._cpus}, {}
+        numbers, found = {at.address: at.id for at in self._cpus}, {}
         for _ in range(WALKS):
             whole = self._walk(numbers, found)
             if whole and len(found) >= self.number("all_threads_count"):
@@ -377,11 +384,14 @@ class Kernel:
             raise LiveError("the kernel has not started its CPUs")
         if len(self._cpus) < count:
             pointers = struct.unpack(f"<{count}Q", self._variable("cpus", 8 * count))
-            parts = (self._cpu.unpack(self.read(p, self._cpu.size)) for p in pointers if p)
-            cpus = [_CpuAt(p, *rest) for p, rest in zip(filter(None, pointers), parts, strict=True)]
-            if len(cpus) < count or not all(at.disp and at.mem and at.intr for at in cpus):
-                raise LiveError("the kernel has not started its CPUs")
-            self._cpus = cpus
+            found = []
+            for address in pointers:
+                id_, node, lgrp, intr, *parts = self._cpu.unpack(self.read(address, self._cpu.size)) if address else [0] * 7
+                if not (intr and all(parts)):
+                    raise LiveError("the kernel has not started its CPUs")
+                layouts = self._now, self._disp, self._stat, self._npages
+                found.append(_CpuAt(address, id_, node, lgrp, intr, *map(self._decoder, layouts, (address, *parts))))
+            self._cpus = found
 
     def _disks(self) -> list[Disk]:
         """The whole disks.  None in a kernel without disks."""
@@ -404,7 +414,7 @@ class Kernel:
 
     def ring(self, address: int) -> tuple:
         """A ring of the trace: how many records were written to it, the number of its slots minus 1, and their address."""
-        return self._ring.unpack(self.read(address, self._ring.size))
+        return self._at(self._ring, address)
 
     def interrupts(self) -> list[dict[str, int]]:
         """For each CPU how many interrupts it has taken, by source."""
@@ -438,7 +448,7 @@ class Kernel:
         # Nodes without memory have the last numbers, and are not among nnodes.
         now.nodes += [Node(0, 0) for _ in range(len(now.nodes), 1 + max(at.node for at in self._cpus))]
         for at in self._cpus:
-            (npages,) = self._at(self._npages, at.mem)
+            (npages,) = at.npages()
             now.nodes[at.node].free += npages
         data = self._variable("lgrp_counters", len(now.nodes) * self._lgrp_size)
         now.migrated = [COUNTER.unpack_from(data, at)[0] for at in range(self._migrated, len(data), self._lgrp_size)]
