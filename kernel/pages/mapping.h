@@ -42,12 +42,15 @@ static inline void tlb_batch_init(struct tlb_batch *b)
  * as_each_anon - call fn(o, arg) for the private object of each address space, and for each shared object without
  * a file that an address space maps, until a call fails.  Returns 0 or that error.  Sleeps.  During
  * a call of fn, the space is locked.
+ * as_anon_is_ending - whether `o` is the private object of a space without users, whose pages will be freed.  Takes no
+ * locks.
  */
 unsigned rmap_unmap(struct page_owner own, struct page *pg, struct tlb_batch *b);
 void rmap_protect_shared(struct vm_object *o, uint64_t first, uint64_t last, struct tlb_batch *b);
 bool rmap_referenced(struct page_owner own, struct page *pg, bool clear, struct tlb_batch *b);
 void tlb_batch_flush(struct tlb_batch *b);
 int as_each_anon(int (*fn)(struct vm_object *o, void *arg), void *arg);
+bool as_anon_is_ending(struct vm_object *o);
 
 /*
  * tlb_batch_done - call tlb_batch_flush() if the batch is not empty.  The caller has released the locks of its

@@ -35,6 +35,7 @@
 #include "stat/tunable.h"
 #include "pages/busy.h"
 #include "pages/deferred_release.h"
+#include "pages/mapping.h"
 #include "pages/pageout.h"
 #include "pages/pcache.h"
 #include "pages/placement.h"
@@ -608,7 +609,7 @@ int swap_in_leaving(struct vm_object *o)
     struct page *pg;
     int err = 0;
 
-    while (err == 0 && !proc_is_ending() &&
+    while (err == 0 && !proc_is_ending() && !as_anon_is_ending(o) &&
            (pg = next_standin(o, &first, UINT64_MAX, false)) != NULL) {
         struct placement pl = {LGRP_MEM_POLICY_NEXT, PAGE_SIZE, first, true};
 

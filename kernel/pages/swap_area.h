@@ -59,7 +59,8 @@ bool swap_plenty(unsigned area);
 void swap_areas_boot(void);
 /*
  * swap_in_leaving - for swapoff: read back those pages of an object that are on areas being removed, and free
- * slots there that pages in memory keep.  Stops early, with 0, when the process is ending.  0, -EIO, -ENOMEM.
+ * slots there that pages in memory keep.  Stops early, with 0, when the calling process is ending, or the space whose
+ * private object this is: its end waits for the lock.  0, -EIO, -ENOMEM.
  */
 int swap_in_leaving(struct vm_object *o);
 

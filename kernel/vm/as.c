@@ -226,6 +226,11 @@ int as_each_anon(int (*fn)(struct vm_object *o, void *arg), void *arg)
     return err;
 }
 
+bool as_anon_is_ending(struct vm_object *o)
+{
+    return o->family != NULL && as_of_anon(o)->users == 0;
+}
+
 enum {
     DROP_WALKS = 4, /* more can be necessary, because an ordinary user can fork all the time */
     /* visited under one hold of the object's lock: limits the time with interrupts off */

@@ -16,6 +16,8 @@
  *     paging sharedlooks MB N the same with shared memory
  *     paging random MB N      write MB of private memory once, then change N pages of it in random places
  *     paging rounds MB N      write MB of private memory N times, and check each page each time
+ *     paging killed MB DISK   end a process with MB on swap while swapoff of the disk reads them: pages read until it
+ *                             has ended
  * Output: lines `key=value`; status 0 if all is right.
  */
 #include <errno.h>
@@ -27,6 +29,7 @@
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
+#include <sys/swap.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -399,6 +402,41 @@ static int rounds(size_t mb, unsigned n)
     return bad != 0;
 }
 
+static int killed(size_t mb, const char *disk)
+{
+    size_t pages = mb << 8;
+    pid_t owner, off, over = 0;
+    int ready[2], status = 0;
+    uint64_t in;
+    char byte;
+
+    if (pipe(ready) != 0 || (owner = fork()) < 0)
+        return 1;
+    if (owner == 0) {
+        uint64_t *mem = map(mb << 20, MAP_PRIVATE);
+
+        change(mem, pages, 0, 0, 1);
+        if (madvise(mem, mb << 20, MADV_PAGEOUT) == 0 && write(ready[1], "r", 1) == 1)
+            pause();
+        _exit(1);
+    }
+    close(ready[1]);
+    if (read(ready[0], &byte, 1) != 1)
+        return 1;
+    in = count("pswpin");
+    if ((off = fork()) == 0)
+        _exit(swapoff(disk) != 0);
+    while (over == 0 && count("pswpin") - in < pages / 16)
+        over = waitpid(off, &status, WNOHANG);
+    kill(owner, SIGKILL);
+    waitpid(owner, NULL, 0);
+    in = count("pswpin") - in;
+    if (over == 0)
+        waitpid(off, &status, 0);
+    printf("pages=%zu in=%llu\n", pages, (unsigned long long)in);
+    return status != 0;
+}
+
 int main(int argc, char **argv)
 {
     size_t mb = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
@@ -428,9 +466,11 @@ int main(int argc, char **argv)
         return pieces(mb, (unsigned)third);
     if (mb != 0 && strcmp(argv[1], "locked") == 0)
         return locked(mb, (unsigned)third);
+    if (mb != 0 && argc > 3 && strcmp(argv[1], "killed") == 0)
+        return killed(mb, argv[3]);
     fprintf(
         stderr,
         "usage: paging anon|shared|sysv|early|greedy|looks|sharedlooks|random|rounds|unmap|moved|pieces|"
-        "locked MB [SEED|N]\n");
+        "locked MB [SEED|N]\n       paging killed MB DISK\n");
     return 2;
 }
