@@ -363,6 +363,7 @@ def test_memcopy(machine):
         assert local == total, setting
 
 
+@pytest.mark.long
 def test_configured(machine):
     """Advice from a file, for one program and one kind of memory; a wrong line is reported in the error file."""
     machine.check("echo 'memcopy -t:mapprivate=access_many' > /tmp/c; echo 'memcopy:madv=willneed' >> /tmp/c; rm -f /tmp/e")

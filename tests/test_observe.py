@@ -37,6 +37,7 @@ def check(machine, command):
 
 
 @ON
+@pytest.mark.long
 def test_pages_and_threads_move(machine):
     """The pages of each phase move to the board of their users; a thread moves to its pages; placed ones stay."""
     before = machine.kstats("lgrp:0:balance")
