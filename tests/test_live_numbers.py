@@ -340,7 +340,7 @@ def test_sets_events_and_time(page):
     assert page.value(lines) == [
         [f"{kind} {text} (12.3 s)", kind, str(cpu) if cpu >= 0 else ""] for kind, text, cpu in reversed(EVENTS)
     ]
-    assert page.value("$('clock').textContent") == "after 12.3 s; the machine's clock: 56.78 s; 5 threads run"
+    assert page.value("$('clock').textContent") == "after 12.3 s; the machine's clock: 56.78 s; running threads: 5"
     assert page.value("$('second').textContent") == "12.3 s"
     assert page.value("ranges([0, 1, 2, 3, 8, 10, 11])") == "0-3, 8, 10-11"
 
@@ -510,7 +510,8 @@ def test_a_long_list_of_threads(page):
 def test_without_the_model(page):
     """No link, no table; the line with the time says why."""
     page.value("seek(3)")
-    assert page.value("$('clock').textContent") == "after 14.0 s; the machine's clock: 3.00 s; 0 threads run; without the model"
+    clock = page.value("$('clock').textContent")
+    assert clock == "after 14.0 s; the machine's clock: 3.00 s; running threads: 0; without the model"
     shown = [["", "0.0", LINK[0], "hidden"]] * 3
     assert [[*link[:3], link[5]] for link in page.value(LINKS)] == shown
     assert page.value("[$('numbers').textContent, $('disks').textContent, $('sets').textContent]") == [""] * 3

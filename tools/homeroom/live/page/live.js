@@ -260,7 +260,7 @@ function next(frame) {
     show(frame);
     addEvents(frame);
     const running = Object.values(frame.h).filter((t) => t[2] === RUNS).length;
-    $("clock").textContent = `after ${frame.w.toFixed(1)} s; the machine's clock: ${frame.t.toFixed(2)} s; ${running} threads run` +
+    $("clock").textContent = `after ${frame.w.toFixed(1)} s; the machine's clock: ${frame.t.toFixed(2)} s; running threads: ${running}` +
         (frame.b ? "" : "; without the model");
 }
 
