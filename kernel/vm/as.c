@@ -12,8 +12,9 @@
  *             the number of spaces that are freeing their pages, so that a thread that finds no memory can wait
  *             for them (proc/oom.c).
  *             Users and references are counted apart, as in Linux.  The memory returns when the last user
- *             leaves, so a parent that has waited for its child can use it at once.  Only the struct stays,
- *             without segments, until a TLB flush or a walk over all spaces drops its reference.
+ *             leaves, so a parent that has waited for its child can use it at once, unless a process is reading the
+ *             child's memory just then.  Only the struct stays, without segments, until a TLB flush or a walk
+ *             over all spaces drops its reference.
  * INVARIANTS  those of as.h
  * LOCKING     as->lock.  list_lock (RANK_VM_TLB) guards the list of all spaces.  It is held only for a few
  *             instructions, because a walk of the list holds a reference to the current space instead
